@@ -1,0 +1,25 @@
+"""Tools for testing code that computes Euler characteristic curves.
+
+- :func:`known_shapes`: binary shapes with their Euler numbers
+- :func:`assert_arrays_equal`, :func:`assert_curves_equal`, :func:`assert_regions_equal`: exact
+  comparison of results, with dtype, shape, array library and device
+- :mod:`ecc_core.testing.strategies`: hypothesis strategies; import it by itself, it needs
+  hypothesis, which the rest of the package does not
+"""
+
+from ecc_core.testing.assertions import (
+    assert_arrays_equal,
+    assert_curves_equal,
+    assert_regions_equal,
+    to_numpy,
+)
+from ecc_core.testing.shapes import KnownShape, known_shapes
+
+__all__ = [
+    "KnownShape",
+    "assert_arrays_equal",
+    "assert_curves_equal",
+    "assert_regions_equal",
+    "known_shapes",
+    "to_numpy",
+]

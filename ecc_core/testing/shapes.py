@@ -1,0 +1,113 @@
+"""Binary shapes whose Euler numbers are known by hand."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["KnownShape", "known_shapes"]
+
+Image = NDArray[np.bool_]
+
+
+class KnownShape(NamedTuple):
+    """A binary image and its Euler numbers."""
+
+    name: str
+    image: Image
+    euler_1: int
+    """Euler number with ``connectivity=1`` (points are vertices)."""
+    euler_d: int
+    """Euler number with ``connectivity=image.ndim`` (points are closed cubes)."""
+
+
+def _radius(*halves: int) -> NDArray[np.int64]:
+    """Return the squared distance to the centre of a box of 2 * half + 1 points a side."""
+    axes = np.ogrid[tuple(slice(-h, h + 1) for h in halves)]
+    return np.asarray(sum(a**2 for a in axes))
+
+
+def _checkerboard(*shape: int) -> Image:
+    return np.asarray(np.indices(shape).sum(axis=0) % 2 == 0)
+
+
+def _torus(plane: tuple[int, int], centre: tuple[int, int, int]) -> Image:
+    """Return a solid torus of radii 8 and 2 around `centre`, its circle in `plane`, in 31**3."""
+    grid = [g - c for g, c in zip(np.ogrid[:31, :31, :31], centre, strict=True)]
+    (normal,) = {0, 1, 2} - set(plane)
+    ring = np.sqrt(grid[plane[0]] ** 2 + grid[plane[1]] ** 2) - 8
+    return np.asarray(ring**2 + grid[normal] ** 2 <= 4)
+
+
+def _cube_frame(side: int) -> Image:
+    """Return the twelve edges of a cube."""
+    at_end = [(i == 0) | (i == side - 1) for i in np.indices((side,) * 3)]
+    return np.asarray(np.sum(at_end, axis=0) >= 2)
+
+
+def _diamond() -> Image:
+    return np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)
+
+
+def _plate(*shape: int, holes: int) -> Image:
+    """Return a plate with that many holes of one point in a row, two apart."""
+    plate = np.ones(shape, dtype=bool)
+    plate[..., shape[-2] // 2, 2 : 2 + 2 * holes : 2] = False
+    return plate
+
+
+def known_shapes() -> list[KnownShape]:
+    """Return shapes in 1-D, 2-D and 3-D with the Euler numbers known for them.
+
+    The number is components minus holes in 2-D, components minus tunnels plus cavities in 3-D.
+    The checkerboards, the diamond and the touching pairs tell the connectivities apart.
+
+    Returns
+    -------
+    list of KnownShape
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ecc_core.testing import known_shapes
+    >>> {s.name: (s.euler_1, s.euler_d) for s in known_shapes() if s.name == "annulus"}
+    {'annulus': (0, 0)}
+    """
+    disk, ball, centre = _radius(10, 10), _radius(9, 9, 9), _radius(15, 15, 15)
+    corner_2d, edge_3d, corner_3d = (np.zeros(s, bool) for s in ((2, 2), (1, 2, 2), (2, 2, 2)))
+    for pair in (corner_2d, edge_3d, corner_3d):
+        pair.flat[0] = pair.flat[-1] = True
+    ring = _torus((1, 2), (15, 15, 11))
+    # The second circle passes through the middle of the first.
+    link = _torus((0, 2), (15, 15, 19))
+    return [
+        KnownShape("nothing 1-D", np.zeros(5, bool), 0, 0),
+        KnownShape("three runs", np.array([1, 1, 0, 1, 0, 0, 1, 1], bool), 3, 3),
+        KnownShape("nothing 2-D", np.zeros((4, 5), bool), 0, 0),
+        KnownShape("point", np.ones((1, 1), bool), 1, 1),
+        KnownShape("full rectangle", np.ones((5, 66), bool), 1, 1),
+        KnownShape("disk", disk <= 81, 1, 1),
+        KnownShape("annulus", (disk <= 81) & (disk >= 25), 0, 0),
+        KnownShape("disk in annulus", (disk <= 9) | ((disk <= 81) & (disk >= 36)), 1, 1),
+        KnownShape("plate with 7 holes", _plate(5, 17, holes=7), -6, -6),
+        KnownShape("two squares at a corner", corner_2d, 2, 1),
+        KnownShape("diamond", _diamond(), 4, 0),
+        # 13 points; as closed squares they enclose the 4 inner ones of the other colour
+        KnownShape("checkerboard 5 x 5", _checkerboard(5, 5), 13, -3),
+        KnownShape("checkerboard 8 x 8", _checkerboard(8, 8), 32, 1 - 18),
+        KnownShape("nothing 3-D", np.zeros((3, 4, 5), bool), 0, 0),
+        KnownShape("voxel", np.ones((1, 1, 1), bool), 1, 1),
+        KnownShape("full box", np.ones((4, 5, 66), bool), 1, 1),
+        KnownShape("ball", ball <= 64, 1, 1),
+        KnownShape("hollow ball", (ball <= 64) & (ball >= 25), 2, 2),
+        KnownShape("ball in hollow ball", (ball <= 9) | ((ball <= 81) & (ball >= 36)), 3, 3),
+        KnownShape("torus", ring, 0, 0),
+        KnownShape("two linked tori", ring | link, 0, 0),
+        KnownShape("torus around a ball", _torus((0, 1), (15, 15, 15)) | (centre <= 9), 1, 1),
+        KnownShape("cube frame", _cube_frame(9), 8 - 12, 8 - 12),
+        KnownShape("slab with 7 tunnels", _plate(3, 5, 17, holes=7), -6, -6),
+        KnownShape("two voxels at an edge", edge_3d, 2, 1),
+        KnownShape("two voxels at a corner", corner_3d, 2, 1),
+        # as closed cubes they meet in 6 edges, by threes and all four in one corner: 4 - 6 + 4 - 1
+        KnownShape("checkerboard 2 x 2 x 2", _checkerboard(2, 2, 2), 4, 1),
+    ]
