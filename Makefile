@@ -1,0 +1,43 @@
+# make demo | test | lint | bench | clean, on a fresh machine with Python 3.11 or newer and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo "make demo   curves and figures of example images, in demo-output/"
+	@echo "make test   linters and the whole test suite"
+	@echo "make lint   linters only"
+	@echo "make bench  times against other libraries, in benchmarks/results/"
+	@echo "make clean  remove what the others left, except $(VENV)"
+
+demo: $(READY)
+	$(BIN)/python examples/demo.py
+
+# Each worker has its own cache of compiled kernels: numba's cache does not lock its index.
+test: lint
+	$(BIN)/python -m pytest --numprocesses 2
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python benchmarks/cpu.py
+
+clean:
+	rm -rf demo-output build dist .numba_cache .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	find ecc_core napari_ecc tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
+
+# The environment: made once, and again whenever what it holds is declared anew.
+$(READY): pyproject.toml constraints.txt tools/ensure_venv.sh
+	sh tools/ensure_venv.sh $(PYTHON) $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[io]" --group dev
+	touch $@
