@@ -34,9 +34,7 @@ def brute_force_coefficients(image: np.ndarray, construction: str) -> np.ndarray
     return coefficients
 
 
-def gudhi_curve(
-    image: np.ndarray, thresholds: np.ndarray, construction: str
-) -> np.ndarray:
+def gudhi_curve(image: np.ndarray, thresholds: np.ndarray, construction: str) -> np.ndarray:
     """Count the homology classes alive at each threshold."""
     name = "vertices" if construction == "V" else "top_dimensional_cells"
     cubical = gudhi.CubicalComplex(**{name: image.astype(float)})
@@ -77,7 +75,9 @@ def test_number_of_cells(shape):
     ):
         expected = dict.fromkeys(range(len(shape) + 1), 0)
         for extent in itertools.product((0, 1), repeat=len(shape)):
-            expected[sum(extent)] += int(np.prod([s[e] for s, e in zip(sides, extent)]))
+            expected[sum(extent)] += int(
+                np.prod([s[e] for s, e in zip(sides, extent, strict=True)])
+            )
         found = reference.cell_values(image, construction)
         assert expected == {d: int(np.sum(found.dimensions == d)) for d in expected}
 
@@ -91,9 +91,7 @@ def test_curve_equals_scikit_image(data, ndim):
     kept = True if mask is None else mask
     for connectivity, superlevel in itertools.product((1, ndim), (False, True)):
         compare = np.greater_equal if superlevel else np.less_equal
-        expected = [
-            euler_number(compare(image, t) & kept, connectivity) for t in thresholds
-        ]
+        expected = [euler_number(compare(image, t) & kept, connectivity) for t in thresholds]
         found = reference.euler_curve(
             image,
             thresholds,
@@ -105,9 +103,7 @@ def test_curve_equals_scikit_image(data, ndim):
         np.testing.assert_array_equal(found, expected)
 
 
-@given(
-    strategies.images(dtypes=("uint8", "int16", "float16", "float32"), infinities=False)
-)
+@given(strategies.images(dtypes=("uint8", "int16", "float16", "float32"), infinities=False))
 def test_curve_equals_gudhi(image):
     thresholds = np.unique(image.astype(float))[:100]
     for connectivity in all_connectivities(image.ndim):
@@ -128,9 +124,7 @@ def test_cells_and_coefficients_equal_plain_python(image):
     for connectivity in all_connectivities(image.ndim):
         construction = "V" if connectivity == 1 else "T"
         coefficients = reference.euler_coefficients(image, connectivity=connectivity)
-        np.testing.assert_array_equal(
-            coefficients, brute_force_coefficients(image, construction)
-        )
+        np.testing.assert_array_equal(coefficients, brute_force_coefficients(image, construction))
         cells = reference.cell_values(image, construction)
         levels = np.unique(image)
         counted = [np.sum((-1) ** cells.dimensions[cells.values <= t]) for t in levels]
@@ -151,9 +145,7 @@ def test_coefficients_add_up_to_the_curve(data):
         coefficients = reference.euler_coefficients(image, **options)
         compare = np.greater_equal if superlevel else np.less_equal
         summed = [coefficients[compare(image, t)].sum() for t in levels]
-        np.testing.assert_array_equal(
-            reference.euler_curve(image, levels, **options), summed
-        )
+        np.testing.assert_array_equal(reference.euler_curve(image, levels, **options), summed)
         assert not coefficients[~mask | np.isnan(image)].any()
         jumps = np.diff([0, *summed]) if not superlevel else np.diff([*summed, 0])
         np.testing.assert_array_equal(
@@ -173,8 +165,7 @@ def test_regions_equal_scikit_image(data, ndim):
         np.testing.assert_array_equal(found, np.setdiff1d(labels, [0]))
         for label, curve in zip(found, values, strict=True):
             expected = [
-                euler_number((image <= t) & (labels == label), connectivity)
-                for t in thresholds
+                euler_number((image <= t) & (labels == label), connectivity) for t in thresholds
             ]
             np.testing.assert_array_equal(curve, expected)
 
@@ -182,15 +173,11 @@ def test_regions_equal_scikit_image(data, ndim):
 def test_large_integers_are_not_rounded():
     image = np.array([2**53, 2**53 + 1, 2**63 - 1], dtype=np.int64)
     thresholds = np.array([2**53, 2**53 + 1, 2**63 - 2, 2**63 - 1], dtype=np.uint64)
-    np.testing.assert_array_equal(
-        reference.euler_curve(image, thresholds), [1, 1, 1, 1]
-    )
+    np.testing.assert_array_equal(reference.euler_curve(image, thresholds), [1, 1, 1, 1])
     coefficients = reference.euler_coefficients(image, connectivity=1)
     np.testing.assert_array_equal(coefficients, [1, 0, 0])
     image = image[[1, 0, 1, 2, 1]]
-    np.testing.assert_array_equal(
-        reference.euler_curve(image, thresholds), [1, 2, 2, 1]
-    )
+    np.testing.assert_array_equal(reference.euler_curve(image, thresholds), [1, 2, 2, 1])
     # 2.0**53 + 2 is the next double; 2.0**63 lies above everything
     np.testing.assert_array_equal(
         reference.euler_curve(image, np.array([2.0**53, 2.0**53 + 2, 2.0**63])),
@@ -204,10 +191,6 @@ def test_ties_belong_to_the_first_point():
         [1 - 2 + 1, 1 - 1],
         [1 - 1, 1],
     ]  # the square and two edges, an edge, an edge, none
-    np.testing.assert_array_equal(
-        reference.euler_coefficients(image, connectivity=1), v
-    )
+    np.testing.assert_array_equal(reference.euler_coefficients(image, connectivity=1), v)
     t = [[1 - 4 + 4, 1 - 3 + 2], [1 - 3 + 2, 1 - 2 + 1]]
-    np.testing.assert_array_equal(
-        reference.euler_coefficients(image, connectivity=2), t
-    )
+    np.testing.assert_array_equal(reference.euler_coefficients(image, connectivity=2), t)

@@ -58,7 +58,7 @@ def assert_arrays_equal(actual: Any, desired: ArrayLike, *, like: Any = None) ->
     like = np.empty(0) if like is None else like
     kind = np.ndarray if isinstance(like, np.ndarray) else type(like)
     if not isinstance(actual, kind):
-        raise AssertionError(f"array is a {type(actual)}, must be a {kind}")  # noqa: TRY004
+        raise AssertionError(f"array is a {type(actual)}, must be a {kind}")
     if _device(actual) != _device(like):
         raise AssertionError(f"device is {_device(actual)}, must be {_device(like)}")
     found, desired = to_numpy(actual), np.asarray(desired)

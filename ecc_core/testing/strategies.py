@@ -4,6 +4,7 @@ Values are drawn so that ties, extremes of the dtype, both zeros, infinities and
 floats occur; sides so that the borders of 64-bit words and of groups of 8 and 16 rows do.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -183,7 +184,7 @@ def thresholds(draw: st.DrawFn, image: Array, *, dtypes: Sequence[str] | None = 
         pool = [False, True]
     else:
         info = np.iinfo(dtype)
-        whole = [int(t) for t in pool if np.isfinite(t)]
+        whole = [int(t) for t in pool if math.isfinite(t)]
         pool = [t for t in whole if info.min <= t <= info.max]
     drawn = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=12))
     return np.sort(np.array(drawn, dtype=dtype))
