@@ -13,7 +13,7 @@ if ! "$python" -c 'import ensurepip' 2>/dev/null; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         export DEBIAN_FRONTEND=noninteractive
         apt-get update -qq
-        apt-get install -qq -y --no-install-recommends python3 python3-venv
+        apt-get install -qq -y --no-install-recommends python3 python3-venv >/dev/null
     else
         echo "$python with ensurepip is needed; on Debian: apt-get install python3 python3-venv" >&2
         exit 1
