@@ -13,3 +13,6 @@ class BackendError(EccError, RuntimeError):
 
 class InputFileError(EccError, ValueError):
     """A file that cannot be read as an image, mask or label image."""
+
+
+NAN_MESSAGE = '`image` must not contain NaN (pass nan="omit" to leave such points out), got NaN'

@@ -1,0 +1,1 @@
+"""The CPU backend: numba kernels (``kernels``, ``loaders``, ``vector``) and their launch."""

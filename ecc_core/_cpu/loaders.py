@@ -1,0 +1,261 @@
+"""Stage a block of an image as unsigned keys, one point of halo around the block's own points.
+
+The keys are in the order in which the kernels let points enter. A loader reads the image by
+address, so that read-only and writable arrays share one compiled version, and never writes to it.
+Extents are (slices, rows, columns) of what is read; ``at`` is the offset in `keys` of its first
+point, and `strides` are those of the rows and slices, in elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import carray, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from ecc_core._cpu.vector import BIN_LANES, bin_value, bin_vector, fused_multiply_add
+
+__all__ = [
+    "bin_by_search",
+    "bin_evenly",
+    "copy_keys",
+    "hide_points",
+    "look_up_keys",
+    "order_floats",
+]
+
+
+ONE = np.uint64(1)
+
+
+@intrinsic
+def _pointer(typingctx: Any, address: Any) -> Any:
+    """The address of an array's data as a pointer."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.intp), codegen
+
+
+@njit(nogil=True, cache=True)
+def copy_keys(
+    address: Any,
+    token: Any,
+    strides: Any,
+    extents: Any,
+    keys: Any,
+    at: Any,
+    steps: Any,
+    flip: Any,
+    shift: Any,
+) -> None:
+    """Unsigned values: ``key = (value ^ flip) + shift``, in a wider dtype if `keys` is wider."""
+    slices, rows, columns = extents
+    for z in range(slices):
+        for y in range(rows):
+            row = carray(
+                _pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
+                columns,
+                token.dtype,
+            )
+            start = at + z * steps[0] + y * steps[1]
+            target = keys[start : start + columns]
+            for x in range(columns):
+                target[x] = (row[x] ^ flip) + shift
+
+
+@njit(nogil=True, cache=True)
+def order_floats(
+    address: Any,
+    token: Any,
+    strides: Any,
+    extents: Any,
+    keys: Any,
+    at: Any,
+    steps: Any,
+    flip: Any,
+    sign: Any,
+    infinity: Any,
+    never: Any,
+) -> Any:
+    """Floats, given as the unsigned integers of their bits, as integers in the same order.
+
+    `sign` and `infinity` are the bits of -0.0 and of infinity. -0.0 equals 0.0, and NaN
+    gets the key `never`. Returns whether there was one.
+    """
+    bad = False
+    slices, rows, columns = extents
+    for z in range(slices):
+        for y in range(rows):
+            row = carray(
+                _pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
+                columns,
+                token.dtype,
+            )
+            start = at + z * steps[0] + y * steps[1]
+            target = keys[start : start + columns]
+            for x in range(columns):
+                bits = np.uint64(row[x])
+                size = bits & (sign - np.uint64(1))
+                key = ~bits if bits & sign and size else size | sign
+                bad |= size > infinity
+                target[x] = never if size > infinity else key ^ flip
+    return bad
+
+
+@njit(nogil=True, cache=True)
+def look_up_keys(
+    address: Any,
+    token: Any,
+    strides: Any,
+    extents: Any,
+    keys: Any,
+    at: Any,
+    steps: Any,
+    table: Any,
+    infinity: Any,
+) -> Any:
+    """8- and 16-bit values: the key stands in a table over all values.
+
+    Values whose bits but the sign exceed `infinity` are reported as NaN.
+    """
+    bad = False
+    slices, rows, columns = extents
+    for z in range(slices):
+        for y in range(rows):
+            row = carray(
+                _pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
+                columns,
+                token.dtype,
+            )
+            start = at + z * steps[0] + y * steps[1]
+            target = keys[start : start + columns]
+            for x in range(columns):
+                bad |= (row[x] & 0x7FFF) > infinity
+                target[x] = table[row[x]]
+    return bad
+
+
+@njit(nogil=True, cache=True)
+def bin_evenly(
+    address: Any,
+    token: Any,
+    strides: Any,
+    extents: Any,
+    keys: Any,
+    at: Any,
+    steps: Any,
+    scale: Any,
+    count: Any,
+    bins: Any,
+) -> Any:
+    """Number of levels below each value, ``trunc(value * slope + offset)``.
+
+    The caller has verified that this is exact: the expression increases with the value, is below
+    j + 1 at level j and not below it at the next value that the dtype can hold; it is computed with
+    one rounding for product and sum. A negative slope counts the levels above instead. The key of b
+    levels is ``first + (b ^ direction)``, `direction` 0 or -1; `bins` is (first, direction, number
+    of levels for NaN). Returns whether there was a NaN, and whether a value was beyond all `count`
+    levels.
+    """
+    slices, rows, columns = extents
+    above, nan = np.uint64(0), np.uint64(0)
+    for z in range(slices):
+        for y in range(rows):
+            row = carray(
+                _pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
+                columns,
+                token.dtype,
+            )
+            start = at + z * steps[0] + y * steps[1]
+            target = keys[start : start + columns]
+            whole = columns - columns % BIN_LANES
+            for x in range(0, whole, BIN_LANES):
+                more, bad = bin_vector(row, target, x, scale, count, bins)
+                above |= more
+                nan |= bad
+            for x in range(whole, columns):
+                more, bad = bin_value(row, target, x, scale, count, bins)
+                above |= more
+                nan |= bad
+    return nan != 0, above != 0
+
+
+@njit(nogil=True, cache=True)
+def bin_by_search(
+    address: Any,
+    token: Any,
+    strides: Any,
+    extents: Any,
+    keys: Any,
+    at: Any,
+    steps: Any,
+    levels: Any,
+    count: Any,
+    scale: Any,
+    starts: Any,
+    half: Any,
+    bins: Any,
+) -> Any:
+    """As :func:`bin_evenly` for any levels: a guess of the cell, then a search within it.
+
+    ``starts[k]`` is the number of levels in the cells before k. Cells are found by the same
+    increasing expression for levels and values, so the answer lies in the value's own cell, which
+    holds fewer than ``2 * half`` levels. `levels`, `count` of them, is padded with ``2 * half`` times the
+    largest value of the dtype, and the numbers are unsigned.
+    """
+    origin, slope = scale
+    first, direction, of_nan = bins
+    last = np.float64(starts.size - 1)
+    nan, above = False, False
+    slices, rows, columns = extents
+    for z in range(slices):
+        for y in range(rows):
+            row = carray(
+                _pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
+                columns,
+                token.dtype,
+            )
+            start = at + z * steps[0] + y * steps[1]
+            target = keys[start : start + columns]
+            for x in range(columns):
+                value = row[x]
+                place = (np.float64(value) - origin) * slope
+                place = place if place > 0.0 else 0.0
+                # Unsigned indices spare numba's check for negative ones.
+                below = starts[np.uint64(place if place < last else last)]
+                step = half
+                while step:
+                    below += step * np.uint64(levels[below + step - ONE] < value)
+                    step >>= ONE
+                bad = value != value  # NaN
+                above |= below == count and not bad
+                nan |= bad
+                target[x] = first + ((of_nan if bad else below) ^ direction)
+    return nan, above
+
+
+@njit(nogil=True, cache=True)
+def hide_points(
+    address: Any, strides: Any, extents: Any, keys: Any, at: Any, steps: Any, never: Any
+) -> None:
+    """Give the points whose mask (bytes at `address`) is 0 the key `never`."""
+    slices, rows, columns = extents
+    for z in range(slices):
+        for y in range(rows):
+            row = carray(_pointer(address + z * strides[0] + y * strides[1]), columns, np.uint8)
+            start = at + z * steps[0] + y * steps[1]
+            target = keys[start : start + columns]
+            for x in range(columns):
+                if row[x] == 0:
+                    target[x] = never
+
+
+@njit(nogil=True, cache=True)
+def multiply_add(values: Any, slope: Any, offset: Any, out: Any) -> None:
+    """``values * slope + offset`` with one rounding, as :func:`bin_evenly` computes it."""
+    for i in range(values.size):
+        out[i] = fused_multiply_add(values[i], slope, offset)

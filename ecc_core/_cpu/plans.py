@@ -1,0 +1,281 @@
+"""How the values of an image become keys, and how the histogram of the keys becomes a curve.
+
+A point's *rank* counts the levels that it enters after: 0 enters first, ``levels`` never. The key
+of the V-construction is the rank, that of the T-construction ``top - rank``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._cpu import loaders
+from ecc_core._thresholds import Levels
+
+__all__ = ["Plan", "coefficient_plan", "curve_plans"]
+
+Array = NDArray[Any]
+Construction = Literal["V", "T"]
+Loader = Callable[..., Any]
+
+MAX_CELLS = 1 << 16
+DIRECT_16_BIT = 1 << 17  # points from which a histogram of all 16-bit values pays
+
+
+class Plan(NamedTuple):
+    """One way to stage an image as keys.
+
+    Attributes
+    ----------
+    load : callable
+        ``load(address, strides, extents, keys, at, steps) -> (has NaN, key did not fit)``.
+    key_dtype : dtype
+        Unsigned integers.
+    top : int
+        Largest key; the histogram has ``top + 1`` bins.
+    entered : int64 array
+        For each threshold, the number of ranks that have entered.
+    never : int
+        Key of a point that never enters.
+    """
+
+    load: Loader
+    key_dtype: np.dtype[Any]
+    top: int
+    entered: NDArray[np.int64]
+    never: int
+
+
+def curve_plans(
+    dtype: np.dtype[Any], levels: Levels, construction: Construction, masked: bool, points: int
+) -> list[Plan]:
+    """Plans for a curve, to be tried in turn until one's keys fit."""
+    if dtype.itemsize <= 2:
+        direct = dtype.kind in "biu" and not masked
+        if direct and (dtype.itemsize == 1 or points >= DIRECT_16_BIT):
+            return [_direct(dtype, levels, construction)]
+        return [_table(dtype, levels, construction)]
+    count = levels.values.size
+    scale = _even_scale(levels)
+    plans = []
+    # As many levels as keys leave none for points that never enter; often there are none.
+    if count == 256 and not masked and not (scale is None and levels.superlevel):
+        plans.append(_binned(levels, construction, scale, top=count - 1))
+    plans.append(_binned(levels, construction, scale, top=count))
+    return plans
+
+
+def _key_dtype(top: int) -> np.dtype[Any]:
+    return np.dtype(np.uint8 if top < 1 << 8 else np.uint16 if top < 1 << 16 else np.uint32)
+
+
+def _never(construction: Construction, top: int) -> int:
+    return top if construction == "V" else 0
+
+
+def _unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(f"u{dtype.itemsize}")
+
+
+def _token(dtype: np.dtype[Any]) -> Array:
+    """An empty array that tells a loader the dtype to read."""
+    return np.empty(0, dtype)
+
+
+def _bias(dtype: np.dtype[Any]) -> int:
+    """What turns the bits of an integer into its ordinal, by exclusive or."""
+    return 1 << (8 * dtype.itemsize - 1) if dtype.kind == "i" else 0
+
+
+def _direct(dtype: np.dtype[Any], levels: Levels, construction: Construction) -> Plan:
+    """Small integers as they are: every value is a level."""
+    unsigned = _unsigned(dtype)
+    top = int(np.iinfo(unsigned).max)
+    ordinals = levels.values.view(unsigned).astype(np.int64) ^ _bias(dtype)
+    # reached[k]: values that have entered once k levels are reached
+    if levels.superlevel:
+        reached = np.concatenate([[0], top + 1 - ordinals[::-1]])
+    else:
+        reached = np.concatenate([[0], ordinals + 1])
+    descending = levels.superlevel != (construction == "T")
+    flip = unsigned.type(_bias(dtype) ^ (top if descending else 0))
+    token, zero = _token(unsigned), unsigned.type(0)
+
+    def load(address: int, *place: Any) -> tuple[bool, bool]:
+        loaders.copy_keys(address, token, *place, flip, zero)
+        return False, False
+
+    return Plan(load, unsigned, top, reached[levels.entered], _never(construction, top))
+
+
+def _table(dtype: np.dtype[Any], levels: Levels, construction: Construction) -> Plan:
+    """8- and 16-bit values through a table of the keys of all of them."""
+    unsigned = _unsigned(dtype)
+    top = levels.values.size
+    every = np.arange(1 << (8 * dtype.itemsize), dtype=np.uint32).astype(unsigned)
+    values = every.astype(np.bool_) if dtype.kind == "b" else every.view(dtype)
+    if levels.superlevel:
+        ranks = top - np.searchsorted(levels.values, values, side="right")
+    else:
+        ranks = np.searchsorted(levels.values, values, side="left")
+    infinity = unsigned.type(np.iinfo(unsigned).max)
+    if dtype.kind == "f":
+        ranks[np.isnan(values)] = top
+        infinity = np.float16(np.inf).view(unsigned)
+    keys = (ranks if construction == "V" else top - ranks).astype(_key_dtype(top))
+    token = _token(unsigned)
+
+    def load(address: int, *place: Any) -> tuple[bool, bool]:
+        return loaders.look_up_keys(address, token, *place, keys, infinity), False
+
+    return Plan(load, keys.dtype, top, levels.entered, _never(construction, top))
+
+
+def _binned(
+    levels: Levels,
+    construction: Construction,
+    scale: tuple[float, float] | None,
+    top: int,
+) -> Plan:
+    """32- and 64-bit values by the number of levels before them."""
+    if scale is not None:
+        load = _even_loader(levels, construction, scale, top)
+    else:
+        load = _search_loader(levels, construction, top)
+    return Plan(load, _key_dtype(top), top, levels.entered, _never(construction, top))
+
+
+def _even_loader(
+    levels: Levels, construction: Construction, scale: tuple[float, float], top: int
+) -> Loader:
+    token, count = _token(levels.values.dtype), np.int32(levels.values.size)
+    first, direction = (0, 0) if construction == "V" else (top + 1, -1)
+    bins = (first, direction, int(count))
+
+    def load(address: int, *place: Any) -> tuple[bool, bool]:
+        nan, beyond = loaders.bin_evenly(address, token, *place, scale, count, bins)
+        return nan, (nan or beyond) and top < count
+
+    return load
+
+
+def _next(values: Array, up: bool) -> Array:
+    """Neighbours of values in their dtype; the last value of an integer dtype is its own."""
+    if values.dtype.kind == "f":
+        with np.errstate(over="ignore", under="ignore"):
+            return np.nextafter(values, values.dtype.type(np.inf if up else -np.inf))
+    info, one = np.iinfo(values.dtype), values.dtype.type(1)
+    if up:
+        return np.where(values == info.max, values, values + one)
+    return np.where(values == info.min, values, values - one)
+
+
+def _even_scale(levels: Levels) -> tuple[float, float] | None:
+    """Slope and offset with ``trunc(value * slope + offset)`` = rank of every value, or None.
+
+    The expression is monotonic also in floating point, so it is exact for all values if it is so
+    at each level and at the next value that enters after it.
+    """
+    order = levels.values[::-1] if levels.superlevel else levels.values
+    if order.size == 0:
+        return None
+    beyond = _next(order, up=not levels.superlevel)
+    at, after = order.astype(np.float64), beyond.astype(np.float64)
+    with np.errstate(all="ignore"):
+        span = at[-1] - at[0] if order.size > 1 else after[0] - at[0]
+        slope = max(order.size - 1, 1) / span
+        ranks = np.arange(1, order.size + 1, dtype=np.float64)
+        low, high = np.max(ranks - after * slope), np.min(ranks - at * slope)
+        offset = low + (high - low) / 2
+        if not (np.isfinite(slope) and np.isfinite(offset)):
+            return None
+        token = order.dtype
+        computed = _evaluate(np.stack([at, after]), slope, offset)
+        exact = (computed[0] < ranks) & (computed[1] >= ranks)
+        # Nothing enters after the last value of the dtype.
+        exact |= (computed[0] < ranks) & (order == beyond) if token.kind in "iu" else False
+    return (float(slope), float(offset)) if bool(np.all(exact)) else None
+
+
+def _evaluate(values: Array, slope: float, offset: float) -> Array:
+    """``values * slope + offset`` as the loader computes it."""
+    keys = np.empty(values.size, np.float64)
+    loaders.multiply_add(values.reshape(-1), slope, offset, keys)
+    return keys.reshape(values.shape)
+
+
+def _search_loader(levels: Levels, construction: Construction, top: int) -> Loader:
+    values, count = levels.values, levels.values.size
+    before = 0
+    if levels.superlevel:  # count the levels <= value as those < value of their predecessors
+        before = int(count > 0 and _next(values[:1], up=False)[0] == values[0])
+        values = _next(values[before:], up=False)
+    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+    origin = float(finite[0]) if finite.size else 0.0
+    span = (float(finite[-1]) - origin) if finite.size else 0.0
+    cells = min(MAX_CELLS, 1 << max(6, int(4 * values.size).bit_length()))
+    slope = (cells - 1) / span if 0 < span < np.inf else 0.0
+    slope = slope if np.isfinite(slope) else 0.0
+    with np.errstate(all="ignore"):
+        place = np.clip((values.astype(np.float64) - origin) * slope, 0.0, cells - 1)
+    place = np.nan_to_num(place, nan=0.0).astype(np.int64)
+    starts = np.searchsorted(place, np.arange(cells), side="left")
+    fullest = int(np.bincount(place, minlength=1).max()) if values.size else 0
+    half = 1 << max(fullest.bit_length() - 1, 0)
+    last = np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).max
+    padded = np.concatenate([values, np.full(2 * half, last, values.dtype)])
+    # rank = below (sublevel), or count - before - below (superlevel)
+    if levels.superlevel:
+        first, direction = (count - before + 1, -1) if construction == "V" else (top - count, 0)
+        first += 0 if construction == "V" else before
+        of_nan = -before
+    else:
+        first, direction = (0, 0) if construction == "V" else (top + 1, -1)
+        of_nan = count
+    bins = tuple(np.uint64(number % (1 << 64)) for number in (first, direction, of_nan))
+    token, scale = _token(values.dtype), (origin, slope)
+    table, step, number = starts.astype(np.uint64), np.uint64(half), np.uint64(values.size)
+
+    def load(address: int, *place: Any) -> tuple[bool, bool]:
+        nan, beyond = loaders.bin_by_search(
+            address, token, *place, padded, number, scale, table, step, bins
+        )
+        return nan, (nan or beyond) and top < count
+
+    return load
+
+
+def coefficient_plan(
+    dtype: np.dtype[Any], superlevel: bool, construction: Construction, masked: bool
+) -> Plan:
+    """The plan that keeps the order of all values, for coefficients (no curve follows)."""
+    unsigned = _unsigned(dtype)
+    full = int(np.iinfo(unsigned).max)
+    descending = superlevel != (construction == "T")
+    nothing = np.empty(0, np.int64)
+    token = _token(unsigned)
+    if dtype.kind == "f":
+        sign, infinity = 1 << (8 * dtype.itemsize - 1), np.array(np.inf, dtype).view(unsigned)
+        # NaN must never enter, whichever end of the order that is.
+        words = tuple(
+            np.uint64(word)
+            for word in (full if descending else 0, sign, int(infinity), _never(construction, full))
+        )
+
+        def load_floats(address: int, *place: Any) -> tuple[bool, bool]:
+            return loaders.order_floats(address, token, *place, *words), False
+
+        return Plan(load_floats, unsigned, full, nothing, _never(construction, full))
+    wide = np.dtype(f"u{2 * dtype.itemsize}") if masked else unsigned
+    flip = unsigned.type(_bias(dtype) ^ (full if descending else 0))
+    shift = wide.type(1 if masked and construction == "T" else 0)
+
+    def load(address: int, *place: Any) -> tuple[bool, bool]:
+        loaders.copy_keys(address, token, *place, flip, shift)
+        return False, False
+
+    top = int(np.iinfo(wide).max)
+    return Plan(load, wide, top, nothing, _never(construction, top))

@@ -1,0 +1,83 @@
+"""Threads of the CPU backend: one small pool, shared by all calls."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+__all__ = ["available_cores", "share"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+
+
+def available_cores() -> int:
+    """Cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _executor() -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(available_cores(), thread_name_prefix="ecc")
+        return _pool
+
+
+def _forget() -> None:
+    """A forked child has none of its parent's threads."""
+    global _pool, _lock
+    _pool, _lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+class _Queue(Iterator[Item]):
+    """Hand out each item once, to whichever thread asks first."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = iter(items)
+        self._lock = threading.Lock()
+
+    def __next__(self) -> Item:
+        with self._lock:
+            return next(self._items)
+
+    def stop(self) -> None:
+        with self._lock:
+            self._items = iter(())
+
+
+def share(
+    items: Sequence[Item], work: Callable[[Iterator[Item]], Result], workers: int
+) -> list[Result]:
+    """Call `work` in up to `workers` threads, this one among them, on items they take in turns.
+
+    The caller never waits for a free thread, so calls from several threads cannot block each
+    other. The first error, or an interrupt, stops the others at their next item.
+    """
+    queue = _Queue(items)
+    helpers = min(workers, len(items)) - 1
+    futures: list[Future[Result]] = [
+        _executor().submit(work, queue) for _ in range(max(helpers, 0))
+    ]
+    try:
+        results = [work(queue)]
+        started = [future for future in futures if not future.cancel()]
+        return results + [future.result() for future in started]
+    except BaseException:
+        queue.stop()
+        for future in futures:
+            if not future.cancel():
+                future.exception()
+        raise

@@ -1,0 +1,86 @@
+"""Thresholds in the image's own values, so that no comparison needs a lossy cast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Levels", "round_to_levels"]
+
+Array = NDArray[Any]
+
+
+class Levels:
+    """Distinct values of a dtype that stand for thresholds.
+
+    Attributes
+    ----------
+    values : (m,) array of the image's dtype, increasing
+        Point p has entered at ``values[j]`` if ``X(p) <= values[j]`` (superlevel ``>=``).
+    entered : (n,) int64 array
+        For each threshold the number of levels, in the order of entry, that it reaches.
+    """
+
+    __slots__ = ("entered", "superlevel", "values")
+
+    def __init__(self, values: Array, entered: NDArray[np.int64], superlevel: bool) -> None:
+        self.values = values
+        self.entered = entered
+        self.superlevel = superlevel
+
+
+def round_to_levels(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) -> Levels:
+    """Round sorted thresholds down (superlevel: up) to values that `dtype` can hold.
+
+    ``X <= t`` is ``X <= v`` for the largest v of the dtype that is at most t. Thresholds beyond the
+    dtype reach no level (on the side where nothing has entered) or every value.
+    """
+    dtype = np.dtype(np.uint8) if dtype == np.bool_ else dtype
+    if dtype.kind in "iu":
+        reaches, rounded = _round_to_integers(thresholds, dtype, superlevel)
+    else:
+        rounded = _round_to_floats(thresholds, dtype, superlevel)
+        reaches = np.ones(thresholds.size, dtype=np.bool_)
+    rounded = rounded[reaches]  # sorted, as the thresholds are
+    first = np.ones(rounded.size, dtype=np.bool_)
+    first[1:] = rounded[1:] != rounded[:-1]
+    values, index = rounded[first], np.cumsum(first) - 1
+    entered = np.zeros(thresholds.size, dtype=np.int64)
+    entered[reaches] = values.size - index if superlevel else index + 1
+    return Levels(values, entered, superlevel)
+
+
+def _round_to_integers(
+    thresholds: Array, dtype: np.dtype[Any], superlevel: bool
+) -> tuple[NDArray[np.bool_], Array]:
+    info = np.iinfo(dtype)
+    low, high = int(info.min), int(info.max)
+    if thresholds.dtype.kind == "f":
+        wide = thresholds.astype(np.float64)
+        whole = np.ceil(wide) if superlevel else np.floor(wide)
+        # float(high) may round up to high + 1, which no value of the dtype reaches.
+        above, below = whole >= float(high), whole < float(low)
+        inside = np.where(above | below, 0, whole).astype(dtype)
+        beyond = whole > float(high) if float(high) == high else above
+    else:
+        above, below = thresholds > high, thresholds < low
+        inside = np.where(above | below, 0, thresholds).astype(dtype)
+        beyond = above
+    rounded = np.where(above, dtype.type(high), np.where(below, dtype.type(low), inside))
+    return ~(beyond if superlevel else below), rounded.astype(dtype)
+
+
+def _round_to_floats(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) -> Array:
+    native = dtype.newbyteorder("=")
+    with np.errstate(over="ignore"):
+        rounded = thresholds.astype(native)
+    if thresholds.dtype.kind == "f":
+        wrong = rounded < thresholds if superlevel else rounded > thresholds
+    else:  # Python compares an int with a float exactly
+        pairs = zip(rounded.tolist(), thresholds.tolist(), strict=True)
+        wrong = np.array([(f < i if superlevel else f > i) for f, i in pairs], dtype=np.bool_)
+    away = native.type(np.inf if superlevel else -np.inf)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.where(wrong, np.nextafter(rounded, away), rounded)
