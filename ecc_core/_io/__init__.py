@@ -1,0 +1,1 @@
+"""How files are read and written; `ecc_core.io` is the public door."""

@@ -1,0 +1,279 @@
+"""Write tables and figures, each whole or not at all."""
+
+import csv
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
+from math import isfinite
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ecc_core._optional import import_optional
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "FIGURE_SUFFIXES",
+    "TABLE_SUFFIXES",
+    "atomic_file",
+    "check_output",
+    "write_csv",
+    "write_figure",
+    "write_table",
+]
+
+TABLE_SUFFIXES = (".csv", ".parquet", ".json")
+"""Suffixes of the tables that can be written."""
+FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
+"""Suffixes of the figures that can be written."""
+
+
+def check_output(path: str | os.PathLike[str], suffixes: Sequence[str]) -> Path:
+    """Raise unless a file may be written there, so that no work is done in vain.
+
+    Parameters
+    ----------
+    path : path-like
+        Where a file is to be written. It may exist.
+    suffixes : sequence of str
+        Suffixes it may have, such as `TABLE_SUFFIXES`.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    ValueError
+        If the suffix is none of `suffixes`.
+    OSError
+        If the folder does not exist or is not writable, or `path` is not a regular file.
+    ImportError
+        If the library that writes this type is not installed.
+
+    Examples
+    --------
+    >>> from ecc_core.io import TABLE_SUFFIXES, check_output
+    >>> check_output("curve.txt", TABLE_SUFFIXES)
+    Traceback (most recent call last):
+    ...
+    ValueError: curve.txt: type not supported, must be one of .csv, .parquet, .json
+    """
+    path = Path(path)
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{path}: type not supported, must be one of {', '.join(suffixes)}")
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{path}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{path}: the folder {folder} is not writable")
+    if path.exists() and not path.is_file():
+        raise FileExistsError(f"{path}: exists and is not a regular file")
+    if path.suffix.lower() == ".parquet":
+        import_optional("pyarrow", extra="io", purpose="writing Parquet files")
+    return path
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file that appears under its name only when it is complete and on the disk.
+
+    What is written goes to a temporary file in the same folder, which replaces `path` when the
+    block ends. If anything fails, `path` is what it was before and the temporary file is gone.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write or replace. A symbolic link stays, its target is replaced.
+
+    Yields
+    ------
+    binary file
+        Open for writing.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, such as on a full disk.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from ecc_core.io import atomic_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_file(os.path.join(folder, "notes.txt")) as file:
+    ...         _ = file.write(b"complete")
+    ...     os.listdir(folder)
+    ['notes.txt']
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+            error.filename = str(path)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the new name of a file to the disk too, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # some network file systems cannot
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_table(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, ArrayLike],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a table as CSV, Parquet or JSON, whole or not at all.
+
+    Numbers are written so that reading them gives the same numbers back.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; its suffix says its type: ``.csv``, ``.parquet`` or ``.json``. JSON is an object
+        of ``metadata`` and ``columns``, each column a list; infinity is ``"inf"`` or ``"-inf"``.
+    columns : mapping of str to array_like
+        Name and values of each column, 1-D and all of the same length.
+    metadata : mapping, optional
+        How the table was made, of types JSON knows. Kept in JSON files, and in Parquet files under
+        the key ``ecc`` of the schema's metadata; CSV has no place for it.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is another, or the columns differ in length.
+    OSError
+        If the file cannot be written.
+    ImportError
+        If Parquet is asked for and pyarrow is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ecc_core.io import write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "curve.json")
+    ...     write_table(path, {"threshold": [0.5], "euler_number": [3]}, metadata={"version": "1"})
+    ...     print(path.read_text())
+    {"metadata": {"version": "1"}, "columns": {"threshold": [0.5], "euler_number": [3]}}
+    """
+    path = check_output(path, TABLE_SUFFIXES)
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
+    shapes = {array.shape for array in arrays.values()}
+    if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+        raise ValueError(f"`columns` must be 1-D and of the same length, got shapes {shapes}")
+    writer = {".csv": _write_csv, ".parquet": _write_parquet, ".json": _write_json}
+    with atomic_file(path) as file:
+        writer[path.suffix.lower()](file, arrays, dict(metadata or {}))
+
+
+def write_csv(stream: TextIO, columns: Mapping[str, ArrayLike]) -> None:
+    """Write a table as CSV to an open text stream.
+
+    Parameters
+    ----------
+    stream : text file
+        Where to write.
+    columns : mapping of str to array_like
+        Name and values of each column, 1-D and all of the same length.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from ecc_core.io import write_csv
+    >>> write_csv(sys.stdout, {"threshold": [0.5, 1.0], "euler_number": [3, 1]})
+    threshold,euler_number
+    0.5,3
+    1.0,1
+    """
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    # tolist() gives Python's numbers, whose text is the shortest that reads back the same
+    writer.writerows(zip(*(np.asarray(v).tolist() for v in columns.values()), strict=True))
+
+
+def _write_csv(file: IO[bytes], columns: Mapping[str, NDArray[Any]], _: dict[str, Any]) -> None:
+    stream = TextIOWrapper(file, encoding="utf-8", newline="")
+    write_csv(stream, columns)
+    stream.detach()
+
+
+def _write_json(
+    file: IO[bytes], columns: Mapping[str, NDArray[Any]], metadata: dict[str, Any]
+) -> None:
+    lists = {
+        name: [str(v) if isinstance(v, float) and not isfinite(v) else v for v in array.tolist()]
+        for name, array in columns.items()
+    }
+    text = json.dumps({"metadata": metadata, "columns": lists}, allow_nan=False)
+    file.write(text.encode() + b"\n")
+
+
+def _write_parquet(
+    file: IO[bytes], columns: Mapping[str, NDArray[Any]], metadata: dict[str, Any]
+) -> None:
+    pyarrow = import_optional("pyarrow", extra="io", purpose="writing Parquet files")
+    parquet = import_optional("pyarrow.parquet", extra="io", purpose="writing Parquet files")
+    native = {name: v.astype(v.dtype.newbyteorder("="), copy=False) for name, v in columns.items()}
+    table = pyarrow.table(native).replace_schema_metadata({"ecc": json.dumps(metadata)})
+    parquet.write_table(table, file)
+
+
+def write_figure(path: str | os.PathLike[str], figure: "Figure", *, dpi: float = 300) -> None:
+    """Write a matplotlib figure as PNG, PDF or SVG, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; its suffix says its type.
+    figure : matplotlib.figure.Figure
+        What to draw.
+    dpi : float, default 300
+        Dots per inch of images.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is another.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from matplotlib.figure import Figure
+    >>> from ecc_core.io import write_figure
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_figure(os.path.join(folder, "empty.png"), Figure())
+    ...     os.listdir(folder)
+    ['empty.png']
+    """
+    path = check_output(path, FIGURE_SUFFIXES)
+    with atomic_file(path) as file:
+        figure.savefig(file, format=path.suffix.lower()[1:], dpi=dpi)
