@@ -1,0 +1,282 @@
+"""Figures of Euler characteristic curves. They need matplotlib, of the extra ``io``.
+
+Figures are made without pyplot: they need no display and leave no global state behind.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ecc_core._optional import import_optional
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+__all__ = ["THRESHOLD_COLOURS", "plot_curve", "plot_curves", "plot_level_sets"]
+
+Curve = tuple[ArrayLike, ArrayLike]
+"""Thresholds and values: an `EulerCurve`, or any such pair."""
+
+THRESHOLD_COLOURS = ("#0072B2", "#D55E00", "#009E73")
+"""Blue, vermilion and green of Okabe and Ito, told apart whatever one's colour vision."""
+
+FAINT, PAPER = "#cfcfcf", "#f4f4f4"
+CURVE_STYLES: tuple[dict[str, Any], ...] = (
+    {"color": "#b3b3b3", "linewidth": 2.4, "zorder": 2},
+    {"color": "#1a1a1a", "linewidth": 0.8, "zorder": 2},
+)  # a curve on top of the other leaves both visible
+MARKER_STYLE: dict[str, Any] = {
+    "markersize": 3.4,
+    "markeredgecolor": "white",
+    "markeredgewidth": 0.5,
+    "zorder": 3,
+}
+LEGEND_STYLE: dict[str, Any] = {
+    "frameon": False,
+    "handlelength": 0.9,
+    "handletextpad": 0.35,
+    "labelspacing": 0.36,
+    "borderpad": 0.1,
+    "borderaxespad": 0.0,
+}
+MOST_NAMED_CURVES = 10
+
+# Points and inches, for one column of a journal
+FONT_SIZE = 7.0
+COLUMN = 3.5
+LEFT, RIGHT, TOP, BOTTOM, GAP = 0.56, 0.05, 0.18, 0.36, 0.08
+CAPTION = 0.36  # between the panels and the curves
+BELOW_PANELS = CAPTION + 1.35 + BOTTOM
+
+
+def plot_curve(
+    curve: Curve,
+    ax: "Axes | None" = None,
+    *,
+    superlevel: bool = False,
+    label: str | None = None,
+    **line: Any,
+) -> "Axes":
+    """Plot an Euler characteristic curve as the step function that it is.
+
+    The value at a threshold holds up to the next one; for superlevel sets, down to the one before.
+
+    Parameters
+    ----------
+    curve : EulerCurve
+        Thresholds, and values with the thresholds on their last axis: one line for each curve of
+        a batch. Infinite thresholds are not drawn.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+    superlevel : bool, default False
+        Whether the curve is that of superlevel sets.
+    label : str, optional
+        Name for a legend.
+    **line
+        Passed on to `matplotlib.axes.Axes.plot`, such as ``color``.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from ecc_core.plotting import plot_curve
+    >>> ax = plot_curve(([0, 1, 2], [1, 3, 1]))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('threshold', 'Euler characteristic')
+    """
+    if ax is None:
+        ax = _figure(figsize=(COLUMN, 2.4), layout="constrained").add_subplot()
+    if not ax.get_xlabel():
+        ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
+        ax.set_xlabel("threshold")
+        ax.set_ylabel("Euler characteristic")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.locator_params(axis="y", integer=True)
+        ax.margins(x=0.01)
+    thresholds, values = (np.asarray(a) for a in curve)
+    finite = np.isfinite(thresholds)
+    lines = values[..., finite].reshape(-1, np.count_nonzero(finite))
+    steps = "steps-pre" if superlevel else "steps-post"
+    style = {"linewidth": 1.0, "solid_joinstyle": "miter", "drawstyle": steps, **line}
+    ax.plot(thresholds[finite], lines.T, label=label, **style)
+    return ax
+
+
+def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool = False) -> "Figure":
+    """Plot several named curves on one pair of axes.
+
+    Parameters
+    ----------
+    curves : mapping of str to EulerCurve
+        Name and curve. Up to ten are named in a legend; more are drawn thin and nameless, their
+        colour running from dark to light in the order of the mapping.
+    superlevel : bool, default False
+        Whether the curves are those of superlevel sets.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from ecc_core.plotting import plot_curves
+    >>> figure = plot_curves({"a": ([0, 1], [2, 1]), "b": ([0, 1], [5, 1])})
+    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    ['a', 'b']
+    """
+    figure = _figure(figsize=(6.0, 3.6), layout="constrained")
+    ax = figure.add_subplot()
+    colormaps = import_optional("matplotlib", extra="io", purpose="plotting").colormaps
+    colours = colormaps["viridis"](np.linspace(0, 0.85, len(curves)))
+    few = len(curves) <= MOST_NAMED_CURVES
+    style = {"linewidth": 1.2} if few else {"linewidth": 0.5, "alpha": 0.7}
+    handles = []
+    for curve, colour in zip(curves.values(), colours, strict=True):
+        plot_curve(curve, ax, superlevel=superlevel, label=None, color=colour, **style)
+        handles.append(ax.lines[-1])
+    if few:
+        legend = ax.legend(handles, [" "] * len(handles), frameon=False)
+        for text, name in zip(legend.texts, curves, strict=True):
+            text.set(text=name, parse_math=False)  # names may hold $ or begin with _
+    return figure
+
+
+def plot_level_sets(
+    picture: ArrayLike,
+    sets: Sequence[ArrayLike],
+    thresholds: Sequence[float],
+    curves: Mapping[int, Curve],
+    *,
+    title: str = "",
+    figure: "Figure | SubFigure | None" = None,
+) -> "Figure | SubFigure":
+    """Plot an image, its sublevel sets at up to three thresholds, and below them its curves.
+
+    A threshold and its set share a colour, and the Euler numbers of the set stand below it.
+
+    Parameters
+    ----------
+    picture : array_like
+        The image, of shape (rows, columns), or a picture of it if it is a volume; drawn in gray.
+    sets : sequence of array_like
+        For each threshold the set, of the picture's shape: boolean, or a picture of it with values
+        from 0, the background, to 1, the darkest parts.
+    thresholds : sequence of float
+        One to three thresholds, within those of the curves.
+    curves : mapping of int to EulerCurve
+        One or two curves by the number of neighbours that a point connects to, such as 8 and 4.
+    title : str, optional
+        Name of the image.
+    figure : matplotlib.figure.Figure or matplotlib.figure.SubFigure, optional
+        Where to plot. Default: a new figure, one column of a journal wide.
+
+    Returns
+    -------
+    matplotlib.figure.Figure or matplotlib.figure.SubFigure
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ecc_core.plotting import plot_level_sets
+    >>> image = np.array([[0, 2, 0], [2, 2, 2], [0, 2, 0]])
+    >>> figure = plot_level_sets(image, [image <= 0], [0], {4: ([0, 1, 2], [4, 4, 1])})
+    >>> [ax.get_title() for ax in figure.axes]
+    ['', '', 'X ≤ 0']
+    """
+    panels = [np.asarray(panel, dtype=np.float32) for panel in (picture, *sets)]
+    side = (COLUMN - LEFT - RIGHT - 3 * GAP) / 4
+    height = side * panels[0].shape[0] / panels[0].shape[1]
+    if figure is None:
+        figure = _figure(figsize=(COLUMN, TOP + height + BELOW_PANELS))
+    plot_top = TOP + height + CAPTION
+    room = figure.bbox.height / figure.dpi - plot_top - BOTTOM
+    ax = _axes_in_inches(figure, LEFT, plot_top, COLUMN - LEFT - RIGHT, room)
+    for (neighbours, curve), style in zip(curves.items(), CURVE_STYLES, strict=False):
+        plot_curve(curve, ax, label=f"{neighbours}-connected", **style)
+    lines = ax.get_legend_handles_labels()[0]
+    frames = [
+        _axes_in_inches(figure, LEFT + i * (side + GAP), TOP, side, height)
+        for i in range(len(panels))
+    ]
+    frames[0].imshow(panels[0], cmap="gray", interpolation="antialiased")
+    frames[0].set_title(title, fontsize=FONT_SIZE, pad=3)
+    for frame, panel, t, colour in zip(
+        frames[1:], panels[1:], thresholds, THRESHOLD_COLOURS, strict=False
+    ):
+        numbers = {neighbours: _value_at(curve, t) for neighbours, curve in curves.items()}
+        _draw_set(frame, panel, t, numbers, colour)
+        ax.axvline(t, color=colour, linewidth=0.8, zorder=1)
+        ax.plot([t] * len(numbers), list(numbers.values()), "o", color=colour, **MARKER_STYLE)
+    for frame in frames:
+        frame.set(xticks=[], yticks=[])
+    ax.set_xlabel("threshold $t$", fontsize=FONT_SIZE, labelpad=2)
+    ax.set_ylabel("Euler characteristic $\\chi$", fontsize=FONT_SIZE, labelpad=1)
+    ax.tick_params(labelsize=FONT_SIZE - 1, width=0.5, length=2.5)
+    ax.spines[:].set_linewidth(0.5)
+    if max(map(abs, ax.get_ylim())) >= 10_000:
+        ticker = import_optional("matplotlib.ticker", extra="io", purpose="plotting")
+        ax.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 250k
+    # The legend stands where the picture has no caption, each entry in line with its numbers
+    frames[0].legend(
+        handles=lines,
+        fontsize=FONT_SIZE - 0.8,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.045),
+        **LEGEND_STYLE,
+    )
+    return figure
+
+
+def _draw_set(
+    frame: "Axes", panel: NDArray[Any], t: float, numbers: Mapping[int, int], colour: str
+) -> None:
+    colors = import_optional("matplotlib.colors", extra="io", purpose="plotting")
+    shades = colors.LinearSegmentedColormap.from_list("shades", [PAPER, colour])
+    frame.imshow(panel, cmap=shades, vmin=0, vmax=1, interpolation="antialiased")
+    frame.set_title(f"X ≤ {t:g}".replace("-", "\u2212"), fontsize=FONT_SIZE, pad=3, color=colour)
+    lines = [f"$\\chi_{{{neighbours}}} = {number}$" for neighbours, number in numbers.items()]
+    frame.set_xlabel("\n".join(lines), fontsize=FONT_SIZE, labelpad=2, color=colour)
+    frame.spines[:].set(color=colour, linewidth=0.8)
+
+
+def _value_at(curve: Curve, threshold: float) -> int:
+    thresholds, values = (np.asarray(a) for a in curve)
+    return int(values[np.searchsorted(thresholds, threshold, side="right") - 1])
+
+
+def _axes_in_inches(
+    figure: "Figure | SubFigure", left: float, top: float, width: float, height: float
+) -> "Axes":
+    """Add axes at a distance from the figure's upper left corner."""
+    full_width, full_height = figure.bbox.width / figure.dpi, figure.bbox.height / figure.dpi
+    bottom = full_height - top - height
+    ax: Axes = figure.add_axes(
+        (left / full_width, bottom / full_height, width / full_width, height / full_height)
+    )
+    return ax
+
+
+def _figure(**settings: Any) -> "Figure":
+    figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
+    figure: Figure = figures.Figure(**settings)
+    return figure

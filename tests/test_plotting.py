@@ -1,0 +1,197 @@
+"""Figures: they show the curve's own numbers, and leave no state behind."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+import ecc_core as ecc
+from ecc_core.plotting import (
+    THRESHOLD_COLOURS,
+    plot_curve,
+    plot_curves,
+    plot_level_sets,
+)
+
+
+@pytest.fixture
+def image() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, (20, 30), dtype=np.uint8)
+
+
+def curve_line(ax: Axes) -> Any:
+    """Return the one line that is no straight line across the axes."""
+    (line,) = [line for line in ax.lines if line.get_drawstyle() != "default"]
+    return line
+
+
+def height_at(line: Any, t: float) -> float:
+    """Return the height of a drawn line at an abscissa, as matplotlib draws its steps."""
+    x, y = line.get_xdata(), line.get_ydata()
+    if line.get_drawstyle() == "steps-post":
+        return y[np.searchsorted(x, t, side="right") - 1]
+    assert line.get_drawstyle() == "steps-pre"
+    return y[np.searchsorted(x, t, side="left")]
+
+
+class TestPlotCurve:
+    @pytest.mark.parametrize("superlevel", [False, True])
+    def test_it_is_exact_everywhere(self, image: np.ndarray, superlevel: bool) -> None:
+        ax = plot_curve(
+            ecc.euler_curve(image, "exact", superlevel=superlevel), superlevel=superlevel
+        )
+        line = curve_line(ax)
+        levels = line.get_xdata()
+        between = (levels[:-1].astype(float) + levels[1:]) / 2
+        for t in [*levels, *between]:
+            binary = image >= t if superlevel else image <= t
+            assert height_at(line, t) == ecc.euler_number(binary)
+
+    def test_axes_say_what_they_show(self, image: np.ndarray) -> None:
+        ax = plot_curve(ecc.euler_curve(image))
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("threshold", "Euler characteristic")
+        (zero,) = [line for line in ax.lines if line.get_drawstyle() == "default"]
+        assert list(zero.get_ydata()) == [0, 0]
+
+    def test_onto_given_axes(self, image: np.ndarray) -> None:
+        ax = Figure().add_subplot()
+        for connectivity in (1, 2):
+            curve = ecc.euler_curve(image, connectivity=connectivity)
+            assert plot_curve(curve, ax, label=str(connectivity), color="red") is ax
+        labels = ax.get_legend_handles_labels()[1]
+        assert labels == ["1", "2"]
+        assert len(ax.lines) == 3  # the zero line once
+        assert to_hex(ax.lines[1].get_color()) == "#ff0000"
+
+    def test_own_labels_of_given_axes_stay(self, image: np.ndarray) -> None:
+        ax = Figure().add_subplot()
+        ax.set_xlabel("gray value")
+        plot_curve(ecc.euler_curve(image), ax)
+        assert ax.get_xlabel() == "gray value"
+
+    def test_batch(self, image: np.ndarray) -> None:
+        curve = ecc.euler_curve(np.stack([image, image // 2, image // 3]), axis=(1, 2))
+        lines = [x for x in plot_curve(curve).lines if x.get_drawstyle() != "default"]
+        assert [line.get_ydata().tolist() for line in lines] == curve.values.tolist()
+
+    def test_infinite_thresholds_are_left_out(self) -> None:
+        ax = plot_curve(([-np.inf, 0, 1, np.inf], [1, 2, 3, 1]))
+        assert curve_line(ax).get_xdata().tolist() == [0, 1]
+        assert curve_line(ax).get_ydata().tolist() == [2, 3]
+        assert np.isfinite(ax.get_xlim()).all()
+
+    def test_without_pyplot(self) -> None:
+        """No window, and no figure that pyplot keeps alive."""
+        code = (
+            "import sys; from ecc_core.plotting import plot_curve, plot_curves\n"
+            "import numpy as np; from ecc_core.io import write_figure\n"
+            "ax = plot_curve(([0, 1], [1, 1])); ax.figure.canvas.draw()\n"
+            "assert 'matplotlib.pyplot' not in sys.modules"
+        )
+        done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+    def test_matplotlib_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for module in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
+            monkeypatch.delitem(sys.modules, module)
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        message = r"plotting needs matplotlib: pip install 'napari-ecc\[io\]'"
+        for plot in (plot_curve, lambda c: plot_curves({"a": c})):
+            with pytest.raises(ImportError, match=message):
+                plot(([0, 1], [1, 1]))
+
+
+class TestPlotCurves:
+    def test_few_are_named(self, image: np.ndarray) -> None:
+        curve = ecc.euler_curve(image)
+        names = ["a.png", "_b.png", "$c.png", "d$.png"]  # all taken literally
+        figure = plot_curves(dict.fromkeys(names, curve))
+        FigureCanvasAgg(figure).draw()
+        legend = figure.axes[0].get_legend()
+        assert [text.get_text() for text in legend.get_texts()] == names
+        colours = [to_hex(line.get_color()) for line in legend.get_lines()]
+        assert colours == [to_hex(x.get_color()) for x in figure.axes[0].lines[1:]]
+        assert len(set(colours)) == 4
+
+    def test_many_are_not(self, image: np.ndarray) -> None:
+        curve = ecc.euler_curve(image)
+        figure = plot_curves({str(i): curve for i in range(11)})
+        assert figure.axes[0].get_legend() is None
+        assert len(figure.axes[0].lines) == 12
+
+    def test_none(self) -> None:
+        FigureCanvasAgg(plot_curves({})).draw()
+
+
+class TestPlotLevelSets:
+    @pytest.fixture
+    def curves(self, image: np.ndarray) -> dict[int, ecc.EulerCurve]:
+        return {n: ecc.euler_curve(image, connectivity=c) for n, c in ((8, 2), (4, 1))}
+
+    def test_numbers_and_colours(
+        self, image: np.ndarray, curves: dict[int, ecc.EulerCurve]
+    ) -> None:
+        thresholds = (40, 99.5, 200)
+        curves = {
+            n: ecc.euler_curve(image, np.union1d(curves[n].thresholds, thresholds), connectivity=c)
+            for n, c in ((8, 2), (4, 1))
+        }
+        sets = [image <= t for t in thresholds]
+        figure = plot_level_sets(image, sets, thresholds, curves, title="noise")
+        ax, picture, *frames = figure.axes
+        assert picture.get_title() == "noise"
+        np.testing.assert_array_equal(picture.images[0].get_array(), image)
+        legend = [text.get_text() for text in picture.get_legend().get_texts()]
+        assert legend == ["8-connected", "4-connected"]
+        for frame, t, binary, colour in zip(
+            frames, thresholds, sets, THRESHOLD_COLOURS, strict=True
+        ):
+            np.testing.assert_array_equal(frame.images[0].get_array(), binary)
+            assert frame.get_title() == f"X ≤ {t:g}"
+            chi = {n: ecc.euler_number(binary, c) for n, c in ((8, 2), (4, 1))}
+            assert frame.get_xlabel() == f"$\\chi_{{8}} = {chi[8]}$\n$\\chi_{{4}} = {chi[4]}$"
+            (marks,) = [x for x in ax.lines if x.get_marker() == "o" and x.get_xdata()[0] == t]
+            assert list(marks.get_ydata()) == list(chi.values())
+            (mark,) = [x for x in ax.lines if list(x.get_xdata()) == [t, t] and x is not marks]
+            for shown in (marks.get_color(), mark.get_color(), frame.title.get_color()):
+                assert to_hex(shown) == colour.lower()
+        FigureCanvasAgg(figure).draw()
+
+    @pytest.mark.parametrize("shape", [(20, 30), (30, 20), (20, 20)])
+    @pytest.mark.parametrize("largest", [9, 9_999, 10_000, 999_999_999])
+    def test_nothing_is_cut_off_or_overlaps(self, shape: tuple[int, int], largest: int) -> None:
+        thresholds = (0, 100, 255)
+        curve = (thresholds, (largest, -largest, 1))
+        panel = np.zeros(shape)
+        figure = plot_level_sets(panel, [panel] * 3, thresholds, {26: curve, 6: curve}, title="a")
+        FigureCanvasAgg(figure).draw()
+        boxes = [ax.get_tightbbox() for ax in figure.axes]
+        page = figure.bbox.padded(1)
+        for box in boxes:
+            assert page.x0 <= box.x0
+            assert page.y0 <= box.y0
+            assert box.x1 <= page.x1
+            assert box.y1 <= page.y1
+        plot, *panels = boxes
+        assert all(panel.y0 >= plot.y1 for panel in panels)
+
+    def test_minus_signs(self, image: np.ndarray, curves: dict[int, ecc.EulerCurve]) -> None:
+        shifted = {n: (c.thresholds - 300, c.values) for n, c in curves.items()}
+        figure = plot_level_sets(image, [image], [-200.5], shifted)
+        assert figure.axes[-1].get_title() == "X ≤ \N{MINUS SIGN}200.5"
+
+    def test_into_a_part_of_a_figure(
+        self, image: np.ndarray, curves: dict[int, ecc.EulerCurve]
+    ) -> None:
+        page = Figure(figsize=(7, 3))
+        for part in page.subfigures(1, 2):
+            assert plot_level_sets(image, [image > 9], [9], curves, figure=part) is part
+        left, right = page.subfigs
+        assert [len(part.axes) for part in (left, right)] == [3, 3]
+        assert left.axes[0].get_position().bounds == right.axes[0].get_position().bounds
