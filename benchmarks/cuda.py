@@ -1,0 +1,205 @@
+"""Times of the CUDA backend against the time of reading the image once.
+
+    python -m benchmarks.cuda [--quick] [--output benchmarks/results/cuda]
+
+Checks every case against the CPU backend (large ones against a part), then times it: the kernel by
+CUDA events or by replaying a CUDA graph, and whole calls by the clock. The floor of a case is its
+bytes at the rate of a max-reduction of 4 GiB, measured in the same run. Writes JSON and Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import cupy
+import numpy as np
+from cupyx.scipy.ndimage import gaussian_filter
+
+from ecc_core._cuda import launch
+
+BINS = 256
+OPTIONS = {"superlevel": False, "mask": None, "nan": "omit"}
+
+
+def field(shape: tuple[int, ...], sigma: float, dtype: str, images: int = 1) -> Any:
+    """Uniform noise in [0, 1], or smoothed noise stretched to it; integers fill their range."""
+    rng = cupy.random.default_rng(7)
+    image = rng.random((images, *shape), dtype=cupy.float32)
+    if sigma:
+        for single in image:
+            single[...] = gaussian_filter(single, sigma, mode="wrap")
+        image -= image.min()
+        image /= image.max()
+    if dtype == "float32":
+        return image
+    return (image * np.iinfo(dtype).max).astype(dtype)
+
+
+def levels(dtype: str) -> np.ndarray:
+    if dtype == "float32":
+        return np.linspace(0, 1, BINS)
+    return np.arange(np.iinfo(dtype).max + 1)
+
+
+def read_rate() -> float:
+    """Bytes a second of a max-reduction of 4 GiB."""
+    data = cupy.zeros(1 << 30, np.float32)
+    data += 1
+    return data.nbytes / events(lambda: cupy.max(data), 10)
+
+
+def events(call: Any, repeats: int) -> float:
+    """Seconds a call, the least of several repeats."""
+    call()
+    best = float("inf")
+    start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+    for _ in range(repeats):
+        start.record()
+        call()
+        stop.record()
+        stop.synchronize()
+        best = min(best, cupy.cuda.get_elapsed_time(start, stop) / 1e3)
+    return best
+
+
+def replay(call: Any, times: int = 200, calls: int = 1) -> float:
+    """Seconds a call in a CUDA graph."""
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        call()
+        stream.synchronize()
+        stream.begin_capture()
+        kept = [call() for _ in range(calls)]
+        graph = stream.end_capture()
+        graph.launch(stream)
+        stream.synchronize()
+        best = float("inf")
+        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+        for _ in range(3):
+            start.record(stream)
+            for _ in range(times):
+                graph.launch(stream)
+            stop.record(stream)
+            stop.synchronize()
+            best = min(best, cupy.cuda.get_elapsed_time(start, stop) / 1e3 / times / calls)
+    del kept
+    return best
+
+
+def cases(quick: bool) -> list[tuple[tuple[int, ...], str, int]]:
+    small = [((n, n), "float32", 1) for n in (128, 256, 512, 1024, 2048)]
+    small += [((n, n, n), "float32", 1) for n in (128, 256)]
+    large = [((4096, 4096), "float32", 1), ((8192, 8192), "float32", 1)]
+    large += [((512, 512, 512), "float32", 1), ((1024, 1024, 1024), "float32", 1)]
+    large += [((1024, 1024, 1024), "uint8", 1), ((1024, 1024, 1024), "uint16", 1)]
+    large += [((128, 128), "float32", 4096)]
+    return small + ([] if quick else large)
+
+
+def check(image: Any, dtype: str, construction: str) -> bool:
+    """Equality with the CPU backend on a corner of the first images."""
+    from ecc_core._cpu import launch as cpu
+
+    corner = image[(slice(2), *(slice(0, 1100 if image.ndim == 3 else 150),) * (image.ndim - 1))]
+    host = corner.get()
+    known = cpu.curve(
+        host, levels(dtype), construction=construction, tilt=None, workers=None, **OPTIONS
+    )
+    found = launch.curve(corner, levels(dtype), construction=construction, **OPTIONS)
+    return bool((found.get() == known).all())
+
+
+def measure(shape: tuple[int, ...], dtype: str, images: int, rate: float) -> list[dict[str, Any]]:
+    rows = []
+    for sigma in (0, 2, 8):
+        image = field(shape, sigma, dtype, images)
+        thresholds = levels(dtype)
+        for construction in "VT":
+            call = partial(launch.curve, image, thresholds, construction=construction, **OPTIONS)
+            good = check(image, dtype, construction)
+            small = image.nbytes < 1 << 27
+            seconds = replay(call) if small else replay(call, times=10)
+            floor = image.nbytes / rate
+            rows.append(
+                {
+                    "shape": list(shape),
+                    "images": images,
+                    "dtype": dtype,
+                    "sigma": sigma,
+                    "construction": construction,
+                    "ms": seconds * 1e3,
+                    "floor_ms": floor * 1e3,
+                    "ratio": seconds / floor,
+                    "equal": good,
+                }
+            )
+            print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
+def whole_calls() -> dict[str, float]:
+    """Microseconds of a call from Python, device array in, device array out."""
+    image = field((1024, 1024), 2, "float32")
+    thresholds = levels("float32")
+    result = {}
+    for nan in ("omit", "raise"):
+        options = {**OPTIONS, "nan": nan, "construction": "T"}
+        for _ in range(20):
+            launch.curve(image, thresholds, **options)
+        cupy.cuda.Device().synchronize()
+        best = float("inf")
+        for _ in range(20):
+            start = time.perf_counter()
+            for _ in range(50):
+                launch.curve(image, thresholds, **options)
+            cupy.cuda.Device().synchronize()
+            best = min(best, (time.perf_counter() - start) / 50)
+        result[nan] = best * 1e6
+    return result
+
+
+def markdown(report: dict[str, Any]) -> str:
+    lines = [
+        f"# {report['device']}",
+        "",
+        f"Read rate {report['read_rate'] / 1e12:.2f} TB/s; {BINS} thresholds for float32.",
+        "",
+        "| image | dtype | sigma | construction | ms | x floor | equal to CPU |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in report["kernels"]:
+        size = " x ".join(map(str, row["shape"]))
+        size = f"{row['images']} of {size}" if row["images"] > 1 else size
+        lines.append(
+            f"| {size} | {row['dtype']} | {row['sigma'] or 'noise'} | {row['construction']} "
+            f"| {row['ms']:.4f} | {row['ratio']:.2f} | {'yes' if row['equal'] else 'NO'} |"
+        )
+    lines += ["", "From Python, 1024 x 1024, microseconds:", ""]
+    lines += [f"- nan={name!r}: {value:.1f}" for name, value in report["calls_us"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/results/cuda"))
+    arguments = parser.parse_args()
+    device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    report: dict[str, Any] = {"device": device, "read_rate": read_rate()}
+    report["kernels"] = [
+        row for case in cases(arguments.quick) for row in measure(*case, report["read_rate"])
+    ]
+    report["calls_us"] = whole_calls()
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+    arguments.output.with_suffix(".md").write_text(markdown(report))
+    print(markdown(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The CUDA backend. Imported by the dispatcher only, with CuPy at hand."""

@@ -1,0 +1,162 @@
+"""Thresholds for the kernels: rounded to the image's values, on the device, with a rule."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._thresholds import Levels, round_to_levels
+
+__all__ = ["BINS", "Prepared", "prepare"]
+
+Array = NDArray[Any]
+
+# As in bins.cuh.
+BINS = np.dtype(
+    [
+        ("thresholds", "u8"),
+        ("table", "u8"),
+        ("count", "i4"),
+        ("low", "f4"),
+        ("scale", "f4"),
+        ("last", "f4"),
+        ("first", "i8"),
+    ],
+    align=True,
+)
+UNIFORM, SEARCH, CONSECUTIVE, TABLE = range(4)
+
+
+class Prepared(NamedTuple):
+    """What a kernel needs to know of the thresholds.
+
+    Attributes
+    ----------
+    rule : int
+        How a value finds its bin.
+    bins : structured array
+        The kernel's argument.
+    levels : int
+        Their number: the distinct thresholds in the image's values.
+    key_size : int
+        Bytes of a level on the device.
+    pick : (level, empty), optional
+        Device arrays: the level of each threshold, and where none is reached. None if the levels
+        are the thresholds.
+    reaches_last : bool
+        Whether some threshold admits the value at which points that never enter are kept.
+    memory : tuple
+        Device arrays that `bins` points to.
+    """
+
+    rule: int
+    bins: Array
+    levels: int
+    key_size: int
+    pick: tuple[Any, Any] | None
+    reaches_last: bool
+    memory: tuple[Any, ...]
+
+
+def prepare(thresholds: Array, element: str, superlevel: bool, device: int) -> Prepared:
+    """Thresholds for images of an element type; what was prepared before is used again."""
+    with cupy.cuda.Device(device):
+        return _prepare(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, device)
+
+
+@lru_cache(maxsize=128)
+def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: int) -> Prepared:
+    thresholds = np.frombuffer(raw, dtype)
+    own = np.dtype(np.float32 if element == "bfloat16" else element)
+    levels = round_to_levels(thresholds, own, superlevel)
+    keys = to_keys(levels.values)
+    count = keys.size
+    bins = np.zeros((), BINS)
+    bins["count"] = count
+    memory: list[Any] = []
+    rule = _rule(levels.values, keys, bins)
+    if own.itemsize == 1:
+        rule = TABLE
+        memory.append(cupy.asarray(_table(levels.values, superlevel)))
+        bins["table"] = memory[-1].data.ptr
+    else:
+        memory.append(cupy.asarray(keys))
+        bins["thresholds"] = memory[-1].data.ptr
+    pick = _pick(levels)
+    cupy.cuda.get_current_stream().synchronize()  # other streams may use it next
+    return Prepared(
+        rule,
+        bins,
+        count,
+        keys.itemsize,
+        pick,
+        _reaches_last(levels.values, superlevel),
+        tuple(memory),
+    )
+
+
+def to_keys(values: Array) -> Array:
+    """What element.cuh compares: numbers in the order of the values."""
+    dtype = values.dtype
+    if dtype == np.float64:
+        return values
+    if dtype.kind == "f":
+        return values.astype(np.float32)
+    if dtype.itemsize <= 2:
+        return (values.astype(np.int64) - np.iinfo(dtype).min + (1 << 23)).astype(np.float32)
+    if dtype.kind == "i":
+        return values
+    top = dtype.type(1 << (8 * dtype.itemsize - 1))
+    return np.asarray(values ^ top).view(f"i{dtype.itemsize}")
+
+
+def _rule(values: Array, keys: Array, bins: Array) -> int:
+    """The cheapest rule that fits, with its numbers written to `bins`."""
+    if not 0 < keys.size < 1 << 22:
+        return SEARCH
+    if values.dtype.kind in "iu" and values.dtype.itemsize <= 4:
+        whole = values.astype(np.int64)
+        if whole[-1] - whole[0] == whole.size - 1:
+            bins["first"] = whole[0]
+            return CONSECUTIVE
+    last = np.float32(keys.size - 1)
+    # The arithmetic of bin_of, step by step, in float32.
+    with np.errstate(all="ignore"):
+        rounded = keys.astype(np.float32)
+        low = rounded[0]
+        scale = np.float32(1) / (rounded[-1] - low) if keys.size > 1 else np.float32(0)
+        unit = np.clip((rounded - low) * scale, np.float32(0), np.float32(1))
+        guess = unit.astype(np.float64) * last
+    if not (np.isfinite(scale) and np.abs(guess - np.arange(keys.size)).max() < 0.25):
+        return SEARCH
+    bins["low"], bins["scale"], bins["last"] = low, scale, last
+    return UNIFORM
+
+
+def _table(values: Array, superlevel: bool) -> NDArray[np.int32]:
+    """The bin of each of the 256 patterns of an 8-bit type."""
+    patterns = np.arange(256, dtype=np.uint8).view(values.dtype)
+    found = np.searchsorted(values, patterns, side="right" if superlevel else "left")
+    return np.asarray(found, np.int32)
+
+
+def _pick(levels: Levels) -> tuple[Any, Any] | None:
+    count = levels.values.size
+    entered = levels.entered
+    index = count - entered if levels.superlevel else entered - 1
+    if np.array_equal(index, np.arange(count)):
+        return None
+    return cupy.asarray(np.clip(index, 0, max(count - 1, 0))), cupy.asarray(entered == 0)
+
+
+def _reaches_last(values: Array, superlevel: bool) -> bool:
+    if values.size == 0 or (values.dtype.kind in "iu" and values.dtype.itemsize <= 2):
+        return False
+    if values.dtype.kind == "f":
+        return bool(np.isinf(values[0]) if superlevel else np.isinf(values[-1]))
+    info = np.iinfo(values.dtype)
+    return bool(values[0] == info.min if superlevel else values[-1] == info.max)

@@ -1,0 +1,64 @@
+"""Kernels from `source/`, compiled when first used and kept for each device."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import cupy
+
+__all__ = ["kernel"]
+
+SOURCE = Path(__file__).parent / "source"
+
+# Threads a block may have, and blocks that must fit on one multiprocessor with as many: they bound
+# the registers of a thread.
+RESOURCES = {"curve2d": (768, 1), "curve3d": (512, 1), "points": (256, 4)}
+ENTRY = {"curve2d": "curve", "curve3d": "curve", "points": "points"}
+
+
+@cache
+def _digest() -> str:
+    """CuPy's cache on disk looks at the main file and the options only; this names the rest."""
+    files = sorted(SOURCE.iterdir())
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+@lru_cache(maxsize=512)
+def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> Any:
+    """A kernel of one source file for the current device, which must be number `device`.
+
+    Parameters
+    ----------
+    source : str
+        "curve2d", "curve3d" or "points".
+    device : int
+        Part of the key: shared-memory limits belong to a kernel on a device.
+    options : tuple of (name, value)
+        The ``ECC_`` macros of ``options.cuh``, without the prefix.
+    """
+    threads, blocks = RESOURCES[source]
+    given = dict(options, THREADS=threads, BLOCKS=blocks)
+    macros = [f"-DECC_{name}={value}" for name, value in given.items()]
+    module = cupy.RawModule(
+        code=(SOURCE / f"{source}.cu").read_text(),
+        options=("--std=c++17", f"-I{SOURCE}", f"-DECC_DIGEST=0x{_digest()}ull", *macros),
+    )
+    function = module.get_function(ENTRY[source])
+    function.max_dynamic_shared_size_bytes = shared_limit(device) - function.shared_size_bytes
+    return function
+
+
+@cache
+def shared_limit(device: int) -> int:
+    """Bytes of shared memory that a block may have."""
+    attributes = cupy.cuda.Device(device).attributes
+    return int(attributes["MaxSharedMemoryPerBlockOptin"])
+
+
+@cache
+def processors(device: int) -> int:
+    """Number of multiprocessors."""
+    return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])

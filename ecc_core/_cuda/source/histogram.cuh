@@ -1,0 +1,170 @@
+// The signed histogram of a block, its addition to the image's, and the curve as its running sum.
+#pragma once
+#include "bins.cuh"
+
+struct Result {
+    long long* values;           // (images, thresholds); written by the last block of each image
+    unsigned long long* counts;  // (images, bins), zero at launch; unused where one block does a whole image
+    unsigned int* tickets;       // (images,), zero at launch: blocks that have finished
+    int* not_finite;             // kNanReport: set when a NaN may have been seen
+    int blocks;                  // blocks an image
+    int copies;                  // kShared: copies of every bin, a power of two
+    int sign;                    // of the construction, 1 or -1
+    int accumulate;              // whether the last block writes `values`
+};
+
+// Half of a packed counter may hold up to this much between two looks at it: one event of every thread of a
+// block (7 x 1024) still fits in 16 bits.
+constexpr int kPackedLimit = 16384;
+
+struct Histogram {
+    int* counts;                 // shared memory
+    unsigned long long* global;  // this image's bins
+    int bins, copies, lane_copy;
+
+    __device__ __forceinline__ void spill(int bin, int amount) const {
+        if (amount) atomicAdd(global + bin, (unsigned long long)(long long)amount);
+    }
+
+    // Two neighbouring bins share a word: low + 65536 * high.
+    __device__ __forceinline__ void spill_word(int word, int packed) const {
+        const int low = (short)packed;
+        spill(2 * word, low);
+        spill(2 * word + 1, (packed - low) >> 16);
+    }
+
+    __device__ __forceinline__ void add(int bin, int amount) const {
+        if (kStore == kShared) {
+            atomicAdd(counts + bin * copies + lane_copy, amount);
+        } else if (kStore == kPacked) {
+            const int step = (int)((unsigned)amount << (16 * (bin & 1)));
+            const int now = atomicAdd(counts + (bin >> 1), step) + step;
+            const int low = (short)now, high = (now - low) >> 16;
+            if (abs(bin & 1 ? high : low) > kPackedLimit) spill_word(bin >> 1, atomicExch(counts + (bin >> 1), 0));
+        } else {
+            spill(bin, amount);
+        }
+    }
+
+    __device__ __forceinline__ int words() const {
+        return kStore == kShared ? bins * copies : kStore == kPacked ? (bins + 1) >> 1 : 0;
+    }
+
+    __device__ __forceinline__ void clear() const {
+        for (int i = threadIdx.x; i < words(); i += blockDim.x) counts[i] = 0;
+    }
+
+    // The copies of each bin into its first one.
+    __device__ __forceinline__ void fold() const {
+        for (int bin = threadIdx.x; bin < bins; bin += blockDim.x) {
+            int total = 0;
+            for (int i = 0; i < copies; ++i) total += counts[bin * copies + ((i + bin) & (copies - 1))];
+            counts[bin * copies] = total;
+        }
+    }
+
+    __device__ __forceinline__ void flush() const {
+        if (kStore == kShared) {
+            for (int bin = threadIdx.x; bin < bins; bin += blockDim.x) spill(bin, counts[bin * copies]);
+        } else if (kStore == kPacked) {
+            for (int i = threadIdx.x; i < words(); i += blockDim.x) spill_word(i, counts[i]);
+        }
+    }
+};
+
+// Shared memory of a block: the thresholds or the table, then the counts, then what the kernel asks for.
+struct SharedLayout {
+    const Key* thresholds;
+    const int* table;
+    int* counts;
+    plane* rest;
+};
+
+__device__ __forceinline__ SharedLayout lay_out(unsigned long long* memory, const Bins& bins, int words) {
+    SharedLayout layout = {bins.thresholds, bins.table, (int*)memory, 0};
+    if (kBins == kTable) {
+        int* table = (int*)memory;
+        for (int i = threadIdx.x; i < 256; i += blockDim.x) table[i] = bins.table[i];
+        layout.table = table;
+        layout.counts = table + 256;
+    } else if (kSharedTable) {
+        Key* thresholds = (Key*)memory;
+        for (int i = threadIdx.x; i < bins.count; i += blockDim.x) thresholds[i] = bins.thresholds[i];
+        layout.thresholds = thresholds;
+        layout.counts = (int*)(thresholds + bins.count);
+    }
+    layout.rest = (plane*)(layout.counts + words);
+    return layout;
+}
+
+__device__ __forceinline__ long long running_sum(long long value, int lane) {
+    #pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const long long other = __shfl_up_sync(0xFFFFFFFFu, value, step);
+        if (lane >= step) value += other;
+    }
+    return value;
+}
+
+template <class Load>
+__device__ void write_curve(const Load& load, int bins, const Result& result, long long* values) {
+    __shared__ long long partial[33];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+    const int each = (bins + blockDim.x - 1) / blockDim.x;
+    const int begin = min(bins, (int)threadIdx.x * each), end = min(bins, begin + each);
+    long long own = 0;
+    for (int bin = begin; bin < end; ++bin) own += load(bin);
+    const long long inclusive = running_sum(own, lane);
+    if (lane == 31) partial[warp] = inclusive;
+    __syncthreads();
+    if (warp == 0) {
+        const long long sum = running_sum(lane < warps ? partial[lane] : 0, lane);
+        __syncwarp();
+        partial[lane + 1] = sum;
+        if (lane == 0) partial[0] = 0;
+    }
+    __syncthreads();
+    const long long total = partial[warps];
+    long long running = partial[warp] + inclusive - own;
+    for (int bin = begin; bin < end; ++bin) {
+        running += load(bin);
+        if (bin < bins - 1) values[bin] = result.sign * (kSuper ? total - running : running);
+    }
+}
+
+struct FromShared {
+    const int* counts;
+    int copies;
+    __device__ __forceinline__ long long operator()(int bin) const { return counts[bin * copies]; }
+};
+
+struct FromGlobal {
+    const unsigned long long* counts;
+    __device__ __forceinline__ long long operator()(int bin) const { return (long long)__ldcg(counts + bin); }
+};
+
+// Called by every thread of every block, once its events are counted.
+__device__ __forceinline__ void finish(const Histogram& histogram, const Result& result, int image) {
+    __shared__ bool last;
+    long long* values = result.values + (long long)image * (histogram.bins - 1);
+    __syncthreads();
+    if (kStore == kShared) {
+        histogram.fold();
+        __syncthreads();
+        if (result.blocks == 1) {
+            const FromShared load = {histogram.counts, histogram.copies};
+            write_curve(load, histogram.bins, result, values);
+            return;
+        }
+    }
+    histogram.flush();
+    if (!result.accumulate) return;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(result.tickets + image, 1u) == (unsigned)result.blocks - 1;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    const FromGlobal load = {histogram.global};
+    write_curve(load, histogram.bins, result, values);
+}

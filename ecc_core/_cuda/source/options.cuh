@@ -1,0 +1,25 @@
+// Choices fixed when a kernel is compiled. compile.py defines every ECC_ macro; this file names what they mean.
+#pragma once
+
+// The order in which values are compared. "Up": a cell belongs to its greatest point.
+// V sublevel and T superlevel go up, the other two down.
+constexpr bool kDown = ECC_DOWN;
+// The T-construction: a point is a top-dimensional cube, and borders own their outer faces.
+constexpr bool kDual = ECC_DUAL;
+// Which thresholds admit a value: those above it (sublevel) or those below it (superlevel).
+constexpr bool kSuper = ECC_SUPER;
+
+enum NanPolicy { kNanNone = 0, kNanReport = 1, kNanOmit = 2 };
+constexpr int kNan = ECC_NAN;
+constexpr bool kMask = ECC_MASK;
+
+// Four samples at a time; needs aligned rows whose length is a multiple of four.
+constexpr bool kVector = ECC_VECTOR;
+
+// How a value finds its bin (see bins.cuh) and where bins are counted (see histogram.cuh).
+enum BinRule { kUniform = 0, kSearch = 1, kConsecutive = 2, kTable = 3 };
+constexpr int kBins = ECC_BINS;
+enum Store { kShared = 0, kPacked = 1, kGlobal = 2 };
+constexpr int kStore = ECC_STORE;
+// Whether the thresholds are copied to shared memory.
+constexpr bool kSharedTable = ECC_SHARED_TABLE;

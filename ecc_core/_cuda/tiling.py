@@ -1,0 +1,85 @@
+"""How an image is cut into units of work, so that they fill the device evenly."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+__all__ = ["Tiling", "plan2d", "plan3d"]
+
+WARP_WIDTH = 128  # columns of a warp
+WARP_ROWS = 8  # 3-D: rows of a warp; 2-D: rows of a step
+RESIDENT_WARPS = {2: 24, 3: 16}  # on a multiprocessor, by registers
+# What a block costs beside its steps, in steps: the first loads, clearing and adding histograms.
+BLOCK_STEPS = {2: 24, 3: 3}
+ATOMIC_STEPS = 12  # 2-D: more of that where several blocks add up
+# Bin counts of a block are 32-bit integers; a point adds at most 7.
+POINTS_A_BLOCK = 1 << 28
+
+
+class Tiling(NamedTuple):
+    """Units along x and y, steps of the march in a unit, warps of a block, blocks of an image."""
+
+    across: int
+    down: int
+    chunk: int
+    warps: int
+    blocks: int
+
+
+@lru_cache(maxsize=4096)
+def plan2d(images: int, height: int, width: int, processors: int, warps: int) -> Tiling:
+    """Cut images into strips of rows; the warps of a block take strips side by side."""
+    across = _ceil(width, WARP_WIDTH)
+    resident = max(1, RESIDENT_WARPS[2] // warps)
+    best = None
+    for steps in _candidates(_ceil(height, WARP_ROWS)):
+        chunk = steps * WARP_ROWS
+        if chunk * WARP_WIDTH * warps > POINTS_A_BLOCK:
+            continue
+        blocks = _ceil(across * _ceil(height, chunk), warps)
+        overhead = BLOCK_STEPS[2] + (ATOMIC_STEPS if blocks > 1 else 0)
+        waves = _ceil(images * blocks, processors * resident)
+        cost = waves * (min(chunk, height) + 1 + overhead)
+        if best is None or cost < best[0]:
+            best = cost, Tiling(across, 1, chunk, warps, blocks)
+    assert best is not None
+    return best[1]
+
+
+@lru_cache(maxsize=4096)
+def plan3d(
+    images: int, depth: int, height: int, width: int, processors: int, block: tuple[int, ...]
+) -> Tiling:
+    """Cut volumes into columns of slices, for the best of some numbers of warps in a block.
+
+    Columns below the first repeat one row.
+    """
+    across = _ceil(width, WARP_WIDTH)
+    best = None
+    for warps in block:
+        rows = warps * WARP_ROWS
+        down = 1 + max(0, _ceil(height - rows, rows - 1))
+        resident = RESIDENT_WARPS[3] // warps
+        for chunk in _candidates(depth):
+            if chunk * rows * WARP_WIDTH > POINTS_A_BLOCK:
+                continue
+            blocks = across * down * _ceil(depth, chunk)
+            each = _ceil(images * blocks, processors)
+            # Fewer warps do not keep a multiprocessor busy.
+            busy = max(14, min(each, resident) * warps)
+            cost = _ceil(each, resident) * (chunk + 1 + BLOCK_STEPS[3]) * busy
+            if best is None or cost < best[0]:
+                best = cost, Tiling(across, down, chunk, warps, blocks)
+    assert best is not None
+    return best[1]
+
+
+def _candidates(steps: int) -> list[int]:
+    """Lengths that cut `steps` evenly."""
+    parts = [*range(1, min(steps, 512) + 1), *(1 << power for power in range(10, 24))]
+    return sorted({_ceil(steps, count) for count in parts})
+
+
+def _ceil(a: int, b: int) -> int:
+    return -(-a // b)

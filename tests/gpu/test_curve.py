@@ -1,0 +1,167 @@
+"""Curves of device arrays against the reference: every compiled variant, not only the fast ones."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ecc_core import _reference
+from ecc_core.errors import NAN_MESSAGE
+
+cupy = pytest.importorskip("cupy")
+launch = pytest.importorskip("ecc_core._cuda.launch")
+
+SHAPES = [(1,), (300,), (1, 1), (19, 150), (40, 256), (1, 1, 1), (9, 30, 140), (20, 70, 128)]
+DTYPES = ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]
+SIDES = list(itertools.product("VT", (False, True)))
+
+
+def truth(images, thresholds, construction, superlevel, mask=None):
+    connectivity = 1 if construction == "V" else images.ndim - 1
+    rows = [
+        _reference.euler_curve(
+            image,
+            thresholds,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            mask=None if mask is None else mask[i],
+        )
+        for i, image in enumerate(images)
+    ]
+    return np.array(rows).reshape(len(images), len(thresholds))
+
+
+def check(images, thresholds, construction, superlevel, mask=None, nan="omit", **given):
+    values = launch.curve(
+        given.get("device_image", cupy.asarray(images)),
+        thresholds,
+        construction=construction,
+        superlevel=superlevel,
+        mask=None if mask is None else cupy.asarray(mask),
+        nan=nan,
+    )
+    assert isinstance(values, cupy.ndarray)
+    assert values.dtype == np.int64
+    expected = truth(images, thresholds, construction, superlevel, mask)
+    np.testing.assert_array_equal(values.get(), expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
+def test_float32_of_every_shape(draw, shape, construction, superlevel):
+    rng = np.random.default_rng(1)
+    for few in (False, True):
+        images = draw(rng, (3, *shape), "f4", few)
+        check(images, np.linspace(-2.5, 2.5, 256), construction, superlevel, nan="raise")
+        check(images, np.linspace(-2.5, 2.5, 256), construction, superlevel)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(19, 150), (9, 30, 132)])
+@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
+def test_every_dtype(draw, dtype, shape, construction, superlevel):
+    rng = np.random.default_rng(2)
+    for few in (False, True):
+        images = draw(rng, (2, *shape), dtype, few)
+        levels = np.sort(images.ravel()[::97])
+        check(images, levels, construction, superlevel)
+        mask = rng.random(images.shape) < 0.8
+        check(images, levels, construction, superlevel, mask)
+        if images.dtype.kind in "iu":
+            info = np.iinfo(images.dtype)
+            ends = np.array([info.min, info.max], images.dtype)
+            check(images, ends, construction, superlevel, mask)
+
+
+@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
+@pytest.mark.parametrize("shape", [(33, 300), (5, 20, 140)])
+@pytest.mark.parametrize("count", [0, 1, 2, 257, 5000, 40_000, 200_000])
+def test_any_number_of_thresholds(draw, construction, superlevel, shape, count):
+    rng = np.random.default_rng(3)
+    images = draw(rng, (2, *shape), "f4")
+    check(images, np.linspace(-3, 3, count), construction, superlevel)
+    uneven = np.sort(rng.normal(size=count))
+    check(images, uneven, construction, superlevel)
+
+
+@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
+@pytest.mark.parametrize("shape", [(33, 140), (7, 20, 140)])
+def test_all_values_of_uint16(draw, construction, superlevel, shape):
+    rng = np.random.default_rng(4)
+    for few in (False, True):
+        images = draw(rng, (2, *shape), "u2", few)
+        check(images, np.arange(1 << 16), construction, superlevel)
+        check(images, np.arange(-3, 40), construction, superlevel)
+
+
+def test_a_bin_that_holds_more_than_16_bits():
+    checkers = np.indices((1024, 1024)).sum(axis=0) % 2 * np.ones((1, 1, 1), np.uint16)
+    check(checkers.astype(np.uint16), np.arange(1 << 16), "V", False)
+    check(checkers.astype(np.uint16), np.arange(1 << 16), "T", False)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("shape", [(33, 140), (7, 20, 140)])
+@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
+def test_nan_and_infinities(draw, dtype, shape, construction, superlevel):
+    rng = np.random.default_rng(5)
+    images = draw(rng, (2, *shape), dtype)
+    for value in (np.inf, -np.inf, 0.0, -0.0):
+        images[rng.random(images.shape) < 0.05] = value
+    limits = np.array([-np.inf, -1, -0.0, 0.5, np.inf])
+    check(images, limits, construction, superlevel, nan="raise")
+    images[rng.random(images.shape) < 0.1] = np.nan
+    mask = rng.random(images.shape) < 0.8
+    for levels in (limits, np.linspace(-2, 2, 64)):
+        check(images, levels, construction, superlevel)
+        check(images, levels, construction, superlevel, mask)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("shape", [(1, 1), (33, 140), (7, 20, 140)])
+def test_one_nan_anywhere_raises(draw, dtype, shape):
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        images = draw(rng, (1, *shape), dtype)
+        images.ravel()[rng.integers(images.size)] = np.nan
+        with pytest.raises(ValueError, match="nan") as caught:
+            check(images, np.linspace(-1, 1, 9), "T", False, nan="raise")
+        assert str(caught.value) == NAN_MESSAGE
+        check(images, np.linspace(-1, 1, 9), "T", False, ~np.isnan(images), nan="raise")
+
+
+def test_layouts(draw):
+    rng = np.random.default_rng(7)
+    base = cupy.asarray(draw(rng, (3, 12, 40, 300), "f4"))
+    views = [
+        base[:, ::-1, :, ::-1],
+        base[:, ::2, 3:, 5:],
+        base[..., ::3],
+        base.transpose(0, 3, 2, 1),
+        base.transpose(0, 2, 3, 1)[::-1],
+        base[:, 4, :, 1:],
+        base[:, 4, :, ::2].transpose(0, 2, 1),
+        base[:, :, :1, :1],
+        cupy.broadcast_to(base[:1], base.shape),
+    ]
+    levels = np.linspace(-2, 2, 40)
+    for view in views:
+        mask = cupy.asarray(rng.random(view.shape) < 0.9)
+        for construction, superlevel in SIDES:
+            check(view.get(), levels, construction, superlevel, device_image=view)
+            check(view.get(), levels, construction, superlevel, mask.get(), device_image=view)
+
+
+def test_thousands_of_small_images(draw):
+    rng = np.random.default_rng(8)
+    images = draw(rng, (2000, 9, 11), "f4")
+    check(images, np.linspace(-2, 2, 16), "T", False)
+
+
+def test_repeats_give_the_same():
+    images = cupy.asarray(np.random.default_rng(9).random((1, 64, 64, 200), np.float32))
+    options = {"construction": "T", "superlevel": False, "mask": None, "nan": "raise"}
+    levels = np.linspace(0, 1, 256)
+    first = launch.curve(images, levels, **options)
+    for _ in range(50):
+        assert bool((launch.curve(images, levels, **options) == first).all())

@@ -1,0 +1,78 @@
+"""Coefficients, exact curves, regions and ranges of device arrays against the reference."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ecc_core import _reference
+
+cupy = pytest.importorskip("cupy")
+launch = pytest.importorskip("ecc_core._cuda.launch")
+
+SIDES = list(itertools.product("VT", (False, True)))
+
+
+@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
+@pytest.mark.parametrize("shape", [(50,), (13, 17), (6, 7, 9)])
+@pytest.mark.parametrize("dtype", ["bool", "u1", "i4", "i8", "f4", "f8"])
+def test_coefficients_and_exact_curves(draw, construction, superlevel, shape, dtype):
+    if len(shape) == 1 and construction == "T":
+        pytest.skip("the reference takes 1-D images as V")
+    rng = np.random.default_rng(1)
+    connectivity = 1 if construction == "V" else len(shape)
+    options = {"construction": construction, "superlevel": superlevel, "nan": "omit"}
+    for few in (False, True):
+        image = draw(rng, shape, dtype, few)
+        for mask in (None, rng.random(shape) < 0.8):
+            known = {"connectivity": connectivity, "superlevel": superlevel, "mask": mask}
+            on_device = None if mask is None else cupy.asarray(mask)[None]
+            found = launch.coefficients(cupy.asarray(image)[None], mask=on_device, **options)
+            expected = _reference.euler_coefficients(image, **known)
+            assert found.dtype == np.int8
+            np.testing.assert_array_equal(found[0].get(), expected)
+            levels, values = launch.exact_curve(
+                cupy.asarray(image)[None], mask=on_device, **options
+            )
+            at = _reference.changing_levels(image, **known)
+            chi = _reference.euler_curve(image, at, **known)
+            assert levels.dtype == image.dtype
+            np.testing.assert_array_equal(levels.get(), at)
+            np.testing.assert_array_equal(values.get(), chi)
+
+
+@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
+@pytest.mark.parametrize("shape", [(40,), (30, 21), (9, 10, 11)])
+def test_regions(draw, construction, superlevel, shape):
+    rng = np.random.default_rng(2)
+    image = draw(rng, shape, "f4")
+    labels = rng.integers(0, 5, shape) * 7
+    levels = np.linspace(-1, 1, 9)
+    ids, values = launch.region_curves(
+        cupy.asarray(image),
+        cupy.asarray(labels),
+        levels,
+        construction=construction,
+        superlevel=superlevel,
+    )
+    connectivity = 1 if construction == "V" else len(shape)
+    expected_ids, expected = _reference.region_curves(
+        image, labels, levels, connectivity=connectivity, superlevel=superlevel
+    )
+    np.testing.assert_array_equal(ids.get(), expected_ids)
+    np.testing.assert_array_equal(values.get(), expected)
+
+
+def test_value_range():
+    image = cupy.array([[[3.0, np.inf, -1.5, 8.0]]], np.float32)
+    options = {"nan": "raise", "mask": None}
+    assert launch.value_range(image, **options) == (-1.5, 8.0)
+    hidden = cupy.array([[[True, True, True, False]]])
+    assert launch.value_range(image, nan="raise", mask=hidden) == (-1.5, 3.0)
+    large = cupy.array([[2**53 + 1, 2**63 - 1]], np.int64)
+    assert launch.value_range(large, **options) == (2**53 + 1, 2**63 - 1)
+    image[0, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="nan"):
+        launch.value_range(image, **options)
+    assert launch.value_range(image, nan="omit", mask=None) == (-1.5, 8.0)
+    assert launch.value_range(image[..., :2], nan="omit", mask=None) == (None, None)
