@@ -294,6 +294,16 @@ class TestBadFiles:
             assert_refused(path)
         assert not (tmp_path / "loaded").exists()
 
+    def test_a_decoder_that_says_much(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise RuntimeError("first line\nsecond line")
+
+        np.save(tmp_path / "a.npy", noise(7, 5))
+        monkeypatch.setattr(np, "load", fail)
+        assert_refused(tmp_path / "a.npy", "first line")
+
     def test_several_arrays(self, tmp_path: Path) -> None:
         np.savez(tmp_path / "a.npz", one=noise(2, 3), two=noise(2, 3))
         assert_refused(tmp_path / "a.npz", "must hold one array, got 2: one, two")

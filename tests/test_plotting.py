@@ -110,11 +110,12 @@ class TestPlotCurve:
 class TestPlotCurves:
     def test_few_are_named(self, image: np.ndarray) -> None:
         curve = ecc.euler_curve(image)
-        names = ["a.png", "_b.png", "$c.png", "d$.png"]  # all taken literally
+        names = ["a.png", "_b.png", "$c$.png", "d"]
         figure = plot_curves(dict.fromkeys(names, curve))
         FigureCanvasAgg(figure).draw()
         legend = figure.axes[0].get_legend()
         assert [text.get_text() for text in legend.get_texts()] == names
+        assert not any(text.get_parse_math() for text in legend.get_texts())
         colours = [to_hex(line.get_color()) for line in legend.get_lines()]
         assert colours == [to_hex(x.get_color()) for x in figure.axes[0].lines[1:]]
         assert len(set(colours)) == 4
