@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 __all__ = [
     "cell_values",
     "changing_levels",
+    "directional",
     "euler_coefficients",
     "euler_curve",
     "euler_number",
@@ -106,6 +107,22 @@ def cell_values(image: Array, construction: Construction, mask: Array | None = N
         values.append(levels[entering])
         dimensions.append(np.full(entering.size, dimension))
     return Cells(np.concatenate(values), np.concatenate(dimensions))
+
+
+def directional(
+    image: Array, direction: Iterable[float], scale: float = 1.0, spacing: Any = 1.0
+) -> NDArray[np.float64]:
+    """Return ``image + scale * <u, x>`` in float64, u the direction's unit vector.
+
+    x is the index, counted from the centre of the image and multiplied by the spacing.
+    """
+    vector = np.asarray(direction, dtype=np.float64)
+    unit = vector / np.linalg.norm(vector)
+    steps = np.broadcast_to(spacing, unit.shape)
+    height = np.zeros(image.shape)
+    for axis, index in enumerate(np.indices(image.shape)):
+        height += unit[axis] * (index - (image.shape[axis] - 1) / 2) * steps[axis]
+    return np.asarray(image.astype(np.float64) + scale * height)
 
 
 def _jumps(order: Order, construction: Construction) -> Integers:

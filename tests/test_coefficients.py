@@ -1,0 +1,119 @@
+"""`euler_coefficients`: which point owns which cells."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ecc_core as ecc
+from ecc_core import _reference as reference
+from ecc_core.testing import assert_arrays_equal, strategies
+
+EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_equal_the_reference(backend, data):
+    dtypes = [d for d in EVERY_DTYPE if backend.supports(d)]
+    image = data.draw(strategies.images(dtypes=dtypes, nan=data.draw(st.booleans())))
+    mask = data.draw(st.none() | strategies.masks(image.shape))
+    options = {
+        "connectivity": data.draw(st.sampled_from((None, 1, image.ndim))),
+        "superlevel": data.draw(st.booleans()),
+    }
+    before = image.copy()
+    found = ecc.euler_coefficients(
+        backend.asarray(image),
+        mask=None if mask is None else backend.asarray(mask),
+        nan="omit",
+        **options,
+    )
+    expected = reference.euler_coefficients(image, mask=mask, **options)
+    assert_arrays_equal(found, expected, like=backend.asarray(image))
+    np.testing.assert_array_equal(image, before)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 62, 63, 64, 65, 66, 127, 128, 129])
+def test_widths_and_heights_around_words_and_groups(backend, width):
+    rng = np.random.default_rng(width)
+    shapes = [
+        *[(width,)],
+        *[(height, width) for height in (1, 2, 7, 8, 9, 15, 16, 17, 65)],
+        *[(depth, height, width) for depth in (1, 2, 3) for height in (1, 2, 8, 9, 17)],
+    ]
+    for shape, top in itertools.product(shapes, (2, 200)):
+        image = rng.integers(top, size=shape).astype(np.uint8)
+        for connectivity in (1, len(shape)):
+            found = ecc.euler_coefficients(backend.asarray(image), connectivity=connectivity)
+            expected = reference.euler_coefficients(image, connectivity=connectivity)
+            np.testing.assert_array_equal(found, expected, err_msg=f"{shape}")
+
+
+@pytest.mark.parametrize("shape", [(1000, 1100), (70, 80, 131), (3, 300, 700), (600, 5, 3)])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_larger_than_a_block(backend, shape, dtype):
+    image = (np.random.default_rng(1).random(shape) * 9).astype(dtype)
+    for connectivity in (1, len(shape)):
+        found = ecc.euler_coefficients(backend.asarray(image), connectivity=connectivity)
+        expected = reference.euler_coefficients(image, connectivity=connectivity)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("connectivity", "around", "extreme"),
+    [
+        (1, [5, 0, 9], 1 - 4),
+        (2, [5, 9, 0], 1 - 4),
+        (1, [5, 0, 9, 9], 1 - 6),
+        (1, [5, 0, 0, 9], 1 - 6 + 12),
+        (3, [5, 9, 0, 0], -1 + 6),
+        (3, [5, 9, 9, 0], -1 + 6 - 12),
+    ],
+)
+def test_the_extremes(backend, connectivity, around, extreme):
+    # The value of a point depends on the number of axes along which it is off the centre.
+    off = np.indices((3,) * (len(around) - 1)) != 1
+    image = np.array(around, np.uint8)[off.sum(axis=0)]
+    found = ecc.euler_coefficients(backend.asarray(image), connectivity=connectivity)
+    assert found[(1,) * image.ndim] == extreme
+
+
+def test_ties_belong_to_the_first_point(backend):
+    flat = backend.asarray(np.zeros((3, 4), np.uint8))
+    expected = np.zeros((3, 4), np.int8)
+    expected[-1, -1] = 1  # every other point owns an edge more, or a square and two edges
+    found = ecc.euler_coefficients(flat, connectivity=1)
+    assert_arrays_equal(found, expected, like=flat)
+    expected = np.zeros((3, 4), np.int8)
+    expected[0, 0] = 1  # each closed square after the first adds as many faces as corners
+    assert_arrays_equal(ecc.euler_coefficients(flat, connectivity=2), expected, like=flat)
+
+
+@given(st.data())
+def test_add_up_to_the_curve(backend, data):
+    image = data.draw(strategies.images(dtypes=("uint8", "int64", "float32")))
+    superlevel = data.draw(st.booleans())
+    for connectivity in (1, image.ndim):
+        options = {"connectivity": connectivity, "superlevel": superlevel}
+        levels = np.unique(image)[:20]
+        curve = ecc.euler_curve(backend.asarray(image), backend.asarray(levels), **options)
+        c = np.asarray(ecc.euler_coefficients(backend.asarray(image), **options))
+        compare = np.greater_equal if superlevel else np.less_equal
+        np.testing.assert_array_equal(curve.values, [c[compare(image, t)].sum() for t in levels])
+
+
+def test_masked_arrays():
+    image = np.random.default_rng(3).integers(9, size=(9, 67))
+    hidden = image == 4
+    found = ecc.euler_coefficients(np.ma.array(image, mask=hidden))
+    assert_arrays_equal(found, reference.euler_coefficients(image, mask=~hidden))
+    assert not np.ma.isMaskedArray(found)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (4, 0), (2, 0, 3)])
+def test_empty_images(backend, shape):
+    image = backend.asarray(np.zeros(shape, np.float32))
+    assert_arrays_equal(ecc.euler_coefficients(image), np.zeros(shape, np.int8), like=image)

@@ -1,0 +1,140 @@
+"""Directional filtrations: the complex is that of ``image + a * <u, x>``, not of the image."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core import _reference as reference
+from ecc_core.testing import assert_curves_equal
+
+SHAPES = [(131,), (19, 67), (5, 18, 67)]
+# Of these the unit vectors and all sums with them are exact, so ties and thresholds are too.
+EXACT = {1: [(1,), (-2.5,)], 2: [(1, 0), (0, -3)], 3: [(0, 1, 0), (0, 0, -2)]}
+GENERAL = {1: [(0.3,)], 2: [(1, 2), (-0.3, 1e-3)], 3: [(1, 2, -3), (-0.1, 0.7, 0.2)]}
+
+
+def noise(shape, dtype="uint8", top=20, seed=0):
+    return (np.random.default_rng(seed).random(shape) * top).astype(dtype)
+
+
+def connectivities(ndim):
+    return (1,) if ndim == 1 else (1, ndim)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float16", "float32", ">f8"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_exact_directions(backend, shape, dtype):
+    image = noise(shape, dtype)
+    for direction, connectivity, superlevel in itertools.product(
+        EXACT[len(shape)], connectivities(len(shape)), (False, True)
+    ):
+        tilted = reference.directional(image, direction, 0.25, 2)
+        options = {"connectivity": connectivity, "superlevel": superlevel}
+        tilt = {"direction": direction, "direction_scale": 0.25, "spacing": 2}
+        levels = np.unique(tilted)
+        expected = reference.euler_curve(tilted, levels, **options)
+        found = ecc.euler_curve(backend.asarray(image), levels, **options, **tilt)
+        assert_curves_equal(found, expected, thresholds=levels, like=backend.asarray(image))
+        levels = reference.changing_levels(tilted, **options)
+        expected = reference.euler_curve(tilted, levels, **options)
+        found = ecc.euler_curve(backend.asarray(image), "exact", **options, **tilt)
+        assert_curves_equal(found, expected, thresholds=levels)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_general_directions(backend, shape, dtype):
+    image = noise(shape, dtype)
+    spacing = np.array([0.5, 1.0, 3.0][: len(shape)])
+    for direction, connectivity, scale in itertools.product(
+        GENERAL[len(shape)], connectivities(len(shape)), (1.0, -0.37, 0.0, 40.0)
+    ):
+        tilted = reference.directional(image, direction, scale, spacing)
+        thresholds = np.linspace(tilted.min() - 0.123, tilted.max() + 0.1, 100)
+        found = ecc.euler_curve(
+            backend.asarray(image),
+            thresholds,
+            connectivity=connectivity,
+            direction=direction,
+            direction_scale=scale,
+            spacing=spacing,
+        )
+        expected = reference.euler_curve(tilted, thresholds, connectivity=connectivity)
+        assert_curves_equal(found, expected, thresholds=thresholds)
+
+
+def test_the_default_range_is_that_of_the_tilted_image(backend):
+    image = noise((19, 67))
+    tilted = reference.directional(image, (0, 1))
+    thresholds = np.linspace(tilted.min(), tilted.max(), 50)
+    found = ecc.euler_curve(backend.asarray(image), 50, direction=(0, 1))
+    assert_curves_equal(found, reference.euler_curve(tilted, thresholds), thresholds=thresholds)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("shape", [(1000, 1100), (70, 80, 131), (2, 20_011)])
+def test_larger_than_a_block(shape, workers):
+    image = noise(shape, "float32")
+    direction = tuple(range(1, len(shape) + 1))
+    tilted = reference.directional(image, direction)
+    thresholds = np.linspace(-300.1, 500, 99)
+    for connectivity in (1, len(shape)):
+        options = {"connectivity": connectivity}
+        found = ecc.euler_curve(image, thresholds, direction=direction, workers=workers, **options)
+        assert_curves_equal(found, reference.euler_curve(tilted, thresholds, **options))
+
+
+def test_batch_axes_masks_and_nan(backend):
+    image = noise((19, 3, 67), "float32")
+    image[2:4, 1, 5:30] = np.nan
+    mask = noise((19, 67), seed=1) > 3
+    thresholds = np.linspace(-30.3, 60, 99)
+    found = ecc.euler_curve(
+        backend.asarray(image),
+        thresholds,
+        axis=(0, 2),
+        direction=(1, 2),
+        nan="omit",
+        mask=backend.asarray(mask),
+    )
+    expected = [
+        reference.euler_curve(reference.directional(image[:, i], (1, 2)), thresholds, mask=mask)
+        for i in range(3)
+    ]
+    assert_curves_equal(found, expected)
+
+
+def test_components_follow_the_order_of_the_axes(backend):
+    image = noise((19, 67))
+    thresholds = np.arange(-40, 60)
+    found = ecc.euler_curve(backend.asarray(image), thresholds, axis=(1, 0), direction=(1, 0))
+    tilted = reference.directional(image, (0, 1))
+    assert_curves_equal(found, reference.euler_curve(tilted, thresholds))
+
+
+@pytest.mark.parametrize("layout", [np.asfortranarray, lambda a: a[::-1].copy()[::-1]])
+def test_layouts(layout):
+    image = noise((5, 18, 67), "uint16")
+    tilted = reference.directional(image, (1, 2, 3))
+    thresholds = np.linspace(-40.1, 60, 99)
+    found = ecc.euler_curve(layout(image), thresholds, direction=(1, 2, 3))
+    assert_curves_equal(found, reference.euler_curve(tilted, thresholds))
+
+
+def test_heights_of_a_flat_image(backend):
+    # Without values of its own, an image is swept along the direction: one component throughout.
+    image = backend.asarray(np.zeros((4, 5), np.uint8))
+    found = ecc.euler_curve(image, [-2, -1.5, 0, 9], direction=(1, 0), connectivity=1)
+    assert_curves_equal(found, [0, 1, 1, 1], like=image)
+
+
+def test_length_of_the_direction_does_not_matter(backend):
+    image = backend.asarray(noise((19, 67)))
+    curves = [
+        ecc.euler_curve(image, [-9.5, 3, 30], direction=np.array([0, 1.0]) * length)
+        for length in (1, 7, 2.0**-1040, 1e300)
+    ]
+    for curve in curves:
+        assert_curves_equal(curve, curves[0].values)

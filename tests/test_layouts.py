@@ -1,0 +1,242 @@
+"""Memory layouts and batch axes: the same numbers, and the input is never written."""
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core import _reference as reference
+from ecc_core.testing import assert_arrays_equal, assert_curves_equal, assert_regions_equal
+
+SHAPES = {1: (131,), 2: (19, 67), 3: (5, 18, 67)}
+THRESHOLDS = np.array([10, 50.5, 100, 199])
+
+
+def noise(shape, dtype="uint8", seed=0):
+    return (np.random.default_rng(seed).random(shape) * 200).astype(dtype)
+
+
+def fortran(array):
+    return np.asfortranarray(array)
+
+
+def every_second(array):
+    wide = np.zeros([2 * n for n in array.shape], array.dtype)
+    view = wide[(slice(None, None, 2),) * array.ndim]
+    view[...] = array
+    return view
+
+
+def reversed_view(array):
+    flip = (slice(None, None, -1),) * array.ndim
+    return array[flip].copy()[flip]
+
+
+def transposed(array):
+    return array.T.copy().T
+
+
+def inner_window(array):
+    return np.pad(array, 3)[(slice(3, -3),) * array.ndim]
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def unaligned(array):
+    record = np.zeros(array.shape, dtype=[("pad", "u1"), ("value", array.dtype)])
+    record["value"] = array
+    return record["value"]
+
+
+def byte_swapped(array):
+    return array.astype(array.dtype.newbyteorder(">"))
+
+
+LAYOUTS = [
+    *(fortran, every_second, reversed_view, transposed),
+    *(inner_window, read_only, unaligned, byte_swapped),
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("ndim", SHAPES)
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "uint16", "float32", "float64"])
+def test_layouts(dtype, ndim, layout):
+    image = noise(SHAPES[ndim], dtype)
+    view = layout(image)
+    before = view.tobytes()
+    for connectivity, superlevel in itertools.product((1, ndim), (False, True)):
+        options = {"connectivity": connectivity, "superlevel": superlevel}
+        curve = reference.euler_curve(image, THRESHOLDS, **options)
+        assert_curves_equal(ecc.euler_curve(view, THRESHOLDS, **options), curve)
+        coefficients = ecc.euler_coefficients(view, **options)
+        assert_arrays_equal(coefficients, reference.euler_coefficients(image, **options))
+        number = reference.euler_number(image, connectivity)
+        assert ecc.euler_number(view, connectivity) == number
+    assert view.tobytes() == before
+
+
+@pytest.mark.parametrize("layout", [*LAYOUTS[:6], byte_swapped])
+def test_layouts_of_masks_and_labels(layout):
+    image = noise((19, 67))
+    mask = noise((19, 67), seed=1) > 40
+    found = ecc.euler_curve(image, THRESHOLDS, mask=layout(mask))
+    assert_curves_equal(found, reference.euler_curve(image, THRESHOLDS, mask=mask))
+    found = ecc.euler_coefficients(layout(image), mask=layout(mask))
+    assert_arrays_equal(found, reference.euler_coefficients(image, mask=mask))
+    labels = (noise((19, 67), seed=2) // 50).astype(np.int32)
+    before = labels.copy()
+    found = ecc.region_curves(layout(image), layout(labels), THRESHOLDS)
+    expected = reference.region_curves(image, labels, THRESHOLDS)
+    assert_regions_equal(found, *expected, thresholds=THRESHOLDS)
+    np.testing.assert_array_equal(labels, before)
+
+
+def test_broadcast_image():
+    row = noise((1, 67))
+    view = np.broadcast_to(row, (20, 67))
+    for connectivity in (1, 2):
+        found = ecc.euler_curve(view, THRESHOLDS, connectivity=connectivity)
+        expected = reference.euler_curve(row[0], THRESHOLDS, connectivity=1)
+        assert_curves_equal(found, expected)
+
+
+def test_memory_map(tmp_path):
+    image = noise((5, 18, 67), "uint16")
+    path = tmp_path / "image.npy"
+    np.save(path, image)
+    mapped = np.load(path, mmap_mode="r")
+    assert isinstance(mapped, np.memmap)
+    found = ecc.euler_curve(mapped, THRESHOLDS)
+    assert_curves_equal(found, reference.euler_curve(image, THRESHOLDS))
+    assert type(found.values) is np.ndarray
+    assert_arrays_equal(ecc.euler_coefficients(mapped), reference.euler_coefficients(image))
+    np.testing.assert_array_equal(np.load(path), image)
+
+
+GUARDED = """
+import ctypes, itertools, mmap
+import numpy as np
+import ecc_core as ecc
+
+page, PROT_NONE = mmap.PAGESIZE, 0
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+def between_guards(array, at_end):
+    size = -(-array.nbytes // page) * page
+    memory = mmap.mmap(-1, size + 2 * page)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for guard in (start, start + page + size):
+        assert libc.mprotect(guard, page, PROT_NONE) == 0
+    offset = page + (size - array.nbytes if at_end else 0)
+    inside = np.frombuffer(memory, array.dtype, array.size, offset).reshape(array.shape)
+    inside[...] = array
+    return inside
+
+shapes = [(1,), (67,), (1, 63), (9, 65), (8, 64), (17, 130), (1, 1, 66), (3, 9, 65), (2, 8, 128)]
+rng = np.random.default_rng(0)
+for shape, dtype, at_end in itertools.product(shapes, "u1 u2 f4 f8 i8 f2".split(), (False, True)):
+    image = between_guards(rng.integers(9, size=shape).astype(dtype), at_end)
+    mask = between_guards(rng.random(shape) < 0.7, at_end)
+    labels = between_guards(rng.integers(3, size=shape), at_end)
+    for connectivity in (1, len(shape)):
+        for thresholds in (np.arange(9.0), np.array([1.0, 2.5, 2.75, 4.0])):
+            ecc.euler_curve(image, thresholds, connectivity=connectivity, mask=mask)
+            ecc.euler_curve(image, thresholds, connectivity=connectivity, superlevel=True)
+            ecc.region_curves(image, labels, thresholds, connectivity=connectivity)
+        ecc.euler_coefficients(image, connectivity=connectivity)
+print("done")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="uses mprotect")
+def test_nothing_is_read_outside_the_arrays():
+    """A read outside of an array that lies between two guard pages ends the process."""
+    done = subprocess.run(
+        [sys.executable, "-c", GUARDED], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        ((3, 9, 67), (1, 2)),
+        ((3, 9, 67), (-2, -1)),
+        ((9, 3, 67), (0, 2)),
+        ((9, 67, 3), (0, 1)),
+        ((67, 3, 9), (2, 0)),
+        ((2, 3, 9, 67), (2, 3)),
+        ((2, 5, 9, 67), (1, 2, 3)),
+        ((5, 2, 9, 3, 33), (0, 2, 4)),
+        ((4, 67), 1),
+        ((4, 67), -1),
+        ((67, 4), (0,)),
+        ((3, 4, 67), -1),
+        ((9, 67), (0, 1)),
+        ((1, 9, 67), (1, 2)),
+        ((2, 2, 2, 2, 2, 17), (4, 5)),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_batch_axes_lead_the_result(backend, dtype, shape, axis):
+    image = noise(shape, dtype)
+    spatial = [a % len(shape) for a in np.atleast_1d(axis)]
+    batch = [a for a in range(len(shape)) if a not in spatial]
+    stack = image.transpose(*batch, *spatial)
+    leading = tuple(shape[a] for a in batch)
+    for connectivity, superlevel in itertools.product((1, None), (False, True)):
+        options = {"connectivity": connectivity, "superlevel": superlevel}
+        expected = np.empty((*leading, THRESHOLDS.size), np.int64)
+        for index in np.ndindex(leading):
+            expected[index] = reference.euler_curve(stack[index], THRESHOLDS, **options)
+        found = ecc.euler_curve(backend.asarray(image), THRESHOLDS, axis=axis, **options)
+        assert_curves_equal(found, expected, thresholds=THRESHOLDS, like=backend.asarray(image))
+
+
+def test_one_range_for_the_whole_batch(backend):
+    image = noise((3, 9, 67), "float64")
+    image[1] /= 10
+    found = ecc.euler_curve(backend.asarray(image), 7, axis=(1, 2))
+    thresholds = np.linspace(image.min(), image.max(), 7)
+    expected = [reference.euler_curve(plane, thresholds) for plane in image]
+    assert_curves_equal(found, expected, thresholds=thresholds)
+
+
+def test_masks_of_a_batch(backend):
+    image, mask = noise((3, 9, 67)), noise((3, 9, 67), seed=1) > 50
+    found = ecc.euler_curve(
+        backend.asarray(image), THRESHOLDS, axis=(1, 2), mask=backend.asarray(mask)
+    )
+    expected = [
+        reference.euler_curve(plane, THRESHOLDS, mask=kept)
+        for plane, kept in zip(image, mask, strict=True)
+    ]
+    assert_curves_equal(found, expected)
+    found = ecc.euler_curve(
+        backend.asarray(image), THRESHOLDS, axis=(1, 2), mask=backend.asarray(mask[0])
+    )
+    expected = [reference.euler_curve(plane, THRESHOLDS, mask=mask[0]) for plane in image]
+    assert_curves_equal(found, expected)
+
+
+def test_nan_in_a_batch(backend):
+    image = noise((3, 9, 67), "float32")
+    image[1, 2:4, 5:30] = np.nan
+    found = ecc.euler_curve(backend.asarray(image), THRESHOLDS, axis=(1, 2), nan="omit")
+    assert_curves_equal(found, [reference.euler_curve(plane, THRESHOLDS) for plane in image])
+
+
+@pytest.mark.parametrize("shape", [(0, 9, 7), (3, 0, 7), (3, 9, 0)])
+def test_empty_batches(backend, shape):
+    image = backend.asarray(np.zeros(shape, np.uint8))
+    found = ecc.euler_curve(image, [0, 1], axis=(1, 2))
+    assert_curves_equal(found, np.zeros((shape[0], 2)), like=image)

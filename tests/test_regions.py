@@ -1,0 +1,164 @@
+"""`region_curves`: every label as if it were alone."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from skimage.measure import euler_number
+
+import ecc_core as ecc
+from ecc_core import _reference as reference
+from ecc_core.testing import assert_arrays_equal, assert_regions_equal, strategies
+
+EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
+
+
+def assert_right(backend, image, labels, thresholds, **options):
+    like = backend.asarray(image)
+    found = ecc.region_curves(like, backend.asarray(labels), backend.asarray(thresholds), **options)
+    expected = reference.region_curves(image, labels, thresholds, **options)
+    assert_regions_equal(found, *expected, thresholds=thresholds, like=like)
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_equal_the_reference(backend, data):
+    image = data.draw(strategies.images(dtypes=[d for d in EVERY_DTYPE if backend.supports(d)]))
+    labels = data.draw(strategies.labels(image.shape))
+    thresholds = data.draw(strategies.thresholds(image))
+    connectivity = data.draw(st.sampled_from((None, 1, image.ndim)))
+    superlevel = data.draw(st.booleans())
+    before = image.copy(), labels.copy()
+    assert_right(
+        backend, image, labels, thresholds, connectivity=connectivity, superlevel=superlevel
+    )
+    np.testing.assert_array_equal(image, before[0])
+    np.testing.assert_array_equal(labels, before[1])
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_equal_scikit_image(backend, dtype, connectivity):
+    rng = np.random.default_rng(0)
+    image = (rng.random((33, 70)) * 5).astype(dtype)
+    labels = rng.integers(4, size=(33, 70))
+    found = ecc.region_curves(
+        backend.asarray(image), backend.asarray(labels), [1, 2, 3], connectivity=connectivity
+    )
+    for row, label in enumerate((1, 2, 3)):
+        for column, t in enumerate((1, 2, 3)):
+            inside = (image <= t) & (labels == label)
+            assert found.values[row, column] == euler_number(inside, connectivity)
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_touching_regions_are_each_alone(backend, ndim):
+    shape = (4, 8, 66)[-ndim:]
+    image = np.zeros(shape, np.uint8)
+    labels = np.ones(shape, np.int64)
+    labels[..., 33:] = 2
+    for connectivity in (1, ndim):
+        found = ecc.region_curves(
+            backend.asarray(image), backend.asarray(labels), [0], connectivity=connectivity
+        )
+        assert_regions_equal(found, [1, 2], [[1], [1]], like=backend.asarray(image))
+    checkers = np.indices(shape).sum(axis=0) % 2 + 1
+    half = checkers.size // 2
+    found = ecc.region_curves(
+        backend.asarray(image), backend.asarray(checkers), [0], connectivity=1
+    )
+    assert found.values.tolist() == [[half], [half]]
+
+
+@pytest.mark.parametrize("shape", [(300, 301), (25, 40, 67)])
+def test_two_thousand_labels(backend, shape):
+    rng = np.random.default_rng(1)
+    grids = np.ogrid[tuple(slice(n) for n in shape)]
+    block = 7 if len(shape) == 2 else 3
+    labels = np.zeros(shape, np.int32)
+    for grid, n in zip(grids, shape, strict=True):
+        labels = labels * (n // block + 1) + grid // block
+    labels = rng.permutation(int(labels.max()) + 1)[labels]
+    image = rng.integers(6, size=shape).astype(np.uint8)
+    for connectivity in (1, len(shape)):
+        cells = ecc.region_curves(
+            backend.asarray(image),
+            backend.asarray(labels),
+            np.arange(6),
+            connectivity=connectivity,
+        )
+        some = rng.choice(cells.labels.size, 25, replace=False)
+        assert_arrays_equal(cells.labels, np.setdiff1d(labels, [0]))
+        for row in some:
+            inside = labels == cells.labels[row]
+            expected = reference.euler_curve(
+                image, np.arange(6), mask=inside, connectivity=connectivity
+            )
+            np.testing.assert_array_equal(cells.values[row], expected)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "uint16", "int32", "uint32", "int64", "uint64", ">i4"]
+)
+def test_dtypes_of_labels(backend, dtype):
+    rng = np.random.default_rng(2)
+    image = rng.integers(9, size=(17, 67)).astype(np.uint8)
+    top = 1 if dtype == "bool" else np.iinfo(dtype).max
+    labels = rng.choice(np.array([0, 1, top - 1 if dtype != "bool" else 1, top], dtype), (17, 67))
+    for connectivity, superlevel in itertools.product((1, 2), (False, True)):
+        options = {"connectivity": connectivity, "superlevel": superlevel}
+        assert_right(backend, image, labels, np.arange(9), **options)
+
+
+@pytest.mark.parametrize("labels", [np.zeros((9, 67), np.uint8), np.zeros((9, 67), np.int64)])
+def test_no_labels(backend, labels):
+    image = backend.asarray(np.zeros((9, 67), np.uint8))
+    found = ecc.region_curves(image, backend.asarray(labels), [1, 2])
+    assert_regions_equal(found, labels[0, :0], np.zeros((0, 2)), like=image)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (2, 0, 3)])
+def test_empty_images(backend, shape):
+    image = backend.asarray(np.zeros(shape, np.uint8))
+    found = ecc.region_curves(image, backend.asarray(np.zeros(shape, np.int32)), [1, 2])
+    assert_regions_equal(found, np.zeros(0, np.int32), np.zeros((0, 2)), like=image)
+
+
+def test_one_label_everywhere_is_the_curve_of_the_image(backend):
+    image = np.random.default_rng(3).random((5, 17, 67)).astype(np.float32)
+    for connectivity in (1, 3):
+        whole = ecc.euler_curve(backend.asarray(image), connectivity=connectivity)
+        found = ecc.region_curves(
+            backend.asarray(image),
+            backend.asarray(np.full(image.shape, 5)),
+            connectivity=connectivity,
+        )
+        assert_regions_equal(found, [5], whole.values[None], thresholds=whole.thresholds)
+
+
+def test_thresholds_by_number_and_range(backend):
+    rng = np.random.default_rng(4)
+    image = rng.random((17, 67))
+    labels = rng.integers(3, size=image.shape)
+    thresholds = np.linspace(0.25, 0.5, 9)
+    found = ecc.region_curves(backend.asarray(image), backend.asarray(labels), 9, range=(0.25, 0.5))
+    expected = reference.region_curves(image, labels, thresholds)
+    assert_regions_equal(found, *expected, thresholds=thresholds)
+
+
+@pytest.mark.parametrize("shape", [(1000, 1100), (70, 80, 131)])
+def test_larger_than_a_block(backend, shape):
+    rng = np.random.default_rng(5)
+    image = rng.integers(9, size=shape).astype(np.uint8)
+    labels = sum(g // 40 for g in np.ogrid[tuple(slice(n) for n in shape)]) % 4
+    for connectivity in (1, len(shape)):
+        assert_right(backend, image, labels, np.arange(9), connectivity=connectivity)
+
+
+def test_infinities(backend):
+    rng = np.random.default_rng(6)
+    image = rng.choice([-np.inf, 0, 1, np.inf], (17, 67))
+    labels = rng.integers(3, size=image.shape)
+    assert_right(backend, image, labels, np.array([-np.inf, 0, 1, np.inf]), connectivity=1)

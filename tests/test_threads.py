@@ -1,0 +1,137 @@
+"""Any number of workers, and calls from several Python threads at once: the same numbers."""
+
+import _thread
+import itertools
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core import _reference as reference
+from ecc_core.testing import assert_curves_equal
+
+
+def noise(shape, dtype="uint8", seed=0):
+    return (np.random.default_rng(seed).random(shape) * 200).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize(
+    "shape", [(50_001,), (1000, 1100), (70, 80, 131), (3, 700, 700), (600, 5, 3), (1, 1), (2, 9, 9)]
+)
+def test_workers_change_nothing(shape, dtype):
+    image = noise(shape, dtype)
+    thresholds = np.linspace(-1, 201, 99)
+    for connectivity in (1, None):
+        expected = reference.euler_curve(image, thresholds, connectivity=connectivity)
+        for workers in (1, 2, 3, 17, None):
+            found = ecc.euler_curve(image, thresholds, connectivity=connectivity, workers=workers)
+            assert_curves_equal(found, expected, thresholds=thresholds)
+
+
+def test_workers_of_a_batch():
+    image = noise((5, 40, 131))
+    expected = ecc.euler_curve(image, [50, 99], axis=(1, 2), workers=1)
+    for workers in (2, 17, None):
+        found = ecc.euler_curve(image, [50, 99], axis=(1, 2), workers=workers)
+        assert_curves_equal(found, expected.values)
+
+
+def test_workers_share_masks_and_nan():
+    image = noise((70, 80, 131), "float32")
+    image[image < 20] = np.nan
+    mask = noise(image.shape, seed=1) > 30
+    thresholds = np.linspace(20, 200, 50)
+    expected = reference.euler_curve(image, thresholds, mask=mask)
+    for workers in (1, 2, 5):
+        found = ecc.euler_curve(image, thresholds, mask=mask, nan="omit", workers=workers)
+        assert_curves_equal(found, expected)
+    image[-1, -1, -1] = np.nan
+    for workers in (1, 2, 5):
+        with pytest.raises(ValueError, match="nan="):
+            ecc.euler_curve(image, thresholds, workers=workers)
+
+
+def test_calls_from_several_threads():
+    images = [noise((40, 61, 67), dtype, seed) for seed in range(3) for dtype in ("u1", "f4")]
+    images += [noise((400, 467), dtype, seed) for seed in range(3) for dtype in ("u1", "f4")]
+    jobs = list(itertools.product(range(len(images)), (1, None), (1, 2, None)))
+    thresholds = np.arange(0, 200, 3)
+    expected = {
+        (i, connectivity): reference.euler_curve(images[i], thresholds, connectivity=connectivity)
+        for i in range(len(images))
+        for connectivity in (1, None)
+    }
+
+    def job(i, connectivity, workers):
+        return ecc.euler_curve(
+            images[i], thresholds, connectivity=connectivity, workers=workers
+        ).values
+
+    with ThreadPoolExecutor(6) as pool:
+        for _ in range(3):
+            found = pool.map(job, *zip(*jobs, strict=True))
+            for (i, connectivity, _), values in zip(jobs, found, strict=True):
+                np.testing.assert_array_equal(values, expected[i, connectivity])
+
+
+def test_other_functions_from_several_threads():
+    image = noise((50, 60, 67))
+    labels = noise(image.shape, "int32", 1) // 40
+    coefficients = reference.euler_coefficients(image)
+    _, curves = reference.region_curves(image, labels, [50, 100])
+
+    def job(which):
+        if which:
+            return ecc.region_curves(image, labels, [50, 100]).values
+        return ecc.euler_coefficients(image)
+
+    with ThreadPoolExecutor(4) as pool:
+        for which, found in enumerate(pool.map(job, [0, 1] * 6)):
+            np.testing.assert_array_equal(found, curves if which % 2 else coefficients)
+
+
+def test_an_interrupt_ends_a_call_and_harms_nothing():
+    image = noise((120, 130, 131))
+    expected = ecc.euler_curve(image, 64, workers=2).values
+    timer = threading.Timer(0.1, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - until the timer fires
+        while True:
+            ecc.euler_curve(image, 64, workers=2)
+    timer.join()
+    for workers in (1, 2):
+        found = ecc.euler_curve(image, 64, workers=workers)
+        np.testing.assert_array_equal(found.values, expected)
+
+
+FORK = """
+import os
+import numpy as np
+import ecc_core as ecc
+image = (np.random.default_rng(0).random((70, 80, 131)) * 200).astype("u1")
+expected = ecc.euler_curve(image, workers=3).values
+child = os.fork()
+found = ecc.euler_curve(image, workers=3).values
+assert np.array_equal(found, expected)
+if child == 0:
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_forked_child_computes_as_well():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,281 @@
+"""Thresholds of every kind: counted, given, exact, beyond the dtype, many."""
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core import _reference as reference
+from ecc_core.testing import assert_curves_equal
+
+
+def noise(shape, dtype, top=200, seed=0):
+    return (np.random.default_rng(seed).random(shape) * top).astype(dtype)
+
+
+def assert_right(backend, image, thresholds):
+    """Compare every construction and order with the reference; thresholds come back as given."""
+    thresholds = np.asarray(thresholds)
+    for connectivity, superlevel in itertools.product((1, image.ndim), (False, True)):
+        options = {"connectivity": connectivity, "superlevel": superlevel}
+        like = backend.asarray(image)
+        found = ecc.euler_curve(like, backend.asarray(thresholds), **options)
+        expected = reference.euler_curve(image, thresholds, **options)
+        assert_curves_equal(found, expected, thresholds=thresholds, like=like)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "uint64", "float16", "float64"])
+@pytest.mark.parametrize("count", [1, 2, 5, np.int64(7), 1000])
+def test_a_number_of_thresholds(backend, dtype, count):
+    image = noise((9, 67), dtype, 90)
+    image[0, 0] = 0
+    thresholds = np.linspace(0.0, float(image.max()), count)
+    found = ecc.euler_curve(backend.asarray(image), count)
+    expected = reference.euler_curve(image, thresholds)
+    assert_curves_equal(found, expected, thresholds=thresholds, like=backend.asarray(image))
+    found = ecc.euler_curve(backend.asarray(image), count, range=(-3, 20.5))
+    thresholds = np.linspace(-3, 20.5, count)
+    expected = reference.euler_curve(image, thresholds)
+    assert_curves_equal(found, expected, thresholds=thresholds)
+
+
+def test_default_is_256_thresholds(backend):
+    image = backend.asarray(noise((9, 67), "uint16"))
+    default, given = ecc.euler_curve(image), ecc.euler_curve(image, 256)
+    assert_curves_equal(default, given.values, thresholds=given.thresholds)
+    assert default.values.shape == (256,)
+
+
+def test_fields_unpack(backend):
+    thresholds, values = ecc.euler_curve(backend.asarray(noise((4, 5), "uint8")), 3)
+    assert thresholds.shape == values.shape == (3,)
+
+
+def test_a_constant_image(backend):
+    image = np.full((9, 67), 7, dtype=np.int16)
+    found = ecc.euler_curve(backend.asarray(image), 4)
+    assert_curves_equal(found, [1, 1, 1, 1], thresholds=np.full(4, 7.0))
+    assert_curves_equal(
+        ecc.euler_curve(backend.asarray(image), "exact"), [1], thresholds=np.array([7], np.int16)
+    )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int64", "float32", "float64"])
+def test_kept_points_alone_set_the_range(backend, dtype):
+    image = noise((9, 67), dtype, 100)
+    mask = image > 20
+    kept = image[mask].astype(float)
+    found = ecc.euler_curve(backend.asarray(image), 5, mask=backend.asarray(mask))
+    np.testing.assert_array_equal(found.thresholds, np.linspace(kept.min(), kept.max(), 5))
+
+
+@pytest.mark.parametrize(
+    "thresholds",
+    [
+        [-1, 0, 5, 255, 256, 300],
+        [-(2**63), -1, 0, 2**63 - 1],
+        np.array([0, 2**64 - 1], dtype=np.uint64),
+        [-1e300, -1.0, -0.5, 0.5, 254.5, 255.5, 300.0, 1e300],
+        [-np.inf, 100, np.inf],
+        [3.0, 3.0, 3.25, 3.5, 3.5, 4.0],
+        np.array([1, 1, 2, 3, 3], dtype=np.uint8),
+        np.array([-5, 3], dtype=">i4"),
+        np.array([0.1, 30.3], dtype=np.float16),
+        [False, True],
+        (0, 1, 2),
+        range(0, 260, 13),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "uint16", "int32", "uint64", "int64", "float16", "float32"]
+)
+def test_thresholds_beyond_and_between_the_values(backend, dtype, thresholds):
+    image = noise((9, 67), dtype, 120)
+    if image.dtype.kind in "iu":
+        image[0, :2] = np.iinfo(dtype).min, np.iinfo(dtype).max
+    assert_right(backend, image, thresholds)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "float64"])
+def test_integers_beyond_the_doubles(backend, dtype):
+    rng = np.random.default_rng(3)
+    near = np.array([2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, 2**63 - 1, 2**63 - 513], np.uint64)
+    image = rng.choice(near, (17, 67)).astype(dtype)
+    assert_right(backend, image, np.sort(near))
+    assert_right(backend, image, np.sort(near).astype(np.int64))
+    assert_right(backend, image, np.unique(near.astype(np.float64)))
+    if dtype == "int64":
+        assert_right(backend, -image, -np.sort(near).astype(np.int64)[::-1])
+
+
+def test_uint64_above_int64(backend):
+    values = np.array([0, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1], np.uint64)
+    image = np.random.default_rng(4).choice(values, (17, 67))
+    assert_right(backend, image, values)
+    assert_right(backend, image, np.array([-1, 0, 2**63 - 1]))
+    assert_right(backend, image, np.array([-1.0, 2.0**63, 2.0**64, np.inf]))
+    exact = ecc.euler_curve(backend.asarray(image), "exact")
+    levels = reference.changing_levels(image)
+    assert_curves_equal(exact, reference.euler_curve(image, levels), thresholds=levels)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_doubles_between_two_neighbouring_floats(backend, dtype):
+    one = np.array(1, dtype)
+    floats = [np.nextafter(one, 0), one, np.nextafter(one, np.array(2, dtype))]
+    image = np.random.default_rng(5).choice(np.array(floats, dtype), (17, 67))
+    doubles = [float(f) for f in floats]
+    between = [
+        *(np.nextafter(f, -9) for f in doubles),
+        *doubles,
+        *(np.nextafter(f, 9) for f in doubles),
+    ]
+    assert_right(backend, image, np.sort(between))
+    assert_right(backend, image, np.sort(np.linspace(doubles[0], doubles[2], 9).repeat(2)))
+    tiny, huge = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+    image = np.random.default_rng(6).choice(np.array([-huge, -tiny, 0, tiny, huge]), (17, 67))
+    edges = [-float(huge), -float(tiny), -float(tiny) / 2, 0, float(tiny) / 2, float(huge)]
+    assert_right(backend, image.astype(dtype), edges)
+    assert_right(backend, image.astype(dtype), [-1.5 * float(huge), 1.5 * float(huge)])
+
+
+EVEN = [
+    *[(0.0, 1.0), (-1.0, 1.0), (0.1, 0.7), (-3e38, 3e38), (0.0, 1e-44), (-1e-38, 2e-38)],
+    *[
+        (1e6, 1e6 + 1),
+        (1.0, 1.0 + 2**-20),
+        (16777215.0, 16777300.0),
+        (-1e-3, 1e5),
+        (5e-324, 1e-300),
+    ],
+]
+
+
+@pytest.mark.parametrize("count", [2, 3, 100, 256, 1000])
+@pytest.mark.parametrize("limits", EVEN, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_values_at_and_beside_even_thresholds(backend, dtype, limits, count):
+    thresholds = np.linspace(*limits, count)
+    near = thresholds.astype(dtype)
+    below, above = (np.nextafter(near, np.array(way, dtype)) for way in (-np.inf, np.inf))
+    values = np.concatenate([below, near, above])
+    image = np.random.default_rng(7).choice(values[np.isfinite(values)], (11, 130))
+    assert_right(backend, image, thresholds)
+    found = ecc.euler_curve(backend.asarray(image), count, range=limits)
+    assert_curves_equal(found, reference.euler_curve(image, thresholds), thresholds=thresholds)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16", "int32", "int64"])
+@pytest.mark.parametrize("limits", [(0, 100), (-3.3, 77.7), (19, 20), (0.5, 1e6), (-40000, 40000)])
+def test_even_thresholds_of_integers(backend, dtype, limits):
+    image = noise((17, 130), dtype, 100)
+    for count in (1, 2, 51, 101, 256, 1001):
+        assert_right(backend, image, np.linspace(*limits, count))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", "float32", "float64"])
+@pytest.mark.parametrize("count", [255, 256, 257, 300, 70_000])
+def test_many_thresholds(backend, dtype, count):
+    image = noise((23, 131), dtype)
+    assert_right(backend, image, np.linspace(-1, 201, count))
+    assert_right(backend, image, np.geomspace(1e-9, 250, count))
+    assert_right(backend, image, 100 + 100 * np.linspace(-1, 1, count) ** 3)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
+def test_many_equal_and_clustered_thresholds(backend, dtype):
+    image = noise((23, 131), dtype)
+    cluster = 77 + np.arange(300) * 1e-12
+    assert_right(backend, image, np.sort([*cluster, 0, 199.0, 1e18]))
+    assert_right(backend, image, np.full(300, 77.0))
+    assert_right(backend, image, np.sort(image, axis=None).astype(np.float64))
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "int64", "float32"])
+def test_thresholds_at_every_value(backend, dtype):
+    image = noise((23, 131), dtype, 60_000)
+    assert_right(backend, image, np.unique(image))
+
+
+def test_no_thresholds(backend):
+    image = backend.asarray(noise((9, 67), "uint8"))
+    assert_curves_equal(ecc.euler_curve(image, []), [], like=image)
+    none = np.empty(0, np.float32)
+    assert_curves_equal(
+        ecc.euler_curve(image, backend.asarray(none)), [], thresholds=none, like=image
+    )
+
+
+def test_given_thresholds_are_not_written(backend):
+    thresholds = np.array([1, 2, 300], dtype=np.int64)
+    thresholds.flags.writeable = False
+    found = ecc.euler_curve(noise((9, 67), "uint8"), thresholds)
+    assert_curves_equal(found, found.values, thresholds=[1, 2, 300])
+
+
+@pytest.mark.parametrize("layout", [slice(None, None, 2), slice(None, None, -1)])
+def test_strided_thresholds(backend, layout):
+    image = noise((9, 67), "float32")
+    thresholds = np.linspace(0, 200, 40)[::-1][::-1][layout]
+    if layout.step == -1:
+        thresholds = np.linspace(200, 0, 40)[layout]
+    assert_right(backend, image, thresholds)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "uint64", "float16", "float64"])
+def test_exact_lists_the_levels_at_which_the_curve_changes(backend, dtype):
+    image = noise((9, 67), dtype, 100)
+    for superlevel in (False, True):
+        found = ecc.euler_curve(backend.asarray(image), "exact", superlevel=superlevel)
+        levels = reference.changing_levels(image, superlevel=superlevel)
+        expected = reference.euler_curve(image, levels, superlevel=superlevel)
+        assert_curves_equal(found, expected, thresholds=levels, like=backend.asarray(image))
+        changes = np.diff(found.values)
+        assert changes.all()
+        assert found.values[-1 if superlevel else 0] != 0
+
+
+def test_exact_leaves_out_levels_without_change(backend):
+    # 1 joins 0 and closes nothing, so that only 0 and 2 change the curve
+    image = np.array([[0, 1, 2, 0]], dtype=np.uint8)
+    found = ecc.euler_curve(backend.asarray(image), "exact", connectivity=1)
+    assert_curves_equal(found, [2, 1], thresholds=np.array([0, 2], np.uint8))
+
+
+MEMORY = """
+import resource
+import numpy as np
+import ecc_core as ecc
+image = (np.random.default_rng(0).random((64, 67)) * 200).astype({dtype!r})
+thresholds = np.linspace(-1, 201, 2**24)
+ecc.euler_curve(image, 300)
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before = peak()
+found = ecc.euler_curve(image, thresholds, workers=4)
+extra = peak() - before
+assert found.values.dtype == np.int64
+levels = np.unique(image)
+few = ecc.euler_curve(image, levels)
+index = np.searchsorted(levels, thresholds, side="right") - 1
+expected = np.where(index < 0, 0, few.values[np.maximum(index, 0)])
+assert np.array_equal(found.values, expected)
+print(extra / thresholds.nbytes)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_two_to_the_24_thresholds_in_bounded_memory(dtype):
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY.format(dtype=dtype)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    # In arrays of that length, of which the result is one, however many workers there are.
+    assert float(done.stdout) < 12
