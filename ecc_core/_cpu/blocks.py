@@ -107,12 +107,15 @@ class Marcher:
             planes = np.empty(kinds * words * (rows + 2 * kernels.ROWS), np.uint64)
             word = np.empty(5 * kernels.ROWS, np.uint64)
             carry = np.empty(3 * height, np.uint64)
-            events = (
-                np.empty(kernels.EVENT_ROOM, plan.key_dtype),
-                np.empty(kernels.EVENT_ROOM, np.int8),
-            )
+            queue = np.empty((6, kernels.QUEUE_ROOM), np.uint64)
+            event_keys = np.empty(kernels.EVENT_ROOM, plan.key_dtype)
+            event_coefficients = np.empty(kernels.EVENT_ROOM, np.int8)
             geometry = (slices, rows, columns, lead, pitch, height * pitch)
-            self._scratch[key] = (keys, geometry, (planes, word, carry, events))
+            self._scratch[key] = (
+                keys,
+                geometry,
+                (planes, word, carry, queue, event_keys, event_coefficients),
+            )
         return self._scratch[key]
 
     def stage(self, plan: Plan, block: Block) -> tuple[bool, bool, tuple[Any, ...]]:

@@ -25,15 +25,17 @@ from ecc_core._cpu.vector import (
     planes_3d,
 )
 
-__all__ = ["EVENT_ROOM", "march_2d", "march_3d"]
+__all__ = ["EVENT_ROOM", "QUEUE_ROOM", "march_2d", "march_3d"]
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
 NONE = np.uint64(0)
 ROWS = 8
 NONZERO = 4 * ROWS
+QUEUE_FLUSH = 512
+QUEUE_ROOM = QUEUE_FLUSH + 2 * ROWS  # rows a queue needs room for
 EVENT_FLUSH = 2048
-EVENT_ROOM = EVENT_FLUSH + 64 * ROWS + 64  # entries an event list needs
+EVENT_ROOM = EVENT_FLUSH + 2 * 64  # events a list needs room for
 
 
 @njit(nogil=True, cache=True)
@@ -78,17 +80,46 @@ def _close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, closed: Any
 
 
 @njit(nogil=True, cache=True)
-def _flush(histogram: Any, event_keys: Any, event_coefficients: Any, count: Any) -> None:
-    for i in range(count):
-        histogram[event_keys[i]] += event_coefficients[i]
+def _drain(
+    keys: Any,
+    queue: Any,
+    event_keys: Any,
+    event_coefficients: Any,
+    queued: Any,
+    histogram: Any,
+) -> None:
+    """Add the coefficients of all queued rows to the histogram of their keys."""
+    row = 0
+    while row < queued:
+        count = 0
+        while row < queued and count < EVENT_FLUSH:
+            count = append_events(queue, row, keys, event_keys, event_coefficients, count)
+            row += 1
+        for i in range(count):
+            histogram[event_keys[i]] += event_coefficients[i]
 
 
 @njit(nogil=True, cache=True)
-def _scatter(histogram: Any, keys: Any, at: Any, coefficients: Any, wanted: Any) -> None:
-    while wanted:
-        i = count_trailing_zeros(wanted)
-        histogram[keys[at + i]] += coefficients[i]
-        wanted &= wanted - ONE
+def _scatter(
+    block: Any, valid: Any, rows: Any, at: Any, pitch: Any, keys: Any, scratch: Any, histogram: Any
+) -> None:
+    """Add the coefficients of one word where the target cannot compress vectors."""
+    for row in range(rows):
+        wanted = block[NONZERO + row] & valid
+        if wanted:
+            expand_coefficients(block, row, scratch, 0)
+            while wanted:
+                i = count_trailing_zeros(wanted)
+                histogram[keys[at + row * pitch + i]] += scratch[i]
+                wanted &= wanted - ONE
+
+
+@njit(nogil=True, cache=True)
+def _write(block: Any, rows: Any, width: Any, scratch: Any, out: Any, at: Any, step: Any) -> None:
+    """Write the coefficients of one word to an array of them."""
+    for row in range(rows):
+        expand_coefficients(block, row, scratch, 0)
+        out[at + row * step : at + row * step + width] = scratch[:width]
 
 
 @njit(nogil=True, cache=True)
@@ -101,51 +132,6 @@ def _valid(word: Any, words: Any, lead: Any, columns: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _emit(
-    block: Any,
-    some: Any,
-    place: Any,
-    geometry: Any,
-    keys: Any,
-    events: Any,
-    count: Any,
-    histogram: Any,
-    out: Any,
-) -> Any:
-    """Pass on one coefficient word: to `out`, or its non-zero coefficients to the histogram."""
-    _, rows, columns, lead, pitch, slice_stride = geometry
-    z, row, word = place
-    own = min(ROWS, rows - row)
-    event_keys, event_coefficients = events
-    valid = _valid(word, lead + (columns + 63) // 64, lead, columns)
-    if not some & valid and not out.size:
-        return count
-    for i in range(own):
-        if out.size:
-            if word >= lead:
-                first = 64 * (word - lead)
-                width = min(64, columns - first)
-                at = (z * rows + row + i) * columns + first
-                expand_coefficients(block, i, event_coefficients, 0)
-                out[at : at + width] = event_coefficients[:width]
-            continue
-        wanted = block[NONZERO + i] & valid
-        if wanted:
-            at = (z + 1) * slice_stride + (row + i + 1) * pitch + 64 * word
-            if HAS_COMPRESS:
-                count = append_events(
-                    block, i, wanted, keys, at, event_keys, event_coefficients, count
-                )
-            else:
-                expand_coefficients(block, i, event_coefficients, 0)
-                _scatter(histogram, keys, at, event_coefficients, wanted)
-    if count > EVENT_FLUSH:
-        _flush(histogram, event_keys, event_coefficients, count)
-        count = 0
-    return count
-
-
-@njit(nogil=True, cache=True)
 def march_2d(
     keys: Any,
     geometry: Any,
@@ -155,7 +141,9 @@ def march_2d(
     planes: Any,
     block: Any,
     carry: Any,
-    events: Any,
+    queue: Any,
+    event_keys: Any,
+    event_coefficients: Any,
     histograms: Any,
     out: Any,
 ) -> None:
@@ -172,8 +160,10 @@ def march_2d(
         Which sides of the block are borders of the image (z, y, x).
     closed : bool
         Whether borders are those of the T-construction.
-    planes, block, carry, events : arrays
-        Scratch: kinds of planes, one coefficient word, what passes along x, event lists.
+    planes, block, carry, queue, event_keys, event_coefficients : arrays
+        Scratch: kinds of planes, one coefficient word, what passes along x, queued rows, and the
+        keys and coefficients of their points. All are arguments of their own: numba would count
+        references to the members of a tuple at every use, atomically.
     histograms : (slices or 1, bins) int64 array
         Signed histograms to add to, one an image, or one for all.
     out : int8 array
@@ -183,7 +173,6 @@ def march_2d(
     words = lead + (columns + 63) // 64
     column_stride = rows + 2 * ROWS
     kind_stride = words * column_stride
-    event_keys, event_coefficients = events
     if closed:
         _mirror(keys, geometry, low, high)
     for z in range(slices):
@@ -193,15 +182,32 @@ def march_2d(
         _close_in_plane(planes, geometry, low, high, closed)
         histogram = histograms[z % histograms.shape[0]]
         carry[:] = NONE
-        count = 0
+        queued = 0
         for word in range(words):
+            valid = _valid(word, words, lead, columns)
             edge = ONE if closed and low[2] and word == 0 else NONE
             for row in range(0, rows, ROWS):
                 at = word * column_stride + row + 1
-                some = coefficients_2d(planes, at, kind_stride, carry, 3 * row, edge, block)
-                place = (z, row, word)
-                count = _emit(block, some, place, geometry, keys, events, count, histogram, out)
-        _flush(histogram, event_keys, event_coefficients, count)
+                own = min(ROWS, rows - row)
+                point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
+                into = (queue, queued, valid, own, point, pitch)
+                some, queued = coefficients_2d(
+                    planes, at, kind_stride, carry, 3 * row, edge, block, into
+                )
+                if out.size:
+                    queued = 0
+                    if word >= lead:
+                        first = 64 * (word - lead)
+                        to = (z * rows + row) * columns + first
+                        width = min(64, columns - first)
+                        _write(block, own, width, event_coefficients, out, to, columns)
+                elif HAS_COMPRESS:
+                    if queued > QUEUE_FLUSH:
+                        _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
+                        queued = 0
+                elif some & valid:
+                    _scatter(block, valid, own, point, pitch, keys, event_coefficients, histogram)
+        _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
 
 
 @njit(nogil=True, cache=True)
@@ -214,7 +220,9 @@ def march_3d(
     planes: Any,
     block: Any,
     carry: Any,
-    events: Any,
+    queue: Any,
+    event_keys: Any,
+    event_coefficients: Any,
     histogram: Any,
     out: Any,
 ) -> None:
@@ -223,13 +231,12 @@ def march_3d(
     words = lead + (columns + 63) // 64
     column_stride = rows + 2 * ROWS
     kind_stride = words * column_stride
-    event_keys, event_coefficients = events
     inside = ALL if closed else NONE
     if closed:
         _mirror(keys, geometry, low, high)
         if low[0]:
             keys[:slice_stride] = keys[slice_stride : 2 * slice_stride]
-    count = 0
+    queued = 0
     # The planes between slices of the slice before are kept: two sets of 7 kinds take turns.
     for z in range(-1, slices):
         current = ((z + 1) & 1) * 7 * kind_stride
@@ -257,10 +264,14 @@ def march_3d(
         _close_in_plane(planes[current:], geometry, low, high, closed)
         carry[:] = NONE
         for word in range(words):
+            valid = _valid(word, words, lead, columns)
             edge = ONE if closed and low[2] and word == 0 else NONE
             for row in range(0, rows, ROWS):
                 at = word * column_stride + row + 1
-                some = coefficients_3d(
+                own = min(ROWS, rows - row)
+                point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
+                into = (queue, queued, valid, own, point, pitch)
+                some, queued = coefficients_3d(
                     planes,
                     current + at,
                     between + at,
@@ -270,7 +281,19 @@ def march_3d(
                     3 * row,
                     edge,
                     block,
+                    into,
                 )
-                place = (z, row, word)
-                count = _emit(block, some, place, geometry, keys, events, count, histogram, out)
-    _flush(histogram, event_keys, event_coefficients, count)
+                if out.size:
+                    queued = 0
+                    if word >= lead:
+                        first = 64 * (word - lead)
+                        to = (z * rows + row) * columns + first
+                        width = min(64, columns - first)
+                        _write(block, own, width, event_coefficients, out, to, columns)
+                elif HAS_COMPRESS:
+                    if queued > QUEUE_FLUSH:
+                        _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
+                        queued = 0
+                elif some & valid:
+                    _scatter(block, valid, own, point, pitch, keys, event_coefficients, histogram)
+    _drain(keys, queue, event_keys, event_coefficients, queued, histogram)

@@ -15,7 +15,7 @@ from numba import carray, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ecc_core._cpu.vector import BIN_LANES, bin_value, bin_vector, fused_multiply_add
+from ecc_core._cpu.vector import BIN_LANES, bin_value, bin_vector, fused_multiply_add, prefetch
 
 __all__ = [
     "bin_by_search",
@@ -28,6 +28,7 @@ __all__ = [
 
 
 ONE = np.uint64(1)
+AHEAD = 4096  # bytes
 
 
 @intrinsic
@@ -38,6 +39,15 @@ def _pointer(typingctx: Any, address: Any) -> Any:
         return builder.inttoptr(args[0], cgutils.voidptr_t)
 
     return types.voidptr(types.intp), codegen
+
+
+@njit(nogil=True, cache=True)
+def _row(address: Any, token: Any, strides: Any, z: Any, y: Any, columns: Any) -> Any:
+    """One row of the image. What will be read soon is asked for now: hardware looks ahead less."""
+    here = address + (z * strides[0] + y * strides[1]) * token.itemsize
+    for ahead in range(AHEAD, AHEAD + columns * token.itemsize, 64):
+        prefetch(here + ahead)
+    return carray(_pointer(here), columns, token.dtype)
 
 
 @njit(nogil=True, cache=True)
@@ -56,11 +66,7 @@ def copy_keys(
     slices, rows, columns = extents
     for z in range(slices):
         for y in range(rows):
-            row = carray(
-                _pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
-                columns,
-                token.dtype,
-            )
+            row = _row(address, token, strides, z, y, columns)
             start = at + z * steps[0] + y * steps[1]
             target = keys[start : start + columns]
             for x in range(columns):
@@ -90,11 +96,7 @@ def order_floats(
     slices, rows, columns = extents
     for z in range(slices):
         for y in range(rows):
-            row = carray(
-                _pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
-                columns,
-                token.dtype,
-            )
+            row = _row(address, token, strides, z, y, columns)
             start = at + z * steps[0] + y * steps[1]
             target = keys[start : start + columns]
             for x in range(columns):
@@ -126,11 +128,7 @@ def look_up_keys(
     slices, rows, columns = extents
     for z in range(slices):
         for y in range(rows):
-            row = carray(
-                _pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
-                columns,
-                token.dtype,
-            )
+            row = _row(address, token, strides, z, y, columns)
             start = at + z * steps[0] + y * steps[1]
             target = keys[start : start + columns]
             for x in range(columns):
@@ -152,24 +150,21 @@ def bin_evenly(
     count: Any,
     bins: Any,
 ) -> Any:
-    """Number of levels below each value, ``trunc(value * slope + offset)``.
+    """Rank of each value: ``trunc(value * slope + offset)``, product and sum rounded once.
 
-    The caller has verified that this is exact: the expression increases with the value, is below
-    j + 1 at level j and not below it at the next value that the dtype can hold; it is computed with
-    one rounding for product and sum. A negative slope counts the levels above instead. The key of b
-    levels is ``first + (b ^ direction)``, `direction` 0 or -1; `bins` is (first, direction, number
-    of levels for NaN). Returns whether there was a NaN, and whether a value was beyond all `count`
-    levels.
+    The caller has verified that this is exact: the expression is monotonic in the value, below
+    j + 1 at level j, and not below it at the next value of the dtype that enters later. One level,
+    `turn`, need not be told from its neighbour (zero has neighbours too close for that): values
+    above it (if `downwards`, not above it) have at least the rank `turned`. `scale` is (slope,
+    offset, turn), and `bins` is (first, direction, rank of NaN, turned, downwards); the key of rank
+    r is ``first + (r ^ direction)`` with direction 0 or -1. Returns whether there was a NaN, and
+    whether a value was beyond all `count` levels.
     """
     slices, rows, columns = extents
     above, nan = np.uint64(0), np.uint64(0)
     for z in range(slices):
         for y in range(rows):
-            row = carray(
-                _pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
-                columns,
-                token.dtype,
-            )
+            row = _row(address, token, strides, z, y, columns)
             start = at + z * steps[0] + y * steps[1]
             target = keys[start : start + columns]
             whole = columns - columns % BIN_LANES
@@ -200,12 +195,13 @@ def bin_by_search(
     half: Any,
     bins: Any,
 ) -> Any:
-    """As :func:`bin_evenly` for any levels: a guess of the cell, then a search within it.
+    """Number of levels below each value: a guess of the cell, then a search within it.
 
     ``starts[k]`` is the number of levels in the cells before k. Cells are found by the same
     increasing expression for levels and values, so the answer lies in the value's own cell, which
     holds fewer than ``2 * half`` levels. `levels`, `count` of them, is padded with ``2 * half`` times the
-    largest value of the dtype, and the numbers are unsigned.
+    largest value of the dtype, and the numbers are unsigned. `bins` and the result are
+    those of :func:`bin_evenly`.
     """
     origin, slope = scale
     first, direction, of_nan = bins
@@ -214,11 +210,7 @@ def bin_by_search(
     slices, rows, columns = extents
     for z in range(slices):
         for y in range(rows):
-            row = carray(
-                _pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
-                columns,
-                token.dtype,
-            )
+            row = _row(address, token, strides, z, y, columns)
             start = at + z * steps[0] + y * steps[1]
             target = keys[start : start + columns]
             for x in range(columns):

@@ -49,6 +49,15 @@ class Plan(NamedTuple):
     never: int
 
 
+class EvenScale(NamedTuple):
+    """Settings of :func:`ecc_core._cpu.loaders.bin_evenly`."""
+
+    slope: float
+    offset: float
+    turn: float
+    turned: int
+
+
 def curve_plans(
     dtype: np.dtype[Any], levels: Levels, construction: Construction, masked: bool, points: int
 ) -> list[Plan]:
@@ -137,7 +146,7 @@ def _table(dtype: np.dtype[Any], levels: Levels, construction: Construction) -> 
 def _binned(
     levels: Levels,
     construction: Construction,
-    scale: tuple[float, float] | None,
+    scale: EvenScale | None,
     top: int,
 ) -> Plan:
     """32- and 64-bit values by the number of levels before them."""
@@ -148,15 +157,14 @@ def _binned(
     return Plan(load, _key_dtype(top), top, levels.entered, _never(construction, top))
 
 
-def _even_loader(
-    levels: Levels, construction: Construction, scale: tuple[float, float], top: int
-) -> Loader:
+def _even_loader(levels: Levels, construction: Construction, scale: EvenScale, top: int) -> Loader:
     token, count = _token(levels.values.dtype), np.int32(levels.values.size)
     first, direction = (0, 0) if construction == "V" else (top + 1, -1)
-    bins = (first, direction, int(count))
+    bins = (first, direction, int(count), scale.turned, int(levels.superlevel))
+    numbers = (scale.slope, scale.offset, scale.turn)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, beyond = loaders.bin_evenly(address, token, *place, scale, count, bins)
+        nan, beyond = loaders.bin_evenly(address, token, *place, numbers, count, bins)
         return nan, (nan or beyond) and top < count
 
     return load
@@ -173,31 +181,39 @@ def _next(values: Array, up: bool) -> Array:
     return np.where(values == info.min, values, values - one)
 
 
-def _even_scale(levels: Levels) -> tuple[float, float] | None:
-    """Slope and offset with ``trunc(value * slope + offset)`` = rank of every value, or None.
+def _even_scale(levels: Levels) -> EvenScale | None:
+    """Settings that give the rank of every value of the dtype exactly, or None.
 
-    The expression is monotonic also in floating point, so it is exact for all values if it is so
-    at each level and at the next value that enters after it.
+    Verified at each level and at the next value that enters after it. The level that is hardest to
+    tell from its neighbour is compared with the value itself.
     """
     order = levels.values[::-1] if levels.superlevel else levels.values
     if order.size == 0:
         return None
     beyond = _next(order, up=not levels.superlevel)
     at, after = order.astype(np.float64), beyond.astype(np.float64)
+    ranks = np.arange(1, order.size + 1, dtype=np.float64)
     with np.errstate(all="ignore"):
-        span = at[-1] - at[0] if order.size > 1 else after[0] - at[0]
-        slope = max(order.size - 1, 1) / span
-        ranks = np.arange(1, order.size + 1, dtype=np.float64)
-        low, high = np.max(ranks - after * slope), np.min(ranks - at * slope)
+        slope = max(order.size - 1, 1) / (at[-1] - at[0] if order.size > 1 else after[0] - at[0])
+        lowest = ranks - after * slope
+        turned = int(np.argmax(lowest)) if np.isfinite(slope) else 0
+        lowest[turned] = -np.inf
+        high = np.min(ranks - at * slope)
+        low = np.max(lowest) if order.size > 1 else high - 0.5
         offset = low + (high - low) / 2
         if not (np.isfinite(slope) and np.isfinite(offset)):
             return None
-        token = order.dtype
-        computed = _evaluate(np.stack([at, after]), slope, offset)
-        exact = (computed[0] < ranks) & (computed[1] >= ranks)
-        # Nothing enters after the last value of the dtype.
-        exact |= (computed[0] < ranks) & (order == beyond) if token.kind in "iu" else False
-    return (float(slope), float(offset)) if bool(np.all(exact)) else None
+        ranks_at, ranks_after = _evaluate(np.stack([at, after]), slope, offset)
+    exact = (ranks_at < ranks) & ((ranks_after >= ranks) | (order == beyond))
+    exact[turned] = ranks_at[turned] < ranks[turned]
+    # values > turn, or for superlevels values < level, which is not (values > next lower value)
+    turn = after[turned] if levels.superlevel else at[turned]
+    distinct = at[turned] != after[turned] or order[turned] == beyond[turned]
+    if levels.superlevel and order[turned] == beyond[turned]:
+        return None
+    if not (bool(np.all(exact)) and distinct):
+        return None
+    return EvenScale(float(slope), float(offset), float(turn), turned + 1)
 
 
 def _evaluate(values: Array, slope: float, offset: float) -> Array:

@@ -33,6 +33,7 @@ __all__ = [
     "fused_multiply_add",
     "planes_2d",
     "planes_3d",
+    "prefetch",
 ]
 
 LANES = 64
@@ -99,6 +100,19 @@ def fused_multiply_add(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
         return builder.fma(*args)
 
     return types.float64(types.float64, types.float64, types.float64), codegen
+
+
+@intrinsic
+def prefetch(typingctx: Any, address: Any) -> Any:
+    """Ask for the cache line at an address, which need not be one that may be read."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], cgutils.voidptr_t)
+        read, keep, data = (ir.Constant(ir.IntType(32), i) for i in (0, 3, 1))
+        _call(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, read, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(types.intp), codegen
 
 
 class _Rows:
@@ -286,6 +300,44 @@ class _Logic:
         return result
 
 
+def _compress(builder: Any, values: Any, bits: Any) -> Any:
+    lanes, width = values.type.count, values.type.element.width
+    name = f"llvm.experimental.vector.compress.v{lanes}i{width}"
+    undefined = ir.Constant(values.type, ir.Undefined)
+    return _call(builder, name, values.type, [values, bits, undefined])
+
+
+def _each(builder: Any, scalar: Any, lanes: int) -> Any:
+    """A vector of one number."""
+    vector = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
+    vector = builder.insert_element(vector, scalar, _I64(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(vector, vector, zeros)
+
+
+def _queue(context: Any, builder: Any, words: list[Any], into: Any, into_type: Any) -> Any:
+    """Queue the rows that have a non-zero coefficient; the new number of queued rows.
+
+    Without a branch, which would be mispredicted for every other word.
+    """
+    queue, queued, valid, rows, at, pitch = cgutils.unpack_tuple(builder, into)
+    target = context.make_array(into_type[0])(context, builder, queue)
+    capacity = builder.extract_value(target.shape, 1)
+    number = ir.Constant(ir.VectorType(_I64, ROWS), [_I64(i) for i in range(ROWS)])
+    planes, nonzero = words[:-1], builder.and_(words[-1], _each(builder, valid, ROWS))
+    steps = builder.mul(number, _each(builder, pitch, ROWS))
+    wanted = builder.and_(
+        builder.icmp_unsigned("!=", nonzero, _splat(_I64, ROWS, 0)),
+        builder.icmp_signed("<", number, _each(builder, rows, ROWS)),
+    )
+    offsets = builder.add(_each(builder, at, ROWS), steps)
+    for i, word in enumerate([*planes, nonzero, offsets]):
+        place = builder.add(queued, builder.mul(capacity, _I64(i)))
+        _store(builder, _compress(builder, word, wanted), target.data, place)
+    kept = builder.ctpop(builder.bitcast(wanted, _I8))
+    return builder.add(queued, builder.zext(kept, _I64))
+
+
 def _finish(
     context: Any,
     builder: Any,
@@ -293,17 +345,17 @@ def _finish(
     along: list[Any],
     across: list[Any],
     wins: Any,
-    carry: tuple[Any, Any, Any],
-    out: Any,
+    sig: Any,
+    args: Any,
 ) -> Any:
     """The last axis: c = along - wins * across - (the point before loses) * across(before)."""
-    data, offset, edge_bit = carry
-    edge_plane = builder.insert_element(
-        ir.Constant(ir.VectorType(_I64, ROWS), ir.Undefined), edge_bit, ir.Constant(_I64, 0)
+    carry_type, _, _, out_type, into_type = sig.args[-5:]
+    carry, offset, edge, out, into = args[-5:]
+    data, target = (
+        _data(context, builder, carry_type, carry),
+        _data(context, builder, out_type, out),
     )
-    edge_plane = builder.shuffle_vector(
-        edge_plane, edge_plane, ir.Constant(ir.VectorType(ir.IntType(32), ROWS), [0] * ROWS)
-    )
+    edge_plane = _each(builder, edge, ROWS)
     lost = logic.masked(across, logic.inv(wins))
     incoming = logic.shifted(lost, data, offset, along, edge_plane)
     total = logic.subtract(along, logic.masked(across, wins), COEFFICIENT_PLANES)
@@ -312,25 +364,43 @@ def _finish(
     for plane in total[1:]:
         nonzero = logic.either(nonzero, plane)
     for i, plane in enumerate([*total, nonzero]):
-        _store(builder, plane, out, _I64(ROWS * i))
-    return _call(builder, f"llvm.vector.reduce.or.v{ROWS}i64", _I64, [nonzero])
+        _store(builder, plane, target, _I64(ROWS * i))
+    some = _call(builder, f"llvm.vector.reduce.or.v{ROWS}i64", _I64, [nonzero])
+    queued = builder.extract_value(into, 1)
+    if HAS_COMPRESS:
+        queued = _queue(context, builder, [*total, nonzero], into, into_type)
+    return context.make_tuple(builder, sig.return_type, [some, queued])
 
 
 @intrinsic
 def coefficients_2d(
-    typingctx: Any, planes: Any, row: Any, stride: Any, carry: Any, at: Any, edge: Any, out: Any
+    typingctx: Any,
+    planes: Any,
+    row: Any,
+    stride: Any,
+    carry: Any,
+    at: Any,
+    edge: Any,
+    out: Any,
+    into: Any,
 ) -> Any:
     """Coefficients of 8 rows of one 64-point column from the planes of :func:`planes_2d`.
 
     `row` is the offset of the first row's planes (the row before lies one element lower), `carry`
     keeps what passes from one word to the next along x, `edge` is 1 where the points before this
-    word mirror its first. Writes 4 planes of 8 words and the non-zero plane into `out`, and
-    returns the union of the non-zero plane's 8 words.
+    word mirror its first. Writes 4 planes of 8 words and the non-zero plane into `out`.
+
+    Where the target can compress vectors, the rows with a non-zero coefficient are queued too:
+    `into` is (queue, rows queued, valid bits, valid rows, offset of the keys, pitch of the keys).
+    The 6 rows of the queue take, for each queued row, its 4 planes, its non-zero plane and the
+    offset of its keys. Returns the union of the non-zero plane's 8 words, and how many rows are
+    queued then.
     """
-    sig = types.uint64(planes, types.intp, types.intp, carry, types.intp, types.uint64, carry)
+    result = types.Tuple((types.uint64, types.intp))
+    sig = result(planes, types.intp, types.intp, carry, types.intp, types.uint64, carry, into)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        planes, row, stride, carry, at, edge, out = args
+        planes, row, stride = args[:3]
         data = _data(context, builder, sig.args[0], planes)
         logic = _Logic(builder)
 
@@ -342,9 +412,7 @@ def coefficients_2d(
             # [loses to below] - [row above loses to it], with wins = not loses
             return logic.difference([plane(kind, -1)], [plane(kind)])
 
-        edges = (_data(context, builder, sig.args[3], carry), at, edge)
-        target = _data(context, builder, sig.args[6], out)
-        return _finish(context, builder, logic, along(0), along(1), plane(2), edges, target)
+        return _finish(context, builder, logic, along(0), along(1), plane(2), sig, args)
 
     return sig, codegen
 
@@ -361,13 +429,15 @@ def coefficients_3d(
     at: Any,
     edge: Any,
     out: Any,
+    into: Any,
 ) -> Any:
     """As :func:`coefficients_2d` in 3-D.
 
     `row` is the offset of the in-plane kinds (0..2), `between` and `before` of the kinds between
     slices (3..6, counted from 0) of this slice and of the slice before.
     """
-    sig = types.uint64(
+    result = types.Tuple((types.uint64, types.intp))
+    sig = result(
         planes,
         types.intp,
         types.intp,
@@ -377,10 +447,11 @@ def coefficients_3d(
         types.intp,
         types.uint64,
         carry,
+        into,
     )
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        planes, row, between, before, stride, carry, at, edge, out = args
+        planes, row, between, before, stride = args[:5]
         data = _data(context, builder, sig.args[0], planes)
         logic = _Logic(builder)
 
@@ -405,18 +476,15 @@ def coefficients_3d(
             )
             return logic.difference(gained, spent)
 
-        edges = (_data(context, builder, sig.args[5], carry), at, edge)
-        target = _data(context, builder, sig.args[8], out)
-        return _finish(context, builder, logic, along(0), along(1), plane(row, 2), edges, target)
+        return _finish(context, builder, logic, along(0), along(1), plane(row, 2), sig, args)
 
     return sig, codegen
 
 
-def _expanded(builder: Any, coefficients: Any, row: Any) -> Any:
-    """64 int8 coefficients of one row of a coefficient word."""
+def _expanded(builder: Any, words: list[Any]) -> Any:
+    """64 int8 coefficients from the 4 planes of one row."""
     total = None
-    for i in range(COEFFICIENT_PLANES):
-        word = builder.load(builder.gep(coefficients, [builder.add(row, _I64(ROWS * i))]))
+    for i, word in enumerate(words):
         bits = builder.bitcast(word, ir.VectorType(_I1, LANES))
         weight = -(1 << i) if i == COEFFICIENT_PLANES - 1 else 1 << i
         part = builder.select(bits, _splat(_I8, LANES, weight), _splat(_I8, LANES, 0))
@@ -433,7 +501,11 @@ def expand_coefficients(typingctx: Any, coefficients: Any, row: Any, out: Any, a
         coefficients, row, out, at = args
         data = _data(context, builder, sig.args[0], coefficients)
         target = _data(context, builder, sig.args[2], out)
-        _store(builder, _expanded(builder, data, row), target, at)
+        words = [
+            builder.load(builder.gep(data, [builder.add(row, _I64(ROWS * i))]))
+            for i in range(COEFFICIENT_PLANES)
+        ]
+        _store(builder, _expanded(builder, words), target, at)
         return context.get_dummy_value()
 
     return sig, codegen
@@ -441,61 +513,43 @@ def expand_coefficients(typingctx: Any, coefficients: Any, row: Any, out: Any, a
 
 @intrinsic
 def append_events(
-    typingctx: Any,
-    coefficients: Any,
-    row: Any,
-    wanted: Any,
-    keys: Any,
-    at: Any,
-    event_keys: Any,
-    event_coefficients: Any,
-    count: Any,
+    typingctx: Any, queue: Any, row: Any, keys: Any, event_keys: Any, coefficients: Any, count: Any
 ) -> Any:
-    """Append the keys and coefficients of the points in `wanted` to two lists; the new count.
+    """Append the keys and coefficients of a queued row to two lists; the new count.
 
-    Both lists need room for 64 entries more than they will hold. Only where :data:`HAS_COMPRESS`.
+    Both lists need room for 64 entries more than they will hold.
     """
-    sig = types.intp(
-        coefficients,
-        types.intp,
-        types.uint64,
-        keys,
-        types.intp,
-        event_keys,
-        event_coefficients,
-        types.intp,
-    )
+    sig = types.intp(queue, types.intp, keys, event_keys, coefficients, types.intp)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        coefficients, row, wanted, keys, at, event_keys, event_coefficients, count = args
-        data = _data(context, builder, sig.args[0], coefficients)
-        source = _data(context, builder, sig.args[3], keys)
-        key_list = _data(context, builder, sig.args[5], event_keys)
-        coefficient_list = _data(context, builder, sig.args[6], event_coefficients)
-        element = context.get_value_type(sig.args[3].dtype)
-
-        def compress(values: Any, bits: Any) -> Any:
-            lanes, width = values.type.count, values.type.element.width
-            name = f"llvm.experimental.vector.compress.v{lanes}i{width}"
-            undefined = ir.Constant(values.type, ir.Undefined)
-            return _call(builder, name, values.type, [values, bits, undefined])
-
-        # Pieces of one 512-bit register: wider compressions are split badly.
+        queue, row, keys, event_keys, coefficients, count = args
+        source = context.make_array(sig.args[0])(context, builder, queue)
+        capacity = builder.extract_value(source.shape, 1)
+        *planes, wanted, at = (
+            builder.load(
+                builder.gep(source.data, [builder.add(row, builder.mul(capacity, _I64(i)))])
+            )
+            for i in range(NONZERO_PLANE + 2)
+        )
+        key_data = _data(context, builder, sig.args[2], keys)
+        key_list = _data(context, builder, sig.args[3], event_keys)
+        coefficient_list = _data(context, builder, sig.args[4], coefficients)
+        element = context.get_value_type(sig.args[2].dtype)
+        # Pieces of one 512-bit register: LLVM splits wider compressions badly.
         lanes = 512 // element.width
         place = count
         for first in range(0, LANES, lanes):
-            piece = (
-                builder.trunc(builder.lshr(wanted, _I64(first)), ir.IntType(lanes))
-                if lanes < LANES
-                else wanted
-            )
+            piece = builder.lshr(wanted, _I64(first))
+            if lanes < LANES:
+                piece = builder.trunc(piece, ir.IntType(lanes))
             bits = builder.bitcast(piece, ir.VectorType(_I1, lanes))
-            values = _load(builder, source, builder.add(at, _I64(first)), element, lanes)
-            _store(builder, compress(values, bits), key_list, place)
+            values = _load(builder, key_data, builder.add(at, _I64(first)), element, lanes)
+            _store(builder, _compress(builder, values, bits), key_list, place)
             kept = builder.ctpop(piece)
             place = builder.add(place, builder.zext(kept, _I64) if lanes < LANES else kept)
         bits = builder.bitcast(wanted, ir.VectorType(_I1, LANES))
-        _store(builder, compress(_expanded(builder, data, row), bits), coefficient_list, count)
+        values = _compress(builder, _expanded(builder, planes), bits)
+        _store(builder, values, coefficient_list, count)
         return place
 
     return sig, codegen
@@ -520,14 +574,11 @@ def _bin(lanes: int) -> Any:
             wide = ir.VectorType(double, lanes)
 
             def each(scalar: Any) -> Any:
-                vector = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
-                vector = builder.insert_element(vector, scalar, _I64(0))
-                zeros = ir.Constant(ir.VectorType(whole, lanes), [0] * lanes)
-                return builder.shuffle_vector(vector, vector, zeros)
+                return _each(builder, scalar, lanes)
 
-            slope, offset = (each(builder.extract_value(scale, i)) for i in range(2))
-            first, direction, of_nan = (
-                each(builder.trunc(builder.extract_value(bins, i), whole)) for i in range(3)
+            slope, offset, turn = (each(builder.extract_value(scale, i)) for i in range(3))
+            first, direction, of_nan, turned, downwards = (
+                each(builder.trunc(builder.extract_value(bins, i), whole)) for i in range(5)
             )
             pointer = ir.VectorType(element, lanes).as_pointer()
             address = builder.bitcast(builder.gep(source, [at]), pointer)
@@ -544,6 +595,11 @@ def _bin(lanes: int) -> Any:
             place = builder.select(builder.fcmp_ordered(">", place, zero), place, zero)
             place = builder.select(builder.fcmp_ordered("<", place, top), place, top)
             below = builder.fptosi(place, ir.VectorType(whole, lanes))
+            past = builder.fcmp_ordered(">", value, turn)
+            past = builder.xor(past, builder.trunc(downwards, past.type))
+            more = builder.icmp_signed(">", below, turned)
+            least = builder.select(past, turned, below)
+            below = builder.select(more, below, least)
             above = builder.icmp_signed("==", below, each(count))
             below = builder.xor(builder.select(nan, of_nan, below), direction)
             result = builder.add(first, below)
