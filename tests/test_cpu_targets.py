@@ -1,0 +1,44 @@
+"""Machines with narrower vectors than this one: the same numbers."""
+
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+CHECK = """
+import itertools
+import numpy as np
+import ecc_core as ecc
+from ecc_core import _reference as reference
+
+rng = np.random.default_rng(0)
+for dtype, shape in itertools.product(("uint8", "float32"), ((35, 131), (3, 18, 67))):
+    image = (rng.random(shape) * 200).astype(dtype)
+    for connectivity, top in itertools.product((1, len(shape)), (200, 3)):
+        image %= top
+        thresholds = np.linspace(-1, top + 1, 99)
+        found = ecc.euler_curve(image, thresholds, connectivity=connectivity)
+        expected = reference.euler_curve(image, thresholds, connectivity=connectivity)
+        np.testing.assert_array_equal(found.values, expected)
+        found = ecc.euler_coefficients(image, connectivity=connectivity)
+        expected = reference.euler_coefficients(image, connectivity=connectivity)
+        np.testing.assert_array_equal(found, expected)
+print("done")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["generic", "haswell"])
+def test_cpu_target(name, tmp_path):
+    if name == "haswell" and platform.machine().lower() not in ("x86_64", "amd64"):
+        pytest.skip("haswell is an x86 machine")
+    done = subprocess.run(
+        [sys.executable, "-c", CHECK],
+        env={**os.environ, "NUMBA_CPU_NAME": name, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
