@@ -126,6 +126,17 @@ def test_larger_than_a_block(backend, shape, dtype):
             np.testing.assert_array_equal(found.values, expected)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(36_000, 60_001), (1300, 1301, 1303)])
+def test_more_than_two_to_the_31_points(shape):
+    # One row or slice over and over, without memory of its own: the curve is that of one of them.
+    part = np.random.default_rng(11).integers(50, size=shape[1:]).astype(np.uint8)
+    image = np.broadcast_to(part, shape)
+    assert image.size > 2**31
+    found = ecc.euler_curve(image, np.arange(50), connectivity=1)
+    assert_curves_equal(found, reference.euler_curve(part, np.arange(50), connectivity=1))
+
+
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float16", "float64"])
 @pytest.mark.parametrize("ndim", [2, 3])
 def test_equals_scikit_image(backend, ndim, dtype):
