@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 STAGED_BYTES = 1 << 20  # keys of one block: they stay in the second-level cache
 MAX_ROWS = 64
-MAX_COLUMNS = 4096
+MAX_COLUMNS = 8192
 
 
 class Block(NamedTuple):

@@ -42,11 +42,16 @@ def _pointer(typingctx: Any, address: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _row(address: Any, token: Any, strides: Any, z: Any, y: Any, columns: Any) -> Any:
-    """One row of the image. What will be read soon is asked for now: hardware looks ahead less."""
+def _row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: Any) -> Any:
+    """One row of the image. Rows that come soon are asked for now: hardware looks ahead less."""
+    _, rows, columns = extents
+    width = columns * token.itemsize
+    later = y + max(1, AHEAD // max(width, 1))
+    slice_later, row_later = (z + 1, later - rows) if later >= rows else (z, later)
+    soon = address + (slice_later * strides[0] + row_later * strides[1]) * token.itemsize
+    for line in range(0, width, 64):
+        prefetch(soon + line)
     here = address + (z * strides[0] + y * strides[1]) * token.itemsize
-    for ahead in range(AHEAD, AHEAD + columns * token.itemsize, 64):
-        prefetch(here + ahead)
     return carray(_pointer(here), columns, token.dtype)
 
 
@@ -64,11 +69,12 @@ def copy_keys(
 ) -> None:
     """Unsigned values: ``key = (value ^ flip) + shift``, in a wider dtype if `keys` is wider."""
     slices, rows, columns = extents
+    base = keys.ctypes.data  # a slice of `keys` would count references at every row
     for z in range(slices):
         for y in range(rows):
-            row = _row(address, token, strides, z, y, columns)
+            row = _row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
-            target = keys[start : start + columns]
+            target = carray(_pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
                 target[x] = (row[x] ^ flip) + shift
 
@@ -94,11 +100,12 @@ def order_floats(
     """
     bad = False
     slices, rows, columns = extents
+    base = keys.ctypes.data  # a slice of `keys` would count references at every row
     for z in range(slices):
         for y in range(rows):
-            row = _row(address, token, strides, z, y, columns)
+            row = _row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
-            target = keys[start : start + columns]
+            target = carray(_pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
                 bits = np.uint64(row[x])
                 size = bits & (sign - np.uint64(1))
@@ -126,11 +133,12 @@ def look_up_keys(
     """
     bad = False
     slices, rows, columns = extents
+    base = keys.ctypes.data  # a slice of `keys` would count references at every row
     for z in range(slices):
         for y in range(rows):
-            row = _row(address, token, strides, z, y, columns)
+            row = _row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
-            target = keys[start : start + columns]
+            target = carray(_pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
                 bad |= (row[x] & 0x7FFF) > infinity
                 target[x] = table[row[x]]
@@ -161,14 +169,20 @@ def bin_evenly(
     whether a value was beyond all `count` levels.
     """
     slices, rows, columns = extents
+    base = keys.ctypes.data  # a slice of `keys` would count references at every row
     above, nan = np.uint64(0), np.uint64(0)
     for z in range(slices):
         for y in range(rows):
-            row = _row(address, token, strides, z, y, columns)
+            row = carray(
+                _pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
+                columns,
+                token.dtype,
+            )
             start = at + z * steps[0] + y * steps[1]
-            target = keys[start : start + columns]
+            target = carray(_pointer(base + start * keys.itemsize), columns, keys.dtype)
             whole = columns - columns % BIN_LANES
             for x in range(0, whole, BIN_LANES):
+                prefetch(row.ctypes.data + AHEAD + x * token.itemsize)
                 more, bad = bin_vector(row, target, x, scale, count, bins)
                 above |= more
                 nan |= bad
@@ -208,11 +222,12 @@ def bin_by_search(
     last = np.float64(starts.size - 1)
     nan, above = False, False
     slices, rows, columns = extents
+    base = keys.ctypes.data  # a slice of `keys` would count references at every row
     for z in range(slices):
         for y in range(rows):
-            row = _row(address, token, strides, z, y, columns)
+            row = _row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
-            target = keys[start : start + columns]
+            target = carray(_pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
                 value = row[x]
                 place = (np.float64(value) - origin) * slope
@@ -236,11 +251,12 @@ def hide_points(
 ) -> None:
     """Give the points whose mask (bytes at `address`) is 0 the key `never`."""
     slices, rows, columns = extents
+    base = keys.ctypes.data  # a slice of `keys` would count references at every row
     for z in range(slices):
         for y in range(rows):
             row = carray(_pointer(address + z * strides[0] + y * strides[1]), columns, np.uint8)
             start = at + z * steps[0] + y * steps[1]
-            target = keys[start : start + columns]
+            target = carray(_pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
                 if row[x] == 0:
                     target[x] = never
