@@ -165,7 +165,18 @@ def test_no_thresholds_are_an_empty_curve():
 
 
 @pytest.mark.parametrize(
-    "limits", [(2, 1), (np.nan, 1), (0, np.nan), (0, np.inf), (-np.inf, 0), (1,), (0, 1, 2), "ab"]
+    "limits",
+    [
+        (2, 1),
+        (np.nan, 1),
+        (0, np.nan),
+        (0, np.inf),
+        (-np.inf, 0),
+        (1,),
+        (0, 1, 2),
+        "ab",
+        (0, 10**400),
+    ],
 )
 def test_bad_ranges(limits):
     with pytest.raises((TypeError, ValueError), match="`range`"):

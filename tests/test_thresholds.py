@@ -42,6 +42,14 @@ def test_a_number_of_thresholds(backend, dtype, count):
     assert_curves_equal(found, expected, thresholds=thresholds)
 
 
+def test_a_range_wider_than_the_largest_float(backend):
+    image = np.array([[-1.7e308, 0, 1.7e308, 3, -1e308]])
+    for options in ({}, {"range": (-1.7e308, 1.7e308)}):
+        found = ecc.euler_curve(backend.asarray(image), 5, **options)
+        np.testing.assert_allclose(found.thresholds, np.array([-1.7, -0.85, 0, 0.85, 1.7]) * 1e308)
+        assert_curves_equal(found, reference.euler_curve(image, found.thresholds))
+
+
 def test_default_is_256_thresholds(backend):
     image = backend.asarray(noise((9, 67), "uint16"))
     default, given = ecc.euler_curve(image), ecc.euler_curve(image, 256)
