@@ -18,9 +18,9 @@ help:
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 
-# Each worker has its own cache of compiled kernels: numba's cache does not lock its index.
+# In one process: the kernels use all cores, and compiling them once is most of the work.
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2
+	$(BIN)/python -m pytest
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -32,7 +32,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/cpu.py
 
 clean:
-	rm -rf demo-output build dist .numba_cache .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf demo-output build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find ecc_core napari_ecc tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment: made once, and again whenever what it holds is declared anew.
