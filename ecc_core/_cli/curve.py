@@ -1,0 +1,265 @@
+"""``ecc curve``: the Euler characteristic curves of images, as a table and a figure."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._cli import options
+from ecc_core._cli.progress import progress_bar
+from ecc_core._cli.version import version
+from ecc_core._optional import import_optional
+from ecc_core.errors import InputFileError
+from ecc_core.io import (
+    FIGURE_SUFFIXES,
+    TABLE_SUFFIXES,
+    read_file,
+    read_image,
+    select_channel,
+    write_csv,
+    write_figure,
+    write_table,
+)
+
+__all__ = ["add_parser"]
+
+Array = NDArray[Any]
+
+
+class NamedCurve(NamedTuple):
+    """The curve of an input, or of one labelled region of it."""
+
+    path: str
+    label: np.integer[Any] | None
+    thresholds: Array
+    values: Array
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "curve",
+        help="compute curves",
+        description="Compute the exact Euler characteristic curve of each image: the table has the "
+        "columns input, label (with --labels), threshold and euler_number. Without --out it goes "
+        "to stdout as CSV.",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    options.add_image_arguments(parser)
+    parser.add_argument(
+        "--out",
+        type=options.output(TABLE_SUFFIXES),
+        metavar="FILE",
+        help="table to write: .csv, .parquet or .json; the latter two keep the settings too",
+    )
+    parser.add_argument(
+        "--plot",
+        type=options.output(FIGURE_SUFFIXES),
+        metavar="FILE",
+        help="figure to write: .png, .pdf or .svg",
+    )
+    parser.add_argument(
+        "--thresholds",
+        type=options.thresholds,
+        default=256,
+        metavar="256|exact|a,b,c",
+        help="how many, evenly spaced over the range; or exact, every level at which a curve "
+        "changes; or the thresholds themselves, increasing (default: 256)",
+    )
+    parser.add_argument(
+        "--range",
+        type=options.value_range,
+        metavar="LO,HI",
+        help="range of the thresholds (default: each image's own minimum and maximum)",
+    )
+    parser.add_argument(
+        "--connectivity",
+        type=int,
+        metavar="N",
+        help="as in scikit-image: 1 for 4- or 6-connected, the number of axes for 8- or "
+        "26-connected (default)",
+    )
+    parser.add_argument(
+        "--superlevel", action="store_true", help="sets of values >= t instead of values <= t"
+    )
+    parser.add_argument(
+        "--labels",
+        metavar="FILE",
+        help="label image: one curve for each label instead of one for the image",
+    )
+    parser.add_argument(
+        "--mask", metavar="FILE", help="mask image: only points where it is not 0 count"
+    )
+    parser.add_argument(
+        "--nan",
+        choices=("raise", "omit"),
+        default="raise",
+        help="refuse images with NaN, or leave those points out (default: raise)",
+    )
+    parser.add_argument(
+        "--smooth",
+        type=options.sigma,
+        metavar="SIGMA",
+        help="smooth with a Gaussian of this standard deviation in pixels first, using "
+        "scipy.ndimage.gaussian_filter in float32, or float64 if float32 cannot hold the values",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Compute the curves and write them."""
+    _keep_inputs(arguments)
+    if arguments.plot:
+        import_optional("matplotlib", extra="io", purpose="plotting")
+    mask = _read_region(arguments.mask)
+    labels = _read_region(arguments.labels)
+    curves: list[NamedCurve] = []
+    facts: list[dict[str, Any]] = []
+    with progress_bar(steps=2 * len(arguments.inputs)) as start:
+        for path in arguments.inputs:
+            start(f"reading {Path(path).name}")
+            image = read_image(path, channel=arguments.channel, axes=arguments.axes)
+            start(f"curve of {Path(path).name}")
+            with options.blame(path):
+                curves.extend(_curves(path, image, mask, labels, arguments))
+            facts.append({"path": path, "shape": image.shape, "dtype": image.dtype.name})
+    columns = _columns(curves, labelled=labels is not None)
+    if arguments.out:
+        metadata = {
+            "software": f"napari-ecc {version()}",
+            "settings": _settings(arguments),
+            "inputs": facts,
+        }
+        write_table(arguments.out, columns, metadata=metadata)
+    else:
+        write_csv(sys.stdout, columns)
+    if arguments.plot:
+        _plot(arguments.plot, curves, arguments)
+
+
+def _keep_inputs(arguments: argparse.Namespace) -> None:
+    """Refuse to write over what is read."""
+    plot = arguments.plot
+    if plot is None or not plot.exists():
+        return
+    for path in filter(None, [*arguments.inputs, arguments.labels, arguments.mask]):
+        if Path(path).exists() and plot.samefile(path):
+            raise InputFileError(f"{plot}: --plot would overwrite this input")
+
+
+def _read_region(path: str | None) -> Array | None:
+    """Read a mask or a label image."""
+    if path is None:
+        return None
+    file = read_file(path)
+    try:
+        return select_channel(file)
+    except ValueError:
+        raise InputFileError(
+            f"{path}: a mask or label image must have one channel, got shape {file.values.shape}"
+        ) from None
+
+
+def _curves(
+    path: str,
+    image: Array,
+    mask: Array | None,
+    labels: Array | None,
+    arguments: argparse.Namespace,
+) -> Iterator[NamedCurve]:
+    from ecc_core.curves import euler_curve, region_curves
+
+    for name, other in (("--mask", mask), ("--labels", labels)):
+        if other is not None and other.shape != image.shape:
+            raise ValueError(f"{name} must have the image's shape {image.shape}, got {other.shape}")
+    if arguments.smooth:
+        image = _smooth(image, arguments.smooth)
+    common = {
+        "thresholds": arguments.thresholds,
+        "range": arguments.range,
+        "connectivity": arguments.connectivity,
+        "superlevel": arguments.superlevel,
+    }
+    inside = None if mask is None else mask != 0
+    if labels is None:
+        curve = euler_curve(image, mask=inside, nan=arguments.nan, **common)
+        yield NamedCurve(path, None, _as_numbers(curve.thresholds), curve.values)
+        return
+    if inside is not None:
+        labels = np.where(inside, labels, 0)
+    if arguments.nan == "omit" and image.dtype.kind == "f":
+        missing = np.isnan(image)  # not in a region any more, so that their value is of no account
+        labels, image = np.where(missing, 0, labels), np.where(missing, image.dtype.type(0), image)
+    regions = region_curves(image, labels, **common)
+    for label, values in zip(regions.labels, regions.values, strict=True):
+        yield NamedCurve(path, label, _as_numbers(regions.thresholds), values)
+
+
+def _as_numbers(thresholds: Array) -> Array:
+    """Return the thresholds of a binary image as 0 and 1."""
+    return thresholds.astype(np.uint8) if thresholds.dtype == np.bool_ else thresholds
+
+
+def _smooth(image: Array, sigma: float) -> Array:
+    ndimage = import_optional("scipy.ndimage", extra="io", purpose="--smooth")
+    if image.dtype.kind not in "buif":
+        raise TypeError(f"--smooth needs an image of real numbers, got {image.dtype}")
+    if not np.isfinite(image).all():
+        raise ValueError("--smooth needs an image without NaN and infinity, which would spread")
+    precision = np.float32 if np.can_cast(image.dtype, np.float32) else np.float64
+    return np.asarray(ndimage.gaussian_filter(image.astype(precision), sigma))
+
+
+def _columns(curves: list[NamedCurve], *, labelled: bool) -> dict[str, Array]:
+    """Return one row for each threshold of each curve."""
+    sizes = [curve.values.size for curve in curves]
+    # names that are no valid Unicode could not be written
+    names = [curve.path.encode("utf-8", "replace").decode() for curve in curves]
+    columns = {"input": np.repeat(np.array(names, dtype=str), sizes)}
+    if labelled:
+        labels = np.array([c.label for c in curves]) if curves else np.empty(0, np.int64)
+        columns["label"] = np.repeat(labels, sizes)
+    columns["threshold"] = _joined_thresholds([curve.thresholds for curve in curves])
+    columns["euler_number"] = np.concatenate([np.empty(0, np.int64), *(c.values for c in curves)])
+    return columns
+
+
+def _joined_thresholds(thresholds: list[Array]) -> Array:
+    """Return all thresholds in one array, none of them changed by a conversion."""
+    joined = np.concatenate(thresholds) if thresholds else np.empty(0)
+    parts = np.split(joined, np.cumsum([t.size for t in thresholds])[:-1]) if thresholds else []
+    for part, whole in zip(parts, thresholds, strict=True):
+        if part.tolist() != whole.tolist():
+            dtypes = sorted({t.dtype.name for t in thresholds})
+            raise InputFileError(
+                f"thresholds of types {', '.join(dtypes)} do not fit into one table exactly; "
+                "write one table for each type"
+            )
+    return joined
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    thresholds = arguments.thresholds
+    if isinstance(thresholds, np.ndarray):
+        thresholds = [str(t) if t in (np.inf, -np.inf) else t for t in thresholds.tolist()]
+    names = ("connectivity", "superlevel", "labels", "mask", "nan", "channel", "axes", "smooth")
+    given = {name: getattr(arguments, name) for name in names}
+    return {"thresholds": thresholds, "range": arguments.range, **given}
+
+
+def _plot(path: Path, curves: list[NamedCurve], arguments: argparse.Namespace) -> None:
+    from ecc_core.plotting import plot_curves
+
+    several = len(set(arguments.inputs)) > 1
+    distinct = len({Path(i).name for i in arguments.inputs}) == len(set(arguments.inputs))
+    named = {}
+    for curve in curves:
+        words = [] if curve.label is None else [f"label {curve.label}"]
+        if several or not words:
+            words.insert(0, Path(curve.path).name if distinct else curve.path)
+        named[" ".join(words)] = (curve.thresholds, curve.values)
+    write_figure(path, plot_curves(named, superlevel=arguments.superlevel))

@@ -1,0 +1,126 @@
+"""The command ``ecc``."""
+
+import argparse
+import logging
+import os
+import re
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from typing import NoReturn
+
+from ecc_core._cli import curve, info
+from ecc_core._cli.options import one_line
+from ecc_core.errors import EccError
+
+__all__ = ["main"]
+
+COMMANDS = (curve, info)
+BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command ``ecc``.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments. Default: those of the process.
+
+    Returns
+    -------
+    int
+        Exit code: 0; 2 if an input or output cannot be used, after one line on stderr; 130 if
+        interrupted; 141 if nobody reads the output any more.
+
+    Raises
+    ------
+    SystemExit
+        Of code 2 if the arguments are wrong, and 0 after ``--help`` and ``--version``.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from ecc_core.cli import main
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "image.npy")
+    ...     np.save(path, np.array([[0, 1, 0], [1, 1, 1]], np.uint8))
+    ...     main(["info", path])  # doctest: +ELLIPSIS
+    /...
+      shape   2 x 3 (YX)
+      dtype   uint8
+      range   0 to 1
+      curve   256 thresholds from 0 to 1, 8-connected, sublevel sets
+    0
+    """
+    logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # what matters is raised
+    if isinstance(sys.stdout, TextIOWrapper):  # file names need not be valid Unicode
+        sys.stdout.reconfigure(errors="backslashreplace")
+    arguments = _parser().parse_args(
+        _attach_negative_numbers(sys.argv[1:] if argv is None else argv)
+    )
+    try:
+        arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at exit: give it somewhere to write to
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        print("ecc: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except (EccError, OSError, ImportError, MemoryError) as error:
+        print(f"ecc: error: {one_line(error)}", file=sys.stderr)
+        return BAD_INPUT
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors take one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+class _Version(argparse.Action):
+    """Print the version, which is looked up only now because that takes a while."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from ecc_core._cli.version import version
+
+        print(f"ecc {version()}")
+        parser.exit()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="ecc",
+        description="Exact Euler characteristic curves of 1-D, 2-D and 3-D images.",
+        epilog="Exit code: 0; 2 for bad input, with one line on stderr; 130 if interrupted.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add_parser(commands)
+    return parser
+
+
+def _attach_negative_numbers(argv: Sequence[str]) -> list[str]:
+    """Write ``--range -1,1`` as ``--range=-1,1``, or argparse takes ``-1,1`` for an option."""
+    attached: list[str] = []
+    for argument in argv:
+        if (
+            attached
+            and attached[-1] in ("--range", "--thresholds")
+            and re.match(r"-[\d.i]", argument)
+        ):
+            attached[-1] += f"={argument}"
+        else:
+            attached.append(argument)
+    return attached
+
+
+if __name__ == "__main__":
+    sys.exit(main())
