@@ -6,7 +6,7 @@ set -eu
 python=$1
 venv=$2
 
-if [ -x "$venv/bin/python" ]; then
+if "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
     exit 0
 fi
 if ! "$python" -c 'import ensurepip' 2>/dev/null; then
