@@ -61,8 +61,11 @@ def spatial_axes(
                 f"got shape {shape}"
             )
         return tuple(range(len(shape)))
-    given = (axis,) if isinstance(axis, SupportsIndex) else tuple(axis)
-    axes = tuple(operator.index(a) for a in given)
+    try:
+        given = (axis,) if isinstance(axis, SupportsIndex) else tuple(axis)
+        axes = tuple(operator.index(a) for a in given)
+    except TypeError:
+        raise TypeError(f"`axis` must be an int or a tuple of ints, got {axis!r}") from None
     positive = tuple(a + len(shape) if a < 0 else a for a in axes)
     if (
         not 1 <= len(axes) <= 3

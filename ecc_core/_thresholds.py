@@ -38,6 +38,7 @@ def round_to_levels(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) -
     dtype reach no level (on the side where nothing has entered) or every value.
     """
     dtype = np.dtype(np.uint8) if dtype == np.bool_ else dtype
+    thresholds = thresholds.view(np.uint8) if thresholds.dtype == np.bool_ else thresholds
     if dtype.kind in "iu":
         reaches, rounded = _round_to_integers(thresholds, dtype, superlevel)
     else:

@@ -327,6 +327,7 @@ def region_curves(
     range: tuple[float, float] | None = None,
     connectivity: int | None = None,
     superlevel: bool = False,
+    workers: int | None = None,
 ) -> RegionCurves:
     """Euler characteristic curve of every labelled region, in one pass over the image.
 
@@ -340,7 +341,7 @@ def region_curves(
         Shared by all regions. An int: evenly spaced over `range`.
     range : (low, high), optional
         Only with an int; default the smallest and largest finite value of the labelled points.
-    connectivity, superlevel
+    connectivity, superlevel, workers
         As for :func:`euler_curve`.
 
     Returns
@@ -380,7 +381,12 @@ def region_curves(
         labelled = (regions != 0)[None]
     at = _threshold_values(thresholds, range, array[None], {**options, "mask": labelled})
     ids, values = _dispatch.cpu().region_curves(
-        array, regions, at, construction=construction, superlevel=superlevel
+        array,
+        regions,
+        at,
+        construction=construction,
+        superlevel=superlevel,
+        workers=_checks.check_workers(workers),
     )
     return RegionCurves(ids, at, values)
 

@@ -11,7 +11,7 @@ from ecc_core._cpu import kernels, loaders
 from ecc_core._cpu.plans import Construction, Plan
 from ecc_core._directions import Tilt
 
-__all__ = ["Block", "Marcher", "Source", "TiltedSource", "cut"]
+__all__ = ["Block", "Layout", "Marcher", "Source", "TiltedSource", "cut", "lay_out"]
 
 Array = NDArray[Any]
 
@@ -85,59 +85,69 @@ def cut(shape: tuple[int, int, int], key_size: int, ndim: int) -> list[Block]:
     ]
 
 
+class Layout(NamedTuple):
+    """Where the keys of a block and its halo lie in a flat array.
+
+    `geometry` is that of the kernels: own slices, rows and columns, whether a word of halo comes
+    before each row, and the strides of rows and slices. `box` is what there is to read of the
+    block and its halo, `extents` its size, `at` where its first point goes, and `steps` the strides
+    of slices and rows.
+    """
+
+    geometry: tuple[int, int, int, int, int, int]
+    box: Block
+    extents: tuple[int, int, int]
+    at: int
+    steps: tuple[int, int]
+
+    @property
+    def size(self) -> int:
+        """Elements that hold the block and its halo."""
+        return (self.geometry[0] + 2) * self.geometry[5]
+
+
+def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: int = 1) -> Layout:
+    """Place a block: words of 64 columns start at its own first column, rows come in eights."""
+    slices, rows, columns = (b - a for a, b in zip(block.start, block.stop, strict=True))
+    lead = int(block.start[2] > 0)
+    pitch = 64 * (lead + -(-columns // 64) + spare_words)
+    slice_stride = pitch * (-(-rows // kernels.ROWS) * kernels.ROWS + 2)
+    halo = (int(ndim == 3), 1, 1)
+    before = [min(a, h) for a, h in zip(block.start, (halo[0], halo[1], 64 * lead), strict=True)]
+    start = tuple(a - h for a, h in zip(block.start, before, strict=True))
+    stop = tuple(min(b + h, n) for b, h, n in zip(block.stop, halo, shape, strict=True))
+    extents = tuple(b - a for a, b in zip(start, stop, strict=True))
+    at = (1 - before[0]) * slice_stride + (1 - before[1]) * pitch + 64 * lead - before[2]
+    return Layout(
+        (slices, rows, columns, lead, pitch, slice_stride),
+        Block(start, stop),  # type: ignore[arg-type]
+        extents,  # type: ignore[arg-type]
+        at,
+        (slice_stride, pitch),
+    )
+
+
 class Marcher:
     """Scratch memory of one thread, and the march over one block after another."""
 
-    def __init__(self, source: Source, mask: Source | None, construction: Construction, ndim: int):
+    def __init__(
+        self, source: Source, mask: Source | None, construction: Construction, ndim: int
+    ) -> None:
         self.source = source
         self.mask = mask
         self.closed = construction == "T"
         self.ndim = ndim
-        self._scratch: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self.keys: Array = np.empty(0)
+        self._scratch: tuple[Any, ...] = ()
+        self._scratch_for: Any = None
 
-    def _memory(self, plan: Plan, own: tuple[int, int, int], lead: int) -> tuple[Any, ...]:
-        slices, rows, columns = own
-        key = (plan.key_dtype, slices, rows, columns, lead)
-        if key not in self._scratch:
-            self._scratch.clear()
-            words = lead + (columns + 63) // 64
-            pitch, height = 64 * (words + 1), -(-rows // kernels.ROWS) * kernels.ROWS + 2
-            keys = np.empty((slices + 2) * height * pitch, plan.key_dtype)
-            kinds = 14 if self.ndim == 3 else 3
-            planes = np.empty(kinds * words * (rows + 2 * kernels.ROWS), np.uint64)
-            word = np.empty(5 * kernels.ROWS, np.uint64)
-            carry = np.empty(3 * height, np.uint64)
-            queue = np.empty((6, kernels.QUEUE_ROOM), np.uint64)
-            event_keys = np.empty(kernels.EVENT_ROOM, plan.key_dtype)
-            event_coefficients = np.empty(kernels.EVENT_ROOM, np.int8)
-            geometry = (slices, rows, columns, lead, pitch, height * pitch)
-            self._scratch[key] = (
-                keys,
-                geometry,
-                (planes, word, carry, queue, event_keys, event_coefficients),
-            )
-        return self._scratch[key]
-
-    def stage(self, plan: Plan, block: Block) -> tuple[bool, bool, tuple[Any, ...]]:
-        """Load a block's keys; whether there was a NaN, whether a key did not fit, the memory."""
-        shape = self.source.shape
-        own = tuple(b - a for a, b in zip(block.start, block.stop, strict=True))
-        lead = int(block.start[2] > 0)
-        memory = self._memory(plan, own, lead)  # type: ignore[arg-type]
-        keys, geometry, _ = memory
-        halo = (int(self.ndim == 3), 1, 1)
-        before = (halo[0], halo[1], 64 * lead)
-        start = tuple(max(a - h, 0) for a, h in zip(block.start, before, strict=True))
-        stop = tuple(min(b + h, n) for b, h, n in zip(block.stop, halo, shape, strict=True))
-        box = Block(start, stop)  # type: ignore[arg-type]
-        extents = tuple(b - a for a, b in zip(start, stop, strict=True))
-        steps = (geometry[5], geometry[4])
-        at = (
-            (1 - (block.start[0] - start[0])) * steps[0]
-            + (1 - (block.start[1] - start[1])) * steps[1]
-            + 64 * lead
-            - (block.start[2] - start[2])
-        )
+    def stage(self, plan: Plan, block: Block) -> tuple[bool, bool]:
+        """Load a block's keys; whether there was a NaN, whether a key did not fit."""
+        _, box, extents, at, steps = layout = lay_out(block, self.source.shape, self.ndim)
+        if self._scratch_for != (layout.geometry, plan.key_dtype):
+            self._scratch_for = (layout.geometry, plan.key_dtype)
+            self._allocate(layout, plan.key_dtype)
+        keys = self.keys
         # The loaders read by address: the arrays must live until they are done.
         address, strides, values = self.source.box(box)
         nan, unfit = plan.load(address, strides, extents, keys, at, steps)
@@ -145,14 +155,32 @@ class Marcher:
             address, strides, shown = self.mask.box(box)
             loaders.hide_points(address, strides, extents, keys, at, steps, np.uint64(plan.never))
             nan = nan and bool(np.isnan(values[shown.view(np.bool_)]).any())
-        return nan, unfit, memory
+        return nan, unfit
 
-    def march(self, block: Block, memory: tuple[Any, ...], histograms: Array, out: Array) -> None:
-        """Add a staged block to histograms, or write its coefficients to `out`."""
-        keys, geometry, scratch = memory
+    def _allocate(self, layout: Layout, key_dtype: np.dtype[Any]) -> None:
+        _, rows, columns, lead, _, _ = layout.geometry
+        self.keys = np.empty(layout.size, key_dtype)
+        words = lead + -(-columns // 64)
+        kinds = 14 if self.ndim == 3 else 3
+        self._scratch = (
+            np.empty(kinds * words * (rows + 2 * kernels.ROWS), np.uint64),
+            np.empty(5 * kernels.ROWS, np.uint64),
+            np.empty(3 * (rows + kernels.ROWS), np.uint64),
+            np.empty((6, kernels.QUEUE_ROOM), np.uint64),
+            np.empty(kernels.EVENT_ROOM, key_dtype),
+            np.empty(kernels.EVENT_ROOM, np.int8),
+        )
+
+    def march(self, block: Block, histograms: Array, out: Array) -> None:
+        """Add the staged block to histograms, or write its coefficients to `out`."""
+        geometry = self._scratch_for[0]
         low = tuple(a == 0 for a in block.start)
         high = tuple(b == n for b, n in zip(block.stop, self.source.shape, strict=True))
         if self.ndim == 3:
-            kernels.march_3d(keys, geometry, low, high, self.closed, *scratch, histograms[0], out)
+            kernels.march_3d(
+                self.keys, geometry, low, high, self.closed, *self._scratch, histograms[0], out
+            )
         else:
-            kernels.march_2d(keys, geometry, low, high, self.closed, *scratch, histograms, out)
+            kernels.march_2d(
+                self.keys, geometry, low, high, self.closed, *self._scratch, histograms, out
+            )

@@ -14,19 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cpu.blocks import Block, Marcher, Source, TiltedSource, cut
-from ecc_core._cpu.plans import Construction, Plan, coefficient_plan, curve_plans
-from ecc_core._cpu.pool import available_cores, share
+from ecc_core._cpu.plans import Construction, Plan, coefficient_plan, cumulate, curve_plans
+from ecc_core._cpu.pool import share, worker_count
+from ecc_core._cpu.regions import region_curves
 from ecc_core._directions import Tilt
 from ecc_core._thresholds import round_to_levels
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["coefficients", "curve", "exact_curve", "value_range"]
+__all__ = ["coefficients", "curve", "exact_curve", "region_curves", "value_range"]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-POINTS_A_WORKER = 1 << 19  # fewer do not pay for waking a thread
-BINS_AT_ONCE = 1 << 22  # histograms of all workers together
 NO_OUTPUT = np.empty(0, np.int8)
 NO_HISTOGRAM = np.zeros((1, 1), np.int64)
 
@@ -89,7 +88,7 @@ class _Stack:
             return _cumulate(plans, histograms, self.construction)
 
         points = int(np.prod(self.source.shape))
-        count = _workers(workers, points, plans[-1].top + 1)
+        count = worker_count(workers, points, plans[-1].top + 1)
         if images > 1:
             share(blocks, each, count)
         else:
@@ -104,16 +103,16 @@ class _Stack:
         def write(queue: Iterator[Block]) -> None:
             marcher = self.marcher()
             for block in queue:
-                has_nan, _, memory = marcher.stage(plan, block)
+                has_nan, _ = marcher.stage(plan, block)
                 if has_nan and nan == "raise":
                     raise ValueError(NAN_MESSAGE)
                 own = tuple(b - a for a, b in zip(block.start, block.stop, strict=True))
                 buffer = np.empty(int(np.prod(own)), np.int8)
-                marcher.march(block, memory, NO_HISTOGRAM, buffer)
+                marcher.march(block, NO_HISTOGRAM, buffer)
                 out[tuple(map(slice, block.start, block.stop))] = buffer.reshape(own)
 
         blocks = cut(self.source.shape, plan.key_dtype.itemsize, self.ndim)
-        share(blocks, write, _workers(workers, out.size, 1))
+        share(blocks, write, worker_count(workers, out.size, 1))
 
 
 def _parts(
@@ -149,12 +148,6 @@ def _parts(
         yield part, view[part], None if shown is None else shown[part]
 
 
-def _workers(workers: int | None, points: int, bins: int) -> int:
-    if workers is None:
-        workers = min(available_cores(), max(1, points // POINTS_A_WORKER))
-    return max(1, min(workers, BINS_AT_ONCE // bins))
-
-
 def _add_blocks(
     marcher: Marcher, plans: list[Plan], blocks: Iterator[Block], nan: str
 ) -> list[Values | None]:
@@ -162,33 +155,30 @@ def _add_blocks(
     histograms: list[Values | None] = [None] * len(plans)
     current = 0
     for block in blocks:
-        has_nan, unfit, memory = marcher.stage(plans[current], block)
+        has_nan, unfit = marcher.stage(plans[current], block)
         if has_nan and nan == "raise":
             raise ValueError(NAN_MESSAGE)
         if unfit:
             current += 1
-            _, _, memory = marcher.stage(plans[current], block)
+            marcher.stage(plans[current], block)
         histogram = histograms[current]
         if histogram is None:
             images = block.stop[0] - block.start[0] if marcher.ndim == 2 else 1
             histogram = np.zeros((images, plans[current].top + 1), np.int64)
             histograms[current] = histogram
-        marcher.march(block, memory, histogram, NO_OUTPUT)
+        marcher.march(block, histogram, NO_OUTPUT)
     return histograms
 
 
 def _cumulate(
     plans: list[Plan], histograms: list[Values | None], construction: Construction
 ) -> Values:
-    """Curves from the histograms of all plans: cumulative sums in the order of entry."""
-    total: Values = np.zeros((1, plans[0].entered.size), np.int64)
-    for plan, histogram in zip(plans, histograms, strict=True):
-        if histogram is None:
-            continue
-        ranks = histogram if construction == "V" else histogram[:, ::-1]
-        entered = np.zeros((ranks.shape[0], ranks.shape[1] + 1), np.int64)
-        np.cumsum(ranks, axis=1, out=entered[:, 1:])
-        total = total + entered[:, plan.entered]
+    """Curves from the histograms of all plans, one row an image."""
+    used = [(p, h) for p, h in zip(plans, histograms, strict=True) if h is not None]
+    rows = used[0][1].shape[0] if used else 1
+    total = np.zeros((rows, plans[0].entered.size), np.int64)
+    for plan, histogram in used:
+        cumulate(plan, histogram, construction, out=total)
     return total
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "hide_points",
     "look_up_keys",
     "order_floats",
+    "pointer",
 ]
 
 
@@ -32,7 +33,7 @@ AHEAD = 4096  # bytes
 
 
 @intrinsic
-def _pointer(typingctx: Any, address: Any) -> Any:
+def pointer(typingctx: Any, address: Any) -> Any:
     """The address of an array's data as a pointer."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -52,7 +53,7 @@ def _row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: Any) -
     for line in range(0, width, 64):
         prefetch(soon + line)
     here = address + (z * strides[0] + y * strides[1]) * token.itemsize
-    return carray(_pointer(here), columns, token.dtype)
+    return carray(pointer(here), columns, token.dtype)
 
 
 @njit(nogil=True, cache=True)
@@ -74,7 +75,7 @@ def copy_keys(
         for y in range(rows):
             row = _row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
-            target = carray(_pointer(base + start * keys.itemsize), columns, keys.dtype)
+            target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
                 target[x] = (row[x] ^ flip) + shift
 
@@ -105,7 +106,7 @@ def order_floats(
         for y in range(rows):
             row = _row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
-            target = carray(_pointer(base + start * keys.itemsize), columns, keys.dtype)
+            target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
                 bits = np.uint64(row[x])
                 size = bits & (sign - np.uint64(1))
@@ -138,7 +139,7 @@ def look_up_keys(
         for y in range(rows):
             row = _row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
-            target = carray(_pointer(base + start * keys.itemsize), columns, keys.dtype)
+            target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
                 bad |= (row[x] & 0x7FFF) > infinity
                 target[x] = table[row[x]]
@@ -174,12 +175,12 @@ def bin_evenly(
     for z in range(slices):
         for y in range(rows):
             row = carray(
-                _pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
+                pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
                 columns,
                 token.dtype,
             )
             start = at + z * steps[0] + y * steps[1]
-            target = carray(_pointer(base + start * keys.itemsize), columns, keys.dtype)
+            target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             whole = columns - columns % BIN_LANES
             for x in range(0, whole, BIN_LANES):
                 prefetch(row.ctypes.data + AHEAD + x * token.itemsize)
@@ -227,7 +228,7 @@ def bin_by_search(
         for y in range(rows):
             row = _row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
-            target = carray(_pointer(base + start * keys.itemsize), columns, keys.dtype)
+            target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
                 value = row[x]
                 place = (np.float64(value) - origin) * slope
@@ -254,9 +255,9 @@ def hide_points(
     base = keys.ctypes.data  # a slice of `keys` would count references at every row
     for z in range(slices):
         for y in range(rows):
-            row = carray(_pointer(address + z * strides[0] + y * strides[1]), columns, np.uint8)
+            row = carray(pointer(address + z * strides[0] + y * strides[1]), columns, np.uint8)
             start = at + z * steps[0] + y * steps[1]
-            target = carray(_pointer(base + start * keys.itemsize), columns, keys.dtype)
+            target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
                 if row[x] == 0:
                     target[x] = never

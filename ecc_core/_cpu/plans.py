@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ecc_core._cpu import loaders
 from ecc_core._thresholds import Levels
 
-__all__ = ["Plan", "coefficient_plan", "curve_plans"]
+__all__ = ["Plan", "coefficient_plan", "cumulate", "curve_plans"]
 
 Array = NDArray[Any]
 Construction = Literal["V", "T"]
@@ -75,6 +75,16 @@ def curve_plans(
         plans.append(_binned(levels, construction, scale, top=count - 1))
     plans.append(_binned(levels, construction, scale, top=count))
     return plans
+
+
+def cumulate(plan: Plan, histograms: Array, construction: Construction, out: Array) -> None:
+    """Add the curves of histograms of keys, one a row, to `out`: sums in the order of entry."""
+    ranks = histograms if construction == "V" else histograms[:, ::-1]
+    # Row by row: a temporary of all rows would be as large as the result.
+    reached = np.zeros(ranks.shape[1] + 1, np.int64)
+    for row, curve in zip(ranks, out, strict=True):
+        np.cumsum(row, out=reached[1:])
+        curve += reached[plan.entered]
 
 
 def _key_dtype(top: int) -> np.dtype[Any]:

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["available_cores", "share"]
+__all__ = ["available_cores", "share", "worker_count"]
+
+POINTS_A_WORKER = 1 << 19  # fewer do not pay for waking a thread
+BINS_AT_ONCE = 1 << 22  # histograms of all workers together
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -22,6 +25,13 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def worker_count(workers: int | None, points: int, bins: int) -> int:
+    """Threads for an image of so many points, each with a histogram of so many bins."""
+    if workers is None:
+        workers = min(available_cores(), points // POINTS_A_WORKER)
+    return max(1, min(workers, BINS_AT_ONCE // bins))
 
 
 def _executor() -> ThreadPoolExecutor:
