@@ -166,9 +166,10 @@ def check_direction(direction: ArrayLike, ndim: int) -> NDArray[np.float64]:
         raise ValueError(f"`direction` must have shape ({ndim},), got {array.shape}")
     vector = array.astype(np.float64)
     if not np.isfinite(vector).all() or not vector.any():
-        raise ValueError(f"`direction` must be finite and not zero, got {direction}")
+        raise ValueError(f"`direction` must be finite and not zero, got {array}")
     vector = vector / np.abs(vector).max()  # so that squares neither overflow nor vanish
-    return vector / np.sqrt(np.sum(vector * vector))
+    unit: NDArray[np.float64] = vector / np.sqrt(np.sum(vector * vector))
+    return unit
 
 
 def check_scale(scale: float) -> float:

@@ -31,11 +31,12 @@ class Tilt:
 
     def add(self, part: NDArray[Any], start: tuple[int, ...]) -> NDArray[np.float64]:
         """X + a * <u, x> of a box of the image that begins at index `start`."""
-        height: Any = 0.0
+        height: NDArray[np.float64] = np.zeros(())
         ndim = len(self.terms)
         for axis, (terms, first) in enumerate(zip(self.terms, start, strict=True)):
             count = part.shape[part.ndim - ndim + axis]
             shape = (count,) + (1,) * (ndim - axis - 1)
             term = terms[first : first + count].reshape(shape)
             height = term if axis == 0 else height + term
-        return part.astype(np.float64) + self.scale * height
+        tilted: NDArray[np.float64] = part.astype(np.float64) + self.scale * height
+        return tilted

@@ -316,7 +316,8 @@ def euler_coefficients(
         nan=nan,
         workers=None,
     )
-    return counts[0]
+    result: NDArray[np.int8] = counts[0]
+    return result
 
 
 def region_curves(

@@ -130,8 +130,8 @@ def _parts(
         flips = [slice(None, None, -1 if image.strides[axis] < 0 else 1) for axis in order]
 
     def lay(array: Array) -> Array:
-        array = array.transpose(0, *order)[(slice(None), *flips)]
-        return array if spatial > 1 else array[:, None, :]
+        laid: Array = array.transpose(0, *order)[(slice(None), *flips)]
+        return laid if spatial > 1 else laid[:, None, :]
 
     view = lay(image)
     shown = None
@@ -204,7 +204,8 @@ def coefficients(
     plan = coefficient_plan(dtype, superlevel, construction, mask is not None)
 
     def lay(array: Array, i: int) -> Array:
-        return array[i].reshape((1,) * (3 - spatial) + array.shape[1:])
+        laid: Array = array[i].reshape((1,) * (3 - spatial) + array.shape[1:])
+        return laid
 
     for i in range(image.shape[0]):
         source = Source(lay(image, i))

@@ -175,7 +175,7 @@ def _even_loader(levels: Levels, construction: Construction, scale: EvenScale, t
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
         nan, beyond = loaders.bin_evenly(address, token, *place, numbers, count, bins)
-        return nan, (nan or beyond) and top < count
+        return nan, bool((nan or beyond) and top < count)
 
     return load
 
@@ -184,7 +184,7 @@ def _next(values: Array, up: bool) -> Array:
     """Neighbours of values in their dtype; the last value of an integer dtype is its own."""
     if values.dtype.kind == "f":
         with np.errstate(over="ignore", under="ignore"):
-            return np.nextafter(values, values.dtype.type(np.inf if up else -np.inf))
+            return np.asarray(np.nextafter(values, values.dtype.type(np.inf if up else -np.inf)))
     info, one = np.iinfo(values.dtype), values.dtype.type(1)
     if up:
         return np.where(values == info.max, values, values + one)

@@ -32,8 +32,8 @@ def _cells(extent: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
     A neighbour is its direction's index, or 25 - the index of the opposite direction.
     """
-    number = {d: i for i, d in enumerate(DIRECTIONS)}
-    number |= {(-z, -y, -x): 25 - i for (z, y, x), i in list(number.items())}
+    number: dict[tuple[int, ...], int] = {d: i for i, d in enumerate(DIRECTIONS)}
+    number |= {tuple(-o for o in d): 25 - i for i, d in enumerate(DIRECTIONS)}
     cells = []
     for far in itertools.product((-1, 0, 1), repeat=3):
         if sum(map(abs, far)) == extent:
@@ -220,13 +220,13 @@ def march_regions(
                 wanted = (a | b | c | d) & valid
                 point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
                 while wanted:
-                    i = np.uint64(count_trailing_zeros(wanted))
+                    bit = np.uint64(count_trailing_zeros(wanted))
                     wanted &= wanted - ONE
-                    label = labels[point + np.int64(i)]
+                    label = labels[point + np.int64(bit)]
                     if label:
-                        value = ((a >> i) & ONE) + 2 * ((b >> i) & ONE) + 4 * ((c >> i) & ONE)
-                        signed = np.int64(value) - 8 * np.int64((d >> i) & ONE)
-                        histograms[label - 1, keys[point + np.int64(i)]] += signed
+                        value = ((a >> bit) & ONE) + 2 * ((b >> bit) & ONE) + 4 * ((c >> bit) & ONE)
+                        signed = np.int64(value) - 8 * np.int64((d >> bit) & ONE)
+                        histograms[label - 1, keys[point + np.int64(bit)]] += signed
 
 
 @njit(nogil=True, cache=True)

@@ -45,6 +45,7 @@ def region_curves(
     plan = curve_plans(dtype, levels, construction, masked=True, points=0)[-1]
     shape = (1,) * (3 - spatial) + image.shape
     image_source, label_source = Source(image.reshape(shape)), Source(labels.reshape(shape))
+    blocks = cut(image_source.shape, 4, max(spatial, 2))
 
     def work(queue: Iterator[Block]) -> Values:
         marcher = _Marcher(image_source, label_source, table, plan, construction, spatial)
@@ -54,8 +55,10 @@ def region_curves(
         return histograms
 
     count = worker_count(workers, image.size, ids.size * (plan.top + 1))
-    histograms = sum(share(cut(shape, 4, max(spatial, 2)), work, count))
-    region_kernels.cumulate_rows(histograms, construction == "T", plan.entered, result)
+    first, *others = share(blocks, work, count)
+    for other in others:
+        first += other
+    region_kernels.cumulate_rows(first, construction == "T", plan.entered, result)
     if construction == "T" and spatial == 3:
         np.negative(result, out=result)
     return ids, result
