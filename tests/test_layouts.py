@@ -55,13 +55,20 @@ def unaligned(array):
     return record["value"]
 
 
+def off_by_a_byte(array):
+    buffer = np.zeros(array.nbytes + 1, np.uint8)
+    view = buffer[1:].view(array.dtype).reshape(array.shape)
+    view[...] = array
+    return view
+
+
 def byte_swapped(array):
     return array.astype(array.dtype.newbyteorder(">"))
 
 
 LAYOUTS = [
     *(fortran, every_second, reversed_view, transposed),
-    *(inner_window, read_only, unaligned, byte_swapped),
+    *(inner_window, read_only, unaligned, off_by_a_byte, byte_swapped),
 ]
 
 
@@ -200,6 +207,30 @@ def test_batch_axes_lead_the_result(backend, dtype, shape, axis):
             expected[index] = reference.euler_curve(stack[index], THRESHOLDS, **options)
         found = ecc.euler_curve(backend.asarray(image), THRESHOLDS, axis=axis, **options)
         assert_curves_equal(found, expected, thresholds=THRESHOLDS, like=backend.asarray(image))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        ((3, 700, 700), (1, 2)),
+        ((700, 3, 700), (0, 2)),
+        ((3, 2, 20_011), (1, 2)),
+        ((3, 20_011), 1),
+        ((40, 60, 61), (1, 2)),
+        ((2, 70, 80, 131), (1, 2, 3)),
+    ],
+)
+def test_batches_larger_than_a_block(shape, axis, workers):
+    image = noise(shape)
+    spatial = np.atleast_1d(axis).tolist()
+    (batch,) = set(range(image.ndim)) - set(spatial)
+    stack = np.moveaxis(image, batch, 0)
+    for connectivity in (1, None):
+        options = {"connectivity": connectivity}
+        expected = [reference.euler_curve(part, THRESHOLDS, **options) for part in stack]
+        found = ecc.euler_curve(image, THRESHOLDS, axis=axis, workers=workers, **options)
+        assert_curves_equal(found, expected)
 
 
 def test_one_range_for_the_whole_batch(backend):
