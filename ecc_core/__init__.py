@@ -9,13 +9,29 @@ from ecc_core.curves import (
     region_curves,
     warmup,
 )
+from ecc_core.transforms import (
+    EulerTransform,
+    RegionTransforms,
+    euler_transform,
+    region_transforms,
+    sample_directions,
+    smooth_transform,
+    transform_distance,
+)
 
 __all__ = [
     "EulerCurve",
+    "EulerTransform",
     "RegionCurves",
+    "RegionTransforms",
     "euler_coefficients",
     "euler_curve",
     "euler_number",
+    "euler_transform",
     "region_curves",
+    "region_transforms",
+    "sample_directions",
+    "smooth_transform",
+    "transform_distance",
     "warmup",
 ]

@@ -1,0 +1,83 @@
+"""Directions to sample, and what is computed from finished transforms, in plain NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["distance", "least_rotated_distance", "sample_directions", "smooth"]
+
+Floats = NDArray[np.float64]
+
+
+def sample_directions(n: int, ndim: int) -> Floats:
+    """Return n unit vectors, (n, ndim)."""
+    if ndim == 1:
+        return np.where(np.arange(n) % 2, -1.0, 1.0)[:, None]
+    return _circle(n) if ndim == 2 else _sphere(n)
+
+
+def _circle(n: int) -> Floats:
+    # Angles are reduced to 0..45 degrees as integers, so that symmetric directions have the very
+    # same components: in 1/(8 n) of a turn, each octant is n long.
+    octant, rest = np.divmod(8 * np.arange(n), n) if n else (np.arange(0), np.arange(0))
+    odd = octant % 2 == 1
+    part = np.where(odd, n - rest, rest)
+    angle = part * (np.pi / (4 * max(n, 1)))
+    long = np.cos(angle)
+    short = np.where(part == n, long, np.sin(angle))
+    steep = (octant == 1) | (octant == 2) | (octant == 5) | (octant == 6)
+    first, second = np.where(steep, short, long), np.where(steep, long, short)
+    first[(octant >= 2) & (octant < 6)] *= -1
+    second[octant >= 4] *= -1
+    return np.stack([first, second], axis=1) + 0.0  # no negative zeros
+
+
+def _sphere(n: int) -> Floats:
+    i = np.arange(n)
+    height = 1 - (2 * i + 1) / max(n, 1)
+    radius = np.sqrt(1 - height**2)
+    turn = np.pi * (3 - np.sqrt(5)) * i  # by the golden angle
+    points = np.stack([height, radius * np.cos(turn), radius * np.sin(turn)], axis=1)
+    return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
+
+
+def _weights(heights: Floats) -> Floats:
+    """Weights of the trapezoidal rule."""
+    steps = np.diff(heights)
+    weights = np.zeros_like(heights)
+    weights[:-1] += steps / 2
+    weights[1:] += steps / 2
+    return weights
+
+
+def smooth(values: NDArray[Any], heights: Floats) -> Floats:
+    """Return the integrals from the first height on of the curves minus their means."""
+    width = heights[-1] - heights[0] if heights.size else 0.0
+    result = np.zeros(values.shape)
+    if width == 0:
+        return result
+    centred = values - (values @ _weights(heights) / width)[..., None]
+    steps = np.diff(heights)
+    np.cumsum((centred[..., 1:] + centred[..., :-1]) * (steps / 2), axis=-1, out=result[..., 1:])
+    return result
+
+
+def distance(a: NDArray[Any], b: NDArray[Any], heights: Floats, power: int) -> float:
+    """Return the L1 or L2 distance of (directions, heights) values."""
+    difference = np.abs(a.astype(np.float64) - b) ** power
+    return float((difference @ _weights(heights)).mean() ** (1 / power))
+
+
+def least_rotated_distance(a: NDArray[Any], b: NDArray[Any], heights: Floats, power: int) -> float:
+    """Return the least distance of b and a with its directions shifted cyclically."""
+    shifts = list(range(len(a)))
+    if power == 2:
+        # |a - b|^2 = |a|^2 + |b|^2 - 2 <a, b>: the products of all shifts at once. The best by
+        # this, in rounded arithmetic, is then computed as it is.
+        weighted = np.fft.rfft(b * _weights(heights), axis=0)
+        products = np.fft.irfft(np.fft.rfft(a, axis=0) * weighted.conj(), n=len(a), axis=0)
+        shifts = [int(products.sum(axis=1).argmax())]
+    return min(distance(np.roll(a, -shift, axis=0), b, heights, power) for shift in shifts)

@@ -1,0 +1,310 @@
+"""Memory and threads of the transform on the CPU.
+
+Kernels see three axes (slices, rows, columns); images of fewer axes have the leading ones of
+length 1. Directions are sorted by orthant, and threads share them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._cpu.pool import available_cores, share
+from ecc_core._cpu.transform_heights import make_grid
+from ecc_core._cpu.transform_mask import ALL, NONE, count_mask, link, pack
+from ecc_core._cpu.transform_orthants import ORTHANTS, coefficient_table
+from ecc_core._cpu.transform_regions import (
+    bound_regions,
+    count_regions,
+    list_corners,
+    sort_points,
+)
+from ecc_core._cpu.transform_vector import LANES
+from ecc_core._cpu.transform_weights import UNROLL, count_weights
+from ecc_core._transform_checks import MOST_WEIGHT
+
+__all__ = [
+    "find_regions",
+    "mask_transform",
+    "region_transforms",
+    "weighted_transform",
+]
+
+Floats = NDArray[np.float64]
+Axes = tuple[int, ...]
+
+CORNERS = 2**18  # room for the corners of a few rows of a label image
+CHUNK = 64  # regions that a thread takes at a time
+SMALL = 2**20  # points times directions below which a second thread costs more than it saves
+SPARSE = 32  # points of a mask that cost as much as one critical point, roughly
+
+
+class Directions(NamedTuple):
+    """Directions in the order of their orthants."""
+
+    vectors: Floats
+    """(k, 3), zero along axes that the image does not have."""
+    order: NDArray[np.intp]
+    """Index of each among the caller's directions."""
+    orthant: NDArray[np.int64]
+
+
+class Frame(NamedTuple):
+    """An image's axes and the coordinates of its points or corners."""
+
+    axes: Axes
+    shape: tuple[int, ...]
+    closed: bool
+    positions: tuple[Floats, ...]
+    reach: float
+    """A bound on the magnitude of any height."""
+
+
+def sort_directions(directions: Floats) -> Directions:
+    """Return (k, d) directions sorted by orthant."""
+    count, ndim = directions.shape
+    vectors = np.zeros((count, 3))
+    vectors[:, 3 - ndim :] = directions
+    orthant = (vectors < 0) @ np.array([4, 2, 1])
+    order = np.argsort(orthant, kind="stable")
+    return Directions(vectors[order], order, orthant[order])
+
+
+def _frame(shape: tuple[int, ...], spacing: Floats, closed: bool) -> Frame:
+    """Place the points at (index - centre) * spacing, the corners half a step further out."""
+    missing = 3 - len(shape)
+    positions = [np.zeros(1)] * missing
+    for n, step in zip(shape, spacing, strict=True):
+        points = n + 1 if closed else n
+        positions.append((np.arange(points) - (points - 1) / 2) * step)
+    axes = (0,) * missing + (1,) * len(shape)
+    reach = sum(float(np.abs(p[:1]).sum()) for p in positions)
+    return Frame(axes, (1,) * missing + shape, closed, tuple(positions), reach)
+
+
+def _inside(shape: tuple[int, ...], axes: Axes) -> tuple[slice, ...]:
+    """Where an image lies in one padded by a point on both sides of its axes."""
+    return tuple(slice(axis, n + axis) for n, axis in zip(shape, axes, strict=True))
+
+
+def _share_directions(
+    directions: Directions, workers: int, count: Callable[[int, int, NDArray[np.int64]], Any]
+) -> None:
+    """Call `count` on ranges of directions and where in the range each orthant starts."""
+    total = len(directions.orthant)
+    edges = np.linspace(0, total, min(workers, total) + 1).astype(np.int64)
+
+    def work(ranges: Iterator[tuple[int, int]]) -> None:
+        for first, last in ranges:
+            starts = np.searchsorted(directions.orthant[first:last], np.arange(ORTHANTS + 1))
+            count(first, last, starts.astype(np.int64))
+
+    share(list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)), work, workers)
+
+
+def _workers(workers: int | None, work: int) -> int:
+    if workers is None:
+        return available_cores() if work > SMALL else 1
+    return workers
+
+
+def _collect(
+    directions: Directions,
+    histograms: NDArray[Any],
+    curves: NDArray[Any] | None,
+    heights: int,
+    frame: Frame,
+) -> NDArray[Any]:
+    """Return the curves in the caller's order, with the sign that the construction needs."""
+    sums = histograms[:, :heights]
+    np.cumsum(sums, axis=1, out=sums)
+    if curves is not None:
+        sums += curves[:, :heights]
+    if frame.closed and sum(frame.axes) % 2 == 0:
+        np.negative(sums, out=sums)
+    values = np.empty_like(sums)
+    values[directions.order] = sums
+    return values
+
+
+def mask_transform(
+    mask: NDArray[np.bool_],
+    directions: Floats,
+    heights: Floats,
+    spacing: Floats,
+    closed: bool,
+    workers: int | None = 1,
+) -> NDArray[np.int64]:
+    """Return the transform (directions, heights) of a mask, int64.
+
+    `closed` stands for the T-construction, `workers` None for as many threads as there are cores.
+    """
+    frame = _frame(mask.shape, spacing, closed)
+    by_orthant = sort_directions(directions)
+    grid = make_grid(heights, frame.reach)
+    outside = ALL if closed else NONE
+    words = (frame.shape[2] + 2 + 63) // 64
+    padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
+    bits, back, forward = (np.empty(math.prod(padded) + LANES, np.uint64) for _ in range(3))
+    pixels = np.require(mask, requirements=("C", "W")).reshape(frame.shape).view(np.uint8)
+    pack(pixels, padded, outside, bits)
+    link(bits, words, outside, back, forward)
+    histograms = np.zeros((len(directions), heights.size + 1), dtype=np.int64)
+
+    def count(first: int, last: int, starts: NDArray[np.int64]) -> None:
+        count_mask(
+            bits,
+            (back, forward),
+            padded,
+            frame.axes,
+            int(closed),
+            frame.positions,
+            by_orthant.vectors[first:last],
+            starts,
+            grid,
+            histograms[first:last],
+        )
+
+    _share_directions(by_orthant, _workers(workers, mask.size * len(directions) // SPARSE), count)
+    return _collect(by_orthant, histograms, None, heights.size, frame)
+
+
+def weighted_transform(
+    weights: NDArray[Any],
+    directions: Floats,
+    heights: Floats,
+    spacing: Floats,
+    closed: bool,
+    workers: int | None = 1,
+) -> NDArray[Any]:
+    """Return the transform of int64 or float64 weights in their dtype.
+
+    Points of weight 0 are no part of the complex.
+    """
+    frame = _frame(weights.shape, spacing, closed)
+    by_orthant = sort_directions(directions)
+    grid = make_grid(heights, frame.reach)
+    absent = weights.dtype.type(np.inf if weights.dtype.kind == "f" else MOST_WEIGHT)
+    padded = tuple(n + 2 * axis for n, axis in zip(frame.shape, frame.axes, strict=True))
+    values = np.full(padded, -absent if closed else absent, dtype=weights.dtype)
+    inside = values[_inside(frame.shape, frame.axes)]
+    image = weights.reshape(frame.shape)
+    np.copyto(inside, -image if closed else image, where=image != 0)
+    bins = heights.size + 1 + UNROLL
+    histograms, curves = (np.zeros((len(directions), bins), dtype=weights.dtype) for _ in range(2))
+
+    def count(first: int, last: int, starts: NDArray[np.int64]) -> None:
+        count_weights(
+            values,
+            absent,
+            frame.axes,
+            int(closed),
+            frame.positions,
+            float(spacing[-1]),
+            by_orthant.vectors[first:last],
+            starts,
+            grid,
+            histograms[first:last],
+            curves[first:last],
+        )
+
+    _share_directions(by_orthant, _workers(workers, weights.size * len(directions)), count)
+    return _collect(by_orthant, histograms, curves, heights.size, frame)
+
+
+class Regions(NamedTuple):
+    """The critical points of labelled regions, each centred in its bounding box."""
+
+    labels: NDArray[np.int64]
+    """Labels of the regions, increasing."""
+    radii: Floats
+    """Half the diagonal of each bounding box of closed pixels."""
+    points: tuple[tuple[NDArray[Any], ...], ...]
+    """For each orthant the points and their weights, sorted by region."""
+    offsets: NDArray[np.int64]
+    """(orthants, regions + 1): where the points of each region start."""
+
+
+def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return the corners of all labels."""
+    shape = (1,) * (3 - labels.ndim) + labels.shape
+    padded = np.zeros([n + 2 * axis for n, axis in zip(shape, axes, strict=True)], labels.dtype)
+    padded[_inside(shape, axes)] = labels.reshape(shape)
+    lines = (padded.shape[0] - axes[0]) * (padded.shape[1] - axes[1])
+    room = np.empty((5, max(8 * padded.shape[2], CORNERS)), dtype=labels.dtype)
+    line, chunks = 0, []
+    while line < lines:
+        line, count = list_corners(padded, axes, critical, line, room)
+        chunks.append(room[:, :count].copy())
+    return chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
+
+
+def find_regions(labels: NDArray[Any], spacing: Floats, closed: bool) -> Regions:
+    """Find the critical points of all regions of an int32 or int64 label image."""
+    missing = 3 - labels.ndim
+    axes = (0,) * missing + (1,) * labels.ndim
+    table = coefficient_table(labels.ndim, closed)
+    corners = _corners(labels, axes, (table != 0).any(axis=0))
+    # Every region has a lowest point, critical in the first orthant.
+    present = np.unique(corners[3, table[0, corners[4]] != 0])
+    region = np.searchsorted(present, corners[3])
+    boxes = np.empty((present.size, 3, 2), dtype=np.int64)
+    boxes[..., 0], boxes[..., 1] = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+    bound_regions(corners, region, boxes)
+    steps = np.zeros(3)
+    steps[missing:] = spacing
+    offsets = np.zeros((ORTHANTS, present.size + 1), dtype=np.int64)
+    points = []
+    for orthant in range(ORTHANTS):
+        size = int(np.count_nonzero(table[orthant, corners[4]])) if orthant < 2**labels.ndim else 0
+        own = (*(np.empty(size) for _ in range(3)), np.empty(size, dtype=np.int64))
+        if size:
+            sort_points(
+                corners, region, boxes, steps, int(closed), table, orthant, offsets[orthant], own
+            )
+        points.append(own)
+    sides = boxes[:, missing:, 1] - boxes[:, missing:, 0] + 1
+    return Regions(present, np.linalg.norm(sides * spacing / 2, axis=1), tuple(points), offsets)
+
+
+def region_transforms(
+    regions: Regions,
+    directions: Floats,
+    heights: Floats,
+    scales: Floats | None,
+    workers: int | None = 1,
+) -> NDArray[np.int64]:
+    """Return the transforms (regions, directions, heights), int64.
+
+    The levels of a region are the heights times its scale.
+    """
+    by_orthant = sort_directions(directions)
+    starts = np.searchsorted(by_orthant.orthant, np.arange(ORTHANTS + 1)).astype(np.int64)
+    count = len(regions.labels)
+    factors = np.ones(count) if scales is None else scales
+    reach = float((3 * regions.radii / factors).max(initial=0.0))
+    grid = make_grid(heights, reach, scaled=scales is not None)
+    values = np.empty((count, len(directions), heights.size), dtype=np.int64)
+
+    def work(chunks: Iterator[int]) -> None:
+        for first in chunks:
+            count_regions(
+                regions.points,
+                regions.offsets,
+                by_orthant.vectors,
+                by_orthant.order,
+                starts,
+                grid,
+                factors,
+                first,
+                min(first + CHUNK, count),
+                values,
+            )
+
+    critical = int(regions.offsets[:, -1].sum()) // ORTHANTS
+    share(range(0, count, CHUNK), work, _workers(workers, critical * len(directions)))
+    return values

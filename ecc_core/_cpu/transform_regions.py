@@ -1,0 +1,224 @@
+"""The transforms of all labelled regions, from one pass over the label image.
+
+A window is 2 points wide along each axis. Windows with one label everywhere hold no critical
+point; in the others every label is looked up by itself in the table of
+:func:`ecc_core._cpu.transform_orthants.coefficient_table`. A *corner* is a label in a window where
+it has a critical point in some orthant: the window's index along the three axes, the label, and
+the pattern of the window's points that have it. The extreme points of a region are critical, so
+the corners also tell its bounding box.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ecc_core._cpu.transform_heights import Grid, guess, scatter, settle
+from ecc_core._cpu.transform_orthants import ORTHANTS, orthant_signs
+from ecc_core._cpu.vector import count_trailing_zeros
+
+__all__ = ["bound_regions", "count_regions", "list_corners", "sort_points"]
+
+NONE, ONE = np.uint64(0), np.uint64(1)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _differ(first: Any, second: Any, mixed: Any) -> None:
+    """Mark the windows of two rows in which not all points are equal."""
+    n = first.size - 1
+    left, right, below_left, below_right = first[:n], first[1:], second[:n], second[1:]
+    for i in range(n):
+        w = left[i]
+        differ = (w ^ right[i]) | (w ^ below_left[i]) | (w ^ below_right[i])
+        mixed[i] |= differ != 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _largest(window: Any, bound: Any) -> Any:
+    """The largest label below `bound`, or 0."""
+    largest = 0
+    for label in window:
+        largest = max(largest, label if label < bound else 0)
+    return largest
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _pattern(window: Any, label: Any) -> Any:
+    pattern = np.int64(0)
+    for bit in range(8):
+        pattern |= np.int64(window[bit] == label) << bit
+    return pattern
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _list_row(rows: Any, at: Any, marks: Any, critical: Any, corners: Any, count: Any) -> Any:
+    """Append the corners of the marked windows of a row."""
+    here, row, depth, row_depth = rows
+    for word in range(marks.size):
+        marked = marks[word]
+        while marked != NONE:
+            x = 8 * word + (count_trailing_zeros(marked) >> 3)
+            marked &= marked - ONE
+            window = (
+                here[x],
+                here[x + 1],
+                row[x],
+                row[x + 1],
+                depth[x],
+                depth[x + 1],
+                row_depth[x],
+                row_depth[x + 1],
+            )
+            label = max(window)
+            while label > 0:
+                pattern = _pattern(window, label)
+                if critical[pattern]:
+                    corners[0, count], corners[1, count], corners[2, count] = at[0], at[1], x
+                    corners[3, count], corners[4, count] = label, pattern
+                    count += 1
+                label = _largest(window, label)
+    return count
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def list_corners(labels: Any, axes: Any, critical: Any, first: Any, corners: Any) -> Any:
+    """List the corners of the rows of windows from `first` on, as long as there is room.
+
+    `labels` are padded by one point on both sides of the axes that the image has; ``critical``
+    tells of a pattern whether its coefficient is not zero in some orthant. Returns the row to go
+    on with and the number of corners.
+    """
+    slices, rows, columns = labels.shape
+    # Whole words of 8 windows, so that a run of uniform windows is passed over at once.
+    mixed = np.zeros((columns + 7) // 8 * 8, dtype=np.uint8)
+    marks = mixed.view(np.uint64)
+    nothing = np.zeros(columns, dtype=labels.dtype)
+    lines, count = rows - axes[1], 0
+    for line in range(first, (slices - axes[0]) * lines):
+        if corners.shape[1] - count < 8 * columns:
+            return line, count
+        z, y = line // lines, line % lines
+        here = labels[z, y]
+        row = labels[z, y + 1] if axes[1] else nothing
+        depth = labels[z + 1, y] if axes[0] else nothing
+        row_depth = labels[z + 1, y + 1] if axes[0] and axes[1] else nothing
+        mixed[:] = 0
+        _differ(here, row if axes[1] else here, mixed)
+        if axes[0]:
+            _differ(here, depth, mixed)
+            _differ(here, row_depth if axes[1] else depth, mixed)
+        count = _list_row((here, row, depth, row_depth), (z, y), marks, critical, corners, count)
+    return (slices - axes[0]) * lines, count
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def bound_regions(corners: Any, region: Any, boxes: Any) -> None:
+    """Widen ``boxes[i]``, the lowest and highest padded index of region i along the three axes."""
+    for i in range(region.size):
+        box, pattern = boxes[region[i]], corners[4, i]
+        for axis in range(3):
+            # The bits of a pattern on the far side of the window.
+            far = 0xF0 if axis == 0 else 0xCC if axis == 1 else 0xAA
+            place = corners[axis, i]
+            lowest = place if pattern & ~far else place + 1
+            highest = place + 1 if pattern & far else place
+            box[axis, 0], box[axis, 1] = min(box[axis, 0], lowest), max(box[axis, 1], highest)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def sort_points(
+    corners: Any,
+    region: Any,
+    boxes: Any,
+    spacing: Any,
+    closed: Any,
+    table: Any,
+    orthant: Any,
+    offsets: Any,
+    points: Any,
+) -> None:
+    """Sort the critical points of one orthant by region, centred in the region's bounding box.
+
+    Fills ``offsets[i]``, where the points of region i start, and the `points` (x, y, z, weight).
+    `spacing` is 0 along axes that the image does not have.
+    """
+    x, y, z, weights = points
+    signs = orthant_signs(orthant)
+    offsets[:] = 0
+    for i in range(region.size):
+        offsets[region[i] + 1] += table[orthant, corners[4, i]] != 0
+    place = np.empty(offsets.size - 1, dtype=np.int64)
+    for i in range(place.size):
+        place[i] = offsets[i]
+        offsets[i + 1] += offsets[i]
+    for i in range(region.size):
+        weight = table[orthant, corners[4, i]]
+        if weight != 0:
+            box, j = boxes[region[i]], place[region[i]]
+            place[region[i]] += 1
+            # Twice the padded index of the point furthest along s (V) or of the centre (T).
+            far = (
+                1 if closed else 1 + signs[0],
+                1 if closed else 1 + signs[1],
+                1 if closed else 1 + signs[2],
+            )
+            z[j] = (2 * corners[0, i] + far[0] - (box[0, 0] + box[0, 1])) * 0.5 * spacing[0]
+            y[j] = (2 * corners[1, i] + far[1] - (box[1, 0] + box[1, 1])) * 0.5 * spacing[1]
+            x[j] = (2 * corners[2, i] + far[2] - (box[2, 0] + box[2, 1])) * 0.5 * spacing[2]
+            weights[j] = weight
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _accumulate(histogram: Any, values: Any, region: Any, row: Any) -> None:
+    """Write the cumulative sum of a histogram as one curve of a region, and clear it."""
+    total = np.int64(0)
+    for j in range(values.shape[2]):
+        total += histogram[0, j]
+        values[region, row, j] = total
+        histogram[0, j] = 0
+    histogram[0, values.shape[2]] = 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def count_regions(
+    points: Any,
+    offsets: Any,
+    directions: Any,
+    order: Any,
+    starts: Any,
+    grid: Any,
+    radii: Any,
+    first: Any,
+    last: Any,
+    values: Any,
+) -> None:
+    """Write the transforms of the regions ``first:last``.
+
+    `points` and `offsets` are those of :func:`sort_points` for each orthant; the levels of a region
+    are those of the grid times its radius. ``order[d]`` is the row of direction d in
+    ``values[region]``.
+    """
+    widest = 0
+    for orthant in range(ORTHANTS):
+        for region in range(first, last):
+            widest = max(widest, offsets[orthant, region + 1] - offsets[orthant, region])
+    bins = np.empty(widest, dtype=np.uint32)
+    histogram = np.zeros((1, grid.levels.size + 1), dtype=np.int64)
+    even, top = grid.first.size == 0, float(grid.levels.size)
+    for region in range(first, last):
+        radius = radii[region]
+        own = Grid(grid.levels * radius, grid.origin * radius, grid.scale / radius, grid.first)
+        for orthant in range(ORTHANTS):
+            low, high = starts[orthant], starts[orthant + 1]
+            if low == high:
+                continue
+            x, y, z, weights = points[orthant]
+            begin, end = offsets[orthant, region], offsets[orthant, region + 1]
+            xs, ys, zs, ws = x[begin:end], y[begin:end], z[begin:end], weights[begin:end]
+            for d in range(low, high):
+                if not even or guess(xs, ys, zs, directions, d, own.origin, own.scale, top, bins):
+                    settle(xs, ys, zs, directions, d, own, bins)
+                scatter(bins, ws, histogram, 0)
+                _accumulate(histogram, values, region, np.uint64(order[d]))

@@ -1,0 +1,92 @@
+"""The truth for transforms: every cell of a complex at its height, in the plainest NumPy.
+
+Written from the definition and independently of the kernels, which are tested against it.
+Production code never imports this module. It takes NumPy arrays and checks nothing.
+
+Cells lie on a grid of doubled coordinates: an even coordinate is a vertex along its axis, an odd
+one spans from the vertex before it to the one behind. In the V-construction the points of the image
+are the vertices; in the T-construction they are the cubes, all of whose coordinates are odd.
+"""
+
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["cells", "euler_transform", "vertex_heights"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+def cells(weights: Array, connectivity: int) -> tuple[NDArray[np.int64], Array]:
+    """Return the doubled coordinates (cells, d) and the weights of the cells of a complex.
+
+    Points of weight 0 are no part of it. A cell has the largest weight of its vertices (V), or the
+    smallest of the cubes that contain it (T).
+    """
+    coordinates, values = [], []
+    grid = np.pad(weights, 0 if connectivity == 1 else 1)
+    for extent in itertools.product((0, 1), repeat=weights.ndim):
+        # The points that decide about a cell: its vertices, or the cubes around it.
+        counts = [1 + e if connectivity == 1 else 2 - e for e in extent]
+        own = grid
+        if connectivity != 1:  # the cubes of the padding are no cells
+            own = grid[tuple(slice(1, -1) if e else slice(None) for e in extent)]
+        sizes = [n - c + 1 for n, c in zip(own.shape, counts, strict=True)]
+        points = np.stack(
+            [
+                own[tuple(slice(o, o + n) for o, n in zip(offset, sizes, strict=True))]
+                for offset in itertools.product(*(range(c) for c in counts))
+            ]
+        )
+        if connectivity == 1:
+            present, weight = (points != 0).all(axis=0), points.max(axis=0)
+        else:
+            present = (points != 0).any(axis=0)
+            weight = np.where(points != 0, points, points.max()).min(axis=0, initial=points.max())
+        coordinates.append(2 * np.argwhere(present) + np.array(extent))
+        values.append(weight[present])
+    return np.concatenate(coordinates), np.concatenate(values)
+
+
+def vertex_heights(
+    shape: tuple[int, ...], direction: Array, spacing: Array, connectivity: int
+) -> Floats:
+    """Return the heights of all vertices of the grid, (n, ...) or for T (n + 1, ...)."""
+    height: Any = None
+    axes = zip(shape, direction, spacing, strict=True)
+    for axis, (n, component, step) in enumerate(axes):
+        # The centre of the image is (n - 1) / 2, and a corner lies 1/2 before its cube.
+        if connectivity == 1:
+            position = (np.arange(n) - (n - 1) / 2) * step
+        else:
+            position = (np.arange(n + 1) - 0.5 - (n - 1) / 2) * step
+        term = (component * position).reshape([-1] + [1] * (len(shape) - axis - 1))
+        height = term if height is None else height + term
+    return np.asarray(height)
+
+
+def euler_transform(
+    weights: Array,
+    directions: Floats,
+    heights: Floats,
+    connectivity: int,
+    spacing: Array,
+) -> Array:
+    """Return the transform (directions, heights) of weights, or of a mask as weights 0 and 1."""
+    coordinates, values = cells(weights, connectivity)
+    signs = (-1) ** (coordinates % 2).sum(axis=1)
+    result = np.zeros((len(directions), len(heights)), dtype=values.dtype)
+    for row, direction in zip(result, directions, strict=True):
+        at = vertex_heights(weights.shape, direction, spacing, connectivity)
+        corners = [
+            at[tuple(((coordinates + side) // 2).T)]
+            for side in itertools.product((0, 1), repeat=weights.ndim)
+        ]
+        cell_heights = np.max(corners, axis=0)
+        for j, height in enumerate(heights):
+            below = cell_heights <= height
+            row[j] = (signs[below] * values[below]).sum()
+    return result

@@ -1,0 +1,181 @@
+"""Directions to sample, smooth transforms and distances."""
+
+import numpy as np
+import pytest
+from scipy.integrate import cumulative_trapezoid, trapezoid
+
+import ecc_core as ecc
+
+
+def blob(seed, shape=(20, 20)):
+    return np.random.default_rng(seed).random(shape) < 0.6
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 8, 12, 64, 100])
+def test_circle(n):
+    directions = ecc.sample_directions(n, 2)
+    angles = 2 * np.pi * np.arange(n) / n
+    np.testing.assert_allclose(
+        directions, np.stack([np.cos(angles), np.sin(angles)], 1), atol=1e-15
+    )
+    assert not np.signbit(directions[directions == 0]).any()
+    rows = set(map(tuple, directions))
+    for first, second in rows:  # exactly symmetric
+        assert (first, -second + 0.0) in rows
+        if n % 2 == 0:
+            assert (-first + 0.0, -second + 0.0) in rows
+        if n % 4 == 0:
+            assert (-second + 0.0, first) in rows
+            assert (second, first) in rows
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 64, 1000])
+def test_sphere(n):
+    directions = ecc.sample_directions(n, 3)
+    np.testing.assert_allclose(np.linalg.norm(directions, axis=1), 1, rtol=1e-15)
+    # Slices of the sphere of equal height have equal area: one direction in each.
+    np.testing.assert_allclose(directions[:, 0], 1 - (2 * np.arange(n) + 1) / n, atol=1e-15)
+    if n >= 64:
+        assert np.linalg.norm(directions.mean(axis=0)) < 1 / n
+        nearest = np.sort(directions @ directions.T, axis=1)[:, -2]
+        spacing = np.arccos(nearest) * np.sqrt(n / (4 * np.pi))
+        assert spacing.min() > 0.7
+
+
+def test_line():
+    assert ecc.sample_directions(3, 1).tolist() == [[1.0], [-1.0], [1.0]]
+    assert ecc.sample_directions(0, 3).shape == (0, 3)
+    assert ecc.sample_directions(0, 2).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((4, 4), ValueError, "`ndim` must be 1, 2 or 3, got 4"),
+        ((-1, 2), ValueError, "`n` must not be negative, got -1"),
+        ((1.5, 2), TypeError, "`n` must be an int or an array, got 1.5"),
+        (([1], 2), TypeError, "`n` must be an int, got [1]"),
+    ],
+)
+def test_messages_of_sample_directions(arguments, error, message):
+    with pytest.raises(error) as caught:
+        ecc.sample_directions(*arguments)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("heights", [64, np.sort(np.random.default_rng(0).uniform(-9, 9, 30))])
+def test_smooth_transform_integrates_what_is_left_of_the_mean(heights):
+    ect = ecc.euler_transform(blob(0), 8, heights)
+    sect = ecc.smooth_transform(ect)
+    assert type(sect) is type(ect)
+    t, chi = ect.heights, ect.values.astype(float)
+    mean = trapezoid(chi, t) / (t[-1] - t[0])
+    expected = cumulative_trapezoid(chi - mean[:, None], t, initial=0)
+    np.testing.assert_allclose(sect.values, expected, atol=1e-12)
+    np.testing.assert_allclose(sect.values[:, [0, -1]], 0, atol=1e-12)
+
+
+def test_smooth_transform_of_regions_and_of_few_heights():
+    labels = np.kron(np.arange(1, 7).reshape(2, 3), np.ones((4, 5), int))
+    regions = ecc.region_transforms(labels, 5, 20)
+    smooth = ecc.smooth_transform(regions)
+    for i in range(6):
+        one = ecc.EulerTransform(regions.directions, regions.heights, regions.values[i])
+        np.testing.assert_array_equal(smooth.values[i], ecc.smooth_transform(one).values)
+    for heights in ([], [0.0], [1.0, 1.0]):
+        result = ecc.smooth_transform(ecc.euler_transform(blob(0), 3, heights))
+        np.testing.assert_array_equal(result.values, np.zeros((3, len(heights))))
+    with pytest.raises(ValueError, match="`transform` must have finite heights, got infinite ones"):
+        ecc.smooth_transform(ecc.euler_transform(blob(0), 3, [0, np.inf]))
+
+
+@pytest.mark.parametrize("metric", ["L1", "L2"])
+def test_distance(metric):
+    a, b, c = (ecc.euler_transform(blob(seed), 12, 50) for seed in range(3))
+    difference = np.abs(a.values - b.values).astype(float)
+    power = int(metric[1])
+    expected = trapezoid(difference**power, a.heights).mean() ** (1 / power)
+
+    def between(x, y):
+        return ecc.transform_distance(x, y, metric=metric)
+
+    assert between(a, b) == pytest.approx(expected, rel=1e-12)
+    assert between(a, b) == between(b, a) > 0
+    assert between(a, a) == 0
+    assert between(a, c) <= between(a, b) + between(b, c)
+
+
+def test_distance_hardly_depends_on_the_sampling():
+    disk, square = np.hypot(*np.mgrid[-20:21, -20:21]) < 15, np.ones((41, 41), bool)
+    coarse = [ecc.euler_transform(image, 32, 200, range=(-40, 40)) for image in (disk, square)]
+    fine = [ecc.euler_transform(image, 128, 800, range=(-40, 40)) for image in (disk, square)]
+    assert ecc.transform_distance(*coarse) == pytest.approx(ecc.transform_distance(*fine), rel=0.05)
+
+
+@pytest.mark.parametrize("metric", ["L1", "L2"])
+@pytest.mark.parametrize("smooth", [False, True])
+def test_rotation_invariant_distance(metric, smooth):
+    def transform(image):
+        result = ecc.euler_transform(image, 12, 40, range=(-15, 15))
+        return ecc.smooth_transform(result) if smooth else result
+
+    def between(x, y, invariant):
+        return ecc.transform_distance(x, y, metric=metric, rotation_invariant=invariant)
+
+    image = blob(1)
+    a = transform(image)
+    for turns in range(1, 4):
+        b = transform(np.rot90(image, turns))
+        assert between(a, b, False) > 1e-3
+        assert between(a, b, True) == 0
+    b = transform(blob(2))
+    power = int(metric[1])
+    every = [
+        trapezoid(np.abs(np.roll(a.values, s, axis=0) - b.values * 1.0) ** power, a.heights)
+        for s in range(12)
+    ]
+    expected = min(one.mean() ** (1 / power) for one in every)
+    assert between(a, b, True) == pytest.approx(expected, rel=1e-12)
+
+
+A = ecc.euler_transform(blob(0), 8, 20)
+
+
+@pytest.mark.parametrize(
+    ("b", "options", "message"),
+    [
+        (A, {"metric": "max"}, '`metric` must be "L1" or "L2", got \'max\''),
+        (
+            A._replace(heights=A.heights + 1),
+            {},
+            "`a` and `b` must have the same heights, got different ones",
+        ),
+        (
+            A._replace(directions=-A.directions),
+            {},
+            "`a` and `b` must have the same directions, got different ones",
+        ),
+        (
+            A._replace(values=A.values[None]),
+            {},
+            "`a` and `b` must be transforms of one object each, got values of shapes "
+            "(8, 20) and (1, 8, 20)",
+        ),
+    ],
+)
+def test_messages_of_distance(b, options, message):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        ecc.transform_distance(A, b, **options)
+    assert str(caught.value) == message
+
+
+def test_distance_needs_an_even_circle_and_heights():
+    uneven = ecc.euler_transform(blob(0), ecc.sample_directions(8, 2)[:5], 20)
+    solid = ecc.euler_transform(blob(0, (5, 5, 5)), 8, 20)
+    for transform in (uneven, solid):
+        with pytest.raises(ValueError, match="`rotation_invariant` must be False unless"):
+            ecc.transform_distance(transform, transform, rotation_invariant=True)
+    for heights in ([0.0], [0.0, np.inf]):
+        few = ecc.euler_transform(blob(0), 8, heights)
+        with pytest.raises(ValueError, match="at least 2 finite heights, got less"):
+            ecc.transform_distance(few, few)

@@ -1,0 +1,229 @@
+"""Arguments of the transform: what they may be, and messages for what they may not be."""
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+
+MASK = np.random.default_rng(0).random((12, 15)) < 0.5
+EXPECTED = ecc.euler_transform(MASK, 6, 20)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        MASK.astype(np.uint8),
+        MASK.astype(np.float32),
+        MASK.astype(">i4"),
+        MASK.tolist(),
+        np.asfortranarray(MASK),
+        np.repeat(np.repeat(MASK, 2, axis=0), 3, axis=1)[::2, ::3],
+        np.ascontiguousarray(MASK[::-1, ::-1])[::-1, ::-1],
+        np.ma.array(np.ones_like(MASK), mask=~MASK),
+        np.ma.array(np.where(MASK, 1, 7), mask=~MASK),
+    ],
+)
+def test_layouts_and_dtypes(image):
+    result = ecc.euler_transform(image, 6, 20)
+    np.testing.assert_array_equal(result.values, EXPECTED.values)
+
+
+def test_read_only_image_is_not_written():
+    image = MASK.copy()
+    image.flags.writeable = False
+    np.testing.assert_array_equal(ecc.euler_transform(image, 6, 20).values, EXPECTED.values)
+    np.testing.assert_array_equal(image, MASK)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.where(MASK, 300, 0).astype(np.uint16),
+        np.where(MASK, 300, 0).astype(">i8"),
+        np.ma.array(np.full(MASK.shape, 300), mask=~MASK),
+        np.ma.array(np.where(MASK, 300, np.nan), mask=~MASK),
+        np.asfortranarray(np.where(MASK, 300.0, 0.0).astype(np.float16)),
+    ],
+)
+def test_weights_of_all_dtypes(weights):
+    result = ecc.euler_transform(weights, 6, 20, weighted=True)
+    np.testing.assert_array_equal(result.values, 300 * EXPECTED.values)
+
+
+def test_large_integer_weights_are_exact():
+    weights = np.array([[2**53 + 1, 0, 2**62 - 1]])
+    values = ecc.euler_transform(weights, [[0, 1]], [-1, 0, 1], connectivity=1, weighted=True)
+    assert values.values.tolist() == [[2**53 + 1, 2**53 + 1, 2**53 + 2**62]]
+
+
+def test_a_row_of_pixels_is_the_line():
+    line = np.random.default_rng(1).random(40) < 0.6
+    heights = np.linspace(-21, 21, 30)
+    one = ecc.euler_transform(line, [[1.0], [-2.0]], heights)
+    two = ecc.euler_transform(line[None], [[0, 1], [0, -1]], heights, connectivity=1)
+    three = ecc.euler_transform(line[None, None], [[0, 0, 1], [0, 0, -1]], heights, connectivity=1)
+    np.testing.assert_array_equal(one.directions, [[1.0], [-1.0]])
+    np.testing.assert_array_equal(one.values, two.values)
+    np.testing.assert_array_equal(one.values, three.values)
+
+
+def test_default_range_holds_the_furthest_corner():
+    for shape in ((3, 4), (7, 5), (2, 3, 6), (101, 203)):
+        corner = np.array(shape, dtype=float)
+        result = ecc.euler_transform(np.ones(shape, bool), [corner, -corner], 5)
+        np.testing.assert_array_equal(result.values[:, -1], 1)
+        np.testing.assert_array_equal(result.values[:, 0], 0)
+        assert result.heights[-1] == pytest.approx(np.linalg.norm(corner) / 2, rel=1e-14)
+
+
+def test_directions_are_normalised_and_unit_vectors_kept():
+    given = np.array([[3, 4], [1e-200, 0], [0, -1e300], [5e-324, 5e-324]])
+    result = ecc.euler_transform(MASK, given, 3)
+    np.testing.assert_allclose(np.linalg.norm(result.directions, axis=1), 1, rtol=1e-15)
+    np.testing.assert_allclose(result.directions[3], np.sqrt([0.5, 0.5]))
+    again = ecc.euler_transform(MASK, result.directions, 3)
+    np.testing.assert_array_equal(again.directions, result.directions)
+
+
+def test_empty_results():
+    assert ecc.euler_transform(MASK, 0, 5).values.shape == (0, 5)
+    assert ecc.euler_transform(MASK, np.empty((0, 2)), 5).values.shape == (0, 5)
+    assert ecc.euler_transform(MASK, 4, 0).values.shape == (4, 0)
+    assert ecc.euler_transform(MASK, 4, []).values.shape == (4, 0)
+    np.testing.assert_array_equal(ecc.euler_transform(np.zeros((4, 5), bool)).values, 0)
+    for shape in ((0,), (0, 4), (3, 0, 2)):
+        for weighted in (False, True):
+            result = ecc.euler_transform(np.zeros(shape, bool), 4, [0.0, 1.0], weighted=weighted)
+            assert result.values.tolist() == [[0, 0]] * 4
+    result = ecc.euler_transform(np.zeros((0, 4), bool), 4, 3, range=(-1, 1))
+    assert result.heights.tolist() == [-1, 0, 1]
+
+
+def test_many_heights():
+    result = ecc.euler_transform(MASK, [[0.6, 0.8]], 2**22)
+    few = ecc.euler_transform(MASK, [[0.6, 0.8]], result.heights[:: 2**18])
+    np.testing.assert_array_equal(few.values, result.values[:, :: 2**18])
+
+
+@pytest.mark.parametrize(
+    "heights",
+    [
+        np.array([-5.0, -5e-324, 0.0, 5e-324, 5.0]),
+        np.array([-1e308, 0.0, 1e308]),
+        np.geomspace(1e-9, 20, 500),
+        np.full(9, 0.5),
+        np.array([np.inf]),
+        np.array([-np.inf, np.inf]),
+        np.arange(-10, 10),
+    ],
+)
+def test_heights_of_any_spread(heights):
+    mask = np.ones((6, 5), bool)
+    directions = [[1, 0], [0, -1], [0.6, 0.8]]
+    values = ecc.euler_transform(mask, directions, heights, connectivity=1).values
+    for direction, curve in zip(directions, values, strict=True):
+        x, y = np.mgrid[-2.5:3, -2:3]
+        lowest = (direction[0] * x + direction[1] * y).min()
+        np.testing.assert_array_equal(curve, heights >= lowest)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            {"image": [[0, 2]]},
+            ValueError,
+            "`image` must be boolean, or 0 and 1, unless `weighted` is True, "
+            "got int64 with other values",
+        ),
+        (
+            {"image": [[0, np.nan]]},
+            ValueError,
+            "`image` must be boolean, or 0 and 1, unless `weighted` is True, "
+            "got float64 with other values",
+        ),
+        (
+            {"image": [[1j]]},
+            TypeError,
+            "`image` must be of booleans, integers or real floats of at most 64 bits, "
+            "got complex128",
+        ),
+        ({"image": True}, ValueError, "`image` must have 1 to 3 axes, got shape ()"),
+        (
+            {"image": np.ones((1, 1, 1, 1), bool)},
+            ValueError,
+            "`image` must have 1 to 3 axes, got shape (1, 1, 1, 1)",
+        ),
+        (
+            {"image": [[np.nan]], "weighted": True},
+            ValueError,
+            "`image` must be finite where it holds weights, got NaN",
+        ),
+        (
+            {"image": [[-np.inf]], "weighted": True},
+            ValueError,
+            "`image` must be finite where it holds weights, got infinity",
+        ),
+        (
+            {"image": [[-(2**62)]], "weighted": True},
+            ValueError,
+            f"`image` must hold weights below 2**62, got {2**62}",
+        ),
+        (
+            {"image": np.array([[2**64 - 1]], np.uint64), "weighted": True},
+            ValueError,
+            f"`image` must hold weights below 2**62, got {2**64 - 1}",
+        ),
+        (
+            {"image": np.zeros((0, 3), bool)},
+            ValueError,
+            "`range` must be given for an image without points, got None",
+        ),
+        ({"directions": 1.5}, TypeError, "`directions` must be an int or an array, got 1.5"),
+        ({"directions": -1}, ValueError, "`directions` must not be negative, got -1"),
+        ({"directions": [1, 0]}, ValueError, "`directions` must have shape (k, 2), got (2,)"),
+        (
+            {"directions": [[1, 0, 0]]},
+            ValueError,
+            "`directions` must have shape (k, 2), got (1, 3)",
+        ),
+        (
+            {"directions": [[1.0, 0.0], [0.0, 0.0]]},
+            ValueError,
+            "`directions` must be finite and not zero, got [0. 0.] in row 1",
+        ),
+        (
+            {"directions": [[np.inf, 0.0]]},
+            ValueError,
+            "`directions` must be finite and not zero, got [inf  0.] in row 0",
+        ),
+        ({"directions": [["a", "b"]]}, TypeError, "`directions` must be real numbers, got <U1"),
+        ({"heights": -3}, ValueError, "`heights` must not be negative, got -3"),
+        ({"heights": [0, np.nan]}, ValueError, "`heights` must not contain NaN, got NaN"),
+        ({"heights": [1, 0]}, ValueError, "`heights` must be increasing, got 1 before 0"),
+        ({"heights": "exact"}, TypeError, "`heights` must be an int or an array, got 'exact'"),
+        (
+            {"heights": [0, 1], "range": (0, 1)},
+            ValueError,
+            "`range` must be None where `heights` is an array, got both",
+        ),
+        (
+            {"range": (1, 0)},
+            ValueError,
+            "`range` must be finite with low <= high, got (1, 0)",
+        ),
+        ({"connectivity": 3}, ValueError, "`connectivity` must be 1 or 2 for a 2-D image, got 3"),
+        ({"spacing": [1, 0]}, ValueError, "`spacing` must be positive and finite, got [1, 0]"),
+        ({"spacing": -1}, ValueError, "`spacing` must be positive and finite, got -1"),
+        (
+            {"spacing": [1, 2, 3]},
+            ValueError,
+            "`spacing` must be one number or 2 of them, got [1, 2, 3]",
+        ),
+        ({"workers": 0}, ValueError, "`workers` must be a positive int or None, got 0"),
+    ],
+)
+def test_messages(arguments, error, message):
+    with pytest.raises(error) as caught:
+        ecc.euler_transform(**({"image": MASK} | arguments))
+    assert str(caught.value) == message
