@@ -150,7 +150,7 @@ def check_range(bounds: Any) -> tuple[float, float]:
     try:
         low, high = bounds
         finite = math.isfinite(low) and math.isfinite(high)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"`range` must be two numbers (low, high), got {bounds!r}") from None
     if not finite or low > high:
         raise ValueError(f"`range` must be finite with low <= high, got {bounds!r}")

@@ -261,7 +261,10 @@ def _threshold_values(
             )
     else:
         low, high = _checks.check_range(bounds)
-    return np.linspace(float(low), float(high), count)
+    low, high = float(low), float(high)
+    if np.isfinite(high - low):
+        return np.linspace(low, high, count)
+    return 2 * np.linspace(low / 2, high / 2, count)
 
 
 def euler_coefficients(

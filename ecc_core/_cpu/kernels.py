@@ -211,7 +211,7 @@ def march_2d(
 
 
 @njit(nogil=True, cache=True)
-def march_3d(  # noqa: C901 - a call with so many arrays costs as much as a word's coefficients
+def march_3d(
     keys: Any,
     geometry: Any,
     low: Any,

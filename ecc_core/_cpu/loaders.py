@@ -214,8 +214,8 @@ def bin_by_search(
 
     ``starts[k]`` is the number of levels in the cells before k. Cells are found by the same
     increasing expression for levels and values, so the answer lies in the value's own cell, which
-    holds fewer than ``2 * half`` levels. `levels`, `count` of them, is padded with ``2 * half`` times the
-    largest value of the dtype, and the numbers are unsigned. `bins` and the result are
+    holds fewer than ``2 * half`` levels. `levels`, `count` of them, is padded with ``2 * half``
+    times the largest value of the dtype, and the numbers are unsigned. `bins` and the result are
     those of :func:`bin_evenly`.
     """
     origin, slope = scale

@@ -15,7 +15,7 @@ from numba import carray, njit
 from ecc_core._cpu.loaders import pointer
 from ecc_core._cpu.vector import beat_planes, count_trailing_zeros
 
-__all__ = ["DIRECTIONS", "copy_labels", "cumulate_rows", "mark_labels", "march_regions"]
+__all__ = ["DIRECTIONS", "copy_labels", "cumulate_rows", "march_regions", "mark_labels"]
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)

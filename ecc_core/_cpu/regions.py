@@ -66,18 +66,20 @@ def region_curves(
 
 def _rank(labels: Array) -> tuple[Array, Array, NDArray[np.unsignedinteger[Any]]]:
     """The ids present, labels to look up, and the table that gives an id's rank from 1."""
-    labels = labels.view(np.uint8) if labels.dtype == np.bool_ else labels
-    largest = int(labels.max()) if labels.size else 0
+    native = labels.dtype.newbyteorder("=")
+    labels = labels.view(np.uint8) if native == np.bool_ else labels
+    if labels.size == 0:
+        return np.empty(0, native), labels, np.zeros(1, np.uint16)
+    largest = int(labels.max())
     if largest >= LABELS_A_POINT * labels.size + 256:
         ids, ranks = np.unique(labels, return_inverse=True)
         first = int(ids[0] != 0)
         table = np.arange(first, ids.size + first, dtype=_rank_dtype(ids.size))
         return ids[ids != 0], ranks.reshape(labels.shape), table
     present = np.zeros(largest + 1, np.bool_)
-    native = labels.dtype.newbyteorder("=")
     whole = labels.flags.c_contiguous and labels.dtype.isnative and labels.flags.aligned
     for part in [labels] if whole or labels.ndim == 1 else labels:
-        contiguous = np.ascontiguousarray(part, native).reshape(-1)
+        contiguous = np.ascontiguousarray(part, part.dtype.newbyteorder("=")).reshape(-1)
         region_kernels.mark_labels(contiguous, present)
     present[0] = False
     ids = np.flatnonzero(present).astype(native)
