@@ -1,4 +1,4 @@
-"""Device arrays of CuPy and torch, seen as CuPy arrays on the stream of their library."""
+"""Device arrays of CuPy and torch, and how the kernels see their memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-__all__ = ["Image", "adopt", "lay_out"]
+__all__ = ["Adopted", "Layout", "adopt", "arrange", "as_cupy"]
 
 
 class Adopted(NamedTuple):
@@ -24,8 +24,12 @@ class Adopted(NamedTuple):
 def adopt(array: Any) -> Iterator[Adopted]:
     """View a CuPy array or torch tensor, with its device and its library's stream current."""
     if isinstance(array, cupy.ndarray):
-        with array.device:
-            yield Adopted(array, _element(array.dtype), _same)
+        adopted = Adopted(array, element_of(array.dtype), _same)
+        if array.device.id == cupy.cuda.runtime.getDevice():
+            yield adopted
+        else:
+            with array.device:
+                yield adopted
         return
     import torch
 
@@ -36,7 +40,7 @@ def adopt(array: Any) -> Iterator[Adopted]:
     stream = torch.cuda.current_stream(tensor.device)
     with cupy.cuda.Device(tensor.device.index), _borrow(stream):
         view = cupy.from_dlpack(tensor)
-        yield Adopted(view, element or _element(view.dtype), torch.from_dlpack)
+        yield Adopted(view, element or element_of(view.dtype), torch.from_dlpack)
 
 
 def _borrow(stream: Any) -> Any:
@@ -52,52 +56,84 @@ def _same(array: Any) -> Any:
     return array
 
 
-def _element(dtype: np.dtype[Any]) -> str:
+def element_of(dtype: np.dtype[Any]) -> str:
+    """Name of the element type: booleans are bytes."""
     return "uint8" if dtype == np.bool_ else dtype.name
 
 
-class Image(NamedTuple):
-    """An image (batch, depth, height, width) and its mask, both with contiguous rows."""
-
-    array: Any
-    mask: Any
-    element: str
-    ndim: int
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """In samples."""
-        size = self.array.itemsize
-        return tuple(stride // size for stride in self.array.strides)
-
-    @property
-    def aligned(self) -> bool:
-        """Whether four samples at a time can be read."""
-        four = min(4 * self.array.itemsize, 16)
-        places = (self.array.data.ptr, *self.array.strides[:3])
-        return self.array.shape[3] % 4 == 0 and all(place % four == 0 for place in places)
+def as_cupy(array: Any) -> Any:
+    """View a CuPy array, a torch tensor or None."""
+    if array is None or isinstance(array, cupy.ndarray):
+        return array
+    return cupy.from_dlpack(array.detach())
 
 
-def lay_out(adopted: Adopted, mask: Any, *, keep_order: bool) -> Image:
-    """Four axes, the last one contiguous; a copy only where no axis is contiguous.
+class Layout(NamedTuple):
+    """An image (batch, depth, height, width) in memory, its rows contiguous.
 
-    Unless `keep_order`, axes are swapped and reversed to follow the memory: curves stay the same.
+    Attributes
+    ----------
+    images : int
+    shape : (depth, height, width)
+    strides, mask_strides : (batch, slice, row)
+        In samples.
+    offset, mask_offset : int
+        Bytes from the first sample to the one the kernels begin with.
+    vector : bool
+        Whether four samples at a time can be read.
     """
-    array = adopted.array
-    ndim = array.ndim - 1
-    if mask is not None:
-        mask = cupy.broadcast_to(mask, array.shape).view(np.uint8)
-    if not keep_order and not array.flags.c_contiguous:
-        order = sorted(
-            range(1, array.ndim), key=lambda a: (array.shape[a] > 1, -abs(array.strides[a]))
-        )
-        flips = tuple(slice(None, None, -1 if array.strides[a] < 0 else 1) for a in order)
-        array = array.transpose(0, *order)[(slice(None), *flips)]
-        if mask is not None:
-            mask = mask.transpose(0, *order)[(slice(None), *flips)]
-    if array.strides[-1] != array.itemsize and array.shape[-1] > 1:
-        array = cupy.ascontiguousarray(array)
-    if mask is not None and mask.strides[-1] != 1:
-        mask = cupy.ascontiguousarray(mask)
-    lead = (slice(None), *(None,) * (3 - ndim))
-    return Image(array[lead], None if mask is None else mask[lead], adopted.element, ndim)
+
+    images: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    mask_strides: tuple[int, ...]
+    offset: int
+    mask_offset: int
+    vector: bool
+
+
+def arrange(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    itemsize: int,
+    address: int,
+    mask_strides: tuple[int, ...] | None,
+    keep_order: bool,
+) -> Layout | None:
+    """Layout of an array (batch, *spatial), or None where no axis is contiguous.
+
+    Unless `keep_order`, spatial axes are swapped and reversed to follow the memory: curves stay
+    the same. `address` counts modulo 16 only.
+    """
+    axes = list(range(1, len(shape)))
+    offset = mask_offset = 0
+    signs = [1] * len(shape)
+    if not keep_order:
+        axes.sort(key=lambda axis: (shape[axis] > 1, -abs(strides[axis])))
+        for axis in axes:
+            if strides[axis] < 0:
+                signs[axis] = -1
+                offset += strides[axis] * (shape[axis] - 1)
+                mask_offset += (mask_strides or strides)[axis] * (shape[axis] - 1)
+    order = (0, *axes)
+    sizes = [shape[axis] for axis in order]
+    steps = [strides[axis] * signs[axis] for axis in order]
+    hidden = [mask_strides[axis] * signs[axis] for axis in order] if mask_strides else [1]
+    whole = sizes[-1] == 1 or (steps[-1] == itemsize and hidden[-1] == 1)
+    if not whole or any(step % itemsize for step in steps):
+        return None
+    lead = 4 - len(shape)
+    bytes_apart = (steps[0], *[0] * lead, *steps[1:-1])
+    four = min(4 * itemsize, 16)
+    vector = sizes[-1] % 4 == 0 and all(
+        place % four == 0 for place in (address + offset, *bytes_apart)
+    )
+    return Layout(
+        sizes[0],
+        (*[1] * lead, *sizes[1:]),
+        tuple(step // itemsize for step in bytes_apart),
+        (hidden[0], *[0] * lead, *hidden[1:-1]) if mask_strides else (0, 0, 0),
+        offset,
+        mask_offset if mask_strides else 0,
+        vector,
+    )

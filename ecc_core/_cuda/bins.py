@@ -74,6 +74,8 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     own = np.dtype(np.float32 if element == "bfloat16" else element)
     levels = round_to_levels(thresholds, own, superlevel)
     keys = to_keys(levels.values)
+    if keys.dtype.kind == "f":  # the kernels take -0 as less than 0
+        keys = np.where(keys == 0, keys.dtype.type(-0.0 if superlevel else 0.0), keys)
     count = keys.size
     bins = np.zeros((), BINS)
     bins["count"] = count

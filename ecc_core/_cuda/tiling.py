@@ -68,7 +68,7 @@ def plan3d(
             each = _ceil(images * blocks, processors)
             # Fewer warps do not keep a multiprocessor busy.
             busy = max(14, min(each, resident) * warps)
-            cost = _ceil(each, resident) * (chunk + 1 + BLOCK_STEPS[3]) * busy
+            cost = _rounds(each, resident) * (chunk + 1 + BLOCK_STEPS[3]) * busy
             if best is None or cost < best[0]:
                 best = cost, Tiling(across, down, chunk, warps, blocks)
     assert best is not None
@@ -79,6 +79,11 @@ def _candidates(steps: int) -> list[int]:
     """Lengths that cut `steps` evenly."""
     parts = [*range(1, min(steps, 512) + 1), *(1 << power for power in range(10, 24))]
     return sorted({_ceil(steps, count) for count in parts})
+
+
+def _rounds(blocks: int, resident: int) -> float:
+    """Times that a multiprocessor is filled; the last time, blocks end apart."""
+    return 1.0 if blocks <= resident else blocks / resident + 0.5
 
 
 def _ceil(a: int, b: int) -> int:

@@ -130,6 +130,17 @@ def test_one_nan_anywhere_raises(draw, dtype, shape):
         check(images, np.linspace(-1, 1, 9), "T", False, ~np.isnan(images), nan="raise")
 
 
+@pytest.mark.parametrize("shape", [(33, 140), (7, 20, 140)])
+@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
+def test_subnormal_values_and_differences(shape, construction, superlevel):
+    rng = np.random.default_rng(10)
+    images = rng.integers(-50, 50, (2, *shape)).astype(np.float32) * np.float32(1e-45)
+    check(images, np.unique(images), construction, superlevel)
+    check(images, np.arange(-20, 20) * np.float64(np.float32(1e-45)), construction, superlevel)
+    images += np.float32(1.2e-38)
+    check(images, np.unique(images)[::3], construction, superlevel, nan="raise")
+
+
 def test_layouts(draw):
     rng = np.random.default_rng(7)
     base = cupy.asarray(draw(rng, (3, 12, 40, 300), "f4"))

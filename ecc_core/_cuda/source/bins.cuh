@@ -11,11 +11,11 @@ struct Bins {
     long long first;        // kConsecutive (samples of up to 32 bits): the thresholds are first, first + 1, ...
 };
 
-template <class T> __device__ __forceinline__ bool passed(T sample, T threshold) {
-    return kSuper ? sample >= threshold : sample > threshold;
+__device__ __forceinline__ bool passed(Key sample, Key threshold) {
+    return kSuper ? !is_less(sample, threshold) : is_less(threshold, sample);
 }
 
-template <class T> __device__ __forceinline__ int search(T key, const T* thresholds, int count) {
+__device__ __forceinline__ int search(Key key, const Key* thresholds, int count) {
     int low = 0, high = count;
     while (low < high) {
         const int middle = (low + high) >> 1;
@@ -32,21 +32,28 @@ __device__ __forceinline__ int pattern(unsigned char v) { return v; }
 __device__ __forceinline__ int pattern(signed char v) { return (unsigned char)v; }
 template <class T> __device__ __forceinline__ int pattern(T) { return 0; }
 
-// `thresholds` is the table in shared memory or in global memory.
+__device__ __forceinline__ int consecutive_bin(Element sample, const Bins& bins) {
+    if (sizeof(Element) <= 2) {
+        return max(0, min(bins.count, (int)to_integer(sample) - (int)bins.first + (kSuper ? 1 : 0)));
+    }
+    const long long above = to_integer(sample) - bins.first + (kSuper ? 1 : 0);
+    return (int)max(0ll, min((long long)bins.count, above));
+}
+
+// kUniform: near the bin. The guess never decreases with the key and maps every threshold to itself (the host has
+// checked it), so it is off by at most one, and one exact comparison settles it. The low 23 bits are the guess.
+constexpr unsigned kGuess = 0x4B000000u;
+__device__ __forceinline__ unsigned guess(Key key, const Bins& bins) {
+    const float unit = multiply_saturated(subtract_floats((float)key, bins.low), bins.scale);
+    return __float_as_uint(multiply_add(unit, bins.last, 8388608.0f));
+}
+
+// `thresholds` and `table` are in shared memory or in global memory.
 __device__ __forceinline__ int bin_of(Element sample, const Bins& bins, const Key* thresholds, const int* table) {
     if (kBins == kTable) return table[pattern(sample)];
-    if (kBins == kConsecutive) {
-        if (sizeof(Element) <= 2) {
-            return max(0, min(bins.count, (int)to_integer(sample) - (int)bins.first + (kSuper ? 1 : 0)));
-        }
-        const long long above = to_integer(sample) - bins.first + (kSuper ? 1 : 0);
-        return (int)max(0ll, min((long long)bins.count, above));
-    }
+    if (kBins == kConsecutive) return consecutive_bin(sample, bins);
     const Key key = to_key(sample);
     if (kBins == kSearch) return search(key, thresholds, bins.count);
-    // The guess never decreases and maps every threshold to itself (the host has checked it), so it is off by
-    // at most one, and one exact comparison settles it.
-    const float unit = __saturatef(__fmul_rn(__fsub_rn((float)key, bins.low), bins.scale));
-    const int guess = (int)(__float_as_uint(__fmaf_rn(unit, bins.last, 8388608.0f)) & 0x7FFFFFu);
-    return guess + (passed(key, thresholds[guess]) ? 1 : 0);
+    const int near = (int)(guess(key, bins) - kGuess);
+    return near + (passed(key, thresholds[near]) ? 1 : 0);
 }

@@ -8,54 +8,71 @@
 
 struct Planes2 { plane g, g_left, m, m_left, below; };  // below: [X_y before X_y+1]
 
-// Comparisons of the last `rows` rows of the word that starts at `row`. `p` holds the first of them on entry and the
-// row after the word on return.
+// The columns of a warp and the image they are in.
+struct Strip {
+    const Image& image;
+    const Element* data;  // column 0 of row 0
+    const unsigned char* mask;
+    const Columns& columns;
+    int left, lane;
+    plane last_column, last_lane;
+
+    __device__ __forceinline__ Walk walk(int y) const {
+        return Walk(data + y * image.row + left, mask + y * image.mask_row + left, columns);
+    }
+
+    __device__ __forceinline__ Key side(int y, int column) const {
+        const long long at = min(max(y, 0), image.height - 1);
+        return load_key(data + at * image.row, mask + at * image.mask_row, min(column, image.width - 1));
+    }
+};
+
+// Comparisons of the last `rows` rows of the word that starts at row `y`. `p` holds the first of them on entry and
+// the row after the word on return. `ahead` holds the rows after `p`, `walk` is at the last of them; a whole
+// word leaves those of the next word.
 template <int rows>
-__device__ __forceinline__ Planes2 compare(const Element* data, const unsigned char* mask, const Image& image,
-                                           const Columns& columns, int left, int row, int lane, plane last_column,
-                                           Key (&p)[kLaneWidth + 1], plane& present, FiniteCheck& check) {
+__device__ __forceinline__ Planes2 compare(const Strip& strip, int y, Key (&p)[kLaneWidth], Row (&ahead)[kLaneRows],
+                                           Walk& walk, plane& present, FiniteCheck& check) {
     plane g = 0, m = 0, below = 0;
     present = 0;
+    const int column = side_column(strip.lane, strip.left, strip.image.width), row = y + side_row(strip.lane);
+    const Key a = strip.side(row, column), b = strip.side(row, column + 1);
+    const Key c = strip.side(row + 1, column), d = strip.side(row + 1, column + 1);
     #pragma unroll
     for (int r = kLaneRows - rows; r < kLaneRows; ++r) {
-        const int next = min(row + r + 1, image.height - 1);
-        Key q[kLaneWidth + 1], both[kLaneWidth + 1];
-        load_keys(data + next * image.row, mask + next * image.mask_row, columns, q);
+        Key q[kLaneWidth], both[kLaneWidth];
+        ahead[r].keys(q);
+        if (rows == kLaneRows) {
+            walk.advance(strip.image, y + r + 1 + kLaneRows < strip.image.height);
+            ahead[r].load(walk, strip.columns);
+        }
         #pragma unroll
-        for (int x = 0; x <= kLaneWidth; ++x) both[x] = later(p[x], q[x]);
+        for (int x = 0; x < kLaneWidth; ++x) both[x] = later(p[x], q[x]);
+        const Key p_right = from_right(p[0]), both_right = from_right(both[0]);
         #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
-            push(g, p[x], p[x + 1]);
-            push(m, both[x], both[x + 1]);
+            push(g, p[x], x < kLaneWidth - 1 ? p[(x + 1) % kLaneWidth] : p_right);
+            push(m, both[x], x < kLaneWidth - 1 ? both[(x + 1) % kLaneWidth] : both_right);
             push(below, p[x], q[x]);
             if (kMask) present = present * 2 + (p[x] != never(p[x]));
             if (kNan == kNanReport && !(r & 1)) check.see(both[x]);
         }
         #pragma unroll
-        for (int x = 0; x <= kLaneWidth; ++x) p[x] = q[x];
+        for (int x = 0; x < kLaneWidth; ++x) p[x] = q[x];
     }
-    g = force(g, last_column);
-    m = force(m, last_column);
-    plane g_border = kDual ? ~0u : 0u, m_border = g_border;
-    if (left) {
-        const long long top = min(max(row + border_row(lane), 0), image.height - 1);
-        const long long bottom = min(max(row + border_row(lane) + 1, 0), image.height - 1);
-        const Element *upper = data + top * image.row, *lower = data + bottom * image.row;
-        const unsigned char *upper_mask = mask + top * image.mask_row, *lower_mask = mask + bottom * image.mask_row;
-        const Key a = load_key(upper, upper_mask, left - 1), b = load_key(upper, upper_mask, left);
-        const Key c = load_key(lower, lower_mask, left - 1), d = load_key(lower, lower_mask, left);
-        g_border = ballot_before(a, b);
-        m_border = ballot_before(later(a, c), later(b, d));
-    }
-    below = force(below, row_bits(image.height - row) & ~row_bits(image.height - 1 - row));
-    return {g, from_left(g, g_border, lane), m, from_left(m, m_border, lane), below};
+    const Sides g_sides = sides(ballot_before(a, b), strip.left == 0);
+    const Sides m_sides = sides(ballot_before(later(a, c), later(b, d)), strip.left == 0);
+    g = complete(g, g_sides, strip.last_lane, strip.last_column);
+    m = complete(m, m_sides, strip.last_lane, strip.last_column);
+    below = force(below, row_bits(strip.image.height - y) & ~row_bits(strip.image.height - 1 - y));
+    return {g, from_left(g, g_sides, strip.lane), m, from_left(m, m_sides, strip.lane), below};
 }
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
     extern __shared__ unsigned long long memory[];
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
-    const int lane = threadIdx.x & 31;
+    const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     Histogram histogram = {0, result.counts + (long long)index * (bins.count + 1), bins.count + 1, result.copies,
                            lane & (result.copies - 1)};
     const SharedLayout layout = lay_out(memory, bins, histogram.words());
@@ -63,28 +80,36 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
     histogram.clear();
     __syncthreads();
 
-    const int unit = block * (blockDim.x >> 5) + (threadIdx.x >> 5);
+    const int unit = block * (blockDim.x >> 5) + warp;
     const int left = unit % tiling.across * kWarpWidth, x = left + lane * kLaneWidth;
     const int begin = tiling.first + unit / tiling.across * tiling.chunk, end = min(begin + tiling.chunk, tiling.last);
     if (begin < end) {
-        const Element* data = image.data + index * image.batch;
-        const unsigned char* mask = image.mask + index * image.mask_batch;
-        const Columns columns(x, image.width);
+        const Columns columns(lane, left, image.width);
         const plane own = column_bits(image.width - x);
-        const plane last_column = own & ~column_bits(image.width - 1 - x);
-        const Counter count = {bins, layout.thresholds, layout.table, histogram};
+        const Strip strip = {image, image.data + index * image.batch, image.mask + index * image.mask_batch, columns,
+                             left, lane, own & ~column_bits(image.width - 1 - x), lane == 31 ? kLastColumn : 0u};
+        const Counter count(bins, layout, histogram);
         FiniteCheck check;
         plane present;
-        Key p[kLaneWidth + 1];
-        const int start = max(begin - 1, 0);
-        load_keys(data + start * image.row, mask + start * image.mask_row, columns, p);
+        Row first, ahead[kLaneRows];
+        Key p[kLaneWidth];
+        Walk walk = strip.walk(max(begin - 1, 0));
+        first.load(walk, columns);
+        first.keys(p);
+        walk.advance(image, begin > 0);
+        ahead[kLaneRows - 1].load(walk, columns);
         Trits above = {0, 0};  // what the row before takes from this one, in the low four bits
         if (begin > 0) {
-            const Planes2 w = compare<1>(data, mask, image, columns, left, begin - kLaneRows, lane, last_column, p, present, check);
+            const Planes2 w = compare<1>(strip, begin - kLaneRows, p, ahead, walk, present, check);
             above = taken(w.m, w.m_left, w.below);
         }
+        #pragma unroll
+        for (int r = 0; r < kLaneRows; ++r) {
+            walk.advance(image, begin + r + 1 < image.height);
+            ahead[r].load(walk, columns);
+        }
         for (int row = begin; row < end; row += kLaneRows) {
-            const Planes2 w = compare<kLaneRows>(data, mask, image, columns, left, row, lane, last_column, p, present, check);
+            const Planes2 w = compare<kLaneRows>(strip, row, p, ahead, walk, present, check);
             if (kDual && row == 0) {
                 const Trits outer = taken(w.g, w.g_left, ~0u);
                 above = {outer.plus >> 28, outer.minus >> 28};
@@ -95,7 +120,8 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
             above = given;
             const Numbers3 c = sum(here, kept, received);
             const plane owned = own & row_bits(end - row) & (kMask ? present : ~0u);
-            const LaneTile tile = {data + row * image.row, image.row, image.height - 1 - row, x};
+            const LaneTile tile = {strip.data + row * image.row + left, image.row, image.height - 1 - row,
+                                   lane * kLaneWidth};
             count(tile, columns, {c.b0, c.b1, c.b2, c.b2}, owned);
         }
         check.report(result.not_finite);

@@ -10,82 +10,115 @@
 // Comparisons of a slice s with the samples at x + 1, y + 1 and s + 1. n: maxima over y; m: over s; b: over both.
 struct Planes3 { plane g, n, m, b, below, m_below, behind; };
 
-struct Border { Key v[2][2]; };  // two rows, two columns across the first column of the warp
+// Samples of one slice on the two sides of the warp: two rows, two columns.
+struct Side { Key v[2][2]; };
 
-__device__ __forceinline__ Border load_border(const Element* slice, const unsigned char* mask, const Image& image,
-                                              int row, int column) {
-    Border border;
-    #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-        const long long y = min(row + r, image.height - 1);
-        #pragma unroll
-        for (int x = 0; x < 2; ++x) border.v[r][x] = load_key(slice + y * image.row, mask + y * image.mask_row, column + x);
+// The samples of a warp and the volume they are in.
+struct Column {
+    const Image& image;
+    const Element* data;  // row 0 of the warp, column 0, slice 0
+    const unsigned char* mask;
+    const Columns& columns;
+    int left, lane, last_row;
+    plane last_column, last_lane, last_rows;
+
+    __device__ __forceinline__ Walk walk(int s) const {
+        const long long slice = min(s, image.depth - 1);
+        return Walk(data + slice * image.slice + left, mask + slice * image.mask_slice + left, columns);
     }
-    return border;
-}
 
-// `p` holds slice s on entry and slice s + 1 on return.
-__device__ __forceinline__ Planes3 compare(const Element* next, const unsigned char* mask, const Image& image,
-                                           const Columns& columns, int last_row, Key (&p)[kLaneRows + 1][kLaneWidth + 1],
-                                           plane& present, FiniteCheck& check) {
+    __device__ __forceinline__ Side side(int s) const {
+        Side side;
+        const long long slice = min(s, image.depth - 1);
+        const int column = side_column(lane, left, image.width);
+        #pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            const long long at = min(side_row(lane) + r, last_row);
+            const Element* row = data + slice * image.slice + at * image.row;
+            const unsigned char* row_mask = mask + slice * image.mask_slice + at * image.mask_row;
+            #pragma unroll
+            for (int x = 0; x < 2; ++x) side.v[r][x] = load_key(row, row_mask, min(column + x, image.width - 1));
+        }
+        return side;
+    }
+};
+
+constexpr int kAhead = 3;  // rows loaded ahead; divides kLaneRows + 1, so that the next slice finds its own in place
+
+// Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, `ahead` the first rows of slice
+// s + 1, then of s + 2; `walk` is at the last of them.
+__device__ __forceinline__ Planes3 compare(const Column& own, int s, Key (&p)[kLaneRows + 1][kLaneWidth],
+                                           Row (&ahead)[kAhead], Walk& walk, plane& present,
+                                           FiniteCheck& check) {
     Planes3 w = {0, 0, 0, 0, 0, 0, 0};
     present = 0;
-    Key q[kLaneWidth + 1], m[kLaneWidth + 1];
-    load_keys(next, mask, columns, q);
+    Key q[kLaneWidth], m[kLaneWidth];
     #pragma unroll
-    for (int x = 0; x <= kLaneWidth; ++x) m[x] = later(p[0][x], q[x]);
-    #pragma unroll
-    for (int r = 0; r < kLaneRows; ++r) {
-        const int y = min(r + 1, last_row);
-        Key q_below[kLaneWidth + 1], m_below[kLaneWidth + 1], n[kLaneWidth + 1], b[kLaneWidth + 1];
-        load_keys(next + y * image.row, mask + y * image.mask_row, columns, q_below);
+    for (int r = -1; r < kLaneRows; ++r) {  // r: the row that is compared; r + 1: the row that comes in
+        Key q_below[kLaneWidth], m_below[kLaneWidth], n[kLaneWidth], b[kLaneWidth];
+        ahead[(r + 1) % kAhead].keys(q_below);
+        const int coming = (r + 1 + kAhead) % (kLaneRows + 1);
+        if (coming == 0) walk = own.walk(s + 2);
+        else walk.advance(own.image, coming <= own.last_row);
+        ahead[(r + 1) % kAhead].load(walk, own.columns);
         #pragma unroll
-        for (int x = 0; x <= kLaneWidth; ++x) {
+        for (int x = 0; x < kLaneWidth; ++x) {
             m_below[x] = later(p[r + 1][x], q_below[x]);
-            n[x] = later(p[r][x], p[r + 1][x]);
-            b[x] = later(m[x], m_below[x]);
+            if (r >= 0) {
+                n[x] = later(p[r][x], p[r + 1][x]);
+                b[x] = later(m[x], m_below[x]);
+            }
+        }
+        if (r >= 0) {
+            const Key p_right = from_right(p[r][0]), n_right = from_right(n[0]);
+            const Key m_right = from_right(m[0]), b_right = from_right(b[0]);
+            #pragma unroll
+            for (int x = 0; x < kLaneWidth; ++x) {
+                const bool last = x == kLaneWidth - 1;
+                const int next = (x + 1) % kLaneWidth;
+                push(w.g, p[r][x], last ? p_right : p[r][next]);
+                push(w.n, n[x], last ? n_right : n[next]);
+                push(w.m, m[x], last ? m_right : m[next]);
+                push(w.b, b[x], last ? b_right : b[next]);
+                push(w.below, p[r][x], p[r + 1][x]);
+                push(w.m_below, m[x], m_below[x]);
+                push(w.behind, p[r][x], q[x]);
+                if (kMask) present = present * 2 + (p[r][x] != never(p[r][x]));
+                if (kNan == kNanReport && !(r & 1)) check.see(b[x]);
+            }
         }
         #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
-            push(w.g, p[r][x], p[r][x + 1]);
-            push(w.n, n[x], n[x + 1]);
-            push(w.m, m[x], m[x + 1]);
-            push(w.b, b[x], b[x + 1]);
-            push(w.below, p[r][x], p[r + 1][x]);
-            push(w.m_below, m[x], m_below[x]);
-            push(w.behind, p[r][x], q[x]);
-            if (kMask) present = present * 2 + (p[r][x] != never(p[r][x]));
-            if (kNan == kNanReport && !(r & 1)) check.see(b[x]);
-        }
-        #pragma unroll
-        for (int x = 0; x <= kLaneWidth; ++x) {
-            p[r][x] = q[x];
+            if (r >= 0) p[r][x] = q[x];
             q[x] = q_below[x];
             m[x] = m_below[x];
         }
     }
     #pragma unroll
-    for (int x = 0; x <= kLaneWidth; ++x) p[kLaneRows][x] = q[x];
+    for (int x = 0; x < kLaneWidth; ++x) p[kLaneRows][x] = q[x];
     return w;
 }
 
 struct Lefts { plane g, n, m, b; };
 
-__device__ __forceinline__ Lefts lefts(const Planes3& w, const Border& p, const Border& q, bool first, int lane) {
-    Lefts border = {0, 0, 0, 0};
-    if (first) {
-        if (kDual) border = {~0u, ~0u, ~0u, ~0u};
-    } else {
-        Key m[2][2];
-        #pragma unroll
-        for (int i = 0; i < 4; ++i) m[i >> 1][i & 1] = later(p.v[i >> 1][i & 1], q.v[i >> 1][i & 1]);
-        border = {ballot_before(p.v[0][0], p.v[0][1]),
-                  ballot_before(later(p.v[0][0], p.v[1][0]), later(p.v[0][1], p.v[1][1])),
-                  ballot_before(m[0][0], m[0][1]),
-                  ballot_before(later(m[0][0], m[1][0]), later(m[0][1], m[1][1]))};
-    }
-    return {from_left(w.g, border.g, lane), from_left(w.n, border.n, lane), from_left(w.m, border.m, lane),
-            from_left(w.b, border.b, lane)};
+// Adds what the warp cannot see of its right side to the planes, and returns the planes seen from the right.
+__device__ __forceinline__ Lefts complete(Planes3& w, const Column& own, const Side& p, const Side& q) {
+    Key m[2][2];
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) m[i >> 1][i & 1] = later(p.v[i >> 1][i & 1], q.v[i >> 1][i & 1]);
+    const bool first = own.left == 0;
+    const Sides g = sides(ballot_before(p.v[0][0], p.v[0][1]), first);
+    const Sides n = sides(ballot_before(later(p.v[0][0], p.v[1][0]), later(p.v[0][1], p.v[1][1])), first);
+    const Sides at_m = sides(ballot_before(m[0][0], m[0][1]), first);
+    const Sides b = sides(ballot_before(later(m[0][0], m[1][0]), later(m[0][1], m[1][1])), first);
+    w.g = complete(w.g, g, own.last_lane, own.last_column);
+    w.n = complete(w.n, n, own.last_lane, own.last_column);
+    w.m = complete(w.m, at_m, own.last_lane, own.last_column);
+    w.b = complete(w.b, b, own.last_lane, own.last_column);
+    w.below = force(w.below, own.last_rows);
+    w.m_below = force(w.m_below, own.last_rows);
+    return {from_left(w.g, g, own.lane), from_left(w.n, n, own.lane), from_left(w.m, at_m, own.lane),
+            from_left(w.b, b, own.lane)};
 }
 
 // The low four bits of four planes in one word, and back.
@@ -101,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
     extern __shared__ unsigned long long memory[];
     const int index = blockIdx.x / result.blocks, unit = blockIdx.x % result.blocks;
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+    const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5), warps = blockDim.x >> 5;
     Histogram histogram = {0, result.counts + (long long)index * (bins.count + 1), bins.count + 1, result.copies,
                            lane & (result.copies - 1)};
     const SharedLayout layout = lay_out(memory, bins, histogram.words());
@@ -110,41 +143,42 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
     plane* exchange = layout.rest;  // (2, warps, 32)
 
     const int left = unit % tiling.across * kWarpWidth, x = left + lane * kLaneWidth;
-    const int tile_y = unit / tiling.across % tiling.down, top = tile_y * (warps * kLaneRows - 1);
-    const int y = top + warp * kLaneRows;
+    const int tile_y = unit / tiling.across % tiling.down, y = tile_y * (warps * kLaneRows - 1) + warp * kLaneRows;
     const int begin = tiling.first + unit / (tiling.across * tiling.down) * tiling.chunk;
     const int end = min(begin + tiling.chunk, tiling.last);
-    const int last_row = image.height - 1 - y;  // of the lane; negative where the whole warp is outside
-    const bool active = last_row >= 0;
-    const bool first_rows = y == 0, repeats = tile_y > 0 && warp == 0;
+    const int last_row = image.height - 1 - y;  // of the warp; negative where it is outside
+    const bool repeats = tile_y > 0 && warp == 0;
 
-    const long long corner = index * image.batch + y * image.row, mask_corner = index * image.mask_batch + y * image.mask_row;
-    const Element* data = image.data + corner;
-    const unsigned char* mask = image.mask + mask_corner;
-    const Columns columns(x, image.width);
-    const plane own_columns = column_bits(image.width - x);
-    const plane last_column = own_columns & ~column_bits(image.width - 1 - x);
-    const plane last_rows = row_bits(last_row + 1) & ~row_bits(last_row);
-    const plane own = own_columns & row_bits(last_row + 1) & (repeats ? ~row_bits(1) : ~0u);
-    const Counter count = {bins, layout.thresholds, layout.table, histogram};
-    const int border_y = border_row(lane);
+    const Columns columns(lane, left, image.width);
+    const plane columns_in = column_bits(image.width - x), rows_in = row_bits(last_row + 1);
+    const Column own = {image, image.data + index * image.batch + y * image.row,
+                        image.mask + index * image.mask_batch + y * image.mask_row, columns, left, lane, last_row,
+                        columns_in & ~column_bits(image.width - 1 - x), lane == 31 ? kLastColumn : 0u,
+                        rows_in & ~row_bits(last_row)};
+    const plane owned = columns_in & rows_in & (repeats ? ~row_bits(1) : ~0u);
+    const Counter count(bins, layout, histogram);
     FiniteCheck check;
 
     const int start = max(begin - 1, 0);
-    Key p[kLaneRows + 1][kLaneWidth + 1];
-    Border border_p, border_q;
-    if (active) {
+    Key p[kLaneRows + 1][kLaneWidth];
+    Row ahead[kAhead];
+    Walk walk = own.walk(0);
+    Side side_p;
+    if (last_row >= 0) {
+        walk = own.walk(start);
         #pragma unroll
         for (int r = 0; r <= kLaneRows; ++r) {
-            const int row = min(r, last_row);
-            load_keys(data + start * image.slice + row * image.row, mask + start * image.mask_slice + row * image.mask_row,
-                      columns, p[r]);
+            walk.advance(image, r > 0 && r <= last_row);
+            ahead[r % kAhead].load(walk, columns);
+            ahead[r % kAhead].keys(p[r]);
         }
-        if (left) {
-            border_p = load_border(image.data + index * image.batch + start * image.slice,
-                                   image.mask + index * image.mask_batch + start * image.mask_slice, image,
-                                   y + border_y, left - 1);
+        walk = own.walk(start + 1);
+        #pragma unroll
+        for (int r = 0; r < kAhead; ++r) {
+            walk.advance(image, r > 0 && r <= last_row);
+            ahead[r].load(walk, columns);
         }
+        side_p = own.side(start);
     }
     Numbers3 given_behind = {0, 0, 0};  // what slice s - 1 gives to slice s
     __syncthreads();
@@ -154,36 +188,24 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
         plane present = ~0u;
         Trits n_given, b_given;
         plane* slot = exchange + ((s & 1) * warps + warp) * 32 + lane;
-        if (active) {
-            const long long next = min(s + 1, image.depth - 1);
-            const int ahead = min(s + 2, image.depth - 1);
-            prefetch(data + ahead * image.slice + min(lane >> 2, last_row) * image.row
+        if (last_row >= 0) {
+            const Side side_q = own.side(s + 1);
+            prefetch(own.data + (long long)min(s + 3, image.depth - 1) * image.slice + min(lane >> 2, last_row) * image.row
                      + min(left + (lane & 3) * 32, image.width - 1));
-            w = compare(data + next * image.slice, mask + next * image.mask_slice, image, columns, last_row, p, present, check);
-            if (left) {
-                border_q = load_border(image.data + index * image.batch + next * image.slice,
-                                       image.mask + index * image.mask_batch + next * image.mask_slice, image,
-                                       y + border_y, left - 1);
-            }
-            w.g = force(w.g, last_column);
-            w.n = force(w.n, last_column);
-            w.m = force(w.m, last_column);
-            w.b = force(w.b, last_column);
-            w.below = force(w.below, last_rows);
-            w.m_below = force(w.m_below, last_rows);
+            w = compare(own, s, p, ahead, walk, present, check);
+            l = complete(w, own, side_p, side_q);
+            side_p = side_q;
             if (s == image.depth - 1) w.behind = kDual ? 0u : ~0u;
-            l = lefts(w, border_p, border_q, left == 0, lane);
-            border_p = border_q;
             n_given = taken(w.n, l.n, w.below);
             b_given = taken(w.b, l.b, w.m_below);
             *slot = pack(n_given, b_given);
         }
         __syncthreads();
-        if (active) {
+        if (last_row >= 0) {
             plane above = 0;
             if (warp > 0) {
                 above = slot[-32];
-            } else if (kDual && first_rows) {
+            } else if (kDual && tile_y == 0) {
                 const Trits n_outer = taken(w.g, l.g, ~0u), b_outer = taken(w.m, l.m, ~0u);
                 above = pack({n_outer.plus >> 28, n_outer.minus >> 28}, {b_outer.plus >> 28, b_outer.minus >> 28});
             }
@@ -192,10 +214,10 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
             if (kDual && s == 0) given_behind = flat;
             const Numbers4 c = subtract(flat, only(deep, ~w.behind), given_behind);
             given_behind = only(deep, w.behind);
-            const LaneTile tile = {data + s * image.slice, image.row, last_row, x};
-            count(tile, columns, c, s < begin ? 0u : own & (kMask ? present : ~0u));
+            const LaneTile tile = {own.data + s * image.slice + left, image.row, last_row, lane * kLaneWidth};
+            count(tile, columns, c, s < begin ? 0u : owned & (kMask ? present : ~0u));
         }
     }
-    if (active) check.report(result.not_finite);
+    if (last_row >= 0) check.report(result.not_finite);
     finish(histogram, result, index);
 }

@@ -50,7 +50,7 @@ __device__ __forceinline__ bool is_nan(double v) { return v != v; }
 __device__ __forceinline__ bool is_nan(int) { return false; }
 __device__ __forceinline__ bool is_nan(long long) { return false; }
 
-__device__ __forceinline__ float omit_nan(float v) { return kSuper ? fmaxf(v, never(v)) : fminf(v, never(v)); }
+__device__ __forceinline__ float omit_nan(float v) { return kSuper ? larger(v, never(v)) : smaller(v, never(v)); }
 __device__ __forceinline__ double omit_nan(double v) { return v != v ? never(v) : v; }
 __device__ __forceinline__ int omit_nan(int v) { return v; }
 __device__ __forceinline__ long long omit_nan(long long v) { return v; }
@@ -64,8 +64,8 @@ __device__ __forceinline__ Key admit(Element sample, bool present) {
 
 // The later of two points in the order of the cells.
 __device__ __forceinline__ float later(float a, float b) {
-    if (kNan == kNanReport) return kDown ? min_or_nan(a, b) : max_or_nan(a, b);
-    return kDown ? fminf(a, b) : fmaxf(a, b);
+    if (kNan == kNanReport) return kDown ? smaller_or_nan(a, b) : larger_or_nan(a, b);
+    return kDown ? smaller(a, b) : larger(a, b);
 }
 __device__ __forceinline__ double later(double a, double b) {
     return (kDown ? b < a : a < b) || (kNan == kNanReport && b != b) ? b : a;
@@ -75,7 +75,7 @@ template <class T> __device__ __forceinline__ T later(T a, T b) { return (kDown 
 // Appends the bit [a before b]. The sign of a float difference is exact, infinities and subnormals included,
 // and a subtraction runs at twice the rate of a comparison.
 __device__ __forceinline__ void push(plane& bits, float a, float b) {
-    bits = __funnelshift_l(__float_as_uint(kDown ? b - a : a - b), bits, 1);
+    bits = __funnelshift_l(__float_as_uint(kDown ? subtract_floats(b, a) : subtract_floats(a, b)), bits, 1);
 }
 template <class T> __device__ __forceinline__ void push(plane& bits, T a, T b) {
     bits = bits * 2u + (plane)(kDown ? b < a : a < b);

@@ -5,23 +5,50 @@
 
 // Where a lane's 8 x 4 samples are. Only owned samples are read one by one; whole rows are clamped to `last_row`.
 struct LaneTile {
-    const Element* origin;  // row 0 of the lane, column 0 of the image
+    const Element* origin;  // row 0 of the lane, first column of the warp
     long long row;
-    int last_row, column;
+    int last_row, column;   // the lane's first column
 };
 
 // More events than this in some lane of the warp, and it pays to walk every sample instead.
 constexpr int kDense = 10;
 
+template <class T> struct IsFloat { static constexpr bool value = false; };
+template <> struct IsFloat<float> { static constexpr bool value = true; };
+
+// The short way: everything in shared memory, by 32-bit addresses.
+constexpr bool kShort = kStore == kShared && (kBins == kTable || kBins == kConsecutive ||
+                                              (kBins == kUniform && kSharedTable && IsFloat<Key>::value));
+
 struct Counter {
     const Bins& bins;
-    const Key* thresholds;
-    const int* table;
+    const SharedLayout& layout;
     const Histogram& histogram;
+    unsigned table, counts, step;  // kShort: addresses of entry 0 (kUniform: of the guess 0), bytes from bin to bin
 
-    __device__ __forceinline__ void event(Element sample, int coefficient) const {
-        if (kNan == kNanOmit && is_nan(to_key(sample))) return;
-        histogram.add(bin_of(sample, bins, thresholds, table), coefficient);
+    __device__ __forceinline__ Counter(const Bins& bins, const SharedLayout& layout, const Histogram& histogram)
+        : bins(bins), layout(layout), histogram(histogram) {
+        step = 4u * histogram.copies;
+        counts = shared_address(histogram.counts + histogram.lane_copy);
+        table = shared_address(kBins == kTable ? (const void*)layout.table : (const void*)layout.thresholds);
+        if (kBins == kUniform) {
+            counts = opaque(counts - kGuess * step);
+            table = opaque(table - kGuess * 4u);
+        }
+    }
+
+    __device__ __forceinline__ unsigned address(Element sample) const {
+        if (kBins == kTable) return counts + step * shared_int(table + 4u * pattern(sample));
+        if (kBins == kConsecutive) return counts + step * consecutive_bin(sample, bins);
+        const Key key = to_key(sample);
+        const unsigned near = guess(key, bins), base = counts + step * near;
+        return passed(key, (Key)shared_float(table + 4u * near)) ? base + step : base;
+    }
+
+    __device__ __forceinline__ void event(Element sample, int amount) const {
+        if (kNan == kNanOmit && is_nan(to_key(sample))) amount = 0;
+        if (kShort) shared_add(address(sample), amount);
+        else if (amount) histogram.add(bin_of(sample, bins, layout.thresholds, layout.table), amount);
     }
 
     // One by one, in each lane its own.
@@ -29,7 +56,7 @@ struct Counter {
         while (events) {
             const int i = __clz(events);
             events &= ~(0x80000000u >> i);
-            const Element sample = tile.origin[(i >> 2) * tile.row + (tile.column + (i & 3))];
+            const Element sample = *offset(tile.origin + (i >> 2) * tile.row, tile.column + (i & 3));
             const plane digits = ((c.b3 << i) >> 31 << 3) | ((c.b2 << i) >> 31 << 2) | ((c.b1 << i) >> 31 << 1)
                                  | ((c.b0 << i) >> 31);
             event(sample, (int)(digits << 28) >> 28);
@@ -45,15 +72,21 @@ struct Counter {
         plane word[kLaneWidth] = {
             ((odd01 >> 2) & kFours) | (odd23 & ~kFours), ((even01 >> 2) & kFours) | (even23 & ~kFours),
             (odd01 & kFours) | ((odd23 & kFours) << 2), (even01 & kFours) | ((even23 & kFours) << 2)};
-        #pragma unroll 2
+        Element sample[kLaneRows / 2][kLaneWidth];  // rows are loaded half a word ahead
+        const Element* row = tile.origin;
+        #pragma unroll
+        for (int r = 0; r < kLaneRows / 2; ++r) {
+            load_four(row, columns, sample[r]);
+            if (r < tile.last_row) row += tile.row;
+        }
+        #pragma unroll
         for (int r = 0; r < kLaneRows; ++r) {
-            Element sample[kLaneWidth];
-            load_four(tile.origin + min(r, tile.last_row) * tile.row, columns, sample);
+            Element(&four)[kLaneWidth] = sample[r % (kLaneRows / 2)];
             #pragma unroll
-            for (int x = 0; x < kLaneWidth; ++x) {
-                const int coefficient = (int)word[x] >> 28;
-                word[x] <<= 4;
-                if (coefficient) event(sample[x], coefficient);
+            for (int x = 0; x < kLaneWidth; ++x) event(four[x], (int)(word[x] << (4 * r)) >> 28);
+            if (r < kLaneRows / 2) {
+                load_four(row, columns, four);
+                if (r + kLaneRows / 2 < tile.last_row) row += tile.row;
             }
         }
     }

@@ -1,4 +1,4 @@
-// The image in memory, and how a lane reads four consecutive samples and the one after them.
+// The image in memory, and how a lane reads four consecutive samples.
 #pragma once
 #include "element.cuh"
 
@@ -14,39 +14,73 @@ constexpr int kLaneWidth = 4;  // columns a lane owns
 constexpr int kLaneRows = 8;   // rows a lane owns: 4 x 8 samples fill one plane word
 
 struct __align__(4 * sizeof(Element) < 16 ? 4 * sizeof(Element) : 16) Quad { Element v[kLaneWidth]; };
-struct __align__(4) MaskQuad { unsigned char v[kLaneWidth]; };
 
-// The five columns of a lane, clamped to the image.
+// The four columns of a lane, clamped to the image, as offsets from the first column of its warp.
 struct Columns {
-    int at[kLaneWidth + 1];
+    unsigned at[kLaneWidth];
 
-    __device__ __forceinline__ Columns(int x, int width) {
+    __device__ __forceinline__ Columns(int lane, int left, int width) {
+        const int first = lane * kLaneWidth, last = width - 1 - left;
         #pragma unroll
-        for (int i = 0; i <= kLaneWidth; ++i) at[i] = min(x + i, width - 1);
-        if (kVector) at[0] = min(x, width - kLaneWidth);
+        for (int i = 0; i < kLaneWidth; ++i) at[i] = min(first + i, last);
+        if (kVector) at[0] = min(first, last + 1 - kLaneWidth);
     }
 };
 
+template <class T> __device__ __forceinline__ const T* offset(const T* row, unsigned samples) {
+    return (const T*)((const char*)row + samples * (unsigned)sizeof(T));
+}
+
 __device__ __forceinline__ void load_four(const Element* row, const Columns& columns, Element (&out)[kLaneWidth]) {
     if (kVector) {
-        const Quad quad = *(const Quad*)(row + columns.at[0]);
+        const Quad quad = *(const Quad*)offset(row, columns.at[0]);
         #pragma unroll
         for (int i = 0; i < kLaneWidth; ++i) out[i] = quad.v[i];
     } else {
         #pragma unroll
-        for (int i = 0; i < kLaneWidth; ++i) out[i] = row[columns.at[i]];
+        for (int i = 0; i < kLaneWidth; ++i) out[i] = *offset(row, columns.at[i]);
     }
 }
 
-__device__ __forceinline__ void load_keys(const Element* row, const unsigned char* mask, const Columns& columns,
-                                          Key (&out)[kLaneWidth + 1]) {
-    Element raw[kLaneWidth];
-    load_four(row, columns, raw);
-    const Element next = row[columns.at[kLaneWidth]];
-    #pragma unroll
-    for (int i = 0; i < kLaneWidth; ++i) out[i] = admit(raw[i], !kMask || mask[columns.at[i]]);
-    out[kLaneWidth] = admit(next, !kMask || mask[columns.at[kLaneWidth]]);
-}
+// A lane's four columns on their way down the rows.
+struct Walk {
+    const char* data;
+    const char* mask;
+
+    __device__ __forceinline__ Walk(const Element* row, const unsigned char* mask_row, const Columns& columns)
+        : data((const char*)(row + (kVector ? columns.at[0] : 0))), mask((const char*)mask_row) {}
+
+    __device__ __forceinline__ void advance(const Image& image, bool move) {
+        if (move) data += image.row * (long long)sizeof(Element);
+        if (kMask && move) mask += image.mask_row;
+    }
+};
+
+// Samples as they are in memory: what is loaded ahead takes few registers.
+struct Row {
+    Element sample[kLaneWidth];
+    bool present[kLaneWidth];
+
+    __device__ __forceinline__ void load(const Walk& walk, const Columns& columns) {
+        if (kVector) {
+            const Quad quad = *(const Quad*)walk.data;
+            #pragma unroll
+            for (int i = 0; i < kLaneWidth; ++i) sample[i] = quad.v[i];
+        } else {
+            #pragma unroll
+            for (int i = 0; i < kLaneWidth; ++i) sample[i] = ((const Element*)walk.data)[columns.at[i]];
+        }
+        if (kMask) {
+            #pragma unroll
+            for (int i = 0; i < kLaneWidth; ++i) present[i] = walk.mask[kVector ? columns.at[0] + i : columns.at[i]];
+        }
+    }
+
+    __device__ __forceinline__ void keys(Key (&out)[kLaneWidth]) const {
+        #pragma unroll
+        for (int i = 0; i < kLaneWidth; ++i) out[i] = admit(sample[i], !kMask || present[i]);
+    }
+};
 
 __device__ __forceinline__ Key load_key(const Element* row, const unsigned char* mask, int column) {
     return admit(row[column], !kMask || mask[column]);

@@ -4,6 +4,7 @@
 #include "image.cuh"
 
 constexpr plane kFirstColumn = 0x88888888u;
+constexpr plane kLastColumn = 0x11111111u;
 constexpr plane kLastRow = 0x0000000Fu;
 
 __device__ __forceinline__ plane majority(plane a, plane b, plane c) { return (a & b) | (c & (a | b)); }

@@ -45,6 +45,9 @@ __device__ __forceinline__ int coefficient(unsigned owned) {
     return sum;
 }
 
+__device__ __forceinline__ float without_sign_of_zero(float key) { return subtract_floats(key, -0.0f); }
+template <class T> __device__ __forceinline__ T without_sign_of_zero(T key) { return key; }
+
 struct Point {
     Key key;
     int region;
@@ -53,7 +56,7 @@ struct Point {
 
 __device__ __forceinline__ Point look(const Image& image, const Points& points, int index, int z, int y, int x) {
     const long long at = index * image.batch + z * image.slice + y * image.row + x;
-    Point point = {to_key(image.data[at]), 0, true};
+    Point point = {without_sign_of_zero(to_key(image.data[at])), 0, true};
     if (kMask) point.present = image.mask[index * image.mask_batch + z * image.mask_slice + y * image.mask_row + x];
     if (kNan == kNanOmit && is_nan(point.key)) point.present = false;
     if (kRegions) {
@@ -72,8 +75,9 @@ __device__ __forceinline__ unsigned owned_by(const Image& image, const Points& p
         if (i != kSelf && u >= 0 && u < image.depth && v >= 0 && v < image.height && w >= 0 && w < image.width) {
             const Point other = look(image, points, index, u, v, w);
             if (other.present && other.region == self.region) {
-                const bool before = kDown ? self.key < other.key : other.key < self.key;
-                wins = before || (i > kSelf && self.key == other.key);
+                const bool before = kDown ? is_less(self.key, other.key) : is_less(other.key, self.key);
+                const bool after = kDown ? is_less(other.key, self.key) : is_less(self.key, other.key);
+                wins = before || (i > kSelf && !after);
             }
         }
         owned |= (unsigned)wins << i;

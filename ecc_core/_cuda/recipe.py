@@ -1,0 +1,198 @@
+"""Everything about a call of a marching kernel that depends on shapes and types only."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._cuda.arrays import Layout
+from ecc_core._cuda.bins import Prepared
+from ecc_core._cuda.compile import kernel, processors, shared_limit
+from ecc_core._cuda.tiling import RESIDENT_WARPS, Tiling, plan2d, plan3d
+
+__all__ = ["IMAGE", "RESULT", "Filtration", "Recipe", "image_struct", "recipe"]
+
+Construction = Literal["V", "T"]
+
+ELEMENTS = {
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "uint16": "unsigned short",
+    "int16": "short",
+    "uint32": "unsigned int",
+    "int32": "int",
+    "uint64": "unsigned long long",
+    "int64": "long long",
+    "float16": "Half",
+    "bfloat16": "BFloat",
+    "float32": "float",
+    "float64": "double",
+}
+NAN_NONE, NAN_REPORT, NAN_OMIT = range(3)
+SHARED, PACKED, GLOBAL = range(3)
+
+# Structures of image.cuh, march.cuh and histogram.cuh.
+IMAGE = np.dtype(
+    [
+        ("data", "u8"),
+        ("mask", "u8"),
+        ("strides", "i8", 3),
+        ("mask_strides", "i8", 3),
+        ("shape", "i4", 3),
+    ],
+    align=True,
+)
+TILING = np.dtype([(name, "i4") for name in ("across", "down", "chunk", "first", "last")])
+RESULT = np.dtype(
+    [(name, "u8") for name in ("values", "counts", "tickets", "not_finite")]
+    + [(name, "i4") for name in ("blocks", "copies", "sign", "accumulate")],
+    align=True,
+)
+
+TABLE_BYTES = 16 << 10  # of thresholds in shared memory
+COPIES_BYTES = 4608  # of bins in shared memory, for each warp of a block
+SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
+SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
+SCAN_BINS = 4096  # more are summed by a kernel of their own
+
+
+class Filtration(NamedTuple):
+    """What the kernels are compiled for, whatever the thresholds."""
+
+    construction: Construction
+    superlevel: bool
+    nan: int
+    element: str
+    masked: bool
+
+    def options(self, prepared: Prepared | None) -> dict[str, Any]:
+        """The macros of options.cuh that every kernel needs."""
+        dual = self.construction == "T"
+        return {
+            "ELEMENT": ELEMENTS[self.element],
+            "DOWN": int(dual != self.superlevel),
+            "DUAL": int(dual),
+            "SUPER": int(self.superlevel),
+            "NAN": self.nan,
+            "MASK": int(self.masked),
+            "VECTOR": 0,
+            "BINS": 1 if prepared is None else prepared.rule,
+            "STORE": GLOBAL,
+            "SHARED_TABLE": 0,
+        }
+
+
+def filtration(
+    construction: Construction, superlevel: bool, nan: str, element: str, masked: bool
+) -> Filtration:
+    """With what `nan` means for the element type."""
+    policy = NAN_OMIT if nan == "omit" else NAN_REPORT
+    return Filtration(
+        construction, superlevel, policy if "float" in element else NAN_NONE, element, masked
+    )
+
+
+class Recipe(NamedTuple):
+    """A kernel and its arguments; `image` and `result` still lack the addresses.
+
+    Attributes
+    ----------
+    counts : int
+        Bins in global memory of all images; 0 where each block does a whole image.
+    accumulate : bool
+        Whether the curves are to be summed from the bins by another kernel.
+    """
+
+    function: Any
+    blocks: int
+    threads: int
+    shared: int
+    image: NDArray[Any]
+    tiling: NDArray[Any]
+    result: NDArray[Any]
+    counts: int
+    accumulate: bool
+    sign: int
+
+
+def image_struct(layout: Layout) -> NDArray[Any]:
+    """The kernels' Image, without addresses."""
+    return np.array((0, 0, layout.strides, layout.mask_strides, layout.shape), IMAGE)
+
+
+@lru_cache(maxsize=256)
+def recipe(
+    layout: Layout,
+    ndim: int,
+    own: tuple[int, int] | None,
+    kind: Filtration,
+    rule: int,
+    levels: int,
+    key_size: int,
+    device: int,
+) -> Recipe:
+    """How to compute the curves of images of a layout at so many levels."""
+    deep = ndim == 3
+    first, last = own or (0, layout.shape[0 if deep else 1])
+    bins = levels + 1
+    store = _store(bins, device)
+    tiling = _tiling(layout, deep, last - first, store, bins, device)
+    table = levels * key_size <= TABLE_BYTES
+    copies = 1
+    while store == SHARED and copies < 32 and 8 * bins * copies <= COPIES_BYTES * tiling.warps:
+        copies *= 2
+    words = {SHARED: bins * copies, PACKED: (bins + 1) // 2, GLOBAL: 0}[store]
+    exchange = 2 * 32 * tiling.warps if deep else 0
+    shared = 4 * (words + exchange) + (levels * key_size if table else 0) + 1024
+    options = {
+        **kind.options(None),
+        "BINS": rule,
+        "VECTOR": int(layout.vector),
+        "STORE": store,
+        "SHARED_TABLE": int(table),
+    }
+    function = kernel("curve3d" if deep else "curve2d", device, tuple(options.items()))
+    resident = RESIDENT_WARPS[3 if deep else 2] // tiling.warps
+    # What shared memory leaves is cache, where neighbours and events find their samples again.
+    function.preferred_shared_memory_carveout = min(
+        100, -(-100 * resident * (shared + SPARE_BYTES) // shared_limit(device))
+    )
+    direct = tiling.blocks == 1 and store == SHARED
+    sign = -1 if kind.construction == "T" and deep else 1
+    scanned = bins <= SCAN_BINS
+    return Recipe(
+        function,
+        layout.images * tiling.blocks,
+        32 * tiling.warps,
+        shared,
+        image_struct(layout),
+        np.array((tiling.across, tiling.down, tiling.chunk, first, last), TILING),
+        np.array((0, 0, 0, 0, tiling.blocks, copies, sign, scanned), RESULT),
+        0 if direct else layout.images * bins,
+        not (direct or scanned),
+        sign,
+    )
+
+
+def _store(bins: int, device: int) -> int:
+    if 4 * bins <= SHARED_BYTES:
+        return SHARED
+    fits = 2 * bins + TABLE_BYTES + SPARE_BYTES + 4096 <= shared_limit(device)
+    return PACKED if fits else GLOBAL
+
+
+def _tiling(layout: Layout, deep: bool, steps: int, store: int, bins: int, device: int) -> Tiling:
+    """Large histograms need large blocks: few of them fit on a multiprocessor."""
+    _, height, width = layout.shape
+    if not deep:
+        warps = 24 if store == PACKED else 8
+        return plan2d(layout.images, steps, width, processors(device), warps)
+    block: tuple[int, ...] = (4, 8, 16)
+    if store == PACKED:
+        block = (16,)
+    elif store == SHARED and 4 * bins > 4 * COPIES_BYTES:
+        block = (8, 16)
+    return plan3d(layout.images, steps, height, width, processors(device), block)
