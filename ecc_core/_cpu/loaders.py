@@ -235,10 +235,13 @@ def bin_by_search(
                 place = place if place > 0.0 else 0.0
                 # Unsigned indices spare numba's check for negative ones.
                 below = starts[np.uint64(place if place < last else last)]
-                step = half
-                while step:
-                    below += step * np.uint64(levels[below + step - ONE] < value)
-                    step >>= ONE
+                if half == ONE:  # most often: without a loop there is no branch to mispredict
+                    below += np.uint64(levels[below] < value)
+                else:
+                    step = half
+                    while step:
+                        below += step * np.uint64(levels[below + step - ONE] < value)
+                        step >>= ONE
                 bad = value != value  # NaN
                 above |= below == count and not bad
                 nan |= bad
