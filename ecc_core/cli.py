@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import NoReturn
 
-from ecc_core._cli import curve, info
+from ecc_core._cli import curve, info, transform
 from ecc_core._cli.options import one_line
 from ecc_core.errors import EccError
 
 __all__ = ["main"]
 
-COMMANDS = (curve, info)
+COMMANDS = (curve, transform, info)
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
 
@@ -96,7 +96,7 @@ class _Version(argparse.Action):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="ecc",
-        description="Exact Euler characteristic curves of 1-D, 2-D and 3-D images.",
+        description="Exact Euler characteristic curves and transforms of 1-D, 2-D and 3-D images.",
         epilog="Exit code: 0; 2 for bad input, with one line on stderr; 130 if interrupted.",
         allow_abbrev=False,
     )

@@ -1,4 +1,4 @@
-"""Figures of Euler characteristic curves. They need matplotlib, of the extra ``io``.
+"""Figures of Euler characteristic curves and transforms. They need matplotlib, of the extra ``io``.
 
 Figures are made without pyplot: they need no display and leave no global state behind.
 """
@@ -10,12 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._optional import import_optional
+from ecc_core._transform_plots import plot_transform, plot_transform_polar, plot_transforms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["THRESHOLD_COLOURS", "plot_curve", "plot_curves", "plot_level_sets"]
+__all__ = [
+    "THRESHOLD_COLOURS",
+    "plot_curve",
+    "plot_curves",
+    "plot_level_sets",
+    "plot_transform",
+    "plot_transform_polar",
+    "plot_transforms",
+]
 
 Curve = tuple[ArrayLike, ArrayLike]
 """Thresholds and values: an `EulerCurve`, or any such pair."""

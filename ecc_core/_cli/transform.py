@@ -1,0 +1,161 @@
+"""``ecc transform``: the Euler characteristic transform of a mask or of labelled regions."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._cli import options
+from ecc_core._optional import import_optional
+from ecc_core.errors import InputFileError
+from ecc_core.io import FIGURE_SUFFIXES, atomic_file, read_image, write_figure
+from ecc_core.transforms import (
+    EulerTransform,
+    RegionTransforms,
+    euler_transform,
+    region_transforms,
+)
+
+__all__ = ["add_parser"]
+
+MOST_PANELS = 12
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "transform",
+        help="compute the transform of a shape",
+        description="Compute the Euler characteristic transform of a shape, the points of an image "
+        "that are not 0: for many directions the Euler characteristic of what lies below each "
+        "height. The .npz file holds the arrays directions, heights and values, and labels with "
+        "--labels.",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    options.add_image_arguments(parser)
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--labels", action="store_true", help="the image has labels: one transform for each label"
+    )
+    kind.add_argument(
+        "--weighted", action="store_true", help="the values of the image are weights of its points"
+    )
+    parser.add_argument(
+        "--out", type=options.output((".npz",)), metavar="FILE", help="file to write: .npz"
+    )
+    parser.add_argument(
+        "--plot",
+        type=options.output(FIGURE_SUFFIXES),
+        metavar="FILE",
+        help=f"figure to write: .png, .pdf or .svg; the first {MOST_PANELS} labels with --labels",
+    )
+    parser.add_argument(
+        "--directions", type=_count, default=64, metavar="N", help="how many (default: 64)"
+    )
+    parser.add_argument(
+        "--heights", type=_count, default=128, metavar="N", help="how many (default: 128)"
+    )
+    parser.add_argument(
+        "--range",
+        type=options.value_range,
+        metavar="LO,HI",
+        help="range of the heights (default: half the diagonal of the image, or of the largest "
+        "label, to either side)",
+    )
+    parser.add_argument(
+        "--normalize",
+        choices=("radius",),
+        help="with --labels: measure heights in units of each label's radius",
+    )
+    parser.add_argument(
+        "--connectivity",
+        type=int,
+        metavar="N",
+        help="as in scikit-image: 1 for 4- or 6-connected, the number of axes for 8- or "
+        "26-connected (default)",
+    )
+    parser.add_argument(
+        "--spacing",
+        type=_spacing,
+        metavar="S|A,B,C",
+        help="distance of neighbouring points, or that along each axis (default: 1)",
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be a positive number, got {text!r}")
+    return int(text)
+
+
+def _spacing(text: str) -> float | list[float]:
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be numbers, got {text!r}") from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Compute the transform and write it."""
+    path = _only_input(arguments)
+    if arguments.plot:
+        import_optional("matplotlib", extra="io", purpose="plotting")
+    image = read_image(path, channel=arguments.channel, axes=arguments.axes)
+    with options.blame(path):
+        result = _transform(image, arguments)
+    if arguments.out:
+        with atomic_file(arguments.out) as file:
+            np.savez_compressed(file, **result._asdict())
+    if arguments.plot:
+        _plot(arguments.plot, Path(path).name, result)
+
+
+def _only_input(arguments: argparse.Namespace) -> str:
+    if len(arguments.inputs) > 1:
+        raise InputFileError(f"{arguments.inputs[1]}: a transform is of one image, got more")
+    if arguments.out is None and arguments.plot is None:
+        raise InputFileError("nothing to write: give --out, --plot or both")
+    if arguments.normalize and not arguments.labels:
+        raise InputFileError("--normalize needs --labels")
+    path: str = arguments.inputs[0]
+    for output in filter(None, (arguments.out, arguments.plot)):
+        if output.exists() and Path(path).exists() and output.samefile(path):
+            raise InputFileError(f"{output}: the output would overwrite the input")
+    return path
+
+
+def _transform(
+    image: NDArray[Any], arguments: argparse.Namespace
+) -> EulerTransform | RegionTransforms:
+    common = {
+        "directions": arguments.directions,
+        "heights": arguments.heights,
+        "range": arguments.range,
+        "connectivity": arguments.connectivity,
+        "spacing": arguments.spacing,
+    }
+    if arguments.labels:
+        return region_transforms(image, normalize=arguments.normalize, **common)
+    if arguments.weighted:
+        return euler_transform(image, weighted=True, **common)
+    if image.dtype.kind == "f" and np.isnan(image).any():
+        raise ValueError("a shape must have no NaN")
+    return euler_transform(image != 0, **common)
+
+
+def _plot(path: Path, name: str, result: EulerTransform | RegionTransforms) -> None:
+    from ecc_core.plotting import plot_transforms
+
+    if isinstance(result, EulerTransform):
+        write_figure(path, plot_transforms({name: result}))
+        return
+    shown = zip(result.labels[:MOST_PANELS].tolist(), result.values, strict=False)
+    named = {
+        f"label {label}": EulerTransform(result.directions, result.heights, values)
+        for label, values in shown
+    }
+    write_figure(path, plot_transforms(named))

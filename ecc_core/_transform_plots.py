@@ -1,0 +1,221 @@
+"""Figures of transforms, as part of :mod:`ecc_core.plotting`."""
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._optional import import_optional
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.projections.polar import PolarAxes
+
+    from ecc_core.transforms import EulerTransform
+
+__all__ = ["plot_transform", "plot_transform_polar", "plot_transforms"]
+
+WIDTH, HEIGHT = 3.5, 2.6  # inches, one column of a two-column page
+PANEL, PANELS_A_ROW = 2.2, 4
+FAINT = "#d0d0d0"
+
+
+def plot_transform(
+    transform: "EulerTransform", ax: "Axes | None" = None, *, colorbar: bool = True, **mesh: Any
+) -> "Axes":
+    """Plot a transform as a heat map, directions to the right and heights upwards.
+
+    Zero is white, positive values are red, negative ones blue. The hundredth part of the values
+    that is furthest from zero may be beyond the end of the scale.
+
+    Parameters
+    ----------
+    transform : EulerTransform
+        Of one object; smooth ones as well. Infinite heights are not drawn.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+    colorbar : bool, default True
+        Whether to explain the colours.
+    **mesh
+        Passed on to `matplotlib.axes.Axes.pcolormesh`, such as ``vmax``.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.plotting import plot_transform
+    >>> ax = plot_transform(ecc.euler_transform(np.ones((4, 6), bool)))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('direction (degrees)', 'height')
+    """
+    if ax is None:
+        ax = _axes()
+    heights, values = _finite(transform)
+    angles = _angles(transform.directions)
+    places = np.arange(len(values)) if angles is None else np.degrees(angles)
+    drawn = ax.pcolormesh(places, heights, values.T, shading="nearest", **_colours(values, mesh))
+    ax.set_xlabel("direction" if angles is None else "direction (degrees)")
+    ax.set_ylabel("height")
+    if angles is not None:
+        ax.locator_params(axis="x", steps=[1, 4.5, 9, 10])
+    if colorbar:
+        ax.figure.colorbar(drawn, ax=ax, extend="both")
+    return ax
+
+
+def plot_transform_polar(
+    transform: "EulerTransform",
+    ax: "PolarAxes | None" = None,
+    *,
+    colorbar: bool = True,
+    **mesh: Any,
+) -> "PolarAxes":
+    """Plot the transform of a 2-D image around a circle.
+
+    A direction lies where it points to in the image as it is displayed, the first axis downwards
+    and the second to the right. The lowest height is the centre, the highest the rim.
+
+    Parameters
+    ----------
+    transform : EulerTransform
+        Of one 2-D object, its directions evenly spaced on the circle as those of an int are.
+    ax : matplotlib.projections.polar.PolarAxes, optional
+        Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+    colorbar : bool, default True
+        Whether to explain the colours.
+    **mesh
+        Passed on to `matplotlib.axes.Axes.pcolormesh`, such as ``vmax``.
+
+    Returns
+    -------
+    matplotlib.projections.polar.PolarAxes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If the directions are not those of a circle.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.plotting import plot_transform_polar
+    >>> ax = plot_transform_polar(ecc.euler_transform(np.ones((4, 6), bool)))
+    >>> ax.name
+    'polar'
+    """
+    angles = _angles(transform.directions)
+    if angles is None:
+        raise ValueError(
+            "`transform` must have directions that are evenly spaced on the circle, "
+            f"got directions of shape {transform.directions.shape}"
+        )
+    if ax is None:
+        ax = cast("PolarAxes", _axes(projection="polar"))
+    heights, values = _finite(transform)
+    # Counter-clockwise from the right: rows run down, so their axis points to -90 degrees.
+    step = 2 * np.pi / len(angles)
+    edges = np.append(angles, angles[-1] + step) - step / 2 - np.pi / 2
+    rings = np.append(heights, 2 * heights[-1] - heights[-2])
+    drawn = ax.pcolormesh(edges, rings, values.T, shading="flat", **_colours(values, mesh))
+    ax.set_rorigin(rings[0])
+    ax.set_rlim(rings[0], rings[-1])
+    ax.set_xticks([0, np.pi / 2, np.pi, 3 * np.pi / 2], ["right", "up", "left", "down"])
+    ax.set_yticks([])
+    ax.grid(False)
+    ax.spines["polar"].set_color(FAINT)
+    if colorbar:
+        ax.figure.colorbar(drawn, ax=ax, pad=0.1, extend="both")
+    return ax
+
+
+def plot_transforms(transforms: "Mapping[str, EulerTransform]") -> "Figure":
+    """Plot several transforms side by side, all with the same colours.
+
+    Parameters
+    ----------
+    transforms : mapping of str to EulerTransform
+        Name and transform of one object each.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A heat map for each, and below it the plot around the circle if the directions go round one.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.plotting import plot_transforms
+    >>> shapes = {"bar": np.ones((2, 9), bool), "square": np.ones((5, 5), bool)}
+    >>> figure = plot_transforms({name: ecc.euler_transform(s) for name, s in shapes.items()})
+    >>> [ax.get_title() for ax in figure.axes[:4]]
+    ['bar', '', 'square', '']
+    """
+    columns = min(max(len(transforms), 1), PANELS_A_ROW)
+    rows = -(-max(len(transforms), 1) // columns)
+    figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
+    size = (PANEL * columns + 0.8, 2 * PANEL * rows)
+    figure: Figure = figures.Figure(figsize=size, layout="constrained")
+    values = [transform.values.ravel() for transform in transforms.values()]
+    colours = _colours(np.concatenate(values), {}) if values else {}
+    axes: list[Axes] = []
+    for i, (name, transform) in enumerate(transforms.items()):
+        place = 2 * columns * (i // columns) + i % columns + 1
+        flat = figure.add_subplot(2 * rows, columns, place)
+        axes.append(plot_transform(transform, flat, colorbar=False, **colours))
+        flat.set_title(name, parse_math=False)
+        if _angles(transform.directions) is not None:
+            flat.set_xticks([0, 180])
+            around = figure.add_subplot(2 * rows, columns, place + columns, projection="polar")
+            polar = cast("PolarAxes", around)
+            axes.append(plot_transform_polar(transform, polar, colorbar=False, **colours))
+    if axes:
+        figure.colorbar(axes[0].collections[0], ax=axes, extend="both", shrink=0.6)
+    return figure
+
+
+def _axes(**settings: Any) -> "Axes":
+    figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
+    axes: Axes = figures.Figure(figsize=(WIDTH, HEIGHT), layout="constrained").add_subplot(
+        **settings
+    )
+    return axes
+
+
+def _finite(transform: "EulerTransform") -> tuple[NDArray[Any], NDArray[Any]]:
+    finite = np.isfinite(transform.heights)
+    return transform.heights[finite], transform.values[:, finite]
+
+
+def _angles(directions: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Increasing angles from the first axis, if the directions go round the circle evenly."""
+    n, ndim = directions.shape
+    if ndim != 2 or n < 2:
+        return None
+    angles = np.unwrap(np.arctan2(directions[:, 1], directions[:, 0]))
+    return angles if np.allclose(np.diff(angles), 2 * np.pi / n) else None
+
+
+def _colours(values: NDArray[Any], mesh: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a colour scale that a few extreme values do not stretch."""
+    largest = float(np.quantile(np.abs(values), 0.99)) if values.size else 1.0
+    if values.dtype.kind in "iu" or largest == 0:
+        largest = max(1.0, np.ceil(largest))
+    return {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest, **mesh}

@@ -1,0 +1,118 @@
+"""The command `ecc transform` writes what the functions return."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core.cli import main
+
+IMAGE = np.random.default_rng(0).integers(0, 4, (14, 17), dtype=np.uint8)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "image.npy"
+    np.save(path, IMAGE)
+    return path
+
+
+def run(path, *arguments):
+    out = path.with_name("out.npz")
+    code = main(["transform", str(path), "--out", str(out), *arguments])
+    assert code == 0
+    with np.load(out, allow_pickle=False) as file:
+        return dict(file)
+
+
+def check(found, expected):
+    assert list(found) == list(expected._fields)
+    for name, values in expected._asdict().items():
+        assert found[name].dtype == values.dtype
+        np.testing.assert_array_equal(found[name], values)
+
+
+def test_shape(path):
+    check(run(path), ecc.euler_transform(IMAGE != 0))
+
+
+def test_options(path):
+    found = run(
+        path,
+        *("--directions", "7", "--heights", "9", "--range", "-3,4", "--connectivity", "1"),
+        *("--spacing", "0.5,2"),
+    )
+    expected = ecc.euler_transform(
+        IMAGE != 0, 7, 9, range=(-3, 4), connectivity=1, spacing=(0.5, 2)
+    )
+    check(found, expected)
+
+
+def test_weights_and_spacing(path):
+    found = run(path, "--weighted", "--spacing", "2")
+    check(found, ecc.euler_transform(IMAGE, weighted=True, spacing=2))
+
+
+def test_labels(path):
+    check(run(path, "--labels", "--directions", "5"), ecc.region_transforms(IMAGE, 5))
+    found = run(path, "--labels", "--normalize", "radius", "--heights", "11")
+    check(found, ecc.region_transforms(IMAGE, heights=11, normalize="radius"))
+
+
+@pytest.mark.parametrize("options", [[], ["--labels"]])
+def test_plot(path, options):
+    plot = path.with_name("plot.svg")
+    assert main(["transform", str(path), "--plot", str(plot), "--heights", "9", *options]) == 0
+    text = plot.read_text()
+    assert text.startswith("<?xml")
+    names = ["label 1", "label 2", "label 3"] if options else ["image.npy"]
+    for name in names:
+        assert f"<!-- {name} -->" in text
+    assert list(path.parent.glob("*.npz")) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "x.npy"], "argument --out: "),
+        (["--out", "o.npz", "--directions", "0"], "must be a positive number, got '0'"),
+        (["--out", "o.npz", "--spacing", "a"], "must be numbers, got 'a'"),
+        (["--out", "o.npz", "--spacing", "0"], "`spacing` must be positive and finite, got 0.0"),
+        (["--out", "o.npz", "--connectivity", "3"], "must be 1 or 2 for a 2-D image, got 3"),
+        (["--out", "o.npz", "--labels", "--weighted"], "not allowed with argument"),
+        (["--out", "o.npz", "--normalize", "radius"], "--normalize needs --labels"),
+        ([], "nothing to write: give --out, --plot or both"),
+    ],
+)
+def test_refusals(path, arguments, message, capsys, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    try:
+        code = main(["transform", str(path), *arguments])
+    except SystemExit as exit_:
+        code = exit_.code
+    output, errors = capsys.readouterr()
+    assert code == 2
+    assert output == ""
+    assert message in errors
+    assert errors.count("\n") == 1
+    assert [file.name for file in path.parent.iterdir()] == ["image.npy"]
+
+
+def test_files_that_cannot_be_used(path, capsys):
+    nan = path.with_name("nan.npy")
+    np.save(nan, np.array([[1.0, np.nan]]))
+    out = ["--out", str(path.with_name("o.npz"))]
+    for arguments, message in (
+        ([str(nan)], "nan.npy: a shape must have no NaN"),
+        ([str(nan), "--weighted"], "nan.npy: `image` must be finite where it holds weights, got"),
+        ([str(nan), "--labels"], "nan.npy: `labels` must be of integers, got float64"),
+        ([str(path), str(nan)], "nan.npy: a transform is of one image, got more"),
+        ([str(path.with_name("none.npy"))], "none.npy"),
+    ):
+        assert main(["transform", *arguments, *out]) == 2
+        assert message in capsys.readouterr().err
+    bare = path.with_name("bare.npz")
+    np.savez(bare, IMAGE)
+    assert main(["transform", str(bare), "--out", str(bare)]) == 2
+    assert "the output would overwrite the input" in capsys.readouterr().err

@@ -1,0 +1,77 @@
+"""Figures of transforms show the transform's own numbers, where they belong."""
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core.plotting import plot_transform, plot_transform_polar, plot_transforms
+
+BAR = np.zeros((20, 30), bool)
+BAR[12:18, 3:25] = True
+
+
+def drawn(ax):
+    """The values of the one mesh, by (direction, height)."""
+    (mesh,) = ax.collections
+    return mesh.get_array().reshape(mesh.get_coordinates().shape[0] - 1, -1).T
+
+
+@pytest.mark.parametrize("plot", [plot_transform, plot_transform_polar])
+@pytest.mark.parametrize("smooth", [False, True])
+def test_all_values_are_drawn(plot, smooth):
+    transform = ecc.euler_transform(BAR, 12, [-np.inf, -9.0, -3.0, 0.0, 5.0, 12.0, np.inf])
+    if smooth:
+        transform = ecc.smooth_transform(ecc.euler_transform(BAR, 12, 9))
+    finite = np.isfinite(transform.heights)
+    ax = plot(transform)
+    np.testing.assert_array_equal(drawn(ax), transform.values[:, finite])
+    low, high = ax.collections[0].get_clim()
+    assert low == -high < 0
+
+
+def test_heat_map_has_angles_and_heights():
+    transform = ecc.euler_transform(BAR, 8, 5)
+    ax = plot_transform(transform)
+    corners = ax.collections[0].get_coordinates()
+    middles = (corners[:-1, :-1] + corners[1:, 1:]) / 2
+    np.testing.assert_allclose(middles[0, :, 0], 45 * np.arange(8), atol=1e-12)
+    np.testing.assert_allclose(middles[:, 0, 1], transform.heights, atol=1e-12)
+    solid = plot_transform(ecc.euler_transform(np.ones((2, 3, 4), bool), 8, 5))
+    assert solid.get_xlabel() == "direction"
+
+
+@pytest.mark.parametrize(
+    ("direction", "angle"), [((1, 0), 270), ((0, 1), 0), ((-1, 0), 90), ((0, -1), 180)]
+)
+def test_directions_lie_where_they_point_to_in_the_image(direction, angle):
+    transform = ecc.euler_transform(BAR, 4, 5)
+    (row,) = np.flatnonzero((transform.directions == direction).all(axis=1))
+    ax = plot_transform_polar(transform)
+    edges = ax.collections[0].get_coordinates()[0, :, 0]
+    middle = np.degrees(edges[row] + edges[row + 1]) / 2
+    assert middle % 360 == pytest.approx(angle)
+
+
+def test_colours_are_not_stretched_by_a_few_values():
+    values = np.ones((40, 50), int)
+    values[3, 4] = 900
+    transform = ecc.EulerTransform(ecc.sample_directions(40, 2), np.arange(50.0), values)
+    assert plot_transform(transform).collections[0].get_clim() == (-1, 1)
+    assert plot_transform(transform, vmax=7).collections[0].get_clim() == (-1, 7)
+
+
+def test_several_share_their_colours():
+    transforms = {f"object $ {i}": ecc.euler_transform(BAR[i:], 8, 5) for i in range(5)}
+    figure = plot_transforms(transforms)
+    panels = [ax for ax in figure.axes if ax.collections and ax.get_label() != "<colorbar>"]
+    assert [ax.get_title() for ax in panels[::2]] == list(transforms)
+    assert len(panels) == 10
+    assert len({ax.collections[0].get_clim() for ax in panels}) == 1
+    figure.savefig("/dev/null", format="png", dpi=30)
+    assert plot_transforms({}).axes == []
+
+
+def test_a_circle_is_needed():
+    solid = ecc.euler_transform(np.ones((2, 3, 4), bool), 8, 5)
+    with pytest.raises(ValueError, match=r"spaced on the circle, got directions of shape \(8, 3\)"):
+        plot_transform_polar(solid)
