@@ -39,6 +39,19 @@ EVENT_ROOM = EVENT_FLUSH + 2 * 64  # events a list needs room for
 
 
 @njit(nogil=True, cache=True)
+def _copy(array: Any, source: Any, target: Any, count: Any) -> None:
+    """Copy elements within an array (to assign a slice costs seconds of compiling its errors)."""
+    for i in range(count):
+        array[target + i] = array[source + i]
+
+
+@njit(nogil=True, cache=True)
+def _fill(array: Any, start: Any, count: Any, value: Any) -> None:
+    for i in range(start, start + count):
+        array[i] = value
+
+
+@njit(nogil=True, cache=True)
 def _mirror(keys: Any, geometry: Any, low: Any, high: Any) -> None:
     """Repeat the outermost points behind the borders of the image."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
@@ -51,10 +64,10 @@ def _mirror(keys: Any, geometry: Any, low: Any, high: Any) -> None:
     for z in range(slices + 2):
         start = z * slice_stride
         if low[1]:
-            keys[start : start + pitch] = keys[start + pitch : start + 2 * pitch]
+            _copy(keys, start + pitch, start, pitch)
         if high[1]:
             end = start + (rows + 1) * pitch
-            keys[end : end + pitch] = keys[end - pitch : end]
+            _copy(keys, end - pitch, end, pitch)
 
 
 @njit(nogil=True, cache=True)
@@ -119,7 +132,8 @@ def _write(block: Any, rows: Any, width: Any, scratch: Any, out: Any, at: Any, s
     """Write the coefficients of one word to an array of them."""
     for row in range(rows):
         expand_coefficients(block, row, scratch, 0)
-        out[at + row * step : at + row * step + width] = scratch[:width]
+        for i in range(width):
+            out[at + row * step + i] = scratch[i]
 
 
 @njit(nogil=True, cache=True)
@@ -181,7 +195,7 @@ def march_2d(
             planes_2d(keys, start, pitch, rows + 1, planes, word * column_stride, kind_stride)
         _close_in_plane(planes, geometry, low, high, closed)
         histogram = histograms[z % histograms.shape[0]]
-        carry[:] = NONE
+        _fill(carry, 0, carry.size, NONE)
         queued = 0
         for word in range(words):
             valid = _valid(word, words, lead, columns)
@@ -235,7 +249,7 @@ def march_3d(
     if closed:
         _mirror(keys, geometry, low, high)
         if low[0]:
-            keys[:slice_stride] = keys[slice_stride : 2 * slice_stride]
+            _copy(keys, slice_stride, 0, slice_stride)
     queued = 0
     # The planes between slices of the slice before are kept: two sets of 7 kinds take turns.
     for z in range(-1, slices):
@@ -243,7 +257,7 @@ def march_3d(
         previous = 7 * kind_stride - current
         between = current + 3 * kind_stride
         if z == -1 and low[0]:
-            planes[between : between + 4 * kind_stride] = ~inside
+            _fill(planes, between, 4 * kind_stride, ~inside)
             continue
         for word in range(words):
             start = (z + 1) * slice_stride + 64 * word
@@ -260,9 +274,9 @@ def march_3d(
         if z == -1:
             continue
         if z == slices - 1 and high[0]:
-            planes[between : between + 4 * kind_stride] = inside
+            _fill(planes, between, 4 * kind_stride, inside)
         _close_in_plane(planes[current:], geometry, low, high, closed)
-        carry[:] = NONE
+        _fill(carry, 0, carry.size, NONE)
         for word in range(words):
             valid = _valid(word, words, lead, columns)
             edge = ONE if closed and low[2] and word == 0 else NONE
