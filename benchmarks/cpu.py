@@ -1,0 +1,385 @@
+"""Times of the CPU backend against reading the image, copying it, and other libraries.
+
+    python benchmarks/cpu.py [--quick] [--only SECTION]
+
+Everything that a ratio compares is measured in one process, in turns; a time is the least of 9
+repetitions. Peers that take longer than a second run 3 times, longer than 4 seconds once. Their
+curves are checked to be equal. Writes benchmarks/results/cpu.json and cpu.md; `--only` replaces one
+section there, `--quick` takes small images and writes nothing. pyECT is measured where it is
+installed (`pip install torch pyect`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from peers import PEERS
+from scipy.ndimage import gaussian_filter
+from scipy.spatial import cKDTree
+from skimage import data
+
+import ecc_core as ecc
+
+RESULTS = Path(__file__).parent / "results" / "cpu"
+REPETITIONS = 9
+COPY, FLOOR, BINCOUNT = "X.copy()", "read floor", "np.bincount"
+
+PEER_BARS = {
+    "numpy max + bincount": 50,
+    "pyECT": 150,
+    "cripser": 3000,
+    "scikit-image": 10000,
+    "GUDHI": 20000,
+}
+
+
+class Row(NamedTuple):
+    """A ratio, and what it has to be. Times in milliseconds."""
+
+    case: str
+    connectivity: int
+    workers: int
+    time: float | None
+    ratio_of: str
+    other: float
+    repetitions: int
+    ratio: float
+    bar: str
+
+    @property
+    def met(self) -> bool | None:
+        if not self.bar:
+            return None
+        relation, number = self.bar.split()
+        return self.ratio <= float(number) if relation == "<=" else self.ratio >= float(number)
+
+
+class Timed(NamedTuple):
+    seconds: float
+    repetitions: int
+    result: Any
+
+
+def in_turns(calls: dict[str, Callable[[], Any]], repetitions: int) -> dict[str, Timed]:
+    """The least time of each call, all calls taking turns."""
+    best: dict[str, Timed] = {}
+    for turn in range(repetitions):
+        for name, call in calls.items():
+            known = best.get(name)
+            if known and known.seconds > 1 and turn >= (1 if known.seconds > 4 else 3):
+                continue
+            start = time.perf_counter()
+            result = call()
+            seconds = time.perf_counter() - start
+            if known:
+                seconds, result = min(seconds, known.seconds), known.result
+            best[name] = Timed(seconds, turn + 1, result)
+    return best
+
+
+def row(
+    case: str,
+    connectivity: int,
+    workers: int,
+    ours: Timed,
+    other: tuple[str, Timed],
+    bar: str = "",
+    faster: bool = False,
+) -> Row:
+    """How many times our time is the other's; `faster`: how many times the other's is ours."""
+    name, peer = other
+    ratio = peer.seconds / ours.seconds if faster else ours.seconds / peer.seconds
+    text = f"{name} / time" if faster else f"time / {name}"
+    times = ours.seconds * 1e3, text, peer.seconds * 1e3
+    return Row(case, connectivity, workers, *times, peer.repetitions, ratio, bar)
+
+
+def field(shape: tuple[int, ...], sigma: float) -> np.ndarray:
+    """Uniform noise in [0, 1], or smoothed noise stretched to it; float32."""
+    image = np.random.default_rng(7).random(shape, dtype=np.float32)
+    if sigma:
+        gaussian_filter(image, sigma, output=image, mode="wrap")
+        image -= image.min()
+        image /= image.max()
+    return image
+
+
+def as_dtype(image: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype == "float32":
+        return image
+    top = np.iinfo(dtype).max
+    return np.concatenate([(part * top).astype(dtype)[None] for part in image])
+
+
+def levels(dtype: str) -> np.ndarray:
+    return np.linspace(0, 1 if dtype == "float32" else np.iinfo(dtype).max, 256)
+
+
+def read(image: np.ndarray) -> Any:
+    return image.reshape(-1).view("u8").sum()
+
+
+def large(
+    shape: tuple[int, ...], sigma: float, dtypes: dict[str, dict[str, str]], repetitions: int
+) -> Iterator[Row]:
+    """Our curves of an image against copying and reading it; bars by dtype and other."""
+    smooth = field(shape, sigma)
+    for dtype, bars in dtypes.items():
+        image, at = as_dtype(smooth, dtype), levels(dtype)
+        case = f"{'x'.join(map(str, shape))} {dtype} {f'sigma {sigma}' if sigma else 'noise'}"
+        calls: dict[str, Callable[[], Any]] = {
+            COPY: image.copy,
+            FLOOR: lambda image=image: read(image),
+        }
+        for connectivity in (1, len(shape)):
+            for workers in (1, 2):
+                calls[f"{connectivity} {workers}"] = (
+                    lambda image=image, at=at, connectivity=connectivity, workers=workers: (
+                        ecc.euler_curve(image, at, connectivity=connectivity, workers=workers)
+                    )
+                )
+            calls[f"{connectivity} range"] = lambda image=image, connectivity=connectivity: (
+                ecc.euler_curve(image, connectivity=connectivity, workers=1)
+            )
+        if BINCOUNT in bars:
+            calls[BINCOUNT] = lambda image=image: np.bincount(image.reshape(-1), minlength=256)
+        in_turns(calls, 1)
+        timed = in_turns(calls, repetitions)
+        for connectivity in (1, len(shape)):
+            one, two = (timed[f"{connectivity} {workers}"] for workers in (1, 2))
+            for other in (COPY, FLOOR):
+                yield row(case, connectivity, 1, one, (other, timed[other]), bars.get(other, ""))
+            if BINCOUNT in bars:
+                other = BINCOUNT, timed[BINCOUNT]
+                yield row(case, connectivity, 1, one, other, bars[BINCOUNT], faster=True)
+            bar = ">= 1.7" if len(shape) == 3 else ""
+            yield row(case, connectivity, 2, two, ("one worker", one), bar, faster=True)
+            found = timed[f"{connectivity} range"]
+            yield row(f"{case}, range searched", connectivity, 1, found, (COPY, timed[COPY]))
+            yield memory(case, image, at, connectivity)
+
+
+def memory(case: str, image: np.ndarray, at: np.ndarray, connectivity: int) -> Row:
+    """Peak memory of a call as a share of the image."""
+    tracemalloc.start()
+    ecc.euler_curve(image, at, connectivity=connectivity, workers=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    bins = 8 * (1 << 16 if image.dtype == np.uint16 else 256)
+    share = max(peak - bins, 0) / image.nbytes
+    return Row(case, connectivity, 1, None, "extra memory / image", 0.0, 1, share, "<= 0.05")
+
+
+def smooth_volumes(quick: bool) -> Iterator[Row]:
+    """Smooth volumes."""
+    bars = {
+        "uint8": {COPY: "<= 1.3", FLOOR: "<= 5"},
+        "uint16": {COPY: "<= 1.0"},
+        "float32": {COPY: "<= 1.0"},
+    }
+    shape = (64, 128, 128) if quick else (512, 512, 512)
+    yield from large(shape, 8, bars, 2 if quick else REPETITIONS)
+
+
+def noise_volumes(quick: bool) -> Iterator[Row]:
+    """Noise."""
+    bars = {"uint8": {BINCOUNT: ">= 5"}, "uint16": {}, "float32": {}}
+    shape = (64, 128, 128) if quick else (512, 512, 512)
+    yield from large(shape, 0, bars, 2 if quick else REPETITIONS)
+
+
+def images(quick: bool) -> Iterator[Row]:
+    """Large images."""
+    bars = {"uint8": {FLOOR: "<= 5"}, "float32": {FLOOR: "<= 3"}}
+    shape = (1024, 1024) if quick else (8192, 8192)
+    yield from large(shape, 8, bars, 2 if quick else REPETITIONS)
+
+
+def against(image: np.ndarray, case: str, bars: dict[str, int], repetitions: int) -> Iterator[Row]:
+    """Our curve against those of the peers."""
+    at = np.arange(256)
+    for connectivity in (1, image.ndim):
+        peers = {name: make(image, connectivity) for name, make in PEERS.items()}
+        calls: dict[str, Callable[[], Any]] = {k: call for k, call in peers.items() if call}
+        calls["ours"] = lambda connectivity=connectivity: (
+            ecc.euler_curve(image, at, connectivity=connectivity, workers=1).values
+        )
+        calls["ours"]()
+        timed = in_turns(calls, repetitions)
+        ours = timed.pop("ours")
+        for name, peer in timed.items():
+            if not np.array_equal(peer.result, ours.result):
+                raise AssertionError(f"the curve of {name} is another one")
+            bar = f">= {bars[name]}" if name in bars else ""
+            yield row(case, connectivity, 1, ours, (name, peer), bar, faster=True)
+        if connectivity == 1 and "pyECT" not in timed:
+            print("pyECT is left out: pip install torch pyect", file=sys.stderr)
+
+
+def volume_peers(quick: bool) -> Iterator[Row]:
+    """Other libraries, volume."""
+    n = 24 if quick else 128
+    image = as_dtype(field((n, n, n), 2), "uint8")
+    yield from against(image, f"{n}x{n}x{n} uint8 sigma 2", PEER_BARS, REPETITIONS)
+
+
+def image_peers(quick: bool) -> Iterator[Row]:
+    """Other libraries, photograph."""
+    image = data.cell()
+    image = image[:64, :64].copy() if quick else image
+    case = f"skimage.data.cell() {image.shape[0]}x{image.shape[1]} uint8"
+    yield from against(image, case, {}, REPETITIONS)
+
+
+FIRST_CALL = """
+import sys, time
+import numpy as np, ecc_core as ecc
+image = np.zeros([int(n) for n in sys.argv[2:]], sys.argv[1])
+start = time.perf_counter()
+ecc.euler_curve(image, np.linspace(0, 1, 256))
+print(time.perf_counter() - start)
+"""
+
+
+def first_calls(quick: bool) -> Iterator[Row]:
+    """First call in a process."""
+    for dtype, shape in (("uint8", (64, 64)), ("uint8", (64,) * 3), ("float32", (64,) * 3)):
+        times: dict[str, list[float]] = {"cold": [], "cached": []}
+        for _ in range(1 if quick else 3):
+            with tempfile.TemporaryDirectory() as folder:
+                for kind in ("cold", *["cached"] * 3):
+                    words = [sys.executable, "-c", FIRST_CALL, dtype, *map(str, shape)]
+                    environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+                    done = subprocess.run(words, env=environment, capture_output=True, check=True)
+                    times[kind].append(float(done.stdout))
+        for kind, bar in (("cached", "<= 0.5"), ("cold", "<= 3")):
+            best = min(times[kind])
+            case = f"{'x'.join(map(str, shape))} {dtype}, {kind}"
+            count = len(times[kind])
+            yield Row(case, len(shape), 1, best * 1e3, "seconds", 0.0, count, best, bar)
+
+
+def regions(quick: bool) -> Iterator[Row]:
+    """Regions."""
+    n, count = (256, 50) if quick else (2048, 2000)
+    rng = np.random.default_rng(5)
+    points = np.indices((n, n)).reshape(2, -1).T
+    nearest = cKDTree(rng.random((count, 2)) * n).query(points)[1]
+    labels = (nearest.reshape(n, n) + 1).astype(np.int32)
+    for dtype in ("uint8", "float32"):
+        image, at = as_dtype(field((n, n), 2), dtype), levels(dtype)
+        for connectivity in (1, 2):
+            options: dict[str, Any] = {"connectivity": connectivity, "workers": 1}
+            calls = {
+                "ours": lambda image=image, at=at, options=options: ecc.region_curves(
+                    image, labels, at, **options
+                ),
+                "euler_curve": lambda image=image, at=at, options=options: ecc.euler_curve(
+                    image, at, **options
+                ),
+            }
+            in_turns(calls, 1)
+            timed = in_turns(calls, REPETITIONS)
+            case = f"{n}x{n} {dtype}, {count} touching regions"
+            other = "one euler_curve", timed["euler_curve"]
+            yield row(case, connectivity, 1, timed["ours"], other, "<= 10")
+
+
+SECTIONS: dict[str, Callable[[bool], Iterator[Row]]] = {
+    "volumes": smooth_volumes,
+    "noise": noise_volumes,
+    "images": images,
+    "peers": volume_peers,
+    "photograph": image_peers,
+    "first": first_calls,
+    "regions": regions,
+}
+
+
+def machine() -> dict[str, Any]:
+    """What the times depend on."""
+    model = platform.processor()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+        model = named[0] if named else model
+    versions = {}
+    for name in ("numpy", "numba", "scikit-image", "gudhi", "cripser", "pyect", "torch"):
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = "not installed"
+    versions["python"] = platform.python_version()
+    return {"cpu": model, "cores": os.cpu_count(), "versions": versions}
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """The report as tables."""
+    of = report["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in of["versions"].items())
+    lines = ["# Times on the CPU", "", f"{of['cpu']}, {of['cores']} cores; {versions}.", ""]
+    lines += [
+        "The least times of so many repetitions, taken in turns in one process; 256 thresholds.",
+        "`connectivity` 1 is the V-construction, the other value the T-construction. The read",
+        'floor is `X.reshape(-1).view("u8").sum()`. Written by `python benchmarks/cpu.py`.',
+    ]
+    for name, rows in report["sections"].items():
+        lines += [
+            "",
+            f"## {(SECTIONS[name].__doc__ or name).rstrip('.')}",
+            "",
+            "| image | connectivity | workers | ms | ratio | its ms | repetitions | is | bar | |",
+            "|---|---|---|---|---|---|---|---|---|---|",
+        ]
+        for values in rows:
+            entry = Row(**values)
+            spent = "" if entry.time is None else f"{entry.time:.4g}"
+            other = f"{entry.other:.4g}" if entry.other else ""
+            met = {None: "", True: "met", False: "**missed**"}[entry.met]
+            lines.append(
+                f"| {entry.case} | {entry.connectivity} | {entry.workers} | {spent} "
+                f"| {entry.ratio_of} | {other} | {entry.repetitions} | {entry.ratio:.3g} "
+                f"| {entry.bar} | {met} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small images; writes nothing")
+    parser.add_argument("--only", choices=SECTIONS, help="measure one section")
+    arguments = parser.parse_args()
+    report: dict[str, Any] = {"machine": machine(), "sections": {}}
+    path = RESULTS.with_suffix(".json")
+    if arguments.only and path.exists() and not arguments.quick:
+        known = json.loads(path.read_text())
+        if known["machine"] == report["machine"]:
+            report["sections"] = known["sections"]
+    for name in [arguments.only] if arguments.only else SECTIONS:
+        rows = [
+            r._replace(bar="") if arguments.quick else r for r in SECTIONS[name](arguments.quick)
+        ]
+        report["sections"][name] = [r._asdict() for r in rows]
+    report["sections"] = {k: report["sections"][k] for k in SECTIONS if k in report["sections"]}
+    if not arguments.quick:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(report, indent=1) + "\n")
+        RESULTS.with_suffix(".md").write_text(markdown(report))
+    print(markdown(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Euler characteristic curves of 8-bit images by other libraries, at the thresholds 0 ... 255.
+
+A peer is a function of (image, connectivity) that returns a call to be timed. What a library could
+prepare once, such as a conversion of the image, is done before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+import numpy as np
+
+Call = Callable[[], np.ndarray]
+LEVELS = 256
+
+
+def numpy_bincount(image: np.ndarray, connectivity: int) -> Call:
+    """The separable signed histogram: maxima of neighbours along every axis, and `np.bincount`."""
+    closed = connectivity > 1
+
+    def pairs(cells: np.ndarray, axis: int) -> np.ndarray:
+        low, high = (slice(None),) * axis + (slice(-1),), (slice(None),) * axis + (slice(1, None),)
+        if not closed:
+            return np.maximum(cells[low], cells[high])
+        # The outermost faces belong to one cube only.
+        first, last = cells.take([0], axis), cells.take([-1], axis)
+        return np.concatenate([first, np.minimum(cells[low], cells[high]), last], axis)
+
+    def signed(cells: np.ndarray, axis: int) -> np.ndarray:
+        if axis == image.ndim:
+            return np.bincount(cells.reshape(-1), minlength=LEVELS)
+        one, two = signed(cells, axis + 1), signed(pairs(cells, axis), axis + 1)
+        return two - one if closed else one - two
+
+    return lambda: np.cumsum(signed(image, 0))
+
+
+def scikit_image(image: np.ndarray, connectivity: int) -> Call:
+    """`euler_number` of one set after the other."""
+    from skimage.measure import euler_number
+
+    return lambda: np.array([euler_number(image <= t, connectivity) for t in range(LEVELS)])
+
+
+def _alive(births: np.ndarray, deaths: np.ndarray) -> np.ndarray:
+    """Signed histogram of intervals; classes that never die have a death beyond the levels."""
+    dying = deaths[deaths < LEVELS].astype(np.int64)
+    born = np.bincount(births.astype(np.int64), minlength=LEVELS)
+    return born - np.bincount(dying, minlength=LEVELS)
+
+
+def gudhi(image: np.ndarray, connectivity: int) -> Call:
+    """Persistent homology of a cubical complex: the alternating sum of the classes alive."""
+    import gudhi as library
+
+    kind = "vertices" if connectivity == 1 else "top_dimensional_cells"
+    values = image.astype(np.float64)
+
+    def curve() -> np.ndarray:
+        cubical = library.CubicalComplex(**{kind: values})
+        cubical.compute_persistence(homology_coeff_field=2)
+        total = np.zeros(LEVELS, np.int64)
+        for dimension in range(image.ndim):
+            found = cubical.persistence_intervals_in_dimension(dimension)
+            if len(found):
+                total += (-1) ** dimension * _alive(found[:, 0], found[:, 1])
+        return np.cumsum(total)
+
+    return curve
+
+
+def cripser(image: np.ndarray, connectivity: int) -> Call:
+    """Persistent homology again, by CubicalRipser."""
+    import cripser as library
+
+    values = image.astype(np.float64)
+    filtration = "V" if connectivity == 1 else "T"
+
+    def curve() -> np.ndarray:
+        found = library.compute_ph(values, filtration=filtration, maxdim=image.ndim - 1)
+        total = np.zeros(LEVELS, np.int64)
+        for dimension in range(image.ndim):
+            part = found[found[:, 0] == dimension]
+            total += (-1) ** dimension * _alive(part[:, 1], part[:, 2])
+        return np.cumsum(total)
+
+    return curve
+
+
+def pyect(image: np.ndarray, connectivity: int) -> Call | None:
+    """The tensor computation of pyECT on one CPU thread; V-construction only."""
+    found = find_spec("pyect")
+    if connectivity > 1 or found is None or found.origin is None:
+        return None
+    import torch
+
+    torch.set_num_threads(1)
+    # The package imports torchvision, whose builds do not fit every torch; its curves do not.
+    names = run_path(str(Path(found.origin).with_name("image_ecf.py")))
+    module = names[f"Image_ECF_{image.ndim}D"](LEVELS).eval()
+    # It rounds 255 * value up; half a level less makes that exact.
+    values = torch.from_numpy(((image - 0.5) / (LEVELS - 1)).clip(0, 1).astype(np.float32))
+
+    def curve() -> np.ndarray:
+        with torch.inference_mode():
+            return module(values).numpy().astype(np.int64)
+
+    return curve
+
+
+PEERS: dict[str, Callable[[np.ndarray, int], Any]] = {
+    "numpy max + bincount": numpy_bincount,
+    "pyECT": pyect,
+    "cripser": cripser,
+    "scikit-image": scikit_image,
+    "GUDHI": gudhi,
+}
