@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "as_count",
-    "as_image",
     "check_connectivity",
     "check_direction",
     "check_image_dtype",
@@ -25,21 +24,22 @@ __all__ = [
     "check_threshold_array",
     "check_workers",
     "spatial_axes",
+    "split_masked",
 ]
 
 Array = NDArray[Any]
 
 
-def as_image(image: ArrayLike, mask: ArrayLike | None) -> tuple[Array, Array | None]:
-    """Arrays of an image and its mask; the mask of a masked array is honoured."""
-    if isinstance(image, np.ma.MaskedArray):
-        shown = ~np.ma.getmaskarray(image)
-        if mask is not None:
-            shown = shown & check_mask(mask, image.shape, image.shape)
-        image, mask = image.data, shown
-    array = np.asarray(image)
-    check_image_dtype(array.dtype)
-    return array, None if mask is None else np.asarray(mask)
+def split_masked(image: Any, mask: Any) -> tuple[Any, Any]:
+    """An image and its mask; the mask of a ``numpy.ma`` array is honoured."""
+    if not isinstance(image, np.ma.MaskedArray):
+        return image, mask
+    shown = ~np.ma.getmaskarray(image)
+    if mask is not None:
+        array = np.asarray(mask)
+        check_mask(array.shape, array.dtype, image.shape, image.shape)
+        shown = shown & array
+    return image.data, shown
 
 
 def check_image_dtype(dtype: np.dtype[Any], name: str = "image") -> None:
@@ -62,7 +62,7 @@ def spatial_axes(
             )
         return tuple(range(len(shape)))
     try:
-        given = (axis,) if isinstance(axis, SupportsIndex) else tuple(axis)
+        given: Any = axis if np.ndim(axis) else (axis,)  # type: ignore[arg-type]
         axes = tuple(operator.index(a) for a in given)
     except TypeError:
         raise TypeError(f"`axis` must be an int or a tuple of ints, got {axis!r}") from None
@@ -90,15 +90,18 @@ def check_connectivity(connectivity: int | None, ndim: int) -> Literal["V", "T"]
     return "V" if connectivity == 1 else "T"
 
 
-def check_mask(mask: ArrayLike, shape: tuple[int, ...], spatial: tuple[int, ...]) -> Array:
-    """A boolean array of the image's shape, or of its spatial shape."""
-    array = np.asarray(mask)
-    if array.dtype != np.bool_:
-        raise TypeError(f"`mask` must be of booleans (True: keep the point), got {array.dtype}")
-    if array.shape not in (shape, spatial):
-        expected = f"{shape}" if shape == spatial else f"{shape} or {spatial}"
-        raise ValueError(f"`mask` must have the image's shape {expected}, got {array.shape}")
-    return array
+def check_mask(
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    image_shape: tuple[int, ...],
+    spatial: tuple[int, ...],
+) -> None:
+    """Booleans of the image's shape, or of its spatial shape."""
+    if dtype != np.bool_:
+        raise TypeError(f"`mask` must be of booleans (True: keep the point), got {dtype}")
+    if shape not in (image_shape, spatial):
+        expected = f"{image_shape}" if image_shape == spatial else f"{image_shape} or {spatial}"
+        raise ValueError(f"`mask` must have the image's shape {expected}, got {shape}")
 
 
 def check_nan(nan: str) -> None:
@@ -194,13 +197,11 @@ def check_spacing(spacing: ArrayLike | None, ndim: int) -> NDArray[np.float64]:
     return np.broadcast_to(array, (ndim,)).astype(np.float64)
 
 
-def check_labels(labels: ArrayLike, shape: tuple[int, ...]) -> Array:
+def check_labels(labels: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
     """Integers of the image's shape, 0 for the background, none negative."""
-    array = np.asarray(labels)
-    if array.dtype.kind not in "biu":
-        raise TypeError(f"`labels` must be of integers, got {array.dtype}")
-    if array.shape != shape:
-        raise ValueError(f"`labels` must have the image's shape {shape}, got {array.shape}")
-    if array.dtype.kind == "i" and array.size and (least := array.min()) < 0:
+    if dtype.kind not in "biu":
+        raise TypeError(f"`labels` must be of integers, got {dtype}")
+    if tuple(labels.shape) != shape:
+        raise ValueError(f"`labels` must have the image's shape {shape}, got {tuple(labels.shape)}")
+    if dtype.kind == "i" and 0 not in shape and (least := int(labels.min())) < 0:
         raise ValueError(f"`labels` must not be negative, got {least}")
-    return array

@@ -1,10 +1,42 @@
-"""Which backend computes: chosen by the library that an array comes from, imported when needed."""
+"""Which backend computes: chosen by the library and device of an array, imported when needed."""
 
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
-__all__ = ["cpu"]
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core.errors import BackendError
+
+__all__ = ["Home", "cpu", "dtype_of", "on_host"]
+
+
+def _library(array: Any) -> str:
+    root = type(array).__module__.partition(".")[0]
+    return root if root in ("cupy", "torch") else "numpy"
+
+
+def _place(array: Any) -> str:
+    """Library and device of an array, for comparison and for messages."""
+    library = _library(array)
+    if library == "numpy":
+        return "numpy"
+    device = f"cuda:{array.device.id}" if library == "cupy" else str(array.device)
+    return f"{library} on {device}"
+
+
+def dtype_of(array: Any) -> np.dtype[Any]:
+    """The NumPy dtype that holds an array's values; object for what NumPy does not know."""
+    if _library(array) != "torch":
+        own: np.dtype[Any] = array.dtype
+        return own
+    name = str(array.dtype).removeprefix("torch.")
+    try:
+        return np.dtype("float32" if name == "bfloat16" else name)
+    except TypeError:
+        return np.dtype(object)
 
 
 def cpu() -> ModuleType:
@@ -12,3 +44,80 @@ def cpu() -> ModuleType:
     from ecc_core._cpu import launch
 
     return launch
+
+
+class Home:
+    """Where an image lives, and so where it is computed on and what results are."""
+
+    def __init__(self, image: Any) -> None:
+        self.library = _library(image)
+        self.place = _place(image)
+        self.on_device = self.library == "cupy" or "cuda" in self.place
+        self._like = image if self.library != "numpy" else None
+        if self.library == "torch" and not self.on_device and image.device.type != "cpu":
+            raise BackendError(f"`image` must be on the CPU or a CUDA device, got {self.place}")
+
+    def backend(self) -> ModuleType:
+        """The backend's module: ``curve``, ``coefficients`` and the rest."""
+        if not self.on_device:
+            return cpu()
+        try:
+            import cupy  # noqa: F401
+        except ImportError as error:
+            raise BackendError(
+                "arrays on CUDA devices need CuPy: install napari-ecc[cuda12] or napari-ecc[cuda13]"
+            ) from error
+        from ecc_core._cuda import launch as cuda
+
+        return cuda
+
+    def take(self, array: Any, name: str) -> Any:
+        """The array as its backend reads it, without a copy and without leaving its device."""
+        if _library(array) == "numpy":
+            array = np.asarray(array)
+        if self.on_device or "cuda" in _place(array) or _library(array) == "cupy":
+            if _place(array) != self.place:
+                raise ValueError(
+                    f"`{name}` must be where the image is, {self.place}, got {_place(array)}"
+                )
+            return array
+        if _library(array) == "torch":
+            array = array.detach()
+            return (array.float() if "bfloat16" in str(array.dtype) else array).numpy()
+        return array
+
+    def give(self, array: Any) -> Any:
+        """A result of the backend, or a new NumPy array, as the image's library has it."""
+        if self.library == "numpy" or not isinstance(array, np.ndarray):
+            return array
+        if self.library == "cupy":
+            import cupy
+
+            with self._like.device:  # type: ignore[union-attr]
+                return cupy.asarray(array)
+        import torch
+
+        return torch.from_numpy(np.ascontiguousarray(array)).to(
+            self._like.device  # type: ignore[union-attr]
+        )
+
+    def permute(self, array: Any, order: tuple[int, ...]) -> Any:
+        return array.permute(order) if hasattr(array, "permute") else array.transpose(order)
+
+    def broadcast(self, array: Any, shape: tuple[int, ...]) -> Any:
+        if isinstance(array, np.ndarray):
+            return np.broadcast_to(array, shape)
+        if self.library == "torch":
+            return array.expand(shape)
+        import cupy
+
+        return cupy.broadcast_to(array, shape)
+
+
+def on_host(array: Any) -> NDArray[Any]:
+    """A small array as NumPy's; one on a device is waited for and copied."""
+    library = _library(array)
+    if library == "cupy":
+        host: NDArray[Any] = array.get()
+        return host
+    return np.asarray(array.detach().cpu() if library == "torch" else array)

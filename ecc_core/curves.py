@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, SupportsIndex
@@ -73,25 +74,19 @@ def euler_number(image: ArrayLike, connectivity: int | None = None) -> int:
     >>> ecc.euler_number(ring)
     0
     """
-    array, mask = _checks.as_image(image, None)
-    axes = _checks.spatial_axes(array.shape, None)
-    construction = _checks.check_connectivity(connectivity, len(axes))
-    least = (
-        np.nextafter(array.dtype.type(0), array.dtype.type(1))
-        if array.dtype.kind == "f"
-        else np.ones((), array.dtype)
-    )
-    values = _dispatch.cpu().curve(
-        array[None],
-        np.asarray([least]),
-        construction=construction,
-        superlevel=True,
-        mask=None if mask is None else mask[None],
-        nan="omit",
-        workers=None,
-        tilt=None,
-    )
-    return int(values[0, 0])
+    values = euler_curve(
+        image, [_least_positive(image)], connectivity=connectivity, superlevel=True, nan="omit"
+    ).values
+    return int(values[0])
+
+
+def _least_positive(image: Any) -> Any:
+    """The smallest value above zero of an image's dtype."""
+    dtype = _dispatch.dtype_of(image) if hasattr(image, "dtype") else np.asarray(image).dtype
+    if dtype.kind != "f":
+        return 1
+    # Subnormals of bfloat16 are those of float32.
+    return np.nextafter(np.zeros((), dtype), np.ones((), dtype))[()]
 
 
 def euler_curve(
@@ -187,29 +182,33 @@ def euler_curve(
            [0, 1],
            [1, 1]])
     """
-    array, given_mask = _checks.as_image(image, mask)
-    axes = _checks.spatial_axes(array.shape, axis)
+    home, array, given_mask = _adopt(image, mask)
+    shape = tuple(array.shape)
+    axes = _checks.spatial_axes(shape, axis)
     ndim = len(axes)
     construction = _checks.check_connectivity(connectivity, ndim)
     _checks.check_nan(nan)
-    count = _checks.check_workers(workers)
-    spatial = tuple(array.shape[a] for a in axes)
+    _checks.check_workers(workers)
+    spatial = tuple(shape[a] for a in axes)
+    batch_axes = [a for a in np.arange(len(shape)).tolist() if a not in axes]
+    batch = tuple(shape[a] for a in batch_axes)
+    order = (*batch_axes, *axes)
+    flat = _flatten(home.permute(array, order), ndim)
+    kept = None
+    if given_mask is not None:
+        _checks.check_mask(tuple(given_mask.shape), _dispatch.dtype_of(given_mask), shape, spatial)
+        kept = given_mask
+        kept = home.permute(kept, order) if kept.ndim == len(shape) else kept
+        kept = _flatten(home.broadcast(kept, batch + spatial), ndim)
     tilt = None
     if direction is not None:
         unit = _checks.check_direction(direction, ndim)
         scale = _checks.check_scale(direction_scale)
         tilt = Tilt(spatial, unit, scale, _checks.check_spacing(spacing, ndim))
-    batch_axes = [a for a in np.arange(array.ndim).tolist() if a not in axes]
-    batch = tuple(array.shape[a] for a in batch_axes)
-    order = (*batch_axes, *axes)
-    flat = _flatten(array.transpose(order), ndim)
-    kept = None
-    if given_mask is not None:
-        kept = _checks.check_mask(given_mask, array.shape, spatial)
-        kept = kept.transpose(order) if kept.ndim == array.ndim else kept
-        kept = _flatten(np.broadcast_to(kept, batch + spatial), ndim)
-    backend = _dispatch.cpu()
-    options: dict[str, Any] = {"mask": kept, "nan": nan, "tilt": tilt}
+    data: dict[str, Any] = {"mask": kept, "nan": nan, "tilt": tilt}
+    filtration: dict[str, Any] = {"construction": construction, "superlevel": superlevel}
+    if not home.on_device:
+        filtration["workers"] = workers
     if isinstance(thresholds, str):
         if thresholds != "exact":
             raise ValueError(
@@ -218,53 +217,62 @@ def euler_curve(
         if batch or range is not None:
             given = "batch axes" if batch else "`range`"
             raise ValueError(f'`thresholds` must not be "exact" together with {given}')
-        levels, values = backend.exact_curve(
-            flat, construction=construction, superlevel=superlevel, workers=count, **options
-        )
-        return EulerCurve(levels, values)
-    at = _threshold_values(thresholds, range, flat, options)
-    values = backend.curve(
-        flat, at, construction=construction, superlevel=superlevel, workers=count, **options
-    )
-    return EulerCurve(at, values.reshape((*batch, at.size)))
+        levels, values = home.backend().exact_curve(flat, **filtration, **data)
+        return EulerCurve(home.give(levels), home.give(values))
+    at, host = _threshold_values(thresholds, range, home, flat, data)
+    values = home.backend().curve(flat, host, **filtration, **data)
+    return EulerCurve(at, home.give(values).reshape((*batch, host.size)))
 
 
-def _flatten(array: Array, ndim: int) -> Array:
+def _adopt(image: Any, mask: Any) -> tuple[_dispatch.Home, Any, Any]:
+    """Where an image lives, and it and its mask as the backend there reads them."""
+    image, mask = _checks.split_masked(image, mask)
+    home = _dispatch.Home(image)
+    array = home.take(image, "image")
+    _checks.check_image_dtype(_dispatch.dtype_of(array))
+    return home, array, None if mask is None else home.take(mask, "mask")
+
+
+def _flatten(array: Any, ndim: int) -> Any:
     """Join the leading batch axes."""
     lead = array.ndim - ndim
     if lead == 1:
         return array
     if lead == 0:
         return array[None]
-    count = int(np.prod(array.shape[:lead]))
-    return array.reshape((count, *array.shape[lead:]))
+    count = math.prod(array.shape[:lead])
+    return array.reshape((count, *tuple(array.shape)[lead:]))
 
 
 def _threshold_values(
-    thresholds: ArrayLike,
+    thresholds: Any,
     bounds: tuple[float, float] | None,
-    image: Array,
-    options: dict[str, Any],
-) -> Array:
-    """The thresholds as a checked array."""
+    home: _dispatch.Home,
+    image: Any,
+    data: dict[str, Any],
+) -> tuple[Any, Array]:
+    """The thresholds as the result gives them, and checked on the host."""
     count = _checks.as_count(thresholds, "thresholds")
     if count is None:
         if bounds is not None:
             raise ValueError("`range` must be None where `thresholds` is an array, got both")
-        return _checks.check_threshold_array(thresholds)
+        host = _checks.check_threshold_array(_dispatch.on_host(thresholds))
+        return thresholds if hasattr(thresholds, "dtype") else host, host
     if bounds is None:
-        low, high = _dispatch.cpu().value_range(image, **options)
+        low, high = home.backend().value_range(image, **data)
         if low is None:
             raise ValueError(
                 "`range` must be given for an image without finite values, got None "
-                f"(spatial shape {image.shape[1:]})"
+                f"(spatial shape {tuple(image.shape)[1:]})"
             )
     else:
         low, high = _checks.check_range(bounds)
     low, high = float(low), float(high)
     if np.isfinite(high - low):
-        return np.linspace(low, high, count)
-    return 2 * np.linspace(low / 2, high / 2, count)
+        even = np.linspace(low, high, count)
+    else:
+        even = 2 * np.linspace(low / 2, high / 2, count)
+    return home.give(even), even
 
 
 def euler_coefficients(
@@ -304,22 +312,19 @@ def euler_coefficients(
     >>> ecc.euler_coefficients(np.array([3, 1, 2, 0]))  # minima are born, maxima join
     array([ 0,  1, -1,  1], dtype=int8)
     """
-    array, given_mask = _checks.as_image(image, mask)
-    axes = _checks.spatial_axes(array.shape, None)
+    home, array, kept = _adopt(image, mask)
+    shape = tuple(array.shape)
+    axes = _checks.spatial_axes(shape, None)
     construction = _checks.check_connectivity(connectivity, len(axes))
     _checks.check_nan(nan)
-    kept = None
-    if given_mask is not None:
-        kept = _checks.check_mask(given_mask, array.shape, array.shape)[None]
-    counts: NDArray[np.int8] = _dispatch.cpu().coefficients(
-        array[None],
-        construction=construction,
-        superlevel=superlevel,
-        mask=kept,
-        nan=nan,
-        workers=None,
+    if kept is not None:
+        _checks.check_mask(tuple(kept.shape), _dispatch.dtype_of(kept), shape, shape)
+        kept = kept[None]
+    workers = {} if home.on_device else {"workers": None}
+    counts = home.backend().coefficients(
+        array[None], construction=construction, superlevel=superlevel, mask=kept, nan=nan, **workers
     )
-    result: NDArray[np.int8] = counts[0]
+    result: NDArray[np.int8] = home.give(counts)[0]
     return result
 
 
@@ -371,28 +376,26 @@ def region_curves(
     (array([1, 7]), array([[0],
            [1]]))
     """
-    array, mask = _checks.as_image(image, None)
-    axes = _checks.spatial_axes(array.shape, None)
+    home, array, mask = _adopt(image, None)
+    shape = tuple(array.shape)
+    axes = _checks.spatial_axes(shape, None)
     construction = _checks.check_connectivity(connectivity, len(axes))
-    regions = _checks.check_labels(labels, array.shape)
+    _checks.check_workers(workers)
+    regions = home.take(labels, "labels")
+    _checks.check_labels(regions, _dispatch.dtype_of(regions), shape)
     if isinstance(thresholds, str):
         raise ValueError(f"`thresholds` must be an int or an array, got {thresholds!r}")
     if mask is not None:
         regions = np.where(mask, regions, 0)
-    options: dict[str, Any] = {"nan": "raise", "tilt": None}
-    labelled = None
+    data: dict[str, Any] = {"nan": "raise", "tilt": None, "mask": None}
     if _checks.as_count(thresholds, "thresholds") is not None and range is None:
-        labelled = (regions != 0)[None]
-    at = _threshold_values(thresholds, range, array[None], {**options, "mask": labelled})
-    ids, values = _dispatch.cpu().region_curves(
-        array,
-        regions,
-        at,
-        construction=construction,
-        superlevel=superlevel,
-        workers=_checks.check_workers(workers),
+        data["mask"] = (regions != 0)[None]
+    at, host = _threshold_values(thresholds, range, home, array[None], data)
+    options = {} if home.on_device else {"workers": workers}
+    ids, values = home.backend().region_curves(
+        array, regions, host, construction=construction, superlevel=superlevel, **options
     )
-    return RegionCurves(ids, at, values)
+    return RegionCurves(home.give(ids), at, home.give(values))
 
 
 def warmup(*, block: bool = False) -> threading.Thread:
