@@ -14,11 +14,13 @@ __all__ = [
     "as_label_image",
     "as_mask",
     "as_weights",
+    "check_axes",
     "check_directions",
     "check_even_circle",
-    "check_heights",
+    "check_height_array",
     "check_metric",
     "check_same_sampling",
+    "spread_heights",
 ]
 
 Array = NDArray[Any]
@@ -28,56 +30,49 @@ MOST_WEIGHT = 2**62
 SLACK = 1 + 8 * np.finfo(np.float64).eps  # the furthest corner must not round above the range
 
 
-def _as_image(image: ArrayLike) -> tuple[Array, Array | None]:
-    array, shown = _checks.as_image(image, None)
-    if not 1 <= array.ndim <= 3:
-        raise ValueError(f"`image` must have 1 to 3 axes, got shape {array.shape}")
-    return array, shown
+def check_axes(shape: tuple[int, ...], name: str) -> None:
+    if not 1 <= len(shape) <= 3:
+        raise ValueError(f"`{name}` must have 1 to 3 axes, got shape {shape}")
 
 
-def as_mask(image: ArrayLike) -> NDArray[np.bool_]:
-    """A boolean image; other dtypes must hold 0 and 1 only. Masked points are not set."""
-    array, shown = _as_image(image)
-    if array.dtype != np.bool_:
-        kept = array if shown is None else array[shown]
+def as_mask(image: Array, shown: Array | None) -> NDArray[np.bool_]:
+    """A boolean image; other dtypes must hold 0 and 1 only. Points not shown are not set."""
+    if image.dtype != np.bool_:
+        kept = image if shown is None else image[shown]
         if not ((kept == 0) | (kept == 1)).all():
             raise ValueError(
                 "`image` must be boolean, or 0 and 1, unless `weighted` is True, "
-                f"got {array.dtype} with other values"
+                f"got {image.dtype} with other values"
             )
-        array = array == 1
-    return array if shown is None else array & shown
+        image = image == 1
+    return image if shown is None else image & shown
 
 
-def as_weights(image: ArrayLike) -> NDArray[np.int64] | Floats:
-    """An image of weights as int64 or float64. Masked points weigh nothing."""
-    array, shown = _as_image(image)
+def as_weights(image: Array, shown: Array | None) -> NDArray[np.int64] | Floats:
+    """An image of weights as int64 or float64. Points not shown weigh nothing."""
     if shown is not None:
-        array = np.where(shown, array, array.dtype.type(0))
-    if array.dtype.kind == "f":
-        if not np.isfinite(array).all():
-            which = "NaN" if np.isnan(array).any() else "infinity"
+        image = np.where(shown, image, image.dtype.type(0))
+    if image.dtype.kind == "f":
+        if not np.isfinite(image).all():
+            which = "NaN" if np.isnan(image).any() else "infinity"
             raise ValueError(f"`image` must be finite where it holds weights, got {which}")
-        return array.astype(np.float64, copy=False)
-    if array.dtype.itemsize == 8 and array.size:
-        largest = max(int(array.max()), -int(array.min()))
+        return image.astype(np.float64, copy=False)
+    if image.dtype.itemsize == 8 and image.size:
+        largest = max(int(image.max()), -int(image.min()))
         if largest >= MOST_WEIGHT:
             raise ValueError(f"`image` must hold weights below 2**62, got {largest}")
-    return array.astype(np.int64, copy=False)
+    return image.astype(np.int64, copy=False)
 
 
-def as_label_image(labels: ArrayLike) -> tuple[Array, np.dtype[Any]]:
-    """A label image as int32 or int64, and its own dtype. Masked points are background."""
-    if isinstance(labels, np.ma.MaskedArray):
-        labels = labels.filled(0)
-    array = np.asarray(labels)
-    if not 1 <= array.ndim <= 3:
-        raise ValueError(f"`labels` must have 1 to 3 axes, got shape {array.shape}")
-    array = _checks.check_labels(array, array.shape)
-    if array.dtype.kind == "u" and array.size and (largest := int(array.max())) >= 2**63:
+def as_label_image(labels: Array, shown: Array | None) -> Array:
+    """A label image as int32 or int64. Points not shown are background."""
+    _checks.check_labels(labels, labels.dtype, labels.shape)
+    if labels.dtype.kind == "u" and labels.size and (largest := int(labels.max())) >= 2**63:
         raise ValueError(f"`labels` must be below 2**63, got {largest}")
-    small = array.dtype.kind == "b" or np.iinfo(array.dtype).max <= np.iinfo(np.int32).max
-    return array.astype(np.int32 if small else np.int64, copy=False), array.dtype
+    if shown is not None:
+        labels = np.where(shown, labels, labels.dtype.type(0))
+    small = labels.dtype.kind == "b" or np.iinfo(labels.dtype).max <= np.iinfo(np.int32).max
+    return labels.astype(np.int32 if small else np.int64, copy=False)
 
 
 def check_directions(directions: ArrayLike, ndim: int) -> Floats:
@@ -99,13 +94,15 @@ def check_directions(directions: ArrayLike, ndim: int) -> Floats:
     return np.where(unit, vectors, scaled / np.linalg.norm(scaled, axis=1, keepdims=True))
 
 
-def check_heights(heights: ArrayLike, bounds: Any, reach: float | None) -> Floats:
-    """Heights as a float64 array; `reach` is the end of the default range, if there is one."""
-    count = _checks.as_count(heights, "heights")
-    if count is None:
-        if bounds is not None:
-            raise ValueError("`range` must be None where `heights` is an array, got both")
-        return _checks.check_threshold_array(heights, "heights").astype(np.float64)
+def check_height_array(heights: Array, bounds: Any) -> Floats:
+    """Given heights as float64."""
+    if bounds is not None:
+        raise ValueError("`range` must be None where `heights` is an array, got both")
+    return _checks.check_threshold_array(heights, "heights").astype(np.float64)
+
+
+def spread_heights(count: int, bounds: Any, reach: float | None) -> Floats:
+    """Heights over a range; `reach` is the end of the default one, if there is one."""
     if bounds is not None:
         low, high = _checks.check_range(bounds)
     elif reach is None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core import _checks, _transform_checks
+from ecc_core import _checks, _dispatch, _transform_checks
+from ecc_core.errors import BackendError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -147,24 +148,49 @@ def euler_transform(
     (array([2, 1, 1]), array([1, 1, 1]))
     """
     _checks.check_workers(workers)
-    array = _transform_checks.as_weights(image) if weighted else _transform_checks.as_mask(image)
+    home, given, shown = _adopt(image, "image")
+    as_object = _transform_checks.as_weights if weighted else _transform_checks.as_mask
+    array: NDArray[Any] = as_object(given, shown)
     closed = _checks.check_connectivity(connectivity, array.ndim) == "T"
     steps = _checks.check_spacing(spacing, array.ndim)
     vectors = _directions(directions, array.ndim)
     reach = float(np.linalg.norm(np.array(array.shape) * steps / 2)) if array.size else None
-    at = _transform_checks.check_heights(heights, range, reach)
+    at = _heights(heights, range, reach)
     if array.size == 0:
         dtype = array.dtype if weighted else np.int64
-        return EulerTransform(vectors, at, np.zeros((len(vectors), at.size), dtype))
-    compute = _launch().weighted_transform if weighted else _launch().mask_transform
-    return EulerTransform(vectors, at, compute(array, vectors, at, steps, closed, workers))
+        values = np.zeros((len(vectors), at.size), dtype)
+    else:
+        compute = _launch().weighted_transform if weighted else _launch().mask_transform
+        values = compute(array, vectors, at, steps, closed, workers)
+    return EulerTransform(home.give(vectors), home.give(at), home.give(values))
+
+
+def _adopt(image: Any, name: str) -> tuple[_dispatch.Home, NDArray[Any], NDArray[Any] | None]:
+    """Where an image lives, the image, and where it is not masked."""
+    image, shown = _checks.split_masked(image, None)
+    home = _dispatch.Home(image)
+    if home.on_device:
+        raise BackendError(f"`{name}` must be on the CPU, where transforms are, got {home.place}")
+    array = home.take(image, name)
+    if name == "image":
+        _checks.check_image_dtype(array.dtype)
+    _transform_checks.check_axes(array.shape, name)
+    return home, array, shown
 
 
 def _directions(directions: int | ArrayLike, ndim: int) -> Floats:
     count = _checks.as_count(directions, "directions")
     if count is None:
-        return _transform_checks.check_directions(directions, ndim)
-    return sample_directions(count, ndim)
+        return _transform_checks.check_directions(_dispatch.on_host(directions), ndim)
+    vectors: Floats = _descriptors().sample_directions(count, ndim)
+    return vectors
+
+
+def _heights(heights: int | ArrayLike, bounds: Any, reach: float | None) -> Floats:
+    count = _checks.as_count(heights, "heights")
+    if count is None:
+        return _transform_checks.check_height_array(_dispatch.on_host(heights), bounds)
+    return _transform_checks.spread_heights(count, bounds, reach)
 
 
 def sample_directions(n: int, ndim: int) -> Floats:
@@ -270,7 +296,8 @@ def region_transforms(
     [[0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1]]
     """
     _checks.check_workers(workers)
-    array, dtype = _transform_checks.as_label_image(labels)
+    home, given, shown = _adopt(labels, "labels")
+    array = _transform_checks.as_label_image(given, shown)
     closed = _checks.check_connectivity(connectivity, array.ndim) == "T"
     steps = _checks.check_spacing(spacing, array.ndim)
     vectors = _directions(directions, array.ndim)
@@ -279,10 +306,11 @@ def region_transforms(
     launch = _launch()
     regions = launch.find_regions(array, steps, closed)
     reach = 1.0 if normalize else float(regions.radii.max(initial=0.0))
-    at = _transform_checks.check_heights(heights, range, reach)
+    at = _heights(heights, range, reach)
     scales = regions.radii if normalize else None
     values = launch.region_transforms(regions, vectors, at, scales, workers)
-    return RegionTransforms(regions.labels.astype(dtype), vectors, at, values)
+    present = regions.labels.astype(given.dtype)
+    return RegionTransforms(*map(home.give, (present, vectors, at, values)))
 
 
 def smooth_transform(transform: Transform) -> Transform:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ def sample_directions(n: int, ndim: int) -> Floats:
     """Return n unit vectors, (n, ndim)."""
     if ndim == 1:
         return np.where(np.arange(n) % 2, -1.0, 1.0)[:, None]
-    return _circle(n) if ndim == 2 else _sphere(n)
+    return (_circle(n) if ndim == 2 else _sphere(n)).copy()
 
 
+@lru_cache(maxsize=4)
 def _circle(n: int) -> Floats:
     # Angles are reduced to 0..45 degrees as integers, so that symmetric directions have the very
     # same components: in 1/(8 n) of a turn, each octant is n long.
@@ -35,6 +37,7 @@ def _circle(n: int) -> Floats:
     return np.stack([first, second], axis=1) + 0.0  # no negative zeros
 
 
+@lru_cache(maxsize=4)
 def _sphere(n: int) -> Floats:
     i = np.arange(n)
     height = 1 - (2 * i + 1) / max(n, 1)

@@ -18,7 +18,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "Grid", "add_points", "guess", "make_grid", "place", "scatter", "settle"]
+__all__ = [
+    "BLOCK",
+    "Grid",
+    "accumulate",
+    "add_points",
+    "guess",
+    "make_grid",
+    "place",
+    "scatter",
+    "settle",
+]
 
 BLOCK = 1024  # points at a time: their coordinates stay in the first-level cache
 TOLERANCE = 2.0**-20  # of a bin's width: a guess further than this from a level is certain
@@ -141,3 +151,13 @@ def add_points(
             if not even or guess(xs, ys, zs, directions, d, origin, scale, top, bins):
                 settle(xs, ys, zs, directions, d, grid, bins)
             scatter(bins, ws, histograms, d)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def accumulate(histograms: Any, order: Any, sign: Any, values: Any) -> None:
+    """Write the cumulative sums of the histograms, times `sign`, to the rows that `order` gives."""
+    for d in range(order.size):
+        row, total = np.uint64(order[d]), sign * histograms[d, 0]
+        for j in range(values.shape[1]):
+            values[row, j] = total
+            total += sign * histograms[d, j + 1]

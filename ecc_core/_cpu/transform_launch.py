@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cpu.pool import available_cores, share
-from ecc_core._cpu.transform_heights import make_grid
+from ecc_core._cpu.transform_heights import accumulate, make_grid
 from ecc_core._cpu.transform_mask import ALL, NONE, count_mask, link, pack
 from ecc_core._cpu.transform_orthants import ORTHANTS, coefficient_table
 from ecc_core._cpu.transform_regions import (
@@ -63,6 +64,11 @@ class Frame(NamedTuple):
     reach: float
     """A bound on the magnitude of any height."""
 
+    @property
+    def sign(self) -> int:
+        """That of a coefficient against the one that the kernels compute."""
+        return -1 if self.closed and sum(self.axes) % 2 == 0 else 1
+
 
 def sort_directions(directions: Floats) -> Directions:
     """Return (k, d) directions sorted by orthant."""
@@ -96,14 +102,15 @@ def _share_directions(
 ) -> None:
     """Call `count` on ranges of directions and where in the range each orthant starts."""
     total = len(directions.orthant)
-    edges = np.linspace(0, total, min(workers, total) + 1).astype(np.int64)
+    shares = min(workers, total)
+    edges = [total * i // shares for i in range(shares + 1)] if total else [0]
 
     def work(ranges: Iterator[tuple[int, int]]) -> None:
         for first, last in ranges:
             starts = np.searchsorted(directions.orthant[first:last], np.arange(ORTHANTS + 1))
             count(first, last, starts.astype(np.int64))
 
-    share(list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)), work, workers)
+    share(list(pairwise(edges)), work, workers)
 
 
 def _workers(workers: int | None, work: int) -> int:
@@ -113,22 +120,33 @@ def _workers(workers: int | None, work: int) -> int:
 
 
 def _collect(
-    directions: Directions,
-    histograms: NDArray[Any],
-    curves: NDArray[Any] | None,
-    heights: int,
-    frame: Frame,
+    directions: Directions, histograms: NDArray[Any], heights: int, frame: Frame
 ) -> NDArray[Any]:
     """Return the curves in the caller's order, with the sign that the construction needs."""
-    sums = histograms[:, :heights]
-    np.cumsum(sums, axis=1, out=sums)
-    if curves is not None:
-        sums += curves[:, :heights]
-    if frame.closed and sum(frame.axes) % 2 == 0:
-        np.negative(sums, out=sums)
-    values = np.empty_like(sums)
-    values[directions.order] = sums
+    values = np.empty((len(histograms), heights), dtype=histograms.dtype)
+    accumulate(histograms, directions.order, frame.sign, values)
     return values
+
+
+class Bits(NamedTuple):
+    """A mask, or for the T-construction its complement, as planes of bits."""
+
+    points: NDArray[np.uint64]
+    links: tuple[NDArray[np.uint64], NDArray[np.uint64]]
+    """Pairs of set points along the last axis, by the later and the earlier of the two."""
+    padded: tuple[int, ...]
+    """Slices, rows and words a row."""
+
+
+def _bits(mask: NDArray[np.bool_], frame: Frame) -> Bits:
+    outside = ALL if frame.closed else NONE
+    words = (frame.shape[2] + 2 + 63) // 64
+    padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
+    bits, back, forward = (np.empty(math.prod(padded) + LANES, np.uint64) for _ in range(3))
+    pixels = np.require(mask, requirements=("C", "W")).reshape(frame.shape).view(np.uint8)
+    pack(pixels, padded, outside, bits)
+    link(bits, words, outside, back, forward)
+    return Bits(bits, (back, forward), padded)
 
 
 def mask_transform(
@@ -146,20 +164,12 @@ def mask_transform(
     frame = _frame(mask.shape, spacing, closed)
     by_orthant = sort_directions(directions)
     grid = make_grid(heights, frame.reach)
-    outside = ALL if closed else NONE
-    words = (frame.shape[2] + 2 + 63) // 64
-    padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
-    bits, back, forward = (np.empty(math.prod(padded) + LANES, np.uint64) for _ in range(3))
-    pixels = np.require(mask, requirements=("C", "W")).reshape(frame.shape).view(np.uint8)
-    pack(pixels, padded, outside, bits)
-    link(bits, words, outside, back, forward)
+    bits = _bits(mask, frame)
     histograms = np.zeros((len(directions), heights.size + 1), dtype=np.int64)
 
     def count(first: int, last: int, starts: NDArray[np.int64]) -> None:
         count_mask(
-            bits,
-            (back, forward),
-            padded,
+            *bits,
             frame.axes,
             int(closed),
             frame.positions,
@@ -170,7 +180,7 @@ def mask_transform(
         )
 
     _share_directions(by_orthant, _workers(workers, mask.size * len(directions) // SPARSE), count)
-    return _collect(by_orthant, histograms, None, heights.size, frame)
+    return _collect(by_orthant, histograms, heights.size, frame)
 
 
 def weighted_transform(
@@ -213,7 +223,9 @@ def weighted_transform(
         )
 
     _share_directions(by_orthant, _workers(workers, weights.size * len(directions)), count)
-    return _collect(by_orthant, histograms, curves, heights.size, frame)
+    values = _collect(by_orthant, histograms, heights.size, frame)
+    values[by_orthant.order] += frame.sign * curves[:, : heights.size]
+    return values
 
 
 class Regions(NamedTuple):

@@ -123,13 +123,13 @@ def count_mask(
     starts: Any,
     grid: Any,
     histograms: Any,
-) -> Any:
+) -> None:
     """Add the critical points of each orthant to the histograms of its directions.
 
     `links` are the two results of :func:`link`, `padded` is the shape of the bits in words, `axes`
     tells which axes the image has, `closed` is 1 for the T-construction, `positions` are the
     coordinates of the points (V) or corners (T) along the three axes. The directions of orthant i
-    are ``starts[i]:starts[i + 1]``. Returns the number of critical points.
+    are ``starts[i]:starts[i + 1]``.
     """
     depths, heights, widths = positions
     _, rows, words = padded
@@ -138,7 +138,6 @@ def count_mask(
     bins = np.empty(BLOCK, dtype=np.uint32)
     planes = np.empty(3 * TILE, dtype=np.uint64)
     active = np.empty(TILE + 1, dtype=np.int64)
-    critical = 0
     for orthant in range(ORTHANTS):
         first, last = starts[orthant], starts[orthant + 1]
         if first == last:
@@ -160,8 +159,5 @@ def count_mask(
                     count = _collect(planes, active[i] - tile, here, widths, points, count)
                     if count >= FLUSH:
                         add_points(points, count, directions, first, last, grid, bins, histograms)
-                        critical += count
                         count = 0
         add_points(points, count, directions, first, last, grid, bins, histograms)
-        critical += count
-    return critical
