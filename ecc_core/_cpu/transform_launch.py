@@ -142,7 +142,8 @@ def _bits(mask: NDArray[np.bool_], frame: Frame) -> Bits:
     outside = ALL if frame.closed else NONE
     words = (frame.shape[2] + 2 + 63) // 64
     padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
-    bits, back, forward = (np.empty(math.prod(padded) + LANES, np.uint64) for _ in range(3))
+    bits = np.full(math.prod(padded) + LANES, outside)
+    back, forward = np.empty_like(bits), np.empty_like(bits)
     pixels = np.require(mask, requirements=("C", "W")).reshape(frame.shape).view(np.uint8)
     pack(pixels, padded, outside, bits)
     link(bits, words, outside, back, forward)

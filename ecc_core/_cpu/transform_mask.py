@@ -29,11 +29,13 @@ ROOM = FLUSH + 64
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def pack(pixels: Any, padded: Any, outside: Any, bits: Any) -> None:
-    """Write the planes of (slices, rows, columns) pixels, inverted if `outside` is all ones."""
+    """Write the planes of (slices, rows, columns) pixels, inverted if `outside` is all ones.
+
+    The padding is there already.
+    """
     slices, rows, columns = pixels.shape
     _, padded_rows, words = padded
     before_slices, before_rows = (padded[0] - slices) >> 1, (padded_rows - rows) >> 1
-    bits[:] = outside
     flat = pixels.reshape(-1)
     whole = columns >> 6
     for z in range(slices):

@@ -104,7 +104,8 @@ def list_corners(labels: Any, axes: Any, critical: Any, first: Any, corners: Any
         row = labels[z, y + 1] if axes[1] else nothing
         depth = labels[z + 1, y] if axes[0] else nothing
         row_depth = labels[z + 1, y + 1] if axes[0] and axes[1] else nothing
-        mixed[:] = 0
+        for word in range(marks.size):
+            marks[word] = NONE
         _differ(here, row if axes[1] else here, mixed)
         if axes[0]:
             _differ(here, depth, mixed)
@@ -141,12 +142,12 @@ def sort_points(
 ) -> None:
     """Sort the critical points of one orthant by region, centred in the region's bounding box.
 
-    Fills ``offsets[i]``, where the points of region i start, and the `points` (x, y, z, weight).
+    Fills ``offsets[i]``, zeros before, where the points of region i start, and the `points`
+    (x, y, z, weight).
     `spacing` is 0 along axes that the image does not have.
     """
     x, y, z, weights = points
     signs = orthant_signs(orthant)
-    offsets[:] = 0
     for i in range(region.size):
         offsets[region[i] + 1] += table[orthant, corners[4, i]] != 0
     place = np.empty(offsets.size - 1, dtype=np.int64)

@@ -66,7 +66,8 @@ def _weigh_row(
     if axes[1]:
         below = values[z, y + steps[1]]
     else:
-        pairs_below[:] = absent
+        for k in range(pairs_below.size):
+            pairs_below[k] = absent
     _weigh(values[z, y], below, start, steps[2], absent, out)
     if axes[0]:
         _maximum(values[z, y], values[z + steps[0], y], pairs)
@@ -189,8 +190,8 @@ def count_weights(
     )
     counts, bins = np.empty(n + 4 * UNROLL, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
     x, y, z = np.empty(ROWS * n), np.empty(ROWS * n), np.empty(ROWS * n)
-    for row in range(ROWS):
-        x[row * n : (row + 1) * n] = widths
+    for i in range(x.size):
+        x[i] = widths[i % n]
     points = (x, y, z, coefficients.reshape(-1))
     for orthant in range(ORTHANTS):
         first, last = starts[orthant], starts[orthant + 1]
@@ -199,14 +200,15 @@ def count_weights(
         steps, shifts = orthant_frame(orthant, axes, closed)
         sign = orthant_signs(orthant)[2]
         for slice_ in range(depths.size):
-            z[:] = depths[slice_]
+            for i in range(z.size):
+                z[i] = depths[slice_]
             for block in range(0, heights.size, ROWS):
                 count = min(ROWS, heights.size - block)
                 for row in range(count):
                     at = (slice_ + shifts[0], block + row + shifts[1], shifts[2])
                     _weigh_row(values, at, steps, axes, absent, scratch, coefficients[row])
-                    y[row * n : (row + 1) * n] = heights[block + row]
                     for k in range(n):
+                        y[row * n + k] = heights[block + row]
                         place = k if sign > 0 else n - 1 - k
                         sums[row, k + 1] = sums[row, k] + coefficients[row, place]
                 for d in range(first, last):
