@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cupy
@@ -92,6 +93,7 @@ class Layout(NamedTuple):
     vector: bool
 
 
+@lru_cache(maxsize=1024)
 def arrange(
     shape: tuple[int, ...],
     strides: tuple[int, ...],

@@ -63,9 +63,11 @@ class Prepared(NamedTuple):
 
 
 def prepare(thresholds: Array, element: str, superlevel: bool, device: int) -> Prepared:
-    """Thresholds for images of an element type; what was prepared before is used again."""
-    with cupy.cuda.Device(device):
-        return _prepare(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, device)
+    """Thresholds for images of an element type on the current device, number `device`.
+
+    What was prepared before is used again.
+    """
+    return _prepare(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, device)
 
 
 @lru_cache(maxsize=128)
@@ -123,7 +125,8 @@ def _rule(values: Array, keys: Array, bins: Array) -> int:
     if values.dtype.kind in "iu" and values.dtype.itemsize <= 4:
         whole = values.astype(np.int64)
         if whole[-1] - whole[0] == whole.size - 1:
-            bins["first"] = whole[0]
+            small = values.dtype.itemsize <= 2
+            bins["first"] = whole[0] - np.iinfo(values.dtype).min if small else keys[0]
             return CONSECUTIVE
     last = np.float32(keys.size - 1)
     # The arithmetic of bin_of, step by step, in float32.
@@ -140,9 +143,11 @@ def _rule(values: Array, keys: Array, bins: Array) -> int:
 
 
 def _table(values: Array, superlevel: bool) -> NDArray[np.int32]:
-    """The bin of each of the 256 patterns of an 8-bit type."""
-    patterns = np.arange(256, dtype=np.uint8).view(values.dtype)
-    found = np.searchsorted(values, patterns, side="right" if superlevel else "left")
+    """The bin of each of the 256 values of an 8-bit type."""
+    every = np.arange(256) + np.iinfo(values.dtype).min
+    found = np.searchsorted(
+        values, every.astype(values.dtype), side="right" if superlevel else "left"
+    )
     return np.asarray(found, np.int32)
 
 

@@ -16,6 +16,8 @@ SOURCE = Path(__file__).parent / "source"
 # Threads a block may have, and blocks that must fit on one multiprocessor with as many: they bound
 # the registers of a thread.
 RESOURCES = {"curve2d": (768, 1), "curve3d": (512, 1), "points": (256, 4)}
+WIDE_RESOURCES = {"curve2d": (512, 1), "curve3d": (256, 1), "points": (256, 4)}  # 64-bit samples
+WIDE = ("double", "long long", "unsigned long long")
 ENTRY = {"curve2d": "curve", "curve3d": "curve", "points": "points"}
 
 
@@ -39,8 +41,9 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     options : tuple of (name, value)
         The ``ECC_`` macros of ``options.cuh``, without the prefix.
     """
-    threads, blocks = RESOURCES[source]
-    given = dict(options, THREADS=threads, BLOCKS=blocks)
+    given = dict(options)
+    wide = given["ELEMENT"] in WIDE
+    given["THREADS"], given["BLOCKS"] = (WIDE_RESOURCES if wide else RESOURCES)[source]
     macros = [f"-DECC_{name}={value}" for name, value in given.items()]
     module = cupy.RawModule(
         code=(SOURCE / f"{source}.cu").read_text(),

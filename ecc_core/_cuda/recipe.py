@@ -31,6 +31,10 @@ ELEMENTS = {
     "float32": "float",
     "float64": "double",
 }
+ITEM_BYTES = {
+    name: 2 if "16" in name else int(name[-2:]) // 8 for name in ELEMENTS if name[-1] != "8"
+}
+ITEM_BYTES |= {"uint8": 1, "int8": 1}
 NAN_NONE, NAN_REPORT, NAN_OMIT = range(3)
 SHARED, PACKED, GLOBAL = range(3)
 
@@ -53,9 +57,10 @@ RESULT = np.dtype(
 )
 
 TABLE_BYTES = 16 << 10  # of thresholds in shared memory
-COPIES_BYTES = 4608  # of bins in shared memory, for each warp of a block
+COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
+PACKED_WARPS = 12  # of a block
 SCAN_BINS = 4096  # more are summed by a kernel of their own
 
 
@@ -138,15 +143,16 @@ def recipe(
     deep = ndim == 3
     first, last = own or (0, layout.shape[0 if deep else 1])
     bins = levels + 1
-    store = _store(bins, device)
-    tiling = _tiling(layout, deep, last - first, store, bins, device)
+    wide = key_size == 8
+    store = _store(bins, wide, device)
+    tiling = _tiling(layout, deep, last - first, store, bins, wide, device)
     table = levels * key_size <= TABLE_BYTES
     copies = 1
     while store == SHARED and copies < 32 and 8 * bins * copies <= COPIES_BYTES * tiling.warps:
         copies *= 2
     words = {SHARED: bins * copies, PACKED: (bins + 1) // 2, GLOBAL: 0}[store]
-    exchange = 2 * 32 * tiling.warps if deep else 0
-    shared = 4 * (words + exchange) + (levels * key_size if table else 0) + 1024
+    shared = 4 * words + (levels * key_size if table else 0) + 1024
+    shared += tiling.warps * _warp_bytes(deep, key_size, ITEM_BYTES[kind.element])
     options = {
         **kind.options(None),
         "BINS": rule,
@@ -164,7 +170,7 @@ def recipe(
     sign = -1 if kind.construction == "T" and deep else 1
     scanned = bins <= SCAN_BINS
     return Recipe(
-        function,
+        function.kernel,
         layout.images * tiling.blocks,
         32 * tiling.warps,
         shared,
@@ -177,22 +183,30 @@ def recipe(
     )
 
 
-def _store(bins: int, device: int) -> int:
+def _warp_bytes(deep: bool, key_size: int, item_size: int) -> int:
+    """Shared memory of a warp: its stash, and in 3-D its queue and its part of the exchange."""
+    return 8 * 128 * key_size + (3 * 128 * item_size + 2 * 32 * 4 if deep else 0)
+
+
+def _store(bins: int, wide: bool, device: int) -> int:
     if 4 * bins <= SHARED_BYTES:
         return SHARED
-    fits = 2 * bins + TABLE_BYTES + SPARE_BYTES + 4096 <= shared_limit(device)
-    return PACKED if fits else GLOBAL
+    fits = 2 * bins + TABLE_BYTES + SPARE_BYTES + PACKED_WARPS * 6400 <= shared_limit(device)
+    return PACKED if fits and not wide else GLOBAL
 
 
-def _tiling(layout: Layout, deep: bool, steps: int, store: int, bins: int, device: int) -> Tiling:
+def _tiling(
+    layout: Layout, deep: bool, steps: int, store: int, bins: int, wide: bool, device: int
+) -> Tiling:
     """Large histograms need large blocks: few of them fit on a multiprocessor."""
     _, height, width = layout.shape
-    if not deep:
-        warps = 24 if store == PACKED else 8
-        return plan2d(layout.images, steps, width, processors(device), warps)
-    block: tuple[int, ...] = (4, 8, 16)
-    if store == PACKED:
-        block = (16,)
-    elif store == SHARED and 4 * bins > 4 * COPIES_BYTES:
-        block = (8, 16)
-    return plan3d(layout.images, steps, height, width, processors(device), block)
+    count = processors(device)
+    block: tuple[int, ...] = (PACKED_WARPS,)
+    if deep:
+        if store != PACKED:
+            block = (8,) if store == SHARED and 4 * bins > 4 * COPIES_BYTES else (4, 8)
+            block += () if wide else (16,)
+        return plan3d(layout.images, steps, height, width, count, block)
+    if store != PACKED:
+        block = (8, 16 if wide else 24)
+    return plan2d(layout.images, steps, width, count, block)

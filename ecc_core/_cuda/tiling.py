@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ WARP_WIDTH = 128  # columns of a warp
 WARP_ROWS = 8  # 3-D: rows of a warp; 2-D: rows of a step
 RESIDENT_WARPS = {2: 24, 3: 16}  # on a multiprocessor, by registers
 # What a block costs beside its steps, in steps: the first loads, clearing and adding histograms.
-BLOCK_STEPS = {2: 24, 3: 3}
+BLOCK_STEPS = {2: 16, 3: 3}
 ATOMIC_STEPS = 12  # 2-D: more of that where several blocks add up
 # Bin counts of a block are 32-bit integers; a point adds at most 7.
 POINTS_A_BLOCK = 1 << 28
@@ -28,17 +29,17 @@ class Tiling(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def plan2d(images: int, height: int, width: int, processors: int, warps: int) -> Tiling:
-    """Cut images into strips of rows; the warps of a block take strips side by side."""
+def plan2d(images: int, height: int, width: int, processors: int, block: tuple[int, ...]) -> Tiling:
+    """Cut images into strips of rows, for the best of some numbers of warps in a block."""
     across = _ceil(width, WARP_WIDTH)
-    resident = max(1, RESIDENT_WARPS[2] // warps)
     best = None
-    for steps in _candidates(_ceil(height, WARP_ROWS)):
+    for warps, steps in itertools.product(block, _candidates(_ceil(height, WARP_ROWS))):
+        resident = max(1, RESIDENT_WARPS[2] // warps)
         chunk = steps * WARP_ROWS
         if chunk * WARP_WIDTH * warps > POINTS_A_BLOCK:
             continue
         blocks = _ceil(across * _ceil(height, chunk), warps)
-        overhead = BLOCK_STEPS[2] + (ATOMIC_STEPS if blocks > 1 else 0)
+        overhead = BLOCK_STEPS[2] + 3 * resident + (ATOMIC_STEPS if blocks > 1 else 0)
         waves = _ceil(images * blocks, processors * resident)
         cost = waves * (min(chunk, height) + 1 + overhead)
         if best is None or cost < best[0]:

@@ -1,14 +1,15 @@
-// From a sample to its bin: the number of thresholds that do not admit it (sublevel: thresholds below the sample;
+// From a key to its bin: the number of thresholds that do not admit it (sublevel: thresholds below the sample;
 // superlevel: thresholds up to the sample, which are the ones that do).
 #pragma once
 #include "image.cuh"
 
 struct Bins {
     const Key* thresholds;  // non-decreasing, in the samples' key order; kTable: null
-    const int* table;       // kTable: the bin of every 8-bit pattern
+    const int* table;       // kTable: the bin of each of 256 values, least first
     int count;              // thresholds; bins are 0..count
     float low, scale, last; // kUniform: threshold k is near low + k / (scale * last)
-    long long first;        // kConsecutive (samples of up to 32 bits): the thresholds are first, first + 1, ...
+    long long first;        // kConsecutive (types of up to 32 bits): the thresholds, as to_integer has
+                            // them, are first, first + 1, ...
 };
 
 __device__ __forceinline__ bool passed(Key sample, Key threshold) {
@@ -25,18 +26,16 @@ __device__ __forceinline__ int search(Key key, const Key* thresholds, int count)
     return low;
 }
 
-__device__ __forceinline__ long long to_integer(Half) { return 0; }
-__device__ __forceinline__ long long to_integer(BFloat) { return 0; }
-template <class T> __device__ __forceinline__ long long to_integer(T v) { return (long long)v; }
-__device__ __forceinline__ int pattern(unsigned char v) { return v; }
-__device__ __forceinline__ int pattern(signed char v) { return (unsigned char)v; }
-template <class T> __device__ __forceinline__ int pattern(T) { return 0; }
+// Integer keys: of types of up to 16 bits the distance from the least value, else the key itself.
+__device__ __forceinline__ int to_integer(float key) { return (int)(__float_as_uint(key) & 0xFFFFu); }
+template <class T> __device__ __forceinline__ long long to_integer(T key) { return (long long)key; }
 
-__device__ __forceinline__ int consecutive_bin(Element sample, const Bins& bins) {
-    if (sizeof(Element) <= 2) {
-        return max(0, min(bins.count, (int)to_integer(sample) - (int)bins.first + (kSuper ? 1 : 0)));
-    }
-    const long long above = to_integer(sample) - bins.first + (kSuper ? 1 : 0);
+__device__ __forceinline__ int consecutive_bin(float key, const Bins& bins) {
+    return max(0, min(bins.count, to_integer(key) - (int)bins.first + (kSuper ? 1 : 0)));
+}
+
+template <class T> __device__ __forceinline__ int consecutive_bin(T key, const Bins& bins) {
+    const long long above = to_integer(key) - bins.first + (kSuper ? 1 : 0);
     return (int)max(0ll, min((long long)bins.count, above));
 }
 
@@ -49,10 +48,9 @@ __device__ __forceinline__ unsigned guess(Key key, const Bins& bins) {
 }
 
 // `thresholds` and `table` are in shared memory or in global memory.
-__device__ __forceinline__ int bin_of(Element sample, const Bins& bins, const Key* thresholds, const int* table) {
-    if (kBins == kTable) return table[pattern(sample)];
-    if (kBins == kConsecutive) return consecutive_bin(sample, bins);
-    const Key key = to_key(sample);
+__device__ __forceinline__ int bin_of(Key key, const Bins& bins, const Key* thresholds, const int* table) {
+    if (kBins == kTable) return table[(int)to_integer(key)];
+    if (kBins == kConsecutive) return consecutive_bin(key, bins);
     if (kBins == kSearch) return search(key, thresholds, bins.count);
     const int near = (int)(guess(key, bins) - kGuess);
     return near + (passed(key, thresholds[near]) ? 1 : 0);

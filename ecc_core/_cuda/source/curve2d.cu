@@ -32,7 +32,7 @@ struct Strip {
 // word leaves those of the next word.
 template <int rows>
 __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, Key (&p)[kLaneWidth], Row (&ahead)[kLaneRows],
-                                           Walk& walk, plane& present, FiniteCheck& check) {
+                                           Walk& walk, const Stash& stash, plane& present, FiniteCheck& check) {
     plane g = 0, m = 0, below = 0;
     present = 0;
     const int column = side_column(strip.lane, strip.left, strip.image.width), row = y + side_row(strip.lane);
@@ -57,6 +57,7 @@ __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, Key (&p)[k
             if (kMask) present = present * 2 + (p[x] != never(p[x]));
             if (kNan == kNanReport && !(r & 1)) check.see(both[x]);
         }
+        if (rows == kLaneRows) stash.put(r, p);
         #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) p[x] = q[x];
     }
@@ -70,12 +71,13 @@ __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, Key (&p)[k
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
-    extern __shared__ unsigned long long memory[];
+    extern __shared__ uint4 memory[];
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     Histogram histogram = {0, result.counts + (long long)index * (bins.count + 1), bins.count + 1, result.copies,
                            lane & (result.copies - 1)};
-    const SharedLayout layout = lay_out(memory, bins, histogram.words());
+    Key* stashes = (Key*)memory;  // (warps, rows, columns)
+    const SharedLayout layout = lay_out(stashes + (blockDim.x >> 5) * kLaneRows * kStashWidth, bins);
     histogram.counts = layout.counts;
     histogram.clear();
     __syncthreads();
@@ -88,6 +90,7 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
         const plane own = column_bits(image.width - x);
         const Strip strip = {image, image.data + index * image.batch, image.mask + index * image.mask_batch, columns,
                              left, lane, own & ~column_bits(image.width - 1 - x), lane == 31 ? kLastColumn : 0u};
+        const Stash stash = {stashes + warp * kLaneRows * kStashWidth + lane * kLaneWidth};
         const Counter count(bins, layout, histogram);
         FiniteCheck check;
         plane present;
@@ -100,7 +103,7 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
         ahead[kLaneRows - 1].load(walk, columns);
         Trits above = {0, 0};  // what the row before takes from this one, in the low four bits
         if (begin > 0) {
-            const Planes2 w = compare<1>(strip, begin - kLaneRows, p, ahead, walk, present, check);
+            const Planes2 w = compare<1>(strip, begin - kLaneRows, p, ahead, walk, stash, present, check);
             above = taken(w.m, w.m_left, w.below);
         }
         #pragma unroll
@@ -109,7 +112,7 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
             ahead[r].load(walk, columns);
         }
         for (int row = begin; row < end; row += kLaneRows) {
-            const Planes2 w = compare<kLaneRows>(strip, row, p, ahead, walk, present, check);
+            const Planes2 w = compare<kLaneRows>(strip, row, p, ahead, walk, stash, present, check);
             if (kDual && row == 0) {
                 const Trits outer = taken(w.g, w.g_left, ~0u);
                 above = {outer.plus >> 28, outer.minus >> 28};
@@ -120,9 +123,7 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
             above = given;
             const Numbers3 c = sum(here, kept, received);
             const plane owned = own & row_bits(end - row) & (kMask ? present : ~0u);
-            const LaneTile tile = {strip.data + row * image.row + left, image.row, image.height - 1 - row,
-                                   lane * kLaneWidth};
-            count(tile, columns, {c.b0, c.b1, c.b2, c.b2}, owned);
+            count(stash, {c.b0, c.b1, c.b2, c.b2}, owned);
         }
         check.report(result.not_finite);
     }

@@ -43,12 +43,39 @@ struct Column {
     }
 };
 
-constexpr int kAhead = 3;  // rows loaded ahead; divides kLaneRows + 1, so that the next slice finds its own in place
+constexpr int kAhead = 3;  // rows copied ahead; divides kLaneRows + 1, so that every slice finds its own in place
 
-// Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, `ahead` the first rows of slice
+// A lane's samples on their way to it, through shared memory.
+struct Queue {
+    Quad* lane;
+
+    __device__ __forceinline__ void ask(int row, const Walk& walk, const Columns& columns) const {
+        Quad* slot = lane + row % kAhead * 32;
+        if (kVector) {
+            constexpr int bytes = sizeof(Quad) < 16 ? sizeof(Quad) : 16;
+            #pragma unroll
+            for (int i = 0; i < (int)sizeof(Quad); i += bytes) copy_ahead<bytes>((char*)slot + i, walk.data + i);
+        } else {
+            #pragma unroll
+            for (int x = 0; x < kLaneWidth; ++x) slot->v[x] = ((const Element*)walk.data)[columns.at[x]];
+        }
+        end_of_copy();
+    }
+
+    __device__ __forceinline__ void take(int row, const char* mask, const Columns& columns, Key (&out)[kLaneWidth]) const {
+        wait_for_copy<kAhead - 1>();
+        const Quad quad = lane[row % kAhead * 32];
+        #pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) {
+            out[x] = admit(quad.v[x], !kMask || mask[kVector ? columns.at[0] + x : columns.at[x]]);
+        }
+    }
+};
+
+// Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, the queue the first rows of slice
 // s + 1, then of s + 2; `walk` is at the last of them.
 __device__ __forceinline__ Planes3 compare(const Column& own, int s, Key (&p)[kLaneRows + 1][kLaneWidth],
-                                           Row (&ahead)[kAhead], Walk& walk, plane& present,
+                                           const Queue& queue, Walk& walk, const Stash& stash, plane& present,
                                            FiniteCheck& check) {
     Planes3 w = {0, 0, 0, 0, 0, 0, 0};
     present = 0;
@@ -56,11 +83,13 @@ __device__ __forceinline__ Planes3 compare(const Column& own, int s, Key (&p)[kL
     #pragma unroll
     for (int r = -1; r < kLaneRows; ++r) {  // r: the row that is compared; r + 1: the row that comes in
         Key q_below[kLaneWidth], m_below[kLaneWidth], n[kLaneWidth], b[kLaneWidth];
-        ahead[(r + 1) % kAhead].keys(q_below);
+        const char* mask = (const char*)own.mask + own.left + min(s + 1, own.image.depth - 1) * own.image.mask_slice
+                           + min(r + 1, own.last_row) * own.image.mask_row;
+        queue.take(r + 1, mask, own.columns, q_below);
         const int coming = (r + 1 + kAhead) % (kLaneRows + 1);
         if (coming == 0) walk = own.walk(s + 2);
         else walk.advance(own.image, coming <= own.last_row);
-        ahead[(r + 1) % kAhead].load(walk, own.columns);
+        queue.ask(r + 1, walk, own.columns);
         #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
             m_below[x] = later(p[r + 1][x], q_below[x]);
@@ -87,6 +116,7 @@ __device__ __forceinline__ Planes3 compare(const Column& own, int s, Key (&p)[kL
                 if (kNan == kNanReport && !(r & 1)) check.see(b[x]);
             }
         }
+        if (r >= 0) stash.put(r, p[r]);
         #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
             if (r >= 0) p[r][x] = q[x];
@@ -132,15 +162,17 @@ __device__ __forceinline__ Trits receive(Trits given, plane packed) {
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
-    extern __shared__ unsigned long long memory[];
+    extern __shared__ uint4 memory[];
     const int index = blockIdx.x / result.blocks, unit = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5), warps = blockDim.x >> 5;
     Histogram histogram = {0, result.counts + (long long)index * (bins.count + 1), bins.count + 1, result.copies,
                            lane & (result.copies - 1)};
-    const SharedLayout layout = lay_out(memory, bins, histogram.words());
+    Key* stashes = (Key*)memory;  // (warps, rows, columns)
+    Quad* queues = (Quad*)(stashes + warps * kLaneRows * kStashWidth);  // (warps, kAhead, lanes)
+    plane* exchange = (plane*)(queues + warps * kAhead * 32);           // (2, warps, lanes)
+    const SharedLayout layout = lay_out(exchange + 2 * warps * 32, bins);
     histogram.counts = layout.counts;
     histogram.clear();
-    plane* exchange = layout.rest;  // (2, warps, 32)
 
     const int left = unit % tiling.across * kWarpWidth, x = left + lane * kLaneWidth;
     const int tile_y = unit / tiling.across % tiling.down, y = tile_y * (warps * kLaneRows - 1) + warp * kLaneRows;
@@ -156,12 +188,13 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
                         columns_in & ~column_bits(image.width - 1 - x), lane == 31 ? kLastColumn : 0u,
                         rows_in & ~row_bits(last_row)};
     const plane owned = columns_in & rows_in & (repeats ? ~row_bits(1) : ~0u);
+    const Stash stash = {stashes + warp * kLaneRows * kStashWidth + lane * kLaneWidth};
+    const Queue queue = {queues + warp * kAhead * 32 + lane};
     const Counter count(bins, layout, histogram);
     FiniteCheck check;
 
     const int start = max(begin - 1, 0);
     Key p[kLaneRows + 1][kLaneWidth];
-    Row ahead[kAhead];
     Walk walk = own.walk(0);
     Side side_p;
     if (last_row >= 0) {
@@ -169,14 +202,15 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
         #pragma unroll
         for (int r = 0; r <= kLaneRows; ++r) {
             walk.advance(image, r > 0 && r <= last_row);
-            ahead[r % kAhead].load(walk, columns);
-            ahead[r % kAhead].keys(p[r]);
+            Row row;
+            row.load(walk, columns);
+            row.keys(p[r]);
         }
         walk = own.walk(start + 1);
         #pragma unroll
         for (int r = 0; r < kAhead; ++r) {
             walk.advance(image, r > 0 && r <= last_row);
-            ahead[r].load(walk, columns);
+            queue.ask(r, walk, columns);
         }
         side_p = own.side(start);
     }
@@ -192,7 +226,7 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
             const Side side_q = own.side(s + 1);
             prefetch(own.data + (long long)min(s + 3, image.depth - 1) * image.slice + min(lane >> 2, last_row) * image.row
                      + min(left + (lane & 3) * 32, image.width - 1));
-            w = compare(own, s, p, ahead, walk, present, check);
+            w = compare(own, s, p, queue, walk, stash, present, check);
             l = complete(w, own, side_p, side_q);
             side_p = side_q;
             if (s == image.depth - 1) w.behind = kDual ? 0u : ~0u;
@@ -214,8 +248,7 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
             if (kDual && s == 0) given_behind = flat;
             const Numbers4 c = subtract(flat, only(deep, ~w.behind), given_behind);
             given_behind = only(deep, w.behind);
-            const LaneTile tile = {own.data + s * image.slice + left, image.row, last_row, lane * kLaneWidth};
-            count(tile, columns, c, s < begin ? 0u : owned & (kMask ? present : ~0u));
+            count(stash, c, s < begin ? 0u : owned & (kMask ? present : ~0u));
         }
     }
     if (last_row >= 0) check.report(result.not_finite);

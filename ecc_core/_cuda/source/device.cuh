@@ -56,5 +56,17 @@ __device__ __forceinline__ void shared_add(unsigned address, int amount) {
 // Keeps the compiler from taking a value apart again.
 __device__ __forceinline__ unsigned opaque(unsigned value) { return __shfl_xor_sync(0xFFFFFFFFu, value, 0); }
 
+// Copies to shared memory behind the program's back, 4, 8 or 16 bytes; each lane reads back its own only.
+template <int bytes> __device__ __forceinline__ void copy_ahead(void* to, const void* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from), "n"(bytes) : "memory");
+}
+
+__device__ __forceinline__ void end_of_copy() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Waits until at most so many of the latest copies are on their way.
+template <int copies> __device__ __forceinline__ void wait_for_copy() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(copies) : "memory");
+}
+
 // Asks for the cache line of `address`, to be in L2 when it is loaded.
 __device__ __forceinline__ void prefetch(const void* address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }

@@ -3,11 +3,22 @@
 #include "histogram.cuh"
 #include "planes.cuh"
 
-// Where a lane's 8 x 4 samples are. Only owned samples are read one by one; whole rows are clamped to `last_row`.
-struct LaneTile {
-    const Element* origin;  // row 0 of the lane, first column of the warp
-    long long row;
-    int last_row, column;   // the lane's first column
+constexpr int kStashWidth = 32 * kLaneWidth;
+struct __align__(16) Four { Key v[kLaneWidth]; };
+
+// The keys of a warp's word in shared memory, eight rows of 128: each lane reads what it has written.
+struct Stash {
+    Key* lane;  // row 0, the lane's first column
+
+    __device__ __forceinline__ void put(int row, const Key (&four)[kLaneWidth]) const {
+        Four packed;
+        #pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) packed.v[x] = four[x];
+        *(Four*)(lane + row * kStashWidth) = packed;
+    }
+
+    __device__ __forceinline__ Four get(int row) const { return *(const Four*)(lane + row * kStashWidth); }
+    __device__ __forceinline__ Key get(int row, int x) const { return lane[row * kStashWidth + x]; }
 };
 
 // More events than this in some lane of the warp, and it pays to walk every sample instead.
@@ -37,34 +48,32 @@ struct Counter {
         }
     }
 
-    __device__ __forceinline__ unsigned address(Element sample) const {
-        if (kBins == kTable) return counts + step * shared_int(table + 4u * pattern(sample));
-        if (kBins == kConsecutive) return counts + step * consecutive_bin(sample, bins);
-        const Key key = to_key(sample);
+    __device__ __forceinline__ unsigned address(Key key) const {
+        if (kBins == kTable) return counts + step * shared_int(table + 4u * (unsigned)to_integer(key));
+        if (kBins == kConsecutive) return counts + step * consecutive_bin(key, bins);
         const unsigned near = guess(key, bins), base = counts + step * near;
         return passed(key, (Key)shared_float(table + 4u * near)) ? base + step : base;
     }
 
-    __device__ __forceinline__ void event(Element sample, int amount) const {
-        if (kNan == kNanOmit && is_nan(to_key(sample))) amount = 0;
-        if (kShort) shared_add(address(sample), amount);
-        else if (amount) histogram.add(bin_of(sample, bins, layout.thresholds, layout.table), amount);
+    __device__ __forceinline__ void event(Key key, int amount) const {
+        if (kShort) shared_add(address(key), amount);
+        else if (amount) histogram.add(bin_of(key, bins, layout.thresholds, layout.table), amount);
     }
 
     // One by one, in each lane its own.
-    __device__ __forceinline__ void sparse(const LaneTile& tile, Numbers4 c, plane events) const {
+    __device__ __forceinline__ void sparse(const Stash& stash, Numbers4 c, plane events) const {
         while (events) {
             const int i = __clz(events);
             events &= ~(0x80000000u >> i);
-            const Element sample = *offset(tile.origin + (i >> 2) * tile.row, tile.column + (i & 3));
+            const Key key = stash.get(i >> 2, i & 3);
             const plane digits = ((c.b3 << i) >> 31 << 3) | ((c.b2 << i) >> 31 << 2) | ((c.b1 << i) >> 31 << 1)
                                  | ((c.b0 << i) >> 31);
-            event(sample, (int)(digits << 28) >> 28);
+            event(key, (int)(digits << 28) >> 28);
         }
     }
 
     // Row by row, all lanes together. The planes become four words of eight 4-bit numbers, one word a column.
-    __device__ __forceinline__ void dense(const LaneTile& tile, const Columns& columns, Numbers4 c, plane events) const {
+    __device__ __forceinline__ void dense(const Stash& stash, Numbers4 c, plane events) const {
         constexpr plane kPairs = 0x55555555u, kFours = 0x33333333u;
         const plane b0 = c.b0 & events, b1 = c.b1 & events, b2 = c.b2 & events, b3 = c.b3 & events;
         const plane even01 = (b0 & kPairs) | ((b1 & kPairs) << 1), odd01 = ((b0 >> 1) & kPairs) | (b1 & ~kPairs);
@@ -72,29 +81,18 @@ struct Counter {
         plane word[kLaneWidth] = {
             ((odd01 >> 2) & kFours) | (odd23 & ~kFours), ((even01 >> 2) & kFours) | (even23 & ~kFours),
             (odd01 & kFours) | ((odd23 & kFours) << 2), (even01 & kFours) | ((even23 & kFours) << 2)};
-        Element sample[kLaneRows / 2][kLaneWidth];  // rows are loaded half a word ahead
-        const Element* row = tile.origin;
-        #pragma unroll
-        for (int r = 0; r < kLaneRows / 2; ++r) {
-            load_four(row, columns, sample[r]);
-            if (r < tile.last_row) row += tile.row;
-        }
         #pragma unroll
         for (int r = 0; r < kLaneRows; ++r) {
-            Element(&four)[kLaneWidth] = sample[r % (kLaneRows / 2)];
+            const Four four = stash.get(r);
             #pragma unroll
-            for (int x = 0; x < kLaneWidth; ++x) event(four[x], (int)(word[x] << (4 * r)) >> 28);
-            if (r < kLaneRows / 2) {
-                load_four(row, columns, four);
-                if (r + kLaneRows / 2 < tile.last_row) row += tile.row;
-            }
+            for (int x = 0; x < kLaneWidth; ++x) event(four.v[x], (int)(word[x] << (4 * r)) >> 28);
         }
     }
 
-    __device__ __forceinline__ void operator()(const LaneTile& tile, const Columns& columns, Numbers4 c, plane own) const {
+    __device__ __forceinline__ void operator()(const Stash& stash, Numbers4 c, plane own) const {
         const plane events = (c.b0 | c.b1 | c.b2 | c.b3) & own;
         const unsigned most = __reduce_max_sync(0xFFFFFFFFu, (unsigned)__popc(events));
-        if (most > kDense) dense(tile, columns, c, events);
-        else sparse(tile, c, events);
+        if (most > kDense) dense(stash, c, events);
+        else sparse(stash, c, events);
     }
 };

@@ -72,16 +72,15 @@ struct Histogram {
     }
 };
 
-// Shared memory of a block: the thresholds or the table, then the counts, then what the kernel asks for.
+// Shared memory of a block: what the kernel asks for, the thresholds or the table, the counts.
 struct SharedLayout {
     const Key* thresholds;
     const int* table;
     int* counts;
-    plane* rest;
 };
 
-__device__ __forceinline__ SharedLayout lay_out(unsigned long long* memory, const Bins& bins, int words) {
-    SharedLayout layout = {bins.thresholds, bins.table, (int*)memory, 0};
+__device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) {
+    SharedLayout layout = {bins.thresholds, bins.table, (int*)memory};
     if (kBins == kTable) {
         int* table = (int*)memory;
         for (int i = threadIdx.x; i < 256; i += blockDim.x) table[i] = bins.table[i];
@@ -93,7 +92,6 @@ __device__ __forceinline__ SharedLayout lay_out(unsigned long long* memory, cons
         layout.thresholds = thresholds;
         layout.counts = (int*)(thresholds + bins.count);
     }
-    layout.rest = (plane*)(layout.counts + words);
     return layout;
 }
 

@@ -27,21 +27,6 @@ struct Columns {
     }
 };
 
-template <class T> __device__ __forceinline__ const T* offset(const T* row, unsigned samples) {
-    return (const T*)((const char*)row + samples * (unsigned)sizeof(T));
-}
-
-__device__ __forceinline__ void load_four(const Element* row, const Columns& columns, Element (&out)[kLaneWidth]) {
-    if (kVector) {
-        const Quad quad = *(const Quad*)offset(row, columns.at[0]);
-        #pragma unroll
-        for (int i = 0; i < kLaneWidth; ++i) out[i] = quad.v[i];
-    } else {
-        #pragma unroll
-        for (int i = 0; i < kLaneWidth; ++i) out[i] = *offset(row, columns.at[i]);
-    }
-}
-
 // A lane's four columns on their way down the rows.
 struct Walk {
     const char* data;

@@ -99,8 +99,7 @@ points(const Image image, const Points points, const Bins bins, const Result res
             points.coefficients[p] = (signed char)c;
         } else if (c) {
             const long long row = kRegions ? self.region - 1 : index;
-            const int bin = bin_of(image.data[index * image.batch + z * image.slice + y * image.row + x], bins,
-                                   bins.thresholds, bins.table);
+            const int bin = bin_of(self.key, bins, bins.thresholds, bins.table);
             atomicAdd(result.counts + row * (bins.count + 1) + bin, (unsigned long long)(long long)c);
         }
     }
