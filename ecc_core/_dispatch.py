@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ecc_core.errors import BackendError
 
-__all__ = ["Home", "cpu", "dtype_of", "on_host"]
+__all__ = ["Home", "cpu", "dtype_of", "is_dask", "on_host"]
 
 
 def _library(array: Any) -> str:
@@ -97,7 +97,7 @@ class Home:
                 return cupy.asarray(array)
         import torch
 
-        return torch.from_numpy(np.ascontiguousarray(array)).to(
+        return torch.from_numpy(np.array(array, order="C")).to(
             self._like.device  # type: ignore[union-attr]
         )
 
@@ -121,3 +121,8 @@ def on_host(array: Any) -> NDArray[Any]:
         host: NDArray[Any] = array.get()
         return host
     return np.asarray(array.detach().cpu() if library == "torch" else array)
+
+
+def is_dask(image: Any) -> bool:
+    """Whether an image is a dask array, to be computed block by block."""
+    return type(image).__module__.partition(".")[0] == "dask"

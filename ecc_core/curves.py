@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core import _checks, _dispatch
 from ecc_core._directions import Tilt
+from ecc_core._thresholds import even_thresholds
 
 __all__ = [
     "EulerCurve",
@@ -111,6 +112,7 @@ def euler_curve(
     image : array of 1 to 3 spatial axes
         Booleans, integers or real floats of up to 64 bits, in any memory layout; never written to.
         The points that a ``numpy.ma`` array masks never enter.
+        For a dask array, `values` is one too, and `thresholds` need an array or a `range`.
     thresholds : int, array or "exact", default 256
         An int: that many, evenly spaced over `range`, both ends included. An increasing array is
         used as it is. "exact": every level at which the curve changes, in the image's dtype.
@@ -182,6 +184,25 @@ def euler_curve(
            [0, 1],
            [1, 1]])
     """
+    if _dispatch.is_dask(image):
+        from ecc_core.dask import whole_curve
+
+        return EulerCurve(
+            *whole_curve(
+                image,
+                thresholds,
+                range=range,
+                connectivity=connectivity,
+                superlevel=superlevel,
+                mask=mask,
+                nan=nan,
+                axis=axis,
+                workers=workers,
+                direction=direction,
+                direction_scale=direction_scale,
+                spacing=spacing,
+            )
+        )
     home, array, given_mask = _adopt(image, mask)
     shape = tuple(array.shape)
     axes = _checks.spatial_axes(shape, axis)
@@ -257,7 +278,7 @@ def _threshold_values(
         if bounds is not None:
             raise ValueError("`range` must be None where `thresholds` is an array, got both")
         host = _checks.check_threshold_array(_dispatch.on_host(thresholds))
-        return thresholds if hasattr(thresholds, "dtype") else host, host
+        return thresholds if hasattr(thresholds, "dtype") else home.give(host), host
     if bounds is None:
         low, high = home.backend().value_range(image, **data)
         if low is None:
@@ -267,11 +288,7 @@ def _threshold_values(
             )
     else:
         low, high = _checks.check_range(bounds)
-    low, high = float(low), float(high)
-    if np.isfinite(high - low):
-        even = np.linspace(low, high, count)
-    else:
-        even = 2 * np.linspace(low / 2, high / 2, count)
+    even = even_thresholds(low, high, count)
     return home.give(even), even
 
 
@@ -364,7 +381,7 @@ def region_curves(
     TypeError
         For labels that are not integers, and as :func:`euler_curve`.
     ValueError
-        For negative labels, another shape, NaN in the image, "exact" thresholds, and as
+        For negative labels, another shape, NaN at a labelled point, "exact" thresholds, and as
         :func:`euler_curve`.
 
     Examples
