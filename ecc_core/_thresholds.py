@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Levels", "round_to_levels"]
+__all__ = ["Levels", "even_thresholds", "round_to_levels"]
 
 Array = NDArray[Any]
 
@@ -29,6 +29,14 @@ class Levels:
         self.values = values
         self.entered = entered
         self.superlevel = superlevel
+
+
+def even_thresholds(low: float, high: float, count: int) -> NDArray[np.float64]:
+    """Evenly spaced thresholds, both ends included."""
+    low, high = float(low), float(high)
+    if np.isfinite(high - low):
+        return np.linspace(low, high, count)
+    return 2 * np.linspace(low / 2, high / 2, count)
 
 
 def round_to_levels(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) -> Levels:

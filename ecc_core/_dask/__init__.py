@@ -1,0 +1,1 @@
+"""Curves of dask arrays: what a task computes, and how the tasks hang together."""

@@ -1,0 +1,309 @@
+"""Curves of dask arrays are those of arrays in memory, for all chunks; nothing is read early."""
+
+import itertools
+import threading
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ecc_core as ecc
+from ecc_core.dask import euler_curve_blocks, local_curves
+from ecc_core.testing import strategies
+
+LEVELS = np.arange(-1, 7)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Hypothesis runs many small graphs, for which threads take longer than the work."""
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+def noise(*shape: int, levels: int = 6, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, levels, shape, dtype=np.uint8)
+
+
+def in_chunks(array: np.ndarray, chunks: tuple[tuple[int, ...], ...]) -> da.Array:
+    """A dask array of exactly these chunks, those of length zero included."""
+    edges = [np.cumsum([0, *lengths]) for lengths in chunks]
+    name = "test-" + dask.base.tokenize(array, chunks)
+    tasks = {
+        (name, *index): array[
+            tuple(slice(e[i], e[i + 1]) for e, i in zip(edges, index, strict=True))
+        ]
+        for index in itertools.product(*(range(len(lengths)) for lengths in chunks))
+    }
+    return da.Array(tasks, name, chunks, meta=array[(slice(0),) * array.ndim])
+
+
+@st.composite
+def chunkings(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Draw irregular chunks, among them some of length 0 and 1."""
+    cuts = [sorted(draw(st.lists(st.integers(0, n), max_size=4))) for n in shape]
+    return tuple(
+        tuple(np.diff([0, *inner, n]).tolist()) for inner, n in zip(cuts, shape, strict=True)
+    )
+
+
+def assert_same(lazy: ecc.EulerCurve, expected: ecc.EulerCurve) -> None:
+    assert isinstance(lazy.values, da.Array)
+    assert lazy.values.shape == expected.values.shape
+    assert lazy.values.dtype == np.int64
+    values = lazy.values.compute()
+    assert values.dtype == np.int64
+    np.testing.assert_array_equal(values, expected.values)
+    np.testing.assert_array_equal(lazy.thresholds, expected.thresholds)
+
+
+@given(st.data())
+def test_any_chunks(data):
+    image = data.draw(strategies.images(nan=False))
+    chunks = data.draw(chunkings(image.shape))
+    at = data.draw(strategies.thresholds(image))
+    options = {
+        "connectivity": data.draw(st.sampled_from([1, image.ndim])),
+        "superlevel": data.draw(st.booleans()),
+    }
+    expected = ecc.euler_curve(image, at, **options)
+    assert_same(ecc.euler_curve(in_chunks(image, chunks), at, **options), expected)
+
+
+@given(st.data())
+def test_any_chunks_with_masks_and_nan(data):
+    image = data.draw(strategies.images(dtypes=("float32", "uint8"), nan=True))
+    chunks = data.draw(chunkings(image.shape))
+    mask = data.draw(strategies.masks(image.shape))
+    options = {"connectivity": data.draw(st.sampled_from([1, image.ndim])), "nan": "omit"}
+    expected = ecc.euler_curve(image, LEVELS, mask=mask, **options)
+    array = in_chunks(image, chunks)
+    given_mask = mask
+    if data.draw(st.booleans()):
+        given_mask = in_chunks(mask, data.draw(chunkings(image.shape)))
+    assert_same(ecc.euler_curve(array, LEVELS, mask=given_mask, **options), expected)
+
+
+@given(st.data())
+def test_any_batch_axes(data):
+    shape = data.draw(strategies.image_shapes(data.draw(st.integers(2, 3))))
+    shape = tuple(min(n, 9) for n in shape)
+    image = noise(*shape)
+    chunks = data.draw(chunkings(shape))
+    order = data.draw(st.permutations(range(len(shape))))
+    axis = tuple(order[: data.draw(st.integers(1, len(shape) - 1))])
+    mask = data.draw(strategies.masks(tuple(shape[a] for a in axis)))
+    expected = ecc.euler_curve(image, LEVELS, axis=axis, mask=mask)
+    assert_same(ecc.euler_curve(in_chunks(image, chunks), LEVELS, axis=axis, mask=mask), expected)
+
+
+@pytest.mark.parametrize("axis", [(0, 1), (1, 0), (2, 1)])
+def test_direction(axis):
+    image = noise(7, 6, 5)
+    options = {"axis": axis, "direction": (1.0, -0.3), "direction_scale": 0.7, "spacing": (1, 2.5)}
+    lazy = ecc.euler_curve(da.from_array(image, chunks=3), LEVELS, **options)
+    assert_same(lazy, ecc.euler_curve(image, LEVELS, **options))
+
+
+def test_an_int_with_a_range():
+    image = noise(5, 6)
+    lazy = ecc.euler_curve(da.from_array(image, chunks=2), 7, range=(0, 5))
+    assert_same(lazy, ecc.euler_curve(image, 7, range=(0, 5)))
+
+
+def test_masked_chunks():
+    image = np.ma.masked_equal(noise(9, 8, 7), 3)
+    mask = noise(9, 8, 7, seed=1) > 0
+    for given_mask in (None, mask):
+        lazy = ecc.euler_curve(da.from_array(image, chunks=4), LEVELS, mask=given_mask)
+        assert_same(lazy, ecc.euler_curve(image, LEVELS, mask=given_mask))
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0, 2)])
+def test_empty_images(shape):
+    image = np.zeros(shape, np.uint8)
+    assert_same(ecc.euler_curve(da.from_array(image), LEVELS), ecc.euler_curve(image, LEVELS))
+
+
+def test_an_empty_batch():
+    image = np.zeros((0, 4, 5), np.uint8)
+    lazy = ecc.euler_curve(da.from_array(image), LEVELS, axis=(1, 2))
+    assert_same(lazy, ecc.euler_curve(image, LEVELS, axis=(1, 2)))
+
+
+def test_no_thresholds():
+    assert ecc.euler_curve(da.zeros((4, 4), chunks=2), []).values.compute().shape == (0,)
+
+
+class Counted:
+    """An array that counts how often each point is read."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array, self.reads = array, np.zeros(array.shape, int)
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+        self.lock = threading.Lock()
+
+    def __getitem__(self, index):
+        with self.lock:
+            self.reads[index] += 1
+        return self.array[index]
+
+
+@pytest.mark.parametrize("connectivity", [1, 3])
+def test_every_point_is_read_once_and_none_before_computing(connectivity):
+    source = Counted(noise(9, 8, 7))
+    array = da.from_array(source, chunks=4, meta=np.empty((0, 0, 0), np.uint8))
+    lazy = ecc.euler_curve(array, LEVELS, connectivity=connectivity, mask=da.ones_like(array, bool))
+    blocks = euler_curve_blocks(array, LEVELS, connectivity=connectivity)
+    local_curves(array, 3, LEVELS)
+    assert not source.reads.any()
+    assert_same(lazy, ecc.euler_curve(source.array, LEVELS, connectivity=connectivity))
+    assert (source.reads == 1).all()
+    blocks.compute()
+    assert (source.reads == 2).all()
+
+
+def test_two_tasks_a_block():
+    array = da.zeros((64, 64, 64), chunks=8, dtype=np.uint8)
+    curve = ecc.euler_curve(array, LEVELS).values
+    (optimized,) = dask.optimize(curve)
+    assert len(optimized.__dask_graph__()) < 2.2 * array.npartitions
+
+
+def test_equal_calls_have_equal_names():
+    def name(**options):
+        array = da.from_array(noise(4, 4), chunks=2)
+        return ecc.euler_curve(array, LEVELS, **options).values.name
+
+    assert name() == name()
+    assert len({name(), name(connectivity=1), name(superlevel=True), name(axis=0)}) == 4
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_schedulers(scheduler):
+    image = noise(20, 18, 16, levels=200)
+    lazy = ecc.euler_curve(da.from_array(image, chunks=(7, 9, 8)), 200, range=(0, 199))
+    with dask.config.set(scheduler=scheduler, num_workers=2):
+        assert_same(lazy, ecc.euler_curve(image, 200, range=(0, 199)))
+
+
+# Blocks
+
+
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_blocks_are_what_their_docstring_says(connectivity, superlevel):
+    image = noise(7, 6, 5)
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    chunks = ((3, 0, 4), (2, 4), (5,))
+    blocks = euler_curve_blocks(in_chunks(image, chunks), LEVELS, **options).compute()
+    assert blocks.shape == (4, LEVELS.size)
+    assert blocks.dtype == np.int64
+    boxes = itertools.product(((0, 3), (3, 7)), ((0, 2), (2, 6)), ((0, 5),))
+    for row, box in zip(blocks, boxes, strict=True):
+        expected = np.zeros(LEVELS.size, np.int64)
+        ends = [stop < n for (_, stop), n in zip(box, image.shape, strict=True)]
+        for face in itertools.product(*((False, True) if end else (False,) for end in ends)):
+            part = image[
+                tuple(
+                    slice(stop if high else start, stop + end)
+                    for high, end, (start, stop) in zip(face, ends, box, strict=True)
+                )
+            ]
+            expected += (-1) ** sum(face) * ecc.euler_curve(part, LEVELS, **options).values
+        order = slice(None, None, -1 if superlevel else 1)
+        np.testing.assert_array_equal(row[order].cumsum()[order], expected)
+
+
+def test_blocks_of_a_batch():
+    image = noise(3, 6, 5)
+    blocks = euler_curve_blocks(da.from_array(image, chunks=(2, 4, 4)), LEVELS, axis=(1, 2))
+    assert blocks.shape == (3, 4, LEVELS.size)
+    curve = blocks.sum(axis=-2).cumsum(axis=-1).compute()
+    np.testing.assert_array_equal(curve, ecc.euler_curve(image, LEVELS, axis=(1, 2)).values)
+
+
+# Tiles
+
+
+@given(st.data())
+def test_local_curves(data):
+    image = data.draw(strategies.images(nan=False))
+    image = image[(slice(12),) * image.ndim]
+    window = tuple(data.draw(st.integers(1, 7)) for _ in image.shape)
+    mask = data.draw(st.none() | strategies.masks(image.shape))
+    options = {"connectivity": data.draw(st.sampled_from([1, image.ndim])), "mask": mask}
+    at, values = local_curves(image, window, LEVELS, **options)
+    lazy = local_curves(
+        in_chunks(image, data.draw(chunkings(image.shape))), window, LEVELS, **options
+    )
+    assert isinstance(lazy.values, da.Array)
+    assert lazy.values.shape == values.shape
+    np.testing.assert_array_equal(lazy.values.compute(), values)
+    assert values.dtype == np.int64
+    assert values.shape[:-1] == tuple(-(-n // w) for n, w in zip(image.shape, window, strict=True))
+    for place in np.ndindex(values.shape[:-1]):
+        tile = tuple(slice(i * w, (i + 1) * w) for i, w in zip(place, window, strict=True))
+        options["mask"] = None if mask is None else mask[tile]
+        np.testing.assert_array_equal(
+            values[place], ecc.euler_curve(image[tile], at, **options).values
+        )
+
+
+@pytest.mark.parametrize(
+    ("window", "error", "message"),
+    [
+        (0, ValueError, "`window` must be a positive int or 2 of them, got 0"),
+        ((3,), ValueError, r"`window` must be a positive int or 2 of them, got \(3,\)"),
+        (2.5, TypeError, "`window` must be an int or 2 ints, got 2.5"),
+    ],
+)
+def test_bad_windows(window, error, message):
+    with pytest.raises(error, match=message):
+        local_curves(noise(4, 4), window, LEVELS)
+
+
+# Bad input
+
+ZEROS = da.zeros((4, 4), chunks=2)
+
+
+@pytest.mark.parametrize(
+    ("image", "thresholds", "options", "error", "message"),
+    [
+        (ZEROS, 5, {}, ValueError, "`range` must be given with `thresholds` 5 for a dask array"),
+        (ZEROS, "exact", {}, ValueError, "`thresholds` must be an int or an array for a dask"),
+        (ZEROS, [1], {"range": (0, 1)}, ValueError, "`range` must be None where"),
+        (ZEROS, [2, 1], {}, ValueError, "`thresholds` must be increasing"),
+        (ZEROS, [1], {"workers": 2}, ValueError, "`workers` must be None for a dask array"),
+        (ZEROS, [1], {"connectivity": 3}, ValueError, "`connectivity` must be 1 or 2"),
+        (ZEROS, [1], {"nan": "drop"}, ValueError, '`nan` must be "raise" or "omit"'),
+        (ZEROS, [1], {"mask": np.ones(3, bool)}, ValueError, "`mask` must have the image's shape"),
+        (ZEROS, [1], {"mask": np.ones((4, 4))}, TypeError, "`mask` must be of booleans"),
+        (ZEROS[ZEROS[:, 0] > 0], [1], {}, ValueError, "call image.compute_chunk_sizes() first"),
+        (ZEROS.astype(complex), [1], {}, TypeError, "`image` must be of booleans, integers"),
+        (ZEROS.astype(object), [1], {}, TypeError, "`image` must be of booleans, integers"),
+        (da.zeros((2, 2, 2, 2)), [1], {}, ValueError, "`image` must have 1 to 3 axes"),
+        (da.zeros(()), [1], {}, ValueError, "`image` must have 1 to 3 axes"),
+    ],
+)
+def test_bad_input(image, thresholds, options, error, message):
+    with pytest.raises(error) as caught:
+        ecc.euler_curve(image, thresholds, **options)
+    assert message in str(caught.value)
+
+
+def test_blocks_of_other_arrays():
+    with pytest.raises(TypeError, match="`image` must be a dask array, got ndarray"):
+        euler_curve_blocks(noise(3, 3), LEVELS)
+
+
+def test_nan_is_found_when_computing():
+    image = np.zeros((4, 4))
+    image[3, 3] = np.nan
+    lazy = ecc.euler_curve(da.from_array(image, chunks=2), LEVELS)
+    with pytest.raises(ValueError, match="`image` must not contain NaN"):
+        lazy.values.compute()
