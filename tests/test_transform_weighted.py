@@ -24,6 +24,8 @@ def some_heights(reach):
         np.linspace(-reach, reach, 9),
         np.linspace(-reach, reach, 400),
         np.arange(-6, 6.5, 0.5),
+        np.arange(-6, 7, 2) - 1e-9,  # just below points
+        np.arange(-6, 7, 2) + 1e-9,
         np.array([-np.inf, -1.0, 0.0, 0.1, 3.0, np.inf]),
     ]
 
@@ -58,7 +60,7 @@ def test_equals_counting_of_cells_with_spacing(ndim, seed, dual):
     shape = tuple(rng.integers(1, [12, 9, 7][ndim - 1], ndim))
     spacing = rng.choice([0.25, 0.5, 1.0, 1.7, 3.0], ndim)
     weights = rng.integers(-2, 4, shape)
-    heights = some_heights(np.linalg.norm(shape * spacing) / 2)[seed % 4]
+    heights = some_heights(np.linalg.norm(shape * spacing) / 2)[seed % 6]
     check(weights, some_directions(ndim, seed), heights, ndim if dual else 1, spacing)
 
 
