@@ -1,0 +1,53 @@
+"""Curves under dask's distributed scheduler, whose workers may die in mid-run."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import ecc_core as ecc
+
+SECONDS = 60
+SHAPE, CHUNK = (16, 16, 128), 8
+
+
+@pytest.fixture
+def client():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def image() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 99, SHAPE, dtype=np.uint8)
+
+
+def test_a_killed_worker(client, image, tmp_path):
+    folder = str(tmp_path)
+
+    def slowly(block: np.ndarray) -> np.ndarray:
+        time.sleep(0.05)
+        Path(folder, os.urandom(8).hex()).touch()
+        return block
+
+    blocks = da.from_array(image, chunks=CHUNK).map_blocks(slowly, dtype=np.uint8)
+    expected = ecc.euler_curve(image, 99, range=(0, 98)).values
+    victim = next(iter(client.run(os.getpid).values()))
+    future = client.compute(ecc.euler_curve(blocks, 99, range=(0, 98)).values)
+    deadline = time.monotonic() + SECONDS
+    while len(tuple(tmp_path.iterdir())) < blocks.npartitions // 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert not future.done()
+    os.kill(victim, signal.SIGKILL)
+    np.testing.assert_array_equal(future.result(timeout=SECONDS), expected)
+    assert len(tuple(tmp_path.iterdir())) > blocks.npartitions  # what the worker held was read again
+    assert victim not in client.run(os.getpid).values()
