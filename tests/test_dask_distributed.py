@@ -49,5 +49,6 @@ def test_a_killed_worker(client, image, tmp_path):
     assert not future.done()
     os.kill(victim, signal.SIGKILL)
     np.testing.assert_array_equal(future.result(timeout=SECONDS), expected)
-    assert len(tuple(tmp_path.iterdir())) > blocks.npartitions  # what the worker held was read again
+    # what the worker held was read again
+    assert len(tuple(tmp_path.iterdir())) > blocks.npartitions
     assert victim not in client.run(os.getpid).values()
