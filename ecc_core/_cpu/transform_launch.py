@@ -19,9 +19,9 @@ from ecc_core._cpu.transform_heights import accumulate, make_grid
 from ecc_core._cpu.transform_mask import ALL, NONE, count_mask, link, pack
 from ecc_core._cpu.transform_orthants import ORTHANTS, coefficient_table
 from ecc_core._cpu.transform_regions import (
-    bound_regions,
     count_regions,
     list_corners,
+    measure_regions,
     sort_points,
 )
 from ecc_core._cpu.transform_vector import LANES
@@ -146,7 +146,7 @@ def _bits(mask: NDArray[np.bool_], frame: Frame) -> Bits:
     back, forward = np.empty_like(bits), np.empty_like(bits)
     pixels = np.require(mask, requirements=("C", "W")).reshape(frame.shape).view(np.uint8)
     pack(pixels, padded, outside, bits)
-    link(bits, words, outside, back, forward)
+    link(bits, words, back, forward)
     return Bits(bits, (back, forward), padded)
 
 
@@ -160,7 +160,8 @@ def mask_transform(
 ) -> NDArray[np.int64]:
     """Return the transform (directions, heights) of a mask, int64.
 
-    `closed` stands for the T-construction, `workers` None for as many threads as there are cores.
+    `closed` stands for the T-construction, of masks of at least two axes (in one it is the same);
+    `workers` None for as many threads as there are cores.
     """
     frame = _frame(mask.shape, spacing, closed)
     by_orthant = sort_directions(directions)
@@ -236,13 +237,13 @@ class Regions(NamedTuple):
     """Labels of the regions, increasing."""
     radii: Floats
     """Half the diagonal of each bounding box of closed pixels."""
-    points: tuple[tuple[NDArray[Any], ...], ...]
-    """For each orthant the points and their weights, sorted by region."""
+    points: tuple[NDArray[Any], ...]
+    """Coordinates (x, y, z) and weights, sorted by orthant and region."""
     offsets: NDArray[np.int64]
     """(orthants, regions + 1): where the points of each region start."""
 
 
-def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.bool_]) -> NDArray[Any]:
+def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.uint64]) -> NDArray[Any]:
     """Return the corners of all labels."""
     shape = (1,) * (3 - labels.ndim) + labels.shape
     padded = np.zeros([n + 2 * axis for n, axis in zip(shape, axes, strict=True)], labels.dtype)
@@ -261,27 +262,25 @@ def find_regions(labels: NDArray[Any], spacing: Floats, closed: bool) -> Regions
     missing = 3 - labels.ndim
     axes = (0,) * missing + (1,) * labels.ndim
     table = coefficient_table(labels.ndim, closed)
-    corners = _corners(labels, axes, (table != 0).any(axis=0))
+    critical = np.packbits(table != 0, axis=0, bitorder="little")[0].astype(np.uint64)
+    corners = _corners(labels, axes, critical)
     # Every region has a lowest point, critical in the first orthant.
     present = np.unique(corners[3, table[0, corners[4]] != 0])
     region = np.searchsorted(present, corners[3])
     boxes = np.empty((present.size, 3, 2), dtype=np.int64)
     boxes[..., 0], boxes[..., 1] = np.iinfo(np.int64).max, np.iinfo(np.int64).min
-    bound_regions(corners, region, boxes)
+    counts = np.zeros((ORTHANTS, present.size), dtype=np.int64)
+    measure_regions(corners, region, critical, boxes, counts)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    offsets = ends[present.size * np.arange(ORTHANTS)[:, None] + np.arange(present.size + 1)]
+    points = (*(np.empty(ends[-1]) for _ in range(3)), np.empty(ends[-1], dtype=np.int64))
     steps = np.zeros(3)
     steps[missing:] = spacing
-    offsets = np.zeros((ORTHANTS, present.size + 1), dtype=np.int64)
-    points = []
-    for orthant in range(ORTHANTS):
-        size = int(np.count_nonzero(table[orthant, corners[4]])) if orthant < 2**labels.ndim else 0
-        own = (*(np.empty(size) for _ in range(3)), np.empty(size, dtype=np.int64))
-        if size:
-            sort_points(
-                corners, region, boxes, steps, int(closed), table, orthant, offsets[orthant], own
-            )
-        points.append(own)
+    sort_points(
+        corners, region, boxes, steps, int(closed), table, critical, offsets[:, :-1].copy(), points
+    )
     sides = boxes[:, missing:, 1] - boxes[:, missing:, 0] + 1
-    return Regions(present, np.linalg.norm(sides * spacing / 2, axis=1), tuple(points), offsets)
+    return Regions(present, np.linalg.norm(sides * spacing / 2, axis=1), points, offsets)
 
 
 def region_transforms(
@@ -318,6 +317,6 @@ def region_transforms(
                 values,
             )
 
-    critical = int(regions.offsets[:, -1].sum()) // ORTHANTS
+    critical = len(regions.points[0]) // ORTHANTS
     share(range(0, count, CHUNK), work, _workers(workers, critical * len(directions)))
     return values

@@ -52,18 +52,19 @@ def pack(pixels: Any, padded: Any, outside: Any, bits: Any) -> None:
                 if flat[source + x] != 0:
                     word |= ONE << np.uint64(x & 63)
             bits[target + whole] = ((word << ONE) | carry) ^ outside
-            if whole + 1 < words:
-                bits[target + whole + 1] = (word >> TOP) ^ outside
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def link(bits: Any, words: Any, outside: Any, back: Any, forward: Any) -> None:
-    """Write the planes of the pairs of set points along the last axis, by either of the two."""
+def link(bits: Any, words: Any, back: Any, forward: Any) -> None:
+    """Write the planes of the pairs of set points along the last axis, by either of the two.
+
+    What lies beyond the padding does not matter: there, points have coefficient 0 in any case.
+    """
     for start in range(0, bits.size - LANES, words):
-        carry = outside >> TOP
+        carry = NONE
         for i in range(start, start + words):
             word = bits[i]
-            following = bits[i + 1] if i + 1 < start + words else outside
+            following = bits[i + 1] if i + 1 < start + words else NONE
             back[i] = word & ((word << ONE) | carry)
             forward[i] = word & ((word >> ONE) | (following << TOP))
             carry = word >> TOP

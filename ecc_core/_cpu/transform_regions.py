@@ -19,7 +19,7 @@ from ecc_core._cpu.transform_heights import Grid, guess, scatter, settle
 from ecc_core._cpu.transform_orthants import ORTHANTS, orthant_signs
 from ecc_core._cpu.vector import count_trailing_zeros
 
-__all__ = ["bound_regions", "count_regions", "list_corners", "sort_points"]
+__all__ = ["count_regions", "list_corners", "measure_regions", "sort_points"]
 
 NONE, ONE = np.uint64(0), np.uint64(1)
 
@@ -74,7 +74,7 @@ def _list_row(rows: Any, at: Any, marks: Any, critical: Any, corners: Any, count
             label = max(window)
             while label > 0:
                 pattern = _pattern(window, label)
-                if critical[pattern]:
+                if critical[pattern] != NONE:
                     corners[0, count], corners[1, count], corners[2, count] = at[0], at[1], x
                     corners[3, count], corners[4, count] = label, pattern
                     count += 1
@@ -86,9 +86,9 @@ def _list_row(rows: Any, at: Any, marks: Any, critical: Any, corners: Any, count
 def list_corners(labels: Any, axes: Any, critical: Any, first: Any, corners: Any) -> Any:
     """List the corners of the rows of windows from `first` on, as long as there is room.
 
-    `labels` are padded by one point on both sides of the axes that the image has; ``critical``
-    tells of a pattern whether its coefficient is not zero in some orthant. Returns the row to go
-    on with and the number of corners.
+    `labels` are padded by one point on both sides of the axes that the image has. The bits of
+    ``critical[pattern]`` tell in which orthants the pattern's coefficient is not zero. Returns the
+    row to go on with and the number of corners.
     """
     slices, rows, columns = labels.shape
     # Whole words of 8 windows, so that a run of uniform windows is passed over at once.
@@ -115,8 +115,12 @@ def list_corners(labels: Any, axes: Any, critical: Any, first: Any, corners: Any
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def bound_regions(corners: Any, region: Any, boxes: Any) -> None:
-    """Widen ``boxes[i]``, the lowest and highest padded index of region i along the three axes."""
+def measure_regions(corners: Any, region: Any, critical: Any, boxes: Any, counts: Any) -> None:
+    """Widen the regions' bounding boxes, and count their critical points by orthant.
+
+    ``boxes[i]`` is the lowest and the highest padded index of region i along the three axes,
+    ``counts[orthant, i]`` its number of critical points.
+    """
     for i in range(region.size):
         box, pattern = boxes[region[i]], corners[4, i]
         for axis in range(3):
@@ -126,6 +130,10 @@ def bound_regions(corners: Any, region: Any, boxes: Any) -> None:
             lowest = place if pattern & ~far else place + 1
             highest = place + 1 if pattern & far else place
             box[axis, 0], box[axis, 1] = min(box[axis, 0], lowest), max(box[axis, 1], highest)
+        orthants = critical[pattern]
+        while orthants != NONE:
+            counts[count_trailing_zeros(orthants), region[i]] += 1
+            orthants &= orthants - ONE
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -136,39 +144,35 @@ def sort_points(
     spacing: Any,
     closed: Any,
     table: Any,
-    orthant: Any,
-    offsets: Any,
+    critical: Any,
+    ends: Any,
     points: Any,
 ) -> None:
-    """Sort the critical points of one orthant by region, centred in the region's bounding box.
+    """Sort critical points by orthant and region, centred in the region's bounding box.
 
-    Fills ``offsets[i]``, zeros before, where the points of region i start, and the `points`
-    (x, y, z, weight).
-    `spacing` is 0 along axes that the image does not have.
+    ``ends[orthant, i]`` is where the points of region i start, on return where they end; `points`
+    are their coordinates and weights (x, y, z, weight). `spacing` is 0 along axes that the image
+    does not have.
     """
     x, y, z, weights = points
-    signs = orthant_signs(orthant)
     for i in range(region.size):
-        offsets[region[i] + 1] += table[orthant, corners[4, i]] != 0
-    place = np.empty(offsets.size - 1, dtype=np.int64)
-    for i in range(place.size):
-        place[i] = offsets[i]
-        offsets[i + 1] += offsets[i]
-    for i in range(region.size):
-        weight = table[orthant, corners[4, i]]
-        if weight != 0:
-            box, j = boxes[region[i]], place[region[i]]
-            place[region[i]] += 1
-            # Twice the padded index of the point furthest along s (V) or of the centre (T).
-            far = (
-                1 if closed else 1 + signs[0],
-                1 if closed else 1 + signs[1],
-                1 if closed else 1 + signs[2],
-            )
-            z[j] = (2 * corners[0, i] + far[0] - (box[0, 0] + box[0, 1])) * 0.5 * spacing[0]
-            y[j] = (2 * corners[1, i] + far[1] - (box[1, 0] + box[1, 1])) * 0.5 * spacing[1]
-            x[j] = (2 * corners[2, i] + far[2] - (box[2, 0] + box[2, 1])) * 0.5 * spacing[2]
-            weights[j] = weight
+        box, pattern = boxes[region[i]], corners[4, i]
+        # Twice the index of the window's first point, from the centre of the box.
+        depth = 2 * corners[0, i] - (box[0, 0] + box[0, 1])
+        row = 2 * corners[1, i] - (box[1, 0] + box[1, 1])
+        column = 2 * corners[2, i] - (box[2, 0] + box[2, 1])
+        orthants = critical[pattern]
+        while orthants != NONE:
+            orthant = count_trailing_zeros(orthants)
+            orthants &= orthants - ONE
+            j = ends[orthant, region[i]]
+            ends[orthant, region[i]] += 1
+            # The owner is the point furthest along s (V) or the centre of the window (T).
+            signs = orthant_signs(orthant)
+            z[j] = (depth + (1 if closed else 1 + signs[0])) * 0.5 * spacing[0]
+            y[j] = (row + (1 if closed else 1 + signs[1])) * 0.5 * spacing[1]
+            x[j] = (column + (1 if closed else 1 + signs[2])) * 0.5 * spacing[2]
+            weights[j] = table[orthant, pattern]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -197,9 +201,9 @@ def count_regions(
 ) -> None:
     """Write the transforms of the regions ``first:last``.
 
-    `points` and `offsets` are those of :func:`sort_points` for each orthant; the levels of a region
-    are those of the grid times its radius. ``order[d]`` is the row of direction d in
-    ``values[region]``.
+    `points` are those of :func:`sort_points`, those of region i start at ``offsets[orthant, i]``.
+    The levels of a region are those of the grid times its radius. ``order[d]`` is the row of
+    direction d in ``values[region]``.
     """
     widest = 0
     for orthant in range(ORTHANTS):
@@ -207,6 +211,7 @@ def count_regions(
             widest = max(widest, offsets[orthant, region + 1] - offsets[orthant, region])
     bins = np.empty(widest, dtype=np.uint32)
     histogram = np.zeros((1, grid.levels.size + 1), dtype=np.int64)
+    x, y, z, weights = points
     even, top = grid.first.size == 0, float(grid.levels.size)
     for region in range(first, last):
         radius = radii[region]
@@ -215,7 +220,6 @@ def count_regions(
             low, high = starts[orthant], starts[orthant + 1]
             if low == high:
                 continue
-            x, y, z, weights = points[orthant]
             begin, end = offsets[orthant, region], offsets[orthant, region + 1]
             xs, ys, zs, ws = x[begin:end], y[begin:end], z[begin:end], weights[begin:end]
             for d in range(low, high):
