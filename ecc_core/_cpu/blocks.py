@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ __all__ = ["Block", "Layout", "Marcher", "Source", "TiltedSource", "cut", "lay_o
 Array = NDArray[Any]
 
 STAGED_BYTES = 1 << 20  # keys of one block: they stay in the second-level cache
+CACHE_LINE = 64
+KEPT_BYTES = 1 << 22  # of each kind of memory, by each thread
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
 
@@ -77,12 +80,18 @@ def cut(shape: tuple[int, int, int], key_size: int, ndim: int) -> list[Block]:
     else:
         height = min(rows, max(MAX_ROWS, STAGED_BYTES // (4 * row_bytes)))
         depth = max(1, STAGED_BYTES // (4 * row_bytes * (height + 2)))
+    height, depth = _evenly(rows, height), _evenly(slices, depth)
     return [
         Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
         for z in range(0, slices, depth)
         for y in range(0, rows, height)
         for x in range(0, columns, width)
     ]
+
+
+def _evenly(count: int, step: int) -> int:
+    """A step near the given one that leaves no small rest."""
+    return -(-count // max(1, round(count / step))) if count else 1
 
 
 class Layout(NamedTuple):
@@ -127,6 +136,27 @@ def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: i
     )
 
 
+class _Scratch(threading.local):
+    """Memory that a thread keeps: touching new pages costs as much as a small image."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, NDArray[np.uint8]] = {}
+
+    def take(self, name: str, count: int, dtype: Any) -> Array:
+        """An array of `count` elements at the start of a cache line; its contents are arbitrary."""
+        size = count * np.dtype(dtype).itemsize
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < size:
+            buffer = np.empty(size + CACHE_LINE, np.uint8)
+            buffer = buffer[-buffer.ctypes.data % CACHE_LINE :]
+            if size <= KEPT_BYTES:
+                self._buffers[name] = buffer
+        return buffer[:size].view(dtype)
+
+
+_scratch = _Scratch()
+
+
 class Marcher:
     """Scratch memory of one thread, and the march over one block after another."""
 
@@ -159,16 +189,17 @@ class Marcher:
 
     def _allocate(self, layout: Layout, key_dtype: np.dtype[Any]) -> None:
         _, rows, columns, lead, _, _ = layout.geometry
-        self.keys = np.empty(layout.size, key_dtype)
         words = lead + -(-columns // 64)
         kinds = 14 if self.ndim == 3 else 3
+        queue = _scratch.take("queue", 6 * kernels.QUEUE_ROOM, np.uint64)
+        self.keys = _scratch.take("keys", layout.size, key_dtype)
         self._scratch = (
-            np.empty(kinds * words * (rows + 2 * kernels.ROWS), np.uint64),
-            np.empty(5 * kernels.ROWS, np.uint64),
-            np.empty(3 * (rows + kernels.ROWS), np.uint64),
-            np.empty((6, kernels.QUEUE_ROOM), np.uint64),
-            np.empty(kernels.EVENT_ROOM, key_dtype),
-            np.empty(kernels.EVENT_ROOM, np.int8),
+            _scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), np.uint64),
+            _scratch.take("word", 5 * kernels.ROWS, np.uint64),
+            _scratch.take("carry", 3 * (rows + kernels.ROWS), np.uint64),
+            queue.reshape(6, kernels.QUEUE_ROOM),
+            _scratch.take("event keys", kernels.EVENT_ROOM, key_dtype),
+            _scratch.take("event coefficients", kernels.EVENT_ROOM, np.int8),
         )
 
     def march(self, block: Block, histograms: Array, out: Array) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 __all__ = ["available_cores", "share", "worker_count"]
 
-POINTS_A_WORKER = 1 << 19  # fewer do not pay for waking a thread
+POINTS_A_WORKER = 1 << 20  # fewer do not pay for waking a thread
 BINS_AT_ONCE = 1 << 22  # histograms of all workers together
 
 Item = TypeVar("Item")
