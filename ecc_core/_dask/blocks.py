@@ -19,7 +19,7 @@ the sets in ``[a, b]``, less that of the sets in its high faces ``b``.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +33,9 @@ Array = NDArray[Any]
 Values = NDArray[np.int64]
 Box = tuple[Array, ...]
 """Points of a box, (batch, *spatial), and the mask of the same shape if there is one."""
+
+Term = tuple[int, Box]
+"""A box and the sign of its curve in a sum."""
 
 
 class Settings(NamedTuple):
@@ -116,20 +119,27 @@ def share_of_block(blocks: Sequence[Emitted], ends: tuple[int, ...], settings: S
     neighbours = dict(zip(offsets, blocks, strict=True))
     own = blocks[0]
     values = own.curve.copy()
-    for axis in range(len(ends)):
-        if ends[axis]:
-            slab = _slab(neighbours, axis, ends)
-            for sign, box in _less_high_faces(slab, axis, ends):
-                values += sign * _crossing(box, axis, settings)
+    terms = [
+        term
+        for axis in range(len(ends))
+        if ends[axis]
+        for box in [_slab(neighbours, axis, ends)]
+        for term in _crossing(box, ends[axis + 1 :])
+    ]
+    for batch in _batches(terms):
+        values += _signed_sum(batch, settings)
     return values.reshape((*own.batch, 1, values.shape[-1]))
 
 
 def _slab(neighbours: dict[tuple[int, ...], Emitted], axis: int, ends: tuple[int, ...]) -> Box:
-    """The two planes beside a cut: a block's own extent before the axis, one more after it."""
-    ndim = len(ends)
-    parts = len(neighbours[(0,) * ndim].first[axis])
+    """The two planes beside a cut: a block's own extent before the axis, one more after it.
 
-    def join(place: tuple[int, ...], along: int, part: int) -> Array:
+    Of shape (images, 2, *others).
+    """
+    ndim = len(ends)
+
+    def join(place: tuple[int, ...], part: int) -> Array:
+        along = len(place)
         if along == ndim:
             emitted = neighbours[place]
             plane = (emitted.first if place[axis] else emitted.last)[axis][part]
@@ -137,34 +147,67 @@ def _slab(neighbours: dict[tuple[int, ...], Emitted], axis: int, ends: tuple[int
                 if place[other]:
                     plane = _plane(plane, other, slice(0, 1))
             return plane
-        pieces = [
-            join((*place, step), along + 1, part)
-            for step in range(1 + (ends[along] if along >= axis else 0))
-        ]
+        steps = range(1 + (ends[along] if along >= axis else 0))
+        pieces = [join((*place, step), part) for step in steps]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1 + along)
 
-    return tuple(join((), 0, part) for part in range(parts))
+    parts = len(neighbours[(0,) * ndim].first[axis])
+    return tuple(np.moveaxis(join((), part), 1 + axis, 1) for part in range(parts))
 
 
-def _less_high_faces(slab: Box, axis: int, ends: tuple[int, ...]) -> list[tuple[int, Box]]:
-    """The terms of F[a, b+1) - F[b, b+1) for all axes after `axis`, those of faces without them."""
-    later = [other for other in range(axis + 1, len(ends)) if ends[other]]
-    terms = []
-    for count in range(len(later) + 1):
-        for faces in itertools.combinations(later, count):
+def _crossing(slab: Box, ends: tuple[int, ...]) -> Iterator[Term]:
+    """The terms of G (F[a, b+1) - F[b, b+1)) ..., for a slab and the ends of its last axes."""
+    skipped = slab[0].ndim - 1 - len(ends)
+    cut = [skipped + axis for axis, end in enumerate(ends) if end]
+    for count in range(len(cut) + 1):
+        for faces in itertools.combinations(cut, count):
             box = slab
             for face in reversed(faces):
                 box = tuple(_plane(array, face, -1) for array in box)
-            terms.append(((-1) ** count, box))
-    return terms
+            sign = (-1) ** count
+            yield sign, box
+            for plane in (slice(0, 1), slice(1, 2)):
+                yield -sign, tuple(array[:, plane] for array in box)
 
 
-def _crossing(box: Box, axis: int, settings: Settings) -> Values:
-    """The term G of a slab of two planes."""
-    planes = tuple(np.concatenate([_plane(a, axis, 0), _plane(a, axis, 1)]) for a in box)
-    apart = curve_of(planes, settings)
-    images = len(box[0])
-    return curve_of(box, settings) - apart[:images] - apart[images:]
+def _batches(terms: list[Term]) -> list[list[Term]]:
+    """Terms to be computed at once: slabs, planes, and all that is smaller."""
+    batches: dict[int, list[Term]] = {}
+    for sign, box in terms:
+        thickness, *others = box[0].shape[1:]
+        if len(others) < 2:
+            box = tuple(array.reshape((*array.shape[:2], -1)) for array in box)
+            batches.setdefault(0, []).append((sign, box))
+        else:
+            if thickness == 1:
+                box = tuple(array[:, 0] for array in box)
+            batches.setdefault(thickness, []).append((sign, box))
+    return list(batches.values())
+
+
+def _signed_sum(terms: list[Term], settings: Settings) -> Values:
+    """Sum of the curves of boxes, computed as one batch of the largest shape, (images, n).
+
+    A box keeps its curve when its last plane is repeated: the sets are stretched.
+    """
+    shapes = [box[0].shape for _, box in terms]
+    images, *spatial = map(max, zip(*shapes, strict=True))
+    parts = range(len(terms[0][1]))
+    batch = [np.concatenate([_stretch(box[part], spatial) for _, box in terms]) for part in parts]
+    curves = curve_of(tuple(batch), settings).reshape((len(terms), images, -1))
+    signs = np.array([sign for sign, _ in terms])
+    summed: Values = np.tensordot(signs, curves, axes=1)
+    return summed
+
+
+def _stretch(array: Array, shape: list[int]) -> Array:
+    """An array whose last planes are repeated until it has the shape, (images, *shape)."""
+    for axis, length in enumerate(shape):
+        missing = length - array.shape[1 + axis]
+        if missing:
+            last = _plane(array, axis, slice(-1, None))
+            array = np.concatenate([array, np.repeat(last, missing, axis=1 + axis)], axis=1 + axis)
+    return array
 
 
 def add(shares: Sequence[Values]) -> Values:
