@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import carray, njit
 
-from ecc_core._cpu.loaders import pointer
+from ecc_core._cpu.loaders import image_row, pointer
 from ecc_core._cpu.vector import beat_planes, count_trailing_zeros
 
 __all__ = ["DIRECTIONS", "copy_labels", "cumulate_rows", "march_regions", "mark_labels"]
@@ -52,7 +52,7 @@ def mark_labels(labels: Any, present: Any) -> None:
     present[last] = True
     for label in labels:
         if label != last:
-            present[label] = True
+            present[np.uint64(label)] = True
             last = label
 
 
@@ -62,13 +62,15 @@ def copy_labels(
 ) -> None:
     """Stage the rows of ``ids`` that labels stand for."""
     slices, rows, columns = extents
+    base = labels.ctypes.data
+    base = labels.ctypes.data
     for z in range(slices):
         for y in range(rows):
-            offset = (z * strides[0] + y * strides[1]) * token.itemsize
-            row = carray(pointer(address + offset), columns, token.dtype)
+            row = image_row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
+            target = carray(pointer(base + start * labels.itemsize), columns, labels.dtype)
             for x in range(columns):
-                labels[start + x] = ids[row[x]]
+                target[x] = ids[np.uint64(row[x])]  # unsigned: no check for negative indices
 
 
 @njit(nogil=True, cache=True)
