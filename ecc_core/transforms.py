@@ -347,10 +347,11 @@ def smooth_transform(transform: Transform) -> Transform:
     >>> ect.values, ecc.smooth_transform(ect).values
     (array([[0, 1, 1, 1, 1]]), array([[ 0.   , -0.375, -0.25 , -0.125,  0.   ]]))
     """
-    if not np.isfinite(transform.heights).all():
+    home = _dispatch.Home(transform.values)
+    values, heights = (_dispatch.on_host(a) for a in (transform.values, transform.heights))
+    if not np.isfinite(heights).all():
         raise ValueError("`transform` must have finite heights, got infinite ones")
-    values: Floats = _descriptors().smooth(transform.values, transform.heights)
-    return transform._replace(values=values)
+    return transform._replace(values=home.give(_descriptors().smooth(values, heights)))
 
 
 def transform_distance(
@@ -396,6 +397,7 @@ def transform_distance(
     0.0
     """
     power = _transform_checks.check_metric(metric)
+    a, b = (EulerTransform(*map(_dispatch.on_host, one)) for one in (a, b))
     _transform_checks.check_same_sampling(a, b)
     descriptors = _descriptors()
     measure = descriptors.distance
