@@ -22,6 +22,7 @@ __all__ = [
     "bin_evenly",
     "copy_keys",
     "hide_points",
+    "image_row",
     "look_up_keys",
     "order_floats",
     "pointer",
@@ -43,7 +44,7 @@ def pointer(typingctx: Any, address: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: Any) -> Any:
+def image_row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: Any) -> Any:
     """One row of the image. Rows that come soon are asked for now: hardware looks ahead less."""
     _, rows, columns = extents
     width = columns * token.itemsize
@@ -73,7 +74,7 @@ def copy_keys(
     base = keys.ctypes.data  # a slice of `keys` would count references at every row
     for z in range(slices):
         for y in range(rows):
-            row = _row(address, token, strides, z, y, extents)
+            row = image_row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
             target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
@@ -104,7 +105,7 @@ def order_floats(
     base = keys.ctypes.data  # a slice of `keys` would count references at every row
     for z in range(slices):
         for y in range(rows):
-            row = _row(address, token, strides, z, y, extents)
+            row = image_row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
             target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
@@ -137,7 +138,7 @@ def look_up_keys(
     base = keys.ctypes.data  # a slice of `keys` would count references at every row
     for z in range(slices):
         for y in range(rows):
-            row = _row(address, token, strides, z, y, extents)
+            row = image_row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
             target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
@@ -226,7 +227,7 @@ def bin_by_search(
     base = keys.ctypes.data  # a slice of `keys` would count references at every row
     for z in range(slices):
         for y in range(rows):
-            row = _row(address, token, strides, z, y, extents)
+            row = image_row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
             target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):

@@ -21,6 +21,7 @@ Array = NDArray[Any]
 Values = NDArray[np.int64]
 
 FRONT = 64  # elements before a staged block: the neighbours of its first point
+FEW_LEVELS = 128  # for which looking up 8-bit values pays
 LABELS_A_POINT = 8  # ids larger than this many times the points are ranked by sorting
 
 
@@ -41,8 +42,9 @@ def region_curves(
         return ids, result
     dtype = image.dtype.newbyteorder("=")
     levels = round_to_levels(thresholds, dtype, superlevel)
-    # One plan that fits all keys; tables keep the histograms of many regions small.
-    plan = curve_plans(dtype, levels, construction, masked=True, points=0)[-1]
+    # One plan that fits all keys. Tables keep the histograms of many regions small.
+    few = levels.values.size < FEW_LEVELS
+    plan = curve_plans(dtype, levels, construction, masked=few, points=0)[-1]
     shape = (1,) * (3 - spatial) + image.shape
     image_source, label_source = Source(image.reshape(shape)), Source(labels.reshape(shape))
     blocks = cut(image_source.shape, 4, max(spatial, 2))
