@@ -3,10 +3,11 @@
     python benchmarks/cpu.py [--quick] [--only SECTION]
 
 Everything that a ratio compares is measured in one process, in turns; a time is the least of 9
-repetitions. Peers that take longer than a second run 3 times, longer than 4 seconds once. Their
-curves are checked to be equal. Writes benchmarks/results/cpu.json and cpu.md; `--only` replaces one
-section there, `--quick` takes small images and writes nothing. pyECT is measured where it is
-installed (`pip install torch pyect`).
+turns, in which a call is repeated until 20 ms have passed. Peers that take longer than a second run
+3 times, longer than 4 seconds once. Their curves are checked to be equal. Writes
+benchmarks/results/cpu.json and cpu.md; `--only` replaces one section there, `--quick` takes small
+images, for which there are no bars, and writes nothing. pyECT is measured where it is installed
+(`pip install torch pyect`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from skimage import data
 import ecc_core as ecc
 
 RESULTS = Path(__file__).parent / "results" / "cpu"
-REPETITIONS = 9
+TURNS = 9
+A_TURN = 0.02  # seconds
 COPY, FLOOR, BINCOUNT = "X.copy()", "read floor", "np.bincount"
 
 PEER_BARS = {
@@ -55,7 +57,7 @@ class Row(NamedTuple):
     time: float | None
     ratio_of: str
     other: float
-    repetitions: int
+    turns: int
     ratio: float
     bar: str
 
@@ -69,21 +71,30 @@ class Row(NamedTuple):
 
 class Timed(NamedTuple):
     seconds: float
-    repetitions: int
+    turns: int
     result: Any
 
 
-def in_turns(calls: dict[str, Callable[[], Any]], repetitions: int) -> dict[str, Timed]:
+def least(call: Callable[[], Any]) -> tuple[float, Any]:
+    """The least time of calls that follow each other for 20 ms, and the result."""
+    best, spent = float("inf"), 0.0
+    while spent < A_TURN:
+        start = time.perf_counter()
+        result = call()
+        seconds = time.perf_counter() - start
+        best, spent = min(best, seconds), spent + seconds
+    return best, result
+
+
+def in_turns(calls: dict[str, Callable[[], Any]], turns: int) -> dict[str, Timed]:
     """The least time of each call, all calls taking turns."""
     best: dict[str, Timed] = {}
-    for turn in range(repetitions):
+    for turn in range(turns):
         for name, call in calls.items():
             known = best.get(name)
             if known and known.seconds > 1 and turn >= (1 if known.seconds > 4 else 3):
                 continue
-            start = time.perf_counter()
-            result = call()
-            seconds = time.perf_counter() - start
+            seconds, result = least(call)
             if known:
                 seconds, result = min(seconds, known.seconds), known.result
             best[name] = Timed(seconds, turn + 1, result)
@@ -104,7 +115,7 @@ def row(
     ratio = peer.seconds / ours.seconds if faster else ours.seconds / peer.seconds
     text = f"{name} / time" if faster else f"time / {name}"
     times = ours.seconds * 1e3, text, peer.seconds * 1e3
-    return Row(case, connectivity, workers, *times, peer.repetitions, ratio, bar)
+    return Row(case, connectivity, workers, *times, peer.turns, ratio, bar)
 
 
 def field(shape: tuple[int, ...], sigma: float) -> np.ndarray:
@@ -133,7 +144,7 @@ def read(image: np.ndarray) -> Any:
 
 
 def large(
-    shape: tuple[int, ...], sigma: float, dtypes: dict[str, dict[str, str]], repetitions: int
+    shape: tuple[int, ...], sigma: float, dtypes: dict[str, dict[str, str]], turns: int
 ) -> Iterator[Row]:
     """Our curves of an image against copying and reading it; bars by dtype and other."""
     smooth = field(shape, sigma)
@@ -157,7 +168,7 @@ def large(
         if BINCOUNT in bars:
             calls[BINCOUNT] = lambda image=image: np.bincount(image.reshape(-1), minlength=256)
         in_turns(calls, 1)
-        timed = in_turns(calls, repetitions)
+        timed = in_turns(calls, turns)
         for connectivity in (1, len(shape)):
             one, two = (timed[f"{connectivity} {workers}"] for workers in (1, 2))
             for other in (COPY, FLOOR):
@@ -191,24 +202,24 @@ def smooth_volumes(quick: bool) -> Iterator[Row]:
         "float32": {COPY: "<= 1.0"},
     }
     shape = (64, 128, 128) if quick else (512, 512, 512)
-    yield from large(shape, 8, bars, 2 if quick else REPETITIONS)
+    yield from large(shape, 8, bars, 2 if quick else TURNS)
 
 
 def noise_volumes(quick: bool) -> Iterator[Row]:
     """Noise."""
     bars = {"uint8": {BINCOUNT: ">= 5"}, "uint16": {}, "float32": {}}
     shape = (64, 128, 128) if quick else (512, 512, 512)
-    yield from large(shape, 0, bars, 2 if quick else REPETITIONS)
+    yield from large(shape, 0, bars, 2 if quick else TURNS)
 
 
 def images(quick: bool) -> Iterator[Row]:
     """Large images."""
     bars = {"uint8": {FLOOR: "<= 5"}, "float32": {FLOOR: "<= 3"}}
     shape = (1024, 1024) if quick else (8192, 8192)
-    yield from large(shape, 8, bars, 2 if quick else REPETITIONS)
+    yield from large(shape, 8, bars, 2 if quick else TURNS)
 
 
-def against(image: np.ndarray, case: str, bars: dict[str, int], repetitions: int) -> Iterator[Row]:
+def against(image: np.ndarray, case: str, bars: dict[str, int], turns: int) -> Iterator[Row]:
     """Our curve against those of the peers."""
     at = np.arange(256)
     for connectivity in (1, image.ndim):
@@ -218,7 +229,7 @@ def against(image: np.ndarray, case: str, bars: dict[str, int], repetitions: int
             ecc.euler_curve(image, at, connectivity=connectivity, workers=1).values
         )
         calls["ours"]()
-        timed = in_turns(calls, repetitions)
+        timed = in_turns(calls, turns)
         ours = timed.pop("ours")
         for name, peer in timed.items():
             if not np.array_equal(peer.result, ours.result):
@@ -233,7 +244,7 @@ def volume_peers(quick: bool) -> Iterator[Row]:
     """Other libraries, volume."""
     n = 24 if quick else 128
     image = as_dtype(field((n, n, n), 2), "uint8")
-    yield from against(image, f"{n}x{n}x{n} uint8 sigma 2", PEER_BARS, REPETITIONS)
+    yield from against(image, f"{n}x{n}x{n} uint8 sigma 2", PEER_BARS, TURNS)
 
 
 def image_peers(quick: bool) -> Iterator[Row]:
@@ -241,7 +252,7 @@ def image_peers(quick: bool) -> Iterator[Row]:
     image = data.cell()
     image = image[:64, :64].copy() if quick else image
     case = f"skimage.data.cell() {image.shape[0]}x{image.shape[1]} uint8"
-    yield from against(image, case, {}, REPETITIONS)
+    yield from against(image, case, {}, TURNS)
 
 
 FIRST_CALL = """
@@ -292,7 +303,7 @@ def regions(quick: bool) -> Iterator[Row]:
                 ),
             }
             in_turns(calls, 1)
-            timed = in_turns(calls, REPETITIONS)
+            timed = in_turns(calls, TURNS)
             case = f"{n}x{n} {dtype}, {count} touching regions"
             other = "one euler_curve", timed["euler_curve"]
             yield row(case, connectivity, 1, timed["ours"], other, "<= 10")
@@ -332,7 +343,7 @@ def markdown(report: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in of["versions"].items())
     lines = ["# Times on the CPU", "", f"{of['cpu']}, {of['cores']} cores; {versions}.", ""]
     lines += [
-        "The least times of so many repetitions, taken in turns in one process; 256 thresholds.",
+        "The least times of so many turns of at least 20 ms, all in one process; 256 thresholds.",
         "`connectivity` 1 is the V-construction, the other value the T-construction. The read",
         'floor is `X.reshape(-1).view("u8").sum()`. Written by `python benchmarks/cpu.py`.',
     ]
@@ -341,7 +352,7 @@ def markdown(report: dict[str, Any]) -> str:
             "",
             f"## {(SECTIONS[name].__doc__ or name).rstrip('.')}",
             "",
-            "| image | connectivity | workers | ms | ratio | its ms | repetitions | is | bar | |",
+            "| image | connectivity | workers | ms | ratio | its ms | turns | is | bar | |",
             "|---|---|---|---|---|---|---|---|---|---|",
         ]
         for values in rows:
@@ -351,7 +362,7 @@ def markdown(report: dict[str, Any]) -> str:
             met = {None: "", True: "met", False: "**missed**"}[entry.met]
             lines.append(
                 f"| {entry.case} | {entry.connectivity} | {entry.workers} | {spent} "
-                f"| {entry.ratio_of} | {other} | {entry.repetitions} | {entry.ratio:.3g} "
+                f"| {entry.ratio_of} | {other} | {entry.turns} | {entry.ratio:.3g} "
                 f"| {entry.bar} | {met} |"
             )
     return "\n".join(lines) + "\n"
