@@ -33,6 +33,7 @@ def adopt(array: Any) -> Iterator[Adopted]:
                 yield adopted
         return
     import torch
+    import torch.utils.dlpack
 
     tensor = array.detach()
     element = ""
@@ -41,7 +42,7 @@ def adopt(array: Any) -> Iterator[Adopted]:
     stream = torch.cuda.current_stream(tensor.device)
     with cupy.cuda.Device(tensor.device.index), _borrow(stream):
         view = cupy.from_dlpack(tensor)
-        yield Adopted(view, element or element_of(view.dtype), torch.from_dlpack)
+        yield Adopted(view, element or element_of(view.dtype), torch.utils.dlpack.from_dlpack)
 
 
 def _borrow(stream: Any) -> Any:
@@ -57,6 +58,7 @@ def _same(array: Any) -> Any:
     return array
 
 
+@lru_cache(maxsize=64)
 def element_of(dtype: np.dtype[Any]) -> str:
     """Name of the element type: booleans are bytes."""
     return "uint8" if dtype == np.bool_ else dtype.name

@@ -38,8 +38,8 @@ class Prepared(NamedTuple):
     ----------
     rule : int
         How a value finds its bin.
-    bins : structured array
-        The kernel's argument.
+    bins : (1,) array
+        The kernel's argument, as bytes.
     levels : int
         Their number: the distinct thresholds in the image's values.
     key_size : int
@@ -79,7 +79,7 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     if keys.dtype.kind == "f":  # the kernels take -0 as less than 0
         keys = np.where(keys == 0, keys.dtype.type(-0.0 if superlevel else 0.0), keys)
     count = keys.size
-    bins = np.zeros((), BINS)
+    bins = np.zeros(1, BINS)
     bins["count"] = count
     memory: list[Any] = []
     rule = _rule(levels.values, keys, bins)
@@ -94,7 +94,7 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     cupy.cuda.get_current_stream().synchronize()  # other streams may use it next
     return Prepared(
         rule,
-        bins,
+        bins.view(f"V{bins.nbytes}"),
         count,
         keys.itemsize,
         pick,

@@ -15,8 +15,9 @@ SOURCE = Path(__file__).parent / "source"
 
 # Threads a block may have, and blocks that must fit on one multiprocessor with as many: they bound
 # the registers of a thread.
-RESOURCES = {"curve2d": (768, 1), "curve3d": (512, 1), "points": (256, 4)}
-WIDE_RESOURCES = {"curve2d": (512, 1), "curve3d": (256, 1), "points": (256, 4)}  # 64-bit samples
+RESOURCES = {"curve2d": (768, 1), "curve3d": (384, 1), "points": (256, 4)}
+# With 64-bit samples or a mask, which take more registers.
+WIDE_RESOURCES = {"curve2d": (512, 1), "curve3d": (256, 1), "points": (256, 4)}
 WIDE = ("double", "long long", "unsigned long long")
 ENTRY = {"curve2d": "curve", "curve3d": "curve", "points": "points"}
 
@@ -42,7 +43,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
         The ``ECC_`` macros of ``options.cuh``, without the prefix.
     """
     given = dict(options)
-    wide = given["ELEMENT"] in WIDE
+    wide = given["ELEMENT"] in WIDE or given["MASK"]
     given["THREADS"], given["BLOCKS"] = (WIDE_RESOURCES if wide else RESOURCES)[source]
     macros = [f"-DECC_{name}={value}" for name, value in given.items()]
     module = cupy.RawModule(

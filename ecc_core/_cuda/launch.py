@@ -17,7 +17,21 @@ from numpy.typing import NDArray
 from ecc_core._cuda.arrays import Adopted, adopt, arrange, as_cupy
 from ecc_core._cuda.bins import Prepared, prepare
 from ecc_core._cuda.points import point_coefficients, point_curves, running_sums
-from ecc_core._cuda.recipe import NAN_OMIT, NAN_REPORT, Construction, Filtration, filtration, recipe
+from ecc_core._cuda.recipe import (
+    COUNTS,
+    DATA,
+    MASK,
+    NAN_OMIT,
+    NAN_REPORT,
+    NOT_FINITE,
+    TICKETS,
+    VALUES,
+    Construction,
+    Filtration,
+    by_value,
+    filtration,
+    recipe,
+)
 from ecc_core._directions import Tilt
 from ecc_core.errors import NAN_MESSAGE
 
@@ -70,7 +84,7 @@ def enqueue(
     nan: str,
     own: tuple[int, int] | None = None,
 ) -> tuple[Any, Any]:
-    """Curves, and a flag on the device: set where NaN must be looked for. Does not wait."""
+    """Curves, and flags on the device: set where NaN must be looked for. Does not wait."""
     images, device = adopted.array.shape[0], adopted.array.device.id
     if not isinstance(thresholds, np.ndarray):
         thresholds = as_cupy(thresholds).get()
@@ -78,7 +92,8 @@ def enqueue(
         return cupy.zeros((images, thresholds.size), np.int64), None
     kind = filtration(construction, superlevel, nan, adopted.element, mask is not None)
     prepared = prepare(thresholds, adopted.element, superlevel, device)
-    if prepared.reaches_last and (kind.masked or kind.nan == NAN_OMIT):
+    hides = kind.masked or kind.nan == NAN_OMIT
+    if (hides and prepared.reaches_last) or (kind.masked and prepared.key_size == 8):
         values, flag = point_curves(adopted, mask, kind, prepared, None, images)
     else:
         values, flag = _march(adopted.array, mask, kind, prepared, own, device)
@@ -95,7 +110,7 @@ def _march(
     own: tuple[int, int] | None,
     device: int,
 ) -> tuple[Any, Any]:
-    """Curves at the levels by the marching kernels.
+    """Curves at the levels by the marching kernels, and flags of values that are not finite.
 
     One allocation holds the curves, then bins, tickets and the flag: a CUDA graph that has captured
     the call stays valid as long as the curves live.
@@ -119,28 +134,27 @@ def _march(
         layout, ndim, own, kind, prepared.rule, prepared.levels, prepared.key_size, device
     )
     images, levels = layout.images, prepared.levels
-    buffer = cupy.empty(images * levels + plan.counts + images + 1, np.int64)
+    buffer = cupy.empty(images * levels + plan.counts + 2 * images, np.int64)
     start = buffer.data.ptr
     counts = start + 8 * images * levels
     tickets = counts + 8 * plan.counts
     flag = tickets + 8 * images
-    if plan.counts or kind.nan == NAN_REPORT:
-        zero = counts if plan.counts else flag
+    if plan.counts:
         stream = cupy.cuda.get_current_stream().ptr
-        cupy.cuda.runtime.memsetAsync(zero, 0, flag + 8 - zero, stream)
+        cupy.cuda.runtime.memsetAsync(counts, 0, flag + 8 * images - counts, stream)
     image, result = plan.image.copy(), plan.result.copy()
-    image["data"] = array.data.ptr + layout.offset
+    image[DATA] = array.data.ptr + layout.offset
     if hidden is not None:
-        image["mask"] = hidden.data.ptr + layout.mask_offset
-    result["values"], result["counts"] = start, counts
-    result["tickets"], result["not_finite"] = tickets, flag
-    arguments = (image, plan.tiling, prepared.bins, result)
+        image[MASK] = hidden.data.ptr + layout.mask_offset
+    result[VALUES], result[COUNTS] = start, counts
+    result[TICKETS], result[NOT_FINITE] = tickets, flag
+    arguments = (by_value(image), plan.tiling, prepared.bins, by_value(result))
     plan.function((plan.blocks,), (plan.threads,), arguments, shared_mem=plan.shared)
     values = buffer[: images * levels].reshape(images, levels)
     if plan.accumulate:
         bins = buffer[images * levels :][: plan.counts].reshape(images, levels + 1)
         cupy.multiply(running_sums(bins, kind.superlevel), plan.sign, out=values)
-    return values, buffer[-1:] if kind.nan == NAN_REPORT else None
+    return values, buffer[-images:] if kind.nan == NAN_REPORT else None
 
 
 def _pick(values: Any, prepared: Prepared) -> Any:
@@ -153,7 +167,7 @@ def _pick(values: Any, prepared: Prepared) -> Any:
 
 def _raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
     """Wait for the flag; where it is set, tell NaN from infinity by a second look."""
-    if not int(flag[0]):
+    if not bool(flag.any() if flag.size > 1 else flag[0]):
         return
     half = adopted.element == "bfloat16"
     numbers = adopted.array

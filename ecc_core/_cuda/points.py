@@ -7,15 +7,16 @@ from typing import Any
 import cupy
 import numpy as np
 
+from ecc_core._cuda import recipe
 from ecc_core._cuda.arrays import Adopted, arrange
 from ecc_core._cuda.bins import BINS, Prepared
 from ecc_core._cuda.compile import kernel, processors
-from ecc_core._cuda.recipe import RESULT, Filtration, image_struct
+from ecc_core._cuda.recipe import Filtration, image_struct
 
 __all__ = ["point_coefficients", "point_curves"]
 
-POINTS = np.dtype([("coefficients", "u8"), ("regions", "u8"), ("total", "i8")])
-COEFFICIENTS, COUNTS = range(2)
+POINTS = np.dtype([("coefficients", "i8"), ("regions", "i8"), ("total", "i8")])
+COEFFICIENTS, BINS_OF_ROWS = range(2)
 THREADS = 256
 
 
@@ -23,8 +24,7 @@ def point_coefficients(adopted: Adopted, mask: Any, kind: Filtration) -> tuple[A
     """Coefficients, int8 of the image's shape, and a flag that is set where NaN was seen."""
     out = cupy.empty(adopted.array.shape, np.int8)
     flag = cupy.zeros(1, np.int64)
-    result = np.zeros((), RESULT)
-    result["not_finite"] = flag.data.ptr
+    result = recipe.pack(recipe.RESULT, 0, 0, 0, flag.data.ptr, 1, 1, 1, 0)
     if out.size:
         _launch(adopted, mask, kind, None, result, None, out)
     return out, flag
@@ -39,8 +39,7 @@ def point_curves(
     """
     counts = cupy.zeros((rows, prepared.levels + 1), np.int64)
     flag = cupy.zeros(1, np.int64)
-    result = np.zeros((), RESULT)
-    result["counts"], result["not_finite"] = counts.data.ptr, flag.data.ptr
+    result = recipe.pack(recipe.RESULT, 0, counts.data.ptr, 0, flag.data.ptr, 1, 1, 1, 0)
     _launch(adopted, mask, kind, prepared, result, regions, None)
     return running_sums(counts, kind.superlevel), flag
 
@@ -69,20 +68,25 @@ def _launch(
         hidden = None if hidden is None else cupy.ascontiguousarray(hidden)
         layout = _arranged(array, hidden)
     image = image_struct(layout)
-    image["data"] = array.data.ptr
-    image["mask"] = 0 if hidden is None else hidden.data.ptr
+    image[recipe.DATA] = array.data.ptr
+    image[recipe.MASK] = 0 if hidden is None else hidden.data.ptr
     device = array.device.id
     options = {
         **kind.options(prepared),
-        "OUTPUT": COUNTS if out is None else COEFFICIENTS,
+        "OUTPUT": BINS_OF_ROWS if out is None else COEFFICIENTS,
         "REGIONS": int(regions is not None),
     }
     function = kernel("points", device, tuple(options.items()))
     address = 0 if regions is None else regions.data.ptr
-    place = np.array((0 if out is None else out.data.ptr, address, array.size), POINTS)
-    bins = np.zeros((), BINS) if prepared is None else prepared.bins
+    target = 0 if out is None else out.data.ptr
+    place = recipe.pack(POINTS, target, address, array.size)
+    bins = np.zeros(1, f"V{BINS.itemsize}") if prepared is None else prepared.bins
     blocks = min(-(-array.size // THREADS), 64 * processors(device))
-    function((blocks,), (THREADS,), (image, place, bins, result))
+    function(
+        (blocks,),
+        (THREADS,),
+        (recipe.by_value(image), recipe.by_value(place), bins, recipe.by_value(result)),
+    )
 
 
 def _arranged(array: Any, hidden: Any) -> Any:

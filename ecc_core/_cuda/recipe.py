@@ -41,20 +41,21 @@ SHARED, PACKED, GLOBAL = range(3)
 # Structures of image.cuh, march.cuh and histogram.cuh.
 IMAGE = np.dtype(
     [
-        ("data", "u8"),
-        ("mask", "u8"),
+        ("data", "i8"),
+        ("mask", "i8"),
         ("strides", "i8", 3),
         ("mask_strides", "i8", 3),
-        ("shape", "i4", 3),
-    ],
-    align=True,
+        ("shape", "i4", 4),
+    ]
 )
 TILING = np.dtype([(name, "i4") for name in ("across", "down", "chunk", "first", "last")])
 RESULT = np.dtype(
-    [(name, "u8") for name in ("values", "counts", "tickets", "not_finite")]
-    + [(name, "i4") for name in ("blocks", "copies", "sign", "accumulate")],
-    align=True,
+    [(name, "i8") for name in ("values", "counts", "tickets", "not_finite")]
+    + [(name, "i4") for name in ("blocks", "copies", "sign", "accumulate")]
 )
+# Addresses by their index where a structure is seen as 64-bit integers.
+DATA, MASK = 0, 1
+VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
 
 TABLE_BYTES = 16 << 10  # of thresholds in shared memory
 COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
@@ -123,9 +124,21 @@ class Recipe(NamedTuple):
     sign: int
 
 
-def image_struct(layout: Layout) -> NDArray[Any]:
+def pack(dtype: np.dtype[Any], *fields: Any) -> NDArray[Any]:
+    """A structure as integers: CuPy passes plain arrays by value much faster than structures."""
+    structure = np.array([fields], dtype)
+    return structure.view(np.int64 if dtype.itemsize % 8 == 0 else np.int32)
+
+
+def by_value(array: NDArray[Any]) -> NDArray[np.void]:
+    """A kernel argument: the bytes of the array, as one element."""
+    return array.view(f"V{array.nbytes}")
+
+
+def image_struct(layout: Layout) -> NDArray[np.int64]:
     """The kernels' Image, without addresses."""
-    return np.array((0, 0, layout.strides, layout.mask_strides, layout.shape), IMAGE)
+    shape = (*layout.shape, 0)
+    return pack(IMAGE, 0, 0, layout.strides, layout.mask_strides, shape)
 
 
 @lru_cache(maxsize=256)
@@ -143,7 +156,7 @@ def recipe(
     deep = ndim == 3
     first, last = own or (0, layout.shape[0 if deep else 1])
     bins = levels + 1
-    wide = key_size == 8
+    wide = key_size == 8 or kind.masked
     store = _store(bins, wide, device)
     tiling = _tiling(layout, deep, last - first, store, bins, wide, device)
     table = levels * key_size <= TABLE_BYTES
@@ -175,8 +188,8 @@ def recipe(
         32 * tiling.warps,
         shared,
         image_struct(layout),
-        np.array((tiling.across, tiling.down, tiling.chunk, first, last), TILING),
-        np.array((0, 0, 0, 0, tiling.blocks, copies, sign, scanned), RESULT),
+        by_value(pack(TILING, tiling.across, tiling.down, tiling.chunk, first, last)),
+        pack(RESULT, 0, 0, 0, 0, tiling.blocks, copies, sign, scanned),
         0 if direct else layout.images * bins,
         not (direct or scanned),
         sign,
@@ -205,7 +218,7 @@ def _tiling(
     if deep:
         if store != PACKED:
             block = (8,) if store == SHARED and 4 * bins > 4 * COPIES_BYTES else (4, 8)
-            block += () if wide else (16,)
+            block += () if wide else (12,)
         return plan3d(layout.images, steps, height, width, count, block)
     if store != PACKED:
         block = (8, 16 if wide else 24)

@@ -10,7 +10,7 @@ __all__ = ["Tiling", "plan2d", "plan3d"]
 
 WARP_WIDTH = 128  # columns of a warp
 WARP_ROWS = 8  # 3-D: rows of a warp; 2-D: rows of a step
-RESIDENT_WARPS = {2: 24, 3: 16}  # on a multiprocessor, by registers
+RESIDENT_WARPS = {2: 24, 3: 12}  # on a multiprocessor, by registers
 # What a block costs beside its steps, in steps: the first loads, clearing and adding histograms.
 BLOCK_STEPS = {2: 16, 3: 3}
 ATOMIC_STEPS = 12  # 2-D: more of that where several blocks add up

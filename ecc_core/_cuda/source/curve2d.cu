@@ -85,6 +85,7 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
     const int unit = block * (blockDim.x >> 5) + warp;
     const int left = unit % tiling.across * kWarpWidth, x = left + lane * kLaneWidth;
     const int begin = tiling.first + unit / tiling.across * tiling.chunk, end = min(begin + tiling.chunk, tiling.last);
+    FiniteCheck check;
     if (begin < end) {
         const Columns columns(lane, left, image.width);
         const plane own = column_bits(image.width - x);
@@ -92,7 +93,6 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
                              left, lane, own & ~column_bits(image.width - 1 - x), lane == 31 ? kLastColumn : 0u};
         const Stash stash = {stashes + warp * kLaneRows * kStashWidth + lane * kLaneWidth};
         const Counter count(bins, layout, histogram);
-        FiniteCheck check;
         plane present;
         Row first, ahead[kLaneRows];
         Key p[kLaneWidth];
@@ -125,7 +125,6 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
             const plane owned = own & row_bits(end - row) & (kMask ? present : ~0u);
             count(stash, {c.b0, c.b1, c.b2, c.b2}, owned);
         }
-        check.report(result.not_finite);
     }
-    finish(histogram, result, index);
+    finish(histogram, result, index, check.failed());
 }

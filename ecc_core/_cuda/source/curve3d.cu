@@ -45,25 +45,30 @@ struct Column {
 
 constexpr int kAhead = 3;  // rows copied ahead; divides kLaneRows + 1, so that every slice finds its own in place
 
+// Asynchronous copies only where the kernel keeps everything in registers: one that did not gave wrong numbers.
+constexpr bool kAsync = kVector && !kMask && IsFloat<Key>::value;
+
 // A lane's samples on their way to it, through shared memory.
 struct Queue {
     Quad* lane;
 
     __device__ __forceinline__ void ask(int row, const Walk& walk, const Columns& columns) const {
         Quad* slot = lane + row % kAhead * 32;
-        if (kVector) {
+        if (kAsync) {
             constexpr int bytes = sizeof(Quad) < 16 ? sizeof(Quad) : 16;
             #pragma unroll
             for (int i = 0; i < (int)sizeof(Quad); i += bytes) copy_ahead<bytes>((char*)slot + i, walk.data + i);
+            end_of_copy();
+        } else if (kVector) {
+            *slot = *(const Quad*)walk.data;
         } else {
             #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x) slot->v[x] = ((const Element*)walk.data)[columns.at[x]];
         }
-        end_of_copy();
     }
 
     __device__ __forceinline__ void take(int row, const char* mask, const Columns& columns, Key (&out)[kLaneWidth]) const {
-        wait_for_copy<kAhead - 1>();
+        if (kAsync) wait_for_copy<kAhead - 1>();
         const Quad quad = lane[row % kAhead * 32];
         #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
@@ -196,7 +201,7 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
     const int start = max(begin - 1, 0);
     Key p[kLaneRows + 1][kLaneWidth];
     Walk walk = own.walk(0);
-    Side side_p;
+    Side side_p, side_q;
     if (last_row >= 0) {
         walk = own.walk(start);
         #pragma unroll
@@ -213,6 +218,7 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
             queue.ask(r, walk, columns);
         }
         side_p = own.side(start);
+        side_q = own.side(start + 1);
     }
     Numbers3 given_behind = {0, 0, 0};  // what slice s - 1 gives to slice s
     __syncthreads();
@@ -223,12 +229,13 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
         Trits n_given, b_given;
         plane* slot = exchange + ((s & 1) * warps + warp) * 32 + lane;
         if (last_row >= 0) {
-            const Side side_q = own.side(s + 1);
+            const Side side_ahead = own.side(s + 2);
             prefetch(own.data + (long long)min(s + 3, image.depth - 1) * image.slice + min(lane >> 2, last_row) * image.row
                      + min(left + (lane & 3) * 32, image.width - 1));
             w = compare(own, s, p, queue, walk, stash, present, check);
             l = complete(w, own, side_p, side_q);
             side_p = side_q;
+            side_q = side_ahead;
             if (s == image.depth - 1) w.behind = kDual ? 0u : ~0u;
             n_given = taken(w.n, l.n, w.below);
             b_given = taken(w.b, l.b, w.m_below);
@@ -251,6 +258,5 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
             count(stash, c, s < begin ? 0u : owned & (kMask ? present : ~0u));
         }
     }
-    if (last_row >= 0) check.report(result.not_finite);
-    finish(histogram, result, index);
+    finish(histogram, result, index, check.failed());
 }

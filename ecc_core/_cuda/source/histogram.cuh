@@ -6,7 +6,7 @@ struct Result {
     long long* values;           // (images, thresholds); written by the last block of each image
     unsigned long long* counts;  // (images, bins), zero at launch; unused where one block does a whole image
     unsigned int* tickets;       // (images,), zero at launch: blocks that have finished
-    int* not_finite;             // kNanReport: set when a NaN may have been seen
+    long long* not_finite;       // (images,), kNanReport: whether a NaN may have been seen
     int blocks;                  // blocks an image
     int copies;                  // kShared: copies of every bin, a power of two
     int sign;                    // of the construction, 1 or -1
@@ -141,11 +141,17 @@ struct FromGlobal {
     __device__ __forceinline__ long long operator()(int bin) const { return (long long)__ldcg(counts + bin); }
 };
 
-// Called by every thread of every block, once its events are counted.
-__device__ __forceinline__ void finish(const Histogram& histogram, const Result& result, int image) {
+// Called by every thread of every block, once its events are counted. One block an image writes its flag; of several,
+// those that have something to tell set it.
+__device__ __forceinline__ void finish(const Histogram& histogram, const Result& result, int image, bool not_finite) {
     __shared__ bool last;
     long long* values = result.values + (long long)image * (histogram.bins - 1);
-    __syncthreads();
+    if (kNan == kNanReport) {
+        const bool any = __syncthreads_or(not_finite);
+        if (threadIdx.x == 0 && (any || result.blocks == 1)) result.not_finite[image] = any;
+    } else {
+        __syncthreads();
+    }
     if (kStore == kShared) {
         histogram.fold();
         __syncthreads();

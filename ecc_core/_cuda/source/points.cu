@@ -93,7 +93,7 @@ points(const Image image, const Points points, const Bins bins, const Result res
         const long long rows = p / image.width, slices = rows / image.height;
         const int y = (int)(rows % image.height), z = (int)(slices % image.depth), index = (int)(slices / image.depth);
         const Point self = look(image, points, index, z, y, x);
-        if (kNan == kNanReport && self.present && is_nan(self.key)) *result.not_finite = 1;
+        if (kNan == kNanReport && self.present && is_nan(self.key)) result.not_finite[0] = 1;
         const int c = self.present ? coefficient(owned_by(image, points, self, index, z, y, x)) : 0;
         if (kOutput == kCoefficients) {
             points.coefficients[p] = (signed char)c;
