@@ -183,7 +183,6 @@ def _accumulate(histogram: Any, values: Any, region: Any, row: Any) -> None:
         total += histogram[0, j]
         values[region, row, j] = total
         histogram[0, j] = 0
-    histogram[0, values.shape[2]] = 0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
