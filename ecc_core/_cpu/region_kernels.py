@@ -47,13 +47,9 @@ _EDGES, _SQUARES, _CUBES = _cells(1), _cells(2), _cells(3)
 
 @njit(nogil=True, cache=True)
 def mark_labels(labels: Any, present: Any) -> None:
-    """Set `present` at every label; neighbours mostly have the same."""
-    last = labels[0]
-    present[last] = True
-    for label in labels:
-        if label != last:
-            present[np.uint64(label)] = True
-            last = label
+    """Set `present` at every label; unsigned indices spare numba's check for negative ones."""
+    for i in range(labels.size):
+        present[np.uint64(labels[i])] = True
 
 
 @njit(nogil=True, cache=True)
