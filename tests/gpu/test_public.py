@@ -1,0 +1,119 @@
+"""The public functions on CuPy arrays and torch tensors equal those on NumPy arrays."""
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core.testing import assert_arrays_equal
+
+cupy = pytest.importorskip("cupy")
+
+pytestmark = pytest.mark.gpu
+
+RNG = np.random.default_rng(7)
+VOLUME = RNG.integers(0, 200, (9, 20, 70))
+MASK = RNG.random(VOLUME.shape) < 0.8
+DTYPES = ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]
+
+
+def to_torch(array):
+    torch = pytest.importorskip("torch")
+    return torch.from_numpy(np.asarray(array)).cuda()
+
+
+@pytest.fixture(params=["cupy", "torch"])
+def put(request):
+    return cupy.asarray if request.param == "cupy" else to_torch
+
+
+def assert_same(found, expected, like):
+    for array, desired in zip(found, expected, strict=True):
+        assert_arrays_equal(array, desired, like=like)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+@pytest.mark.parametrize("connectivity", [1, None])
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_curves(dtype, ndim, connectivity, superlevel):
+    image = VOLUME.astype(dtype)[(0,) * (3 - ndim)]
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    device = cupy.asarray(image)
+    for thresholds in (np.array([-1.0, 0.5, 1.0, 77.0, 300.0]), 16, "exact"):
+        found = ecc.euler_curve(device, thresholds, **options)
+        expected = ecc.euler_curve(image, thresholds, **options)
+        assert_arrays_equal(found.values, expected.values, like=device)
+        thresholds_like = None if isinstance(thresholds, np.ndarray) else device
+        assert_arrays_equal(found.thresholds, expected.thresholds, like=thresholds_like)
+
+
+def test_every_function(put):
+    image, labels = VOLUME.astype(np.float32), (VOLUME // 50).astype(np.int32)
+    device = put(image)
+    assert_same(ecc.euler_curve(device), ecc.euler_curve(image), device)
+    assert ecc.euler_number(put(VOLUME > 90)) == ecc.euler_number(VOLUME > 90)
+    assert_arrays_equal(ecc.euler_coefficients(device), ecc.euler_coefficients(image), like=device)
+    found = ecc.region_curves(device, put(labels), 9)
+    assert_same(found, ecc.region_curves(image, labels, 9), device)
+
+
+def test_masks_batches_and_directions(put):
+    image = VOLUME.astype(np.float64)
+    image[0, 0, :5] = np.nan
+    options = {"axis": (0, 2), "nan": "omit"}
+    found = ecc.euler_curve(put(image), [3.0, 50.0], mask=put(MASK), **options)
+    expected = ecc.euler_curve(image, [3.0, 50.0], mask=MASK, **options)
+    assert_arrays_equal(found.values, expected.values, like=put(image))
+    tilted = {"direction": (1, 2, -1), "direction_scale": 0.7, "spacing": (2, 1, 1)}
+    found = ecc.euler_curve(put(VOLUME), 20, **tilted)
+    assert_same(found, ecc.euler_curve(VOLUME, 20, **tilted), put(VOLUME))
+
+
+def test_nan_is_refused(put):
+    image = VOLUME.astype(np.float32)
+    image[4, 4, 4] = np.nan
+    with pytest.raises(ValueError, match="`image` must not contain NaN"):
+        ecc.euler_curve(put(image), [1.0])
+
+
+def test_bfloat16():
+    torch = pytest.importorskip("torch")
+    image = torch.from_numpy(VOLUME.astype(np.float32) * 1.01).to(torch.bfloat16)
+    thresholds = np.linspace(0, 200, 33)
+    found = ecc.euler_curve(image.cuda(), thresholds).values
+    assert_arrays_equal(
+        found, ecc.euler_curve(image.float().numpy(), thresholds).values, like=image.cuda()
+    )
+
+
+def test_the_mask_must_be_on_the_same_device(put):
+    with pytest.raises(ValueError, match="`mask` must be where the image is"):
+        ecc.euler_curve(put(VOLUME), [1.0], mask=MASK)
+    with pytest.raises(ValueError, match="`mask` must be where the image is, numpy"):
+        ecc.euler_curve(VOLUME, [1.0], mask=cupy.asarray(MASK))
+
+
+def test_the_current_stream_is_used():
+    image = cupy.asarray(VOLUME.astype(np.float32))
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        values = ecc.euler_curve(image, np.array([50.0]), nan="omit").values
+    stream.synchronize()
+    expected = ecc.euler_curve(VOLUME.astype(np.float32), [50.0]).values
+    assert_arrays_equal(values, expected, like=image)
+
+
+def test_a_cuda_graph_captures_the_call():
+    image = cupy.asarray(VOLUME.astype(np.float32))
+    thresholds = np.linspace(0, 200, 50)
+    ecc.euler_curve(image, thresholds, nan="omit")
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture()
+        values = ecc.euler_curve(image, thresholds, nan="omit").values
+        graph = stream.end_capture()
+        image[...] = cupy.asarray(VOLUME[::-1].astype(np.float32))
+        graph.launch(stream)
+        stream.synchronize()
+    expected = ecc.euler_curve(VOLUME[::-1].astype(np.float32), thresholds).values
+    assert_arrays_equal(values, expected, like=image)
