@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import NoReturn
 
-from ecc_core._cli import curve, info, transform
+from ecc_core._cli import curve, info, stack, transform
 from ecc_core._cli.options import one_line
 from ecc_core.errors import EccError
 
 __all__ = ["main"]
 
-COMMANDS = (curve, transform, info)
+COMMANDS = (curve, stack, transform, info)
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
 

@@ -1,0 +1,103 @@
+"""``ecc stack``: the curve of an image larger than memory, block by block, that can be resumed."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._cli import options
+from ecc_core._cli.blockwise import (
+    Stack,
+    add_stack_arguments,
+    columns_of,
+    curves_of,
+    open_stack,
+    thresholds_of,
+)
+from ecc_core._cli.version import version
+from ecc_core._io.parts import Parts
+from ecc_core._optional import import_optional
+from ecc_core.io import FIGURE_SUFFIXES, TABLE_SUFFIXES, write_figure, write_table
+
+__all__ = ["add_parser"]
+
+Array = NDArray[Any]
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "stack",
+        help="compute the curve of an image larger than memory",
+        description="Compute the exact Euler characteristic curve of an image that need not fit in "
+        "memory. The table has a column for each axis that is not Z, Y or X, then threshold and "
+        "euler_number. Partial results are kept beside the table until it is written, and --resume "
+        "goes on from them.",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        help="Zarr array or OME-Zarr image, folder of TIFF files, or .tif, .tiff or .npy file",
+    )
+    parser.add_argument(
+        "--out",
+        type=options.output(TABLE_SUFFIXES),
+        required=True,
+        metavar="FILE",
+        help="table to write: .csv, .parquet or .json",
+    )
+    parser.add_argument("--resume", action="store_true", help="use the partial results there are")
+    add_stack_arguments(parser)
+    parser.add_argument(
+        "--plot",
+        type=options.output(FIGURE_SUFFIXES),
+        metavar="FILE",
+        help="figure to write: .png, .pdf or .svg",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Compute the curve and write it."""
+    if arguments.plot:
+        import_optional("matplotlib", extra="io", purpose="plotting")
+    stack = open_stack(arguments.input, arguments)
+    at = thresholds_of(stack, arguments)
+    folder = arguments.out.with_name(arguments.out.name + ".parts")
+    with options.blame(arguments.input):
+        values = curves_of(stack, at, arguments, folder, resume=arguments.resume)
+    metadata = {
+        "software": f"napari-ecc {version()}",
+        "settings": _settings(arguments, at),
+        "inputs": [
+            {"path": arguments.input, "shape": stack.image.shape, "dtype": stack.image.dtype.name}
+        ],
+    }
+    write_table(arguments.out, columns_of(stack, at, values), metadata=metadata)
+    if arguments.plot:
+        _plot(arguments.plot, stack, at, values, superlevel=arguments.superlevel)
+    Parts(folder, "", ()).clear()
+
+
+def _settings(arguments: argparse.Namespace, at: Array) -> dict[str, Any]:
+    names = ("level", "axes", "channel", "connectivity", "superlevel", "nan")
+    settings = {name: getattr(arguments, name) for name in names}
+    settings["roi"] = None if arguments.roi is None else [[r.start, r.stop] for r in arguments.roi]
+    settings["thresholds"] = [str(t) if np.isinf(t) else t for t in at.tolist()]
+    return settings
+
+
+def _plot(
+    path: Path, stack: Stack, at: Array, values: NDArray[np.int64], *, superlevel: bool
+) -> None:
+    from ecc_core.plotting import plot_curves
+
+    letters = [letter for letter in stack.axes if letter not in "ZYX"]
+    named = {}
+    for place in np.ndindex(values.shape[:-1]):
+        words = [f"{letter} {i}" for letter, i in zip(letters, place, strict=True)]
+        named[" ".join(words) or "image"] = (at, values[place])
+    write_figure(path, plot_curves(named, superlevel=superlevel))
