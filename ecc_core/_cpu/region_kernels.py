@@ -168,7 +168,7 @@ def march_regions(
         T-construction.
     planes, beats : uint64 arrays
         Scratch.
-    histograms : (regions, bins) int64 array
+    histograms : (regions, bins) integer array
         To add to; row i is label i + 1.
     """
     slices, rows, columns, lead, pitch, slice_stride = geometry
