@@ -59,6 +59,7 @@ VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
 
 TABLE_BYTES = 16 << 10  # of thresholds in shared memory
 COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
+SAMPLES_A_COPY = 256  # of a warp, at least
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
 PACKED_WARPS = 12  # of a block
@@ -160,9 +161,7 @@ def recipe(
     store = _store(bins, wide, device)
     tiling = _tiling(layout, deep, last - first, store, bins, wide, device)
     table = levels * key_size <= TABLE_BYTES
-    copies = 1
-    while store == SHARED and copies < 32 and 8 * bins * copies <= COPIES_BYTES * tiling.warps:
-        copies *= 2
+    copies = _copies(bins, tiling, deep) if store == SHARED else 1
     words = {SHARED: bins * copies, PACKED: (bins + 1) // 2, GLOBAL: 0}[store]
     shared = 4 * words + (levels * key_size if table else 0) + 1024
     shared += tiling.warps * _warp_bytes(deep, key_size, ITEM_BYTES[kind.element])
@@ -194,6 +193,13 @@ def recipe(
         not (direct or scanned),
         sign,
     )
+
+
+def _copies(bins: int, tiling: Tiling, deep: bool) -> int:
+    """Copies of each bin in a block: as many as pay for clearing and adding them."""
+    samples = tiling.chunk * (8 if deep else 1) * 128  # of a warp
+    most = min(32, max(1, samples // SAMPLES_A_COPY), COPIES_BYTES * tiling.warps // (4 * bins))
+    return 1 << (max(1, most).bit_length() - 1)
 
 
 def _warp_bytes(deep: bool, key_size: int, item_size: int) -> int:

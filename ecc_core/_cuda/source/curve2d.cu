@@ -94,22 +94,22 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
         const Stash stash = {stashes + warp * kLaneRows * kStashWidth + lane * kLaneWidth};
         const Counter count(bins, layout, histogram);
         plane present;
-        Row first, ahead[kLaneRows];
+        Row first, before[kLaneRows], ahead[kLaneRows];  // `before`: its last row is the one at `begin`
         Key p[kLaneWidth];
         Walk walk = strip.walk(max(begin - 1, 0));
         first.load(walk, columns);
         first.keys(p);
         walk.advance(image, begin > 0);
-        ahead[kLaneRows - 1].load(walk, columns);
-        Trits above = {0, 0};  // what the row before takes from this one, in the low four bits
-        if (begin > 0) {
-            const Planes2 w = compare<1>(strip, begin - kLaneRows, p, ahead, walk, stash, present, check);
-            above = taken(w.m, w.m_left, w.below);
-        }
+        before[kLaneRows - 1].load(walk, columns);
         #pragma unroll
         for (int r = 0; r < kLaneRows; ++r) {
             walk.advance(image, begin + r + 1 < image.height);
             ahead[r].load(walk, columns);
+        }
+        Trits above = {0, 0};  // what the row before takes from this one, in the low four bits
+        if (begin > 0) {
+            const Planes2 w = compare<1>(strip, begin - kLaneRows, p, before, walk, stash, present, check);
+            above = taken(w.m, w.m_left, w.below);
         }
         for (int row = begin; row < end; row += kLaneRows) {
             const Planes2 w = compare<kLaneRows>(strip, row, p, ahead, walk, stash, present, check);

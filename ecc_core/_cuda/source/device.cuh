@@ -32,6 +32,15 @@ __device__ __forceinline__ float half_to_float(unsigned short bits) {
     return result;
 }
 
+// a < b ? yes : no
+__device__ __forceinline__ unsigned choose_less(float a, float b, unsigned yes, unsigned no) {
+    unsigned result;
+    asm("{ .reg .pred less; setp.lt.f32 less, %1, %2; selp.u32 %0, %3, %4, less; }"
+        : "=r"(result)
+        : "f"(a), "f"(b), "r"(yes), "r"(no));
+    return result;
+}
+
 // Shared memory by its 32-bit address: no conversion from a generic pointer at every use.
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);

@@ -52,7 +52,8 @@ struct Counter {
         if (kBins == kTable) return counts + step * shared_int(table + 4u * (unsigned)to_integer(key));
         if (kBins == kConsecutive) return counts + step * consecutive_bin(key, bins);
         const unsigned near = guess(key, bins), base = counts + step * near;
-        return passed(key, (Key)shared_float(table + 4u * near)) ? base + step : base;
+        const float threshold = shared_float(table + 4u * near), value = (float)key;
+        return base + (kSuper ? choose_less(value, threshold, 0, step) : choose_less(threshold, value, step, 0));
     }
 
     __device__ __forceinline__ void event(Key key, int amount) const {

@@ -104,14 +104,21 @@ __device__ __forceinline__ long long running_sum(long long value, int lane) {
     return value;
 }
 
+constexpr int kKept = 4;  // bins of a thread that stay in registers between the two passes
+
 template <class Load>
 __device__ void write_curve(const Load& load, int bins, const Result& result, long long* values) {
     __shared__ long long partial[33];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const int each = (bins + blockDim.x - 1) / blockDim.x;
     const int begin = min(bins, (int)threadIdx.x * each), end = min(bins, begin + each);
-    long long own = 0;
-    for (int bin = begin; bin < end; ++bin) own += load(bin);
+    long long own = 0, kept[kKept];
+    #pragma unroll
+    for (int i = 0; i < kKept; ++i) {
+        kept[i] = begin + i < end ? load(begin + i) : 0;
+        own += kept[i];
+    }
+    for (int bin = begin + kKept; bin < end; ++bin) own += load(bin);
     const long long inclusive = running_sum(own, lane);
     if (lane == 31) partial[warp] = inclusive;
     __syncthreads();
@@ -124,7 +131,12 @@ __device__ void write_curve(const Load& load, int bins, const Result& result, lo
     __syncthreads();
     const long long total = partial[warps];
     long long running = partial[warp] + inclusive - own;
-    for (int bin = begin; bin < end; ++bin) {
+    #pragma unroll
+    for (int i = 0; i < kKept; ++i) {
+        running += kept[i];
+        if (begin + i < min(end, bins - 1)) values[begin + i] = result.sign * (kSuper ? total - running : running);
+    }
+    for (int bin = begin + kKept; bin < end; ++bin) {
         running += load(bin);
         if (bin < bins - 1) values[bin] = result.sign * (kSuper ? total - running : running);
     }
