@@ -1,15 +1,15 @@
-// From a key to its bin: the number of thresholds that do not admit it (sublevel: thresholds below the sample;
-// superlevel: thresholds up to the sample, which are the ones that do).
+// From a key to its bin: the number of thresholds that do not admit it (sublevel: thresholds below
+// the sample; superlevel: thresholds up to the sample, which are the ones that do).
 #pragma once
 #include "image.cuh"
 
 struct Bins {
-    const Key* thresholds;  // non-decreasing, in the samples' key order; kTable: null
-    const int* table;       // kTable: the bin of each of 256 values, least first
-    int count;              // thresholds; bins are 0..count
-    float low, scale, last; // kUniform: threshold k is near low + k / (scale * last)
-    long long first;        // kConsecutive (types of up to 32 bits): the thresholds, as to_integer has
-                            // them, are first, first + 1, ...
+    const Key* thresholds;   // non-decreasing, in the samples' key order; kTable: null
+    const int* table;        // kTable: the bin of each of 256 values, least first
+    int count;               // thresholds; bins are 0..count
+    float low, scale, last;  // kUniform: threshold k is near low + k / (scale * last)
+    long long first;  // kConsecutive (types of up to 32 bits): the thresholds, as to_integer has
+                      // them, are first, first + 1, ...
 };
 
 __device__ __forceinline__ bool passed(Key sample, Key threshold) {
@@ -20,27 +20,36 @@ __device__ __forceinline__ int search(Key key, const Key* thresholds, int count)
     int low = 0, high = count;
     while (low < high) {
         const int middle = (low + high) >> 1;
-        if (passed(key, thresholds[middle])) low = middle + 1;
-        else high = middle;
+        if (passed(key, thresholds[middle]))
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
 
 // Integer keys: of types of up to 16 bits the distance from the least value, else the key itself.
-__device__ __forceinline__ int to_integer(float key) { return (int)(__float_as_uint(key) & 0xFFFFu); }
-template <class T> __device__ __forceinline__ long long to_integer(T key) { return (long long)key; }
+__device__ __forceinline__ int to_integer(float key) {
+    return (int)(__float_as_uint(key) & 0xFFFFu);
+}
+template <class T>
+__device__ __forceinline__ long long to_integer(T key) {
+    return (long long)key;
+}
 
 __device__ __forceinline__ int consecutive_bin(float key, const Bins& bins) {
     return max(0, min(bins.count, to_integer(key) - (int)bins.first + (kSuper ? 1 : 0)));
 }
 
-template <class T> __device__ __forceinline__ int consecutive_bin(T key, const Bins& bins) {
+template <class T>
+__device__ __forceinline__ int consecutive_bin(T key, const Bins& bins) {
     const long long above = to_integer(key) - bins.first + (kSuper ? 1 : 0);
     return (int)max(0ll, min((long long)bins.count, above));
 }
 
-// kUniform: near the bin. The guess never decreases with the key and maps every threshold to itself (the host has
-// checked it), so it is off by at most one, and one exact comparison settles it. The low 23 bits are the guess.
+// kUniform: near the bin. The guess never decreases with the key and maps every threshold to itself
+// (the host has checked it), so it is off by at most one, and one exact comparison settles it. The
+// low 23 bits are the guess.
 constexpr unsigned kGuess = 0x4B000000u;
 __device__ __forceinline__ unsigned guess(Key key, const Bins& bins) {
     const float unit = multiply_saturated(subtract_floats((float)key, bins.low), bins.scale);
@@ -48,7 +57,8 @@ __device__ __forceinline__ unsigned guess(Key key, const Bins& bins) {
 }
 
 // `thresholds` and `table` are in shared memory or in global memory.
-__device__ __forceinline__ int bin_of(Key key, const Bins& bins, const Key* thresholds, const int* table) {
+__device__ __forceinline__ int bin_of(Key key, const Bins& bins, const Key* thresholds,
+                                      const int* table) {
     if (kBins == kTable) return table[(int)to_integer(key)];
     if (kBins == kConsecutive) return consecutive_bin(key, bins);
     if (kBins == kSearch) return search(key, thresholds, bins.count);

@@ -1,17 +1,24 @@
 // The Euler characteristic curve of 3-D images.
 //
-// A block of W warps owns 128 columns and 8 W rows and marches through `chunk` slices; a lane owns four columns and
-// eight rows, 32 samples, so a plane is one word. With c2 the 2-D coefficients (curve2d.cu), N_s = max(X_s, X_s+1):
+// A block of W warps owns 128 columns and 8 W rows and marches through `chunk` slices; a lane owns
+// four columns and eight rows, 32 samples, so a plane is one word. With c2 the 2-D coefficients
+// (curve2d.cu), N_s = max(X_s, X_s+1):
 //   c(s) = c2(X_s) - [X_s >= X_s+1] c2(N_s) - [X_s-1 < X_s] c2(N_s-1).
-// Slices s - 1 live on as planes in registers. What the last row of a warp gives to the first row of the next goes
-// through shared memory. Every block but the first along y repeats the last row of the block before it.
+// Slices s - 1 live on as planes in registers. What the last row of a warp gives to the first row
+// of the next goes through shared memory. Every block but the first along y repeats the last row of
+// the block before it.
 #include "march.cuh"
 
-// Comparisons of a slice s with the samples at x + 1, y + 1 and s + 1. n: maxima over y; m: over s; b: over both.
-struct Planes3 { plane g, n, m, b, below, m_below, behind; };
+// Comparisons of a slice s with the samples at x + 1, y + 1 and s + 1. n: maxima over y; m: over s;
+// b: over both.
+struct Planes3 {
+    plane g, n, m, b, below, m_below, behind;
+};
 
 // Samples of one slice on the two sides of the warp: two rows, two columns.
-struct Side { Key v[2][2]; };
+struct Side {
+    Key v[2][2];
+};
 
 // The samples of a warp and the volume they are in.
 struct Column {
@@ -24,28 +31,32 @@ struct Column {
 
     __device__ __forceinline__ Walk walk(int s) const {
         const long long slice = min(s, image.depth - 1);
-        return Walk(data + slice * image.slice + left, mask + slice * image.mask_slice + left, columns);
+        return Walk(data + slice * image.slice + left, mask + slice * image.mask_slice + left,
+                    columns);
     }
 
     __device__ __forceinline__ Side side(int s) const {
         Side side;
         const long long slice = min(s, image.depth - 1);
         const int column = side_column(lane, left, image.width);
-        #pragma unroll
+#pragma unroll
         for (int r = 0; r < 2; ++r) {
             const long long at = min(side_row(lane) + r, last_row);
             const Element* row = data + slice * image.slice + at * image.row;
             const unsigned char* row_mask = mask + slice * image.mask_slice + at * image.mask_row;
-            #pragma unroll
-            for (int x = 0; x < 2; ++x) side.v[r][x] = load_key(row, row_mask, min(column + x, image.width - 1));
+#pragma unroll
+            for (int x = 0; x < 2; ++x)
+                side.v[r][x] = load_key(row, row_mask, min(column + x, image.width - 1));
         }
         return side;
     }
 };
 
-constexpr int kAhead = 3;  // rows copied ahead; divides kLaneRows + 1, so that every slice finds its own in place
+constexpr int kAhead =
+    3;  // rows copied ahead; divides kLaneRows + 1, so that every slice finds its own in place
 
-// Asynchronous copies only where the kernel keeps everything in registers: one that did not gave wrong numbers.
+// Asynchronous copies only where the kernel keeps everything in registers: one that did not gave
+// wrong numbers.
 constexpr bool kAsync = kVector && !kMask && IsFloat<Key>::value;
 
 // A lane's samples on their way to it, through shared memory.
@@ -56,46 +67,54 @@ struct Queue {
         Quad* slot = lane + row % kAhead * 32;
         if (kAsync) {
             constexpr int bytes = sizeof(Quad) < 16 ? sizeof(Quad) : 16;
-            #pragma unroll
-            for (int i = 0; i < (int)sizeof(Quad); i += bytes) copy_ahead<bytes>((char*)slot + i, walk.data + i);
+#pragma unroll
+            for (int i = 0; i < (int)sizeof(Quad); i += bytes)
+                copy_ahead<bytes>((char*)slot + i, walk.data + i);
             end_of_copy();
         } else if (kVector) {
             *slot = *(const Quad*)walk.data;
         } else {
-            #pragma unroll
-            for (int x = 0; x < kLaneWidth; ++x) slot->v[x] = ((const Element*)walk.data)[columns.at[x]];
+#pragma unroll
+            for (int x = 0; x < kLaneWidth; ++x)
+                slot->v[x] = ((const Element*)walk.data)[columns.at[x]];
         }
     }
 
-    __device__ __forceinline__ void take(int row, const char* mask, const Columns& columns, Key (&out)[kLaneWidth]) const {
+    __device__ __forceinline__ void take(int row, const char* mask, const Columns& columns,
+                                         Key (&out)[kLaneWidth]) const {
         if (kAsync) wait_for_copy<kAhead - 1>();
         const Quad quad = lane[row % kAhead * 32];
-        #pragma unroll
+#pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
             out[x] = admit(quad.v[x], !kMask || mask[kVector ? columns.at[0] + x : columns.at[x]]);
         }
     }
 };
 
-// Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, the queue the first rows of slice
-// s + 1, then of s + 2; `walk` is at the last of them.
-__device__ __forceinline__ Planes3 compare(const Column& own, int s, Key (&p)[kLaneRows + 1][kLaneWidth],
-                                           const Queue& queue, Walk& walk, const Stash& stash, plane& present,
+// Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, the queue the first
+// rows of slice s + 1, then of s + 2; `walk` is at the last of them.
+__device__ __forceinline__ Planes3 compare(const Column& own, int s,
+                                           Key (&p)[kLaneRows + 1][kLaneWidth], const Queue& queue,
+                                           Walk& walk, const Stash& stash, plane& present,
                                            FiniteCheck& check) {
     Planes3 w = {0, 0, 0, 0, 0, 0, 0};
     present = 0;
     Key q[kLaneWidth], m[kLaneWidth];
-    #pragma unroll
-    for (int r = -1; r < kLaneRows; ++r) {  // r: the row that is compared; r + 1: the row that comes in
+#pragma unroll
+    for (int r = -1; r < kLaneRows;
+         ++r) {  // r: the row that is compared; r + 1: the row that comes in
         Key q_below[kLaneWidth], m_below[kLaneWidth], n[kLaneWidth], b[kLaneWidth];
-        const char* mask = (const char*)own.mask + own.left + min(s + 1, own.image.depth - 1) * own.image.mask_slice
-                           + min(r + 1, own.last_row) * own.image.mask_row;
+        const char* mask = (const char*)own.mask + own.left +
+                           min(s + 1, own.image.depth - 1) * own.image.mask_slice +
+                           min(r + 1, own.last_row) * own.image.mask_row;
         queue.take(r + 1, mask, own.columns, q_below);
         const int coming = (r + 1 + kAhead) % (kLaneRows + 1);
-        if (coming == 0) walk = own.walk(s + 2);
-        else walk.advance(own.image, coming <= own.last_row);
+        if (coming == 0)
+            walk = own.walk(s + 2);
+        else
+            walk.advance(own.image, coming <= own.last_row);
         queue.ask(r + 1, walk, own.columns);
-        #pragma unroll
+#pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
             m_below[x] = later(p[r + 1][x], q_below[x]);
             if (r >= 0) {
@@ -106,7 +125,7 @@ __device__ __forceinline__ Planes3 compare(const Column& own, int s, Key (&p)[kL
         if (r >= 0) {
             const Key p_right = from_right(p[r][0]), n_right = from_right(n[0]);
             const Key m_right = from_right(m[0]), b_right = from_right(b[0]);
-            #pragma unroll
+#pragma unroll
             for (int x = 0; x < kLaneWidth; ++x) {
                 const bool last = x == kLaneWidth - 1;
                 const int next = (x + 1) % kLaneWidth;
@@ -122,28 +141,33 @@ __device__ __forceinline__ Planes3 compare(const Column& own, int s, Key (&p)[kL
             }
         }
         if (r >= 0) stash.put(r, p[r]);
-        #pragma unroll
+#pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
             if (r >= 0) p[r][x] = q[x];
             q[x] = q_below[x];
             m[x] = m_below[x];
         }
     }
-    #pragma unroll
+#pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) p[kLaneRows][x] = q[x];
     return w;
 }
 
-struct Lefts { plane g, n, m, b; };
+struct Lefts {
+    plane g, n, m, b;
+};
 
-// Adds what the warp cannot see of its right side to the planes, and returns the planes seen from the right.
-__device__ __forceinline__ Lefts complete(Planes3& w, const Column& own, const Side& p, const Side& q) {
+// Adds what the warp cannot see of its right side to the planes, and returns the planes seen from
+// the right.
+__device__ __forceinline__ Lefts complete(Planes3& w, const Column& own, const Side& p,
+                                          const Side& q) {
     Key m[2][2];
-    #pragma unroll
+#pragma unroll
     for (int i = 0; i < 4; ++i) m[i >> 1][i & 1] = later(p.v[i >> 1][i & 1], q.v[i >> 1][i & 1]);
     const bool first = own.left == 0;
     const Sides g = sides(ballot_before(p.v[0][0], p.v[0][1]), first);
-    const Sides n = sides(ballot_before(later(p.v[0][0], p.v[1][0]), later(p.v[0][1], p.v[1][1])), first);
+    const Sides n =
+        sides(ballot_before(later(p.v[0][0], p.v[1][0]), later(p.v[0][1], p.v[1][1])), first);
     const Sides at_m = sides(ballot_before(m[0][0], m[0][1]), first);
     const Sides b = sides(ballot_before(later(m[0][0], m[1][0]), later(m[0][1], m[1][1])), first);
     w.g = complete(w.g, g, own.last_lane, own.last_column);
@@ -152,13 +176,14 @@ __device__ __forceinline__ Lefts complete(Planes3& w, const Column& own, const S
     w.b = complete(w.b, b, own.last_lane, own.last_column);
     w.below = force(w.below, own.last_rows);
     w.m_below = force(w.m_below, own.last_rows);
-    return {from_left(w.g, g, own.lane), from_left(w.n, n, own.lane), from_left(w.m, at_m, own.lane),
-            from_left(w.b, b, own.lane)};
+    return {from_left(w.g, g, own.lane), from_left(w.n, n, own.lane),
+            from_left(w.m, at_m, own.lane), from_left(w.b, b, own.lane)};
 }
 
 // The low four bits of four planes in one word, and back.
 __device__ __forceinline__ plane pack(Trits a, Trits b) {
-    return (a.plus & kLastRow) | (a.minus & kLastRow) << 4 | (b.plus & kLastRow) << 8 | (b.minus & kLastRow) << 12;
+    return (a.plus & kLastRow) | (a.minus & kLastRow) << 4 | (b.plus & kLastRow) << 8 |
+           (b.minus & kLastRow) << 12;
 }
 
 __device__ __forceinline__ Trits receive(Trits given, plane packed) {
@@ -166,13 +191,13 @@ __device__ __forceinline__ Trits receive(Trits given, plane packed) {
 }
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
+    curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
     extern __shared__ uint4 memory[];
     const int index = blockIdx.x / result.blocks, unit = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5), warps = blockDim.x >> 5;
-    Histogram histogram = {0, result.counts + (long long)index * (bins.count + 1), bins.count + 1, result.copies,
-                           lane & (result.copies - 1)};
-    Key* stashes = (Key*)memory;  // (warps, rows, columns)
+    Histogram histogram = {0, result.counts + (long long)index * (bins.count + 1), bins.count + 1,
+                           result.copies, lane & (result.copies - 1)};
+    Key* stashes = (Key*)memory;                                        // (warps, rows, columns)
     Quad* queues = (Quad*)(stashes + warps * kLaneRows * kStashWidth);  // (warps, kAhead, lanes)
     plane* exchange = (plane*)(queues + warps * kAhead * 32);           // (2, warps, lanes)
     const SharedLayout layout = lay_out(exchange + 2 * warps * 32, bins);
@@ -180,7 +205,8 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
     histogram.clear();
 
     const int left = unit % tiling.across * kWarpWidth, x = left + lane * kLaneWidth;
-    const int tile_y = unit / tiling.across % tiling.down, y = tile_y * (warps * kLaneRows - 1) + warp * kLaneRows;
+    const int tile_y = unit / tiling.across % tiling.down,
+              y = tile_y * (warps * kLaneRows - 1) + warp * kLaneRows;
     const int begin = tiling.first + unit / (tiling.across * tiling.down) * tiling.chunk;
     const int end = min(begin + tiling.chunk, tiling.last);
     const int last_row = image.height - 1 - y;  // of the warp; negative where it is outside
@@ -188,9 +214,15 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
 
     const Columns columns(lane, left, image.width);
     const plane columns_in = column_bits(image.width - x), rows_in = row_bits(last_row + 1);
-    const Column own = {image, image.data + index * image.batch + y * image.row,
-                        image.mask + index * image.mask_batch + y * image.mask_row, columns, left, lane, last_row,
-                        columns_in & ~column_bits(image.width - 1 - x), lane == 31 ? kLastColumn : 0u,
+    const Column own = {image,
+                        image.data + index * image.batch + y * image.row,
+                        image.mask + index * image.mask_batch + y * image.mask_row,
+                        columns,
+                        left,
+                        lane,
+                        last_row,
+                        columns_in & ~column_bits(image.width - 1 - x),
+                        lane == 31 ? kLastColumn : 0u,
                         rows_in & ~row_bits(last_row)};
     const plane owned = columns_in & rows_in & (repeats ? ~row_bits(1) : ~0u);
     const Stash stash = {stashes + warp * kLaneRows * kStashWidth + lane * kLaneWidth};
@@ -204,7 +236,7 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
     Side side_p, side_q;
     if (last_row >= 0) {
         walk = own.walk(start);
-        #pragma unroll
+#pragma unroll
         for (int r = 0; r <= kLaneRows; ++r) {
             walk.advance(image, r > 0 && r <= last_row);
             Row row;
@@ -212,7 +244,7 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
             row.keys(p[r]);
         }
         walk = own.walk(start + 1);
-        #pragma unroll
+#pragma unroll
         for (int r = 0; r < kAhead; ++r) {
             walk.advance(image, r > 0 && r <= last_row);
             queue.ask(r, walk, columns);
@@ -230,8 +262,9 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
         plane* slot = exchange + ((s & 1) * warps + warp) * 32 + lane;
         if (last_row >= 0) {
             const Side side_ahead = own.side(s + 2);
-            prefetch(own.data + (long long)min(s + 3, image.depth - 1) * image.slice + min(lane >> 2, last_row) * image.row
-                     + min(left + (lane & 3) * 32, image.width - 1));
+            prefetch(own.data + (long long)min(s + 3, image.depth - 1) * image.slice +
+                     min(lane >> 2, last_row) * image.row +
+                     min(left + (lane & 3) * 32, image.width - 1));
             w = compare(own, s, p, queue, walk, stash, present, check);
             l = complete(w, own, side_p, side_q);
             side_p = side_q;
@@ -248,10 +281,13 @@ curve(const Image image, const Tiling tiling, const Bins bins, const Result resu
                 above = slot[-32];
             } else if (kDual && tile_y == 0) {
                 const Trits n_outer = taken(w.g, l.g, ~0u), b_outer = taken(w.m, l.m, ~0u);
-                above = pack({n_outer.plus >> 28, n_outer.minus >> 28}, {b_outer.plus >> 28, b_outer.minus >> 28});
+                above = pack({n_outer.plus >> 28, n_outer.minus >> 28},
+                             {b_outer.plus >> 28, b_outer.minus >> 28});
             }
-            const Numbers3 flat = sum({w.g & ~l.g, ~w.g & l.g}, taken(w.n, l.n, ~w.below), receive(n_given, above));
-            const Numbers3 deep = sum({w.m & ~l.m, ~w.m & l.m}, taken(w.b, l.b, ~w.m_below), receive(b_given, above >> 8));
+            const Numbers3 flat =
+                sum({w.g & ~l.g, ~w.g & l.g}, taken(w.n, l.n, ~w.below), receive(n_given, above));
+            const Numbers3 deep = sum({w.m & ~l.m, ~w.m & l.m}, taken(w.b, l.b, ~w.m_below),
+                                      receive(b_given, above >> 8));
             if (kDual && s == 0) given_behind = flat;
             const Numbers4 c = subtract(flat, only(deep, ~w.behind), given_behind);
             given_behind = only(deep, w.behind);

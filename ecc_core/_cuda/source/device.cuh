@@ -2,11 +2,11 @@
 #pragma once
 
 // Float arithmetic that keeps subnormals: CuPy compiles everything else with -ftz=true.
-#define ECC_FLOAT2(name, instruction)                                             \
-    __device__ __forceinline__ float name(float a, float b) {                     \
-        float result;                                                             \
-        asm(instruction " %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));          \
-        return result;                                                            \
+#define ECC_FLOAT2(name, instruction)                                    \
+    __device__ __forceinline__ float name(float a, float b) {            \
+        float result;                                                    \
+        asm(instruction " %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b)); \
+        return result;                                                   \
     }
 ECC_FLOAT2(subtract_floats, "sub.rn.f32")
 ECC_FLOAT2(multiply_saturated, "mul.rn.sat.f32")
@@ -23,8 +23,13 @@ __device__ __forceinline__ float multiply_add(float a, float b, float c) {
 }
 
 // The sign of a difference is exact, infinities included.
-__device__ __forceinline__ bool is_less(float a, float b) { return (int)__float_as_uint(subtract_floats(a, b)) < 0; }
-template <class T> __device__ __forceinline__ bool is_less(T a, T b) { return a < b; }
+__device__ __forceinline__ bool is_less(float a, float b) {
+    return (int)__float_as_uint(subtract_floats(a, b)) < 0;
+}
+template <class T>
+__device__ __forceinline__ bool is_less(T a, T b) {
+    return a < b;
+}
 
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
     float result;
@@ -63,19 +68,30 @@ __device__ __forceinline__ void shared_add(unsigned address, int amount) {
 }
 
 // Keeps the compiler from taking a value apart again.
-__device__ __forceinline__ unsigned opaque(unsigned value) { return __shfl_xor_sync(0xFFFFFFFFu, value, 0); }
-
-// Copies to shared memory behind the program's back, 4, 8 or 16 bytes; each lane reads back its own only.
-template <int bytes> __device__ __forceinline__ void copy_ahead(void* to, const void* from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from), "n"(bytes) : "memory");
+__device__ __forceinline__ unsigned opaque(unsigned value) {
+    return __shfl_xor_sync(0xFFFFFFFFu, value, 0);
 }
 
-__device__ __forceinline__ void end_of_copy() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Copies to shared memory behind the program's back, 4, 8 or 16 bytes; each lane reads back its own
+// only.
+template <int bytes>
+__device__ __forceinline__ void copy_ahead(void* to, const void* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from),
+                 "n"(bytes)
+                 : "memory");
+}
+
+__device__ __forceinline__ void end_of_copy() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
 
 // Waits until at most so many of the latest copies are on their way.
-template <int copies> __device__ __forceinline__ void wait_for_copy() {
+template <int copies>
+__device__ __forceinline__ void wait_for_copy() {
     asm volatile("cp.async.wait_group %0;" ::"n"(copies) : "memory");
 }
 
 // Asks for the cache line of `address`, to be in L2 when it is loaded.
-__device__ __forceinline__ void prefetch(const void* address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
+__device__ __forceinline__ void prefetch(const void* address) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}

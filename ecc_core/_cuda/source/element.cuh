@@ -5,21 +5,53 @@
 
 typedef unsigned int plane;  // one bit for each of 32 samples
 
-struct Half { unsigned short bits; };
-struct BFloat { unsigned short bits; };
+struct Half {
+    unsigned short bits;
+};
+struct BFloat {
+    unsigned short bits;
+};
 
-// Integers of up to 16 bits become floats just above 2^23, where consecutive integers are consecutive floats.
+// Integers of up to 16 bits become floats just above 2^23, where consecutive integers are
+// consecutive floats.
 constexpr unsigned kMagic = 0x4B000000u;
 
-template <class T> struct KeyOf { typedef T type; };
-template <> struct KeyOf<unsigned char> { typedef float type; };
-template <> struct KeyOf<signed char> { typedef float type; };
-template <> struct KeyOf<unsigned short> { typedef float type; };
-template <> struct KeyOf<short> { typedef float type; };
-template <> struct KeyOf<unsigned int> { typedef int type; };
-template <> struct KeyOf<unsigned long long> { typedef long long type; };
-template <> struct KeyOf<Half> { typedef float type; };
-template <> struct KeyOf<BFloat> { typedef float type; };
+template <class T>
+struct KeyOf {
+    typedef T type;
+};
+template <>
+struct KeyOf<unsigned char> {
+    typedef float type;
+};
+template <>
+struct KeyOf<signed char> {
+    typedef float type;
+};
+template <>
+struct KeyOf<unsigned short> {
+    typedef float type;
+};
+template <>
+struct KeyOf<short> {
+    typedef float type;
+};
+template <>
+struct KeyOf<unsigned int> {
+    typedef int type;
+};
+template <>
+struct KeyOf<unsigned long long> {
+    typedef long long type;
+};
+template <>
+struct KeyOf<Half> {
+    typedef float type;
+};
+template <>
+struct KeyOf<BFloat> {
+    typedef float type;
+};
 
 typedef ECC_ELEMENT Element;
 typedef KeyOf<Element>::type Key;
@@ -27,18 +59,28 @@ typedef KeyOf<Element>::type Key;
 __device__ __forceinline__ float to_key(float v) { return v; }
 __device__ __forceinline__ double to_key(double v) { return v; }
 __device__ __forceinline__ float to_key(unsigned char v) { return __uint_as_float(kMagic | v); }
-__device__ __forceinline__ float to_key(signed char v) { return __uint_as_float(kMagic | (unsigned char)(v ^ 0x80)); }
+__device__ __forceinline__ float to_key(signed char v) {
+    return __uint_as_float(kMagic | (unsigned char)(v ^ 0x80));
+}
 __device__ __forceinline__ float to_key(unsigned short v) { return __uint_as_float(kMagic | v); }
-__device__ __forceinline__ float to_key(short v) { return __uint_as_float(kMagic | (unsigned short)(v ^ 0x8000)); }
+__device__ __forceinline__ float to_key(short v) {
+    return __uint_as_float(kMagic | (unsigned short)(v ^ 0x8000));
+}
 __device__ __forceinline__ int to_key(int v) { return v; }
 __device__ __forceinline__ int to_key(unsigned int v) { return (int)(v ^ 0x80000000u); }
 __device__ __forceinline__ long long to_key(long long v) { return v; }
-__device__ __forceinline__ long long to_key(unsigned long long v) { return (long long)(v ^ (1ull << 63)); }
+__device__ __forceinline__ long long to_key(unsigned long long v) {
+    return (long long)(v ^ (1ull << 63));
+}
 __device__ __forceinline__ float to_key(Half v) { return half_to_float(v.bits); }
-__device__ __forceinline__ float to_key(BFloat v) { return __uint_as_float((unsigned)v.bits << 16); }
+__device__ __forceinline__ float to_key(BFloat v) {
+    return __uint_as_float((unsigned)v.bits << 16);
+}
 
 // The key of a point that never enters: last in the order of the filtration.
-__device__ __forceinline__ float never(float) { return __uint_as_float(kSuper ? 0xFF800000u : 0x7F800000u); }
+__device__ __forceinline__ float never(float) {
+    return __uint_as_float(kSuper ? 0xFF800000u : 0x7F800000u);
+}
 __device__ __forceinline__ double never(double) { return (double)never(0.0f); }
 __device__ __forceinline__ int never(int) { return kSuper ? (-2147483647 - 1) : 2147483647; }
 __device__ __forceinline__ long long never(long long) {
@@ -50,7 +92,9 @@ __device__ __forceinline__ bool is_nan(double v) { return v != v; }
 __device__ __forceinline__ bool is_nan(int) { return false; }
 __device__ __forceinline__ bool is_nan(long long) { return false; }
 
-__device__ __forceinline__ float omit_nan(float v) { return kSuper ? larger(v, never(v)) : smaller(v, never(v)); }
+__device__ __forceinline__ float omit_nan(float v) {
+    return kSuper ? larger(v, never(v)) : smaller(v, never(v));
+}
 __device__ __forceinline__ double omit_nan(double v) { return v != v ? never(v) : v; }
 __device__ __forceinline__ int omit_nan(int v) { return v; }
 __device__ __forceinline__ long long omit_nan(long long v) { return v; }
@@ -70,13 +114,18 @@ __device__ __forceinline__ float later(float a, float b) {
 __device__ __forceinline__ double later(double a, double b) {
     return (kDown ? b < a : a < b) || (kNan == kNanReport && b != b) ? b : a;
 }
-template <class T> __device__ __forceinline__ T later(T a, T b) { return (kDown ? b < a : a < b) ? b : a; }
-
-// Appends the bit [a before b]. The sign of a float difference is exact, infinities and subnormals included,
-// and a subtraction runs at twice the rate of a comparison.
-__device__ __forceinline__ void push(plane& bits, float a, float b) {
-    bits = __funnelshift_l(__float_as_uint(kDown ? subtract_floats(b, a) : subtract_floats(a, b)), bits, 1);
+template <class T>
+__device__ __forceinline__ T later(T a, T b) {
+    return (kDown ? b < a : a < b) ? b : a;
 }
-template <class T> __device__ __forceinline__ void push(plane& bits, T a, T b) {
+
+// Appends the bit [a before b]. The sign of a float difference is exact, infinities and subnormals
+// included, and a subtraction runs at twice the rate of a comparison.
+__device__ __forceinline__ void push(plane& bits, float a, float b) {
+    bits = __funnelshift_l(__float_as_uint(kDown ? subtract_floats(b, a) : subtract_floats(a, b)),
+                           bits, 1);
+}
+template <class T>
+__device__ __forceinline__ void push(plane& bits, T a, T b) {
     bits = bits * 2u + (plane)(kDown ? b < a : a < b);
 }

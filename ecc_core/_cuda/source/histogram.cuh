@@ -3,18 +3,19 @@
 #include "bins.cuh"
 
 struct Result {
-    long long* values;           // (images, thresholds); written by the last block of each image
-    unsigned long long* counts;  // (images, bins), zero at launch; unused where one block does a whole image
-    unsigned int* tickets;       // (images,), zero at launch: blocks that have finished
-    long long* not_finite;       // (images,), kNanReport: whether a NaN may have been seen
-    int blocks;                  // blocks an image
-    int copies;                  // kShared: copies of every bin, a power of two
-    int sign;                    // of the construction, 1 or -1
-    int accumulate;              // whether the last block writes `values`
+    long long* values;  // (images, thresholds); written by the last block of each image
+    unsigned long long*
+        counts;  // (images, bins), zero at launch; unused where one block does a whole image
+    unsigned int* tickets;  // (images,), zero at launch: blocks that have finished
+    long long* not_finite;  // (images,), kNanReport: whether a NaN may have been seen
+    int blocks;             // blocks an image
+    int copies;             // kShared: copies of every bin, a power of two
+    int sign;               // of the construction, 1 or -1
+    int accumulate;         // whether the last block writes `values`
 };
 
-// Half of a packed counter may hold up to this much between two looks at it: one event of every thread of a
-// block (7 x 1024) still fits in 16 bits.
+// Half of a packed counter may hold up to this much between two looks at it: one event of every
+// thread of a block (7 x 1024) still fits in 16 bits.
 constexpr int kPackedLimit = 16384;
 
 struct Histogram {
@@ -40,7 +41,8 @@ struct Histogram {
             const int step = (int)((unsigned)amount << (16 * (bin & 1)));
             const int now = atomicAdd(counts + (bin >> 1), step) + step;
             const int low = (short)now, high = (now - low) >> 16;
-            if (abs(bin & 1 ? high : low) > kPackedLimit) spill_word(bin >> 1, atomicExch(counts + (bin >> 1), 0));
+            if (abs(bin & 1 ? high : low) > kPackedLimit)
+                spill_word(bin >> 1, atomicExch(counts + (bin >> 1), 0));
         } else {
             spill(bin, amount);
         }
@@ -58,14 +60,16 @@ struct Histogram {
     __device__ __forceinline__ void fold() const {
         for (int bin = threadIdx.x; bin < bins; bin += blockDim.x) {
             int total = 0;
-            for (int i = 0; i < copies; ++i) total += counts[bin * copies + ((i + bin) & (copies - 1))];
+            for (int i = 0; i < copies; ++i)
+                total += counts[bin * copies + ((i + bin) & (copies - 1))];
             counts[bin * copies] = total;
         }
     }
 
     __device__ __forceinline__ void flush() const {
         if (kStore == kShared) {
-            for (int bin = threadIdx.x; bin < bins; bin += blockDim.x) spill(bin, counts[bin * copies]);
+            for (int bin = threadIdx.x; bin < bins; bin += blockDim.x)
+                spill(bin, counts[bin * copies]);
         } else if (kStore == kPacked) {
             for (int i = threadIdx.x; i < words(); i += blockDim.x) spill_word(i, counts[i]);
         }
@@ -88,7 +92,8 @@ __device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) 
         layout.counts = table + 256;
     } else if (kSharedTable) {
         Key* thresholds = (Key*)memory;
-        for (int i = threadIdx.x; i < bins.count; i += blockDim.x) thresholds[i] = bins.thresholds[i];
+        for (int i = threadIdx.x; i < bins.count; i += blockDim.x)
+            thresholds[i] = bins.thresholds[i];
         layout.thresholds = thresholds;
         layout.counts = (int*)(thresholds + bins.count);
     }
@@ -96,7 +101,7 @@ __device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) 
 }
 
 __device__ __forceinline__ long long running_sum(long long value, int lane) {
-    #pragma unroll
+#pragma unroll
     for (int step = 1; step < 32; step *= 2) {
         const long long other = __shfl_up_sync(0xFFFFFFFFu, value, step);
         if (lane >= step) value += other;
@@ -113,7 +118,7 @@ __device__ void write_curve(const Load& load, int bins, const Result& result, lo
     const int each = (bins + blockDim.x - 1) / blockDim.x;
     const int begin = min(bins, (int)threadIdx.x * each), end = min(bins, begin + each);
     long long own = 0, kept[kKept];
-    #pragma unroll
+#pragma unroll
     for (int i = 0; i < kKept; ++i) {
         kept[i] = begin + i < end ? load(begin + i) : 0;
         own += kept[i];
@@ -131,10 +136,11 @@ __device__ void write_curve(const Load& load, int bins, const Result& result, lo
     __syncthreads();
     const long long total = partial[warps];
     long long running = partial[warp] + inclusive - own;
-    #pragma unroll
+#pragma unroll
     for (int i = 0; i < kKept; ++i) {
         running += kept[i];
-        if (begin + i < min(end, bins - 1)) values[begin + i] = result.sign * (kSuper ? total - running : running);
+        if (begin + i < min(end, bins - 1))
+            values[begin + i] = result.sign * (kSuper ? total - running : running);
     }
     for (int bin = begin + kKept; bin < end; ++bin) {
         running += load(bin);
@@ -150,12 +156,15 @@ struct FromShared {
 
 struct FromGlobal {
     const unsigned long long* counts;
-    __device__ __forceinline__ long long operator()(int bin) const { return (long long)__ldcg(counts + bin); }
+    __device__ __forceinline__ long long operator()(int bin) const {
+        return (long long)__ldcg(counts + bin);
+    }
 };
 
-// Called by every thread of every block, once its events are counted. One block an image writes its flag; of several,
-// those that have something to tell set it.
-__device__ __forceinline__ void finish(const Histogram& histogram, const Result& result, int image, bool not_finite) {
+// Called by every thread of every block, once its events are counted. One block an image writes its
+// flag; of several, those that have something to tell set it.
+__device__ __forceinline__ void finish(const Histogram& histogram, const Result& result, int image,
+                                       bool not_finite) {
     __shared__ bool last;
     long long* values = result.values + (long long)image * (histogram.bins - 1);
     if (kNan == kNanReport) {
@@ -177,7 +186,8 @@ __device__ __forceinline__ void finish(const Histogram& histogram, const Result&
     if (!result.accumulate) return;
     __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) last = atomicAdd(result.tickets + image, 1u) == (unsigned)result.blocks - 1;
+    if (threadIdx.x == 0)
+        last = atomicAdd(result.tickets + image, 1u) == (unsigned)result.blocks - 1;
     __syncthreads();
     if (!last) return;
     __threadfence();

@@ -13,7 +13,9 @@ struct Image {
 constexpr int kLaneWidth = 4;  // columns a lane owns
 constexpr int kLaneRows = 8;   // rows a lane owns: 4 x 8 samples fill one plane word
 
-struct __align__(4 * sizeof(Element) < 16 ? 4 * sizeof(Element) : 16) Quad { Element v[kLaneWidth]; };
+struct __align__(4 * sizeof(Element) < 16 ? 4 * sizeof(Element) : 16) Quad {
+    Element v[kLaneWidth];
+};
 
 // The four columns of a lane, clamped to the image, as offsets from the first column of its warp.
 struct Columns {
@@ -21,7 +23,7 @@ struct Columns {
 
     __device__ __forceinline__ Columns(int lane, int left, int width) {
         const int first = lane * kLaneWidth, last = width - 1 - left;
-        #pragma unroll
+#pragma unroll
         for (int i = 0; i < kLaneWidth; ++i) at[i] = min(first + i, last);
         if (kVector) at[0] = min(first, last + 1 - kLaneWidth);
     }
@@ -32,7 +34,8 @@ struct Walk {
     const char* data;
     const char* mask;
 
-    __device__ __forceinline__ Walk(const Element* row, const unsigned char* mask_row, const Columns& columns)
+    __device__ __forceinline__ Walk(const Element* row, const unsigned char* mask_row,
+                                    const Columns& columns)
         : data((const char*)(row + (kVector ? columns.at[0] : 0))), mask((const char*)mask_row) {}
 
     __device__ __forceinline__ void advance(const Image& image, bool move) {
@@ -49,20 +52,22 @@ struct Row {
     __device__ __forceinline__ void load(const Walk& walk, const Columns& columns) {
         if (kVector) {
             const Quad quad = *(const Quad*)walk.data;
-            #pragma unroll
+#pragma unroll
             for (int i = 0; i < kLaneWidth; ++i) sample[i] = quad.v[i];
         } else {
-            #pragma unroll
-            for (int i = 0; i < kLaneWidth; ++i) sample[i] = ((const Element*)walk.data)[columns.at[i]];
+#pragma unroll
+            for (int i = 0; i < kLaneWidth; ++i)
+                sample[i] = ((const Element*)walk.data)[columns.at[i]];
         }
         if (kMask) {
-            #pragma unroll
-            for (int i = 0; i < kLaneWidth; ++i) present[i] = walk.mask[kVector ? columns.at[0] + i : columns.at[i]];
+#pragma unroll
+            for (int i = 0; i < kLaneWidth; ++i)
+                present[i] = walk.mask[kVector ? columns.at[0] + i : columns.at[i]];
         }
     }
 
     __device__ __forceinline__ void keys(Key (&out)[kLaneWidth]) const {
-        #pragma unroll
+#pragma unroll
         for (int i = 0; i < kLaneWidth; ++i) out[i] = admit(sample[i], !kMask || present[i]);
     }
 };
@@ -73,7 +78,9 @@ __device__ __forceinline__ Key load_key(const Element* row, const unsigned char*
 
 // Bits of the samples of one word that lie in columns [0, columns) of the lane.
 __device__ __forceinline__ plane column_bits(int columns) {
-    const plane nibble = columns <= 0 ? 0u : columns >= kLaneWidth ? 0xFu : 0xFu & ~(0xFu >> columns);
+    const plane nibble = columns <= 0            ? 0u
+                         : columns >= kLaneWidth ? 0xFu
+                                                 : 0xFu & ~(0xFu >> columns);
     return nibble * 0x11111111u;
 }
 

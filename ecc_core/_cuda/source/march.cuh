@@ -1,4 +1,5 @@
-// What the two marching kernels share: the left border of a warp and the forced bits at the image's borders.
+// What the two marching kernels share: the left border of a warp and the forced bits at the image's
+// borders.
 #pragma once
 #include "events.cuh"
 
@@ -8,21 +9,25 @@ constexpr int kWarpWidth = 32 * kLaneWidth;
 // The same in every lane, in a way that the compiler sees.
 __device__ __forceinline__ int uniform(int value) { return __shfl_sync(kWarp, value, 0); }
 
-// How an image is cut into units of work. A unit spans kWarpWidth columns and `chunk` steps of the march.
+// How an image is cut into units of work. A unit spans kWarpWidth columns and `chunk` steps of the
+// march.
 struct Tiling {
-    int across;  // units along x
-    int down;    // 3-D: units along y
-    int chunk;   // 2-D: rows, a multiple of kLaneRows; 3-D: slices
+    int across;       // units along x
+    int down;         // 3-D: units along y
+    int chunk;        // 2-D: rows, a multiple of kLaneRows; 3-D: slices
     int first, last;  // the rows or slices that count; those beyond are there as neighbours only
 };
 
-// A comparison with the sample beyond the border, as the construction has it: V has no such cell, and T's outer
-// faces belong to the border.
-__device__ __forceinline__ plane force(plane bits, plane border) { return kDual ? bits & ~border : bits | border; }
+// A comparison with the sample beyond the border, as the construction has it: V has no such cell,
+// and T's outer faces belong to the border.
+__device__ __forceinline__ plane force(plane bits, plane border) {
+    return kDual ? bits & ~border : bits | border;
+}
 
-// A lane gets the sample right of its own from the next lane. Comparisons across the two sides of a warp are made
-// apart: lane 31 - 4 r makes those of row r with the column left of the warp, lane 30 - 4 r those with the column
-// right of it, so that one ballot puts them (nearly) where lanes 0 and 31 need them.
+// A lane gets the sample right of its own from the next lane. Comparisons across the two sides of a
+// warp are made apart: lane 31 - 4 r makes those of row r with the column left of the warp, lane 30
+// - 4 r those with the column right of it, so that one ballot puts them (nearly) where lanes 0 and
+// 31 need them.
 __device__ __forceinline__ int side_row(int lane) { return (31 - lane) >> 2; }
 
 __device__ __forceinline__ int side_column(int lane, int left, int width) {
@@ -46,8 +51,10 @@ __device__ __forceinline__ Sides sides(plane ballot, bool first) {
     return {first ? (kDual ? ~0u : 0u) : ballot, ballot >> 2};
 }
 
-// Own comparisons with the right neighbours, completed; `last_lane` is kLastColumn in lane 31 and 0 elsewhere.
-__device__ __forceinline__ plane complete(plane bits, Sides sides, plane last_lane, plane last_column) {
+// Own comparisons with the right neighbours, completed; `last_lane` is kLastColumn in lane 31 and 0
+// elsewhere.
+__device__ __forceinline__ plane complete(plane bits, Sides sides, plane last_lane,
+                                          plane last_column) {
     return force((bits & ~last_lane) | (sides.right & last_lane), last_column);
 }
 

@@ -1,4 +1,5 @@
-// Choices fixed when a kernel is compiled. compile.py defines every ECC_ macro; this file names what they mean.
+// Choices fixed when a kernel is compiled. compile.py defines every ECC_ macro; this file names
+// what they mean.
 #pragma once
 
 // The order in which values are compared. "Up": a cell belongs to its greatest point.

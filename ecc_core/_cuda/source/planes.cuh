@@ -7,14 +7,22 @@ constexpr plane kFirstColumn = 0x88888888u;
 constexpr plane kLastColumn = 0x11111111u;
 constexpr plane kLastRow = 0x0000000Fu;
 
-__device__ __forceinline__ plane majority(plane a, plane b, plane c) { return (a & b) | (c & (a | b)); }
+__device__ __forceinline__ plane majority(plane a, plane b, plane c) {
+    return (a & b) | (c & (a | b));
+}
 
 // A digit in {-1, 0, 1} for each sample: plus - minus.
-struct Trits { plane plus, minus; };
+struct Trits {
+    plane plus, minus;
+};
 
 // A two's complement number for each sample. Three planes hold [-4, 3], four hold [-8, 7].
-struct Numbers3 { plane b0, b1, b2; };
-struct Numbers4 { plane b0, b1, b2, b3; };
+struct Numbers3 {
+    plane b0, b1, b2;
+};
+struct Numbers4 {
+    plane b0, b1, b2, b3;
+};
 
 // Bits of the left neighbours. `shifted` holds what the first column gets.
 __device__ __forceinline__ plane left_of(plane bits, plane shifted) {
@@ -22,7 +30,9 @@ __device__ __forceinline__ plane left_of(plane bits, plane shifted) {
 }
 
 // The same plane seen from the next row; `above` is what the first row sees, in the low four bits.
-__device__ __forceinline__ plane next_row(plane bits, plane above) { return (bits >> 4) | (above << 28); }
+__device__ __forceinline__ plane next_row(plane bits, plane above) {
+    return (bits >> 4) | (above << 28);
+}
 
 // -(g - left) where `where` is set.
 __device__ __forceinline__ Trits taken(plane g, plane left, plane where) {
@@ -32,13 +42,16 @@ __device__ __forceinline__ Trits taken(plane g, plane left, plane where) {
 __device__ __forceinline__ Numbers3 sum(Trits a, Trits b, Trits c) {
     // Count plus and not-minus (0..6), then subtract 3.
     const plane plus = a.plus ^ b.plus ^ c.plus, plus2 = majority(a.plus, b.plus, c.plus);
-    const plane minus = ~(a.minus ^ b.minus ^ c.minus), minus2 = ~majority(a.minus, b.minus, c.minus);
+    const plane minus = ~(a.minus ^ b.minus ^ c.minus),
+                minus2 = ~majority(a.minus, b.minus, c.minus);
     const plane low = plus ^ minus, carry = plus & minus;
     const plane middle = plus2 ^ minus2 ^ carry, high = majority(plus2, minus2, carry);
     return {~low, middle ^ low, ~(high ^ (middle & low))};
 }
 
-__device__ __forceinline__ Numbers3 only(Numbers3 a, plane where) { return {a.b0 & where, a.b1 & where, a.b2 & where}; }
+__device__ __forceinline__ Numbers3 only(Numbers3 a, plane where) {
+    return {a.b0 & where, a.b1 & where, a.b2 & where};
+}
 
 // a - b - c = a + ~b + ~c + 2, in four bits.
 __device__ __forceinline__ Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c) {

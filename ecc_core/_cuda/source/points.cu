@@ -1,6 +1,7 @@
-// Coefficients one point at a time: which of its 26 neighbours a point comes after, and so which cells it owns.
-// Slower than the marching kernels, and free of their conditions: ties go to the first point in C order, and a
-// point that never enters is told apart from one at the last value. Images of fewer axes have size 1 along the rest.
+// Coefficients one point at a time: which of its 26 neighbours a point comes after, and so which
+// cells it owns. Slower than the marching kernels, and free of their conditions: ties go to the
+// first point in C order, and a point that never enters is told apart from one at the last value.
+// Images of fewer axes have size 1 along the rest.
 #include "histogram.cuh"
 
 enum Output { kCoefficients = 0, kCounts = 1 };
@@ -9,8 +10,9 @@ constexpr bool kRegions = ECC_REGIONS;
 
 struct Points {
     signed char* coefficients;  // (images, depth, height, width)
-    const int* regions;         // kRegions: (depth, height, width), row of `counts` plus one, 0: background
-    long long total;            // points of all images
+    const int*
+        regions;      // kRegions: (depth, height, width), row of `counts` plus one, 0: background
+    long long total;  // points of all images
 };
 
 constexpr int kSelf = 13;  // of 27 neighbours in raster order
@@ -31,11 +33,11 @@ __device__ constexpr int sign(int z, int y, int x) {
 // The sum over the cells at a point of which it owns every corner.
 __device__ __forceinline__ int coefficient(unsigned owned) {
     int sum = 0;
-    #pragma unroll
+#pragma unroll
     for (int z = -1; z <= 1; ++z) {
-        #pragma unroll
+#pragma unroll
         for (int y = -1; y <= 1; ++y) {
-            #pragma unroll
+#pragma unroll
             for (int x = -1; x <= 1; ++x) {
                 const unsigned all = corners(z, y, x);
                 if ((owned & all) == all) sum += sign(z, y, x);
@@ -45,8 +47,13 @@ __device__ __forceinline__ int coefficient(unsigned owned) {
     return sum;
 }
 
-__device__ __forceinline__ float without_sign_of_zero(float key) { return subtract_floats(key, -0.0f); }
-template <class T> __device__ __forceinline__ T without_sign_of_zero(T key) { return key; }
+__device__ __forceinline__ float without_sign_of_zero(float key) {
+    return subtract_floats(key, -0.0f);
+}
+template <class T>
+__device__ __forceinline__ T without_sign_of_zero(T key) {
+    return key;
+}
 
 struct Point {
     Key key;
@@ -54,10 +61,13 @@ struct Point {
     bool present;
 };
 
-__device__ __forceinline__ Point look(const Image& image, const Points& points, int index, int z, int y, int x) {
+__device__ __forceinline__ Point look(const Image& image, const Points& points, int index, int z,
+                                      int y, int x) {
     const long long at = index * image.batch + z * image.slice + y * image.row + x;
     Point point = {without_sign_of_zero(to_key(image.data[at])), 0, true};
-    if (kMask) point.present = image.mask[index * image.mask_batch + z * image.mask_slice + y * image.mask_row + x];
+    if (kMask)
+        point.present =
+            image.mask[index * image.mask_batch + z * image.mask_slice + y * image.mask_row + x];
     if (kNan == kNanOmit && is_nan(point.key)) point.present = false;
     if (kRegions) {
         point.region = points.regions[((long long)z * image.height + y) * image.width + x];
@@ -66,17 +76,20 @@ __device__ __forceinline__ Point look(const Image& image, const Points& points, 
     return point;
 }
 
-__device__ __forceinline__ unsigned owned_by(const Image& image, const Points& points, Point self, int index, int z,
-                                             int y, int x) {
+__device__ __forceinline__ unsigned owned_by(const Image& image, const Points& points, Point self,
+                                             int index, int z, int y, int x) {
     unsigned owned = 0;
     for (int i = 0; i < 27; ++i) {
         const int u = z + i / 9 - 1, v = y + i / 3 % 3 - 1, w = x + i % 3 - 1;
         bool wins = i == kSelf || kDual;
-        if (i != kSelf && u >= 0 && u < image.depth && v >= 0 && v < image.height && w >= 0 && w < image.width) {
+        if (i != kSelf && u >= 0 && u < image.depth && v >= 0 && v < image.height && w >= 0 &&
+            w < image.width) {
             const Point other = look(image, points, index, u, v, w);
             if (other.present && other.region == self.region) {
-                const bool before = kDown ? is_less(self.key, other.key) : is_less(other.key, self.key);
-                const bool after = kDown ? is_less(other.key, self.key) : is_less(self.key, other.key);
+                const bool before =
+                    kDown ? is_less(self.key, other.key) : is_less(other.key, self.key);
+                const bool after =
+                    kDown ? is_less(other.key, self.key) : is_less(self.key, other.key);
                 wins = before || (i > kSelf && !after);
             }
         }
@@ -86,12 +99,14 @@ __device__ __forceinline__ unsigned owned_by(const Image& image, const Points& p
 }
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-points(const Image image, const Points points, const Bins bins, const Result result) {
+    points(const Image image, const Points points, const Bins bins, const Result result) {
     const long long stride = (long long)gridDim.x * blockDim.x;
-    for (long long p = (long long)blockIdx.x * blockDim.x + threadIdx.x; p < points.total; p += stride) {
+    for (long long p = (long long)blockIdx.x * blockDim.x + threadIdx.x; p < points.total;
+         p += stride) {
         const int x = (int)(p % image.width);
         const long long rows = p / image.width, slices = rows / image.height;
-        const int y = (int)(rows % image.height), z = (int)(slices % image.depth), index = (int)(slices / image.depth);
+        const int y = (int)(rows % image.height), z = (int)(slices % image.depth),
+                  index = (int)(slices / image.depth);
         const Point self = look(image, points, index, z, y, x);
         if (kNan == kNanReport && self.present && is_nan(self.key)) result.not_finite[0] = 1;
         const int c = self.present ? coefficient(owned_by(image, points, self, index, z, y, x)) : 0;
@@ -100,7 +115,8 @@ points(const Image image, const Points points, const Bins bins, const Result res
         } else if (c) {
             const long long row = kRegions ? self.region - 1 : index;
             const int bin = bin_of(self.key, bins, bins.thresholds, bins.table);
-            atomicAdd(result.counts + row * (bins.count + 1) + bin, (unsigned long long)(long long)c);
+            atomicAdd(result.counts + row * (bins.count + 1) + bin,
+                      (unsigned long long)(long long)c);
         }
     }
 }
