@@ -8,9 +8,11 @@ from pathlib import Path
 import dask.array as da
 import numpy as np
 import pytest
+import zarr
 from distributed import Client, LocalCluster
 
 import ecc_core as ecc
+from ecc_core.cli import main
 
 SECONDS = 60
 SHAPE, CHUNK = (16, 16, 128), 8
@@ -52,3 +54,14 @@ def test_a_killed_worker(client, image, tmp_path):
     # what the worker held was read again
     assert len(tuple(tmp_path.iterdir())) > blocks.npartitions
     assert victim not in client.run(os.getpid).values()
+
+
+def test_stack_on_a_cluster(client, image, tmp_path):
+    path, out = tmp_path / "a.zarr", tmp_path / "curve.csv"
+    shape, chunks = image.shape, (CHUNK,) * 3
+    zarr.create_array(path, shape=shape, chunks=chunks, dtype=image.dtype)[...] = image
+    address = client.scheduler.address
+    arguments = ["--thresholds", "99", "--range", "0,98", "--scheduler", address]
+    assert main(["stack", str(path), "--out", str(out), "--max-memory", "6K", *arguments]) == 0
+    values = [int(line.split(",")[1]) for line in out.read_text().splitlines()[1:]]
+    assert values == ecc.euler_curve(image, 99, range=(0, 98)).values.tolist()
