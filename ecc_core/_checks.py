@@ -112,7 +112,7 @@ def check_nan(nan: str) -> None:
 def check_workers(workers: int | None) -> int | None:
     if workers is None:
         return None
-    if isinstance(workers, bool) or not isinstance(workers, SupportsIndex):
+    if isinstance(workers, bool) or not hasattr(workers, "__index__"):
         raise TypeError(f"`workers` must be a positive int or None, got {workers!r}")
     if (count := operator.index(workers)) < 1:
         raise ValueError(f"`workers` must be a positive int or None, got {workers}")
@@ -123,7 +123,7 @@ def as_count(number: Any, name: str) -> int | None:
     """The int of an argument that is an int or an array; None for an array."""
     if isinstance(number, bool | np.bool_) or np.ndim(number) > 0:
         return None
-    if not isinstance(number, SupportsIndex):
+    if not hasattr(number, "__index__"):
         raise TypeError(f"`{name}` must be an int or an array, got {number!r}")
     if (count := operator.index(number)) < 0:
         raise ValueError(f"`{name}` must not be negative, got {count}")

@@ -117,21 +117,22 @@ class Layout(NamedTuple):
 
 def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: int = 1) -> Layout:
     """Place a block: words of 64 columns start at its own first column, rows come in eights."""
-    slices, rows, columns = (b - a for a, b in zip(block.start, block.stop, strict=True))
-    lead = int(block.start[2] > 0)
+    (z, y, x), (z_end, y_end, x_end) = block
+    slices, rows, columns = z_end - z, y_end - y, x_end - x
+    lead = int(x > 0)
     pitch = 64 * (lead + -(-columns // 64) + spare_words)
     slice_stride = pitch * (-(-rows // kernels.ROWS) * kernels.ROWS + 2)
-    halo = (int(ndim == 3), 1, 1)
-    before = [min(a, h) for a, h in zip(block.start, (halo[0], halo[1], 64 * lead), strict=True)]
-    start = tuple(a - h for a, h in zip(block.start, before, strict=True))
-    stop = tuple(min(b + h, n) for b, h, n in zip(block.stop, halo, shape, strict=True))
-    extents = tuple(b - a for a, b in zip(start, stop, strict=True))
-    at = (1 - before[0]) * slice_stride + (1 - before[1]) * pitch + 64 * lead - before[2]
+    halo = int(ndim == 3)
+    above, before = min(z, halo), min(y, 1)
+    left = min(x, 64)
+    depth, height, width = shape
+    start = (z - above, y - before, x - left)
+    stop = (min(z_end + halo, depth), min(y_end + 1, height), min(x_end + 1, width))
     return Layout(
         (slices, rows, columns, lead, pitch, slice_stride),
-        Block(start, stop),  # type: ignore[arg-type]
-        extents,  # type: ignore[arg-type]
-        at,
+        Block(start, stop),
+        (stop[0] - start[0], stop[1] - start[1], stop[2] - start[2]),
+        (1 - above) * slice_stride + (1 - before) * pitch + 64 * lead - left,
         (slice_stride, pitch),
     )
 

@@ -7,6 +7,7 @@ same shape or None, and the number of worker threads.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -87,7 +88,7 @@ class _Stack:
             histograms = _add_blocks(self.marcher(), plans, queue, nan)
             return _cumulate(plans, histograms, self.construction)
 
-        points = int(np.prod(self.source.shape))
+        points = math.prod(self.source.shape)
         count = worker_count(workers, points, plans[-1].top + 1)
         if images > 1:
             share(blocks, each, count)
@@ -107,7 +108,7 @@ class _Stack:
                 if has_nan and nan == "raise":
                     raise ValueError(NAN_MESSAGE)
                 own = tuple(b - a for a, b in zip(block.start, block.stop, strict=True))
-                buffer = np.empty(int(np.prod(own)), np.int8)
+                buffer = np.empty(math.prod(own), np.int8)
                 marcher.march(block, NO_HISTOGRAM, buffer)
                 out[tuple(map(slice, block.start, block.stop))] = buffer.reshape(own)
 
@@ -141,8 +142,9 @@ def _parts(
         for i in range(count):
             yield slice(i, i + 1), view[i], None if shown is None else shown[i]
         return
-    whole = cut((count, *view.shape[1:]), key_size, 2)[0].stop[1:] == view.shape[1:]
-    step = count if whole else 1
+    step = 1
+    if count > 1 and cut((count, *view.shape[1:]), key_size, 2)[0].stop[1:] == view.shape[1:]:
+        step = count
     for i in range(0, count, step):
         part = slice(i, i + step)
         yield part, view[part], None if shown is None else shown[part]

@@ -76,11 +76,11 @@ def share(
     The caller never waits for a free thread, so calls from several threads cannot block each
     other. The first error, or an interrupt, stops the others at their next item.
     """
-    queue = _Queue(items)
     helpers = min(workers, len(items)) - 1
-    futures: list[Future[Result]] = [
-        _executor().submit(work, queue) for _ in range(max(helpers, 0))
-    ]
+    if helpers < 1:
+        return [work(iter(items))]
+    queue = _Queue(items)
+    futures: list[Future[Result]] = [_executor().submit(work, queue) for _ in range(helpers)]
     try:
         results = [work(queue)]
         started = [future for future in futures if not future.cancel()]
