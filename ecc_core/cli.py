@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import NoReturn
 
-from ecc_core._cli import curve, info, stack, transform
+from ecc_core._cli import batch, curve, info, stack, transform
 from ecc_core._cli.options import one_line
 from ecc_core.errors import EccError
 
 __all__ = ["main"]
 
-COMMANDS = (curve, stack, transform, info)
+COMMANDS = (curve, stack, batch, transform, info)
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
 
@@ -30,8 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0; 2 if an input or output cannot be used, after one line on stderr; 130 if
-        interrupted; 141 if nobody reads the output any more.
+        Exit code: 0; 1 if some images of a batch failed; 2 if an input or output cannot be used,
+        after one line on stderr; 130 if interrupted; 141 if nobody reads the output any more.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _attach_negative_numbers(sys.argv[1:] if argv is None else argv)
     )
     try:
-        arguments.run(arguments)
+        code = arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         # Python flushes once more at exit: give it somewhere to write to
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (EccError, OSError, ImportError, MemoryError) as error:
         print(f"ecc: error: {one_line(error)}", file=sys.stderr)
         return BAD_INPUT
-    return 0
+    return code or 0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -97,7 +97,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="ecc",
         description="Exact Euler characteristic curves and transforms of 1-D, 2-D and 3-D images.",
-        epilog="Exit code: 0; 2 for bad input, with one line on stderr; 130 if interrupted.",
+        epilog="Exit code: 0; 1 if some images of a batch failed; 2 for bad input, with one line "
+        "on stderr; 130 if interrupted.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")

@@ -21,7 +21,7 @@ from ecc_core._io.parts import Parts
 from ecc_core._optional import import_optional
 from ecc_core.io import FIGURE_SUFFIXES, TABLE_SUFFIXES, write_figure, write_table
 
-__all__ = ["add_parser"]
+__all__ = ["add_parser", "settings_of"]
 
 Array = NDArray[Any]
 
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
         values = curves_of(stack, at, arguments, folder, resume=arguments.resume)
     metadata = {
         "software": f"napari-ecc {version()}",
-        "settings": _settings(arguments, at),
+        "settings": settings_of(arguments, at),
         "inputs": [
             {"path": arguments.input, "shape": stack.image.shape, "dtype": stack.image.dtype.name}
         ],
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
     Parts(folder, "", ()).clear()
 
 
-def _settings(arguments: argparse.Namespace, at: Array) -> dict[str, Any]:
+def settings_of(arguments: argparse.Namespace, at: Array) -> dict[str, Any]:
     names = ("level", "axes", "channel", "connectivity", "superlevel", "nan")
     settings = {name: getattr(arguments, name) for name in names}
     settings["roi"] = None if arguments.roi is None else [[r.start, r.stop] for r in arguments.roi]

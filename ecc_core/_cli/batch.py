@@ -1,0 +1,120 @@
+"""``ecc batch``: one row for each of many images; those that fail are named at the end."""
+
+import argparse
+import glob
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._cli import options
+from ecc_core._cli.blockwise import add_stack_arguments, curves_of, open_stack, thresholds_of
+from ecc_core._cli.progress import progress_bar
+from ecc_core._cli.stack import settings_of
+from ecc_core._cli.version import version
+from ecc_core.errors import EccError, InputFileError
+from ecc_core.io import TABLE_SUFFIXES, write_table
+
+__all__ = ["add_parser"]
+
+Array = NDArray[Any]
+Row = dict[str, Any]
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "batch",
+        help="compute the curves of many images, one row each",
+        description="Compute the curve of each image: one row for each (and for each place on its "
+        "axes that are not Z, Y or X), with a column for every threshold. Images that fail are "
+        "listed at the end and the exit code is then 1; the table has all the others.",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "inputs",
+        nargs="+",
+        metavar="PATTERN",
+        help="images as for ecc stack, or patterns such as 'plates/*.ome.zarr'",
+    )
+    parser.add_argument(
+        "--out",
+        type=options.output(TABLE_SUFFIXES),
+        required=True,
+        metavar="FILE",
+        help="table to write: .csv, .parquet or .json; the latter two keep the settings too",
+    )
+    add_stack_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compute the curves and write them; 1 if images failed."""
+    if isinstance(arguments.thresholds, int) and arguments.range is None:
+        raise InputFileError("--range must be given, so that all images have the same thresholds")
+    if np.ndim(arguments.thresholds) and np.unique(arguments.thresholds).size < len(
+        arguments.thresholds
+    ):
+        raise InputFileError("--thresholds must differ, because each has a column of its own")
+    paths = _expand(arguments.inputs)
+    rows: list[Row] = []
+    failures: list[str] = []
+    at: Array | None = None
+    with progress_bar(steps=len(paths)) as start:
+        for path in paths:
+            start(f"curve of {Path(path).name}")
+            try:
+                at, found = _rows_of(path, arguments)
+            except (EccError, OSError) as error:
+                failures.append(options.one_line(error))
+            else:
+                rows += found
+    if at is not None:
+        _write(arguments, at, rows, failures)
+    for failure in failures:
+        sys.stderr.write(f"ecc: failed: {failure}\n")
+    return 1 if failures else 0
+
+
+def _expand(patterns: Sequence[str]) -> list[str]:
+    """Paths in the order of the patterns, each once."""
+    paths: dict[str, None] = {}
+    for pattern in patterns:
+        found = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern))  # noqa: PTH207
+        if not found:
+            raise InputFileError(f"{pattern}: no such file or folder")
+        paths |= dict.fromkeys(found)
+    return list(paths)
+
+
+def _rows_of(path: str, arguments: argparse.Namespace) -> tuple[Array, list[Row]]:
+    """Thresholds, and a row for each place on the batch axes."""
+    stack = open_stack(path, arguments)
+    at = thresholds_of(stack, arguments)
+    with options.blame(path), tempfile.TemporaryDirectory() as folder:
+        values = curves_of(stack, at, arguments, Path(folder), resume=False)
+    letters = [letter.lower() for letter in stack.axes if letter not in "ZYX"]
+    return at, [
+        {"input": path, **dict(zip(letters, place, strict=True)), "values": values[place]}
+        for place in np.ndindex(values.shape[:-1])
+    ]
+
+
+def _write(arguments: argparse.Namespace, at: Array, rows: list[Row], failures: list[str]) -> None:
+    places = sorted({name for row in rows for name in row} - {"input", "values"})
+    columns: dict[str, Array] = {"input": np.array([row["input"] for row in rows], dtype=str)}
+    for name in places:  # -1 where an image has no such axis
+        columns[name] = np.array([row.get(name, -1) for row in rows], dtype=np.int64)
+    values = np.array([row["values"] for row in rows], np.int64).reshape((len(rows), at.size))
+    for threshold, column in zip(at.tolist(), values.T, strict=True):
+        columns[str(threshold)] = column
+    metadata = {
+        "software": f"napari-ecc {version()}",
+        "settings": settings_of(arguments, at),
+        "failed": failures,
+    }
+    write_table(arguments.out, columns, metadata=metadata)

@@ -1,0 +1,125 @@
+"""`ecc batch`: one row an image; what fails is named and costs nothing else."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+import zarr
+
+import ecc_core as ecc
+from ecc_core.cli import main
+
+LEVELS = "0,1,2,3,4,5"
+
+
+def noise(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 6, shape, dtype=np.uint8)
+
+
+def write(path: Path, image: np.ndarray) -> Path:
+    array = zarr.create_array(path, shape=image.shape, chunks=(4,) * image.ndim, dtype=image.dtype)
+    array[...] = image
+    return path
+
+
+@pytest.fixture
+def plates(tmp_path: Path) -> dict[str, np.ndarray]:
+    """Images of several shapes in a folder."""
+    (tmp_path / "plates").mkdir()
+    images = {"a": noise(9, 8, 7), "b": noise(12, 13, seed=1), "c": noise(6, 6, 6, seed=2)}
+    for name, image in images.items():
+        write(tmp_path / "plates" / f"{name}.zarr", image)
+    return images
+
+
+def table(path: Path) -> list[dict[str, Any]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def curve_in(row: dict[str, Any]) -> list[int]:
+    return [int(row[level]) for level in LEVELS.split(",")]
+
+
+def curve_of(image: np.ndarray, **options: Any) -> list[int]:
+    return ecc.euler_curve(image, np.arange(6), **options).values.tolist()
+
+
+def batch(tmp_path: Path, *arguments: str, out: str = "table.csv") -> int:
+    pattern = str(tmp_path / "plates" / "*.zarr")
+    return main(
+        ["batch", pattern, "--out", str(tmp_path / out), "--thresholds", LEVELS, *arguments]
+    )
+
+
+def test_one_row_an_image(tmp_path, plates):
+    assert batch(tmp_path) == 0
+    rows = table(tmp_path / "table.csv")
+    assert [Path(row["input"]).stem for row in rows] == ["a", "b", "c"]
+    for row, image in zip(rows, plates.values(), strict=True):
+        assert curve_in(row) == curve_of(image)
+
+
+def test_settings_reach_the_curves_and_the_file(tmp_path, plates):
+    out = tmp_path / "table.parquet"
+    assert batch(tmp_path, "--connectivity", "1", "--superlevel", out=out.name) == 0
+    found = parquet.read_table(out)
+    for row, image in zip(found.to_pylist(), plates.values(), strict=True):
+        assert curve_in(row) == curve_of(image, connectivity=1, superlevel=True)
+    metadata = json.loads(found.schema.metadata[b"ecc"])
+    assert metadata["settings"]["connectivity"] == 1
+    assert metadata["settings"]["thresholds"] == list(range(6))
+    assert metadata["failed"] == []
+
+
+def test_one_row_a_channel(tmp_path, plates):
+    image = noise(2, 5, 6, 7, seed=3)
+    path = write(tmp_path / "d.zarr", image)
+    arguments = ["--axes", "CZYX", "--thresholds", LEVELS, "--out", str(tmp_path / "d.csv")]
+    assert main(["batch", str(path), *arguments]) == 0
+    rows = table(tmp_path / "d.csv")
+    assert [row["c"] for row in rows] == ["0", "1"]
+    assert [curve_in(row) for row in rows] == [curve_of(channel) for channel in image]
+
+
+def test_failures_are_named_and_the_others_kept(tmp_path, plates, capsys):
+    damaged = tmp_path / "plates" / "b.zarr"
+    (damaged / "c" / "1" / "2").write_bytes(b"damaged")
+    (tmp_path / "plates" / "empty.zarr").mkdir()
+    assert batch(tmp_path, out="table.json") == 1
+    errors = capsys.readouterr().err.splitlines()
+    assert errors[0].startswith(f"ecc: failed: {damaged}: cannot read chunk [4:8, 8:12]: ")
+    assert errors[1].startswith(f"ecc: failed: {tmp_path / 'plates' / 'empty.zarr'}: ")
+    assert len(errors) == 2
+    written = json.loads((tmp_path / "table.json").read_text())
+    assert [Path(path).stem for path in written["columns"]["input"]] == ["a", "c"]
+    assert written["columns"]["5"] == [curve_of(plates[name])[5] for name in "ac"]
+    assert len(written["metadata"]["failed"]) == 2
+
+
+def test_all_fail(tmp_path, capsys):
+    (tmp_path / "plates" / "empty.zarr").mkdir(parents=True)
+    assert batch(tmp_path) == 1
+    assert not (tmp_path / "table.csv").exists()
+    assert capsys.readouterr().err.count("ecc: failed: ") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--thresholds", "5"], "--range must be given, so that all images have the same"),
+        (["--thresholds", "1,1"], "--thresholds must differ"),
+    ],
+)
+def test_bad_arguments(tmp_path, plates, capsys, arguments, message):
+    assert batch(tmp_path, *arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_patterns_without_files(tmp_path, capsys):
+    assert batch(tmp_path) == 2
+    assert "*.zarr: no such file or folder" in capsys.readouterr().err
