@@ -1,0 +1,170 @@
+"""Curves of Zarr volumes against reading them: time, memory, and tasks.
+
+    python benchmarks/out_of_core.py time --dtype uint8 --gib 4
+    python benchmarks/out_of_core.py memory
+    python benchmarks/out_of_core.py overhead
+
+Each measurement is a process of its own with two threads; `time` alternates between the sum of the
+volume, as dask computes it, and its curve at 256 thresholds. Rows go to stdout as Markdown.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import dask
+import dask.array as da
+import numpy as np
+import zarr
+from scipy import ndimage
+
+import ecc_core as ecc
+
+CHUNK = 256
+WORKERS = 2
+DISTINCT = 8  # chunks that differ; the others are links to them
+TOP = {"uint8": 200, "uint16": 6000}
+
+
+def scene(dtype: str, seed: int) -> np.ndarray:
+    """Smoothed noise, blobs, and the noise of a camera."""
+    rng = np.random.default_rng(seed)
+    shape = (CHUNK,) * 3
+    background = ndimage.gaussian_filter(rng.normal(size=shape).astype(np.float32), 2, mode="wrap")
+    background = (background - background.min()) / np.ptp(background)
+    seeds = (rng.random(shape) < 2e-5).astype(np.float32)
+    blobs = ndimage.gaussian_filter(seeds, 6, mode="wrap")
+    image = TOP[dtype] * (0.35 * background + 0.6 * blobs / blobs.max())
+    image += 0.01 * TOP[dtype] * rng.normal(size=shape)
+    return np.clip(image, 0, np.iinfo(dtype).max).astype(dtype)
+
+
+def make(folder: Path, dtype: str, gib: int) -> Path:
+    """A volume of so many GiB in chunks of 256^3, compressed as Zarr does by default."""
+    count = gib * 2**30 // (CHUNK**3 * np.dtype(dtype).itemsize)
+    blocks = [1, 1, 1]
+    for i in range(count.bit_length() - 1):
+        blocks[i % 3] *= 2
+    path = folder / f"{dtype}-{gib}.zarr"
+    shape = tuple(CHUNK * n for n in blocks)
+    array = zarr.create_array(path, shape=shape, chunks=(CHUNK,) * 3, dtype=dtype)
+    places = list(itertools.product(*map(range, blocks)))
+    files = [path.joinpath("c", *map(str, place)) for place in places]
+    for i, (place, file) in enumerate(zip(places, files, strict=True)):
+        if i < DISTINCT:
+            array.blocks[place] = scene(dtype, seed=i)
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            os.link(files[i * 5 % DISTINCT], file)
+    return path
+
+
+def measure(what: str, path: str) -> None:
+    """Print seconds of wall and processor and the greatest memory of one computation."""
+    volume = da.from_zarr(path)
+    warm = da.zeros((8, 8, 8), chunks=4, dtype=volume.dtype)
+    ecc.euler_curve(warm, 256, range=(0, TOP[volume.dtype.name])).values.compute()
+    start, processor = time.perf_counter(), time.process_time()
+    if what == "sum":
+        volume.sum().compute()
+    else:
+        ecc.euler_curve(volume, 256, range=(0, TOP[volume.dtype.name])).values.compute()
+    print(
+        json.dumps(
+            {
+                "wall": time.perf_counter() - start,
+                "processor": time.process_time() - processor,
+                "memory": peak_memory(),
+            }
+        )
+    )
+
+
+def peak_memory() -> float:
+    """MiB of this process alone: `ru_maxrss` begins with those of the process that started it."""
+    status = Path("/proc/self/status").read_text()
+    return float(status.partition("VmHWM:")[2].split()[0]) / 2**10
+
+
+def measured(what: str, path: Path) -> dict[str, float]:
+    command = [sys.executable, __file__, "measure", "--what", what, "--path", str(path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return dict(json.loads(found))
+
+
+def compare(folder: Path, dtype: str, gib: int, rounds: int) -> None:
+    path = make(folder, dtype, gib)
+    runs: dict[str, list[dict[str, float]]] = {"sum": [], "curve": []}
+    for _ in range(rounds):
+        for what, results in runs.items():
+            results.append(measured(what, path))
+    print("| volume | | wall, s | processor, s | memory, MiB |\n|---|---|---|---|---|")
+    least = {
+        what: {key: min(run[key] for run in results) for key in results[0]}
+        for what, results in runs.items()
+    }
+    for what, best in least.items():
+        peak = max(run["memory"] for run in runs[what])
+        print(
+            f"| {dtype}, {gib} GiB | {what} | {best['wall']:.2f} "
+            f"| {best['processor']:.2f} | {peak:.0f} |"
+        )
+    wall, processor = (least["curve"][key] / least["sum"][key] for key in ("wall", "processor"))
+    print(f"| {dtype}, {gib} GiB | ratio | {wall:.2f} | {processor:.2f} | |")
+
+
+def memory(folder: Path) -> None:
+    print("| volume | wall, s | memory, MiB |\n|---|---|---|")
+    for gib in (1, 4, 16):
+        run = measured("curve", make(folder, "uint8", gib))
+        print(f"| uint8, {gib} GiB | {run['wall']:.1f} | {run['memory']:.0f} |", flush=True)
+
+
+def overhead() -> None:
+    """Time of a block of zeros, which takes no reading and least computing."""
+    print("| chunk | blocks | tasks a block | ms a block |\n|---|---|---|---|")
+    for chunk in (64, 128, 256):
+        volume = da.zeros((512,) * 3, chunks=chunk, dtype=np.uint8)
+        seconds = []
+        for _ in range(3):
+            start = time.perf_counter()
+            values = ecc.euler_curve(volume, 256, range=(0, 255)).values
+            values.compute()
+            seconds.append(time.perf_counter() - start)
+        blocks = volume.npartitions
+        tasks = len(dask.optimize(values)[0].__dask_graph__())
+        print(
+            f"| {chunk}^3 | {blocks} | {tasks / blocks:.2f} | {min(seconds) / blocks * 1e3:.2f} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case", choices=["time", "memory", "overhead", "measure"])
+    parser.add_argument("--dtype", choices=sorted(TOP), default="uint8")
+    parser.add_argument("--gib", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--what", choices=["sum", "curve"])
+    parser.add_argument("--path")
+    arguments = parser.parse_args()
+    dask.config.set(scheduler="threads", num_workers=WORKERS)
+    if arguments.case == "measure":
+        measure(arguments.what, arguments.path)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        if arguments.case == "time":
+            compare(Path(name), arguments.dtype, arguments.gib, arguments.rounds)
+        elif arguments.case == "memory":
+            memory(Path(name))
+        else:
+            overhead()
+
+
+if __name__ == "__main__":
+    main()
