@@ -247,6 +247,8 @@ def euler_curve(
 
 def _adopt(image: Any, mask: Any) -> tuple[_dispatch.Home, Any, Any]:
     """Where an image lives, and it and its mask as the backend there reads them."""
+    if _dispatch.is_dask(image):
+        raise TypeError("`image` must be an array in memory, got a dask array (compute it first)")
     image, mask = _checks.split_masked(image, mask)
     home = _dispatch.Home(image)
     array = home.take(image, "image")

@@ -78,7 +78,7 @@ def euler_curve_blocks(
     Raises
     ------
     TypeError
-        For arrays that are not dask arrays of real numbers of at most 64 bits.
+        For arrays that are not dask arrays of NumPy arrays of real numbers of at most 64 bits.
     ValueError
         For chunks of unknown sizes, an int without a range, and as :func:`ecc_core.euler_curve`.
         When computed: for NaN, unless omitted.
@@ -157,6 +157,9 @@ def _check_image(image: Any) -> Any:
     if not isinstance(image, da.Array):
         raise TypeError(f"`image` must be a dask array, got {type(image).__name__}")
     _checks.check_image_dtype(image.dtype)
+    if not isinstance(image._meta, np.ndarray):
+        library = type(image._meta).__module__.partition(".")[0]
+        raise TypeError(f"`image` must have chunks of NumPy arrays, got those of {library}")
     if any(math.isnan(n) for n in image.shape):
         raise ValueError(
             "`image` must have chunks of known sizes (call image.compute_chunk_sizes() first), "

@@ -268,6 +268,20 @@ def test_bad_windows(window, error, message):
 
 # Bad input
 
+
+def other_chunk() -> object:
+    """What stands for the chunks of an array library that is not NumPy."""
+
+    class Chunk:
+        shape, ndim, dtype = (0, 0), 2, np.dtype(float)
+        __array_function__ = __array_ufunc__ = None
+
+        def __getitem__(self, index):
+            return self
+
+    return Chunk()
+
+
 ZEROS = da.zeros((4, 4), chunks=2)
 
 
@@ -307,3 +321,22 @@ def test_nan_is_found_when_computing():
     lazy = ecc.euler_curve(da.from_array(image, chunks=2), LEVELS)
     with pytest.raises(ValueError, match="`image` must not contain NaN"):
         lazy.values.compute()
+
+
+def test_chunks_of_other_libraries():
+    image = da.Array(ZEROS.dask, ZEROS.name, ZEROS.chunks, meta=other_chunk())
+    with pytest.raises(TypeError, match="`image` must have chunks of NumPy arrays, got those of"):
+        ecc.euler_curve(image, LEVELS)
+
+
+@pytest.mark.parametrize(
+    "function", [ecc.euler_coefficients, lambda image: ecc.region_curves(image, image > 0)]
+)
+def test_no_image_is_loaded_silently(function):
+    with pytest.raises(TypeError, match="`image` must be an array in memory, got a dask array"):
+        function(ZEROS)
+
+
+def test_euler_number():
+    image = noise(9, 8, 7, levels=2)
+    assert ecc.euler_number(da.from_array(image, chunks=4)) == ecc.euler_number(image)
