@@ -25,7 +25,7 @@ from ecc_core._cpu.transform_regions import (
     sort_points,
 )
 from ecc_core._cpu.transform_vector import LANES
-from ecc_core._cpu.transform_weights import UNROLL, count_weights
+from ecc_core._cpu.transform_weights import UNROLL, count_weights, pad_weights
 from ecc_core._transform_checks import MOST_WEIGHT
 
 __all__ = [
@@ -90,11 +90,6 @@ def _frame(shape: tuple[int, ...], spacing: Floats, closed: bool) -> Frame:
     axes = (0,) * missing + (1,) * len(shape)
     reach = sum(float(np.abs(p[:1]).sum()) for p in positions)
     return Frame(axes, (1,) * missing + shape, closed, tuple(positions), reach)
-
-
-def _inside(shape: tuple[int, ...], axes: Axes) -> tuple[slice, ...]:
-    """Where an image lies in one padded by a point on both sides of its axes."""
-    return tuple(slice(axis, n + axis) for n, axis in zip(shape, axes, strict=True))
 
 
 def _share_directions(
@@ -202,10 +197,10 @@ def weighted_transform(
     grid = make_grid(heights, frame.reach)
     absent = weights.dtype.type(np.inf if weights.dtype.kind == "f" else MOST_WEIGHT)
     padded = tuple(n + 2 * axis for n, axis in zip(frame.shape, frame.axes, strict=True))
-    values = np.full(padded, -absent if closed else absent, dtype=weights.dtype)
-    inside = values[_inside(frame.shape, frame.axes)]
-    image = weights.reshape(frame.shape)
-    np.copyto(inside, -image if closed else image, where=image != 0)
+    sign = weights.dtype.type(-1 if closed else 1)
+    values = np.full(padded, sign * absent)
+    image = np.require(weights, requirements=("C", "W")).reshape(frame.shape)
+    pad_weights(image, frame.axes, sign, sign * absent, values)
     bins = heights.size + 1 + UNROLL
     histograms, curves = (np.zeros((len(directions), bins), dtype=weights.dtype) for _ in range(2))
 
@@ -245,16 +240,24 @@ class Regions(NamedTuple):
 
 def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.uint64]) -> NDArray[Any]:
     """Return the corners of all labels."""
-    shape = (1,) * (3 - labels.ndim) + labels.shape
-    padded = np.zeros([n + 2 * axis for n, axis in zip(shape, axes, strict=True)], labels.dtype)
-    padded[_inside(shape, axes)] = labels.reshape(shape)
-    lines = (padded.shape[0] - axes[0]) * (padded.shape[1] - axes[1])
-    room = np.empty((5, max(8 * padded.shape[2], CORNERS)), dtype=labels.dtype)
+    image = np.require(labels, requirements=("C", "W")).reshape((1,) * axes.count(0) + labels.shape)
+    lines = (image.shape[0] + axes[0]) * (image.shape[1] + axes[1])
+    room = np.empty((5, max(8 * (image.shape[2] + 1), CORNERS)), dtype=labels.dtype)
     line, chunks = 0, []
     while line < lines:
-        line, count = list_corners(padded, axes, critical, line, room)
+        line, count = list_corners(image, axes, critical, line, room)
         chunks.append(room[:, :count].copy())
     return chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
+
+
+def _number(found: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the distinct labels, increasing, and the place of each label among them."""
+    largest = int(found.max(initial=0))
+    if largest > 8 * found.size:
+        return np.unique(found, return_inverse=True)
+    seen = np.zeros(largest + 1, dtype=np.bool_)
+    seen[found] = True
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[found]
 
 
 def find_regions(labels: NDArray[Any], spacing: Floats, closed: bool) -> Regions:
@@ -264,9 +267,7 @@ def find_regions(labels: NDArray[Any], spacing: Floats, closed: bool) -> Regions
     table = coefficient_table(labels.ndim, closed)
     critical = np.packbits(table != 0, axis=0, bitorder="little")[0].astype(np.uint64)
     corners = _corners(labels, axes, critical)
-    # Every region has a lowest point, critical in the first orthant.
-    present = np.unique(corners[3, table[0, corners[4]] != 0])
-    region = np.searchsorted(present, corners[3])
+    present, region = _number(corners[3])
     boxes = np.empty((present.size, 3, 2), dtype=np.int64)
     boxes[..., 0], boxes[..., 1] = np.iinfo(np.int64).max, np.iinfo(np.int64).min
     counts = np.zeros((ORTHANTS, present.size), dtype=np.int64)

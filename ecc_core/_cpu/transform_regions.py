@@ -83,35 +83,55 @@ def _list_row(rows: Any, at: Any, marks: Any, critical: Any, corners: Any, count
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _load(labels: Any, z: Any, y: Any, out: Any) -> None:
+    """Copy a row with a point of padding on either side; zeros outside of the image."""
+    slices, rows, columns = labels.shape
+    if 0 <= z < slices and 0 <= y < rows:
+        row = labels[z, y]
+        for x in range(columns):
+            out[x + 1] = row[x]
+    else:
+        for x in range(columns):
+            out[x + 1] = 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def list_corners(labels: Any, axes: Any, critical: Any, first: Any, corners: Any) -> Any:
     """List the corners of the rows of windows from `first` on, as long as there is room.
 
-    `labels` are padded by one point on both sides of the axes that the image has. The bits of
-    ``critical[pattern]`` tell in which orthants the pattern's coefficient is not zero. Returns the
-    row to go on with and the number of corners.
+    The bits of ``critical[pattern]`` tell in which orthants the pattern's coefficient is not zero.
+    Returns the row to go on with and the number of corners.
     """
     slices, rows, columns = labels.shape
     # Whole words of 8 windows, so that a run of uniform windows is passed over at once.
-    mixed = np.zeros((columns + 7) // 8 * 8, dtype=np.uint8)
+    mixed = np.zeros((columns + 8) // 8 * 8, dtype=np.uint8)
     marks = mixed.view(np.uint64)
-    nothing = np.zeros(columns, dtype=labels.dtype)
-    lines, count = rows - axes[1], 0
-    for line in range(first, (slices - axes[0]) * lines):
-        if corners.shape[1] - count < 8 * columns:
+    here, row = np.zeros(columns + 2, labels.dtype), np.zeros(columns + 2, labels.dtype)
+    depth, row_depth = np.zeros(columns + 2, labels.dtype), np.zeros(columns + 2, labels.dtype)
+    lines, count = rows + axes[1], 0
+    for line in range(first, (slices + axes[0]) * lines):
+        if corners.shape[1] - count < 8 * (columns + 1):
             return line, count
         z, y = line // lines, line % lines
-        here = labels[z, y]
-        row = labels[z, y + 1] if axes[1] else nothing
-        depth = labels[z + 1, y] if axes[0] else nothing
-        row_depth = labels[z + 1, y + 1] if axes[0] and axes[1] else nothing
+        # The window of line y has the rows y - 1 and y; along missing axes only the first is used.
+        if line == first or y == 0:
+            _load(labels, z - axes[0], y - axes[1], here)
+            if axes[0]:
+                _load(labels, z, y - axes[1], depth)
+        else:
+            here, row = row, here
+            depth, row_depth = row_depth, depth
         for word in range(marks.size):
             marks[word] = NONE
+        if axes[1]:
+            _load(labels, z - axes[0], y, row)
         _differ(here, row if axes[1] else here, mixed)
         if axes[0]:
+            _load(labels, z, y, row_depth)
             _differ(here, depth, mixed)
-            _differ(here, row_depth if axes[1] else depth, mixed)
+            _differ(here, row_depth, mixed)
         count = _list_row((here, row, depth, row_depth), (z, y), marks, critical, corners, count)
-    return (slices - axes[0]) * lines, count
+    return (slices + axes[0]) * lines, count
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

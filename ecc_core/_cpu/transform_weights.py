@@ -23,10 +23,22 @@ from numba import njit
 from ecc_core._cpu.transform_heights import BLOCK, TOLERANCE, add_points
 from ecc_core._cpu.transform_orthants import ORTHANTS, orthant_frame, orthant_signs
 
-__all__ = ["UNROLL", "count_weights"]
+__all__ = ["UNROLL", "count_weights", "pad_weights"]
 
 UNROLL = 16  # levels a turn of the vectorised loops
 ROWS = 8  # rows at a time: their prefix sums stay in the first-level cache
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def pad_weights(weights: Any, axes: Any, sign: Any, absent: Any, values: Any) -> None:
+    """Copy the weights, times `sign`, into an image padded by one point; 0 becomes `absent`."""
+    slices, rows, columns = weights.shape
+    for z in range(slices):
+        for y in range(rows):
+            out = values[z + axes[0], y + axes[1], axes[2] : axes[2] + columns]
+            row = weights[z, y]
+            for x in range(columns):
+                out[x] = sign * row[x] if row[x] != 0 else absent
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -117,8 +129,9 @@ def _gather(sums: Any, counts: Any, curve: Any) -> None:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _add_rows(
-    points: Any,
-    count: Any,
+    widths: Any,
+    heights: Any,
+    depth: Any,
     sums: Any,
     direction: Any,
     spacing: Any,
@@ -127,19 +140,18 @@ def _add_rows(
     histogram: Any,
     curve: Any,
 ) -> None:
-    """Add `count` rows to the curve of a direction in which the points lie denser than the levels.
+    """Add rows to the curve of a direction in which the points lie denser than the levels.
 
-    `sums` are the prefix sums of each row's coefficients in order of increasing height. What a row
-    adds up to goes into the histogram, what it adds before that into the curve.
+    The rows lie at `heights` and `depth`, their points at `widths`. `sums` are the prefix sums of
+    each row's coefficients in order of increasing height. What a row adds up to goes into the
+    histogram, what it adds before that into the curve.
     """
-    x, y, z, _ = points
-    n = sums.shape[1] - 1
-    widths, slope, top = x[:n], direction[2], grid.levels.size
+    n, slope, top = widths.size, direction[2], grid.levels.size
     rise, width = abs(slope) * spacing, abs(slope) * abs(widths[n - 1] - widths[0])
     step = 1.0 / (grid.scale * rise) if rise > 0.0 else np.inf
     tolerance = TOLERANCE * (1.0 + step)
-    for row in range(count):
-        base = direction[0] * z[row * n] + direction[1] * y[row * n]
+    for row in range(heights.size):
+        base = direction[0] * depth + direction[1] * heights[row]
         lowest = base - 0.5 * width + 0.5 * slope * (widths[0] + widths[n - 1])
         low = (lowest - grid.origin) * grid.scale
         high = low + width * grid.scale
@@ -151,7 +163,8 @@ def _add_rows(
         if turns == 0:
             continue
         start = (first - low) * step
-        reach = abs(z[row * n]) + abs(y[row * n]) + abs(x[0]) + abs(x[n - 1]) + abs(grid.origin)
+        reach = abs(depth) + abs(heights[row]) + abs(widths[0]) + abs(widths[n - 1])
+        reach += abs(grid.origin)
         certain = tolerance < 0.25 and 1e-14 * (reach + abs(first / grid.scale)) < rise * TOLERANCE
         if not certain or _cross(start, step, tolerance, n, turns, counts):
             _walk(widths, base, slope, grid.levels, first, turns, counts)
@@ -193,6 +206,7 @@ def count_weights(
     for i in range(x.size):
         x[i] = widths[i % n]
     points = (x, y, z, coefficients.reshape(-1))
+    sparse = grid.first.size > 0 or spacing * grid.scale > 1.0  # in some direction at least
     for orthant in range(ORTHANTS):
         first, last = starts[orthant], starts[orthant + 1]
         if first == last:
@@ -207,17 +221,21 @@ def count_weights(
                 for row in range(count):
                     at = (slice_ + shifts[0], block + row + shifts[1], shifts[2])
                     _weigh_row(values, at, steps, axes, absent, scratch, coefficients[row])
+                    if sparse:
+                        for k in range(row * n, (row + 1) * n):
+                            y[k] = heights[block + row]
                     for k in range(n):
-                        y[row * n + k] = heights[block + row]
                         place = k if sign > 0 else n - 1 - k
                         sums[row, k + 1] = sums[row, k] + coefficients[row, place]
                 for d in range(first, last):
                     direction = (directions[d, 0], directions[d, 1], directions[d, 2])
-                    dense = abs(direction[2]) * spacing * grid.scale <= 1.0
-                    if dense and grid.first.size == 0:
+                    if not sparse or (
+                        grid.first.size == 0 and abs(direction[2]) * spacing * grid.scale <= 1.0
+                    ):
                         _add_rows(
-                            points,
-                            count,
+                            widths,
+                            heights[block : block + count],
+                            depths[slice_],
                             sums,
                             direction,
                             spacing,
