@@ -90,8 +90,8 @@ def euler_curve_blocks(
     >>> image = da.from_array(np.array([[0, 1, 0, 1, 0]]), chunks=(1, 3))
     >>> blocks = euler_curve_blocks(image, [0, 1])
     >>> blocks.compute()
-    array([[ 2, -1],
-           [ 1, -1]])
+    array([[ 2, -2],
+           [ 1,  0]])
     >>> blocks.sum(axis=0).cumsum(axis=0).compute()
     array([3, 1])
     """
