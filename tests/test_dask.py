@@ -7,6 +7,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask.order import diagnostics
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -171,6 +172,14 @@ def test_two_tasks_a_block():
     curve = ecc.euler_curve(array, LEVELS).values
     (optimized,) = dask.optimize(curve)
     assert len(optimized.__dask_graph__()) < 2.2 * array.npartitions
+
+
+def test_the_planes_of_one_cross_section_wait():
+    """What is alive grows with the cross-section and not with the volume."""
+    array = da.zeros((32, 6, 6), chunks=1, dtype=np.uint8)
+    (optimized,) = dask.optimize(ecc.euler_curve(array, LEVELS).values)
+    _, alive = diagnostics(dict(optimized.__dask_graph__()))
+    assert max(alive) < 2.5 * 36
 
 
 def test_equal_calls_have_equal_names():

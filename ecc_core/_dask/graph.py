@@ -1,4 +1,4 @@
-"""The tasks of a curve: one for each block as it is read, one for its borders, and a tree of sums.
+"""The tasks of a curve: one for each block as it is read, one for its borders, and a chain of sums.
 
 Every block is read once and forgotten: what its neighbours need of it are planes. All functions
 are module-level and names come from tokens, so that equal calls give equal graphs.
@@ -87,7 +87,11 @@ def _emitted(image: Any, mask: Any | None, settings: Any, ndim: int) -> Any:
 
 
 def sum_of_blocks(shares: Any) -> Any:
-    """The curve, of shape (*batch, n): shares are added as soon as neighbours in C order are."""
+    """The curve, of shape (*batch, n).
+
+    The sums are a chain, so that dask works through the blocks in their order and the planes of
+    little more than one cross-section wait for their neighbours. In a tree those of many would.
+    """
     *batch, count, n = shares.shape
     if count == 0 or 0 in batch:
         return da.zeros((*batch, n), dtype=np.int64, chunks=-1)
@@ -96,13 +100,12 @@ def sum_of_blocks(shares: Any) -> Any:
     tasks: Graph = {}
     for at in itertools.product(*map(range, numblocks)):
         keys = [(shares.name, *at, row, 0) for row in range(count)]
-        level = 0
-        while len(keys) > FAN_IN:
-            groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
-            keys = [(f"{name}-{level}", *at, i) for i in range(len(groups))]
-            tasks |= {key: (add, group) for key, group in zip(keys, groups, strict=True)}
-            level += 1
-        tasks[name, *at, 0] = (total, keys)
+        before: list[Any] = []
+        groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
+        for i, group in enumerate(groups[:-1]):
+            tasks[f"{name}-so-far", *at, i] = (add, before + group)
+            before = [(f"{name}-so-far", *at, i)]
+        tasks[name, *at, 0] = (total, before + groups[-1])
     graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[shares])
     return da.Array(graph, name, (*shares.chunks[:-2], (n,)), dtype=np.int64)
 

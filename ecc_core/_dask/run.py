@@ -30,8 +30,8 @@ def compute_groups(
 ) -> None:
     """Sum shares over groups of `size` consecutive blocks, (*batch, n) each.
 
-    `finished` is called with the number and the sum of each group, in the order in which they are
-    done. `scheduler` is the address of a dask cluster; by default it is `workers` threads.
+    `finished` is called with the number and the sum of each group, in their order. `scheduler` is
+    the address of a dask cluster; by default it is `workers` threads.
     """
     name = "ecc-group-" + dask.base.tokenize(shares.name, size)
     images = list(itertools.product(*map(range, shares.numblocks[:-2])))
@@ -40,10 +40,12 @@ def compute_groups(
         rows = range(number * size, min((number + 1) * size, shares.shape[-2]))
         for at in images:
             tasks[name, *at, number] = (add, [(shares.name, *at, row, 0) for row in rows])
-    numbers = {
-        (f"{name}-all", number): (_in_order, [(name, *at, number) for at in images])
-        for number in groups
-    }
+    numbers: dict[Key, Any] = {}
+    before: list[Key] = []
+    for number in groups:
+        pieces = [(name, *at, number) for at in images]
+        numbers[f"{name}-all", number] = (_in_turn, pieces, before)
+        before = [(f"{name}-all", number)]
     graph = graphs.HighLevelGraph.from_collections(name, tasks | numbers, dependencies=[shares])
     keys = list(numbers)
     lead = shares.numblocks[:-2]
@@ -57,7 +59,8 @@ def compute_groups(
         _run_in_threads(shares, graph, keys, workers, done)
 
 
-def _in_order(pieces: list[Values]) -> list[Values]:
+def _in_turn(pieces: list[Values], _: list[Any]) -> list[Values]:
+    """The pieces of a group, once the group before it is done: see `sum_of_blocks`."""
     return pieces
 
 
