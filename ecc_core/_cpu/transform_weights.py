@@ -93,15 +93,15 @@ def _weigh_row(
 def _cross(start: Any, step: Any, tolerance: Any, points: Any, turns: Any, counts: Any) -> Any:
     """Guess how many points lie at or below each level; whether any guess is too close.
 
-    The levels lie at the indices `start`, `start` + `step`, ... among the points.
+    The levels lie at the places `start`, `start` + `step`, ... among the points, the first of which
+    has place 1.
     """
     close = 0
-    most = points - 0.5
+    most = points + 0.5
     for j in range(turns):
-        index = min(max(start + step * j, -0.5), most)
-        below = np.floor(index + tolerance)
-        close |= (index - below) <= tolerance
-        counts[j] = np.uint32(np.int32(below) + 1)
+        count = min(max(start + step * j, 0.5), most)
+        counts[j] = np.int32(count + tolerance)
+        close |= (count - np.float64(counts[j])) <= tolerance
     return close
 
 
@@ -124,7 +124,7 @@ def _walk(
 @njit(nogil=True, cache=True, error_model="numpy")
 def _gather(sums: Any, counts: Any, curve: Any) -> None:
     for j in range(curve.size):
-        curve[j] += sums[counts[j]]
+        curve[j] += sums[np.uint32(counts[j])]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -162,7 +162,7 @@ def _add_rows(
         histogram[first + turns] += sums[row, n]
         if turns == 0:
             continue
-        start = (first - low) * step
+        start = (first - low) * step + 1.0
         reach = abs(depth) + abs(heights[row]) + abs(widths[0]) + abs(widths[n - 1])
         reach += abs(grid.origin)
         certain = tolerance < 0.25 and 1e-14 * (reach + abs(first / grid.scale)) < rise * TOLERANCE
@@ -201,7 +201,7 @@ def count_weights(
         np.empty(values.shape[2], dtype=values.dtype),
         np.empty(n, dtype=values.dtype),
     )
-    counts, bins = np.empty(n + 4 * UNROLL, dtype=np.uint32), np.empty(BLOCK, dtype=np.uint32)
+    counts, bins = np.empty(n + 4 * UNROLL, dtype=np.int32), np.empty(BLOCK, dtype=np.uint32)
     x, y, z = np.empty(ROWS * n), np.empty(ROWS * n), np.empty(ROWS * n)
     for i in range(x.size):
         x[i] = widths[i % n]
