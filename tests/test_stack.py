@@ -220,8 +220,8 @@ def test_killed_at_any_moment(tmp_path, large):
     out = tmp_path / "curve.csv"
     rng = np.random.default_rng(0)
     done: dict[str, int] = {}
-    kills = 0
-    while not out.exists():
+    kills, code = 0, None
+    while code != 0:
         process = subprocess.Popen([*RUN, *arguments_for(path, out)])
         goal = len(done) + int(rng.integers(1, 5))
         while process.poll() is None and len(parts_of(out)) < goal:
@@ -230,7 +230,7 @@ def test_killed_at_any_moment(tmp_path, large):
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
             kills += 1
-        process.wait()
+        code = process.wait()
         now = {file.name: file.stat().st_mtime_ns for file in parts_of(out)}
         assert out.exists() or done.items() <= now.items()
         done = now
