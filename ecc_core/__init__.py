@@ -1,5 +1,8 @@
 """Euler characteristic curves and transforms of 2-D and 3-D images: exact and fast."""
 
+import importlib
+from typing import Any
+
 from ecc_core.curves import (
     EulerCurve,
     RegionCurves,
@@ -35,3 +38,12 @@ __all__ = [
     "transform_distance",
     "warmup",
 ]
+
+_SUBMODULES = ("dask", "io", "plotting", "testing")
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public submodule when it is first used: each loads a library of its own."""
+    if name in _SUBMODULES:
+        return importlib.import_module(f"ecc_core.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
