@@ -197,10 +197,10 @@ def weighted_transform(
     grid = make_grid(heights, frame.reach)
     absent = weights.dtype.type(np.inf if weights.dtype.kind == "f" else MOST_WEIGHT)
     padded = tuple(n + 2 * axis for n, axis in zip(frame.shape, frame.axes, strict=True))
-    sign = weights.dtype.type(-1 if closed else 1)
-    values = np.full(padded, sign * absent)
+    outside = -absent if closed else absent
+    values = np.full(padded, outside)
     image = np.require(weights, requirements=("C", "W")).reshape(frame.shape)
-    pad_weights(image, frame.axes, sign, sign * absent, values)
+    pad_weights(image, frame.axes, closed, outside, values)
     bins = heights.size + 1 + UNROLL
     histograms, curves = (np.zeros((len(directions), bins), dtype=weights.dtype) for _ in range(2))
 

@@ -30,15 +30,16 @@ ROWS = 8  # rows at a time: their prefix sums stay in the first-level cache
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def pad_weights(weights: Any, axes: Any, sign: Any, absent: Any, values: Any) -> None:
-    """Copy the weights, times `sign`, into an image padded by one point; 0 becomes `absent`."""
+def pad_weights(weights: Any, axes: Any, negate: Any, absent: Any, values: Any) -> None:
+    """Copy the weights, or their negatives, into a padded image; 0 becomes `absent`."""
     slices, rows, columns = weights.shape
     for z in range(slices):
         for y in range(rows):
             out = values[z + axes[0], y + axes[1], axes[2] : axes[2] + columns]
             row = weights[z, y]
             for x in range(columns):
-                out[x] = sign * row[x] if row[x] != 0 else absent
+                weight = -row[x] if negate else row[x]
+                out[x] = weight if weight != 0 else absent
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -122,9 +123,9 @@ def _walk(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _gather(sums: Any, counts: Any, curve: Any) -> None:
-    for j in range(curve.size):
-        curve[j] += sums[np.uint32(counts[j])]
+def _gather(sums: Any, row: Any, counts: Any, turns: Any, d: Any, first: Any, curves: Any) -> None:
+    for j in range(turns):
+        curves[d, np.uint64(first + j)] += sums[row, np.uint32(counts[j])]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -137,8 +138,9 @@ def _add_rows(
     spacing: Any,
     grid: Any,
     counts: Any,
-    histogram: Any,
-    curve: Any,
+    d: Any,
+    histograms: Any,
+    curves: Any,
 ) -> None:
     """Add rows to the curve of a direction in which the points lie denser than the levels.
 
@@ -150,6 +152,9 @@ def _add_rows(
     rise, width = abs(slope) * spacing, abs(slope) * abs(widths[n - 1] - widths[0])
     step = 1.0 / (grid.scale * rise) if rise > 0.0 else np.inf
     tolerance = TOLERANCE * (1.0 + step)
+    reach = abs(depth) + abs(heights[0]) + abs(heights[-1]) + abs(widths[0]) + abs(widths[n - 1])
+    reach += abs(grid.origin) + top / grid.scale
+    certain = tolerance < 0.25 and 1e-14 * reach < rise * TOLERANCE
     for row in range(heights.size):
         base = direction[0] * depth + direction[1] * heights[row]
         lowest = base - 0.5 * width + 0.5 * slope * (widths[0] + widths[n - 1])
@@ -159,16 +164,13 @@ def _add_rows(
         first = np.int64(min(max(np.ceil(low - TOLERANCE), 0.0), top))
         end = np.int64(min(max(np.ceil(high + TOLERANCE), 0.0), top))
         turns = (end - first + UNROLL - 1) // UNROLL * UNROLL
-        histogram[first + turns] += sums[row, n]
+        histograms[d, first + turns] += sums[row, n]
         if turns == 0:
             continue
         start = (first - low) * step + 1.0
-        reach = abs(depth) + abs(heights[row]) + abs(widths[0]) + abs(widths[n - 1])
-        reach += abs(grid.origin)
-        certain = tolerance < 0.25 and 1e-14 * (reach + abs(first / grid.scale)) < rise * TOLERANCE
         if not certain or _cross(start, step, tolerance, n, turns, counts):
             _walk(widths, base, slope, grid.levels, first, turns, counts)
-        _gather(sums[row], counts, curve[first : first + turns])
+        _gather(sums, row, counts, turns, d, first, curves)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -241,8 +243,9 @@ def count_weights(
                             spacing,
                             grid,
                             counts,
-                            histograms[d],
-                            curves[d],
+                            d,
+                            histograms,
+                            curves,
                         )
                     else:
                         add_points(points, count * n, directions, d, d + 1, grid, bins, histograms)
