@@ -1,0 +1,51 @@
+"""Undo for what the plugin does to layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from psygnal import Signal
+
+__all__ = ["History"]
+
+
+class History:
+    """Changes that can be taken back, the newest first.
+
+    Attributes
+    ----------
+    changed : Signal of str
+        The name of the change that `undo` would take back, or "".
+    """
+
+    changed = Signal(str)
+
+    def __init__(self) -> None:
+        self._changes: list[tuple[str, Callable[[], None]]] = []
+
+    @property
+    def newest(self) -> str:
+        """Name of the change that `undo` takes back, or ""."""
+        return self._changes[-1][0] if self._changes else ""
+
+    def add(self, name: str, undo: Callable[[], None]) -> None:
+        """Remember a change.
+
+        Parameters
+        ----------
+        name : str
+            What was done, such as "Make Labels".
+        undo : callable
+            Takes it back; does nothing where the layer is gone.
+        """
+        self._changes.append((name, undo))
+        self.changed.emit(self.newest)
+
+    def undo(self) -> str:
+        """Take the newest change back; its name, or "" if there is none."""
+        if not self._changes:
+            return ""
+        name, undo = self._changes.pop()
+        undo()
+        self.changed.emit(self.newest)
+        return name

@@ -1,0 +1,1 @@
+"""What the panels show: evented state, without Qt and without napari."""

@@ -1,0 +1,133 @@
+"""State of the direction explorer: where it looks, and what is seen from there.
+
+Directions are unit vectors in world units along the image's last two or three axes. The azimuth
+turns from the last but one axis (0 degrees, down in the canvas) to the last (90 degrees, right), as
+`ecc_core.sample_directions` does; the elevation leads from their plane to the axis before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from psygnal import SignalGroupDescriptor
+
+import ecc_core as ecc
+from ecc_core import EulerCurve, EulerTransform
+
+__all__ = ["DirectionModel", "angles", "circle", "direction_from_ray", "unit_vector"]
+
+Floats = NDArray[np.float64]
+Filtration = Literal["height", "tilt"]
+
+DIGITS = 15  # right angles give exact zeros, so that points at one height stay at one height
+
+
+def unit_vector(azimuth: float, elevation: float = 0.0, ndim: int = 2) -> Floats:
+    """Return the direction of two angles in degrees, (ndim,)."""
+    around, up = np.deg2rad([azimuth, elevation if ndim == 3 else 0.0])
+    vector = np.array([np.sin(up), np.cos(up) * np.cos(around), np.cos(up) * np.sin(around)])
+    return np.round(vector[3 - ndim :], DIGITS) + 0.0
+
+
+def angles(vector: ArrayLike) -> tuple[float, float]:
+    """Return azimuth (0 to 360) and elevation (-90 to 90) in degrees of a direction."""
+    *up, down, right = np.asarray(vector, dtype=np.float64).tolist()
+    azimuth = float(np.rad2deg(np.arctan2(right, down))) % 360.0
+    height = up[0] if up else 0.0
+    return azimuth, float(np.rad2deg(np.arctan2(height, np.hypot(down, right))))
+
+
+def circle(count: int, elevation: float = 0.0, ndim: int = 2) -> Floats:
+    """Return `count` directions of one elevation, from azimuth 0 in even steps, (count, ndim)."""
+    plane = ecc.sample_directions(count, 2)
+    if ndim == 2:
+        return plane
+    up, *_, along = unit_vector(90.0, elevation, 3)
+    return np.column_stack([np.full(count, up), along * plane])
+
+
+def direction_from_ray(
+    position: ArrayLike, towards: ArrayLike | None, centre: ArrayLike, radius: float
+) -> Floats | None:
+    """Return the direction from `centre` to where the mouse is.
+
+    In 3-D the mouse is a ray (`towards` points away from the viewer) that meets the near side of a
+    sphere of `radius` about the centre, or passes it. None where the mouse is on the centre.
+    """
+    offset = np.asarray(position, dtype=np.float64) - np.asarray(centre, dtype=np.float64)
+    if towards is not None:
+        ray = np.asarray(towards, dtype=np.float64)
+        ray = ray / np.linalg.norm(ray)
+        offset = offset - np.dot(offset, ray) * ray
+        depth = radius**2 - np.dot(offset, offset)
+        offset = offset - np.sqrt(max(depth, 0.0)) * ray
+    length = np.linalg.norm(offset)
+    return None if length == 0 else offset / length
+
+
+@dataclass
+class DirectionModel:
+    """What the direction explorer is set to, and what it shows.
+
+    The image layer, the threshold and which set is meant are those of the Euler explorer.
+
+    Attributes
+    ----------
+    ndim : {2, 3}
+        Number of axes of the image.
+    azimuth, elevation : float
+        Degrees.
+    filtration : {"height", "tilt"}
+        The height of the points of the set at the threshold, or the image plus a plane.
+    tilt : float
+        Slope of the plane, in values of the image per world unit.
+    n_directions, n_heights : int
+        Rows and columns of the transform. With "tilt" the columns are thresholds.
+    show_arrow : bool
+        Whether the layer of the arrow is wanted.
+    curve : EulerCurve or None
+        That of the current direction, exact.
+    transform : EulerTransform or None
+        All round at the current elevation, float64; NaN where not yet known.
+    status : str
+        One line for the user.
+    """
+
+    ndim: int = 2
+    azimuth: float = 0.0
+    elevation: float = 0.0
+    filtration: Filtration = "height"
+    tilt: float = 0.0
+    n_directions: int = 64
+    n_heights: int = 128
+    show_arrow: bool = True
+    curve: EulerCurve | None = None
+    transform: EulerTransform | None = None
+    status: str = ""
+
+    events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+
+    @property
+    def direction(self) -> Floats:
+        """The current direction, (ndim,)."""
+        return unit_vector(self.azimuth, self.elevation, self.ndim)
+
+    @property
+    def directions(self) -> Floats:
+        """Those of the transform, (n_directions, ndim)."""
+        return circle(self.n_directions, self.elevation, self.ndim)
+
+    def turn(self, azimuth: float, elevation: float | None = None) -> None:
+        """Look at another angle, brought into 0 to 360 and -90 to 90 degrees."""
+        if elevation is not None:
+            self.elevation = min(max(float(elevation), -90.0), 90.0)
+        self.azimuth = float(azimuth) % 360.0
+
+    def point(self, vector: ArrayLike) -> None:
+        """Look along a vector; the poles keep the azimuth."""
+        azimuth, elevation = angles(vector)
+        at_pole = self.ndim == 3 and abs(elevation) == 90.0
+        self.turn(self.azimuth if at_pole else azimuth, elevation if self.ndim == 3 else None)

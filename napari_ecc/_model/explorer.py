@@ -1,0 +1,119 @@
+"""State of the Euler explorer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from psygnal import SignalGroupDescriptor
+
+__all__ = ["Counts", "Curve", "ExplorerModel"]
+
+Scope = Literal["slice", "volume"]
+Stage = Literal["preview", "partial", "complete"]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """An Euler characteristic curve as far as it is known.
+
+    Attributes
+    ----------
+    thresholds, values : (n,) arrays
+    superlevel : bool
+        Whether the sets are ``image >= t``.
+    stage : {"preview", "partial", "complete"}
+        From a coarse level of a multiscale image; from the blocks read so far; exact.
+    """
+
+    thresholds: NDArray[np.float64]
+    values: NDArray[np.int64]
+    superlevel: bool
+    stage: Stage = "complete"
+
+    def value_at(self, threshold: float) -> int:
+        """The curve's step at a threshold: exact if it is one of `thresholds`."""
+        if self.superlevel:
+            index = int(np.searchsorted(self.thresholds, threshold, side="left"))
+            return int(self.values[index]) if index < self.values.size else 0
+        index = int(np.searchsorted(self.thresholds, threshold, side="right")) - 1
+        return int(self.values[index]) if index >= 0 else 0
+
+    def nearest(self, threshold: float) -> float:
+        """The nearest of the curve's thresholds."""
+        return float(self.thresholds[np.argmin(np.abs(self.thresholds - threshold))])
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the Euler characteristic of a set counts.
+
+    Attributes
+    ----------
+    threshold : float
+    components, tunnels, cavities : int
+        ``components - tunnels + cavities`` is the Euler characteristic. In 2-D `tunnels` are the
+        holes, and there are no cavities.
+    """
+
+    threshold: float
+    components: int
+    tunnels: int
+    cavities: int
+
+    @property
+    def euler(self) -> int:
+        """Euler characteristic."""
+        return self.components - self.tunnels + self.cavities
+
+
+@dataclass
+class ExplorerModel:
+    """What the Euler explorer is set to, and what it shows.
+
+    Attributes
+    ----------
+    image, roi : str
+        Names of layers; "" for none.
+    superlevel : bool
+        Sets ``image >= t`` instead of ``image <= t``.
+    diagonals : bool
+        Points are connected along diagonals, too (connectivity d, otherwise 1).
+    bins : int
+        Number of thresholds. Integer images with fewer levels have a threshold at each of them.
+    sigma : float
+        Gaussian smoothing before the curve, in sides of the smallest pixel.
+    scope : {"slice", "volume"}
+        The displayed plane, or the last three axes.
+    threshold : float
+        In values of the image; NaN before there is a curve.
+    window : float
+        Half width of the window of critical points, as a share of the curve's range.
+    show_set, show_changes : bool
+        Whether the layers of the set and of its critical points are wanted.
+    curve : Curve or None
+    counts : Counts or None
+        None while they are counted.
+    status : str
+        One line for the user.
+    """
+
+    image: str = ""
+    roi: str = ""
+    superlevel: bool = True
+    diagonals: bool = True
+    bins: int = 256
+    sigma: float = 0.0
+    scope: Scope = "slice"
+    threshold: float = math.nan
+    window: float = 0.02
+    show_set: bool = True
+    show_changes: bool = False
+    curve: Curve | None = field(default=None)
+    counts: Counts | None = field(default=None)
+    status: str = ""
+
+    events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()

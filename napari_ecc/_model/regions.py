@@ -1,0 +1,100 @@
+"""State of the regions panel: one curve and one transform for each object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from psygnal import SignalGroupDescriptor
+
+from ecc_core import RegionCurves, RegionTransforms
+
+__all__ = ["Components", "RegionModel", "Regions", "feature_columns", "principal_components"]
+
+Floats = NDArray[np.float64]
+
+
+class Components(NamedTuple):
+    """Scores of objects on principal components, and the share of the variance of each."""
+
+    scores: Floats
+    """(objects, count)"""
+    shares: Floats
+    """(count,)"""
+
+
+class Regions(NamedTuple):
+    """What is known of the objects of a label image, in the order of their labels."""
+
+    curves: RegionCurves
+    transforms: RegionTransforms
+    components: Components
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Labels of the objects, increasing."""
+        return self.curves.labels
+
+    def row(self, label: int) -> int | None:
+        """Where a label is among the objects."""
+        at = int(np.searchsorted(self.labels, label))
+        return at if at < self.labels.size and self.labels[at] == label else None
+
+
+def principal_components(table: NDArray[Any], count: int = 2) -> Components:
+    """Return the scores of the rows of a table on its first principal components.
+
+    Columns are centred, not scaled: they are counts of one kind. The sign of a component is such
+    that its largest loading is positive. Components that do not exist are zero.
+    """
+    centred = table - table.mean(axis=0) if len(table) else table.astype(np.float64)
+    left, lengths, right = np.linalg.svd(centred, full_matrices=False)
+    found = min(count, lengths.size)
+    scores, shares = np.zeros((len(table), count)), np.zeros(count)
+    if found:
+        loadings = right[:found]
+        largest = np.abs(loadings).argmax(axis=1)
+        signs = np.where(loadings[np.arange(found), largest] < 0, -1.0, 1.0)
+        scores[:, :found] = left[:, :found] * lengths[:found] * signs
+        total = np.sum(lengths**2)
+        shares[:found] = lengths[:found] ** 2 / total if total > 0 else 0.0
+    return Components(scores, shares)
+
+
+def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
+    """Return columns for a table of the objects.
+
+    ``ecc_t<threshold>`` holds the curve, ``ect_d<direction>_h<height>`` the transform, where the
+    direction counts rows of ``ecc_core.sample_directions``, and ``ecc_pc1``, ``ecc_pc2`` the scores.
+    """
+    curves, transforms, components = regions
+    columns: dict[str, NDArray[Any]] = {}
+    for name, scores in zip(("ecc_pc1", "ecc_pc2"), components.scores.T, strict=True):
+        columns[name] = scores
+    for t, chi in zip(curves.thresholds, curves.values.T, strict=True):
+        columns[f"ecc_t{t:.6g}"] = chi
+    width = len(str(len(transforms.directions) - 1))
+    for k in range(len(transforms.directions)):
+        for h, chi in zip(transforms.heights, transforms.values[:, k].T, strict=True):
+            columns[f"ect_d{k:0{width}}_h{h:.4g}"] = chi
+    return columns
+
+
+@dataclass
+class RegionModel:
+    """What the regions panel shows."""
+
+    events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+
+    superlevel: bool = False
+    connectivity: int | None = None
+    n_thresholds: int = 64
+    n_directions: int = 16
+    n_heights: int = 16
+    normalize: bool = True
+    """Measure heights in units of each object's radius."""
+    regions: Regions | None = None
+    selected: int = 0
+    """The label in view; 0 for none."""

@@ -1,0 +1,92 @@
+"""State of the series panel: one curve for each time, channel or slice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from psygnal import Signal, SignalGroupDescriptor
+
+__all__ = ["Index", "SeriesModel"]
+
+Index = tuple[int, ...]
+"""Where a frame is along all axes that are not its own."""
+Key = tuple[Any, ...]
+"""A frame, and all that its curve depends on."""
+
+
+@dataclass
+class SeriesModel:
+    """What the series panel shows, and the curves that are known.
+
+    Curves are kept by their frame's index along all leading axes and by the settings, so turning to
+    another axis, another channel or another setting and back computes no frame twice.
+    """
+
+    events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+    stored: ClassVar[Signal] = Signal()
+    """A curve came in, or all of them went."""
+
+    shape: tuple[int, ...] = ()
+    """Lengths of the leading axes of the image."""
+    axis: int = 0
+    """The one that the heat map shows."""
+    index: Index = ()
+    """The frame in view; its entry along `axis` is the cursor."""
+    superlevel: bool = False
+    connectivity: int | None = None
+    n_thresholds: int = 128
+    range: tuple[float, float] = (0.0, 1.0)
+    rows: dict[Key, NDArray[np.int64]] = field(default_factory=dict)
+
+    @property
+    def thresholds(self) -> NDArray[np.float64]:
+        """Those of all curves, (n_thresholds,)."""
+        return np.linspace(*self.range, self.n_thresholds)
+
+    @property
+    def length(self) -> int:
+        """Number of frames along the axis."""
+        return self.shape[self.axis] if self.shape else 0
+
+    @property
+    def cursor(self) -> int:
+        """The frame in view along the axis."""
+        return self.index[self.axis] if self.index else 0
+
+    def frames(self) -> Iterator[Index]:
+        """Indices of the frames along the axis, through the one in view."""
+        for i in range(self.length):
+            yield (*self.index[: self.axis], i, *self.index[self.axis + 1 :])
+
+    def missing(self) -> list[Index]:
+        """Frames to compute: the one in view first, then on from there and round."""
+        frames = list(self.frames())
+        ordered = frames[self.cursor :] + frames[: self.cursor]
+        return [frame for frame in ordered if self.key(frame) not in self.rows]
+
+    def key(self, frame: Index) -> Key:
+        """Return what the curve of a frame is kept by."""
+        return (self.superlevel, self.connectivity, self.n_thresholds, *self.range, *frame)
+
+    def store(self, key: Key, values: NDArray[np.int64]) -> None:
+        """Keep a curve."""
+        self.rows[key] = values
+        self.stored.emit()
+
+    def forget(self) -> None:
+        """Drop all curves."""
+        self.rows.clear()
+        self.stored.emit()
+
+    def table(self) -> NDArray[Any]:
+        """Return curves along the axis, (length, n_thresholds), NaN where not yet known."""
+        values = np.full((self.length, self.n_thresholds), np.nan)
+        for row, frame in zip(values, self.frames(), strict=True):
+            known = self.rows.get(self.key(frame))
+            if known is not None:
+                row[:] = known
+        return values

@@ -1,0 +1,349 @@
+"""A plot of curves with a threshold line that can be dragged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from qtpy.QtGui import QColor, QImage, QPainter, QPen, QPixmap, QPolygonF
+from qtpy.QtWidgets import QSizePolicy, QWidget
+
+from napari_ecc._qt.axes import nice_ticks, tick_label
+from napari_ecc._qt.theme import PAPER, PlotColours
+
+__all__ = ["CurvePlot", "Line"]
+
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 10, 40
+GRAB = 8
+EXPORT_SIZE = QSize(640, 400)
+EXPORT_SCALE = 3
+
+
+class Line(NamedTuple):
+    """A curve of a plot.
+
+    Attributes
+    ----------
+    x, y : (n,) arrays
+        `x` increasing.
+    style : {"step-right", "step-left", "line"}
+        Whether a value holds up to the next x (sublevel curves) or down to the one before.
+    colour : str
+        ``#rrggbb``, or "" for the theme's.
+    width : float
+    dashed : bool
+    """
+
+    x: NDArray[Any]
+    y: NDArray[Any]
+    style: str = "step-right"
+    colour: str = ""
+    width: float = 1.6
+    dashed: bool = False
+
+
+class CurvePlot(QWidget):
+    """Curves over thresholds, one of which can be dragged.
+
+    The curves are drawn once into a pixmap; a drag only draws the line anew.
+
+    Signals
+    -------
+    threshold_moved : float
+        The line was dragged or clicked to here. The plot does not move it by itself: whoever
+        listens calls `set_threshold`.
+    released : float
+        The mouse button went up here.
+    """
+
+    threshold_moved = Signal(float)
+    released = Signal(float)
+
+    def __init__(self, x_label: str, y_label: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setMinimumHeight(150)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self._labels = (x_label, y_label)
+        self._lines: tuple[Line, ...] = ()
+        self._bounds = (0.0, 1.0, 0.0, 1.0)
+        self._message = ""
+        self._threshold: float | None = None
+        self._band: tuple[float, float] | None = None
+        self._colours = PAPER
+        self._backdrop: QPixmap | None = None
+        self._dragging = False
+
+    def sizeHint(self) -> QSize:
+        """Preferred size."""
+        return QSize(360, 240)
+
+    @property
+    def threshold(self) -> float | None:
+        """Where the line is."""
+        return self._threshold
+
+    def set_lines(self, lines: Sequence[Line], message: str = "") -> None:
+        """Draw these curves.
+
+        Parameters
+        ----------
+        lines : sequence of Line
+            The last one on top.
+        message : str, default ""
+            Shown where there is nothing to draw.
+        """
+        self._lines = tuple(line for line in lines if len(line.x))
+        self._message = message
+        self._bounds = _bounds(self._lines)
+        self._redraw()
+
+    def set_x_label(self, label: str) -> None:
+        """Change the title of the horizontal axis."""
+        self._labels = (label, self._labels[1])
+        self._redraw()
+
+    def set_threshold(self, threshold: float | None) -> None:
+        """Move the line; None or NaN hides it."""
+        hidden = threshold is None or math.isnan(threshold)
+        self._threshold = None if hidden else threshold
+        self.update()
+
+    def set_band(self, band: tuple[float, float] | None) -> None:
+        """Shade the thresholds between two, or none."""
+        self._band = band
+        self.update()
+
+    def set_colours(self, colours: PlotColours) -> None:
+        """Change the colours."""
+        self._colours = colours
+        self._redraw()
+
+    def position_of(self, x: float) -> float:
+        """Horizontal pixel of a threshold."""
+        return float(_Frame(QRectF(self.rect()), self._bounds).px(x))
+
+    def save(self, path: str | Path) -> None:
+        """Write the plot, black on white, as PNG or SVG.
+
+        Parameters
+        ----------
+        path : str or Path
+            Its suffix, .png or .svg, decides.
+
+        Raises
+        ------
+        ValueError
+            For another suffix.
+        OSError
+            If the file cannot be written.
+        """
+        path = Path(path)
+        suffix = path.suffix.lower()
+        if suffix not in (".png", ".svg"):
+            raise ValueError(f"`path` must end with .png or .svg, got {path.name!r}")
+        area = QRectF(0, 0, EXPORT_SIZE.width(), EXPORT_SIZE.height())
+        device = _svg(path) if suffix == ".svg" else _image()
+        painter = QPainter(device)
+        if not painter.isActive():
+            raise OSError(f"{path} cannot be written")
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint_curves(painter, area, PAPER)
+        self._paint_threshold(painter, area, PAPER)
+        painter.end()
+        if suffix == ".png" and not device.save(str(path)):
+            raise OSError(f"{path} cannot be written")
+
+    def paintEvent(self, event: Any) -> None:
+        """Draw the curves, from the pixmap if nothing changed, and the line."""
+        if self._backdrop is None:
+            ratio = self.devicePixelRatioF()
+            self._backdrop = QPixmap(self.size() * ratio)
+            self._backdrop.setDevicePixelRatio(ratio)
+            painter = QPainter(self._backdrop)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setFont(self.font())
+            self._paint_curves(painter, QRectF(self.rect()), self._colours)
+            painter.end()
+        painter = QPainter(self)
+        painter.drawPixmap(0, 0, self._backdrop)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint_threshold(painter, QRectF(self.rect()), self._colours)
+        painter.end()
+
+    def resizeEvent(self, event: Any) -> None:
+        """Draw anew in the new size."""
+        self._redraw()
+
+    def mousePressEvent(self, event: Any) -> None:
+        """Begin a drag; a click moves the line there."""
+        if event.button() == Qt.MouseButton.LeftButton and self._lines:
+            self._dragging = True
+            self.threshold_moved.emit(self._x_at(event))
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        """Drag the line, or show that it can be dragged."""
+        if self._dragging:
+            self.threshold_moved.emit(self._x_at(event))
+            return
+        x = event.position().x()
+        near = self._threshold is not None and abs(self.position_of(self._threshold) - x) < GRAB
+        shape = Qt.CursorShape.SplitHCursor if near else Qt.CursorShape.ArrowCursor
+        self.setCursor(shape)
+
+    def mouseReleaseEvent(self, event: Any) -> None:
+        """End a drag."""
+        if self._dragging:
+            self._dragging = False
+            self.released.emit(self._x_at(event))
+
+    def _x_at(self, event: Any) -> float:
+        frame = _Frame(QRectF(self.rect()), self._bounds)
+        low, high = self._bounds[:2]
+        return min(max(frame.x(event.position().x()), low), high)
+
+    def _redraw(self) -> None:
+        self._backdrop = None
+        self.update()
+
+    def _paint_curves(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
+        painter.fillRect(area, QColor(colours.background))
+        frame = _Frame(area, self._bounds)
+        if not self._lines:
+            painter.setPen(QColor(colours.text))
+            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(area.adjusted(16, 8, -16, -8), flags, self._message)
+            return
+        _paint_axes(painter, frame, self._labels, colours)
+        painter.setClipRect(frame.plot.adjusted(-1, -2, 1, 2))
+        for line in self._lines:
+            pen = QPen(QColor(line.colour or colours.curve), line.width)
+            pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
+            if line.dashed:
+                pen.setStyle(Qt.PenStyle.DashLine)
+            painter.setPen(pen)
+            painter.drawPolyline(_polyline(line, frame))
+        painter.setClipping(False)
+
+    def _paint_threshold(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
+        if self._threshold is None or not self._lines:
+            return
+        frame = _Frame(area, self._bounds)
+        colour = QColor(colours.accent)
+        if self._band is not None:
+            low, high = (frame.px(x) for x in self._band)
+            shade = QColor(colour)
+            shade.setAlpha(48)
+            band = QRectF(low, frame.plot.top(), max(high - low, 1.0), frame.plot.height())
+            painter.fillRect(band & frame.plot, shade)
+        painter.setPen(QPen(colour, 1.6))
+        x = frame.px(self._threshold)
+        if frame.plot.left() - 1 <= x <= frame.plot.right() + 1:
+            painter.drawLine(QPointF(x, frame.plot.top()), QPointF(x, frame.plot.bottom()))
+
+
+class _Frame:
+    """Where data coordinates are in an area."""
+
+    def __init__(self, area: QRectF, bounds: tuple[float, float, float, float]) -> None:
+        self.plot = area.adjusted(LEFT, TOP, -RIGHT, -BOTTOM)
+        self.x0, self.x1, self.y0, self.y1 = bounds
+
+    def px(self, x: Any) -> Any:
+        return self.plot.left() + (x - self.x0) / (self.x1 - self.x0) * self.plot.width()
+
+    def py(self, y: Any) -> Any:
+        return self.plot.bottom() - (y - self.y0) / (self.y1 - self.y0) * self.plot.height()
+
+    def x(self, px: float) -> float:
+        share = (px - self.plot.left()) / max(self.plot.width(), 1.0)
+        return float(self.x0 + share * (self.x1 - self.x0))
+
+
+def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
+    if not lines:
+        return (0.0, 1.0, 0.0, 1.0)
+    x0 = min(float(line.x[0]) for line in lines)
+    x1 = max(float(line.x[-1]) for line in lines)
+    y0 = min(0.0, *(float(np.min(line.y)) for line in lines))
+    y1 = max(0.0, *(float(np.max(line.y)) for line in lines))
+    room = 0.06 * (y1 - y0) or 1.0
+    return (x0, x1 if x1 > x0 else x0 + 1.0, y0 - room * (y0 < 0), y1 + room)
+
+
+def _paint_axes(
+    painter: QPainter, frame: _Frame, labels: tuple[str, str], colours: PlotColours
+) -> None:
+    plot = frame.plot
+    height = painter.fontMetrics().height()
+    grid, text = QPen(QColor(colours.faint), 1), QColor(colours.text)
+    for y in nice_ticks(frame.y0, frame.y1, max(2, int(plot.height() / 45)), whole=True):
+        py = frame.py(y)
+        painter.setPen(QPen(QColor(colours.axis), 1) if y == 0 else grid)
+        painter.drawLine(QPointF(plot.left(), py), QPointF(plot.right(), py))
+        painter.setPen(text)
+        where = QRectF(0, py - height, plot.left() - 6, 2 * height)
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(where, right, tick_label(y, frame.y1 - frame.y0))
+    painter.setPen(QPen(QColor(colours.axis), 1))
+    painter.drawLine(plot.bottomLeft(), plot.bottomRight())
+    painter.drawLine(plot.bottomLeft(), plot.topLeft())
+    for x in nice_ticks(frame.x0, frame.x1, max(2, int(plot.width() / 70))):
+        px = frame.px(x)
+        painter.setPen(QPen(QColor(colours.axis), 1))
+        painter.drawLine(QPointF(px, plot.bottom()), QPointF(px, plot.bottom() + 4))
+        painter.setPen(text)
+        where = QRectF(px - 50, plot.bottom() + 4, 100, height + 2)
+        painter.drawText(where, Qt.AlignmentFlag.AlignCenter, tick_label(x, frame.x1 - frame.x0))
+    title = QRectF(plot.left(), plot.bottom() + height + 5, plot.width(), height + 2)
+    painter.drawText(title, Qt.AlignmentFlag.AlignCenter, labels[0])
+    painter.save()
+    painter.translate(2, plot.center().y())
+    painter.rotate(-90)
+    side = QRectF(-plot.height() / 2, 0, plot.height(), height + 2)
+    painter.drawText(side, Qt.AlignmentFlag.AlignCenter, labels[1])
+    painter.restore()
+
+
+def _polyline(line: Line, frame: _Frame) -> QPolygonF:
+    """The line's corners in pixels, at most four to a pixel column."""
+    x, y = frame.px(np.asarray(line.x, float)), frame.py(np.asarray(line.y, float))
+    if line.style != "line":
+        x = np.repeat(x, 2)
+        y = np.repeat(y, 2)
+        x, y = (x[1:], y[:-1]) if line.style == "step-right" else (x[:-1], y[1:])
+    if x.size > 8 * frame.plot.width():
+        x, y = _thin(x, y)
+    return QPolygonF([QPointF(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True)])
+
+
+def _thin(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    """First, least, greatest and last point of each pixel column: the line looks the same."""
+    x, y = np.asarray(x), np.asarray(y)
+    start = np.flatnonzero(np.diff(np.floor(x), prepend=-np.inf))
+    end = np.append(start[1:], x.size) - 1
+    corners = (y[start], np.minimum.reduceat(y, start), np.maximum.reduceat(y, start), y[end])
+    return np.repeat(x[start], 4), np.stack(corners, axis=1).ravel()
+
+
+def _svg(path: Path) -> Any:
+    from qtpy.QtSvg import QSvgGenerator
+
+    generator = QSvgGenerator()
+    generator.setFileName(str(path))
+    generator.setSize(EXPORT_SIZE)
+    generator.setViewBox(QRectF(0, 0, EXPORT_SIZE.width(), EXPORT_SIZE.height()))
+    generator.setTitle("Euler characteristic curve")
+    return generator
+
+
+def _image() -> QImage:
+    image = QImage(EXPORT_SIZE * EXPORT_SCALE, QImage.Format.Format_ARGB32)
+    image.setDevicePixelRatio(EXPORT_SCALE)
+    return image

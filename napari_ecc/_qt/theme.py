@@ -1,0 +1,69 @@
+"""Colours of plots that follow napari's theme, live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from napari.utils.theme import get_theme
+
+__all__ = ["PAPER", "PlotColours", "colours_of", "follow_theme"]
+
+
+class PlotColours(NamedTuple):
+    """Colours of a plot, as ``#rrggbb``."""
+
+    background: str
+    axis: str
+    text: str
+    curve: str
+    faint: str
+    accent: str
+
+
+PAPER = PlotColours("#ffffff", "#4d4d4d", "#1a1a1a", "#1a1a1a", "#d9d9d9", "#d55e00")
+"""Of figures that are saved: black on white."""
+
+ON_DARK = {"curve": "#6cc5ff", "accent": "#ff9f43"}
+ON_LIGHT = {"curve": "#0072b2", "accent": "#d55e00"}
+
+
+def colours_of(theme: str) -> PlotColours:
+    """Colours that go with a napari theme.
+
+    Parameters
+    ----------
+    theme : str
+        Its id, such as "dark".
+    """
+    found = get_theme(theme)
+    light = sum(found.background.as_rgb_tuple()[:3]) > 3 * 128
+    return PlotColours(
+        background=found.background.as_hex("long"),
+        axis=found.highlight.as_hex("long"),
+        text=found.text.as_hex("long"),
+        faint=found.primary.as_hex("long"),
+        **(ON_LIGHT if light else ON_DARK),
+    )
+
+
+def follow_theme(viewer: Any, apply: Callable[[PlotColours], None]) -> Callable[[], None]:
+    """Call `apply` with the colours now and whenever the viewer's theme changes.
+
+    Parameters
+    ----------
+    viewer : napari.viewer.Viewer
+    apply : callable
+
+    Returns
+    -------
+    callable
+        Ends it.
+    """
+
+    def update(_event: Any = None) -> None:
+        apply(colours_of(viewer.theme))
+
+    viewer.events.theme.connect(update)
+    update()
+    return lambda: viewer.events.theme.disconnect(update)

@@ -1,0 +1,79 @@
+"""Sample data: File, Open Sample, napari-ecc."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["coins", "drops", "vessels"]
+
+LayerData = tuple[NDArray[Any], dict[str, Any], str]
+
+
+def coins() -> list[LayerData]:
+    """Greek coins from Pompeii, the picture of scikit-image's package, uint8 (303, 384)."""
+    from skimage.data import coins as picture
+
+    return [(picture(), {"name": "coins"}, "image")]
+
+
+def vessels(shape: tuple[int, int, int] = (96, 160, 160)) -> list[LayerData]:
+    """A generated network of bent vessels in a noisy volume, uint8, with slices 2 um apart.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    """
+    from scipy.ndimage import distance_transform_edt, gaussian_filter
+
+    rng = np.random.default_rng(5)
+    scale = np.array([2.0, 1.0, 1.0])
+    centre_lines = np.ones(shape, dtype=bool)
+    for _ in range(14):
+        path = _wandering_path(rng, shape, 1200)
+        centre_lines[tuple(path.T)] = False
+    distance = distance_transform_edt(centre_lines, sampling=scale)
+    width = 4.0 + 1.5 * gaussian_filter(rng.standard_normal(shape), 12) * 30
+    bright = 190 / (1 + np.exp(1.4 * (distance - width)))
+    noise = gaussian_filter(rng.standard_normal(shape), 1) * 40
+    volume = np.clip(bright + noise + 35, 0, 255).astype(np.uint8)
+    return [(volume, {"name": "vessels", "scale": scale, "units": "um"}, "image")]
+
+
+def _wandering_path(
+    rng: np.random.Generator, shape: tuple[int, ...], steps: int
+) -> NDArray[np.int64]:
+    """A smooth random walk that is reflected at the walls, (steps, 3)."""
+    heading = np.cumsum(rng.standard_normal((steps, 3)) * 0.15, axis=0)
+    heading += rng.standard_normal(3)
+    heading /= np.linalg.norm(heading, axis=1, keepdims=True)
+    start = rng.uniform(0, shape)
+    walls = np.array(shape) - 1
+    folded = np.mod(start + np.cumsum(heading * [0.5, 1, 1], axis=0), 2 * walls)
+    inside = walls - np.abs(folded - walls)
+    path: NDArray[np.int64] = np.round(inside).astype(np.int64)
+    return path
+
+
+def drops(frames: int = 40, side: int = 160) -> list[LayerData]:
+    """Generated drops that drift and merge, uint8 (frames, side, side), with time as first axis.
+
+    Parameters
+    ----------
+    frames, side : int
+    """
+    rng = np.random.default_rng(3)
+    start = rng.uniform(0.08, 0.92, (24, 2))
+    end = 0.5 + 0.3 * (start - 0.5) + rng.normal(0, 0.04, (24, 2))
+    radius = rng.uniform(0.03, 0.06, 24)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, side)] * 2, indexing="ij"), axis=-1)
+    noise = rng.normal(0, 3, (frames, side, side))
+    series = np.empty((frames, side, side), dtype=np.uint8)
+    for frame, share in enumerate(np.linspace(0, 1, frames)):
+        places = start + share * (end - start)
+        squared = ((grid[:, :, None] - places) ** 2).sum(axis=-1)
+        field = np.exp(-squared / (2 * (radius * (1 + 0.4 * share)) ** 2)).sum(axis=-1)
+        series[frame] = np.clip(200 * np.minimum(field, 1.2) + noise[frame], 0, 255)
+    return [(series, {"name": "drops", "axis_labels": ("t", "y", "x")}, "image")]

@@ -1,0 +1,182 @@
+"""One job at a time in a worker thread: the newest request wins, and every job can be cancelled."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from napari.qt.threading import create_worker
+from napari.utils import progress
+from napari.utils.notifications import show_error
+from psygnal import Signal
+
+__all__ = ["Runner", "Step"]
+
+FORWARD_EVERY = 0.05
+"""Seconds between two intermediate results that reach the GUI."""
+
+SHOW_PROGRESS_AFTER = 0.5
+"""Seconds after which a job has earned a progress bar."""
+
+log = logging.getLogger(__name__)
+
+
+class Step(NamedTuple):
+    """An intermediate or final result of a job, and how far the job is."""
+
+    value: Any
+    done: int = 0
+    total: int = 0
+
+
+class _Failure(NamedTuple):
+    error: Exception
+
+
+Job = Callable[[], Iterator[Step]]
+OnStep = Callable[[Step], None]
+
+
+def _guarded(job: Job, cancelled: threading.Event) -> Generator[Step | _Failure, None, None]:
+    """The steps of a job, thinned; its error, if any, is the last one.
+
+    An exception that left a generator worker could end the process.
+    """
+    steps = job()
+    held: Step | None = None
+    forwarded = 0.0
+    try:
+        for step in steps:
+            if cancelled.is_set():
+                return
+            held = step
+            if time.monotonic() - forwarded >= FORWARD_EVERY:
+                yield step
+                held, forwarded = None, time.monotonic()
+        if held is not None:
+            yield held
+    except Exception as error:
+        log.debug("a job failed", exc_info=True)
+        yield _Failure(error)
+    finally:
+        if isinstance(steps, Generator):
+            steps.close()
+
+
+class Runner:
+    """Runs jobs in a worker thread, the newest request only.
+
+    A request that comes while a job runs asks that job to stop, and is started when it has; of
+    several such requests the last one is. Results of older requests are dropped. All callbacks are
+    called in the main thread. A job's exception is shown as a notification.
+
+    Parameters
+    ----------
+    description : str
+        For the progress bar, such as "Euler curve".
+
+    Attributes
+    ----------
+    busy : Signal of bool
+        A job has started, or the last one has ended.
+    progressed : Signal of (int, int)
+        How many parts of how many are done.
+    failed : Signal of str
+        The message that was shown.
+    """
+
+    busy = Signal(bool)
+    progressed = Signal(int, int)
+    failed = Signal(str)
+
+    def __init__(self, description: str) -> None:
+        self.description = description
+        self._generation = 0
+        self._pending: tuple[Job, OnStep] | None = None
+        self._worker: Any = None
+        self._cancelled = threading.Event()
+        self._bar: Any = None
+        self._started = 0.0
+
+    @property
+    def running(self) -> bool:
+        """Whether a job runs or waits to be run."""
+        return self._worker is not None or self._pending is not None
+
+    def submit(self, job: Job, on_step: OnStep) -> None:
+        """Run a job instead of what runs now.
+
+        Parameters
+        ----------
+        job : callable
+            Without arguments; returns an iterator of `Step`, best a generator. It runs in another
+            thread and must touch neither layers nor widgets. It can be cancelled between steps.
+        on_step : callable
+            Called with each step, or with the last one of those that came in quick succession.
+        """
+        self._stop_current()
+        self._pending = (job, on_step)
+        if self._worker is None:
+            self._start_pending()
+
+    def cancel(self) -> None:
+        """Drop what runs and what waits."""
+        self._pending = None
+        self._stop_current()
+
+    def close(self) -> None:
+        """Cancel, and call nobody any more."""
+        for signal in (self.busy, self.progressed, self.failed):
+            signal.disconnect()
+        self.cancel()
+
+    def _stop_current(self) -> None:
+        self._generation += 1
+        self._cancelled.set()
+        if self._worker is not None:
+            self._worker.quit()
+
+    def _start_pending(self) -> None:
+        assert self._pending is not None
+        (job, on_step), self._pending = self._pending, None
+        self._cancelled = threading.Event()
+        self._started = time.monotonic()
+        worker = create_worker(_guarded, job, self._cancelled)
+        worker.yielded.connect(partial(self._on_step, self._generation, on_step))
+        worker.finished.connect(self._on_finished)
+        self._worker = worker
+        self.busy.emit(True)
+        worker.start()
+
+    def _on_step(self, generation: int, on_step: OnStep, step: Step | _Failure) -> None:
+        if generation != self._generation:
+            return
+        if isinstance(step, _Failure):
+            message = str(step.error) or type(step.error).__name__
+            show_error(message)
+            self.failed.emit(message)
+            return
+        if step.total > 1:
+            self._show_progress(step)
+        on_step(step)
+
+    def _show_progress(self, step: Step) -> None:
+        self.progressed.emit(step.done, step.total)
+        if self._bar is None and time.monotonic() - self._started > SHOW_PROGRESS_AFTER:
+            self._bar = progress(total=step.total, desc=self.description)
+        if self._bar is not None:
+            self._bar.update(step.done - self._bar.n)
+
+    def _on_finished(self) -> None:
+        self._worker = None
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        if self._pending is not None:
+            self._start_pending()
+        else:
+            self.busy.emit(False)
