@@ -1,4 +1,4 @@
-# make demo | test | lint | bench | clean, on a fresh machine with Python 3.11 or newer and make.
+# make demo | test | lint | docs | bench | clean, on a fresh machine with Python 3.11 or newer and make.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,12 +6,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint docs bench clean
 
 help:
 	@echo "make demo   curves and figures of example images, in demo-output/"
 	@echo "make test   linters and the whole test suite"
 	@echo "make lint   linters only"
+	@echo "make docs   the documentation site, in site/"
 	@echo "make bench  times against other libraries, in benchmarks/results/"
 	@echo "make clean  remove what the others left, except $(VENV)"
 
@@ -28,11 +29,15 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# A page that refers to what is not there fails the build, and so does an example that does not run.
+docs: $(READY)
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs site
+
 bench: $(READY)
 	$(BIN)/python benchmarks/cpu.py
 
 clean:
-	rm -rf demo-output build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf demo-output site docs/gallery docs/api/generated build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find ecc_core napari_ecc tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment: made once, and again whenever what it holds is declared anew.

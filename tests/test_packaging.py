@@ -1,11 +1,17 @@
 """What a user installs: the files in the wheel and the source archive, and the metadata."""
 
+import importlib.metadata
+import json
+import os
+import re
 import subprocess
 import sys
 import tarfile
+import venv
 import zipfile
 from email.message import Message
 from email.parser import Parser
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -13,10 +19,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("ecc_core", "napari_ecc")
-EXTRAS = {"io", "torch", "dask", "napari", "cuda12", "cuda13", "all"}
+EXTRAS = {"io", "features", "torch", "dask", "napari", "cuda12", "cuda13", "all"}
 
 
 class Distribution(NamedTuple):
+    wheel: Path
+    sdist: Path
     wheel_files: set[PurePosixPath]
     sdist_files: set[PurePosixPath]
     metadata: Message
@@ -38,6 +46,8 @@ def distribution(tmp_path_factory):
     with tarfile.open(sdist) as archive:
         members = [PurePosixPath(name) for name in archive.getnames()]
     return Distribution(
+        wheel,
+        sdist,
         {PurePosixPath(name) for name in names},
         {PurePosixPath(*member.parts[1:]) for member in members},
         Parser().parsestr(text),
@@ -85,3 +95,65 @@ def test_base_dependencies_are_light(distribution):
     required = distribution.metadata.get_all("Requires-Dist")
     base = {r.partition(">")[0] for r in required if "extra ==" not in r}
     assert base == {"numpy", "numba"}
+
+
+def requirements(name: str) -> set[str]:
+    """Return the names of what a distribution needs without extras, and of what these need."""
+    found = set()
+    for line in importlib.metadata.requires(name) or ():
+        required = re.match(r"[\w.-]+", line)[0]
+        if ";" not in line and required not in found:
+            found |= {required} | requirements(required)
+    return found
+
+
+@pytest.fixture(params=["wheel", "sdist"])
+def installed(request, distribution, tmp_path):
+    """An interpreter that has the package and its base dependencies, and nothing else."""
+    archive = getattr(distribution, request.param)
+    venv.create(tmp_path / "venv", with_pip=False)
+    python = tmp_path / "venv" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
+    build = ["--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    command = [*pip, *build, archive]
+    # The backend comes from this environment, the package goes to the other one.
+    shown = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(command, capture_output=True, text=True, env=shown)
+    assert done.returncode == 0, done.stderr
+    base = tmp_path / "base"
+    base.mkdir()
+    for name in requirements("napari-ecc"):
+        files = importlib.metadata.distribution(name).files
+        for top in {file.parts[0] for file in files} - {"..", "__pycache__"}:
+            source = importlib.metadata.distribution(name).locate_file(top)
+            (base / top).symlink_to(source)
+    return python, base
+
+
+def test_it_works_where_nothing_else_is_installed(installed, tmp_path):
+    python, base = installed
+    code = """
+import importlib.resources, importlib.util, json
+import ecc_core as ecc
+t, chi = ecc.euler_curve([[0, 1], [1, 0]], 2, connectivity=1)
+folder = importlib.resources.files("ecc_core") / "_cuda" / "source"
+print(json.dumps({
+    "file": ecc.__file__,
+    "chi": chi.tolist(),
+    "cuda": sorted(entry.name for entry in folder.iterdir()),
+    "others": [m for m in ("torch", "scipy", "dask", "napari") if importlib.util.find_spec(m)],
+}))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(base), "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = partial(subprocess.run, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    done = run([python, "-c", code])
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert python.parents[1] in Path(result["file"]).parents
+    assert result["chi"] == [2, 1]
+    sources = ROOT / "ecc_core" / "_cuda" / "source"
+    assert result["cuda"] == sorted(entry.name for entry in sources.iterdir())
+    assert result["others"] == []
+    done = run([python.parent / "ecc", "--version"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("ecc ")
