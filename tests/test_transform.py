@@ -8,7 +8,7 @@ from skimage.measure import euler_number
 
 import ecc_core as ecc
 from ecc_core import _reference_transform as reference
-from ecc_core._cpu import transform_orthants
+from ecc_core._orthants import coefficient_table
 from ecc_core.testing import known_shapes
 
 SHAPES = [(7,), (1,), (9, 6), (1, 5), (5, 1), (3, 130), (40, 64), (3, 4, 5), (2, 3, 66), (1, 1, 4)]
@@ -192,7 +192,7 @@ def test_threads_change_nothing(workers):
 )
 def test_every_pattern_of_a_window(ndim, closed):
     """Planes of bits give the coefficients that the lookup table of regions holds."""
-    table = transform_orthants.coefficient_table(ndim, closed)
+    table = coefficient_table(ndim, closed)
     connectivity = ndim if closed else 1
     window = (2,) * ndim
     for orthant in range(2**ndim):

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ecc_core._cpu.pool import available_cores, share
 from ecc_core._cpu.transform_heights import accumulate, make_grid
 from ecc_core._cpu.transform_mask import ALL, NONE, count_mask, link, pack
-from ecc_core._cpu.transform_orthants import ORTHANTS, coefficient_table
 from ecc_core._cpu.transform_regions import (
     count_regions,
     list_corners,
@@ -26,6 +25,15 @@ from ecc_core._cpu.transform_regions import (
 )
 from ecc_core._cpu.transform_vector import LANES
 from ecc_core._cpu.transform_weights import UNROLL, count_weights, pad_weights
+from ecc_core._orthants import (
+    ORTHANTS,
+    Axes,
+    Directions,
+    Frame,
+    coefficient_table,
+    place_points,
+    sort_directions,
+)
 from ecc_core._transform_checks import MOST_WEIGHT
 
 __all__ = [
@@ -36,60 +44,11 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-Axes = tuple[int, ...]
 
 CORNERS = 2**18  # room for the corners of a few rows of a label image
 CHUNK = 64  # regions that a thread takes at a time
 SMALL = 2**20  # points times directions below which a second thread costs more than it saves
 SPARSE = 32  # points of a mask that cost as much as one critical point, roughly
-
-
-class Directions(NamedTuple):
-    """Directions in the order of their orthants."""
-
-    vectors: Floats
-    """(k, 3), zero along axes that the image does not have."""
-    order: NDArray[np.intp]
-    """Index of each among the caller's directions."""
-    orthant: NDArray[np.int64]
-
-
-class Frame(NamedTuple):
-    """An image's axes and the coordinates of its points or corners."""
-
-    axes: Axes
-    shape: tuple[int, ...]
-    closed: bool
-    positions: tuple[Floats, ...]
-    reach: float
-    """A bound on the magnitude of any height."""
-
-    @property
-    def sign(self) -> int:
-        """That of a coefficient against the one that the kernels compute."""
-        return -1 if self.closed and sum(self.axes) % 2 == 0 else 1
-
-
-def sort_directions(directions: Floats) -> Directions:
-    """Return (k, d) directions sorted by orthant."""
-    count, ndim = directions.shape
-    vectors = np.zeros((count, 3))
-    vectors[:, 3 - ndim :] = directions
-    orthant = (vectors < 0) @ np.array([4, 2, 1])
-    order = np.argsort(orthant, kind="stable")
-    return Directions(vectors[order], order, orthant[order])
-
-
-def _frame(shape: tuple[int, ...], spacing: Floats, closed: bool) -> Frame:
-    """Place the points at (index - centre) * spacing, the corners half a step further out."""
-    missing = 3 - len(shape)
-    positions = [np.zeros(1)] * missing
-    for n, step in zip(shape, spacing, strict=True):
-        points = n + 1 if closed else n
-        positions.append((np.arange(points) - (points - 1) / 2) * step)
-    axes = (0,) * missing + (1,) * len(shape)
-    reach = sum(float(np.abs(p[:1]).sum()) for p in positions)
-    return Frame(axes, (1,) * missing + shape, closed, tuple(positions), reach)
 
 
 def _share_directions(
@@ -158,7 +117,7 @@ def mask_transform(
     `closed` stands for the T-construction, of masks of at least two axes (in one it is the same);
     `workers` None for as many threads as there are cores.
     """
-    frame = _frame(mask.shape, spacing, closed)
+    frame = place_points(mask.shape, spacing, closed)
     by_orthant = sort_directions(directions)
     grid = make_grid(heights, frame.reach)
     bits = _bits(mask, frame)
@@ -192,7 +151,7 @@ def weighted_transform(
 
     Points of weight 0 are no part of the complex.
     """
-    frame = _frame(weights.shape, spacing, closed)
+    frame = place_points(weights.shape, spacing, closed)
     by_orthant = sort_directions(directions)
     grid = make_grid(heights, frame.reach)
     absent = weights.dtype.type(np.inf if weights.dtype.kind == "f" else MOST_WEIGHT)

@@ -1,6 +1,6 @@
 """Critical points of a mask, once an orthant, and the histograms of their heights.
 
-One kernel serves both constructions (see :mod:`ecc_core._cpu.transform_orthants`): the V- on the
+One kernel serves both constructions (see :mod:`ecc_core._orthants`): the V- on the
 mask, the T- on its complement. Points are bits, padded by one on both sides of every axis that the
 image has, in words of 64 points, row after row, with 8 words of slack behind them. Outside of the
 image all bits are `outside`.
@@ -14,9 +14,10 @@ import numpy as np
 from numba import njit
 
 from ecc_core._cpu.transform_heights import BLOCK, add_points
-from ecc_core._cpu.transform_orthants import ORTHANTS, orthant_frame
+from ecc_core._cpu.transform_orthants import orthant_frame
 from ecc_core._cpu.transform_vector import LANES, critical_planes, pack_word
 from ecc_core._cpu.vector import count_trailing_zeros
+from ecc_core._orthants import ORTHANTS
 
 __all__ = ["count_mask", "link", "pack"]
 

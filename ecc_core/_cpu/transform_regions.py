@@ -2,7 +2,7 @@
 
 A window is 2 points wide along each axis. Windows with one label everywhere hold no critical
 point; in the others every label is looked up by itself in the table of
-:func:`ecc_core._cpu.transform_orthants.coefficient_table`. A *corner* is a label in a window where
+:func:`ecc_core._orthants.coefficient_table`. A *corner* is a label in a window where
 it has a critical point in some orthant: the window's index along the three axes, the label, and
 the pattern of the window's points that have it. The extreme points of a region are critical, so
 the corners also tell its bounding box.
@@ -16,8 +16,9 @@ import numpy as np
 from numba import njit
 
 from ecc_core._cpu.transform_heights import Grid, guess, scatter, settle
-from ecc_core._cpu.transform_orthants import ORTHANTS, orthant_signs
+from ecc_core._cpu.transform_orthants import orthant_signs
 from ecc_core._cpu.vector import count_trailing_zeros
+from ecc_core._orthants import ORTHANTS
 
 __all__ = ["count_regions", "list_corners", "measure_regions", "sort_points"]
 

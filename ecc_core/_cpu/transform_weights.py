@@ -2,7 +2,7 @@
 
 The coefficient of a point is the sum of (-1)**dimension * weight over its cells, and hardly ever
 zero, so rows take the place of lists of critical points. As for masks, one kernel serves both
-constructions (see :mod:`ecc_core._cpu.transform_orthants`). A cell of the V-construction weighs
+constructions (see :mod:`ecc_core._orthants`). A cell of the V-construction weighs
 the maximum of its points; in the T-construction a cell weighs the minimum over the cubes around
 it, minus the maximum of the negated weights. A point that is no part of the complex holds
 `absent` (T: minus that), infinity or an integer of that role, so that a maximum of this magnitude
@@ -21,7 +21,8 @@ import numpy as np
 from numba import njit
 
 from ecc_core._cpu.transform_heights import BLOCK, TOLERANCE, add_points
-from ecc_core._cpu.transform_orthants import ORTHANTS, orthant_frame, orthant_signs
+from ecc_core._cpu.transform_orthants import orthant_frame, orthant_signs
+from ecc_core._orthants import ORTHANTS
 
 __all__ = ["UNROLL", "count_weights", "pad_weights"]
 

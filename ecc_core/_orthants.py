@@ -1,0 +1,114 @@
+"""What every backend knows of transforms: orthants of directions, places of points, coefficients.
+
+In a direction u the highest vertex of a cell lies furthest along every axis by the sign of u, so
+in one orthant of directions every cell has one owner. The *coefficient* of a point is the sum of
+(-1)**dimension over its cells; points where it is not zero are critical.
+
+V-construction: a cell of p spans from p to p - s along some of the axes, s the signs of u. Its
+2**k vertices must all be set. T-construction: by inclusion and exclusion over the cubes that are
+*not* set, the coefficient of the cube corner q is (-1)**(d + 1) times that of the complement in
+the V-construction, at the cube q - s/2, with cells that span along +s.
+
+Kernels see three axes (slices, rows, columns); images of fewer axes have the leading ones of
+length 1. Orthants are numbered by the bits (slices, rows, columns) of negative signs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "ORTHANTS",
+    "Axes",
+    "Directions",
+    "Frame",
+    "coefficient_table",
+    "place_points",
+    "sort_directions",
+]
+
+Floats = NDArray[np.float64]
+Axes = tuple[int, ...]
+
+ORTHANTS = 8
+
+
+class Directions(NamedTuple):
+    """Directions in the order of their orthants."""
+
+    vectors: Floats
+    """(k, 3), zero along axes that the image does not have."""
+    order: NDArray[np.intp]
+    """Index of each among the caller's directions."""
+    orthant: NDArray[np.int64]
+
+
+class Frame(NamedTuple):
+    """An image's axes and the coordinates of its points or corners."""
+
+    axes: Axes
+    shape: tuple[int, ...]
+    closed: bool
+    positions: tuple[Floats, ...]
+    reach: float
+    """A bound on the magnitude of any height."""
+
+    @property
+    def sign(self) -> int:
+        """That of a coefficient against the one that the kernels compute."""
+        return -1 if self.closed and sum(self.axes) % 2 == 0 else 1
+
+
+def sort_directions(directions: Floats) -> Directions:
+    """Return (k, d) directions sorted by orthant."""
+    count, ndim = directions.shape
+    vectors = np.zeros((count, 3))
+    vectors[:, 3 - ndim :] = directions
+    orthant = (vectors < 0) @ np.array([4, 2, 1])
+    order = np.argsort(orthant, kind="stable")
+    return Directions(vectors[order], order, orthant[order])
+
+
+def place_points(shape: tuple[int, ...], spacing: Floats, closed: bool) -> Frame:
+    """Place the points at (index - centre) * spacing, the corners half a step further out."""
+    missing = 3 - len(shape)
+    positions = [np.zeros(1)] * missing
+    for n, step in zip(shape, spacing, strict=True):
+        points = n + 1 if closed else n
+        positions.append((np.arange(points) - (points - 1) / 2) * step)
+    axes = (0,) * missing + (1,) * len(shape)
+    reach = sum(float(np.abs(p[:1]).sum()) for p in positions)
+    return Frame(axes, (1,) * missing + shape, closed, tuple(positions), reach)
+
+
+@lru_cache(maxsize=6)
+def coefficient_table(ndim: int, closed: bool) -> NDArray[np.int64]:
+    """Coefficients by (orthant, pattern) of the owner in a window of 2 points along each axis.
+
+    Bit ``4 * slice + 2 * row + column`` of the pattern tells whether that point of the window is
+    set; orthants with a negative sign along an axis that the image does not have stay empty. The
+    owner is the point of the window furthest along s (V) or its centre (T). The cells are
+    counted one by one; this is the definition that the planes of the mask kernel speed up.
+    """
+    present = (0,) * (3 - ndim) + (1,) * ndim
+    patterns = np.arange(2 ** (2**ndim))
+    table = np.zeros((ORTHANTS, patterns.size), dtype=np.int64)
+    for orthant in range(2**ndim):
+        far = [p * (1 - (orthant >> i & 1)) for p, i in zip(present, (2, 1, 0), strict=True)]
+        for spans in itertools.product(*((0, 1) if p else (0,) for p in present)):
+            sides = []
+            for side, span, p in zip(far, spans, present, strict=True):
+                both = bool(p) and bool(span) != closed
+                one = p - side if closed else side
+                sides.append((0, 1) if both else (one,))
+            bits = [4 * z + 2 * y + x for z, y, x in itertools.product(*sides)]
+            window = sum(1 << bit for bit in bits)
+            inside = (patterns & window) != 0 if closed else (patterns & window) == window
+            table[orthant] += (-1) ** sum(spans) * inside
+    table.flags.writeable = False
+    return table
