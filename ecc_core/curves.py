@@ -30,14 +30,31 @@ Thresholds = ArrayLike | Literal["exact"]
 
 
 class EulerCurve(NamedTuple):
-    """Thresholds and the Euler characteristic at each of them."""
+    """Thresholds and the Euler characteristic at each of them.
+
+    Attributes
+    ----------
+    thresholds : (n,) array
+        Increasing.
+    values : (..., n) int64 array
+        ``values[..., i]`` belongs to the sublevel (or superlevel) set at ``thresholds[i]``. Batch
+        axes lead.
+    """
 
     thresholds: Array
     values: Values
 
 
 class RegionCurves(NamedTuple):
-    """Label ids, thresholds, and one row of Euler characteristics for each label."""
+    """Label ids, thresholds, and the curve of each label.
+
+    Attributes
+    ----------
+    labels : (k,) array
+        The ids, increasing, in the dtype of the label image.
+    thresholds : (n,) array
+    values : (k, n) int64 array
+    """
 
     labels: Array
     thresholds: Array

@@ -27,7 +27,17 @@ Floats = NDArray[np.float64]
 
 
 class EulerTransform(NamedTuple):
-    """Directions, heights, and the curve of each direction."""
+    """Directions, heights, and the curve of each direction.
+
+    Attributes
+    ----------
+    directions : (k, d) float64 array
+        Unit vectors, their components along the axes of the image in order.
+    heights : (n,) float64 array
+        In the units of `spacing`.
+    values : (k, n) array
+        int64, and float64 for weights that are floats.
+    """
 
     directions: Floats
     heights: Floats
@@ -35,7 +45,18 @@ class EulerTransform(NamedTuple):
 
 
 class RegionTransforms(NamedTuple):
-    """Label ids, directions, heights, and a transform for each label."""
+    """Label ids, directions, heights, and the transform of each label.
+
+    Attributes
+    ----------
+    labels : (m,) array
+        The ids, increasing, in the dtype of the label image.
+    directions : (k, d) float64 array
+        Unit vectors, their components along the axes of the image in order.
+    heights : (n,) float64 array
+        In the units of `spacing`, or of the regions' radii.
+    values : (m, k, n) int64 array
+    """
 
     labels: NDArray[Any]
     directions: Floats
