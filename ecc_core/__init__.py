@@ -39,7 +39,7 @@ __all__ = [
     "warmup",
 ]
 
-_SUBMODULES = ("dask", "io", "plotting", "testing")
+_SUBMODULES = ("dask", "features", "io", "nn", "plotting", "testing")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,1 @@
+"""Differentiable curves and transforms as PyTorch operators."""

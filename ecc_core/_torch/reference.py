@@ -1,0 +1,88 @@
+"""Soft curves and transforms in plain PyTorch: the definition, and what the kernels are held to.
+
+Memory is cells times thresholds; gradients are autograd's.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ecc_core._torch.cells import Construction, Ties, cell_values, filtration
+
+__all__ = ["soft_curve", "soft_transform"]
+
+
+def soft_curve(
+    image: Tensor,
+    thresholds: Tensor,
+    sharpness: Tensor,
+    *,
+    tilt: Tensor | None,
+    mask: Tensor | None,
+    construction: Construction,
+    superlevel: bool,
+    ties: Ties,
+) -> Tensor:
+    """Curves (batch, n) of images (batch, *spatial): the sum over the cells of their sigmoids."""
+    points = filtration(image, tilt, mask, superlevel)
+    levels = -thresholds if superlevel else thresholds
+    curve = points.new_zeros(image.shape[0], levels.numel())
+    if points.numel() == 0:
+        return curve
+    for extent, values in cell_values(points, construction, ties):
+        entered = _sigmoid(values.flatten(1)[:, :, None], levels, sharpness).sum(1)
+        curve = curve + (-1) ** sum(extent) * entered
+    return curve
+
+
+def _sigmoid(values: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
+    """Sigmoid of sharpness * (level - value); infinite values are steps without a gradient."""
+    infinite = values.isinf()
+    soft = torch.sigmoid(sharpness * (levels - values.masked_fill(infinite, 0)))
+    return torch.where(infinite, (values < 0).to(soft.dtype), soft)
+
+
+def soft_transform(
+    weights: Tensor,
+    directions: Tensor,
+    heights: Tensor,
+    sharpness: Tensor,
+    *,
+    construction: Construction,
+    spacing: tuple[float, ...],
+    extension: str,
+) -> Tensor:
+    """Transforms (batch, k, n) of weights (batch, *spatial) along unit vectors (k, d)."""
+    values = weights.new_zeros(weights.shape[0], directions.shape[0], heights.numel())
+    if weights.numel() == 0:
+        return values
+    sign = 1 if extension == "max" else -1
+    steps = directions.new_tensor(spacing)
+    weighed = _owners(sign * weights, construction)
+    for extent, cells in weighed:
+        reach = 0.5 * directions.abs() @ (steps * directions.new_tensor(extent))
+        tops = directions @ _centres(cells.shape[1:], steps) + reach[:, None]
+        entered = torch.sigmoid(sharpness * (heights - tops[:, :, None]))
+        part = torch.einsum("bc,kcn->bkn", cells.flatten(1), entered)
+        values = values + sign * (-1) ** sum(extent) * part
+    return values
+
+
+def _owners(weights: Tensor, construction: Construction) -> list[tuple[tuple[int, ...], Tensor]]:
+    """The weight of each cell, zero where it is no part of the object."""
+    absent = weights == 0
+    placed = weights.masked_fill(absent, torch.inf)
+    return [
+        (extent, cells.masked_fill(cells.isinf(), 0))
+        for extent, cells in cell_values(placed, construction)
+    ]
+
+
+def _centres(shape: torch.Size, steps: Tensor) -> Tensor:
+    """Coordinates (d, cells) of the centres of cells, counted from the image's centre."""
+    axes = [
+        (torch.arange(n, device=steps.device) - (n - 1) / 2) * step
+        for n, step in zip(shape, steps, strict=True)
+    ]
+    return torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1).to(steps.dtype)

@@ -1,0 +1,315 @@
+"""Differentiable Euler characteristic curves and transforms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from ecc_core import _checks
+from ecc_core._torch import reference
+
+__all__ = ["soft_euler_curve", "soft_euler_transform"]
+
+Scalar = float | Tensor
+Vector = Sequence[float] | Tensor
+
+
+def soft_euler_curve(
+    image: Tensor,
+    thresholds: Vector,
+    *,
+    sharpness: Scalar,
+    direction: Vector | None = None,
+    direction_scale: Scalar | None = None,
+    connectivity: int | None = None,
+    superlevel: bool = False,
+    mask: Tensor | None = None,
+    spacing: float | Sequence[float] | None = None,
+    n_spatial: int = 2,
+    ties: Literal["raster", "split"] = "raster",
+) -> Tensor:
+    """Euler characteristic curves with soft steps, differentiable in every real argument.
+
+    A cell that enters at the value v counts ``sigmoid(sharpness * (t - v))`` at the threshold t
+    instead of ``v <= t`` [1]_. As the sharpness grows the curve tends to
+    :func:`ecc_core.euler_curve`. Nothing as large as points times thresholds is ever stored.
+
+    Parameters
+    ----------
+    image : (..., *spatial) tensor
+        The last `n_spatial` axes are the image's, those before them a batch. Floats; booleans and
+        integers are converted. Infinite points enter first or last and have no gradient.
+    thresholds : (n,) tensor or numbers
+        In any order.
+    sharpness : float or scalar tensor
+        Positive, in units of 1 / the image's: a step is about ``4 / sharpness`` wide.
+    direction : (n_spatial,) tensor or numbers, optional
+        Take the curve of ``image + direction_scale * <u, x>``, u the unit vector of the direction
+        and ``x = (index - centre) * spacing``.
+    direction_scale : float or scalar tensor, optional
+        Default 1; only with `direction`.
+    connectivity : {None, 1, n_spatial}
+        As for :func:`ecc_core.euler_curve`: 1 joins points that share a face (V-construction),
+        n_spatial (the default) also those that share a corner only (T-construction).
+    superlevel : bool, default False
+        Count where the image is at least t, with ``sigmoid(sharpness * (v - t))``.
+    mask : (..., *spatial) or (*spatial) boolean tensor, optional
+        Points where it is False never enter.
+    spacing : float or n_spatial floats, optional
+        Distance of neighbouring points along each axis, default 1; it matters with `direction`.
+    n_spatial : {2, 1, 3}
+        Number of spatial axes.
+    ties : {"raster", "split"}
+        Where equal points give a cell its value, its gradient goes to the first in raster order, or
+        is split evenly among them. Values do not depend on it.
+
+    Returns
+    -------
+    (..., n) tensor
+        float32, or float64 for images of float64 and of integers of more than 16 bits.
+
+    Raises
+    ------
+    TypeError
+        If `image` is not a tensor of real numbers or `mask` not one of booleans.
+    ValueError
+        For a wrong shape, a tensor on another device than the image, a wrong `connectivity`,
+        `n_spatial`, `spacing` or `ties`, a scale without a direction, and on the CPU for NaN, a
+        `sharpness` that is not positive or a direction that is zero. On CUDA devices, where looking
+        at values would wait for the device, these give curves of NaN.
+
+    References
+    ----------
+    .. [1] Roell and Rieck, "Differentiable Euler characteristic transforms for shape
+       classification", ICLR 2024, arXiv:2310.07630.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ecc_core.nn.functional import soft_euler_curve
+    >>> ring = torch.tensor([[0.0, 0, 0], [0, 1, 0], [0, 0, 0]], requires_grad=True)
+    >>> curve = soft_euler_curve(ring, [0.5, 1.1], sharpness=40.0, connectivity=1)
+    >>> curve.detach().round().tolist()  # a hole, then none
+    [0.0, 1.0]
+    >>> curve[1].backward()
+    >>> bool(ring.grad[1, 1] < 0)  # a lower centre fills the hole sooner
+    True
+    """
+    _check_tensor(image, "image")
+    _check_axes(image, n_spatial, "image")
+    construction = _checks.check_connectivity(connectivity, n_spatial)
+    if ties not in ("raster", "split"):
+        raise ValueError(f'`ties` must be "raster" or "split", got {ties!r}')
+    batch, spatial = image.shape[:-n_spatial], image.shape[-n_spatial:]
+    if not image.is_floating_point():
+        image = image.to(torch.float64 if image.dtype.itemsize > 2 else torch.float32)
+    dtype = torch.float64 if image.dtype == torch.float64 else torch.float32
+    levels = _vector(thresholds, "thresholds", image, dtype)
+    tilt = None
+    if direction is not None:
+        unit = _unit(_vector(direction, "direction", image, dtype, n_spatial))
+        scale = 1.0 if direction_scale is None else direction_scale
+        factor = _scalar(scale, "direction_scale", image, dtype)
+        steps = _spacing(spacing, n_spatial)
+        axes = [_coordinates(n, step, unit) for n, step in zip(spatial, steps, strict=True)]
+        tilt = factor * torch.cat([u * x for u, x in zip(unit, axes, strict=True)])
+    elif direction_scale is not None:
+        raise ValueError("`direction_scale` must come with a `direction`, got no direction")
+    else:
+        _spacing(spacing, n_spatial)
+    if mask is not None:
+        mask = _mask(mask, image, spatial)
+    curve = reference.soft_curve(
+        image.to(dtype).reshape(math.prod(batch), *spatial),
+        levels,
+        _positive(sharpness, image, dtype),
+        tilt=tilt,
+        mask=mask,
+        construction=construction,
+        superlevel=superlevel,
+        ties=ties,
+    )
+    return curve.reshape(*batch, levels.numel())
+
+
+def soft_euler_transform(
+    weights: Tensor,
+    directions: Tensor | Sequence[Sequence[float]],
+    heights: Vector,
+    *,
+    sharpness: Scalar,
+    connectivity: int | None = None,
+    spacing: float | Sequence[float] | None = None,
+    n_spatial: int = 2,
+    extension: Literal["max", "min"] = "max",
+) -> Tensor:
+    """Euler characteristic transforms with soft steps, differentiable in every real argument.
+
+    A cell of weight w and height h counts ``w * sigmoid(sharpness * (t - h))`` at the height t. As
+    the sharpness grows the transform tends to :func:`ecc_core.euler_transform`.
+
+    Parameters
+    ----------
+    weights : (..., *spatial) tensor
+        A mask, boolean or of zeros and ones, or weights: finite, zero where there is no object.
+    directions : (k, n_spatial) tensor or numbers
+        Need not have unit length.
+    heights : (n,) tensor or numbers
+        In any order, in units of `spacing`, counted from the image's centre.
+    sharpness : float or scalar tensor
+        Positive, in units of 1 / `spacing`.
+    connectivity, spacing, n_spatial
+        As for :func:`soft_euler_curve`; the spacing matters always.
+    extension : {"max", "min"}
+        "max": weights of cells as in :func:`ecc_core.euler_transform`, the largest of the vertices
+        (connectivity 1) or the smallest of the object's cubes around it. "min" exchanges smallest
+        and largest, so that the transform of weights that are not negative is continuous where
+        they become zero: the choice for probabilities. For masks both are the same.
+
+    Returns
+    -------
+    (..., k, n) tensor
+        float32, or float64 for weights of float64 and of integers of more than 16 bits. Gradients
+        of weights that are zero are zero.
+
+    Raises
+    ------
+    TypeError
+        If `weights` is not a tensor of real numbers.
+    ValueError
+        For a wrong shape, a tensor on another device than the weights, a wrong `connectivity`,
+        `n_spatial`, `spacing` or `extension`, and on the CPU for weights that are not finite, a
+        `sharpness` that is not positive or a direction that is zero. On CUDA devices these give
+        NaN.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ecc_core.nn.functional import soft_euler_transform
+    >>> letter = torch.tensor([[1, 0, 1], [1, 1, 1]], dtype=torch.bool)  # U
+    >>> values = soft_euler_transform(letter, [[1, 0], [-1, 0]], [-0.5, 1.5], sharpness=60.0)
+    >>> values.round().tolist()  # from above two parts that join, from below one
+    [[2.0, 1.0], [1.0, 1.0]]
+    """
+    _check_tensor(weights, "weights")
+    _check_axes(weights, n_spatial, "weights")
+    construction = _checks.check_connectivity(connectivity, n_spatial)
+    if extension not in ("max", "min"):
+        raise ValueError(f'`extension` must be "max" or "min", got {extension!r}')
+    batch, spatial = weights.shape[:-n_spatial], weights.shape[-n_spatial:]
+    if not weights.is_floating_point():
+        weights = weights.to(torch.float64 if weights.dtype.itemsize > 2 else torch.float32)
+    dtype = torch.float64 if weights.dtype == torch.float64 else torch.float32
+    vectors = _tensor(directions, "directions", weights, dtype)
+    if vectors.dim() != 2 or vectors.shape[1] != n_spatial:
+        got = tuple(vectors.shape)
+        raise ValueError(f"`directions` must have shape (k, {n_spatial}), got {got}")
+    levels = _vector(heights, "heights", weights, dtype)
+    values = reference.soft_transform(
+        weights.to(dtype).reshape(math.prod(batch), *spatial),
+        _unit(vectors),
+        levels,
+        _positive(sharpness, weights, dtype),
+        construction=construction,
+        spacing=_spacing(spacing, n_spatial),
+        extension=extension,
+    )
+    return values.reshape(*batch, vectors.shape[0], levels.numel())
+
+
+def _check_tensor(tensor: Any, name: str) -> None:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"`{name}` must be a torch tensor, got {type(tensor).__name__}")
+    if tensor.is_complex():
+        raise TypeError(f"`{name}` must be of real numbers, got {tensor.dtype}")
+
+
+def _check_axes(tensor: Tensor, n_spatial: int, name: str) -> None:
+    if isinstance(n_spatial, bool) or n_spatial not in (1, 2, 3):
+        raise ValueError(f"`n_spatial` must be 1, 2 or 3, got {n_spatial!r}")
+    if tensor.dim() < n_spatial:
+        got = tuple(tensor.shape)
+        raise ValueError(f"`{name}` must have at least {n_spatial} axes (`n_spatial`), got {got}")
+
+
+def _tensor(numbers: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
+    """Numbers as a tensor beside the image; a tensor must be there already."""
+    if not isinstance(numbers, Tensor):
+        return torch.as_tensor(numbers, dtype=dtype, device=like.device)
+    if numbers.device != like.device:
+        raise ValueError(
+            f"`{name}` must be where the image is, on {like.device}, got {numbers.device}"
+        )
+    if numbers.is_complex():
+        raise TypeError(f"`{name}` must be of real numbers, got {numbers.dtype}")
+    return numbers.to(dtype)
+
+
+def _vector(
+    numbers: Any, name: str, like: Tensor, dtype: torch.dtype, length: int | None = None
+) -> Tensor:
+    vector = _tensor(numbers, name, like, dtype)
+    if vector.dim() != 1 or length not in (None, vector.shape[0]):
+        wanted = "n" if length is None else length
+        raise ValueError(f"`{name}` must have shape ({wanted},), got {tuple(vector.shape)}")
+    return vector
+
+
+def _scalar(number: Scalar, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
+    if not isinstance(number, Tensor):
+        number = float(number)
+        if not math.isfinite(number):
+            raise ValueError(f"`{name}` must be finite, got {number}")
+        return torch.full((), number, dtype=dtype, device=like.device)
+    if number.numel() != 1:
+        raise ValueError(f"`{name}` must be one number, got shape {tuple(number.shape)}")
+    if number.dim() == 0 and number.device.type == "cpu":  # as torch's own operators have it
+        return number.to(like.device, dtype)
+    return _tensor(number, name, like, dtype).reshape(())
+
+
+def _positive(sharpness: Scalar, like: Tensor, dtype: torch.dtype) -> Tensor:
+    if not isinstance(sharpness, Tensor) and not sharpness > 0:
+        raise ValueError(f"`sharpness` must be positive, got {sharpness}")
+    return _scalar(sharpness, "sharpness", like, dtype)
+
+
+def _unit(vectors: Tensor) -> Tensor:
+    unit: Tensor = vectors / torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
+    return unit
+
+
+def _coordinates(count: int, step: float, like: Tensor) -> Tensor:
+    places = torch.arange(count, dtype=like.dtype, device=like.device)
+    return (places - (count - 1) / 2) * step
+
+
+def _spacing(spacing: float | Sequence[float] | None, n_spatial: int) -> tuple[float, ...]:
+    if spacing is None:
+        return (1.0,) * n_spatial
+    given = spacing if isinstance(spacing, Sequence) else [spacing] * n_spatial
+    steps = tuple(float(step) for step in given)
+    if len(steps) != n_spatial:
+        raise ValueError(f"`spacing` must be one number or {n_spatial} of them, got {spacing}")
+    if not all(step > 0 and math.isfinite(step) for step in steps):
+        raise ValueError(f"`spacing` must be positive and finite, got {spacing}")
+    return steps
+
+
+def _mask(mask: Any, image: Tensor, spatial: torch.Size) -> Tensor:
+    """The mask as (batch or 1, *spatial)."""
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise TypeError(f"`mask` must be a tensor of booleans (True: keep the point), got {kind}")
+    if mask.shape not in (image.shape, spatial):
+        wanted, got = tuple(image.shape), tuple(mask.shape)
+        raise ValueError(
+            f"`mask` must have the image's shape {wanted} or {tuple(spatial)}, got {got}"
+        )
+    if mask.device != image.device:
+        raise ValueError(f"`mask` must be where the image is, on {image.device}, got {mask.device}")
+    return mask.reshape(-1, *spatial) if mask.shape == image.shape else mask[None]
