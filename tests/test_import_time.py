@@ -6,7 +6,7 @@ import sys
 import pytest
 
 HEAVY = {"cupy", "dask", "imageio", "matplotlib", "napari", "numba", "pyarrow", "qtpy", "scipy"}
-HEAVY |= {"skimage", "tifffile", "torch", "tqdm"}
+HEAVY |= {"pandas", "skimage", "sklearn", "tifffile", "torch", "tqdm"}
 SECONDS = 0.15
 REPEATS = 5
 

@@ -1,0 +1,43 @@
+"""Descriptors, distances and statistics of curves, and a scikit-learn transformer.
+
+- :func:`curve_descriptors`, :func:`descriptor_table`: numbers that describe a curve
+- :func:`align_curves`, :func:`curve_distance`, :func:`distance_matrix`: comparison of curves
+- :func:`mean_band`, :func:`permutation_test`: groups of curves
+- :class:`EulerCurveTransformer`: curves as a step of a scikit-learn pipeline
+
+A curve is taken as the step function that it is, so integrals are exact: for sublevel sets a value
+holds from its threshold up to the next one; for superlevel sets, down to the one before.
+
+Tables need pandas and the transformer scikit-learn, of the extra ``features``.
+"""
+
+from typing import Any
+
+from ecc_core._optional import import_optional
+from ecc_core.features.descriptors import CurveDescriptors, curve_descriptors, descriptor_table
+from ecc_core.features.distances import align_curves, curve_distance, distance_matrix
+from ecc_core.features.groups import CurveBand, PermutationTest, mean_band, permutation_test
+
+__all__ = [
+    "CurveBand",
+    "CurveDescriptors",
+    "EulerCurveTransformer",
+    "PermutationTest",
+    "align_curves",
+    "curve_descriptors",
+    "curve_distance",
+    "descriptor_table",
+    "distance_matrix",
+    "mean_band",
+    "permutation_test",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import scikit-learn when its transformer is first used."""
+    if name == "EulerCurveTransformer":
+        import_optional("sklearn", extra="features", purpose=name)
+        from ecc_core.features.transformer import EulerCurveTransformer
+
+        return EulerCurveTransformer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

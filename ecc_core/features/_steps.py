@@ -1,0 +1,143 @@
+"""Curves as step functions, and integrals of step functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ecc_core import _dispatch
+from ecc_core.curves import EulerCurve, RegionCurves
+
+__all__ = [
+    "Curve",
+    "Curves",
+    "Floats",
+    "Metric",
+    "Steps",
+    "as_steps",
+    "check_metric",
+    "join",
+    "norms",
+    "one_grid",
+    "rows_of",
+]
+
+Floats = NDArray[np.float64]
+Curve: TypeAlias = EulerCurve | RegionCurves | tuple[ArrayLike, ArrayLike]
+Curves: TypeAlias = Curve | list[Curve]
+Metric: TypeAlias = Literal["L1", "L2", "W1"]
+
+
+class Steps(NamedTuple):
+    """A value holds from its level up to the next; before the first one the function is 0."""
+
+    levels: Floats
+    """(n,), increasing; thresholds of superlevel sets are negated and reversed."""
+    values: Floats
+    """batch + (n,)"""
+
+
+def as_steps(curve: Curve, superlevel: bool, name: str = "curve") -> Steps:
+    """Check a curve or a batch of curves."""
+    pair: Any = curve[1:] if isinstance(curve, RegionCurves) else curve
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise TypeError(f"`{name}` must be a pair of thresholds and values, got {_kind(pair)}")
+    thresholds, values = (_numbers(part, name) for part in pair)
+    if thresholds.ndim != 1 or values.ndim < 1 or values.shape[-1] != thresholds.size:
+        raise ValueError(
+            f"`{name}` must have (n,) thresholds and (..., n) values, "
+            f"got shapes {thresholds.shape} and {values.shape}"
+        )
+    if not thresholds.size:
+        raise ValueError(f"`{name}` must have at least one threshold, got none")
+    if not (np.isfinite(thresholds).all() and np.isfinite(values).all()):
+        raise ValueError(f"`{name}` must have finite thresholds and values, got infinity or NaN")
+    if (np.diff(thresholds) < 0).any():
+        raise ValueError(f"`{name}` must have increasing thresholds, got some that decrease")
+    if superlevel:
+        return Steps(-thresholds[::-1], values[..., ::-1])
+    return Steps(thresholds, values)
+
+
+def _kind(curve: Any) -> str:
+    is_tuple = isinstance(curve, tuple)
+    return f"a tuple of {len(curve)}" if is_tuple else f"a {type(curve).__name__}"
+
+
+def _numbers(part: Any, name: str) -> Floats:
+    array = _dispatch.on_host(part)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"`{name}` must be of real numbers, got {array.dtype}")
+    return array.astype(np.float64)
+
+
+def one_grid(curves: Sequence[Steps]) -> Steps:
+    """Put single curves on the union of their levels, which changes none of them."""
+    levels = np.unique(np.concatenate([curve.levels for curve in curves]))
+    return Steps(levels, np.stack([evaluate(curve, levels) for curve in curves]))
+
+
+def evaluate(curve: Steps, levels: Floats) -> Floats:
+    """Values of the step function at these levels."""
+    place = np.searchsorted(curve.levels, levels, side="right")
+    before = np.zeros((*curve.values.shape[:-1], 1))
+    values: Floats = np.concatenate([before, curve.values], axis=-1)[..., place]
+    return values
+
+
+def rows_of(curves: Curves, superlevel: bool, name: str) -> Steps:
+    """Several curves on one grid, values of shape (k, n): from a batch, or a list of curves."""
+    if isinstance(curves, list):
+        steps = [as_steps(curve, superlevel, f"{name}[{i}]") for i, curve in enumerate(curves)]
+        for i, one in enumerate(steps):
+            if one.values.ndim != 1:
+                raise ValueError(
+                    f"`{name}[{i}]` must be a single curve, got values of shape {one.values.shape}"
+                )
+        if not steps:
+            raise ValueError(f"`{name}` must hold at least one curve, got none")
+        return one_grid(steps)
+    batch = as_steps(curves, superlevel, name)
+    if batch.values.ndim != 2:
+        raise ValueError(f"`{name}` must have (k, n) values, got shape {batch.values.shape}")
+    return batch
+
+
+def join(a: Steps, b: Steps) -> tuple[Floats, Floats, Floats]:
+    """Levels shared by two batches, and the values of each on them."""
+    if np.array_equal(a.levels, b.levels):
+        return a.levels, a.values, b.values
+    levels = np.union1d(a.levels, b.levels)
+    return levels, evaluate(a, levels), evaluate(b, levels)
+
+
+def check_metric(metric: str) -> None:
+    if metric not in ("L1", "L2", "W1"):
+        raise ValueError(f'`metric` must be "L1", "L2" or "W1", got {metric!r}')
+
+
+def norms(values: Floats, levels: Floats, metric: Metric) -> Floats:
+    """Norm of step functions (..., n) from the first level to the last."""
+    widths = np.diff(levels)
+    held = values[..., :-1]
+    result: Floats
+    if metric == "L1":
+        result = np.abs(held) @ widths
+    elif metric == "L2":
+        result = np.sqrt(held**2 @ widths)
+    else:
+        result = _absolute_area_of_integral(held * widths) @ widths
+    return result
+
+
+def _absolute_area_of_integral(areas: Floats) -> Floats:
+    """Mean over each interval of the absolute value of the integral, which is linear there."""
+    end = np.cumsum(areas, axis=-1)
+    begin = end - areas
+    total = np.abs(begin) + np.abs(end)
+    crossing = begin * end < 0
+    squares = np.divide(begin**2 + end**2, total, out=np.zeros_like(total), where=crossing)
+    return np.where(crossing, squares, total) / 2

@@ -1,0 +1,213 @@
+"""Numbers that describe a curve, alone or as the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ecc_core._optional import import_optional
+from ecc_core.curves import RegionCurves
+from ecc_core.features._steps import Curve, Floats, as_steps
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["CurveDescriptors", "curve_descriptors", "descriptor_table"]
+
+
+class CurveDescriptors(NamedTuple):
+    """Descriptors of a curve chi(t): numbers for one curve, arrays for a batch."""
+
+    area: Any
+    """Integral of chi from the first threshold to the last."""
+    absolute_area: Any
+    """Integral of abs(chi)."""
+    maximum: Any
+    maximum_at: Any
+    """The threshold of the maximum; of several, the first that enters. So for all positions."""
+    minimum: Any
+    minimum_at: Any
+    zero_crossings: Any
+    """How often the sign changes; stretches of zeros count with what precedes them."""
+    first_zero_crossing: Any
+    """The threshold at which the sign first changes; NaN if it never does."""
+    positive_peak: Any
+    """The largest value before the curve first turns from positive to negative; NaN if none."""
+    positive_peak_at: Any
+    negative_peak: Any
+    """The least value before the curve first turns from negative to positive; NaN if none."""
+    negative_peak_at: Any
+
+
+SCALED = {"area", "absolute_area", "maximum", "minimum", "positive_peak", "negative_peak"}
+
+
+def curve_descriptors(
+    curve: Curve, *, superlevel: bool = False, size: ArrayLike = 1.0
+) -> CurveDescriptors:
+    """Describe a curve, or each of a batch, by a few numbers.
+
+    Parameters
+    ----------
+    curve : EulerCurve, RegionCurves or (thresholds, values)
+        (n,) increasing thresholds and values of shape batch + (n,), finite.
+    superlevel : bool, default False
+        Whether the curve is that of superlevel sets. "First" is then what the highest thresholds
+        give, since sets grow downwards.
+    size : float or array of the batch's shape, default 1.0
+        Number of points, area or volume: all values and areas are divided by it, so that images of
+        different sizes compare (Euler characteristic per volume).
+
+    Returns
+    -------
+    CurveDescriptors
+        Floats for one curve (`zero_crossings` an int), else arrays of the batch's shape. Areas are
+        those of the step function; a position is one of the thresholds.
+
+    Raises
+    ------
+    TypeError
+        If `curve` is no such pair, or not of real numbers.
+    ValueError
+        For shapes that do not fit, no thresholds, thresholds that decrease, anything infinite or
+        NaN, and sizes that are not positive.
+
+    Notes
+    -----
+    Curves of random textures swing between a few lobes of one sign each (in 2-D first components,
+    then holes). `positive_peak` is the peak of the first positive lobe and `negative_peak` that of
+    the first negative one; ripples within a lobe do not matter.
+
+    Examples
+    --------
+    >>> from ecc_core.features import curve_descriptors
+    >>> found = curve_descriptors(([0, 1, 2, 3, 4], [1, 5, 0, -3, 1]))
+    >>> float(found.area), float(found.maximum), float(found.maximum_at)
+    (3.0, 5.0, 1.0)
+    >>> int(found.zero_crossings), float(found.first_zero_crossing), float(found.negative_peak_at)
+    (2, 3.0, 3.0)
+    """
+    levels, values = as_steps(curve, superlevel)
+    sizes = _check_size(size, values.shape[:-1])
+    widths = np.diff(levels)
+    rows = values.reshape(-1, levels.size)
+    thresholds = -levels if superlevel else levels
+    highest, lowest = rows.argmax(axis=1), rows.argmin(axis=1)
+    each = np.arange(len(rows))
+    lobe, crossing, first_sign = _lobes(rows)
+    missing = ~crossing.any(axis=1)
+    first_crossing = np.where(missing, np.nan, thresholds[crossing.argmax(axis=1)])
+    positive, positive_at = _peak(rows, thresholds, lobe == (first_sign < 0)[:, None])
+    negative, negative_at = _peak(-rows, thresholds, lobe == (first_sign > 0)[:, None])
+    found = CurveDescriptors(
+        area=rows[:, :-1] @ widths,
+        absolute_area=np.abs(rows[:, :-1]) @ widths,
+        maximum=rows[each, highest],
+        maximum_at=thresholds[highest],
+        minimum=rows[each, lowest],
+        minimum_at=thresholds[lowest],
+        zero_crossings=np.count_nonzero(crossing, axis=1),
+        first_zero_crossing=first_crossing,
+        positive_peak=positive,
+        positive_peak_at=positive_at,
+        negative_peak=-negative,
+        negative_peak_at=negative_at,
+    )
+    shaped = {name: part.reshape(sizes.shape) for name, part in found._asdict().items()}
+    return CurveDescriptors(
+        **{name: (part / sizes if name in SCALED else part)[()] for name, part in shaped.items()}
+    )
+
+
+def _check_size(size: ArrayLike, batch: tuple[int, ...]) -> Floats:
+    sizes = np.asarray(size, dtype=np.float64)
+    if sizes.shape not in ((), batch):
+        raise ValueError(f"`size` must be a number or of shape {batch}, got shape {sizes.shape}")
+    if not ((sizes > 0) & np.isfinite(sizes)).all():
+        raise ValueError(f"`size` must be positive and finite, got {size!r}")
+    return np.broadcast_to(sizes, batch)
+
+
+def _lobes(rows: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
+    """Number the stretches between sign changes; where one begins; the sign of the first."""
+    signs = np.sign(rows)
+    places = np.where(signs != 0, np.arange(rows.shape[1]), -1)
+    latest = np.maximum.accumulate(places, axis=1)  # the latest threshold of non-zero value
+    carried = np.where(latest >= 0, np.take_along_axis(signs, latest, axis=1), 0)
+    crossing = np.zeros(rows.shape, dtype=np.bool_)
+    crossing[:, 1:] = carried[:, 1:] * carried[:, :-1] < 0
+    first_sign = np.take_along_axis(signs, (signs != 0).argmax(axis=1)[:, None], axis=1)[:, 0]
+    return np.cumsum(crossing, axis=1), crossing, first_sign
+
+
+def _peak(rows: Floats, thresholds: Floats, within: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The largest value above zero within a lobe, and its threshold."""
+    shown = np.where(within, rows, 0)
+    place = shown.argmax(axis=1)
+    height = shown[np.arange(len(rows)), place]
+    found = height > 0
+    return np.where(found, height, np.nan), np.where(found, thresholds[place], np.nan)
+
+
+def descriptor_table(
+    curves: Curve | Mapping[Any, Curve], *, superlevel: bool = False, size: ArrayLike = 1.0
+) -> DataFrame:
+    """Describe curves by a table, one row each. It needs pandas, of the extra ``features``.
+
+    Parameters
+    ----------
+    curves : EulerCurve, RegionCurves, (thresholds, values), or a mapping of names to single curves
+        The rows are indexed by the labels of the regions, the names, or the place in the batch.
+    superlevel, size
+        As for :func:`curve_descriptors`; for a mapping one size for each curve, or one for all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns are the fields of :class:`CurveDescriptors`.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+    TypeError, ValueError
+        As :func:`curve_descriptors`; for an empty mapping, and for batches in a mapping.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.features import descriptor_table
+    >>> labels = np.array([[3, 3, 3, 0, 8], [3, 3, 3, 0, 8], [3, 3, 3, 0, 8]])
+    >>> image = np.where(labels == 3, [[0, 0, 0, 0, 0], [0, 9, 0, 0, 0], [0, 0, 0, 0, 0]], 5)
+    >>> table = descriptor_table(ecc.region_curves(image, labels, np.arange(10)))
+    >>> table.loc[8, ["maximum", "maximum_at", "zero_crossings"]].to_dict()
+    {'maximum': 1.0, 'maximum_at': 5.0, 'zero_crossings': 0.0}
+    """
+    pandas = import_optional("pandas", extra="features", purpose="descriptor_table")
+    if isinstance(curves, Mapping):
+        return _named_table(curves, superlevel, size, pandas)
+    found = curve_descriptors(curves, superlevel=superlevel, size=size)
+    columns = {name: np.ravel(part) for name, part in found._asdict().items()}
+    if isinstance(curves, RegionCurves):
+        return pandas.DataFrame(columns, index=pandas.Index(curves.labels, name="label"))
+    return pandas.DataFrame(columns)
+
+
+def _named_table(
+    curves: Mapping[Any, Curve], superlevel: bool, size: ArrayLike, pandas: Any
+) -> DataFrame:
+    if not curves:
+        raise ValueError("`curves` must hold at least one curve, got none")
+    sizes = _check_size(size, (len(curves),))
+    rows = []
+    for (name, curve), one_size in zip(curves.items(), sizes, strict=True):
+        values = as_steps(curve, superlevel, f"curves[{name!r}]").values
+        if values.ndim != 1:
+            raise ValueError(
+                f"`curves[{name!r}]` must be a single curve, got values of shape {values.shape}"
+            )
+        rows.append(curve_descriptors(curve, superlevel=superlevel, size=one_size))
+    return pandas.DataFrame(rows, index=list(curves))

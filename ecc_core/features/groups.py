@@ -1,0 +1,224 @@
+"""Statistics of groups of curves."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ecc_core.features._steps import (
+    Curves,
+    Floats,
+    Metric,
+    check_metric,
+    join,
+    norms,
+    rows_of,
+)
+
+__all__ = ["CurveBand", "PermutationTest", "mean_band", "permutation_test"]
+
+Seed = int | np.random.Generator | None
+BLOCK = 2**22  # resampled values held at a time
+ROUNDING = 1e-12  # relative: a permutation that gives the same groups gives the same distance
+
+
+class CurveBand(NamedTuple):
+    """Thresholds, the mean curve, and a band around it."""
+
+    thresholds: Floats
+    mean: Floats
+    lower: Floats
+    upper: Floats
+
+
+class PermutationTest(NamedTuple):
+    """The distance of two groups, its p-value, and the distances under permutation."""
+
+    statistic: float
+    pvalue: float
+    null: Floats
+
+
+def mean_band(
+    curves: Curves,
+    *,
+    level: float = 0.95,
+    kind: Literal["simultaneous", "pointwise"] = "simultaneous",
+    n_resamples: int = 2000,
+    superlevel: bool = False,
+    rng: Seed = None,
+) -> CurveBand:
+    """Mean curve of a group, and a bootstrap confidence band around it.
+
+    Parameters
+    ----------
+    curves : EulerCurve, RegionCurves or (thresholds, values) with values (k, n), or list of curves
+        The group, k independent curves, at least 2. A list may mix thresholds, see
+        :func:`align_curves`.
+    level : float, default 0.95
+        The confidence level.
+    kind : {"simultaneous", "pointwise"}
+        "simultaneous": the band holds the whole mean curve of the population with this confidence.
+        "pointwise": its value at any one threshold, which is narrower.
+    n_resamples : int, default 2000
+        Resamples of the group.
+    superlevel : bool, default False
+        Whether the curves are those of superlevel sets.
+    rng : int or numpy.random.Generator, optional
+        Seed, for results that repeat.
+
+    Returns
+    -------
+    CurveBand
+        ``thresholds``, ``mean``, ``lower`` and ``upper``, (n,) float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`curve_descriptors`; for fewer than 2 curves, a level outside 0 to 1, another
+        kind, and fewer than 1 resample.
+
+    Notes
+    -----
+    The band is symmetric: mean ± q s(t), s the standard error of the mean. q is the quantile, over
+    the bootstrap, of the deviation of the resampled mean in units of s: at t itself (pointwise), or
+    the largest of all thresholds (simultaneous). Like every bootstrap it is slightly too narrow for
+    small groups: with 10 curves a band of 95 % covers in 85-90 % of the cases.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ecc_core.features import mean_band
+    >>> values = np.random.default_rng(0).poisson(9, (40, 5))
+    >>> band = mean_band((np.arange(5), values), rng=1)
+    >>> bool(((band.lower < 9) & (9 < band.upper)).all())
+    True
+    """
+    _check_level(level)
+    if kind not in ("simultaneous", "pointwise"):
+        raise ValueError(f'`kind` must be "simultaneous" or "pointwise", got {kind!r}')
+    n_resamples = _check_positive(n_resamples, "n_resamples")
+    levels, values = rows_of(curves, superlevel, "curves")
+    count = len(values)
+    if count < 2:
+        raise ValueError(f"`curves` must hold at least 2 curves, got {count}")
+    generator = np.random.default_rng(rng)
+    mean = values.mean(axis=0)
+    spread = values.std(axis=0, ddof=1) / np.sqrt(count)
+    # A resampled mean varies by sqrt((k - 1) / k) of the standard error.
+    scale = np.where(spread > 0, spread, np.inf) * np.sqrt((count - 1) / count)
+    deviations = []
+    for size in _blocks(n_resamples, levels.size):
+        shares = generator.multinomial(count, np.full(count, 1 / count), size) / count
+        deviation = np.abs(shares @ (values - mean)) / scale
+        deviations.append(deviation.max(axis=1) if kind == "simultaneous" else deviation)
+    q = np.quantile(np.concatenate(deviations), level, axis=0)
+    lower, upper = mean - q * spread, mean + q * spread
+    if superlevel:
+        return CurveBand(*(part[::-1] for part in (-levels, mean, lower, upper)))
+    return CurveBand(levels, mean, lower, upper)
+
+
+def permutation_test(
+    a: Curves,
+    b: Curves,
+    *,
+    metric: Metric = "L2",
+    n_permutations: int = 9999,
+    superlevel: bool = False,
+    rng: Seed = None,
+) -> PermutationTest:
+    """Test whether two groups of curves come from the same population.
+
+    The statistic is the distance of the mean curves of the groups. Under the null hypothesis the
+    curves are exchangeable, so it is compared with its values for random regroupings.
+
+    Parameters
+    ----------
+    a, b : EulerCurve, RegionCurves or (thresholds, values) with values (k, n), or list of curves
+        The groups, of independent curves. Thresholds may differ, see :func:`align_curves`.
+    metric : {"L2", "L1", "W1"}
+        As for :func:`curve_distance`.
+    n_permutations : int, default 9999
+        Random regroupings; the least p-value is 1 / (n_permutations + 1).
+    superlevel : bool, default False
+        Whether the curves are those of superlevel sets.
+    rng : int or numpy.random.Generator, optional
+        Seed, for results that repeat.
+
+    Returns
+    -------
+    PermutationTest
+        ``statistic``, ``pvalue`` and ``null``, the (n_permutations,) distances of the regroupings.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`curve_distance`; for a group without curves, and fewer than 1 permutation.
+
+    Notes
+    -----
+    The p-value is (1 + m) / (1 + n), m of n regroupings being at least as far apart: under the null
+    hypothesis it is at most p with a probability of at most p, for any k and any n [1]_.
+
+    References
+    ----------
+    .. [1] Phipson, Smyth, "Permutation P-values should never be zero", Statistical Applications in
+       Genetics and Molecular Biology 9, 39, 2010, arXiv:1603.05766.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ecc_core.features import permutation_test
+    >>> rng = np.random.default_rng(0)
+    >>> t = np.arange(5)
+    >>> few, many = (t, rng.poisson(3, (9, 5))), (t, rng.poisson(9, (9, 5)))
+    >>> permutation_test(few, many, n_permutations=999, rng=1).pvalue
+    0.001
+    """
+    check_metric(metric)
+    n_permutations = _check_positive(n_permutations, "n_permutations")
+    first, second = rows_of(a, superlevel, "a"), rows_of(b, superlevel, "b")
+    levels, ours, theirs = join(first, second)
+    if not (len(ours) and len(theirs)):
+        raise ValueError(f"`a` and `b` must hold curves, got {len(ours)} and {len(theirs)}")
+    split = np.repeat([1 / len(ours), -1 / len(theirs)], [len(ours), len(theirs)])
+    generator = np.random.default_rng(rng)
+    values = np.concatenate([ours, theirs])
+    values -= values.mean(axis=0)  # less rounding
+    statistic = float(norms(split @ values, levels, metric))
+    null = np.concatenate(
+        [
+            norms(_shuffles(split, size, generator) @ values, levels, metric)
+            for size in _blocks(n_permutations, levels.size)
+        ]
+    )
+    as_far = int(np.count_nonzero(null >= statistic * (1 - ROUNDING)))
+    return PermutationTest(statistic, (1 + as_far) / (1 + n_permutations), null)
+
+
+def _shuffles(row: Floats, count: int, generator: np.random.Generator) -> Floats:
+    return generator.permuted(np.broadcast_to(row, (count, row.size)).copy(), axis=1)
+
+
+def _blocks(count: int, width: int) -> Iterator[int]:
+    """Sizes that add up to count, each few enough rows of this width."""
+    most = max(1, BLOCK // width)
+    for begin in range(0, count, most):
+        yield min(most, count - begin)
+
+
+def _check_positive(count: int, name: str) -> int:
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise TypeError(f"`{name}` must be a positive int, got {count!r}")
+    if (number := operator.index(count)) < 1:
+        raise ValueError(f"`{name}` must be a positive int, got {number}")
+    return number
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"`level` must be between 0 and 1, got {level!r}")

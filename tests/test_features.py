@@ -1,0 +1,312 @@
+"""Descriptors and distances of curves, by hand-made curves and by identities."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import ecc_core as ecc
+from ecc_core.features import (
+    align_curves,
+    curve_descriptors,
+    curve_distance,
+    descriptor_table,
+    distance_matrix,
+)
+
+METRICS = ("L1", "L2", "W1")
+T = np.array([0.0, 1.0, 3.0, 4.0, 6.0])
+CHI = np.array([2, 5, 0, -4, 1])
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(3).normal(size=(6, 20, 17)).round(2)
+
+
+def fine(function, low=-10.0, high=10.0, count=200_001):
+    """The midpoint rule: another way to integrate."""
+    at = np.linspace(low, high, count)
+    at = (at[1:] + at[:-1]) / 2
+    return float(np.mean(function(at)) * (high - low))
+
+
+def step(curve, at):
+    """Value of a sublevel curve: that of the last threshold reached."""
+    thresholds, values = map(np.asarray, curve)
+    reached = np.searchsorted(thresholds, at, side="right")
+    return np.concatenate([[0], values])[reached]
+
+
+# Descriptors
+
+
+def test_descriptors_of_a_curve_by_hand():
+    found = curve_descriptors((T, CHI))
+    assert found._asdict() == {
+        "area": 2 * 1 + 5 * 2 + 0 * 1 - 4 * 2,
+        "absolute_area": 2 * 1 + 5 * 2 + 0 * 1 + 4 * 2,
+        "maximum": 5,
+        "maximum_at": 1,
+        "minimum": -4,
+        "minimum_at": 4,
+        "zero_crossings": 2,
+        "first_zero_crossing": 4,
+        "positive_peak": 5,
+        "positive_peak_at": 1,
+        "negative_peak": -4,
+        "negative_peak_at": 4,
+    }
+    assert all(np.ndim(number) == 0 for number in found)
+
+
+def test_a_peak_is_that_of_the_first_lobe_of_its_sign():
+    found = curve_descriptors((np.arange(9), [0, -1, 0, -3, 2, 4, -9, 8, 1]))
+    assert (found.negative_peak, found.negative_peak_at) == (-3, 3)
+    assert (found.positive_peak, found.positive_peak_at) == (4, 5)
+    assert (found.minimum, found.maximum) == (-9, 8)
+    assert (found.zero_crossings, found.first_zero_crossing) == (3, 4)
+
+
+def test_ripples_within_a_lobe_do_not_matter():
+    found = curve_descriptors((np.arange(6), [1, 3, 2, 7, 0, 5]))
+    assert (found.positive_peak_at, found.zero_crossings) == (3, 0)
+    assert np.isnan(found.negative_peak)
+    assert np.isnan(found.negative_peak_at)
+    assert np.isnan(found.first_zero_crossing)
+
+
+def test_ties_go_to_the_first_threshold_that_enters():
+    values = [1, 4, 4, -2, -2]
+    up = curve_descriptors((T, values))
+    down = curve_descriptors((T, values), superlevel=True)
+    assert (up.maximum_at, up.minimum_at) == (1, 4)
+    assert (down.maximum_at, down.minimum_at) == (3, 6)
+
+
+def test_superlevel_curves_are_read_from_the_top(images):
+    sub = curve_descriptors(ecc.euler_curve(images[0], "exact"))
+    up = curve_descriptors(ecc.euler_curve(-images[0], "exact", superlevel=True), superlevel=True)
+    for name, value in sub._asdict().items():
+        sign = -1 if name.endswith("_at") or name == "first_zero_crossing" else 1
+        assert_allclose(getattr(up, name), sign * value, rtol=1e-12, err_msg=name)
+
+
+def test_areas_are_those_of_the_step_function(images):
+    curve = ecc.euler_curve(images[1], "exact")
+    low, high = curve.thresholds[[0, -1]]
+    found = curve_descriptors(curve)
+    assert_allclose(found.area, fine(lambda t: step(curve, t), low, high), rtol=2e-3)
+    assert_allclose(found.absolute_area, fine(lambda t: abs(step(curve, t)), low, high), rtol=2e-3)
+
+
+def test_the_area_is_that_of_each_cell():
+    # A cell that enters at v adds (-1)**dim * (high - v) to the area.
+    image = np.array([0.0, 5.0, 1.0])
+    curve = ecc.euler_curve(image, "exact", connectivity=1)
+    cells = [(0, 1), (5, 1), (1, 1), (5, -1), (5, -1)]
+    high = curve.thresholds[-1]
+    assert curve_descriptors(curve).area == sum(sign * (high - v) for v, sign in cells)
+
+
+def test_a_batch_is_its_curves_one_by_one(images):
+    batch = ecc.euler_curve(images.reshape(2, 3, 20, 17), 40, axis=(2, 3))
+    found = curve_descriptors(batch)
+    for i, j in np.ndindex(2, 3):
+        single = curve_descriptors((batch.thresholds, batch.values[i, j]))
+        for name, value in single._asdict().items():
+            assert_allclose(getattr(found, name)[i, j], value, rtol=1e-12, err_msg=name)
+    assert found.area.shape == (2, 3)
+    assert found.zero_crossings.dtype == np.int64
+
+
+def test_size_divides_what_counts_and_leaves_positions(images):
+    curve = ecc.euler_curve(images[0], 64)
+    plain, dense = curve_descriptors(curve), curve_descriptors(curve, size=images[0].size)
+    for name, value in plain._asdict().items():
+        position = name.endswith("_at") or "crossing" in name
+        assert_allclose(getattr(dense, name), value / (1 if position else images[0].size))
+    each = curve_descriptors((T, [CHI, CHI]), size=[1, 10])
+    assert_array_equal(each.maximum, [5, 0.5])
+
+
+def test_a_constant_and_a_zero_curve():
+    zero = curve_descriptors((T, np.zeros(5)))
+    assert (zero.area, zero.zero_crossings) == (0, 0)
+    assert np.isnan([zero.positive_peak, zero.negative_peak_at, zero.first_zero_crossing]).all()
+    assert curve_descriptors(([2.0], [7])).area == 0
+
+
+def test_table_of_regions_named_curves_and_batches(images):
+    labels = np.zeros((20, 17), int)
+    labels[2:9, 3:12], labels[11:18, 1:15] = 4, 9
+    regions = ecc.region_curves(images[0], labels, 32)
+    table = descriptor_table(regions)
+    assert isinstance(table, pd.DataFrame)
+    assert (table.index.name, list(table.index)) == ("label", [4, 9])
+    assert table.loc[9, "maximum"] == regions.values[1].max()
+    named = descriptor_table({"a": (T, CHI), "b": (T, -CHI)}, size=[1, 2])
+    assert list(named.index) == ["a", "b"]
+    assert named.loc["b", "minimum"] == -2.5
+    batch = descriptor_table((T, [CHI, CHI, CHI]))
+    assert len(batch) == 3
+    assert list(batch.columns) == list(named.columns) == list(table.columns)
+
+
+# Distances
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_distances_are_the_integrals_they_claim_to_be(metric):
+    a, b = (T, CHI), ([-1.0, 2.0, 5.0], [3, -6, 1])
+    at = np.linspace(-1, 6, 700_001)
+    at = (at[1:] + at[:-1]) / 2
+    difference = step(a, at) - step(b, at)
+    width = 7 / 700_000
+    expected = {
+        "L1": np.abs(difference).sum() * width,
+        "L2": np.sqrt((difference**2).sum() * width),
+        "W1": np.abs(np.cumsum(difference) * width).sum() * width,
+    }
+    assert_allclose(curve_distance(a, b, metric=metric), expected[metric], rtol=1e-5)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_metric(metric, images):
+    curves = ecc.euler_curve(images, 50, axis=(1, 2))
+    matrix = distance_matrix(curves, metric=metric)
+    assert_array_equal(matrix, matrix.T)
+    assert_array_equal(np.diag(matrix), 0)
+    assert (matrix[~np.eye(6, dtype=bool)] > 0).all()
+    through = matrix[:, :, None] + matrix[None, :, :]  # from i through j to k
+    assert (matrix[:, None, :] <= through * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_more_thresholds_change_no_exact_distance(metric, images):
+    a, b = (ecc.euler_curve(image, "exact") for image in images[:2])
+    union = np.union1d(a.thresholds, b.thresholds)
+    shared = [ecc.euler_curve(image, union) for image in images[:2]]
+    assert_allclose(
+        curve_distance(a, b, metric=metric), curve_distance(*shared, metric=metric), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_aligned_curves_are_those_of_the_images_at_the_union(superlevel, images):
+    curves = [ecc.euler_curve(image, "exact", superlevel=superlevel) for image in images[:3]]
+    union, values = align_curves(curves, superlevel=superlevel)
+    for image, row in zip(images, values, strict=False):
+        expected = ecc.euler_curve(image, union, superlevel=superlevel).values
+        assert_array_equal(row, expected)
+
+
+def test_wasserstein_distance_grows_with_the_shift_and_the_others_do_not():
+    t = np.arange(40.0)
+    peaks = np.eye(40)[[3, 10, 30]] * 5
+    w, first, second = (distance_matrix((t, peaks), metric=m)[0] for m in ("W1", "L1", "L2"))
+    assert_allclose(w, [0, 5 * 7, 5 * 27])
+    assert first[1] == first[2] == 10
+    assert second[1] == second[2] == np.sqrt(50)
+
+
+def test_wasserstein_of_curves_is_scipys_for_equal_areas():
+    stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 9, (2, 30)).astype(float)
+    b *= a[:-1].sum() / b[:-1].sum()
+    t = np.arange(30.0)
+    places = np.linspace(0, 29, 29 * 500, endpoint=False) + 1 / 1000  # mass spread over a step
+    mass = [np.repeat(values[:-1], 500) for values in (a, b)]
+    expected = stats.wasserstein_distance(places, places, *mass) * a[:-1].sum()
+    assert_allclose(curve_distance((t, a), (t, b), metric="W1"), expected, rtol=1e-3)
+
+
+def test_l1_is_the_wasserstein_distance_of_the_changes():
+    stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(1)
+    t = np.sort(rng.random(12))
+    a, b = rng.integers(-5, 6, (2, 12))
+    a[-1] = b[-1] = 1
+    change = np.diff(a - b, prepend=0)  # what a adds beyond b, to be moved to where b has more
+    up, down = np.maximum(change, 0), np.maximum(-change, 0)
+    expected = stats.wasserstein_distance(t, t, up, down) * up.sum()
+    assert_allclose(curve_distance((t, a), (t, b), metric="L1"), expected)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_superlevel_distances_mirror_those_of_sublevels(metric, images):
+    down = [ecc.euler_curve(image, "exact") for image in images[:2]]
+    up = [ecc.euler_curve(-image, "exact", superlevel=True) for image in images[:2]]
+    expected = curve_distance(*down, metric=metric)
+    assert_allclose(curve_distance(*up, metric=metric, superlevel=True), expected, rtol=1e-12)
+    assert curve_distance(*up, metric=metric) != pytest.approx(expected, rel=1e-6)
+
+
+def test_matrix_of_two_sets_and_of_lists(images):
+    a = ecc.euler_curve(images[:4], 33, axis=(1, 2))
+    b = [ecc.euler_curve(image, 21) for image in images[4:]]
+    matrix = distance_matrix(a, b, metric="L1")
+    assert matrix.shape == (4, 2)
+    for i, j in np.ndindex(4, 2):
+        single = curve_distance((a.thresholds, a.values[i]), b[j], metric="L1")
+        # The matrix runs over the thresholds of all: here the ends may lie further out.
+        assert matrix[i, j] >= single - 1e-9
+    assert_allclose(
+        distance_matrix(b, metric="L2")[0, 1], curve_distance(*b, metric="L2"), rtol=1e-12
+    )
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("curve", "error", "message"),
+    [
+        (5, TypeError, "`curve` must be a pair of thresholds and values, got a int"),
+        ((T, CHI, CHI), TypeError, "thresholds and values, got a tuple of 3"),
+        ((T, ["a"] * 5), TypeError, "`curve` must be of real numbers, got <U1"),
+        ((T, CHI[:4]), ValueError, r"values, got shapes \(5,\) and \(4,\)"),
+        (([], []), ValueError, "`curve` must have at least one threshold, got none"),
+        ((T[::-1], CHI), ValueError, "increasing thresholds, got some that decrease"),
+        (([0, np.inf], [1, 1]), ValueError, "finite thresholds and values, got infinity or NaN"),
+        (([0, 1], [1, np.nan]), ValueError, "finite thresholds and values, got infinity or NaN"),
+    ],
+)
+def test_what_is_no_curve(curve, error, message):
+    with pytest.raises(error, match=message):
+        curve_descriptors(curve)
+
+
+def test_other_arguments_that_are_refused():
+    one, many = (T, CHI), (T, [CHI, CHI])
+    with pytest.raises(ValueError, match='`metric` must be "L1", "L2" or "W1", got \'L3\''):
+        curve_distance(one, one, metric="L3")
+    with pytest.raises(ValueError, match=r"`b` must be a single curve, got values of shape \(2, 5"):
+        curve_distance(one, many)
+    with pytest.raises(ValueError, match=r"`a` must have \(k, n\) values, got shape \(5,\)"):
+        distance_matrix(one)
+    with pytest.raises(ValueError, match=r"`a\[1\]` must be a single curve"):
+        distance_matrix([one, many])
+    with pytest.raises(ValueError, match="`curves` must hold at least one curve, got none"):
+        align_curves([])
+    with pytest.raises(TypeError, match="`curves` must be a list of curves, got a tuple"):
+        align_curves(one)
+    with pytest.raises(ValueError, match="`size` must be positive and finite, got 0"):
+        curve_descriptors(one, size=0)
+    with pytest.raises(ValueError, match=r"`size` must be a number or of shape \(2,\), got shape"):
+        curve_descriptors(many, size=[1, 2, 3])
+    with pytest.raises(ValueError, match="`curves` must hold at least one curve, got none"):
+        descriptor_table({})
+    with pytest.raises(ValueError, match=r"`curves\['x'\]` must be a single curve"):
+        descriptor_table({"x": many})
+
+
+def test_inputs_are_not_written(images):
+    curve = ecc.euler_curve(images, 30, axis=(1, 2))
+    for part in curve:
+        part.flags.writeable = False
+    before = curve.values.copy()
+    curve_descriptors(curve)
+    distance_matrix(curve, metric="W1")
+    assert_array_equal(curve.values, before)

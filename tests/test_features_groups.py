@@ -1,0 +1,185 @@
+"""Bands and tests of groups of curves do what their names promise."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import ecc_core as ecc
+from ecc_core.features import curve_distance, mean_band, permutation_test
+
+T = np.arange(12.0)
+EXPECTED = 10 * np.sin(T / 2)
+
+
+def group(rng, count, shift=0.0):
+    """Curves around a known mean, whose errors go together from threshold to threshold."""
+    errors = np.cumsum(rng.normal(size=(count, T.size)), axis=1)
+    return T, EXPECTED + shift + errors
+
+
+def cover(kind, count, trials, seed):
+    """Share of the bands that hold the whole mean, and share of the thresholds held."""
+    whole, points = [], []
+    for trial in np.random.SeedSequence(seed).spawn(trials):
+        rng = np.random.default_rng(trial)
+        band = mean_band(group(rng, count), kind=kind, n_resamples=400, rng=rng)
+        within = (band.lower <= EXPECTED) & (band.upper >= EXPECTED)
+        whole.append(within.all())
+        points.append(within.mean())
+    return np.mean(whole), np.mean(points)
+
+
+def test_simultaneous_bands_cover_the_whole_mean():
+    whole, _ = cover("simultaneous", 50, 300, 0)
+    # Of 0.95, with a sampling error of 0.013; the bootstrap costs up to 0.02.
+    assert 0.95 - 0.02 - 3 * 0.013 < whole < 0.95 + 3 * 0.013
+
+
+def test_pointwise_bands_cover_each_threshold_but_not_all():
+    whole, points = cover("pointwise", 50, 300, 1)
+    assert 0.95 - 0.02 - 3 * 0.013 < points < 0.95 + 3 * 0.013
+    assert whole < 0.9
+
+
+def test_the_mean_and_the_thresholds_are_those_of_the_group():
+    rng = np.random.default_rng(2)
+    t, values = group(rng, 9)
+    band = mean_band((t, values), rng=0)
+    assert_array_equal(band.thresholds, t)
+    assert_allclose(band.mean, values.mean(axis=0), rtol=1e-12)
+    assert_allclose(band.upper - band.mean, band.mean - band.lower, rtol=1e-9)
+    assert (band.upper > band.lower).all()
+
+
+def test_a_band_widens_with_the_level_and_narrows_with_the_group():
+    rng = np.random.default_rng(3)
+    t, values = group(rng, 40)
+    half, most = (mean_band((t, values), level=level, rng=0) for level in (0.5, 0.99))
+    few = mean_band((t, values[:10]), level=0.5, rng=0)
+    assert (most.upper > half.upper).all()
+    assert (few.upper - few.lower).mean() > 1.4 * (half.upper - half.lower).mean()
+
+
+def test_curves_that_agree_have_no_width():
+    values = np.tile([3, 5, 1], (4, 1))
+    values[:, 1] += [0, 1, 2, 3]
+    band = mean_band(([0, 1, 2], values), rng=0)
+    assert_array_equal(band.lower[[0, 2]], [3, 1])
+    assert band.upper[1] > band.lower[1]
+
+
+def test_a_seed_repeats_and_a_generator_moves_on():
+    curves = group(np.random.default_rng(4), 12)
+    assert_array_equal(mean_band(curves, rng=7).upper, mean_band(curves, rng=7).upper)
+    rng = np.random.default_rng(7)
+    first, second = mean_band(curves, rng=rng), mean_band(curves, rng=rng)
+    assert (first.upper != second.upper).any()
+    a, b = (permutation_test(curves, curves, n_permutations=50, rng=s).null for s in (1, 1))
+    assert_array_equal(a, b)
+
+
+def test_superlevel_bands_mirror_sublevel_ones():
+    images = np.random.default_rng(5).normal(size=(8, 9, 9)).round(1)
+    down = mean_band([ecc.euler_curve(i, "exact") for i in images], rng=0)
+    up = [ecc.euler_curve(-i, "exact", superlevel=True) for i in images]
+    band = mean_band(up, superlevel=True, rng=0)
+    assert_array_equal(band.thresholds, -down.thresholds[::-1])
+    assert_array_equal(band.mean, down.mean[::-1])
+    assert_array_equal(band.lower, down.lower[::-1])
+
+
+# The permutation test
+
+
+def test_p_values_are_uniform_under_the_null_hypothesis():
+    trials, permutations = 600, 39
+    counts = np.zeros(permutations + 1, int)
+    for trial in np.random.SeedSequence(10).spawn(trials):
+        rng = np.random.default_rng(trial)
+        result = permutation_test(
+            group(rng, 6), group(rng, 9), n_permutations=permutations, rng=rng
+        )
+        counts[round(result.pvalue * (permutations + 1)) - 1] += 1
+    # 40 equally likely p-values, taken in 10 bins: chi-square of 9 degrees, 27.9 at 0.001.
+    bins = counts.reshape(10, -1).sum(axis=1)
+    assert ((bins - trials / 10) ** 2 / (trials / 10)).sum() < 27.9
+
+
+def test_p_values_are_small_where_groups_differ():
+    found = []
+    for trial in np.random.SeedSequence(11).spawn(40):
+        rng = np.random.default_rng(trial)
+        result = permutation_test(
+            group(rng, 15), group(rng, 15, shift=3), n_permutations=199, rng=rng
+        )
+        found.append(result.pvalue)
+    assert np.mean(np.array(found) <= 0.05) > 0.8
+
+
+@pytest.mark.parametrize("metric", ["L1", "L2", "W1"])
+def test_the_statistic_is_the_distance_of_the_means(metric):
+    rng = np.random.default_rng(12)
+    (t, a), (_, b) = group(rng, 5), group(rng, 7, shift=1)
+    result = permutation_test((t, a), (t, b), metric=metric, n_permutations=20, rng=0)
+    expected = curve_distance((t, a.mean(axis=0)), (t, b.mean(axis=0)), metric=metric)
+    assert_allclose(result.statistic, expected, rtol=1e-12)
+    assert result.null.shape == (20,)
+
+
+def test_the_p_value_counts_regroupings_as_far_apart():
+    # Two and two curves: a third of the regroupings give the same two groups.
+    t, a, b = [0.0, 1.0], [[0.0, 1], [1, 1]], [[10.0, 1], [11, 1]]
+    result = permutation_test((t, a), (t, b), n_permutations=2999, rng=0)
+    assert result.statistic == 10
+    assert_allclose(np.unique(result.null.round(9)), [0, 1, 10])
+    assert abs(result.pvalue - 1 / 3) < 3 * np.sqrt(2 / 9 / 3000)
+    as_far = np.count_nonzero(result.null.round(9) >= 10)
+    assert result.pvalue == (1 + as_far) / 3000
+
+
+def test_identical_groups_have_a_p_value_of_one():
+    values = np.tile([4.0, 2.0, 1.0], (5, 1))
+    assert permutation_test((T[:3], values), (T[:3], values), n_permutations=99, rng=0).pvalue == 1
+
+
+def test_groups_on_different_thresholds():
+    rng = np.random.default_rng(13)
+    smooth, rough = rng.normal(size=(5, 16, 16)), rng.normal(size=(6, 16, 16)).round()
+    a = [ecc.euler_curve(image, "exact") for image in smooth]
+    b = [ecc.euler_curve(image, 20) for image in rough]
+    assert permutation_test(a, b, n_permutations=199, rng=0).pvalue <= 0.01
+
+
+def test_more_values_than_fit_in_a_block(monkeypatch):
+    curves = group(np.random.default_rng(14), 8)
+    band = mean_band(curves, n_resamples=100, rng=0)
+    monkeypatch.setattr("ecc_core.features.groups.BLOCK", 7 * T.size)
+    small = mean_band(curves, n_resamples=100, rng=0)
+    assert_allclose(small.upper, band.upper)
+    assert permutation_test(curves, curves, n_permutations=100, rng=0).null.shape == (100,)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"level": 1}, ValueError, "`level` must be between 0 and 1, got 1"),
+        ({"kind": "wide"}, ValueError, '`kind` must be "simultaneous" or "pointwise", got'),
+        ({"n_resamples": 0}, ValueError, "`n_resamples` must be a positive int, got 0"),
+        ({"n_resamples": 2.5}, TypeError, "`n_resamples` must be a positive int, got 2.5"),
+    ],
+)
+def test_arguments_of_a_band_that_are_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        mean_band((T, np.ones((3, 12))), **options)
+
+
+def test_groups_that_are_refused():
+    one = T, np.ones((1, 12))
+    with pytest.raises(ValueError, match="`curves` must hold at least 2 curves, got 1"):
+        mean_band(one)
+    with pytest.raises(ValueError, match="`a` and `b` must hold curves, got 1 and 0"):
+        permutation_test(one, (T, np.ones((0, 12))))
+    with pytest.raises(ValueError, match="`n_permutations` must be a positive int, got -1"):
+        permutation_test(one, one, n_permutations=-1)
+    with pytest.raises(ValueError, match="`metric` must be"):
+        permutation_test(one, one, metric="L0")

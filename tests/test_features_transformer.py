@@ -1,0 +1,140 @@
+"""The scikit-learn transformer."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import ecc_core as ecc
+from ecc_core.features import EulerCurveTransformer
+
+# The one check that does not run wants SCIPY_ARRAY_API set before SciPy is imported: curves of
+# CuPy arrays and tensors come from `euler_curve`, not from this NumPy transformer.
+NOT_RUN = {"check_array_api_input"}
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(0).normal(size=(10, 12, 9)).astype(np.float32)
+
+
+@parametrize_with_checks(
+    [
+        EulerCurveTransformer(),
+        EulerCurveTransformer(thresholds=[0.0, 1.0], superlevel=True),
+        EulerCurveTransformer(9, range=(-1, 1), connectivity=1, workers=1),
+    ],
+    xfail_strict=True,
+)
+def test_scikit_learns_own_checks(estimator, check):
+    if check.func.__name__ in NOT_RUN:
+        pytest.skip("needs SCIPY_ARRAY_API; the transformer takes NumPy arrays")
+    check(estimator)
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_features_are_the_curves(images, superlevel):
+    transformer = EulerCurveTransformer(17, superlevel=superlevel, connectivity=1).fit(images[:6])
+    features = transformer.transform(images)
+    low, high = float(images[:6].min()), float(images[:6].max())
+    assert_array_equal(transformer.thresholds_, np.linspace(low, high, 17))
+    for image, row in zip(images, features, strict=True):
+        expected = ecc.euler_curve(
+            image, transformer.thresholds_, superlevel=superlevel, connectivity=1
+        )
+        assert_array_equal(row, expected.values)
+    assert features.dtype == np.int64
+
+
+def test_flattened_images_are_the_same(images):
+    flat = images.reshape(10, -1)
+    expected = EulerCurveTransformer(9).fit_transform(images)
+    assert_array_equal(EulerCurveTransformer(9, image_shape=(12, 9)).fit_transform(flat), expected)
+    frame = pd.DataFrame(flat)
+    assert_array_equal(EulerCurveTransformer(9, image_shape=(12, 9)).fit_transform(frame), expected)
+    assert not np.array_equal(EulerCurveTransformer(9).fit_transform(flat), expected)
+
+
+def test_volumes_and_signals():
+    volumes = np.random.default_rng(1).integers(0, 50, (3, 5, 6, 4), dtype=np.uint8)
+    rows = EulerCurveTransformer(np.arange(50)).fit_transform(volumes)
+    assert_array_equal(rows[2], ecc.euler_curve(volumes[2], np.arange(50)).values)
+    signals = volumes.reshape(3, -1)
+    rows = EulerCurveTransformer(np.arange(50)).fit_transform(signals)
+    assert_array_equal(rows[0], ecc.euler_curve(signals[0], np.arange(50)).values)
+
+
+def test_values_beyond_those_seen_in_training(images):
+    transformer = EulerCurveTransformer(5).fit(images)
+    assert_array_equal(transformer.transform(images + 100), 0)
+    assert_array_equal(transformer.transform(images - 100), 1)
+
+
+def test_pandas_output(images):
+    transformer = EulerCurveTransformer(3).set_output(transform="pandas")
+    table = transformer.fit_transform(images)
+    assert list(table.columns) == ["ecc0", "ecc1", "ecc2"]
+    assert table.shape == (10, 3)
+
+
+def test_in_a_pipeline_it_tells_textures_apart():
+    rng = np.random.default_rng(2)
+    fine = rng.normal(size=(60, 16, 16))
+    coarse = np.repeat(np.repeat(rng.normal(size=(60, 8, 8)), 2, axis=1), 2, axis=2)
+    images, kind = np.concatenate([fine, coarse]), np.repeat([0, 1], 60)
+    model = make_pipeline(EulerCurveTransformer(16), StandardScaler(), LogisticRegression())
+    model.fit(images[::2], kind[::2])
+    assert model.score(images[1::2], kind[1::2]) > 0.95
+
+
+def test_clone_and_parameters():
+    transformer = EulerCurveTransformer(7, range=(0, 1), superlevel=True)
+    assert clone(transformer).get_params() == transformer.get_params()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"image_shape": (5, 5)},
+            r"`image_shape` must fit the rows of `X`, got \(5, 5\) for",
+        ),
+        ({"connectivity": 3}, "`connectivity` must be 1 or 2 for a 2-D image, got 3"),
+        ({"thresholds": [1, 0]}, "`thresholds`"),
+        ({"range": (1, 0)}, "`range`"),
+    ],
+)
+def test_what_fit_refuses(images, options, message):
+    with pytest.raises(ValueError, match=message):
+        EulerCurveTransformer(**options).fit(images)
+
+
+def test_what_transform_refuses(images):
+    transformer = EulerCurveTransformer().fit(images)
+    with pytest.raises(ValueError, match=r"images of shape \(12, 9\), as in `fit`, got \(12, 8\)"):
+        transformer.transform(images[:, :, :8])
+    broken = images.copy()
+    broken[3, 4, 5] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        transformer.transform(broken)
+
+
+def test_features_load_no_scikit_learn_before_the_transformer_does():
+    code = (
+        "import ecc_core as ecc, sys\n"
+        "ecc.features.curve_descriptors\n"
+        "print('sklearn' in sys.modules, 'pandas' in sys.modules)\n"
+        "ecc.features.EulerCurveTransformer\n"
+        "print('sklearn' in sys.modules, hasattr(ecc.features, 'nothing'))\n"
+    )
+    command = [sys.executable, "-c", code]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert output.split() == ["False", "False", "True", "False"]
