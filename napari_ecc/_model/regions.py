@@ -66,13 +66,14 @@ def principal_components(table: NDArray[Any], count: int = 2) -> Components:
 def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
     """Return columns for a table of the objects.
 
-    ``ecc_t<threshold>`` holds the curve, ``ect_d<direction>_h<height>`` the transform, where the
-    direction counts rows of ``ecc_core.sample_directions``, and ``ecc_pc1``, ``ecc_pc2`` the scores.
+    ``ecc_pc1`` and ``ecc_pc2`` hold the scores, ``ecc_t<threshold>`` the curve and
+    ``ect_d<direction>_h<height>`` the transform, where the direction is a row of
+    ``ecc_core.sample_directions``.
     """
     curves, transforms, components = regions
-    columns: dict[str, NDArray[Any]] = {}
-    for name, scores in zip(("ecc_pc1", "ecc_pc2"), components.scores.T, strict=True):
-        columns[name] = scores
+    columns: dict[str, NDArray[Any]] = {
+        f"ecc_pc{k + 1}": scores for k, scores in enumerate(components.scores.T)
+    }
     for t, chi in zip(curves.thresholds, curves.values.T, strict=True):
         columns[f"ecc_t{t:.6g}"] = chi
     width = len(str(len(transforms.directions) - 1))

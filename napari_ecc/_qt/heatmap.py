@@ -1,0 +1,277 @@
+"""A heat map of curves: one row for each direction or frame, one column for each level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from qtpy.QtGui import QColor, QImage, QLinearGradient, QPainter, QPen, QPolygonF, qRgb
+from qtpy.QtWidgets import QSizePolicy, QWidget
+
+from napari_ecc._qt.axes import nice_ticks, tick_label
+from napari_ecc._qt.plot import BOTTOM, LEFT, RIGHT
+from napari_ecc._qt.theme import PAPER, PlotColours
+
+__all__ = ["HeatMap"]
+
+Floats = NDArray[np.float64]
+
+UNKNOWN, ZERO, STEPS = 0, 128, 127  # indices of colours: 0, then -127 .. 127 about 128
+TOP = 24  # room for the readout and the colour bar
+BAR = QSize(72, 8)
+HANDLE = 5.0
+
+
+class HeatMap(QWidget):
+    """Values in a diverging colour scale about zero, with a marker on one row.
+
+    Its sides are those of a `CurvePlot`, so that one below the other has the same abscissa. What
+    is under the mouse is written above the map.
+
+    Signals
+    -------
+    picked : float
+        The user points to this coordinate of the rows.
+    """
+
+    picked = Signal(float)
+
+    def __init__(self, x_label: str, y_label: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setMinimumHeight(150)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMouseTracking(True)
+        self._labels = (x_label, y_label)
+        self._row_ticks: Sequence[float] | None = None
+        self._values: NDArray[Any] = np.zeros((0, 0))
+        self._columns, self._rows = np.zeros(0), np.zeros(0)
+        self._largest = 1.0
+        self._indices = np.zeros((0, 0), dtype=np.uint8)
+        self._image = QImage()
+        self._message = ""
+        self._marker: float | None = None
+        self._hover: tuple[int, int] | None = None
+        self._colours = PAPER
+
+    def sizeHint(self) -> QSize:
+        """Preferred size."""
+        return QSize(360, 220)
+
+    @property
+    def marker(self) -> float | None:
+        """The coordinate of the row that is marked."""
+        return self._marker
+
+    def set_labels(
+        self, x_label: str, y_label: str, row_ticks: Sequence[float] | None = None
+    ) -> None:
+        """Name the axes; `row_ticks` instead of round numbers."""
+        self._labels, self._row_ticks = (x_label, y_label), row_ticks
+        self.update()
+
+    def set_values(
+        self, values: NDArray[Any], columns: Floats, rows: Floats, message: str = ""
+    ) -> None:
+        """Show values.
+
+        Parameters
+        ----------
+        values : (rows, columns) array
+            NaN where they are unknown.
+        columns, rows : arrays
+            Evenly spaced coordinates of both axes.
+        message : str, default ""
+            Shown where there is nothing to draw.
+        """
+        self._values, self._columns, self._rows, self._message = values, columns, rows, message
+        known = np.abs(values[np.isfinite(values)])
+        self._largest = float(known.max(initial=1.0))
+        self._indices = colour_indices(values, self._largest)
+        self._hover = None
+        self._redraw()
+
+    def set_marker(self, row: float | None) -> None:
+        """Mark the coordinate of a row."""
+        self._marker = row
+        self.update()
+
+    def set_colours(self, colours: PlotColours) -> None:
+        """Change the colours."""
+        self._colours = colours
+        self._redraw()
+
+    def map_area(self) -> QRectF:
+        """Where the map is drawn."""
+        return QRectF(self.rect()).adjusted(LEFT, TOP, -RIGHT, -BOTTOM)
+
+    def position_of(self, row: float) -> float:
+        """Vertical pixel of a row's coordinate."""
+        first, last = even_edges(self._rows)
+        area = self.map_area()
+        return float(area.top() + (row - first) / (last - first) * area.height())
+
+    def readout(self) -> str:
+        """The value under the mouse, as it is written above the map."""
+        if self._hover is None:
+            return ""
+        row, column = self._hover
+        value = self._values[row, column]
+        shown = "not yet known" if np.isnan(value) else f"χ = {value:.0f}"
+        return f"({self._columns[column]:.4g}, {self._rows[row]:.4g}): {shown}"
+
+    def mousePressEvent(self, event: Any) -> None:
+        """Pick the row under the mouse."""
+        if event.buttons() & Qt.MouseButton.LeftButton and self._rows.size:
+            area = self.map_area()
+            share = (event.position().y() - area.top()) / max(area.height(), 1.0)
+            first, last = even_edges(self._rows)
+            at = first + share * (last - first)
+            self.picked.emit(float(np.clip(at, self._rows[0], self._rows[-1])))
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        """Pick while dragging, and read the value under the mouse."""
+        self.mousePressEvent(event)
+        self._hover = self._cell(event.position())
+        self.update()
+
+    def leaveEvent(self, event: Any) -> None:
+        """Forget the mouse."""
+        self._hover = None
+        self.update()
+
+    def paintEvent(self, event: Any) -> None:
+        """Draw the map, its axes, the marker and the colour bar."""
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(self._colours.background))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        area = self.map_area()
+        if self._image.isNull():
+            painter.setPen(QColor(self._colours.text))
+            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(area, flags, self._message)
+        else:
+            crowded = self._image.height() > area.height() or self._image.width() > area.width()
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, crowded)
+            painter.drawImage(area, self._image)
+            painter.setPen(QColor(self._colours.axis))
+            painter.drawRect(area)
+            self._draw_axes(painter, area)
+            self._draw_bar(painter)
+            if self._marker is not None:
+                self._draw_marker(painter, area, self.position_of(self._marker))
+        painter.end()
+
+    def _redraw(self) -> None:
+        if self._indices.size:
+            rows, columns = self._indices.shape
+            form = QImage.Format.Format_Indexed8
+            self._image = QImage(self._indices.data, columns, rows, columns, form)
+            self._image.setColorTable(colour_table(self._colours))
+        else:
+            self._image = QImage()
+        self.update()
+
+    def _cell(self, at: QPointF) -> tuple[int, int] | None:
+        area = self.map_area()
+        if self._image.isNull() or not area.contains(at):
+            return None
+        rows, columns = self._indices.shape
+        row = int((at.y() - area.top()) / area.height() * rows)
+        column = int((at.x() - area.left()) / area.width() * columns)
+        return min(row, rows - 1), min(column, columns - 1)
+
+    def _draw_axes(self, painter: QPainter, area: QRectF) -> None:
+        height = painter.fontMetrics().height()
+        painter.setPen(QColor(self._colours.text))
+        centre = Qt.AlignmentFlag.AlignCenter
+        beside = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        first, last = even_edges(self._columns)
+        for t in nice_ticks(first, last, max(2, int(area.width() / 70))):
+            x = area.left() + (t - first) / (last - first) * area.width()
+            painter.drawLine(QPointF(x, area.bottom()), QPointF(x, area.bottom() + 4))
+            box = QRectF(x - 50, area.bottom() + 4, 100, height + 2)
+            painter.drawText(box, centre, tick_label(t, last - first))
+        first, last = float(self._rows[0]), float(self._rows[-1])
+        most = max(2, int(area.height() / 28))
+        for t in self._row_ticks or nice_ticks(first, last, most, whole=True):
+            y = self.position_of(t)
+            painter.drawLine(QPointF(area.left() - 4, y), QPointF(area.left(), y))
+            box = QRectF(0, y - height, area.left() - 6, 2 * height)
+            painter.drawText(box, beside, tick_label(t, last - first))
+        title = QRectF(area.left(), area.bottom() + height + 5, area.width(), height + 2)
+        painter.drawText(title, centre, self._labels[0])
+        painter.save()
+        painter.translate(2, area.center().y())
+        painter.rotate(-90)
+        side = QRectF(-area.height() / 2, 0, area.height(), height + 2)
+        painter.drawText(side, centre, self._labels[1])
+        painter.restore()
+
+    def _draw_bar(self, painter: QPainter) -> None:
+        """Draw the readout, and the colours between the values at their ends."""
+        strip = self.map_area().adjusted(0, 0, 0, 0)
+        strip.setTop(0)
+        strip.setHeight(TOP - 2)
+        painter.setPen(QColor(self._colours.text))
+        middle = Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(strip, middle | Qt.AlignmentFlag.AlignLeft, self.readout())
+        highest = tick_label(self._largest, self._largest)
+        lowest = tick_label(-self._largest, self._largest)
+        painter.drawText(strip, middle | Qt.AlignmentFlag.AlignRight, highest)
+        metrics = painter.fontMetrics()
+        right = strip.right() - metrics.horizontalAdvance(highest) - 5
+        top = strip.center().y() - BAR.height() / 2
+        bar = QRectF(right - BAR.width(), top, BAR.width(), BAR.height())
+        gradient = QLinearGradient(bar.topLeft(), bar.topRight())
+        for k, colour in enumerate(_ends(self._colours)):
+            gradient.setColorAt(k / 2, colour)
+        painter.fillRect(bar, gradient)
+        strip.setRight(bar.left() - 5)
+        painter.drawText(strip, middle | Qt.AlignmentFlag.AlignRight, f"χ {lowest}")
+
+    def _draw_marker(self, painter: QPainter, area: QRectF, y: float) -> None:
+        """Draw a line across the map, visible on any colour, and a handle at either end."""
+        ends = QPointF(area.left(), y), QPointF(area.right(), y)
+        for colour, width in ((self._colours.background, 3.5), (self._colours.text, 1.5)):
+            painter.setPen(QPen(QColor(colour), width))
+            painter.drawLine(*ends)
+        painter.setBrush(QColor(self._colours.text))
+        for end, out in zip(ends, (-HANDLE, HANDLE), strict=True):
+            corners = [end, end + QPointF(out, -HANDLE), end + QPointF(out, HANDLE)]
+            painter.drawPolygon(QPolygonF(corners))
+
+
+def colour_indices(values: NDArray[Any], largest: float) -> NDArray[np.uint8]:
+    """Return the index of each value's colour; the logarithm of 1 + |value| is spread evenly.
+
+    So one object can be told from two where there are a thousand elsewhere.
+    """
+    known = np.isfinite(values)
+    filled = np.where(known, values, 0.0)
+    steps = np.sign(filled) * np.log1p(np.abs(filled)) * (STEPS / np.log1p(largest))
+    indices = np.where(known, np.rint(steps) + ZERO, UNKNOWN).astype(np.uint8)
+    return np.ascontiguousarray(indices)
+
+
+def colour_table(colours: PlotColours) -> list[int]:
+    """Return 256 colours for `colour_indices`; unknown values have that of a faint line."""
+    ends = np.array([colour.getRgb()[:3] for colour in _ends(colours)], dtype=float)
+    at = np.clip((np.arange(256) - ZERO) / STEPS, -1, 1)
+    channels = [np.interp(at, [-1, 0, 1], channel) for channel in ends.T]
+    table = [qRgb(*(round(c) for c in colour)) for colour in np.transpose(channels).tolist()]
+    table[UNKNOWN] = QColor(colours.faint).rgb()
+    return table
+
+
+def even_edges(centres: Floats) -> tuple[float, float]:
+    """Return where cells about evenly spaced centres begin and end."""
+    half = (centres[-1] - centres[0]) / (2 * (len(centres) - 1)) if len(centres) > 1 else 0.5
+    return float(centres[0] - half), float(centres[-1] + half)
+
+
+def _ends(colours: PlotColours) -> tuple[QColor, QColor, QColor]:
+    """Colours of the least value, of zero and of the greatest."""
+    return QColor(colours.curve), QColor(colours.background), QColor(colours.accent)
