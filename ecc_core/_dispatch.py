@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 
 from ecc_core.errors import BackendError
 
-__all__ = ["Home", "cpu", "dtype_of", "is_dask", "on_host"]
+__all__ = ["Home", "cpu", "dtype_of", "is_dask", "need_cupy", "on_host"]
 
 
 def _library(array: Any) -> str:
@@ -61,15 +63,37 @@ class Home:
         """The backend's module: ``curve``, ``coefficients`` and the rest."""
         if not self.on_device:
             return cpu()
-        try:
-            import cupy  # noqa: F401
-        except ImportError as error:
-            raise BackendError(
-                "arrays on CUDA devices need CuPy: install napari-ecc[cuda12] or napari-ecc[cuda13]"
-            ) from error
+        need_cupy("arrays on CUDA devices")
         from ecc_core._cuda import launch as cuda
 
         return cuda
+
+    def transforms(self) -> ModuleType:
+        """The backend's module of transforms, for what :meth:`lend` gives."""
+        if not self.on_device:
+            from ecc_core._cpu import transform_launch
+
+            return transform_launch
+        need_cupy("arrays on CUDA devices")
+        from ecc_core._cuda import transform
+
+        return transform
+
+    @contextlib.contextmanager
+    def lend(self, array: Any) -> Iterator[Any]:
+        """The array for NumPy's functions: itself, or as CuPy's, its device and stream current."""
+        if not self.on_device:
+            yield array
+            return
+        need_cupy("arrays on CUDA devices")
+        from ecc_core._cuda.arrays import adopt, numbers
+
+        with adopt(array) as adopted:
+            yield numbers(adopted)
+
+    def threads(self, workers: int | None) -> dict[str, int | None]:
+        """The argument `workers` of the backend's functions, for those that have one."""
+        return {} if self.on_device else {"workers": workers}
 
     def take(self, array: Any, name: str) -> Any:
         """The array as its backend reads it, without a copy and without leaving its device."""
@@ -88,7 +112,7 @@ class Home:
 
     def give(self, array: Any) -> Any:
         """A result of the backend, or a new NumPy array, as the image's library has it."""
-        if self.library == "numpy" or not isinstance(array, np.ndarray):
+        if self.library in ("numpy", _library(array)):
             return array
         if self.library == "cupy":
             import cupy
@@ -97,6 +121,8 @@ class Home:
                 return cupy.asarray(array)
         import torch
 
+        if _library(array) == "cupy":
+            return torch.from_dlpack(array)
         return torch.from_numpy(np.array(array, order="C")).to(
             self._like.device  # type: ignore[union-attr]
         )
@@ -112,6 +138,16 @@ class Home:
         import cupy
 
         return cupy.broadcast_to(array, shape)
+
+
+def need_cupy(what: str) -> None:
+    """Raise unless CuPy can be imported."""
+    try:
+        import cupy  # noqa: F401
+    except ImportError as error:
+        raise BackendError(
+            f"{what} need CuPy: install napari-ecc[cuda12] or napari-ecc[cuda13]"
+        ) from error
 
 
 def on_host(array: Any) -> NDArray[Any]:

@@ -75,7 +75,8 @@ def euler_number(image: ArrayLike, connectivity: int | None = None) -> int:
     Returns
     -------
     int
-        2-D: objects minus holes. 3-D: objects plus cavities minus tunnels.
+        2-D: objects minus holes. 3-D: objects plus cavities minus tunnels. For a dask array: a
+        lazy one of no axes.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def euler_number(image: ArrayLike, connectivity: int | None = None) -> int:
     values = euler_curve(
         image, [_least_positive(image)], connectivity=connectivity, superlevel=True, nan="omit"
     ).values
-    return int(values[0])
+    return values[0] if _dispatch.is_dask(image) else int(values[0])
 
 
 def _least_positive(image: Any) -> Any:
@@ -202,7 +203,7 @@ def euler_curve(
            [1, 1]])
     """
     if _dispatch.is_dask(image):
-        from ecc_core.dask import whole_curve
+        from ecc_core._dask.whole import whole_curve
 
         return EulerCurve(
             *whole_curve(
@@ -348,6 +349,13 @@ def euler_coefficients(
     >>> ecc.euler_coefficients(np.array([3, 1, 2, 0]))  # minima are born, maxima join
     array([ 0,  1, -1,  1], dtype=int8)
     """
+    if _dispatch.is_dask(image):
+        from ecc_core._dask.whole import whole_coefficients
+
+        result: NDArray[np.int8] = whole_coefficients(
+            image, connectivity=connectivity, superlevel=superlevel, mask=mask, nan=nan
+        )
+        return result
     home, array, kept = _adopt(image, mask)
     shape = tuple(array.shape)
     axes = _checks.spatial_axes(shape, None)
@@ -356,11 +364,11 @@ def euler_coefficients(
     if kept is not None:
         _checks.check_mask(tuple(kept.shape), _dispatch.dtype_of(kept), shape, shape)
         kept = kept[None]
-    workers = {} if home.on_device else {"workers": None}
+    workers = home.threads(None)
     counts = home.backend().coefficients(
         array[None], construction=construction, superlevel=superlevel, mask=kept, nan=nan, **workers
     )
-    result: NDArray[np.int8] = home.give(counts)[0]
+    result = home.give(counts)[0]
     return result
 
 
@@ -393,7 +401,8 @@ def region_curves(
     -------
     RegionCurves
         ``labels`` (k,): the ids present, increasing, in the labels' dtype. ``thresholds`` (n,).
-        ``values`` (k, n) int64.
+        ``values`` (k, n) int64. For dask arrays ``labels`` and ``values`` are dask arrays, whose
+        length k is unknown until they are computed; see :func:`ecc_core.dask.region_curves`.
 
     Raises
     ------
@@ -412,6 +421,20 @@ def region_curves(
     (array([1, 7]), array([[0],
            [1]]))
     """
+    if _dispatch.is_dask(image) or _dispatch.is_dask(labels):
+        from ecc_core._dask.whole import whole_regions
+
+        return RegionCurves(
+            *whole_regions(
+                image,
+                labels,
+                thresholds,
+                range=range,
+                connectivity=connectivity,
+                superlevel=superlevel,
+                workers=workers,
+            )
+        )
     home, array, mask = _adopt(image, None)
     shape = tuple(array.shape)
     axes = _checks.spatial_axes(shape, None)
@@ -427,7 +450,7 @@ def region_curves(
     if _checks.as_count(thresholds, "thresholds") is not None and range is None:
         data["mask"] = (regions != 0)[None]
     at, host = _threshold_values(thresholds, range, home, array[None], data)
-    options = {} if home.on_device else {"workers": workers}
+    options = home.threads(workers)
     ids, values = home.backend().region_curves(
         array, regions, host, construction=construction, superlevel=superlevel, **options
     )

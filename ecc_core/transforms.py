@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core import _checks, _dispatch, _transform_checks
-from ecc_core.errors import BackendError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -65,12 +64,6 @@ class RegionTransforms(NamedTuple):
 
 
 Transform = TypeVar("Transform", EulerTransform, RegionTransforms)
-
-
-def _launch() -> ModuleType:
-    from ecc_core._cpu import transform_launch
-
-    return transform_launch
 
 
 def _descriptors() -> ModuleType:
@@ -170,32 +163,33 @@ def euler_transform(
     """
     _checks.check_workers(workers)
     home, given, shown = _adopt(image, "image")
-    as_object = _transform_checks.as_weights if weighted else _transform_checks.as_mask
-    array: NDArray[Any] = as_object(given, shown)
-    closed = _checks.check_connectivity(connectivity, array.ndim) == "T"
-    steps = _checks.check_spacing(spacing, array.ndim)
-    vectors = _directions(directions, array.ndim)
-    reach = float(np.linalg.norm(np.array(array.shape) * steps / 2)) if array.size else None
-    at = _heights(heights, range, reach)
-    if array.size == 0:
-        dtype = array.dtype if weighted else np.int64
-        values = np.zeros((len(vectors), at.size), dtype)
-    else:
-        compute = _launch().weighted_transform if weighted else _launch().mask_transform
-        values = compute(array, vectors, at, steps, closed, workers)
-    return EulerTransform(home.give(vectors), home.give(at), home.give(values))
+    ndim = len(given.shape)
+    closed = _checks.check_connectivity(connectivity, ndim) == "T"
+    steps = _checks.check_spacing(spacing, ndim)
+    vectors = _directions(directions, ndim)
+    with home.lend(given) as lent:
+        as_object = _transform_checks.as_weights if weighted else _transform_checks.as_mask
+        array: NDArray[Any] = as_object(lent, shown)
+        reach = float(np.linalg.norm(np.array(array.shape) * steps / 2)) if array.size else None
+        at = _heights(heights, range, reach)
+        if array.size == 0:
+            dtype = array.dtype if weighted else np.int64
+            values = np.zeros((len(vectors), at.size), dtype)
+        else:
+            backend = home.transforms()
+            compute = backend.weighted_transform if weighted else backend.mask_transform
+            values = compute(array, vectors, at, steps, closed, **home.threads(workers))
+        return EulerTransform(home.give(vectors), home.give(at), home.give(values))
 
 
-def _adopt(image: Any, name: str) -> tuple[_dispatch.Home, NDArray[Any], NDArray[Any] | None]:
+def _adopt(image: Any, name: str) -> tuple[_dispatch.Home, Any, NDArray[Any] | None]:
     """Where an image lives, the image, and where it is not masked."""
     image, shown = _checks.split_masked(image, None)
     home = _dispatch.Home(image)
-    if home.on_device:
-        raise BackendError(f"`{name}` must be on the CPU, where transforms are, got {home.place}")
     array = home.take(image, name)
     if name == "image":
-        _checks.check_image_dtype(array.dtype)
-    _transform_checks.check_axes(array.shape, name)
+        _checks.check_image_dtype(_dispatch.dtype_of(array))
+    _transform_checks.check_axes(tuple(array.shape), name)
     return home, array, shown
 
 
@@ -318,20 +312,22 @@ def region_transforms(
     """
     _checks.check_workers(workers)
     home, given, shown = _adopt(labels, "labels")
-    array = _transform_checks.as_label_image(given, shown)
-    closed = _checks.check_connectivity(connectivity, array.ndim) == "T"
-    steps = _checks.check_spacing(spacing, array.ndim)
-    vectors = _directions(directions, array.ndim)
+    ndim = len(given.shape)
+    closed = _checks.check_connectivity(connectivity, ndim) == "T"
+    steps = _checks.check_spacing(spacing, ndim)
+    vectors = _directions(directions, ndim)
     if normalize not in (None, "radius"):
         raise ValueError(f'`normalize` must be None or "radius", got {normalize!r}')
-    launch = _launch()
-    regions = launch.find_regions(array, steps, closed)
-    reach = 1.0 if normalize else float(regions.radii.max(initial=0.0))
-    at = _heights(heights, range, reach)
-    scales = regions.radii if normalize else None
-    values = launch.region_transforms(regions, vectors, at, scales, workers)
-    present = regions.labels.astype(given.dtype)
-    return RegionTransforms(*map(home.give, (present, vectors, at, values)))
+    with home.lend(given) as lent:
+        array = _transform_checks.as_label_image(lent, shown)
+        backend = home.transforms()
+        regions = backend.find_regions(array, steps, closed)
+        reach = 1.0 if normalize else float(regions.radii.max(initial=0.0))
+        at = _heights(heights, range, reach)
+        scales = regions.radii if normalize else None
+        values = backend.region_transforms(regions, vectors, at, scales, **home.threads(workers))
+        present = regions.labels.astype(lent.dtype)
+        return RegionTransforms(*map(home.give, (present, vectors, at, values)))
 
 
 def smooth_transform(transform: Transform) -> Transform:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-__all__ = ["Adopted", "Layout", "adopt", "arrange", "as_cupy"]
+__all__ = ["Adopted", "Layout", "adopt", "arrange", "as_cupy", "numbers"]
 
 
 class Adopted(NamedTuple):
@@ -69,6 +69,13 @@ def as_cupy(array: Any) -> Any:
     if array is None or isinstance(array, cupy.ndarray):
         return array
     return cupy.from_dlpack(array.detach())
+
+
+def numbers(adopted: Adopted) -> Any:
+    """The array as CuPy knows numbers: bfloat16 widened."""
+    if adopted.element != "bfloat16":
+        return adopted.array
+    return (adopted.array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
 class Layout(NamedTuple):

@@ -14,7 +14,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._cuda.arrays import Adopted, adopt, arrange, as_cupy
+from ecc_core._cuda.arrays import Adopted, adopt, arrange, as_cupy, numbers
 from ecc_core._cuda.bins import Prepared, prepare
 from ecc_core._cuda.points import point_coefficients, point_curves, running_sums
 from ecc_core._cuda.recipe import (
@@ -170,8 +170,8 @@ def _raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
     if not bool(flag.any() if flag.size > 1 else flag[0]):
         return
     half = adopted.element == "bfloat16"
-    numbers = adopted.array
-    bad = (numbers & 0x7FFF) > 0x7F80 if half else cupy.isnan(numbers)
+    values = adopted.array
+    bad = (values & 0x7FFF) > 0x7F80 if half else cupy.isnan(values)
     if mask is not None:
         bad &= mask
     if bool(bad.any()):
@@ -212,7 +212,7 @@ def exact_curve(
             adopted = Adopted(_tilted(adopted.array, tilt), "float64", adopted.give_back)
         counts = _coefficients(adopted, construction, superlevel, as_cupy(mask), nan)
         changes = counts != 0
-        levels, where = cupy.unique(_numbers(adopted)[changes], return_inverse=True)
+        levels, where = cupy.unique(numbers(adopted)[changes], return_inverse=True)
         jumps = cupy.zeros(levels.size, np.int64)
         cupy.add.at(jumps, where, counts[changes].astype(np.int64))
         levels, jumps = levels[jumps != 0], jumps[jumps != 0]
@@ -253,7 +253,7 @@ def region_curves(
 def value_range(image: Any, *, mask: Any, nan: str, tilt: Tilt | None = None) -> tuple[Any, Any]:
     """Smallest and largest finite value that is not masked; (None, None) where there is none."""
     with adopt(image) as adopted:
-        array = _numbers(adopted) if tilt is None else _tilted(adopted.array, tilt)
+        array = numbers(adopted) if tilt is None else _tilted(adopted.array, tilt)
         mask = as_cupy(mask)
         if mask is not None:
             array = array[cupy.broadcast_to(mask, array.shape)]
@@ -268,13 +268,6 @@ def value_range(image: Any, *, mask: Any, nan: str, tilt: Tilt | None = None) ->
                 return None, None
             low, high = array.min(), array.max()
         return low.get()[()], high.get()[()]
-
-
-def _numbers(adopted: Adopted) -> Any:
-    """The image as CuPy knows numbers: bfloat16 widened."""
-    if adopted.element != "bfloat16":
-        return adopted.array
-    return (adopted.array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
 def _tilted(array: Any, tilt: Tilt) -> Any:
