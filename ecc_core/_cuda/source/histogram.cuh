@@ -1,6 +1,7 @@
 // The signed histogram of a block, its addition to the image's, and the curve as its running sum.
 #pragma once
 #include "bins.cuh"
+#include "scan.cuh"
 
 struct Result {
     long long* values;  // (images, thresholds); written by the last block of each image
@@ -98,15 +99,6 @@ __device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) 
         layout.counts = (int*)(thresholds + bins.count);
     }
     return layout;
-}
-
-__device__ __forceinline__ long long running_sum(long long value, int lane) {
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const long long other = __shfl_up_sync(0xFFFFFFFFu, value, step);
-        if (lane >= step) value += other;
-    }
-    return value;
 }
 
 constexpr int kKept = 4;  // bins of a thread that stay in registers between the two passes
