@@ -1,0 +1,98 @@
+"""What layers start from, and the constraints that their parameters keep."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from ecc_core import _checks, _dispatch, _transform_checks
+from ecc_core._thresholds import even_thresholds
+from ecc_core.transforms import sample_directions
+
+__all__ = [
+    "SLOPE_OF_STEP",
+    "as_directions",
+    "as_levels",
+    "check_n_spatial",
+    "check_positive_int",
+    "free_increasing",
+    "increasing",
+    "log_of",
+]
+
+Floats = NDArray[np.float64]
+
+SLOPE_OF_STEP = 4.0  # the tangent of the step s(l * z) at 0 rises from 0 to 1 within 4 / l
+
+
+def increasing(free: Tensor, step: Tensor) -> Tensor:
+    """Numbers that increase: the first one, and gaps that are positive, in units of `step`."""
+    first, gaps = free[:1], softplus(free[1:])
+    return step * torch.cat([first, first + gaps.cumsum(0)])
+
+
+def free_increasing(values: Tensor, step: Tensor) -> Tensor:
+    """The argument for which :func:`increasing` gives these values."""
+    scaled = values / step
+    gaps = scaled.diff()
+    return torch.cat([scaled[:1], gaps + torch.log(-torch.expm1(-gaps))])
+
+
+def as_levels(
+    levels: Any, bounds: tuple[float, float] | None, name: str, learn: bool
+) -> tuple[Floats, float | None]:
+    """Levels of an int or an array, and their mean spacing, if they have one."""
+    count = _checks.as_count(levels, name)
+    if count is not None:
+        if bounds is None:
+            raise ValueError(f"`range` must be given where `{name}` is an int, got None")
+        low, high = _checks.check_range(bounds)
+        values = even_thresholds(low, high, count)
+    else:
+        if bounds is not None:
+            raise ValueError(f"`range` must be None where `{name}` is an array, got both")
+        given = _checks.check_threshold_array(_dispatch.on_host(levels), name)
+        values = given.astype(np.float64)
+        low, high = (values[0], values[-1]) if values.size else (0.0, 0.0)
+    if learn and not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
+        raise ValueError(f"`{name}` must be finite and all different to be learned, got {values}")
+    gap = float(high - low) / max(values.size - 1, 1)
+    return values, gap if 0 < gap < math.inf else None
+
+
+def log_of(number: Any, name: str) -> float:
+    """The logarithm of a positive number."""
+    if isinstance(number, bool | str | complex) or np.ndim(number):
+        raise TypeError(f"`{name}` must be a real number, got {number!r}")
+    if not 0 < number < math.inf:
+        raise ValueError(f"`{name}` must be positive and finite, got {number}")
+    return math.log(number)
+
+
+def as_directions(directions: Any, n_spatial: int) -> Floats:
+    """Unit vectors, evenly spread or as they are given."""
+    count = _checks.as_count(directions, "directions")
+    if count is None:
+        return _transform_checks.check_directions(_dispatch.on_host(directions), n_spatial)
+    return sample_directions(count, n_spatial)
+
+
+def check_n_spatial(n_spatial: Any) -> int:
+    if isinstance(n_spatial, bool) or n_spatial not in (1, 2, 3):
+        raise ValueError(f"`n_spatial` must be 1, 2 or 3, got {n_spatial!r}")
+    return int(n_spatial)
+
+
+def check_positive_int(number: Any, name: str) -> int:
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise TypeError(f"`{name}` must be a positive int, got {number!r}")
+    if number < 1:
+        raise ValueError(f"`{name}` must be a positive int, got {number}")
+    return operator.index(number)

@@ -1,0 +1,416 @@
+"""Layers: images to soft Euler characteristic curves and transforms."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from ecc_core import _checks
+from ecc_core.nn import _exact, _parameters, functional
+
+__all__ = ["EulerCurveLayer", "EulerTransformLayer"]
+
+Range = tuple[float, float]
+Hard = Literal["forward"]
+
+
+class _Layer(nn.Module):
+    """What both layers have: increasing levels, unit directions, and a sharpness."""
+
+    log_sharpness: Tensor
+    free_directions: Tensor
+
+    def __init__(
+        self,
+        n_spatial: int,
+        connectivity: int | None,
+        spacing: float | ArrayLike | None,
+        hard: Hard | None,
+        factory: dict[str, Any],
+    ) -> None:
+        super().__init__()
+        self.n_spatial = _parameters.check_n_spatial(n_spatial)
+        _checks.check_connectivity(connectivity, self.n_spatial)
+        self.connectivity = self.n_spatial if connectivity is None else connectivity
+        steps = _checks.check_spacing(spacing, self.n_spatial)
+        self.spacing: list[float] = steps.tolist()
+        if hard not in (None, "forward"):
+            raise ValueError(f'`hard` must be None or "forward", got {hard!r}')
+        self.hard = hard
+        self._factory = factory
+
+    def _keep(self, name: str, value: Any, learn: bool) -> None:
+        """A parameter where it is learned, otherwise a buffer: the state holds both."""
+        tensor = torch.as_tensor(value, **self._factory)
+        if learn:
+            self.register_parameter(name, nn.Parameter(tensor))
+        else:
+            self.register_buffer(name, tensor)
+
+    def _keep_levels(
+        self, name: str, levels: int | ArrayLike, bounds: Range | None, learn: bool
+    ) -> float | None:
+        """Set up thresholds or heights; return their mean spacing, if they have one."""
+        values, gap = _parameters.as_levels(levels, bounds, name, learn)
+        if not learn:
+            self._keep(f"fixed_{name}", values, learn)
+            return gap
+        step = torch.tensor(1.0 if gap is None else gap, dtype=torch.float64)
+        free = _parameters.free_increasing(torch.as_tensor(values), step)
+        self._keep(f"free_{name}", free, learn)
+        self._keep(f"{name}_step", step, learn=False)
+        return gap
+
+    def _levels(self, name: str) -> Tensor:
+        fixed: Tensor | None = getattr(self, f"fixed_{name}", None)
+        if fixed is not None:
+            return fixed
+        return _parameters.increasing(getattr(self, f"free_{name}"), getattr(self, f"{name}_step"))
+
+    def _keep_sharpness(self, sharpness: float | None, gap: float | None, learn: bool) -> None:
+        if sharpness is None:
+            if gap is None:
+                raise ValueError("`sharpness` must be given for levels without spacing, got None")
+            sharpness = _parameters.SLOPE_OF_STEP / gap
+        self._keep("log_sharpness", _parameters.log_of(sharpness, "sharpness"), learn)
+
+    def _keep_directions(self, directions: int | ArrayLike, learn: bool) -> int:
+        unit = _parameters.as_directions(directions, self.n_spatial)
+        self._keep("free_directions", unit, learn)
+        return len(unit)
+
+    @property
+    def sharpness(self) -> Tensor:
+        """Sharpness of the steps, a positive scalar."""
+        return self.log_sharpness.exp()
+
+    @property
+    def directions(self) -> Tensor:
+        """Unit vectors, (k, n_spatial)."""
+        return normalize(self.free_directions, dim=-1)
+
+    def _describe(self, *sizes: str) -> str:
+        parts = [*sizes, f"n_spatial={self.n_spatial}", f"connectivity={self.connectivity}"]
+        if set(self.spacing) != {1.0}:
+            parts.append(f"spacing={self.spacing}")
+        if self.hard is not None:
+            parts.append(f"hard={self.hard!r}")
+        learned = [name.partition("_")[2] for name, _ in self.named_parameters(recurse=False)]
+        return ", ".join([*parts, f"learned=[{', '.join(learned)}]"])
+
+
+class EulerCurveLayer(_Layer):
+    """Soft Euler characteristic curves of images or feature maps, with parameters that learn.
+
+    Every image of a batch, and every channel, becomes the Euler characteristics of its sets
+    ``image <= t`` for thresholds t that are learned with the rest of a network.
+
+    Parameters
+    ----------
+    thresholds : int or (n,) array, default 32
+        An int: that many at the start, evenly spaced over `range`, both ends included. Or an
+        increasing array.
+    range : (low, high), optional
+        Only, and always, with an int: between which values the images vary.
+    sharpness : float, optional
+        Sharpness l of the steps ``sigmoid(l * (t - x))``. Default 4 / (mean spacing of the
+        thresholds): a step is as wide as their spacing.
+    directions : int or (k, n_spatial) array, optional
+        Take k curves, each of ``image + scale * <u, x>`` for a unit vector u, where x are the
+        coordinates of the points from the centre of the image. An int: that many, evenly spread.
+        Default none.
+    direction_scale : float, default 1.0
+        The scale of every direction at the start, positive. Only with `directions`.
+    superlevel : bool, default False
+        Use the sets ``image >= t`` instead.
+    connectivity : {None, 1, n_spatial}
+        As for :func:`ecc_core.euler_curve`.
+    spacing : float or (n_spatial,) array, optional
+        Distance of neighbouring points along each axis, default 1. It matters with `directions`.
+    n_spatial : {2, 1, 3}
+        Number of spatial axes.
+    hard : {None, "forward"}
+        "forward": give the exact curve, and the gradient of the soft one (straight-through).
+    learn_thresholds, learn_directions : bool, default True
+        Whether they are parameters. Thresholds stay increasing and directions unit vectors.
+    learn_sharpness, learn_direction_scale : bool, default False
+        Whether they are parameters. Both stay positive; each direction has a scale of its own.
+    device, dtype
+        Of the parameters, as for the layers of torch.
+
+    Attributes
+    ----------
+    thresholds : (n,) tensor
+    sharpness : scalar tensor
+    directions : (k, n_spatial) tensor or None
+    direction_scale : (k,) tensor or None
+
+    Raises
+    ------
+    TypeError
+        For thresholds, directions or a sharpness that are not real numbers.
+    ValueError
+        For thresholds that are not increasing, learned ones that are not finite, an int without a
+        range, a sharpness or scale that is not positive, a sharpness that is not given and has no
+        spacing to follow, and directions, `connectivity`, `n_spatial` or `spacing` that do not fit.
+
+    See Also
+    --------
+    ecc_core.nn.functional.soft_euler_curve : The formula, and the errors of a call.
+
+    Notes
+    -----
+    A call takes ``image`` (..., *spatial) and optionally ``mask``, boolean, of the same shape or of
+    the spatial one, and returns (..., n), or (..., k, n) with directions: for the usual (batch,
+    channel, row, column) a curve for each channel.
+
+    What the optimizer sees has no constraints: the first threshold and, through a softplus, the
+    gaps, in units of the first spacing; vectors that are normalised; logarithms of the sharpness
+    and the scale. So a learning rate means the same for images of any range. Euler characteristics
+    grow with the size of an image: follow the layer by a normalisation, such as
+    ``torch.nn.BatchNorm1d``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ecc_core.nn import EulerCurveLayer
+    >>> layer = EulerCurveLayer(5, range=(0, 1))
+    >>> layer
+    EulerCurveLayer(thresholds=5, n_spatial=2, connectivity=2, learned=[thresholds])
+    >>> layer(torch.rand(8, 3, 32, 32)).shape
+    torch.Size([8, 3, 5])
+    >>> layer.thresholds.tolist(), layer.sharpness.item()
+    ([0.0, 0.25, 0.5, 0.75, 1.0], 16.0)
+    """
+
+    log_direction_scale: Tensor
+
+    def __init__(
+        self,
+        thresholds: int | ArrayLike = 32,
+        *,
+        range: Range | None = None,
+        sharpness: float | None = None,
+        directions: int | ArrayLike | None = None,
+        direction_scale: float = 1.0,
+        superlevel: bool = False,
+        connectivity: int | None = None,
+        spacing: float | ArrayLike | None = None,
+        n_spatial: int = 2,
+        hard: Hard | None = None,
+        learn_thresholds: bool = True,
+        learn_sharpness: bool = False,
+        learn_directions: bool = True,
+        learn_direction_scale: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        factory = {"device": device, "dtype": dtype or torch.get_default_dtype()}
+        super().__init__(n_spatial, connectivity, spacing, hard, factory)
+        self.superlevel = superlevel
+        gap = self._keep_levels("thresholds", thresholds, range, learn_thresholds)
+        self._keep_sharpness(sharpness, gap, learn_sharpness)
+        self.directed = directions is not None
+        if directions is not None:
+            count = self._keep_directions(directions, learn_directions)
+            if count == 0:
+                raise ValueError("`directions` must be None or at least one, got 0")
+            scale = _parameters.log_of(direction_scale, "direction_scale")
+            self._keep("log_direction_scale", [scale] * count, learn_direction_scale)
+
+    @property
+    def thresholds(self) -> Tensor:
+        """Thresholds, (n,), increasing."""
+        return self._levels("thresholds")
+
+    @property
+    def direction_scale(self) -> Tensor:
+        """Scales of the directions, (k,), positive."""
+        return self.log_direction_scale.exp()
+
+    def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Curves (..., n), or (..., k, n), of images (..., *spatial)."""
+        if not self.directed:
+            return self._curve(image, mask)
+        tilts = zip(self.directions, self.direction_scale, strict=True)
+        return torch.stack([self._curve(image, mask, *tilt) for tilt in tilts], dim=-2)
+
+    def _curve(
+        self,
+        image: Tensor,
+        mask: Tensor | None,
+        direction: Tensor | None = None,
+        scale: Tensor | None = None,
+    ) -> Tensor:
+        thresholds = self.thresholds
+        soft = functional.soft_euler_curve(
+            image,
+            thresholds,
+            sharpness=self.sharpness,
+            direction=direction,
+            direction_scale=scale,
+            connectivity=self.connectivity,
+            superlevel=self.superlevel,
+            mask=mask,
+            spacing=self.spacing,
+            n_spatial=self.n_spatial,
+        )
+        if self.hard is None:
+            return soft
+        exact = _exact.exact_curve(
+            image,
+            thresholds,
+            mask,
+            direction,
+            scale,
+            self.spacing,
+            self.connectivity,
+            self.superlevel,
+            self.n_spatial,
+        )
+        return _exact.straight_through(exact, soft)
+
+    def extra_repr(self) -> str:
+        """Sizes and settings."""
+        sizes = [f"thresholds={self.thresholds.numel()}"]
+        if self.directed:
+            sizes.append(f"directions={len(self.directions)}")
+        if self.superlevel:
+            sizes.append("superlevel=True")
+        return self._describe(*sizes)
+
+
+class EulerTransformLayer(_Layer):
+    """Soft Euler characteristic transforms of masks or weights, with parameters that learn.
+
+    An image becomes, for each direction u, the Euler characteristics of the parts of its object
+    that lie below the heights t: ``<u, x> <= t``. The object is where the image is not zero, and
+    its values weigh the cells.
+
+    Parameters
+    ----------
+    directions : int or (k, n_spatial) array, default 16
+        An int: that many, evenly spread at the start.
+    heights : int or (n,) array, default 32
+        An int: that many at the start, evenly spaced over `range`, both ends included. Or an
+        increasing array. In units of `spacing`, from the centre of the image.
+    range : (low, high), optional
+        Only, and always, with an int. Half the diagonal of the image to either side sees all.
+    sharpness : float, optional
+        Sharpness l of the steps ``sigmoid(l * (t - height))``. Default 4 / (mean spacing of the
+        heights): a step is as wide as their spacing.
+    extension : {"max", "min"}
+        How cells get their weights, see :func:`ecc_core.nn.functional.soft_euler_transform`:
+        "min" is the choice for probabilities, and equal to "max" for masks.
+    connectivity : {None, 1, n_spatial}
+        As for :func:`ecc_core.euler_transform`.
+    spacing : float or (n_spatial,) array, optional
+        Distance of neighbouring points along each axis, default 1.
+    n_spatial : {2, 1, 3}
+        Number of spatial axes.
+    hard : {None, "forward"}
+        "forward": give the exact transform, and the gradient of the soft one (straight-through).
+        Only with `extension` "max".
+    learn_directions, learn_heights : bool, default True
+        Whether they are parameters. Directions stay unit vectors and heights increasing.
+    learn_sharpness : bool, default False
+        Whether it is a parameter. It stays positive.
+    device, dtype
+        Of the parameters, as for the layers of torch.
+
+    Attributes
+    ----------
+    directions : (k, n_spatial) tensor
+    heights : (n,) tensor
+    sharpness : scalar tensor
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :class:`EulerCurveLayer`; ValueError for another `extension`.
+
+    See Also
+    --------
+    ecc_core.nn.functional.soft_euler_transform : The formula, and the errors of a call.
+
+    Notes
+    -----
+    A call takes weights (..., *spatial) and returns (..., k, n). Parameters are free of constraints
+    as in :class:`EulerCurveLayer`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ecc_core.nn import EulerTransformLayer
+    >>> layer = EulerTransformLayer(directions=8, heights=24, range=(-23, 23))
+    >>> layer
+    EulerTransformLayer(directions=8, heights=24, n_spatial=2, connectivity=2,
+                        learned=[heights, directions])
+    >>> layer((torch.rand(4, 1, 32, 32) > 0.5).float()).shape
+    torch.Size([4, 1, 8, 24])
+    """
+
+    def __init__(
+        self,
+        directions: int | ArrayLike = 16,
+        heights: int | ArrayLike = 32,
+        *,
+        range: Range | None = None,
+        sharpness: float | None = None,
+        extension: Literal["max", "min"] = "max",
+        connectivity: int | None = None,
+        spacing: float | ArrayLike | None = None,
+        n_spatial: int = 2,
+        hard: Hard | None = None,
+        learn_directions: bool = True,
+        learn_heights: bool = True,
+        learn_sharpness: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        factory = {"device": device, "dtype": dtype or torch.get_default_dtype()}
+        super().__init__(n_spatial, connectivity, spacing, hard, factory)
+        if extension not in ("max", "min"):
+            raise ValueError(f'`extension` must be "max" or "min", got {extension!r}')
+        if hard is not None and extension != "max":
+            raise ValueError(f'`extension` must be "max" for hard={hard!r}, got {extension!r}')
+        self.extension: Literal["max", "min"] = extension
+        gap = self._keep_levels("heights", heights, range, learn_heights)
+        self._keep_sharpness(sharpness, gap, learn_sharpness)
+        self._keep_directions(directions, learn_directions)
+
+    @property
+    def heights(self) -> Tensor:
+        """Heights, (n,), increasing."""
+        return self._levels("heights")
+
+    def forward(self, weights: Tensor) -> Tensor:
+        """Transforms (..., k, n) of weights (..., *spatial)."""
+        directions, heights = self.directions, self.heights
+        soft = functional.soft_euler_transform(
+            weights,
+            directions,
+            heights,
+            sharpness=self.sharpness,
+            connectivity=self.connectivity,
+            spacing=self.spacing,
+            n_spatial=self.n_spatial,
+            extension=self.extension,
+        )
+        if self.hard is None:
+            return soft
+        exact = _exact.exact_transform(
+            weights, directions, heights, self.spacing, self.connectivity, self.n_spatial
+        )
+        return _exact.straight_through(exact, soft)
+
+    def extra_repr(self) -> str:
+        """Sizes and settings."""
+        sizes = [f"directions={len(self.directions)}", f"heights={self.heights.numel()}"]
+        if self.extension != "max":
+            sizes.append(f"extension={self.extension!r}")
+        return self._describe(*sizes)
