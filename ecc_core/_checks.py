@@ -15,6 +15,8 @@ __all__ = [
     "check_connectivity",
     "check_direction",
     "check_image_dtype",
+    "check_label_type",
+    "check_label_values",
     "check_labels",
     "check_mask",
     "check_nan",
@@ -199,9 +201,21 @@ def check_spacing(spacing: ArrayLike | None, ndim: int) -> NDArray[np.float64]:
 
 def check_labels(labels: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
     """Integers of the image's shape, 0 for the background, none negative."""
+    check_label_type(dtype, tuple(labels.shape), shape)
+    check_label_values(labels, dtype)
+
+
+def check_label_type(
+    dtype: np.dtype[Any], shape: tuple[int, ...], image_shape: tuple[int, ...]
+) -> None:
+    """Integers of the image's shape."""
     if dtype.kind not in "biu":
         raise TypeError(f"`labels` must be of integers, got {dtype}")
-    if tuple(labels.shape) != shape:
-        raise ValueError(f"`labels` must have the image's shape {shape}, got {tuple(labels.shape)}")
-    if dtype.kind == "i" and 0 not in shape and (least := int(labels.min())) < 0:
+    if shape != image_shape:
+        raise ValueError(f"`labels` must have the image's shape {image_shape}, got {shape}")
+
+
+def check_label_values(labels: Any, dtype: np.dtype[Any]) -> None:
+    """None negative."""
+    if dtype.kind == "i" and 0 not in labels.shape and (least := int(labels.min())) < 0:
         raise ValueError(f"`labels` must not be negative, got {least}")

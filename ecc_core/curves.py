@@ -352,10 +352,10 @@ def euler_coefficients(
     if _dispatch.is_dask(image):
         from ecc_core._dask.whole import whole_coefficients
 
-        result: NDArray[np.int8] = whole_coefficients(
+        lazy: NDArray[np.int8] = whole_coefficients(
             image, connectivity=connectivity, superlevel=superlevel, mask=mask, nan=nan
         )
-        return result
+        return lazy
     home, array, kept = _adopt(image, mask)
     shape = tuple(array.shape)
     axes = _checks.spatial_axes(shape, None)
@@ -368,7 +368,7 @@ def euler_coefficients(
     counts = home.backend().coefficients(
         array[None], construction=construction, superlevel=superlevel, mask=kept, nan=nan, **workers
     )
-    result = home.give(counts)[0]
+    result: NDArray[np.int8] = home.give(counts)[0]
     return result
 
 

@@ -5,27 +5,52 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, SupportsIndex
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core import _checks
 from ecc_core._dask import graph
+from ecc_core._dask.arguments import (
+    Axes,
+    aligned,
+    check_dask_image,
+    given_thresholds,
+    split_masked,
+)
 from ecc_core._dask.blocks import Settings, differences
+from ecc_core._dask.graph import da
 from ecc_core._dask.tiles import curves_of_tiles, tile_chunks
-from ecc_core._directions import Tilt
-from ecc_core._optional import import_optional
-from ecc_core._thresholds import even_thresholds
+from ecc_core._dask.whole import block_shares, whole_regions
 
-__all__ = ["LocalCurves", "euler_curve_blocks", "local_curves", "whole_curve"]
-
-da = import_optional("dask.array", extra="dask", purpose="computing by blocks")
+__all__ = [
+    "LazyRegionCurves",
+    "LocalCurves",
+    "euler_curve_blocks",
+    "local_curves",
+    "region_curves",
+]
 
 Array = NDArray[Any]
-Axes = SupportsIndex | Sequence[SupportsIndex] | None
+
+
+class LazyRegionCurves(NamedTuple):
+    """Curves of the regions of an image in blocks.
+
+    Attributes
+    ----------
+    labels : (k,) array
+        A dask array of unknown length, or the labels that were given.
+    thresholds : (n,) array
+    values : (k, n) int64 dask array
+        One row for each label.
+    """
+
+    labels: Any
+    thresholds: Array
+    values: Any
 
 
 class LocalCurves(NamedTuple):
@@ -71,14 +96,16 @@ def euler_curve_blocks(
     dask array of int64, of shape batch + (blocks, n)
         One row for each block that has points, in C order. Its entry i is what the block adds to
         the Euler characteristic at threshold i, in the order of entry, so that the curve is
-        ``blocks.sum(-2).cumsum(-1)`` (superlevel: summed from the last threshold). A block's share
-        is that of its own points and of what joins them to later blocks: the curve of the points
-        ``[a, b]`` less that of the faces at ``b``, b being the first point of the next block.
+        ``blocks.sum(-2).cumsum(-1)`` (superlevel: summed from the last threshold). A block counts
+        the cells that it owns. With connectivity 1 these are the cells whose lowest corner it
+        holds. Otherwise, for a block of the points a to b - 1 along an axis, they are the closed
+        cubes a to b - 1 and the faces above each of them; the first block has the lowest face too.
 
     Raises
     ------
     TypeError
-        For arrays that are not dask arrays of NumPy arrays of real numbers of at most 64 bits.
+        For arrays that are not dask arrays of NumPy or CuPy arrays of real numbers of at most 64
+        bits.
     ValueError
         For chunks of unknown sizes, an int without a range, and as :func:`ecc_core.euler_curve`.
         When computed: for NaN, unless omitted.
@@ -90,150 +117,83 @@ def euler_curve_blocks(
     >>> image = da.from_array(np.array([[0, 1, 0, 1, 0]]), chunks=(1, 3))
     >>> blocks = euler_curve_blocks(image, [0, 1])
     >>> blocks.compute()
-    array([[ 2, -2],
-           [ 1,  0]])
+    array([[ 2, -1],
+           [ 1, -1]])
     >>> blocks.sum(axis=0).cumsum(axis=0).compute()
     array([3, 1])
     """
-    _, shares = _shares(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
+    _, shares = block_shares(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
     return shares.map_blocks(
         differences, superlevel=bool(superlevel), dtype=np.int64, meta=shares._meta
     )
 
 
-def whole_curve(
+def region_curves(
     image: Any,
+    labels: Any,
     thresholds: ArrayLike,
     *,
-    range: tuple[float, float] | None,
-    connectivity: int | None,
-    superlevel: bool,
-    mask: Any | None,
-    nan: Literal["raise", "omit"],
-    axis: Axes,
-    workers: int | None,
-    direction: ArrayLike | None,
-    direction_scale: float,
-    spacing: ArrayLike | None,
-) -> tuple[Array, Any]:
-    """Thresholds and lazy values of :func:`ecc_core.euler_curve` for a dask array."""
-    if workers is not None:
-        raise ValueError(
-            "`workers` must be None for a dask array, whose scheduler has the threads, "
-            f"got {workers!r}"
+    ids: ArrayLike | None = None,
+    range: tuple[float, float] | None = None,
+    connectivity: int | None = None,
+    superlevel: bool = False,
+) -> LazyRegionCurves:
+    """Curves of all labelled regions of a dask array, which may cross its chunks.
+
+    Parameters
+    ----------
+    image : dask array of 1 to 3 axes
+        In any chunks of known sizes. Each is read once.
+    labels : integer array or dask array of the image's shape
+        0 is background. It is brought into the image's chunks.
+    thresholds : int or array
+        Shared by all regions. An int needs `range`: the image is not read to find it.
+    ids : sequence of int, optional
+        The labels whose curves are wanted, in this order; those that have no points get zeros.
+        Default: all labels there are. They are found in the same pass over the image, so the
+        lengths of the results are unknown (NaN) until they are computed, as with
+        :func:`dask.array.unique`.
+    range, connectivity, superlevel
+        As for :func:`ecc_core.region_curves`.
+
+    Returns
+    -------
+    LazyRegionCurves
+        ``labels`` (k,), in the labels' dtype; ``thresholds`` (n,); ``values`` (k, n), an int64 dask
+        array. ``dask.compute(*result)`` computes all of it in one pass.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`euler_curve_blocks`, for labels that are not integers or of another shape, and for
+        `ids` that are not positive or repeat. When computed: for negative labels, and for NaN at a
+        labelled point.
+
+    Notes
+    -----
+    A task holds a row of n integers for each label in its block, and the sum one for each label.
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np
+    >>> from ecc_core.dask import region_curves
+    >>> labels = da.from_array(np.array([[1, 1, 1, 7], [1, 0, 1, 7], [1, 1, 1, 7]]), chunks=2)
+    >>> region_curves(da.zeros((3, 4), chunks=2), labels, [0], ids=[7, 1, 4]).values.compute()
+    array([[1],
+           [0],
+           [0]])
+    """
+    return LazyRegionCurves(
+        *whole_regions(
+            image,
+            labels,
+            thresholds,
+            ids=ids,
+            range=range,
+            connectivity=connectivity,
+            superlevel=superlevel,
         )
-    if direction is not None:
-        image = _tilted(image, axis, direction, direction_scale, spacing)
-    at, shares = _shares(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
-    return at, graph.sum_of_blocks(shares)
-
-
-def _shares(
-    image: Any,
-    thresholds: ArrayLike,
-    bounds: tuple[float, float] | None,
-    connectivity: int | None,
-    superlevel: bool,
-    mask: Any | None,
-    nan: str,
-    axis: Axes,
-) -> tuple[Array, Any]:
-    """Checked thresholds, and the shares of all blocks in the curve."""
-    image = _check_image(image)
-    axes = _checks.spatial_axes(image.shape, axis)
-    construction = _checks.check_connectivity(connectivity, len(axes))
-    _checks.check_nan(nan)
-    at = _threshold_array(thresholds, bounds)
-    order = (*(a for a in np.arange(image.ndim).tolist() if a not in axes), *axes)
-    image, mask = _split_masked(image, _aligned(mask, image, axes))
-    if mask is not None:
-        mask = mask.transpose(order)
-    settings = Settings(at, construction, bool(superlevel), nan)
-    return at, graph.block_curves(image.transpose(order), mask, settings, len(axes))
-
-
-def _check_image(image: Any) -> Any:
-    """A dask array of real numbers in chunks of known sizes, none of them empty."""
-    if not isinstance(image, da.Array):
-        raise TypeError(f"`image` must be a dask array, got {type(image).__name__}")
-    _checks.check_image_dtype(image.dtype)
-    if not isinstance(image._meta, np.ndarray):
-        library = type(image._meta).__module__.partition(".")[0]
-        raise TypeError(f"`image` must have chunks of NumPy arrays, got those of {library}")
-    if any(math.isnan(n) for n in image.shape):
-        raise ValueError(
-            "`image` must have chunks of known sizes (call image.compute_chunk_sizes() first), "
-            f"got shape {image.shape}"
-        )
-    return graph.without_empty_chunks(image)
-
-
-def _threshold_array(thresholds: ArrayLike, bounds: tuple[float, float] | None) -> Array:
-    """The thresholds; none of them may depend on the values of the image."""
-    if isinstance(thresholds, str):
-        raise ValueError(
-            f"`thresholds` must be an int or an array for a dask array, got {thresholds!r}"
-        )
-    count = _checks.as_count(thresholds, "thresholds")
-    if count is None:
-        if bounds is not None:
-            raise ValueError("`range` must be None where `thresholds` is an array, got both")
-        return _checks.check_threshold_array(thresholds)
-    if bounds is None:
-        raise ValueError(
-            f"`range` must be given with `thresholds` {count} for a dask array, which is not read "
-            "to find its values, got None"
-        )
-    return even_thresholds(*_checks.check_range(bounds), count)
-
-
-def _aligned(mask: Any | None, image: Any, axes: tuple[int, ...]) -> Any | None:
-    """A mask of the image's shape and chunks."""
-    if mask is None:
-        return None
-    if not isinstance(mask, da.Array):
-        mask = np.asarray(mask)
-    spatial = tuple(image.shape[a] for a in axes)
-    _checks.check_mask(mask.shape, mask.dtype, image.shape, spatial)
-    if mask.shape != image.shape:
-        # spatial axes come in the order in which they were named
-        mask = mask.transpose(np.argsort(axes).tolist())
-        where = tuple(slice(None) if a in axes else None for a in np.arange(image.ndim).tolist())
-        mask = da.broadcast_to(da.asarray(mask)[where], image.shape)
-    if isinstance(mask, da.Array):
-        return graph.without_empty_chunks(mask).rechunk(image.chunks)
-    return da.from_array(mask, chunks=image.chunks)
-
-
-def _split_masked(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
-    """An image and its mask; the masks of ``numpy.ma`` chunks are honoured."""
-    if not isinstance(image._meta, np.ma.MaskedArray):
-        return image, mask
-    shown = ~da.ma.getmaskarray(image)
-    return da.ma.getdata(image), shown if mask is None else shown & mask
-
-
-def _tilted(
-    image: Any,
-    axis: Axes,
-    direction: ArrayLike,
-    scale: float,
-    spacing: ArrayLike | None,
-) -> Any:
-    """The directional filtration of an image."""
-    image = _check_image(image)
-    axes = _checks.spatial_axes(image.shape, axis)
-    unit = _checks.check_direction(direction, len(axes))
-    steps = _checks.check_spacing(spacing, len(axes))
-    tilt = Tilt(tuple(image.shape[a] for a in axes), unit, _checks.check_scale(scale), steps)
-    height: Any = None
-    for along, terms in zip(axes, tilt.terms, strict=True):
-        shape = [1] * image.ndim
-        shape[along] = terms.size
-        chunks = tuple(c if i == along else 1 for i, c in enumerate(image.chunks))
-        term = da.from_array(terms.reshape(shape), chunks=chunks)
-        height = term if height is None else height + term
-    return image.astype(np.float64) + tilt.scale * height
+    )
 
 
 def local_curves(
@@ -284,7 +244,7 @@ def local_curves(
     """
     lazy = isinstance(image, da.Array)
     if lazy:
-        image = _check_image(image)
+        image = check_dask_image(image)
     else:
         image, mask = _checks.split_masked(image, mask)
         image = np.asarray(image)
@@ -293,7 +253,7 @@ def local_curves(
     construction = _checks.check_connectivity(connectivity, len(axes))
     _checks.check_nan(nan)
     tile = _check_window(window, len(axes))
-    settings = Settings(_threshold_array(thresholds, range), construction, bool(superlevel), nan)
+    settings = Settings(given_thresholds(thresholds, range), construction, bool(superlevel), nan)
     if not lazy:
         if mask is not None:
             mask = np.asarray(mask)
@@ -302,7 +262,7 @@ def local_curves(
         values = curves_of_tiles(image, *masks, tile=tile, settings=settings)
         return LocalCurves(settings.thresholds, values)
     image = image.rechunk(tile_chunks(image.chunks, tile))
-    image, mask = _split_masked(image, _aligned(mask, image, axes))
+    image, mask = split_masked(image, aligned(mask, image, axes))
     return LocalCurves(settings.thresholds, graph.tile_curves(image, mask, tile, settings))
 
 

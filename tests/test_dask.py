@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import ecc_core as ecc
 from ecc_core.dask import euler_curve_blocks, local_curves
-from ecc_core.testing import strategies
+from ecc_core.testing import in_chunks, strategies
 
 LEVELS = np.arange(-1, 7)
 
@@ -29,28 +29,6 @@ def noise(*shape: int, levels: int = 6, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, levels, shape, dtype=np.uint8)
 
 
-def in_chunks(array: np.ndarray, chunks: tuple[tuple[int, ...], ...]) -> da.Array:
-    """A dask array of exactly these chunks, those of length zero included."""
-    edges = [np.cumsum([0, *lengths]) for lengths in chunks]
-    name = "test-" + dask.base.tokenize(array, chunks)
-    tasks = {
-        (name, *index): array[
-            tuple(slice(e[i], e[i + 1]) for e, i in zip(edges, index, strict=True))
-        ]
-        for index in itertools.product(*(range(len(lengths)) for lengths in chunks))
-    }
-    return da.Array(tasks, name, chunks, meta=array[(slice(0),) * array.ndim])
-
-
-@st.composite
-def chunkings(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Draw irregular chunks, among them some of length 0 and 1."""
-    cuts = [sorted(draw(st.lists(st.integers(0, n), max_size=4))) for n in shape]
-    return tuple(
-        tuple(np.diff([0, *inner, n]).tolist()) for inner, n in zip(cuts, shape, strict=True)
-    )
-
-
 def assert_same(lazy: ecc.EulerCurve, expected: ecc.EulerCurve) -> None:
     assert isinstance(lazy.values, da.Array)
     assert lazy.values.shape == expected.values.shape
@@ -64,7 +42,7 @@ def assert_same(lazy: ecc.EulerCurve, expected: ecc.EulerCurve) -> None:
 @given(st.data())
 def test_any_chunks(data):
     image = data.draw(strategies.images(nan=False))
-    chunks = data.draw(chunkings(image.shape))
+    chunks = data.draw(strategies.chunkings(image.shape))
     at = data.draw(strategies.thresholds(image))
     options = {
         "connectivity": data.draw(st.sampled_from([1, image.ndim])),
@@ -77,14 +55,14 @@ def test_any_chunks(data):
 @given(st.data())
 def test_any_chunks_with_masks_and_nan(data):
     image = data.draw(strategies.images(dtypes=("float32", "uint8"), nan=True))
-    chunks = data.draw(chunkings(image.shape))
+    chunks = data.draw(strategies.chunkings(image.shape))
     mask = data.draw(strategies.masks(image.shape))
     options = {"connectivity": data.draw(st.sampled_from([1, image.ndim])), "nan": "omit"}
     expected = ecc.euler_curve(image, LEVELS, mask=mask, **options)
     array = in_chunks(image, chunks)
     given_mask = mask
     if data.draw(st.booleans()):
-        given_mask = in_chunks(mask, data.draw(chunkings(image.shape)))
+        given_mask = in_chunks(mask, data.draw(strategies.chunkings(image.shape)))
     assert_same(ecc.euler_curve(array, LEVELS, mask=given_mask, **options), expected)
 
 
@@ -93,7 +71,7 @@ def test_any_batch_axes(data):
     shape = data.draw(strategies.image_shapes(data.draw(st.integers(2, 3))))
     shape = tuple(min(n, 9) for n in shape)
     image = noise(*shape)
-    chunks = data.draw(chunkings(shape))
+    chunks = data.draw(strategies.chunkings(shape))
     order = data.draw(st.permutations(range(len(shape))))
     axis = tuple(order[: data.draw(st.integers(1, len(shape) - 1))])
     mask = data.draw(strategies.masks(tuple(shape[a] for a in axis)))
@@ -202,29 +180,54 @@ def test_schedulers(scheduler):
 # Blocks
 
 
+def cells_along(n: int, construction: str) -> list[tuple[list[int], int, int]]:
+    """Cells along an axis in doubled coordinates: their points, dimension, and lowest own point."""
+    if construction == "V":  # even: a point, odd: an edge to the next
+        doubled = range(2 * n - 1)
+        return [([c // 2, -(-c // 2)], c % 2, c // 2) for c in doubled]
+    # odd: a closed cube, even: a face, of the cube before it if there is one
+    doubled = range(2 * n + 1)
+    beside = [sorted({max(-(-c // 2) - 1, 0), min(c // 2, n - 1)}) for c in doubled]
+    return [(cubes, c % 2, cubes[0]) for c, cubes in zip(doubled, beside, strict=True)]
+
+
+def counted_rows(image, chunks, thresholds, construction, superlevel):
+    """Signed number of the cells that each block owns and that enter by each threshold."""
+    owners = [np.repeat(range(len(c)), c) for c in chunks]
+    counts = np.zeros((*map(len, chunks), len(thresholds)), np.int64)
+    later, earlier = (min, max) if superlevel else (max, min)
+    decide = later if construction == "V" else earlier
+    along = (cells_along(n, construction) for n in image.shape)
+    for parts in itertools.product(*along):
+        points, dimensions, lowest = zip(*parts, strict=True)
+        value = decide(image[point] for point in itertools.product(*points))
+        owner = tuple(who[low] for who, low in zip(owners, lowest, strict=True))
+        entered = thresholds <= value if superlevel else thresholds >= value
+        counts[owner] += (-1) ** sum(dimensions) * entered
+    return counts[np.ix_(*([n > 0 for n in c] for c in chunks))].reshape((-1, len(thresholds)))
+
+
+@pytest.mark.parametrize("chunks", [((3, 0, 4), (1, 2, 3), (5,)), ((1, 2), (4,), (2, 1, 2))])
 @pytest.mark.parametrize("connectivity", [1, 3])
 @pytest.mark.parametrize("superlevel", [False, True])
-def test_blocks_are_what_their_docstring_says(connectivity, superlevel):
-    image = noise(7, 6, 5)
+def test_a_block_counts_the_cells_that_it_owns(chunks, connectivity, superlevel):
+    image = noise(*map(sum, chunks))
     options = {"connectivity": connectivity, "superlevel": superlevel}
-    chunks = ((3, 0, 4), (2, 4), (5,))
     blocks = euler_curve_blocks(in_chunks(image, chunks), LEVELS, **options).compute()
-    assert blocks.shape == (4, LEVELS.size)
     assert blocks.dtype == np.int64
-    boxes = itertools.product(((0, 3), (3, 7)), ((0, 2), (2, 6)), ((0, 5),))
-    for row, box in zip(blocks, boxes, strict=True):
-        expected = np.zeros(LEVELS.size, np.int64)
-        ends = [stop < n for (_, stop), n in zip(box, image.shape, strict=True)]
-        for face in itertools.product(*((False, True) if end else (False,) for end in ends)):
-            part = image[
-                tuple(
-                    slice(stop if high else start, stop + end)
-                    for high, end, (start, stop) in zip(face, ends, box, strict=True)
-                )
-            ]
-            expected += (-1) ** sum(face) * ecc.euler_curve(part, LEVELS, **options).values
-        order = slice(None, None, -1 if superlevel else 1)
-        np.testing.assert_array_equal(row[order].cumsum()[order], expected)
+    order = slice(None, None, -1 if superlevel else 1)
+    curves = blocks[:, order].cumsum(axis=1)[:, order]
+    construction = "V" if connectivity == 1 else "T"
+    expected = counted_rows(image, chunks, LEVELS, construction, superlevel)
+    np.testing.assert_array_equal(curves, expected)
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_blocks_of_two_axes_count_their_cells(connectivity):
+    image, chunks = noise(6, 7), ((1, 2, 3), (4, 3))
+    blocks = euler_curve_blocks(in_chunks(image, chunks), LEVELS, connectivity=connectivity)
+    expected = counted_rows(image, chunks, LEVELS, "V" if connectivity == 1 else "T", False)
+    np.testing.assert_array_equal(blocks.compute().cumsum(axis=1), expected)
 
 
 def test_blocks_of_a_batch():
@@ -247,7 +250,7 @@ def test_local_curves(data):
     options = {"connectivity": data.draw(st.sampled_from([1, image.ndim])), "mask": mask}
     at, values = local_curves(image, window, LEVELS, **options)
     lazy = local_curves(
-        in_chunks(image, data.draw(chunkings(image.shape))), window, LEVELS, **options
+        in_chunks(image, data.draw(strategies.chunkings(image.shape))), window, LEVELS, **options
     )
     assert isinstance(lazy.values, da.Array)
     assert lazy.values.shape == values.shape
@@ -334,18 +337,5 @@ def test_nan_is_found_when_computing():
 
 def test_chunks_of_other_libraries():
     image = da.Array(ZEROS.dask, ZEROS.name, ZEROS.chunks, meta=other_chunk())
-    with pytest.raises(TypeError, match="`image` must have chunks of NumPy arrays, got those of"):
+    with pytest.raises(TypeError, match="`image` must have chunks of NumPy or CuPy arrays, got"):
         ecc.euler_curve(image, LEVELS)
-
-
-@pytest.mark.parametrize(
-    "function", [ecc.euler_coefficients, lambda image: ecc.region_curves(image, image > 0)]
-)
-def test_no_image_is_loaded_silently(function):
-    with pytest.raises(TypeError, match="`image` must be an array in memory, got a dask array"):
-        function(ZEROS)
-
-
-def test_euler_number():
-    image = noise(9, 8, 7, levels=2)
-    assert ecc.euler_number(da.from_array(image, chunks=4)) == ecc.euler_number(image)

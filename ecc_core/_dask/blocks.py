@@ -1,41 +1,38 @@
-"""What the tasks compute: the curve of a block, and what its borders to later blocks add.
-
-Let F be the curve of a box of the image on its own. Sublevel sets of boxes intersect in those of
-their common points (V) or closed cubes (T), and the Euler characteristic is additive, so along an
-axis that is cut at b
-
-    F[a, c) = F[a, b) + F[b, c) + G,    G = F[b-1, b+1) - F[b-1, b) - F[b, b+1).
-
-For several axes the terms multiply. A block of own points B adds G at its high ends, which takes
-the first plane of its neighbours and its own last one, but not their other points:
-
-    product over the axes of (F_B + G) = F_B F_B F_B + G (F_B + G) (F_B + G) + F_B G (F_B + G)
-                                         + F_B F_B G,    F_B + G = F[a, b+1) - F[b, b+1).
-
-The sum over all blocks is the curve of the image. One block's share is the Euler characteristic of
-the sets in ``[a, b]``, less that of the sets in its high faces ``b``.
-"""
+"""What the tasks of a curve compute: a block's own curve, its share, and sums of shares."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core import _dispatch
+from ecc_core._dask.planes import (
+    Array,
+    Box,
+    Emitted,
+    Place,
+    Term,
+    crossing_terms,
+    outermost,
+    plane_of,
+)
 
-__all__ = ["Emitted", "Settings", "add", "differences", "emit", "share_of_block", "total"]
+__all__ = [
+    "Settings",
+    "add",
+    "coefficients_of",
+    "curve_of",
+    "differences",
+    "emit",
+    "share_of_block",
+    "total",
+]
 
-Array = NDArray[Any]
 Values = NDArray[np.int64]
-Box = tuple[Array, ...]
-"""Points of a box, (batch, *spatial), and the mask of the same shape if there is one."""
-
-Term = tuple[int, Box]
-"""A box and the sign of its curve in a sum."""
 
 
 class Settings(NamedTuple):
@@ -45,25 +42,6 @@ class Settings(NamedTuple):
     construction: Literal["V", "T"]
     superlevel: bool
     nan: str
-
-
-class Emitted(NamedTuple):
-    """What a block leaves behind, so that it need not stay in memory.
-
-    Attributes
-    ----------
-    batch : tuple of int
-        Lengths of the batch axes.
-    curve : (images, n) int64 array
-        The curve of the block on its own.
-    first, last : tuple of Box
-        For each spatial axis the block's first and last plane, of thickness 1.
-    """
-
-    batch: tuple[int, ...]
-    curve: Values
-    first: tuple[Box, ...]
-    last: tuple[Box, ...]
 
 
 def curve_of(box: Box, settings: Settings) -> Values:
@@ -91,83 +69,40 @@ def emit(image: Array, *mask: Array, settings: Settings, ndim: int) -> Emitted:
     """The curve of a block and copies of its outermost planes."""
     batch = image.shape[: image.ndim - ndim]
     spatial = image.shape[image.ndim - ndim :]
-    images = int(np.prod(batch))
-    box = tuple(array.reshape((images, *spatial)) for array in (image, *mask))
+    box = tuple(array.reshape((math.prod(batch), *spatial)) for array in (image, *mask))
     return Emitted(
         batch,
         curve_of(box, settings),
-        *(
-            tuple(tuple(_plane(array, axis, at).copy() for array in box) for axis in range(ndim))
-            for at in (slice(0, 1), slice(-1, None))
-        ),
+        outermost(box, slice(0, 1)),
+        outermost(box, slice(-1, None)),
     )
 
 
-def _plane(array: Array, axis: int, at: slice | int) -> Array:
-    """Part of a box along a spatial axis."""
-    plane: Array = array[(slice(None),) * (1 + axis) + (at,)]
-    return plane
+def coefficients_of(image: Array, *mask: Array, settings: Settings) -> NDArray[np.int8]:
+    """Coefficients of a block that has its neighbours' nearest points around it."""
+    home = _dispatch.Home(image)
+    threads = {} if home.on_device else {"workers": 1}
+    values: NDArray[np.int8] = home.backend().coefficients(
+        image[None],
+        construction=settings.construction,
+        superlevel=settings.superlevel,
+        mask=mask[0][None] if mask else None,
+        nan=settings.nan,
+        **threads,
+    )[0]
+    return values
 
 
-def share_of_block(blocks: Sequence[Emitted], ends: tuple[int, ...], settings: Settings) -> Values:
+def share_of_block(blocks: Sequence[Emitted], place: Place, settings: Settings) -> Values:
     """What a block adds to the curve of the image, of shape (*batch, 1, n).
 
-    `ends` has 1 for each axis along which the block has a later neighbour, else 0. `blocks` are the
-    block and all its later neighbours, the last axis running fastest.
+    `blocks` are the block and all its later neighbours, the last axis running fastest.
     """
-    offsets = itertools.product(*(range(1 + end) for end in ends))
-    neighbours = dict(zip(offsets, blocks, strict=True))
     own = blocks[0]
-    values = own.curve.copy()
-    terms = [
-        term
-        for axis in range(len(ends))
-        if ends[axis]
-        for box in [_slab(neighbours, axis, ends)]
-        for term in _crossing(box, ends[axis + 1 :])
-    ]
-    for batch in _batches(terms):
+    values = own.own.copy()
+    for batch in _batches(crossing_terms(blocks, place, settings.construction)):
         values += _signed_sum(batch, settings)
     return values.reshape((*own.batch, 1, values.shape[-1]))
-
-
-def _slab(neighbours: dict[tuple[int, ...], Emitted], axis: int, ends: tuple[int, ...]) -> Box:
-    """The two planes beside a cut: a block's own extent before the axis, one more after it.
-
-    Of shape (images, 2, *others).
-    """
-    ndim = len(ends)
-
-    def join(place: tuple[int, ...], part: int) -> Array:
-        along = len(place)
-        if along == ndim:
-            emitted = neighbours[place]
-            plane = (emitted.first if place[axis] else emitted.last)[axis][part]
-            for other in range(axis + 1, ndim):
-                if place[other]:
-                    plane = _plane(plane, other, slice(0, 1))
-            return plane
-        steps = range(1 + (ends[along] if along >= axis else 0))
-        pieces = [join((*place, step), part) for step in steps]
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1 + along)
-
-    parts = len(neighbours[(0,) * ndim].first[axis])
-    return tuple(np.moveaxis(join((), part), 1 + axis, 1) for part in range(parts))
-
-
-def _crossing(slab: Box, ends: tuple[int, ...]) -> Iterator[Term]:
-    """The terms of G (F[a, b+1) - F[b, b+1)) ..., for a slab and the ends of its last axes."""
-    skipped = slab[0].ndim - 1 - len(ends)
-    cut = [skipped + axis for axis, end in enumerate(ends) if end]
-    for count in range(len(cut) + 1):
-        for faces in itertools.combinations(cut, count):
-            box = slab
-            for face in reversed(faces):
-                box = tuple(_plane(array, face, -1) for array in box)
-            sign = (-1) ** count
-            yield sign, box
-            for plane in (slice(0, 1), slice(1, 2)):
-                yield -sign, tuple(array[:, plane] for array in box)
 
 
 def _batches(terms: list[Term]) -> list[list[Term]]:
@@ -195,8 +130,8 @@ def _signed_sum(terms: list[Term], settings: Settings) -> Values:
     parts = range(len(terms[0][1]))
     batch = [np.concatenate([_stretch(box[part], spatial) for _, box in terms]) for part in parts]
     curves = curve_of(tuple(batch), settings).reshape((len(terms), images, -1))
-    signs = np.array([sign for sign, _ in terms])
-    summed: Values = np.tensordot(signs, curves, axes=1)
+    signed = [sign * values for (sign, _), values in zip(terms, curves, strict=True)]
+    summed: Values = sum(signed[1:], start=signed[0])
     return summed
 
 
@@ -205,14 +140,14 @@ def _stretch(array: Array, shape: list[int]) -> Array:
     for axis, length in enumerate(shape):
         missing = length - array.shape[1 + axis]
         if missing:
-            last = _plane(array, axis, slice(-1, None))
+            last = plane_of(array, axis, slice(-1, None))
             array = np.concatenate([array, np.repeat(last, missing, axis=1 + axis)], axis=1 + axis)
     return array
 
 
 def add(shares: Sequence[Values]) -> Values:
     """Sum of shares of shape (*batch, 1, n)."""
-    summed: Values = np.sum(np.stack(shares), axis=0)
+    summed: Values = sum(shares[1:], start=shares[0])
     return summed
 
 
@@ -223,6 +158,9 @@ def total(shares: Sequence[Values]) -> Values:
 
 def differences(curves: Values, *, superlevel: bool) -> Values:
     """Signed histograms: what enters at each threshold, in the order of entry."""
+    changed = curves.copy()
     if superlevel:
-        return curves - np.pad(curves[..., 1:], [(0, 0)] * (curves.ndim - 1) + [(0, 1)])
-    return np.diff(curves, axis=-1, prepend=0)
+        changed[..., :-1] -= curves[..., 1:]
+    else:
+        changed[..., 1:] -= curves[..., :-1]
+    return changed

@@ -8,15 +8,33 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._dask.blocks import Settings, add, emit, share_of_block, total
+from ecc_core._dask.blocks import Settings, add, coefficients_of, emit, share_of_block, total
+from ecc_core._dask.planes import neighbours, place_of
+from ecc_core._dask.regions import (
+    add_tables,
+    emit_regions,
+    labels_of,
+    rows_of,
+    share_of_regions,
+    values_of,
+)
 from ecc_core._dask.tiles import curves_of_tiles
 from ecc_core._optional import import_optional
 
-__all__ = ["block_curves", "sum_of_blocks", "tile_curves", "without_empty_chunks"]
+__all__ = [
+    "block_curves",
+    "coefficient_map",
+    "region_rows",
+    "region_table",
+    "sum_of_blocks",
+    "tile_curves",
+    "without_empty_chunks",
+]
 
 PURPOSE = {"extra": "dask", "purpose": "computing by blocks"}
 dask = import_optional("dask", **PURPOSE)
@@ -51,63 +69,139 @@ def block_curves(image: Any, mask: Any | None, settings: Settings, ndim: int) ->
     the same chunks or None. Blocks follow in C order.
     """
     lead = image.ndim - ndim
+    n = settings.thresholds.size
+    meta = _counts_like(image, lead + 2)
     if image.size == 0:
-        return da.zeros(
-            (*image.shape[:lead], 0, settings.thresholds.size), dtype=np.int64, chunks=-1
-        )
-    numblocks = image.numblocks[lead:]
-    shared = dask.delayed(settings, traverse=False, pure=True)
-    emitted = _emitted(image, mask, shared, ndim)
-    name = "ecc-block-" + dask.base.tokenize(emitted.name)
-    tasks: Graph = {}
-    for images in itertools.product(*map(range, image.numblocks[:lead])):
-        for row, place in enumerate(itertools.product(*map(range, numblocks))):
-            ends = tuple(int(i + 1 < n) for i, n in zip(place, numblocks, strict=True))
-            near = (range(i, i + 1 + end) for i, end in zip(place, ends, strict=True))
-            blocks = [(emitted.name, *images, *block) for block in itertools.product(*near)]
-            tasks[name, *images, row, 0] = (share_of_block, blocks, ends, shared.key)
-    graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[emitted, shared])
-    rows = (1,) * math.prod(numblocks)
-    chunks = (*image.chunks[:lead], rows, (settings.thresholds.size,))
-    return da.Array(graph, name, chunks, dtype=np.int64)
-
-
-def _emitted(image: Any, mask: Any | None, settings: Any, ndim: int) -> Any:
-    """An array of what blocks leave behind, in place of their points."""
+        shape = (*image.shape[:lead], 0, n)
+        return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
     arrays = (image,) if mask is None else (image, mask)
+    emitted = _emitted(emit, arrays, settings, ndim=ndim)
+    shares = _shares(share_of_block, emitted, settings, lead)
+    rows = (1,) * math.prod(image.numblocks[lead:])
+    return da.Array(shares.graph, shares.name, (*image.chunks[:lead], rows, (n,)), meta=meta)
+
+
+def _counts_like(image: Any, ndim: int) -> Any:
+    """An empty int64 array of the library of an image's chunks."""
+    return np.empty_like(image._meta, shape=(0,) * ndim, dtype=np.int64)
+
+
+def _emitted(
+    function: Callable[..., Any], arrays: tuple[Any, ...], settings: Settings, **options: Any
+) -> Any:
+    """An array of what blocks leave behind, in place of their points."""
     return da.map_blocks(
-        emit,
+        function,
         *arrays,
-        settings=settings,
-        ndim=ndim,
+        settings=dask.delayed(settings, traverse=False, pure=True),
         dtype=object,
-        meta=np.empty((0,) * image.ndim, object),
-        name="ecc-emit-" + dask.base.tokenize(*arrays, settings, ndim),
+        meta=np.empty((0,) * arrays[0].ndim, object),
+        name="ecc-emit-" + dask.base.tokenize(function, *arrays, settings, options),
+        **options,
     )
 
 
-def sum_of_blocks(shares: Any) -> Any:
-    """The curve, of shape (*batch, n).
+class Keys(NamedTuple):
+    """Tasks that stand in C order: images, then blocks, then 0."""
+
+    graph: Any
+    name: str
+
+
+def _shares(function: Callable[..., Any], emitted: Any, settings: Settings, lead: int) -> Keys:
+    """The share of every block, one task each."""
+    shared = dask.delayed(settings, traverse=False, pure=True)
+    counts = emitted.numblocks[lead:]
+    name = "ecc-block-" + dask.base.tokenize(function, emitted.name)
+    tasks: Graph = {}
+    for images in itertools.product(*map(range, emitted.numblocks[:lead])):
+        for row, at in enumerate(itertools.product(*map(range, counts))):
+            blocks = [(emitted.name, *images, *near) for near in neighbours(at, counts)]
+            tasks[name, *images, row, 0] = (function, blocks, place_of(at, counts), shared.key)
+    graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[emitted, shared])
+    return Keys(graph, name)
+
+
+def _chain(
+    name: str, keys: list[Any], at: tuple[int, ...], add: Callable[..., Any], last: Any
+) -> Graph:
+    """Add the values of keys in their order; the sum is (name, *at, 0).
 
     The sums are a chain, so that dask works through the blocks in their order and the planes of
     little more than one cross-section wait for their neighbours. In a tree those of many would.
     """
-    *batch, count, n = shares.shape
-    if count == 0 or 0 in batch:
-        return da.zeros((*batch, n), dtype=np.int64, chunks=-1)
-    name = "ecc-curve-" + dask.base.tokenize(shares.name)
-    numblocks = shares.numblocks[:-2]
     tasks: Graph = {}
-    for at in itertools.product(*map(range, numblocks)):
+    before: list[Any] = []
+    groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
+    for i, group in enumerate(groups[:-1]):
+        tasks[f"{name}-so-far", *at, i] = (add, before + group)
+        before = [(f"{name}-so-far", *at, i)]
+    tasks[name, *at, 0] = (last, before + groups[-1])
+    return tasks
+
+
+def sum_of_blocks(shares: Any) -> Any:
+    """The curve, of shape (*batch, n)."""
+    *batch, count, n = shares.shape
+    meta = _counts_like(shares, len(batch) + 1)
+    if count == 0 or 0 in batch:
+        return da.zeros_like(meta, shape=(*batch, n), dtype=np.int64, chunks=-1)
+    name = "ecc-curve-" + dask.base.tokenize(shares.name)
+    tasks: Graph = {}
+    for at in itertools.product(*map(range, shares.numblocks[:-2])):
         keys = [(shares.name, *at, row, 0) for row in range(count)]
-        before: list[Any] = []
-        groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
-        for i, group in enumerate(groups[:-1]):
-            tasks[f"{name}-so-far", *at, i] = (add, before + group)
-            before = [(f"{name}-so-far", *at, i)]
-        tasks[name, *at, 0] = (total, before + groups[-1])
+        tasks |= _chain(name, keys, at, add, total)
     graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[shares])
-    return da.Array(graph, name, (*shares.chunks[:-2], (n,)), dtype=np.int64)
+    return da.Array(graph, name, (*shares.chunks[:-2], (n,)), meta=meta)
+
+
+def region_table(image: Any, labels: Any, settings: Settings) -> Any:
+    """The curves of all regions as one table, a dask array of shape (unknown, 1 + n).
+
+    `image` and `labels` have the same chunks, none of them empty.
+    """
+    columns = 1 + settings.thresholds.size
+    meta = _counts_like(image, 2)
+    if image.size == 0:
+        return da.zeros_like(meta, shape=(0, columns), dtype=np.int64, chunks=-1)
+    emitted = _emitted(emit_regions, (image, labels), settings)
+    shares = _shares(share_of_regions, emitted, settings, 0)
+    name = "ecc-regions-" + dask.base.tokenize(shares.name)
+    keys = [(shares.name, row, 0) for row in range(math.prod(image.numblocks))]
+    tasks = _chain(name, keys, (0,), add_tables, add_tables)
+    graph = graphs.HighLevelGraph(
+        {**shares.graph.layers, name: tasks}, {**shares.graph.dependencies, name: {shares.name}}
+    )
+    return da.Array(graph, name, ((math.nan,), (columns,)), meta=meta)
+
+
+def region_rows(table: Any, dtype: np.dtype[Any], ids: Any | None) -> tuple[Any, Any]:
+    """Labels and curves of a table: those of given ids, or of all labels, of unknown number."""
+    n = table.shape[1] - 1
+    meta = _counts_like(table, 2)
+    if ids is not None:
+        chunks: Any = ((ids.size,), (n,))
+        return ids, table.map_blocks(rows_of, ids=ids, chunks=chunks, meta=meta)
+    length = table.chunks[0]
+    one_axis = np.empty_like(meta, shape=(0,), dtype=dtype)
+    labels = table.map_blocks(labels_of, order=dtype, chunks=(length,), drop_axis=1, meta=one_axis)
+    return labels, table.map_blocks(values_of, order=dtype, chunks=(length, (n,)), meta=meta)
+
+
+def coefficient_map(image: Any, mask: Any | None, settings: Settings) -> Any:
+    """Coefficients of all points: those of a point depend on its nearest neighbours alone."""
+    meta = np.empty_like(image._meta, dtype=np.int8)
+    if image.size == 0:
+        return da.zeros_like(image, dtype=np.int8)
+    return da.map_overlap(
+        coefficients_of,
+        *((image,) if mask is None else (image, mask)),
+        depth=1,
+        boundary="none",
+        settings=dask.delayed(settings, traverse=False, pure=True),
+        dtype=np.int8,
+        meta=meta,
+    )
 
 
 def tile_curves(image: Any, mask: Any | None, tile: tuple[int, ...], settings: Settings) -> Any:
@@ -125,6 +219,6 @@ def tile_curves(image: Any, mask: Any | None, tile: tuple[int, ...], settings: S
         chunks=(*counts, (settings.thresholds.size,)),
         new_axis=image.ndim,
         dtype=np.int64,
-        meta=np.empty((0,) * (image.ndim + 1), np.int64),
+        meta=_counts_like(image, image.ndim + 1),
         name="ecc-tiles-" + dask.base.tokenize(*arrays, tile, settings),
     )

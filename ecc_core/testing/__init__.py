@@ -3,6 +3,7 @@
 - :func:`known_shapes`: binary shapes with their Euler numbers
 - :func:`assert_arrays_equal`, :func:`assert_curves_equal`, :func:`assert_regions_equal`: exact
   comparison of results, with dtype, shape, array library and device
+- :func:`in_chunks`: dask arrays of any chunks, empty ones too
 - :mod:`ecc_core.testing.strategies`: hypothesis strategies; import it by itself, it needs
   hypothesis, which the rest of the package does not
 """
@@ -13,6 +14,7 @@ from ecc_core.testing.assertions import (
     assert_regions_equal,
     to_numpy,
 )
+from ecc_core.testing.chunked import in_chunks
 from ecc_core.testing.shapes import KnownShape, known_shapes
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "assert_arrays_equal",
     "assert_curves_equal",
     "assert_regions_equal",
+    "in_chunks",
     "known_shapes",
     "to_numpy",
 ]

@@ -18,6 +18,7 @@ __all__ = [
     "INTEGER_DTYPES",
     "NATIVE_DTYPES",
     "SWAPPED_DTYPES",
+    "chunkings",
     "image_shapes",
     "images",
     "labels",
@@ -239,3 +240,22 @@ def labels(
     chosen = coarse[tuple(slice(n) for n in shape)].copy()
     chosen[speckle] = rng.integers(len(names), size=int(speckle.sum()))
     return np.array(names, dtype=dtype)[chosen]
+
+
+@st.composite
+def chunkings(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Draw how to divide a shape into chunks: irregularly, some of length 0 and 1.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the array.
+
+    Returns
+    -------
+    SearchStrategy of tuple of tuple of int
+    """
+    cuts = [sorted(draw(st.lists(st.integers(0, n), max_size=4))) for n in shape]
+    return tuple(
+        tuple(np.diff([0, *inner, n]).tolist()) for inner, n in zip(cuts, shape, strict=True)
+    )

@@ -1,0 +1,177 @@
+"""What a block leaves behind for its neighbours, and the boxes that its cells to them lie in.
+
+Let F be the curve of a box of the image on its own. Sublevel sets of boxes intersect in those of
+their common points (V) or closed cubes (T), and the Euler characteristic is additive, so along an
+axis that is cut at b
+
+    F[a, c) = F[a, b) + F[b, c) + F[b-1, b+1) - F[b-1, b) - F[b, b+1).
+
+A block [a, b) owns the cells whose lowest corner is its own (V), or the doubled coordinates 2a+1 to
+2b, and 0 too when it is the first (T). Along one axis its share is E, for several the product:
+
+    V:  E = F[a, b+1) - F[b, b+1) = F[a, b) + H,    H = F[b-1, b+1) - F[b-1, b) - F[b, b+1)
+    T:  E = F[a, b+1) - F[a, a+1) = F[a, b) + H,    H = F[b-1, b+1) - F[b-1, b) - F[a, a+1)
+
+The terms with b are left out of the last block, and T's F[a, a+1) of the first. In the product
+
+    E E E = F F F + H E E + F H E + F F H
+
+all but the first, the curve of the block itself, need planes only: its own outermost ones, and
+the first ones of its later neighbours.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Array",
+    "Box",
+    "Emitted",
+    "Place",
+    "Term",
+    "crossing_terms",
+    "neighbours",
+    "outermost",
+    "place_of",
+    "plane_of",
+]
+
+Array = NDArray[Any]
+Box = tuple[Array, ...]
+"""Points of a box, (batch, *spatial), and arrays of the same shape that belong to them."""
+
+Term = tuple[int, Box]
+"""A box and the sign of its curve in a sum."""
+
+
+class Place(NamedTuple):
+    """Where a block lies: 1 for each axis along which it has an earlier or a later neighbour."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+def place_of(index: Sequence[int], counts: Sequence[int]) -> Place:
+    """Where the block of an index lies among so many blocks along each axis."""
+    pairs = list(zip(index, counts, strict=True))
+    return Place(tuple(int(i > 0) for i, _ in pairs), tuple(int(i + 1 < n) for i, n in pairs))
+
+
+def neighbours(index: Sequence[int], counts: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The indices of a block and of all its later neighbours, the last axis running fastest."""
+    steps = (range(i, min(i + 2, n)) for i, n in zip(index, counts, strict=True))
+    return itertools.product(*steps)
+
+
+class Emitted(NamedTuple):
+    """What a block leaves behind, so that it need not stay in memory.
+
+    Attributes
+    ----------
+    batch : tuple of int
+        Lengths of the batch axes.
+    own : int64 array
+        What is counted in the block on its own.
+    first, last : tuple of Box
+        For each spatial axis the block's first and last plane, of thickness 1.
+    """
+
+    batch: tuple[int, ...]
+    own: NDArray[np.int64]
+    first: tuple[Box, ...]
+    last: tuple[Box, ...]
+
+
+def outermost(box: Box, at: slice) -> tuple[Box, ...]:
+    """Copies of the first or the last plane across each axis."""
+    axes = range(box[0].ndim - 1)
+    return tuple(tuple(plane_of(array, axis, at).copy() for array in box) for axis in axes)
+
+
+def plane_of(array: Array, axis: int, at: slice | int) -> Array:
+    """Part of a box along a spatial axis."""
+    plane: Array = array[(slice(None),) * (1 + axis) + (at,)]
+    return plane
+
+
+def crossing_terms(
+    blocks: Sequence[Emitted], place: Place, construction: Literal["V", "T"]
+) -> list[Term]:
+    """The terms of a block's share beside its own curve.
+
+    `blocks` are the block and all its later neighbours, the last axis running fastest.
+    """
+    offsets = itertools.product(*(range(1 + after) for after in place.after))
+    near = dict(zip(offsets, blocks, strict=True))
+    # A block's points up to b include the plane that E takes off again: its last (V) or first (T).
+    taken, end = (place.after, -1) if construction == "V" else (place.before, 0)
+    terms: list[Term] = []
+    for axis in range(len(place.after)):
+        crossing: list[Term] = []
+        if place.after[axis]:
+            own = _layer(near, axis, place.after, 0, "last")
+            following = _layer(near, axis, place.after, 1, "first")
+            joined = tuple(map(_stacked, own, following))
+            crossing += [(1, joined), (-1, own)]
+            if construction == "V":
+                crossing.append((-1, following))
+        if construction == "T" and place.before[axis]:
+            crossing.append((-1, _layer(near, axis, place.after, 0, "first")))
+        cut = [other for other in range(axis + 1, len(taken)) if taken[other]]
+        terms += itertools.chain.from_iterable(_without_planes(t, cut, end) for t in crossing)
+    return terms
+
+
+def _stacked(lower: Array, upper: Array) -> Array:
+    return np.concatenate([lower, upper], axis=1)
+
+
+def _layer(
+    near: dict[tuple[int, ...], Emitted],
+    axis: int,
+    after: tuple[int, ...],
+    step: int,
+    side: Literal["first", "last"],
+) -> Box:
+    """A plane across `axis`, of thickness 1 along the first spatial axis.
+
+    It is the first or last of the block that is `step` further along `axis`. Along earlier axes it
+    has a block's own extent, along later ones one point more.
+    """
+    ndim = len(after)
+
+    def join(place: tuple[int, ...], part: int) -> Array:
+        along = len(place)
+        if along == ndim:
+            plane: Array = getattr(near[place], side)[axis][part]
+            for other in range(axis + 1, ndim):
+                if place[other]:
+                    plane = plane_of(plane, other, slice(0, 1))
+            return plane
+        steps = [step] if along == axis else range(1 + (after[along] if along > axis else 0))
+        pieces = [join((*place, s), part) for s in steps]
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1 + along)
+
+    parts = len(near[(0,) * ndim].first[axis])
+    # the other axes keep their order, so that later ones are where they were
+    return tuple(_thickness_first(join((), part), axis) for part in range(parts))
+
+
+def _thickness_first(plane: Array, axis: int) -> Array:
+    return np.moveaxis(plane, 1 + axis, 1)
+
+
+def _without_planes(term: Term, cut: list[int], end: int) -> Iterator[Term]:
+    """A term multiplied by (1 - the plane at one end) along each of some axes."""
+    for count in range(len(cut) + 1):
+        for faces in itertools.combinations(cut, count):
+            sign, box = term
+            for face in reversed(faces):
+                box = tuple(plane_of(array, face, end) for array in box)
+            yield (-1) ** count * sign, box

@@ -1,0 +1,94 @@
+"""What the tasks of region curves compute: tables of a row for each label, and sums of tables.
+
+A table is int64 of shape (labels, 1 + n): in each row a label, then the curve of its region. Rows
+are in the order of labels; those of unsigned labels beyond int64 keep their bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core import _dispatch
+from ecc_core._checks import check_label_values
+from ecc_core._dask.blocks import Settings
+from ecc_core._dask.planes import Array, Box, Emitted, Place, crossing_terms, outermost
+
+__all__ = [
+    "add_tables",
+    "emit_regions",
+    "labels_of",
+    "rows_of",
+    "share_of_regions",
+    "values_of",
+]
+
+Table = NDArray[np.int64]
+
+
+def table_of(box: Box, settings: Settings) -> Table:
+    """Curves of the regions of an image and its labels, each (1, *spatial)."""
+    image, labels = (array[0] for array in box)
+    home = _dispatch.Home(image)
+    threads = {} if home.on_device else {"workers": 1}
+    ids, values = home.backend().region_curves(
+        image,
+        labels,
+        settings.thresholds,
+        construction=settings.construction,
+        superlevel=settings.superlevel,
+        **threads,
+    )
+    return np.concatenate([ids.astype(np.int64)[:, None], values], axis=1)
+
+
+def emit_regions(image: Array, labels: Array, *, settings: Settings) -> Emitted:
+    """The table of a block and copies of its outermost planes."""
+    check_label_values(labels, labels.dtype)
+    box = (image[None], labels[None])
+    return Emitted(
+        (), table_of(box, settings), outermost(box, slice(0, 1)), outermost(box, slice(-1, None))
+    )
+
+
+def share_of_regions(blocks: Sequence[Emitted], place: Place, settings: Settings) -> Table:
+    """What a block adds to the curves; `blocks` as for curves."""
+    tables = [blocks[0].own]
+    for sign, box in crossing_terms(blocks, place, settings.construction):
+        table = table_of(box, settings)
+        table[:, 1:] *= sign
+        tables.append(table)
+    return add_tables(tables)
+
+
+def add_tables(tables: Sequence[Table]) -> Table:
+    """Sum of tables, with a row for each label that has one in any of them."""
+    labels = np.unique(np.concatenate([table[:, 0] for table in tables]))
+    added = np.zeros_like(tables[0], shape=(labels.size, tables[0].shape[1]))
+    added[:, 0] = labels
+    for table in tables:
+        added[np.searchsorted(labels, table[:, 0]), 1:] += table[:, 1:]
+    return added
+
+
+def labels_of(table: Table, *, order: np.dtype[Any]) -> Array:
+    """The labels of a table, increasing, in a dtype of their own."""
+    labels: Array = np.sort(table[:, 0].astype(order))
+    return labels
+
+
+def values_of(table: Table, *, order: np.dtype[Any]) -> Table:
+    """The curves of a table in the order of its labels in a dtype of their own."""
+    return table[np.argsort(table[:, 0].astype(order)), 1:]
+
+
+def rows_of(table: Table, *, ids: Array) -> Table:
+    """The curves of given labels; zero where a label has no points."""
+    if table.shape[0] == 0:
+        return np.zeros_like(table, shape=(ids.size, table.shape[1] - 1))
+    wanted = np.asarray(ids.astype(np.int64), like=table)
+    at = np.minimum(np.searchsorted(table[:, 0], wanted), len(table) - 1)
+    return np.where((table[at, 0] == wanted)[:, None], table[at, 1:], 0)

@@ -1,0 +1,179 @@
+"""Region curves, coefficients and numbers of dask arrays are those of arrays in memory."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ecc_core as ecc
+from ecc_core.dask import region_curves
+from ecc_core.testing import in_chunks, strategies
+
+LEVELS = np.arange(-1, 7)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Hypothesis runs many small graphs, for which threads take longer than the work."""
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+def noise(*shape: int, levels: int = 6, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, levels, shape, dtype=np.uint8)
+
+
+def assert_same_regions(lazy: ecc.RegionCurves, expected: ecc.RegionCurves) -> None:
+    assert isinstance(lazy.values, da.Array)
+    assert lazy.labels.dtype == expected.labels.dtype
+    assert np.isnan(lazy.labels.shape[0])
+    found = type(lazy)(*dask.compute(*lazy))
+    for array, other in zip(found, expected, strict=True):
+        assert array.dtype == other.dtype
+        np.testing.assert_array_equal(array, other)
+
+
+@given(st.data())
+def test_regions_that_cross_chunks(data):
+    image = data.draw(strategies.images(nan=False))
+    labels = data.draw(strategies.labels(image.shape))
+    at = data.draw(strategies.thresholds(image))
+    options = {
+        "connectivity": data.draw(st.sampled_from([1, image.ndim])),
+        "superlevel": data.draw(st.booleans()),
+    }
+    expected = ecc.region_curves(image, labels, at, **options)
+    array = in_chunks(image, data.draw(strategies.chunkings(image.shape)))
+    if data.draw(st.booleans()):
+        labels = in_chunks(labels, data.draw(strategies.chunkings(image.shape)))
+    assert_same_regions(ecc.region_curves(array, labels, at, **options), expected)
+
+
+@given(st.data())
+def test_given_labels(data):
+    image = noise(6, 7, 8)
+    labels = noise(6, 7, 8, levels=5, seed=1).astype(data.draw(st.sampled_from(["u1", ">i4"])))
+    array = in_chunks(image, data.draw(strategies.chunkings(image.shape)))
+    ids = data.draw(st.lists(st.integers(1, 9), unique=True))
+    found = region_curves(array, labels, LEVELS, ids=ids)
+    assert found.labels.tolist() == ids
+    assert found.values.shape == (len(ids), LEVELS.size)
+    values = found.values.compute()
+    assert values.dtype == np.int64
+    every = ecc.region_curves(image, labels, LEVELS)
+    known = dict(zip(every.labels.tolist(), every.values, strict=True))
+    for label, row in zip(ids, values, strict=True):
+        np.testing.assert_array_equal(row, known.get(label, np.zeros(LEVELS.size)))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint64", "int64"])
+def test_the_largest_labels(dtype):
+    top = 1 if dtype == "bool" else np.iinfo(dtype).max
+    labels = np.array([0, 1, top], dtype)[noise(7, 8, levels=3)]
+    image = noise(7, 8, seed=1)
+    lazy = ecc.region_curves(da.from_array(image, chunks=3), da.from_array(labels), LEVELS)
+    assert_same_regions(lazy, ecc.region_curves(image, labels, LEVELS))
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (5, 4)])
+def test_nothing_is_labelled(shape):
+    image, labels = np.zeros(shape, np.uint8), np.zeros(shape, np.int32)
+    chunks = tuple((n,) for n in shape)
+    lazy = ecc.region_curves(in_chunks(image, chunks), labels, LEVELS)
+    found = dask.compute(*lazy)
+    assert found[0].shape == (0,)
+    assert found[0].dtype == np.int32
+    assert found[2].shape == (0, LEVELS.size)
+    some = region_curves(in_chunks(image, chunks), labels, LEVELS, ids=[3]).values
+    np.testing.assert_array_equal(some.compute(), np.zeros((1, LEVELS.size)))
+
+
+def test_masked_points_are_in_no_region():
+    image = np.ma.masked_equal(noise(9, 8, 7), 3)
+    labels = noise(9, 8, 7, levels=3, seed=1)
+    lazy = ecc.region_curves(da.from_array(image, chunks=4), labels, LEVELS)
+    assert_same_regions(lazy, ecc.region_curves(image, labels, LEVELS))
+
+
+def test_nothing_is_computed_early():
+    def fail(block: np.ndarray) -> np.ndarray:
+        raise AssertionError("computed")
+
+    image = da.zeros((4, 4), chunks=2, dtype=np.uint8).map_blocks(fail, meta=np.empty((0, 0), "u1"))
+    ecc.region_curves(image, image, LEVELS)
+    ecc.euler_coefficients(image)
+    lazy = ecc.euler_number(image)
+    with pytest.raises(AssertionError, match="computed"):
+        lazy.compute()
+
+
+@given(st.data())
+def test_coefficients(data):
+    image = data.draw(strategies.images(nan=True))
+    mask = data.draw(st.none() | strategies.masks(image.shape))
+    options = {
+        "connectivity": data.draw(st.sampled_from([1, image.ndim])),
+        "superlevel": data.draw(st.booleans()),
+        "mask": mask,
+        "nan": "omit",
+    }
+    chunks = data.draw(strategies.chunkings(image.shape))
+    lazy = ecc.euler_coefficients(in_chunks(image, chunks), **options)
+    assert isinstance(lazy, da.Array)
+    found = lazy.compute()
+    assert found.dtype == lazy.dtype == np.int8
+    np.testing.assert_array_equal(found, ecc.euler_coefficients(image, **options))
+
+
+def test_coefficients_of_an_empty_image():
+    image = np.zeros((0, 3), np.uint8)
+    assert ecc.euler_coefficients(da.from_array(image)).compute().shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float32"])
+def test_euler_number(dtype):
+    image = noise(9, 8, 7, levels=2).astype(dtype)
+    lazy = ecc.euler_number(da.from_array(image, chunks=4), connectivity=1)
+    assert isinstance(lazy, da.Array)
+    assert lazy.shape == ()
+    assert int(lazy) == ecc.euler_number(image, connectivity=1)
+
+
+# Bad input
+
+ZEROS = da.zeros((4, 4), chunks=2, dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "error", "message"),
+    [
+        (ZEROS[:3], {}, ValueError, r"`labels` must have the image's shape \(4, 4\), got"),
+        (ZEROS.astype(float), {}, TypeError, "`labels` must be of integers, got float64"),
+        (ZEROS, {"ids": [1, 1]}, ValueError, "`ids` must be a list of different positive"),
+        (ZEROS, {"ids": [0]}, ValueError, "`ids` must be a list of different positive"),
+        (ZEROS, {"ids": [1.5]}, TypeError, "`ids` must be integers, got float64"),
+        (ZEROS, {"ids": [300]}, ValueError, r"`ids` must be labels of uint8, got \[300\]"),
+    ],
+)
+def test_bad_regions(labels, options, error, message):
+    with pytest.raises(error, match=message):
+        region_curves(ZEROS, labels, LEVELS, **options)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="`workers` must be None for a dask array"):
+        ecc.region_curves(ZEROS, ZEROS, LEVELS, workers=2)
+    with pytest.raises(ValueError, match="`range` must be given"):
+        ecc.region_curves(ZEROS, ZEROS)
+    with pytest.raises(TypeError, match="`image` must be a dask array, got ndarray"):
+        ecc.region_curves(np.zeros((4, 4)), ZEROS, LEVELS)
+
+
+def test_what_is_found_when_computing():
+    labels = da.from_array(np.full((4, 4), -1), chunks=2)
+    with pytest.raises(ValueError, match="`labels` must not be negative, got -1"):
+        ecc.region_curves(ZEROS, labels, LEVELS).values.compute()
+    with pytest.raises(ValueError, match="`image` must not contain NaN"):
+        ecc.euler_coefficients(da.full((4, 4), np.nan, chunks=2)).compute()
