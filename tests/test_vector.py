@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from ecc_core._cpu import plain, vector
+from ecc_core._cpu import plain, vector_bins, vector_coefficients, vector_planes
 
 PITCH = 128
 ROWS = 16
@@ -14,6 +14,15 @@ STRIDE = ROWS + 16  # planes of one kind: rows, and spare words for the vectors'
 KINDS = 7
 ALL = 0xFFFFFFFFFFFFFFFF
 KEY_DTYPES = ("uint8", "uint16", "uint32", "uint64")
+
+
+VECTOR = {
+    name: getattr(module, name)
+    for module in (vector_bins, vector_coefficients, vector_planes)
+    for name in module.__all__
+    if name.islower()
+}
+HAS_COMPRESS = vector_coefficients.HAS_COMPRESS
 
 
 def compiled(operation):
@@ -26,7 +35,7 @@ def compiled(operation):
 
 def both(name):
     """A compiled call of an operation, once of the intrinsic and once of its plain twin."""
-    return compiled(getattr(vector, name)), compiled(getattr(plain, name))
+    return compiled(VECTOR[name]), compiled(getattr(plain, name))
 
 
 def random_keys(rng, dtype, top, size=40 * PITCH):
@@ -134,7 +143,7 @@ def test_coefficients(coefficient_functions, ndim):
             queues.append(given[-1][0][:, 6:queued])
         np.testing.assert_array_equal(*queues)
         assert queues[0].shape[1] <= own
-        if vector.HAS_COMPRESS and case == 1:
+        if HAS_COMPRESS and case == 1:
             assert queues[0].shape[1] > 0
 
 
@@ -151,7 +160,7 @@ def event_functions():
     return both("append_events")
 
 
-@pytest.mark.skipif(not vector.HAS_COMPRESS, reason="used only where the machine can compress")
+@pytest.mark.skipif(not HAS_COMPRESS, reason="used only where the machine can compress")
 @pytest.mark.parametrize("dtype", KEY_DTYPES)
 def test_append_events(event_functions, dtype):
     rng = np.random.default_rng(5)
@@ -195,13 +204,42 @@ def test_bins(bin_functions, name, dtype, key_dtype):
             assert_twins(bin_functions[name], lambda at=at: arguments(at), [1])
 
 
+@pytest.fixture(scope="module")
+def search_functions():
+    return both("search_vector")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "key_dtype"),
+    [("float32", "uint8"), ("float64", "uint16"), ("int64", "uint32"), ("uint32", "uint8")],
+)
+def test_search(search_functions, dtype, key_dtype):
+    rng = np.random.default_rng(7)
+    dtype = np.dtype(dtype)
+    levels = np.array([2, 5, 6, 30, 31, 50], dtype)  # at most one in each of 50 cells
+    last = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+    padded, cells = np.append(levels, [last, last]).astype(dtype), 50
+    slope = (cells - 1) / 48
+    starts = np.searchsorted((levels - 2.0) * slope // 1, np.arange(cells)).astype(np.int32)
+    values = rng.integers(0, 60, 64).astype(dtype)
+    if dtype.kind == "f":
+        values[[3, 20]], values[[7, 30]], values[[11, 40]] = np.nan, np.inf, -np.inf
+    for first, direction in ((0, 0), (7, -1)):
+        scale, bins = (2.0, slope, cells - 1.0), (first, direction, levels.size)
+
+        def arguments(at, scale=scale, bins=bins):
+            count = np.int32(levels.size)
+            return values, np.zeros(64, key_dtype), at, padded, starts, scale, count, bins
+
+        for at in (0, 3, 24, 48):
+            assert_twins(search_functions, lambda at=at: arguments(at), [1])
+
+
 def test_twins_have_the_same_arguments():
     for name in plain.__all__:
-        if name.startswith("bin_"):
+        if name in ("bin_value", "bin_vector"):
             continue  # made by a function, with arguments of its own
         found = list(inspect.signature(getattr(plain, name).py_func).parameters)
-        expected = list(inspect.signature(getattr(vector, name)._defn).parameters)[1:]
+        expected = list(inspect.signature(VECTOR[name]._defn).parameters)[1:]
         assert found == expected, name
-    scalars = {"prefetch", "count_trailing_zeros", "fused_multiply_add"}
-    operations = {n for n in vector.__all__ if n.islower()} - scalars
-    assert operations == set(plain.__all__)
+    assert set(VECTOR) == set(plain.__all__)

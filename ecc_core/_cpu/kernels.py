@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ecc_core._cpu.vector import (
+from ecc_core._cpu.llvm import count_trailing_zeros
+from ecc_core._cpu.vector_coefficients import (
     HAS_COMPRESS,
     append_events,
     coefficients_2d,
     coefficients_3d,
-    count_trailing_zeros,
     expand_coefficients,
-    planes_2d,
-    planes_3d,
 )
+from ecc_core._cpu.vector_planes import planes_2d, planes_3d
 
 __all__ = ["EVENT_ROOM", "QUEUE_ROOM", "march_2d", "march_3d"]
 

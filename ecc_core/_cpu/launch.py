@@ -283,6 +283,8 @@ def value_range(
             part = tilt.add(part, (start,) + (0,) * (part.ndim - 1))
         if mask is not None:
             part = part[mask[i, start : start + step]]
+        if part.dtype == np.float16:
+            part = part.astype(np.float32)  # NumPy compares half floats one by one
         if part.dtype.kind == "f" and part.size and not np.isfinite([part.min(), part.max()]).all():
             if nan == "raise" and np.isnan(part).any():
                 raise ValueError(NAN_MESSAGE)

@@ -15,7 +15,8 @@ from numba import carray, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ecc_core._cpu.vector import BIN_LANES, bin_value, bin_vector, fused_multiply_add, prefetch
+from ecc_core._cpu.llvm import fused_multiply_add, prefetch
+from ecc_core._cpu.vector_bins import BIN_LANES, bin_value, bin_vector, search_vector
 
 __all__ = [
     "bin_by_search",
@@ -216,37 +217,39 @@ def bin_by_search(
     ``starts[k]`` is the number of levels in the cells before k. Cells are found by the same
     increasing expression for levels and values, so the answer lies in the value's own cell, which
     holds fewer than ``2 * half`` levels. `levels`, `count` of them, is padded with ``2 * half``
-    times the largest value of the dtype, and the numbers are unsigned. `bins` and the result are
-    those of :func:`bin_evenly`.
+    times the largest value of the dtype. `scale` is (origin, slope, last cell), and `bins` is
+    (first, direction, rank of NaN); these and the result are those of :func:`bin_evenly`.
     """
-    origin, slope = scale
+    origin, slope, last = scale
     first, direction, of_nan = bins
-    last = np.float64(starts.size - 1)
     nan, above = False, False
     slices, rows, columns = extents
     base = keys.ctypes.data  # a slice of `keys` would count references at every row
+    whole = columns - columns % BIN_LANES if half == 1 else 0
     for z in range(slices):
         for y in range(rows):
             row = image_row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
             target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
-            for x in range(columns):
+            for x in range(0, whole, BIN_LANES):
+                more, bad = search_vector(row, target, x, levels, starts, scale, count, bins)
+                above |= more != 0
+                nan |= bad != 0
+            for x in range(whole, columns):
                 value = row[x]
                 place = (np.float64(value) - origin) * slope
                 place = place if place > 0.0 else 0.0
                 # Unsigned indices spare numba's check for negative ones.
-                below = starts[np.uint64(place if place < last else last)]
-                if half == ONE:  # most often: without a loop there is no branch to mispredict
-                    below += np.uint64(levels[below] < value)
-                else:
-                    step = half
-                    while step:
-                        below += step * np.uint64(levels[below + step - ONE] < value)
-                        step >>= ONE
+                below = np.uint64(starts[np.uint64(place if place < last else last)])
+                step = half
+                while step:
+                    below += step * np.uint64(levels[below + step - ONE] < value)
+                    step >>= ONE
                 bad = value != value  # NaN
-                above |= below == count and not bad
+                rank = of_nan if bad else np.int64(below)
+                above |= rank == count and not bad
                 nan |= bad
-                target[x] = first + ((of_nan if bad else below) ^ direction)
+                target[x] = first + (rank ^ direction)
     return nan, above
 
 

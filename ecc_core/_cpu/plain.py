@@ -1,4 +1,4 @@
-"""The operations of :mod:`ecc_core._cpu.vector` again, as plain loops over single points.
+"""The operations of the ``vector_`` modules again, as plain loops over single points.
 
 Each function takes the arguments of its namesake there and has the same results, one bit or one
 value at a time. They say what an operation means; the tests hold the two equal. The kernels use the
@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ecc_core._cpu.vector import (
-    BIN_LANES,
+from ecc_core._cpu.llvm import fused_multiply_add
+from ecc_core._cpu.vector_bins import BIN_LANES
+from ecc_core._cpu.vector_coefficients import (
     COEFFICIENT_PLANES,
     HAS_COMPRESS,
-    LANES,
     NONZERO_PLANE,
     ROWS,
-    fused_multiply_add,
 )
+from ecc_core._cpu.vector_planes import LANES
 
 __all__ = [
     "append_events",
@@ -32,6 +32,7 @@ __all__ = [
     "expand_coefficients",
     "planes_2d",
     "planes_3d",
+    "search_vector",
 ]
 
 ONE = np.uint64(1)
@@ -277,4 +278,31 @@ def bin_vector(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: An
         more, bad = bin_value(values, keys, at + i, scale, count, bins)
         above |= more << np.uint64(i)
         nan |= bad << np.uint64(i)
+    return above, nan
+
+
+@njit(nogil=True, cache=True)
+def search_vector(
+    values: Any,
+    keys: Any,
+    at: Any,
+    levels: Any,
+    starts: Any,
+    scale: Any,
+    count: Any,
+    bins: Any,
+) -> Any:
+    origin, slope, last = scale
+    first, direction, of_nan = bins
+    above, nan = NONE, NONE
+    for i in range(BIN_LANES):
+        value = values[at + i]
+        bad = value != value
+        place = (np.float64(value) - origin) * slope
+        cell = 0 if bad else np.int64(min(max(place, 0.0), last))
+        rank = np.int64(starts[cell])
+        rank += levels[rank] < value
+        above |= np.uint64(rank == count and not bad) << np.uint64(i)
+        nan |= np.uint64(bad) << np.uint64(i)
+        keys[at + i] = first + ((of_nan if bad else rank) ^ direction)
     return above, nan

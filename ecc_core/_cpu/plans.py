@@ -261,9 +261,9 @@ def _search_loader(levels: Levels, construction: Construction, top: int) -> Load
     else:
         first, direction = (0, 0) if construction == "V" else (top + 1, -1)
         of_nan = count
-    bins = tuple(np.uint64(number % (1 << 64)) for number in (first, direction, of_nan))
-    token, scale = _token(values.dtype), (origin, slope)
-    table, step, number = starts.astype(np.uint64), np.uint64(half), np.uint64(values.size)
+    bins, scale = (first, direction, of_nan), (origin, slope, float(cells - 1))
+    token, table = _token(values.dtype), starts.astype(np.int32)
+    step, number = np.uint64(half), np.int32(values.size)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
         nan, beyond = loaders.bin_by_search(

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numba import carray, njit
 
+from ecc_core._cpu.llvm import count_trailing_zeros
 from ecc_core._cpu.loaders import image_row, pointer
-from ecc_core._cpu.vector import beat_planes, count_trailing_zeros
+from ecc_core._cpu.vector_planes import beat_planes
 
 __all__ = ["DIRECTIONS", "copy_labels", "cumulate_rows", "march_regions", "mark_labels"]
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ecc_core._cpu.llvm import count_trailing_zeros
 from ecc_core._cpu.transform_heights import BLOCK, add_points
 from ecc_core._cpu.transform_orthants import orthant_frame
 from ecc_core._cpu.transform_vector import LANES, critical_planes, pack_word
-from ecc_core._cpu.vector import count_trailing_zeros
 from ecc_core._orthants import ORTHANTS
 
 __all__ = ["count_mask", "link", "pack"]

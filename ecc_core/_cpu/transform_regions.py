@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ecc_core._cpu.llvm import count_trailing_zeros
 from ecc_core._cpu.transform_heights import Grid, guess, scatter, settle
 from ecc_core._cpu.transform_orthants import orthant_signs
-from ecc_core._cpu.vector import count_trailing_zeros
 from ecc_core._orthants import ORTHANTS
 
 __all__ = ["count_regions", "list_corners", "measure_regions", "sort_points"]

@@ -11,7 +11,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ecc_core._cpu.vector import _data, _load, _splat, _store
+from ecc_core._cpu.llvm import data as data_of
+from ecc_core._cpu.llvm import load, splat, store
 
 __all__ = ["LANES", "critical_planes", "pack_word"]
 
@@ -26,9 +27,9 @@ def pack_word(typingctx: Any, pixels: Any, start: Any) -> Any:
     sig = types.uint64(pixels, types.intp)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        data = _data(context, builder, sig.args[0], args[0])
-        pixels = _load(builder, data, args[1], _I8, 64)
-        return builder.bitcast(builder.icmp_unsigned("!=", pixels, _splat(_I8, 64, 0)), _I64)
+        data = data_of(context, builder, sig.args[0], args[0])
+        pixels = load(builder, data, args[1], _I8, 64)
+        return builder.bitcast(builder.icmp_unsigned("!=", pixels, splat(_I8, 64, 0)), _I64)
 
     return sig, codegen
 
@@ -52,7 +53,7 @@ def _coefficient_planes(builder: Any, points: list[Any], edges: list[Any]) -> li
     both, either, odd = builder.and_, builder.or_, builder.xor
 
     def no(plane: Any) -> Any:
-        return odd(plane, _splat(_I64, LANES, -1))
+        return odd(plane, splat(_I64, LANES, -1))
 
     (here, row, depth, row_depth), (x, x_row, x_depth, x_row_depth) = points, edges
     y, z = both(here, row), both(here, depth)
@@ -109,8 +110,8 @@ def critical_planes(
         present = [None, has_row, has_depth, builder.and_(has_row, has_depth)]
 
         def neighbours(array: Any, array_type: Any) -> list[Any]:
-            data = _data(context, builder, array_type, array)
-            planes = [_load(builder, data, offset, _I64, LANES) for offset in offsets]
+            data = data_of(context, builder, array_type, array)
+            planes = [load(builder, data, offset, _I64, LANES) for offset in offsets]
             return [
                 plane if mask is None else builder.and_(plane, mask)
                 for plane, mask in zip(planes, present, strict=True)
@@ -119,10 +120,10 @@ def critical_planes(
         planes = _coefficient_planes(
             builder, neighbours(points, sig.args[0]), neighbours(edges, sig.args[1])
         )
-        target = _data(context, builder, sig.args[7], out)
+        target = data_of(context, builder, sig.args[7], out)
         for i, plane in enumerate(planes):
-            _store(builder, plane, target, builder.add(place, builder.mul(stride, _I64(i))))
-        nonzero = builder.icmp_unsigned("!=", planes[0], _splat(_I64, LANES, 0))
+            store(builder, plane, target, builder.add(place, builder.mul(stride, _I64(i))))
+        nonzero = builder.icmp_unsigned("!=", planes[0], splat(_I64, LANES, 0))
         return builder.zext(builder.bitcast(nonzero, ir.IntType(LANES)), _I64)
 
     return sig, codegen

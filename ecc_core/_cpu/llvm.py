@@ -1,0 +1,94 @@
+"""LLVM IR for vectors, and the scalar intrinsics that numba lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = [
+    "I1",
+    "I8",
+    "I64",
+    "call",
+    "count_trailing_zeros",
+    "data",
+    "each",
+    "fused_multiply_add",
+    "load",
+    "prefetch",
+    "splat",
+    "store",
+]
+
+I1, I8, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(64)
+
+
+def data(context: Any, builder: Any, array_type: Any, value: Any) -> Any:
+    return context.make_array(array_type)(context, builder, value).data
+
+
+def splat(element: Any, lanes: int, value: int) -> Any:
+    return ir.Constant(ir.VectorType(element, lanes), [ir.Constant(element, value)] * lanes)
+
+
+def load(builder: Any, pointer: Any, offset: Any, element: Any, lanes: int) -> Any:
+    vector = ir.VectorType(element, lanes).as_pointer()
+    address = builder.bitcast(builder.gep(pointer, [offset]), vector)
+    return builder.load(address, align=element.width // 8)
+
+
+def store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
+    address = builder.bitcast(builder.gep(pointer, [offset]), value.type.as_pointer())
+    builder.store(value, address, align=value.type.element.width // 8)
+
+
+def call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
+    function = builder.module.globals.get(name) or ir.Function(
+        builder.module, ir.FunctionType(result, [a.type for a in arguments]), name
+    )
+    return builder.call(function, arguments)
+
+
+def each(builder: Any, scalar: Any, lanes: int) -> Any:
+    """A vector of one number."""
+    vector = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
+    vector = builder.insert_element(vector, scalar, I64(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(vector, vector, zeros)
+
+
+@intrinsic
+def count_trailing_zeros(typingctx: Any, word: Any) -> Any:
+    """Position of the lowest set bit of a non-zero uint64."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(I1, 1))
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def fused_multiply_add(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+    """a * b + c of float64, rounded once."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.fma(*args)
+
+    return types.float64(types.float64, types.float64, types.float64), codegen
+
+
+@intrinsic
+def prefetch(typingctx: Any, address: Any) -> Any:
+    """Ask for the cache line at an address, which need not be one that may be read."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], cgutils.voidptr_t)
+        read, keep, data = (ir.Constant(ir.IntType(32), i) for i in (0, 3, 1))
+        call(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, read, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(types.intp), codegen
