@@ -14,7 +14,7 @@ from napari.utils import progress
 from napari.utils.notifications import show_error
 from psygnal import Signal
 
-__all__ = ["Runner", "Step"]
+__all__ = ["Job", "Runner", "Step"]
 
 FORWARD_EVERY = 0.05
 """Seconds between two intermediate results that reach the GUI."""

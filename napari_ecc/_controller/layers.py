@@ -10,6 +10,7 @@ __all__ = [
     "PLUGIN_KEY",
     "Selection",
     "as_indexable",
+    "index_code",
     "is_lazy",
     "layer_named",
     "levels_of",
@@ -93,9 +94,7 @@ def as_indexable(array: Any) -> Any:
         return array
     from dask import array as da
 
-    return da.from_array(  # type: ignore[no-untyped-call]
-        array, chunks=getattr(array, "chunks", None) or "auto"
-    )
+    return da.from_array(array, chunks=getattr(array, "chunks", None) or "auto")
 
 
 def select(viewer: Any, layer: Any, scope: str) -> Selection:
@@ -133,6 +132,19 @@ def select(viewer: Any, layer: Any, scope: str) -> Selection:
         parts.append(as_indexable(level)[index])
     spacing = np.abs(np.asarray(layer.scale, dtype=float))[list(axes)]
     return Selection(tuple(parts), axes, index, spacing)
+
+
+def index_code(selection: Selection) -> str:
+    """What indexes the layer's data to give the selection, as Python; "" for all of them.
+
+    Examples
+    --------
+    >>> from napari_ecc._controller.layers import Selection, index_code
+    >>> index_code(Selection((), (1, 2), (3, slice(None), slice(None)), None))
+    '[3, :, :]'
+    """
+    parts = [":" if isinstance(at, slice) else str(at) for at in selection.where]
+    return "" if set(parts) == {":"} else f"[{', '.join(parts)}]"
 
 
 def placement(layer: Any) -> dict[str, Any]:

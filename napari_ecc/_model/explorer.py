@@ -42,9 +42,13 @@ class Curve:
         index = int(np.searchsorted(self.thresholds, threshold, side="right")) - 1
         return int(self.values[index]) if index >= 0 else 0
 
+    def index_of(self, threshold: float) -> int:
+        """Index of the nearest of the curve's thresholds."""
+        return int(np.argmin(np.abs(self.thresholds - threshold)))
+
     def nearest(self, threshold: float) -> float:
         """The nearest of the curve's thresholds."""
-        return float(self.thresholds[np.argmin(np.abs(self.thresholds - threshold))])
+        return float(self.thresholds[self.index_of(threshold)])
 
 
 @dataclass(frozen=True)
@@ -57,17 +61,33 @@ class Counts:
     components, tunnels, cavities : int
         ``components - tunnels + cavities`` is the Euler characteristic. In 2-D `tunnels` are the
         holes, and there are no cavities.
+    ndim : {2, 3}
     """
 
     threshold: float
     components: int
     tunnels: int
     cavities: int
+    ndim: int
 
     @property
     def euler(self) -> int:
         """Euler characteristic."""
         return self.components - self.tunnels + self.cavities
+
+    def in_words(self) -> str:
+        """The sum that makes the Euler characteristic, such as "3 components - 1 hole"."""
+        minus = "\N{MINUS SIGN}"
+        if self.ndim == 2:
+            return f"{_of(self.components, 'component')} {minus} {_of(self.tunnels, 'hole')}"
+        return (
+            f"{_of(self.components, 'component')} {minus} {_of(self.tunnels, 'tunnel')} + "
+            f"{_of(self.cavities, 'cavity', 'cavities')}"
+        )
+
+
+def _of(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 @dataclass
@@ -97,6 +117,8 @@ class ExplorerModel:
     curve : Curve or None
     counts : Counts or None
         None while they are counted.
+    changes : (int, int)
+        How many critical points are shown, and how many there are in the window.
     status : str
         One line for the user.
     """
@@ -114,6 +136,7 @@ class ExplorerModel:
     show_changes: bool = False
     curve: Curve | None = field(default=None)
     counts: Counts | None = field(default=None)
+    changes: tuple[int, int] = (0, 0)
     status: str = ""
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()

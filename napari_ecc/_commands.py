@@ -1,0 +1,54 @@
+"""Commands for the command palette. Each opens the Euler explorer where it is not open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qtpy.QtWidgets import QApplication
+
+from napari_ecc._controller.explorer import ExplorerController
+from napari_ecc._controller.session import session_of
+
+if TYPE_CHECKING:
+    import napari
+
+__all__ = ["copy_python", "make_labels", "next_extremum", "next_zero", "toggle_changes", "undo"]
+
+
+def _explorer(viewer: napari.viewer.Viewer) -> ExplorerController:
+    found: ExplorerController | None = session_of(viewer).controllers.get("explorer")
+    if found is None:
+        _, panel = viewer.window.add_plugin_dock_widget("napari-ecc", "Euler explorer")
+        found = panel.controller
+    return found
+
+
+def make_labels(viewer: napari.viewer.Viewer) -> None:
+    """Add a Labels layer of the components of the set at the threshold."""
+    _explorer(viewer).make_labels()
+
+
+def next_extremum(viewer: napari.viewer.Viewer) -> None:
+    """Move the threshold to the next extremum of the curve."""
+    _explorer(viewer).jump("extremum", 1)
+
+
+def next_zero(viewer: napari.viewer.Viewer) -> None:
+    """Move the threshold to the next zero crossing of the curve."""
+    _explorer(viewer).jump("zero", 1)
+
+
+def toggle_changes(viewer: napari.viewer.Viewer) -> None:
+    """Show or hide the critical points near the threshold."""
+    model = _explorer(viewer).model
+    model.show_changes = not model.show_changes
+
+
+def copy_python(viewer: napari.viewer.Viewer) -> None:
+    """Put the call that gives the curve on the clipboard."""
+    QApplication.clipboard().setText(_explorer(viewer).python_call())
+
+
+def undo(viewer: napari.viewer.Viewer) -> None:
+    """Take back the last change that the plugin made to layers."""
+    session_of(viewer).history.undo()

@@ -1,0 +1,189 @@
+"""Jobs that compute a curve: at once, or block by block with a growing curve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ecc_core as ecc
+from napari_ecc._controller.devices import to_device, to_host
+from napari_ecc._controller.growing import as_they_come
+from napari_ecc._controller.layers import is_lazy
+from napari_ecc._model.explorer import Curve, Stage
+from napari_ecc._model.levels import even_levels
+from napari_ecc._workers import Step
+
+__all__ = ["Field", "Request", "compute_curve"]
+
+AT_ONCE = 1 << 26
+"""Points of an array in memory up to which its curve is computed in one call."""
+
+PREVIEW = 1 << 24
+"""Points up to which the coarsest level of a multiscale image is loaded for a preview."""
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """What the thresholds are applied to: the selected data, smoothed if so wanted.
+
+    Attributes
+    ----------
+    data : array
+        In memory, or a dask array.
+    mask : bool array or None
+        False where a point never enters.
+    """
+
+    data: Any
+    mask: Array | None
+
+    def rows(self, start: int, stop: int, threshold: float, superlevel: bool) -> NDArray[np.bool_]:
+        """These rows of the set at a threshold, along the first axis."""
+        values = np.asarray(self.data[start:stop])
+        inside = values >= threshold if superlevel else values <= threshold
+        result: NDArray[np.bool_] = inside if self.mask is None else inside & self.mask[start:stop]
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What a curve is wanted of.
+
+    Attributes
+    ----------
+    levels : tuple of arrays
+        The selected data, the coarsest level first.
+    mask : bool array or None
+        Of the shape of the finest level.
+    bounds : (low, high) or None
+        Range of the thresholds; None: that of the values, which then are in memory.
+    bins : int
+    superlevel, diagonals : bool
+    sigma : (d,) tuple of float
+        Of the smoothing, in points.
+    """
+
+    levels: tuple[Any, ...]
+    mask: Array | None
+    bounds: tuple[float, float] | None
+    bins: int
+    superlevel: bool
+    diagonals: bool
+    sigma: tuple[float, ...]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments of `ecc_core.euler_curve`."""
+        ndim = len(self.sigma)
+        return {
+            "connectivity": ndim if self.diagonals else 1,
+            "superlevel": self.superlevel,
+            "nan": "omit",
+        }
+
+    def restricted(self, mask: Array) -> Request:
+        """The same within a mask."""
+        return replace(self, mask=mask)
+
+
+def compute_curve(request: Request) -> Iterator[Step]:
+    """Compute the curve of a request.
+
+    Yields
+    ------
+    Step
+        Its value is a pair: the `Curve` as far as it is known, and the `Field`, which is None until
+        the curve is complete.
+    """
+    coarse, full = request.levels[0], request.levels[-1]
+    if len(request.levels) > 1 and np.prod(coarse.shape) <= PREVIEW:
+        yield Step((_preview(request), None))
+    if not is_lazy(full) and full.size <= AT_ONCE:
+        field = Field(_smoothed(np.asarray(full), request.sigma), request.mask)
+        yield Step((_whole(field, request), field))
+    else:
+        yield from _growing(request)
+
+
+def _preview(request: Request) -> Curve:
+    coarse = np.asarray(request.levels[0])
+    factor = np.array(coarse.shape) / np.array(request.levels[-1].shape)
+    sigma = tuple((np.array(request.sigma) * factor).tolist())
+    mask = None if request.mask is None else _resampled(request.mask, coarse.shape)
+    return _whole(Field(_smoothed(coarse, sigma), mask), request, "preview")
+
+
+def _resampled(mask: Array, shape: tuple[int, ...]) -> Array:
+    """A mask in another size, by nearest neighbours."""
+    pairs = zip(shape, mask.shape, strict=True)
+    return mask[np.ix_(*[np.arange(n) * m // n for n, m in pairs])]
+
+
+def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:
+    """Gaussian smoothing, in float32; blocks of a dask array overlap for it."""
+    if not any(sigma):
+        return array
+    from scipy.ndimage import gaussian_filter
+
+    single = array.astype(np.float32)
+    if isinstance(array, np.ndarray):
+        return gaussian_filter(single, sigma)
+    depth = {axis: int(4 * s + 0.5) for axis, s in enumerate(sigma)}
+    return single.map_overlap(gaussian_filter, depth=depth, boundary="reflect", sigma=sigma)
+
+
+def _whole(field: Field, request: Request, stage: Stage = "complete") -> Curve:
+    low, high = request.bounds or _value_range(field)
+    levels = even_levels(low, high, request.bins, whole=field.data.dtype.kind in "biu")
+    mask = None if field.mask is None else to_device(field.mask)
+    image = to_device(field.data)
+    values = ecc.euler_curve(image, levels, mask=mask, **request.options).values
+    return Curve(levels, to_host(values), request.superlevel, stage)
+
+
+def _value_range(field: Field) -> tuple[float, float]:
+    data = field.data if field.mask is None else field.data[field.mask]
+    if data.dtype.kind == "f" and not (np.isfinite(data.min()) and np.isfinite(data.max())):
+        data = data[np.isfinite(data)]
+    if data.size == 0:
+        raise ValueError("The image has no finite values here, so there are no thresholds.")
+    return float(data.min()), float(data.max())
+
+
+def _growing(request: Request) -> Iterator[Step]:
+    """The curve of the blocks that have been read, again and again until it is all of them."""
+    from dask import array as da
+
+    from ecc_core.dask import euler_curve_blocks
+
+    image = request.levels[-1]
+    if not isinstance(image, da.Array):
+        image = da.from_array(image, chunks="auto")
+    field = Field(_smoothed(image, request.sigma), request.mask)
+    low, high = request.bounds or _blockwise_range(field.data)
+    levels = even_levels(low, high, request.bins, whole=field.data.dtype.kind in "biu")
+    blocks = euler_curve_blocks(field.data, levels, mask=request.mask, **request.options)
+    parts = blocks.to_delayed().ravel().tolist()
+    changes = np.zeros(levels.size, np.int64)
+    done = 0
+    for share in as_they_come(parts):
+        if share is not None:
+            changes = changes + share.sum(axis=0)
+            done += 1
+        upward = changes[::-1].cumsum()[::-1] if request.superlevel else changes.cumsum()
+        complete = done == len(parts)
+        curve = Curve(levels, upward, request.superlevel, "complete" if complete else "partial")
+        yield Step((curve, field if complete else None), done, len(parts))
+
+
+def _blockwise_range(image: Any) -> tuple[float, float]:
+    from dask.base import compute
+
+    low, high = compute(image.min(), image.max())
+    return float(low), float(high)

@@ -1,0 +1,45 @@
+"""Where curves are computed: on a CUDA device when CuPy and one are there, on the CPU otherwise."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["device_name", "to_device", "to_host"]
+
+
+@cache
+def device_name() -> str:
+    """Name of the CUDA device that is used, or "" where there is none."""
+    try:
+        import cupy
+
+        if cupy.cuda.runtime.getDeviceCount() == 0:
+            return ""
+        name: bytes = cupy.cuda.runtime.getDeviceProperties(0)["name"]
+    except Exception:  # CuPy without a driver, or a driver without a device
+        return ""
+    return name.decode()
+
+
+def to_device(array: NDArray[Any]) -> Any:
+    """The array on the CUDA device, or itself where there is none.
+
+    Parameters
+    ----------
+    array : NumPy array
+        Of a dtype that `ecc_core` takes.
+    """
+    if not device_name():
+        return array
+    import cupy
+
+    return cupy.asarray(array)
+
+
+def to_host(array: Any) -> NDArray[Any]:
+    """The array as NumPy's."""
+    return array if isinstance(array, np.ndarray) else np.asarray(array.get())

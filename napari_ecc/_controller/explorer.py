@@ -1,0 +1,454 @@
+"""The Euler explorer: from a layer to its curve, and from a threshold to its set."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from napari.layers import Image, Labels, Shapes
+from napari.utils.notifications import show_info
+from psygnal import Signal
+
+import ecc_core as ecc
+from napari_ecc._controller.counting import count_set
+from napari_ecc._controller.critical import CriticalPoints, find_critical_points
+from napari_ecc._controller.curves import Field, Request, compute_curve
+from napari_ecc._controller.devices import device_name
+from napari_ecc._controller.labels import LabelsMaker
+from napari_ecc._controller.layers import (
+    Selection,
+    is_lazy,
+    layer_named,
+    names_of,
+    problem_with,
+    select,
+)
+from napari_ecc._controller.overlays import PointsOverlay, SetOverlay
+from napari_ecc._controller.roi import Roi, read_roi
+from napari_ecc._controller.session import session_of
+from napari_ecc._controller.snippet import python_call
+from napari_ecc._model.explorer import Counts, Curve, ExplorerModel
+from napari_ecc._model.levels import extrema, following, zero_crossings
+from napari_ecc._settings import read_settings
+from napari_ecc._workers import Job, Runner, Step
+
+__all__ = ["ExplorerController"]
+
+SETTLED = 0.12
+"""Seconds without a move after which a threshold is looked at more closely."""
+
+CURVE_FIELDS = ("superlevel", "diagonals", "bins", "sigma", "scope", "roi")
+TIMES = "\N{MULTIPLICATION SIGN}"
+DATA_EVENTS = ("data", "scale", "translate", "rotate", "shear", "affine")
+
+
+class ExplorerController:
+    """Keeps the model, the layers of a viewer and the overlays in step.
+
+    Parameters
+    ----------
+    viewer : napari.viewer.Viewer
+
+    Attributes
+    ----------
+    model : ExplorerModel
+    layers_changed : Signal
+        Layers that can be chosen came, went or were renamed.
+    curves : Runner
+        Computes curves.
+    """
+
+    layers_changed = Signal()
+
+    def __init__(self, viewer: Any) -> None:
+        self.viewer = viewer
+        self.session = session_of(viewer)
+        self.session.controllers["explorer"] = self
+        self.model: ExplorerModel = self.session.explorer
+        self.curves = Runner("Euler curve")
+        self._counting = Runner("Counting components")
+        self._locating = Runner("Critical points")
+        self._labels = LabelsMaker(viewer, self.session.history)
+        self._set = SetOverlay(viewer)
+        self._points = PointsOverlay(viewer)
+        self._request: Request | None = None
+        self._selection: Selection | None = None
+        self._field: Field | None = None
+        self._roi: Roi | None = None
+        self._watched: list[tuple[Any, Any]] = []
+        self._started = 0.0
+        self._connect()
+        ecc.warmup()
+        self.pick_layer()
+
+    @property
+    def image(self) -> Any | None:
+        """The layer that is explored."""
+        return layer_named(self.viewer, self.model.image)
+
+    def image_choices(self) -> list[str]:
+        """Names of the Image layers."""
+        return names_of(self.viewer, Image)
+
+    def roi_choices(self) -> list[str]:
+        """Names of the layers that can restrict the image."""
+        return names_of(self.viewer, Labels, Shapes)
+
+    def pick_layer(self) -> None:
+        """Choose the viewer's active image, or its last one, unless one is chosen."""
+        if self.image is None:
+            active = self.viewer.layers.selection.active
+            names = self.image_choices()
+            chosen = active.name if active is not None and active.name in names else ""
+            self.model.image = chosen or (names[-1] if names else "")
+        if self.image is not None:
+            self._on_image()
+
+    def close(self) -> None:
+        """Stop all work and take the overlays away."""
+        for runner in (self.curves, self._counting, self._locating):
+            runner.close()
+        self._labels.close()
+        self._unwatch()
+        for emitter, callback in self._viewer_events():
+            emitter.disconnect(callback)
+        for signal, callback in self._model_events():
+            signal.disconnect(callback)
+        self.layers_changed.disconnect()
+        self._set.remove()
+        self._points.remove()
+
+    def _viewer_events(self) -> list[tuple[Any, Any]]:
+        layers, dims = self.viewer.layers.events, self.viewer.dims.events
+        return [
+            (layers.inserted, self._on_inserted),
+            (layers.removed, self._on_removed),
+            (dims.current_step, self._on_dims),
+            (dims.order, self._on_dims),
+            (dims.ndisplay, self._on_dims),
+        ]
+
+    def _model_events(self) -> list[tuple[Any, Any]]:
+        events: Any = self.model.events
+        return [
+            (events.image, self._on_image),
+            (events.threshold, self._on_threshold),
+            (events.window, self._locate),
+            (events.show_set, self._on_show_set),
+            (events.show_changes, self._locate),
+            *[(getattr(events, name), self.request_curve) for name in CURVE_FIELDS],
+        ]
+
+    def _connect(self) -> None:
+        for emitter, callback in self._viewer_events() + self._model_events():
+            emitter.connect(callback)
+
+    def _on_inserted(self, event: Any) -> None:
+        event.value.events.name.connect(self._on_renamed)
+        self.layers_changed.emit()
+        if not self.model.image:
+            self.pick_layer()
+
+    def _on_renamed(self, event: Any) -> None:
+        if self._watched and event.source == self._watched[0][0]:
+            with self.model.events.image.blocked():
+                self.model.image = event.source.name
+        self.layers_changed.emit()
+
+    def _on_removed(self, event: Any) -> None:
+        event.value.events.name.disconnect(self._on_renamed)
+        if self._set.is_shown_by(event.value):
+            self._set.forget()
+            self.model.show_set = False
+        if self._points.is_shown_by(event.value):
+            self._points.forget()
+            self.model.show_changes = False
+        gone = event.value.name
+        if gone == self.model.roi:
+            self.model.roi = ""
+        if gone == self.model.image:
+            self.model.image = next(iter(self.image_choices()), "")
+        self.layers_changed.emit()
+
+    def _on_image(self) -> None:
+        """Another layer is chosen."""
+        self._forget_curve()
+        self._unwatch()
+        layer = self.image
+        if layer is None:
+            self.model.status = "Open an image, or a sample: File, Open Sample, napari-ecc."
+            return
+        for name in DATA_EVENTS:
+            self._watch(layer, getattr(layer.events, name))
+        self.request_curve()
+
+    def _watch(self, layer: Any, emitter: Any) -> None:
+        emitter.connect(self.request_curve)
+        self._watched.append((layer, emitter))
+
+    def _unwatch(self) -> None:
+        for _, emitter in self._watched:
+            emitter.disconnect(self.request_curve)
+        self._watched = []
+
+    def _forget_curve(self) -> None:
+        self.curves.cancel()
+        self._counting.cancel()
+        self._locating.cancel()
+        self._set.remove()
+        self._points.remove()
+        self._field = self._selection = self._request = None
+        self.model.curve = None
+        self.model.counts = None
+        self.model.threshold = math.nan
+
+    def _on_dims(self) -> None:
+        layer = self.image
+        if layer is None or self._selection is None:
+            return
+        if select(self.viewer, layer, self.model.scope).where != self._selection.where:
+            self.request_curve()
+
+    def request_curve(self) -> None:
+        """Compute the curve anew, in the background."""
+        layer = self.image
+        if layer is None:
+            return
+        problem = problem_with(layer)
+        if problem:
+            self._forget_curve()
+            self.model.status = problem
+            return
+        try:
+            self._prepare(layer)
+        except ValueError as error:
+            self.curves.cancel()
+            self.model.status = str(error)
+            return
+        self._counting.cancel()
+        self._locating.cancel()
+        self._started = time.perf_counter()
+        request, roi, selection = self._request, self._roi, self._selection
+        assert request is not None
+        assert selection is not None
+
+        def job() -> Iterator[Step]:
+            wanted = request if roi is None else request.restricted(roi.read())
+            yield from compute_curve(wanted)
+
+        self.curves.submit(job, lambda step: self._on_curve(step, layer, selection))
+
+    def _prepare(self, layer: Any) -> None:
+        """Say what is to be computed, of the layers as they are now."""
+        model = self.model
+        selection = select(self.viewer, layer, model.scope)
+        region = layer_named(self.viewer, model.roi)
+        self._roi = None
+        if region is not None:
+            self._roi = read_roi(self.viewer, layer, selection, region, model.scope)
+        finest = float(selection.spacing.min())
+        self._selection = selection
+        self._request = Request(
+            levels=selection.levels,
+            mask=None,
+            bounds=_bounds(layer, selection),
+            bins=model.bins,
+            superlevel=model.superlevel,
+            diagonals=model.diagonals,
+            sigma=tuple((model.sigma * finest / selection.spacing).tolist()),
+        )
+
+    def _on_curve(self, step: Step, layer: Any, selection: Selection) -> None:
+        curve, field = step.value
+        model = self.model
+        model.curve = curve
+        if math.isnan(model.threshold) and curve.thresholds.size:
+            model.threshold = _first_threshold(curve, layer)
+        model.status = _progress_line(curve, step)
+        if field is None:
+            return
+        self._field = field
+        model.status = self._result_line(field)
+        if model.show_set:
+            self._set.show(layer, selection, field, model)
+        self._look_closer()
+
+    def _result_line(self, field: Field) -> str:
+        shape = f" {TIMES} ".join(str(n) for n in field.data.shape)
+        seconds = time.perf_counter() - self._started
+        spent = f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+        return f"{shape}, {field.data.dtype} · {spent} · {device_name() or 'CPU'}"
+
+    def _on_threshold(self) -> None:
+        self._set.move(self.model.threshold)
+        self.model.counts = None
+        self._look_closer()
+
+    @property
+    def counts_on_demand(self) -> bool:
+        """Whether components are counted only when `count` is called: it reads all data."""
+        return self._field is not None and is_lazy(self._field.data)
+
+    def _look_closer(self) -> None:
+        if not self.counts_on_demand:
+            self.count()
+        self._locate()
+
+    def count(self) -> None:
+        """Count components, tunnels and cavities at the threshold, in the background."""
+        field, model = self._field, self.model
+        if field is None or math.isnan(model.threshold):
+            return
+        threshold, superlevel, diagonals = model.threshold, model.superlevel, model.diagonals
+
+        def read(start: int, stop: int) -> Any:
+            return field.rows(start, stop, threshold, superlevel)
+
+        def job() -> Iterator[Step]:
+            return count_set(read, field.data.shape, threshold, diagonals=diagonals)
+
+        self._counting.submit(_after(SETTLED, job), self._on_counts)
+
+    def _on_counts(self, step: Step) -> None:
+        if isinstance(step.value, Counts):
+            self.model.counts = step.value
+
+    def window(self) -> tuple[float, float] | None:
+        """The thresholds whose critical points are shown."""
+        curve, model = self.model.curve, self.model
+        if curve is None or math.isnan(model.threshold) or not model.show_changes:
+            return None
+        half = model.window * float(curve.thresholds[-1] - curve.thresholds[0])
+        return model.threshold - half, model.threshold + half
+
+    def _locate(self) -> None:
+        """Find the critical points in the window, in the background."""
+        window, field, model = self.window(), self._field, self.model
+        if window is None:
+            self._locating.cancel()
+            self._points.remove()
+            return
+        if field is None:
+            return
+        most = read_settings("overlay").get("most_points", 2000)
+        options = {"superlevel": model.superlevel, "diagonals": model.diagonals, "most": most}
+        self._locating.submit(
+            _after(SETTLED, lambda: find_critical_points(field, window, **options)),
+            self._on_points,
+        )
+
+    def _on_points(self, step: Step) -> None:
+        found = step.value
+        layer = self.image
+        if not isinstance(found, CriticalPoints) or layer is None or self._selection is None:
+            return
+        self._points.show(layer, self._selection, found)
+        self.model.changes = (len(found.points), found.total)
+
+    def _on_show_set(self) -> None:
+        layer = self.image
+        if not self.model.show_set:
+            self._set.remove()
+        elif layer is not None and self._field is not None and self._selection is not None:
+            self._set.show(layer, self._selection, self._field, self.model)
+
+    def snap(self, threshold: float) -> None:
+        """Move the threshold to the nearest one of the curve."""
+        if self.model.curve is not None:
+            self.model.threshold = self.model.curve.nearest(threshold)
+
+    def jump(self, kind: str, step: int) -> None:
+        """Move the threshold to a landmark of the curve.
+
+        Parameters
+        ----------
+        kind : {"extremum", "zero"}
+        step : {1, -1}
+            To the next above, or below.
+        """
+        curve = self.model.curve
+        if curve is None:
+            return
+        find = extrema if kind == "extremum" else zero_crossings
+        place = following(find(curve.values), curve.thresholds, self.model.threshold, step)
+        if place is None:
+            show_info(f"The curve has no {'extrema' if kind == 'extremum' else 'zero crossings'}.")
+        else:
+            self.model.threshold = place
+
+    def make_labels(self) -> None:
+        """Add a Labels layer of the components at the threshold; it can be undone."""
+        layer = self.image
+        if layer is None or self._field is None or self._selection is None:
+            show_info("There is no curve yet.")
+            return
+        self._labels.make(layer, self._selection, self._field, self.model)
+
+    def python_call(self) -> str:
+        """The `ecc_core` call that gives this curve; "" if there is none."""
+        layer, curve = self.image, self.model.curve
+        if layer is None or curve is None or self._request is None or self._selection is None:
+            return ""
+        code = "" if self._roi is None else self._roi.code
+        return python_call(layer, self._selection, self._request, curve, code)
+
+    def save_table(self, path: str) -> None:
+        """Write the curve as CSV or Parquet.
+
+        Parameters
+        ----------
+        path : str
+            Its suffix decides.
+
+        Raises
+        ------
+        ValueError, OSError
+            For another suffix, or if it cannot be written.
+        """
+        from ecc_core.io import check_output, write_table
+
+        curve = self.model.curve
+        if curve is None:
+            raise ValueError("There is no curve yet.")
+        columns = {"threshold": curve.thresholds, "euler_characteristic": curve.values}
+        write_table(check_output(path, (".csv", ".parquet")), columns)
+
+
+def _after(seconds: float, job: Job) -> Job:
+    """A job that begins after a while, unless another one has come by then."""
+
+    def waiting() -> Iterator[Step]:
+        time.sleep(seconds)
+        yield Step(None)
+        yield from job()
+
+    return waiting
+
+
+def _bounds(layer: Any, selection: Selection) -> tuple[float, float] | None:
+    """Range of the thresholds where the values are not in memory."""
+    full = selection.full
+    if full.dtype.kind == "b":
+        return 0.0, 1.0
+    if len(selection.levels) == 1 and not is_lazy(full):
+        return None
+    if full.dtype.itemsize == 1:
+        info = np.iinfo(full.dtype)
+        return float(info.min), float(info.max)
+    low, high = layer.contrast_limits_range
+    return float(low), float(high)
+
+
+def _first_threshold(curve: Curve, layer: Any) -> float:
+    """The middle of the contrast limits, which is where the eye divides the image."""
+    low, high = layer.contrast_limits
+    return curve.nearest((low + high) / 2)
+
+
+def _progress_line(curve: Curve, step: Step) -> str:
+    if curve.stage == "preview":
+        return "Preview from the coarsest level …"
+    return f"Block {step.done} of {step.total} …"

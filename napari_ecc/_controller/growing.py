@@ -1,0 +1,77 @@
+"""Results of the blocks of a dask array, as they come."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dask.base import compute
+from dask.callbacks import Callback
+
+__all__ = ["as_they_come"]
+
+WAIT = 0.1
+"""Seconds without a result after which the caller gets a turn, to notice that it is cancelled."""
+
+
+class _StoppedError(Exception):
+    pass
+
+
+def as_they_come(parts: Iterable[Any]) -> Iterator[Any]:
+    """Compute delayed values with threads; every block that several of them need is read once.
+
+    Parameters
+    ----------
+    parts : iterable of dask.delayed.Delayed
+
+    Yields
+    ------
+    object
+        Each result once, in the order of completion, and None while there is nothing new. Closing
+        the generator stops the computation.
+
+    Raises
+    ------
+    Exception
+        What a part raised.
+    """
+    wanted = list(parts)
+    results: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    keys = {part.key for part in wanted}
+    stopped = threading.Event()
+
+    def on_result(key: Any, value: Any, *_: Any) -> None:
+        if stopped.is_set():
+            raise _StoppedError
+        if key in keys:
+            results.put(value)
+
+    def work() -> None:
+        try:
+            with Callback(posttask=on_result):
+                compute(wanted, scheduler="threads", optimize_graph=True)
+        except _StoppedError:
+            pass
+        except Exception as error:
+            results.put(error)
+
+    thread = threading.Thread(target=work, name="ecc-blocks", daemon=True)
+    thread.start()
+    try:
+        missing = len(keys)
+        while missing:
+            try:
+                result = results.get(timeout=WAIT)
+            except queue.Empty:
+                yield None
+                continue
+            if isinstance(result, Exception):
+                raise result
+            missing -= 1
+            yield result
+    finally:
+        stopped.set()
+        thread.join()

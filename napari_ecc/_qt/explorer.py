@@ -1,0 +1,307 @@
+"""The dock "Euler explorer"."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from napari.utils.notifications import show_error, show_info
+from qtpy.QtCore import QSignalBlocker, Qt
+from qtpy.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QFileDialog,
+    QFormLayout,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSlider,
+    QVBoxLayout,
+)
+
+from napari_ecc._controller.explorer import ExplorerController
+from napari_ecc._qt.panel import Panel, choice, fill, number, whole_number
+from napari_ecc._qt.plot import CurvePlot, Line
+from napari_ecc._qt.progress import WorkLine
+from napari_ecc._qt.theme import follow_theme
+
+__all__ = ["EulerExplorer"]
+
+FILTERS = "CSV table (*.csv);;Parquet table (*.parquet);;PNG picture (*.png);;SVG drawing (*.svg)"
+
+
+class EulerExplorer(Panel):
+    """Drag a threshold over the Euler characteristic curve, and see the set and its topology.
+
+    Parameters
+    ----------
+    napari_viewer : napari.viewer.Viewer
+    """
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__()
+        self.controller = ExplorerController(napari_viewer)
+        self.model = self.controller.model
+        self.until_closed(self.controller.close)
+        self.plot = CurvePlot("threshold t", "Euler characteristic χ")
+        self.work = WorkLine(self.controller.curves)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 8)
+        layout.setSpacing(6)
+        layout.addLayout(self._choices())
+        layout.addWidget(self.plot, stretch=1)
+        layout.addLayout(self._threshold_row())
+        layout.addWidget(self._readout())
+        layout.addLayout(self._jumps())
+        layout.addLayout(self._overlay_row())
+        layout.addLayout(self._actions())
+        layout.addWidget(self.work)
+        self._connect()
+        self.until_closed(follow_theme(napari_viewer, self.plot.set_colours))
+
+    def _choices(self) -> QFormLayout:
+        self.image = choice({}, "The Image layer to explore")
+        self.roi = choice({}, "Restrict the image to a Shapes or Labels layer")
+        self.scope = choice(
+            {"slice": "Displayed slice", "volume": "Whole volume"},
+            "The plane on the screen, or the last three axes of the image",
+        )
+        self.superlevel = choice(
+            {True: "Bright: values ≥ t", False: "Dark: values ≤ t"},
+            "Superlevel or sublevel sets",
+        )
+        self.diagonals = choice(
+            {True: "Diagonals connect", False: "Sides connect"},
+            "Connectivity 8 or 4 in 2-D, 26 or 6 in 3-D",
+        )
+        self.bins = whole_number(2, 65536, "Number of thresholds")
+        self.sigma = number(0, 50, 0.5, "Gaussian smoothing before the curve, in pixels")
+        form = QFormLayout()
+        form.setSpacing(4)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.addRow("Image", self.image)
+        form.addRow("Part", _side_by_side(self.scope, self.roi))
+        form.addRow("Objects", _side_by_side(self.superlevel, self.diagonals))
+        form.addRow("Thresholds", _side_by_side(self.bins, QLabel("Smoothing"), self.sigma))
+        return form
+
+    def _threshold_row(self) -> QHBoxLayout:
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setToolTip("Threshold; drag the line in the plot as well")
+        self.value = number(-1e300, 1e300, 1, "Type a threshold", decimals=4)
+        self.value.setMinimumWidth(96)
+        row = QHBoxLayout()
+        row.addWidget(QLabel("t"))
+        row.addWidget(self.slider, stretch=1)
+        row.addWidget(self.value)
+        return row
+
+    def _readout(self) -> QLabel:
+        self.readout = QLabel()
+        self.readout.setTextFormat(Qt.TextFormat.RichText)
+        self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.readout.setMinimumHeight(self.readout.fontMetrics().height() + 8)
+        self.readout.linkActivated.connect(lambda _: self.controller.count())
+        return self.readout
+
+    def _jumps(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        for kind, plural in (("extremum", "Extrema"), ("zero", "Zeros")):
+            row.addWidget(QLabel(plural))
+            for step, text in ((-1, "◀"), (1, "▶")):
+                side = "next below" if step < 0 else "next above"
+                button = _button(text, f"Threshold to the {kind} {side}", self._jump(kind, step))
+                button.setObjectName(f"{kind}{step:+d}")
+                button.setFixedWidth(36)
+                row.addWidget(button)
+            row.addStretch(1)
+        return row
+
+    def _jump(self, kind: str, step: int) -> Any:
+        return lambda: self.controller.jump(kind, step)
+
+    def _overlay_row(self) -> QGridLayout:
+        self.show_set = QCheckBox("Show set")
+        self.show_set.setToolTip("Overlay of the points in the set at the threshold")
+        self.show_changes = QCheckBox("What changes here")
+        self.show_changes.setToolTip(
+            "Points that change the Euler characteristic near the threshold: "
+            "amber raises it when it enters, pink lowers it"
+        )
+        self.window_percent = number(0.1, 50, 0.5, "Half width of the window, % of the range", 1)
+        self.window_percent.setPrefix("± ")
+        self.window_percent.setSuffix(" %")
+        self.changes = QLabel()
+        grid = QGridLayout()
+        grid.addWidget(self.show_set, 0, 0)
+        grid.addWidget(self.show_changes, 0, 1)
+        grid.addWidget(self.window_percent, 0, 2)
+        grid.addWidget(self.changes, 1, 0, 1, 3)
+        grid.setColumnStretch(1, 1)
+        return grid
+
+    def _actions(self) -> QHBoxLayout:
+        self.undo = _button("Undo", "Undo the last change to layers", self._undo)
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        labels_tip = "A Labels layer of the components of the set"
+        row.addWidget(_button("Make Labels", labels_tip, self.controller.make_labels))
+        row.addWidget(self.undo)
+        row.addWidget(_button("Save…", "The curve as CSV, Parquet, PNG or SVG", self._save))
+        row.addWidget(_button("Copy Python", "The call that gives this curve", self.copy_python))
+        return row
+
+    def _connect(self) -> None:
+        model, events = self.model, self.model.events
+        self._fill_choices()
+        for name in ("image", "roi", "scope", "superlevel", "diagonals", "bins", "sigma"):
+            self.tie(getattr(self, name), model, name)
+        self.tie(self.show_set, model, "show_set")
+        self.tie(self.show_changes, model, "show_changes")
+        self.window_percent.setValue(100 * model.window)
+        self.window_percent.valueChanged.connect(self._set_window)
+        self.listen(self.controller.layers_changed, self._fill_choices)
+        self.listen(events.curve, self._show_curve)
+        self.listen(events.threshold, self._show_threshold)
+        self.listen(events.counts, self._show_readout)
+        self.listen(events.status, self._show_status)
+        self.listen(events.changes, self._show_changes)
+        self.listen(events.show_changes, self._show_changes)
+        self.listen(self.controller.session.history.changed, self._show_undo)
+        self.plot.threshold_moved.connect(self.controller.snap)
+        self.slider.valueChanged.connect(self._slide)
+        self.value.valueChanged.connect(self._type)
+        self._show_undo(self.controller.session.history.newest)
+        self._show_status()
+        self._show_curve()
+
+    def _fill_choices(self) -> None:
+        fill(self.image, self.controller.image_choices(), self.model.image)
+        fill(self.roi, self.controller.roi_choices(), self.model.roi, none="No region")
+
+    def _show_curve(self) -> None:
+        curve = self.model.curve
+        if curve is None:
+            self.plot.set_lines([], self.model.status)
+            self._show_threshold()
+            return
+        style = "step-left" if curve.superlevel else "step-right"
+        dashed = curve.stage != "complete"
+        self.plot.set_lines([Line(curve.thresholds, curve.values, style, dashed=dashed)])
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(0, curve.thresholds.size - 1)
+        span = float(curve.thresholds[-1] - curve.thresholds[0])
+        with QSignalBlocker(self.value):
+            whole = curve.thresholds.size == span + 1
+            self.value.setDecimals(0 if whole else max(0, 3 - math.floor(math.log10(span or 1))))
+            self.value.setSingleStep(span / max(1, curve.thresholds.size - 1) or 1)
+        self._show_threshold()
+
+    def _show_threshold(self) -> None:
+        curve, threshold = self.model.curve, self.model.threshold
+        known = curve is not None and not math.isnan(threshold)
+        self.plot.set_threshold(threshold if known else None)
+        self.plot.set_band(self.controller.window())
+        for widget in (self.slider, self.value):
+            widget.setEnabled(known)
+        if known and curve is not None:
+            with QSignalBlocker(self.slider), QSignalBlocker(self.value):
+                self.slider.setValue(curve.index_of(threshold))
+                self.value.setValue(threshold)
+        self._show_readout()
+
+    def _show_readout(self) -> None:
+        curve, counts = self.model.curve, self.model.counts
+        if curve is None or math.isnan(self.model.threshold):
+            self.readout.setText("")
+            return
+        euler = curve.value_at(self.model.threshold) if counts is None else counts.euler
+        text = f"<b style='font-size: large'>χ = {_signed(euler)}</b>"
+        if counts is not None:
+            text += f"&nbsp;&nbsp; {counts.in_words()}"
+        elif self.controller.counts_on_demand:
+            text += "&nbsp;&nbsp; <a href='#'>count components</a>"
+        self.readout.setText(text)
+
+    def _show_status(self) -> None:
+        self.work.set_text(self.model.status)
+        if self.model.curve is None:
+            self.plot.set_lines([], self.model.status)
+
+    def _show_changes(self) -> None:
+        shown, total = self.model.changes
+        self.changes.setVisible(self.model.show_changes)
+        of_all = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
+        self.changes.setText(f"{of_all} critical points in the window")
+        self.plot.set_band(self.controller.window())
+
+    def _show_undo(self, newest: str) -> None:
+        self.undo.setEnabled(bool(newest))
+        self.undo.setToolTip(f"Undo: {newest}" if newest else "Nothing to undo")
+
+    def _slide(self, index: int) -> None:
+        if self.model.curve is not None:
+            self.model.threshold = float(self.model.curve.thresholds[index])
+
+    def _type(self, threshold: float) -> None:
+        self.model.threshold = threshold
+
+    def _set_window(self, percent: float) -> None:
+        self.model.window = percent / 100
+        self.plot.set_band(self.controller.window())
+
+    def _undo(self) -> None:
+        self.controller.session.history.undo()
+
+    def copy_python(self) -> None:
+        """Put the call that gives this curve on the clipboard."""
+        code = self.controller.python_call()
+        if code:
+            QApplication.clipboard().setText(code)
+        show_info("Copied: paste it in napari's console." if code else "There is no curve yet.")
+
+    def _save(self) -> None:
+        path, chosen = QFileDialog.getSaveFileName(self, "Save the curve", "curve.csv", FILTERS)
+        if path:
+            suffix = chosen[chosen.find("*") + 1 : -1]
+            self.save(path if path.lower().endswith(SUFFIXES) else path + suffix)
+
+    def save(self, path: str) -> None:
+        """Write the curve as CSV, Parquet, PNG or SVG; what goes wrong becomes a notification.
+
+        Parameters
+        ----------
+        path : str
+            Its suffix decides.
+        """
+        picture = path.lower().endswith((".png", ".svg"))
+        try:
+            (self.plot.save if picture else self.controller.save_table)(path)
+        except (OSError, ValueError) as error:
+            show_error(str(error))
+        else:
+            show_info(f"Saved {path}")
+
+
+SUFFIXES = (".csv", ".parquet", ".png", ".svg")
+
+
+def _button(text: str, tip: str, action: Any) -> QPushButton:
+    button = QPushButton(text)
+    button.setToolTip(tip)
+    button.clicked.connect(lambda _: action())
+    return button
+
+
+def _side_by_side(*widgets: Any) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(4)
+    for widget in widgets:
+        row.addWidget(widget, stretch=0 if isinstance(widget, QLabel) else 1)
+    return row
+
+
+def _signed(value: int) -> str:
+    return f"{value:,}".replace("-", "\N{MINUS SIGN}")

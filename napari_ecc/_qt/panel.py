@@ -1,0 +1,121 @@
+"""What all panels have in common: their end, and widgets tied to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from qtpy.QtCore import QEvent, QSignalBlocker
+from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QSpinBox, QWidget
+
+__all__ = ["Panel", "choice", "fill", "number", "whole_number"]
+
+
+class Panel(QWidget):
+    """A dock's contents, that cleans up when the dock or the viewer is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ends: list[Callable[[], Any]] = []
+        self._docked = False
+        self.destroyed.connect(partial(_finish, self._ends))
+
+    def until_closed(self, end: Callable[[], Any]) -> None:
+        """Call this when the panel is closed, the last one first."""
+        self._ends.append(end)
+
+    def listen(self, signal: Any, callback: Callable[..., Any]) -> None:
+        """Connect a signal until the panel is closed."""
+        signal.connect(callback)
+        self.until_closed(lambda: signal.disconnect(callback))
+
+    def event(self, event: Any) -> bool:
+        """End when napari takes the panel out of its dock, which is how docks are closed."""
+        if event.type() == QEvent.Type.ParentChange:
+            if self.parent() is not None:
+                self._docked = True
+            elif self._docked:
+                _finish(self._ends)
+                self.deleteLater()
+        return bool(super().event(event))
+
+    def tie(self, widget: QWidget, model: Any, field: str) -> None:
+        """Keep a widget and a field of a model the same, both ways.
+
+        Parameters
+        ----------
+        widget : QComboBox, QCheckBox, QSpinBox or QDoubleSpinBox
+            A combo box stands for the data of its current item.
+        model : evented dataclass
+        field : str
+        """
+        changed, read, write = _access(widget)
+        changed.connect(lambda *_: setattr(model, field, read()))
+
+        def show(*_: Any) -> None:
+            with QSignalBlocker(widget):
+                write(getattr(model, field))
+
+        self.listen(getattr(model.events, field), show)
+        show()
+
+
+def _finish(ends: list[Callable[[], Any]]) -> None:
+    while ends:
+        ends.pop()()
+
+
+def _access(widget: Any) -> tuple[Any, Callable[[], Any], Callable[[Any], Any]]:
+    """A widget's signal of a change, and how to read and write its value."""
+    if isinstance(widget, QComboBox):
+
+        def select(value: Any) -> None:
+            widget.setCurrentIndex(widget.findData(value))
+
+        return widget.currentIndexChanged, widget.currentData, select
+    if isinstance(widget, QCheckBox):
+        return widget.toggled, widget.isChecked, widget.setChecked
+    return widget.valueChanged, widget.value, widget.setValue
+
+
+def choice(options: Mapping[Any, str], tip: str) -> QComboBox:
+    """A combo box of values and what the user reads."""
+    box = QComboBox()
+    for value, text in options.items():
+        box.addItem(text, value)
+    box.setToolTip(tip)
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    box.setMinimumContentsLength(8)
+    return box
+
+
+def fill(box: QComboBox, names: list[str], current: str, none: str = "") -> None:
+    """Offer these names; with `none`, the text for the value "", that as well."""
+    with QSignalBlocker(box):
+        box.clear()
+        if none:
+            box.addItem(none, "")
+        for name in names:
+            box.addItem(name, name)
+        box.setCurrentIndex(box.findData(current))
+
+
+def number(low: float, high: float, step: float, tip: str, decimals: int = 2) -> QDoubleSpinBox:
+    """A field for a real number, which is taken when it is complete."""
+    box = QDoubleSpinBox()
+    box.setDecimals(decimals)
+    box.setRange(low, high)
+    box.setSingleStep(step)
+    box.setKeyboardTracking(False)
+    box.setToolTip(tip)
+    return box
+
+
+def whole_number(low: int, high: int, tip: str) -> QSpinBox:
+    """A field for an integer, which is taken when it is complete."""
+    box = QSpinBox()
+    box.setRange(low, high)
+    box.setKeyboardTracking(False)
+    box.setToolTip(tip)
+    return box
