@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from psygnal import SignalGroupDescriptor
+from psygnal import Signal, SignalGroupDescriptor
 
 import ecc_core as ecc
 from ecc_core import EulerCurve, EulerTransform
@@ -109,6 +109,8 @@ class DirectionModel:
     status: str = ""
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+    turned: ClassVar[Signal] = Signal()
+    """Azimuth or elevation has changed, or both."""
 
     @property
     def direction(self) -> Floats:
@@ -122,9 +124,12 @@ class DirectionModel:
 
     def turn(self, azimuth: float, elevation: float | None = None) -> None:
         """Look at another angle, brought into 0 to 360 and -90 to 90 degrees."""
+        before = self.azimuth, self.elevation
+        self.azimuth = float(azimuth) % 360.0
         if elevation is not None:
             self.elevation = min(max(float(elevation), -90.0), 90.0)
-        self.azimuth = float(azimuth) % 360.0
+        if (self.azimuth, self.elevation) != before:
+            self.turned.emit()
 
     def point(self, vector: ArrayLike) -> None:
         """Look along a vector; the poles keep the azimuth."""

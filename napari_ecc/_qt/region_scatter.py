@@ -82,8 +82,11 @@ class RegionScatter(QWidget):
         low, high = self._points.min(axis=0), self._points.max(axis=0)
         span = np.where(high > low, high - low, 1.0)
         share = np.where(high > low, (self._points - low) / span, 0.5)
-        start = np.array([frame.left(), frame.bottom()], dtype=np.float64)
-        return start + share * np.array([frame.width(), -frame.height()], dtype=np.float64)
+        left, bottom, width, height = (
+            float(v) for v in (frame.left(), frame.bottom(), frame.width(), frame.height())
+        )
+        positions: Floats = [left, bottom] + share * [width, -height]
+        return positions
 
     def _nearest(self, at: QPointF) -> int:
         positions = self.positions()

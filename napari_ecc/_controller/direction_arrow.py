@@ -1,0 +1,181 @@
+"""An arrow in the canvas that shows a direction and can be dragged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_ecc._controller.layers import Selection
+from napari_ecc._controller.overlays import keep_selection
+from napari_ecc._model.directions import direction_from_ray
+
+__all__ = ["DirectionArrow"]
+
+Floats = NDArray[np.float64]
+
+GRAB = 14
+"""Distance in canvas pixels from which the arrow is grabbed."""
+
+LENGTH = 0.42
+"""Length as a share of the shortest displayed side of the image."""
+
+WIDTH = 0.012
+"""Width as a share of the longest side."""
+
+COLOUR = "#ff9f43"
+NAME = "Euler direction"
+
+
+class _Place(NamedTuple):
+    """Where an arrow is."""
+
+    layer: Any
+    selection: Selection
+    centre: Floats
+    """In the layer's points, all axes."""
+    direction: Floats
+    """Along the selection's axes, in world units."""
+    length: float
+    """World units."""
+
+    def ends(self) -> Floats:
+        """Foot and tip in world coordinates, (2, layer.ndim)."""
+        tip = self.centre.copy()
+        axes = list(self.selection.axes)
+        tip[axes] += self.length * self.direction / self.selection.spacing
+        return np.array([self.layer.data_to_world(p) for p in (self.centre, tip)])
+
+
+class DirectionArrow:
+    """A Vectors layer with one vector, from the middle of an image.
+
+    Parameters
+    ----------
+    viewer : napari.viewer.Viewer
+    moved : callable
+        Called with the direction that the user drags the arrow to.
+    removed : callable
+        Called when the user has removed the layer.
+
+    Attributes
+    ----------
+    layer : napari.layers.Vectors or None
+    """
+
+    def __init__(
+        self, viewer: Any, moved: Callable[[Floats], None], removed: Callable[[], None]
+    ) -> None:
+        self.viewer = viewer
+        self.layer: Any = None
+        self._moved, self._removed = moved, removed
+        self._place: _Place | None = None
+        viewer.mouse_drag_callbacks.append(self._on_press)
+        viewer.layers.events.removed.connect(self._on_removed)
+
+    def close(self) -> None:
+        """Take the arrow away for good."""
+        self.viewer.layers.events.removed.disconnect(self._on_removed)
+        self.viewer.mouse_drag_callbacks.remove(self._on_press)
+        self.hide()
+
+    def hide(self) -> None:
+        """Take the arrow away."""
+        layer, self.layer, self._place = self.layer, None, None
+        if layer is not None and layer in self.viewer.layers:
+            self.viewer.layers.remove(layer)
+
+    def show(self, layer: Any, selection: Selection, direction: Floats) -> None:
+        """Draw the arrow on a layer."""
+        shape = np.array(selection.full.shape)
+        centre = np.round(np.asarray(layer.world_to_data(self.viewer.dims.point), dtype=float))
+        centre[list(selection.axes)] = (shape - 1) / 2
+        sides = shape * selection.spacing
+        self._place = _Place(layer, selection, centre, direction, LENGTH * sides[-2:].min())
+        foot, tip = self._place.ends()
+        data = np.array([[foot, tip - foot]])
+        if self.layer is None:
+            self._add(layer, data, float(WIDTH * sides.max()))
+        elif not np.array_equal(self.layer.data, data):
+            self.layer.data = data
+
+    def _add(self, layer: Any, data: Floats, width: float) -> None:
+        self.layer = keep_selection(
+            self.viewer,
+            self.viewer.add_vectors,
+            data,
+            name=NAME,
+            vector_style="arrow",
+            edge_width=width,
+            edge_color=COLOUR,
+            opacity=1.0,
+            blending="translucent_no_depth",
+            units=layer.units,
+            axis_labels=layer.axis_labels,
+        )
+
+    def _on_removed(self, event: Any) -> None:
+        if self.layer is not None and event.value is self.layer:
+            self.layer = self._place = None
+            self._removed()
+
+    def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
+        """Turn the arrow as long as the mouse button is down."""
+        if self._place is None or not self._near_tip(event):
+            return
+        camera = self.viewer.camera
+        camera.mouse_pan = False
+        yield
+        while event.type == "mouse_move":
+            self._follow(event)
+            yield
+        camera.mouse_pan = True
+
+    def _near_tip(self, event: Any) -> bool:
+        assert self._place is not None
+        tip = self._place.ends()[1]
+        shown = list(event.dims_displayed)
+        gap = np.asarray(event.position)[-tip.size :] - tip
+        gap = _shown(gap, shown, len(event.position))
+        if event.view_direction is not None:
+            ray = np.asarray(event.view_direction)[shown]
+            gap = gap - np.dot(gap, ray) * ray
+        return bool(np.linalg.norm(gap) * self.viewer.camera.zoom <= GRAB)
+
+    def _follow(self, event: Any) -> None:
+        """Point to the mouse; in 2-D what points out of the plane stays."""
+        if self._place is None:
+            return
+        layer, selection, centre, direction, length = self._place
+        axes, spacing = list(selection.axes), selection.spacing
+        at = np.asarray(layer.world_to_data(event.position))
+        offset = (at - centre)[axes] * spacing
+        if event.view_direction is None:
+            out = len(event.position) - layer.ndim
+            flat = np.isin(axes, [axis - out for axis in event.dims_displayed])
+            found = _turned(direction, offset, flat)
+        else:
+            ahead = np.asarray(event.position) + np.asarray(event.view_direction)
+            ray = (np.asarray(layer.world_to_data(ahead)) - at)[axes] * spacing
+            found = direction_from_ray(offset, ray, np.zeros(len(axes)), length)
+        if found is not None:
+            self._moved(found)
+
+
+def _shown(vector: Floats, displayed: list[int], ndim: int) -> Floats:
+    """Components of a layer's vector along the displayed axes of a viewer of `ndim` axes."""
+    missing = ndim - vector.size
+    return np.array([vector[axis - missing] if axis >= missing else 0.0 for axis in displayed])
+
+
+def _turned(direction: Floats, offset: Floats, flat: NDArray[np.bool_]) -> Floats | None:
+    """Turn the part of a direction in the displayed plane towards an offset in it."""
+    length = np.linalg.norm(offset[flat])
+    if length == 0:
+        return None
+    part = np.linalg.norm(direction[flat]) or 1.0
+    result = direction.copy()
+    result[flat] = offset[flat] * (part / length)
+    return result

@@ -1,0 +1,86 @@
+"""Loading a selection in a worker: bounded, piece by piece, and from a coarser level if need be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_ecc._controller.counting import slabs
+from napari_ecc._controller.layers import Selection, is_lazy
+from napari_ecc._workers import Step
+
+__all__ = ["MOST_POINTS", "Level", "fitting_level", "load"]
+
+MOST_POINTS = 2**28
+"""Of an image that is not in memory; a larger one would have to be loaded whole."""
+
+PIECE_POINTS = 2**22
+
+
+class Level(NamedTuple):
+    """One resolution of a selection.
+
+    Attributes
+    ----------
+    array : array
+        Maybe lazy.
+    spacing : (d,) float array
+        Distance of its points in world units.
+    note : str
+        What the user should know of it, or "".
+    """
+
+    array: Any
+    spacing: NDArray[np.float64]
+    note: str
+
+
+def fitting_level(selection: Selection, name: str) -> Level:
+    """The finest resolution of a selection that can be held in memory.
+
+    Parameters
+    ----------
+    selection : Selection
+    name : str
+        The layer's, for messages.
+
+    Returns
+    -------
+    Level
+
+    Raises
+    ------
+    ValueError
+        If even the coarsest is too large.
+    """
+    full = tuple(selection.full.shape)
+    for number, array in enumerate(reversed(selection.levels)):
+        shape = tuple(array.shape)
+        if not is_lazy(array) or math.prod(shape) <= MOST_POINTS:
+            spacing = selection.spacing * np.array(full) / np.array(shape)
+            note = f"on level {number}: {_by(shape)} of {_by(full)} points" if number else ""
+            return Level(array, spacing, note)
+    raise ValueError(
+        f"“{name}” must have at most {MOST_POINTS:,} points here, as it is not in memory, "
+        f"got {_by(full)}. Choose a slice, or crop it."
+    )
+
+
+def _by(shape: tuple[int, ...]) -> str:
+    return " \N{MULTIPLICATION SIGN} ".join(str(n) for n in shape)
+
+
+def load(array: Any) -> Generator[Step, None, NDArray[Any]]:
+    """An array in memory; what was read so far is told between the pieces of a lazy one."""
+    if not is_lazy(array):
+        return np.asarray(array)
+    pieces = slabs(tuple(array.shape), PIECE_POINTS)
+    result = np.empty(array.shape, dtype=array.dtype)
+    for done, (start, stop) in enumerate(pieces):
+        result[start:stop] = np.asarray(array[start:stop])
+        yield Step(None, done + 1, len(pieces))
+    return result
