@@ -5,30 +5,33 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from napari.utils.notifications import show_error, show_info
 from qtpy.QtCore import QSignalBlocker, Qt
 from qtpy.QtWidgets import (
-    QApplication,
     QCheckBox,
-    QFileDialog,
     QFormLayout,
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QPushButton,
     QSlider,
     QVBoxLayout,
 )
 
 from napari_ecc._controller.explorer import ExplorerController
-from napari_ecc._qt.panel import Panel, choice, fill, number, whole_number
+from napari_ecc._qt.panel import (
+    Panel,
+    button,
+    choice,
+    fill,
+    number,
+    side_by_side,
+    whole_number,
+)
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.progress import WorkLine
+from napari_ecc._qt.saving import PICTURES, TABLES, ask_path, copy_code, save
 from napari_ecc._qt.theme import follow_theme
 
 __all__ = ["EulerExplorer"]
-
-FILTERS = "CSV table (*.csv);;Parquet table (*.parquet);;PNG picture (*.png);;SVG drawing (*.svg)"
 
 
 class EulerExplorer(Panel):
@@ -81,9 +84,9 @@ class EulerExplorer(Panel):
         form.setSpacing(4)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.addRow("Image", self.image)
-        form.addRow("Part", _side_by_side(self.scope, self.roi))
-        form.addRow("Objects", _side_by_side(self.superlevel, self.diagonals))
-        form.addRow("Thresholds", _side_by_side(self.bins, QLabel("Smoothing"), self.sigma))
+        form.addRow("Part", side_by_side(self.scope, self.roi))
+        form.addRow("Objects", side_by_side(self.superlevel, self.diagonals))
+        form.addRow("Thresholds", side_by_side(self.bins, QLabel("Smoothing"), self.sigma))
         return form
 
     def _threshold_row(self) -> QHBoxLayout:
@@ -112,10 +115,10 @@ class EulerExplorer(Panel):
             row.addWidget(QLabel(plural))
             for step, text in ((-1, "◀"), (1, "▶")):
                 side = "next below" if step < 0 else "next above"
-                button = _button(text, f"Threshold to the {kind} {side}", self._jump(kind, step))
-                button.setObjectName(f"{kind}{step:+d}")
-                button.setFixedWidth(36)
-                row.addWidget(button)
+                push = button(text, f"Threshold to the {kind} {side}", self._jump(kind, step))
+                push.setObjectName(f"{kind}{step:+d}")
+                push.setFixedWidth(36)
+                row.addWidget(push)
             row.addStretch(1)
         return row
 
@@ -143,14 +146,14 @@ class EulerExplorer(Panel):
         return grid
 
     def _actions(self) -> QHBoxLayout:
-        self.undo = _button("Undo", "Undo the last change to layers", self._undo)
+        self.undo = button("Undo", "Undo the last change to layers", self._undo)
         row = QHBoxLayout()
         row.setSpacing(4)
         labels_tip = "A Labels layer of the components of the set"
-        row.addWidget(_button("Make Labels", labels_tip, self.controller.make_labels))
+        row.addWidget(button("Make Labels", labels_tip, self.controller.make_labels))
         row.addWidget(self.undo)
-        row.addWidget(_button("Save…", "The curve as CSV, Parquet, PNG or SVG", self._save))
-        row.addWidget(_button("Copy Python", "The call that gives this curve", self.copy_python))
+        row.addWidget(button("Save…", "The curve as CSV, Parquet, PNG or SVG", self._save))
+        row.addWidget(button("Copy Python", "The call that gives this curve", self.copy_python))
         return row
 
     def _connect(self) -> None:
@@ -257,16 +260,12 @@ class EulerExplorer(Panel):
 
     def copy_python(self) -> None:
         """Put the call that gives this curve on the clipboard."""
-        code = self.controller.python_call()
-        if code:
-            QApplication.clipboard().setText(code)
-        show_info("Copied: paste it in napari's console." if code else "There is no curve yet.")
+        copy_code(self.controller.python_call())
 
     def _save(self) -> None:
-        path, chosen = QFileDialog.getSaveFileName(self, "Save the curve", "curve.csv", FILTERS)
+        path = ask_path(self, "Save the curve", "curve.csv", TABLES + PICTURES)
         if path:
-            suffix = chosen[chosen.find("*") + 1 : -1]
-            self.save(path if path.lower().endswith(SUFFIXES) else path + suffix)
+            self.save(path)
 
     def save(self, path: str) -> None:
         """Write the curve as CSV, Parquet, PNG or SVG; what goes wrong becomes a notification.
@@ -276,31 +275,8 @@ class EulerExplorer(Panel):
         path : str
             Its suffix decides.
         """
-        picture = path.lower().endswith((".png", ".svg"))
-        try:
-            (self.plot.save if picture else self.controller.save_table)(path)
-        except (OSError, ValueError) as error:
-            show_error(str(error))
-        else:
-            show_info(f"Saved {path}")
-
-
-SUFFIXES = (".csv", ".parquet", ".png", ".svg")
-
-
-def _button(text: str, tip: str, action: Any) -> QPushButton:
-    button = QPushButton(text)
-    button.setToolTip(tip)
-    button.clicked.connect(lambda _: action())
-    return button
-
-
-def _side_by_side(*widgets: Any) -> QHBoxLayout:
-    row = QHBoxLayout()
-    row.setSpacing(4)
-    for widget in widgets:
-        row.addWidget(widget, stretch=0 if isinstance(widget, QLabel) else 1)
-    return row
+        picture = path.lower().endswith(PICTURES)
+        save(path, self.plot.save if picture else self.controller.save_table)
 
 
 def _signed(value: int) -> str:

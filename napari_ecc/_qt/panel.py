@@ -7,9 +7,18 @@ from functools import partial
 from typing import Any
 
 from qtpy.QtCore import QEvent, QSignalBlocker
-from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QSpinBox, QWidget
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSpinBox,
+    QWidget,
+)
 
-__all__ = ["Panel", "choice", "fill", "number", "whole_number"]
+__all__ = ["Panel", "button", "choice", "fill", "number", "side_by_side", "whole_number"]
 
 
 class Panel(QWidget):
@@ -119,3 +128,20 @@ def whole_number(low: int, high: int, tip: str) -> QSpinBox:
     box.setKeyboardTracking(False)
     box.setToolTip(tip)
     return box
+
+
+def button(text: str, tip: str, action: Callable[[], Any]) -> QPushButton:
+    """A push button."""
+    result = QPushButton(text)
+    result.setToolTip(tip)
+    result.clicked.connect(lambda _: action())
+    return result
+
+
+def side_by_side(*widgets: QWidget) -> QHBoxLayout:
+    """A row of widgets of equal width; labels take what they need."""
+    row = QHBoxLayout()
+    row.setSpacing(4)
+    for widget in widgets:
+        row.addWidget(widget, stretch=0 if isinstance(widget, QLabel) else 1)
+    return row

@@ -1,0 +1,55 @@
+"""Results leave the program: files and the clipboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from napari.utils.notifications import show_error, show_info
+from qtpy.QtWidgets import QApplication, QFileDialog, QWidget
+
+__all__ = ["FILTERS", "PICTURES", "TABLES", "ask_path", "copy_code", "save"]
+
+TABLES = (".csv", ".parquet")
+PICTURES = (".png", ".svg")
+FILTERS = {
+    ".csv": "CSV table (*.csv)",
+    ".parquet": "Parquet table (*.parquet)",
+    ".png": "PNG picture (*.png)",
+    ".svg": "SVG drawing (*.svg)",
+}
+
+
+def ask_path(parent: QWidget, title: str, name: str, suffixes: tuple[str, ...]) -> str:
+    """Ask where to save; "" if the user changes their mind.
+
+    Parameters
+    ----------
+    parent : QWidget
+    title, name : str
+        Of the dialog, and of the file that it proposes.
+    suffixes : tuple of str
+        Keys of `FILTERS`; the chosen one is added to a name without any of them.
+    """
+    filters = [FILTERS[suffix] for suffix in suffixes]
+    path, chosen = QFileDialog.getSaveFileName(parent, title, name, ";;".join(filters))
+    if not path or path.lower().endswith(suffixes):
+        return str(path)
+    suffix = chosen[chosen.find("*") + 1 : -1]
+    return f"{path}{suffix}"
+
+
+def save(path: str, write: Callable[[str], None]) -> None:
+    """Write a file; what goes wrong becomes a notification."""
+    try:
+        write(path)
+    except (OSError, ValueError) as error:
+        show_error(str(error))
+    else:
+        show_info(f"Saved {path}")
+
+
+def copy_code(code: str) -> None:
+    """Put code on the clipboard, if there is any."""
+    if code:
+        QApplication.clipboard().setText(code)
+    show_info("Copied: paste it in napari's console." if code else "There is no curve yet.")
