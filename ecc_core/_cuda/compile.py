@@ -9,7 +9,7 @@ from typing import Any
 
 import cupy
 
-__all__ = ["kernel"]
+__all__ = ["function", "kernel"]
 
 SOURCE = Path(__file__).parent / "source"
 
@@ -45,14 +45,20 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     given = dict(options)
     wide = given["ELEMENT"] in WIDE or given["MASK"]
     given["THREADS"], given["BLOCKS"] = (WIDE_RESOURCES if wide else RESOURCES)[source]
-    macros = [f"-DECC_{name}={value}" for name, value in given.items()]
+    return function(source, ENTRY[source], device, tuple(given.items()))
+
+
+@lru_cache(maxsize=512)
+def function(source: str, name: str, device: int, macros: tuple[tuple[str, Any], ...]) -> Any:
+    """The kernel `name` of a source file, with these ``ECC_`` macros, for the current device."""
+    options = [f"-DECC_{macro}={value}" for macro, value in macros]
     module = cupy.RawModule(
         code=(SOURCE / f"{source}.cu").read_text(),
-        options=("--std=c++17", f"-I{SOURCE}", f"-DECC_DIGEST=0x{_digest()}ull", *macros),
+        options=("--std=c++17", f"-I{SOURCE}", f"-DECC_DIGEST=0x{_digest()}ull", *options),
     )
-    function = module.get_function(ENTRY[source])
-    function.max_dynamic_shared_size_bytes = shared_limit(device) - function.shared_size_bytes
-    return function
+    found = module.get_function(name)
+    found.max_dynamic_shared_size_bytes = shared_limit(device) - found.shared_size_bytes
+    return found
 
 
 @cache

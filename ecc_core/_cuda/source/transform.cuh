@@ -1,0 +1,93 @@
+// Heights of grid points in directions, and how they are counted below sorted levels.
+//
+// A height is (u[0] * z + u[1] * y) + u[2] * x in float64, each product and each sum rounded, as on
+// the CPU: the intrinsics are never fused. A bin is the number of levels below a height; heights
+// above all levels have none.
+#pragma once
+
+struct Vector {
+    double z, y, x;
+};
+
+__device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }
+__device__ __forceinline__ double rounded_sum(double a, double b) { return __dadd_rn(a, b); }
+
+// What a row of points has in common.
+__device__ __forceinline__ double row_height(const Vector& u, double z, double y) {
+    return rounded_sum(rounded_product(u.z, z), rounded_product(u.y, y));
+}
+
+__device__ __forceinline__ double point_height(const Vector& u, double row, double x) {
+    return rounded_sum(row, rounded_product(u.x, x));
+}
+
+// An axis of points about the centre. Axes that the image does not have hold one point.
+struct Axis {
+    double centre, step;
+    int points;
+    int present;
+
+    __device__ __forceinline__ double position(int index) const {
+        return rounded_product((double)index - centre, step);
+    }
+};
+
+struct Grid {
+    Axis z, y, x;
+};
+
+// Directions of one orthant, first to last, that a block counts together.
+struct Job {
+    int first, last, orthant;
+};
+
+struct Sampling {
+    const Vector* directions;  // sorted by orthant
+    const int* rows;           // of each direction in the result
+    const double* levels;      // sorted
+    const Job* jobs;
+    int count;             // levels, at least one
+    int directions_count;  // rows of the result
+    double origin, scale;  // level k is near origin + k / scale; scale 0: anywhere
+};
+
+// The number of levels below a height. level(k) is level k, or that times a unit in which `measure`
+// is the height. The host has checked that evenly spaced levels lie within a quarter of a step of
+// their places, so that the guess is the bin or the one before it.
+template <class Level>
+__device__ __forceinline__ int place(double height, double measure, const Sampling& sampling,
+                                     const Level& level) {
+    if (sampling.scale > 0) {
+        const int guess = __double2int_rn((measure - sampling.origin) * sampling.scale);
+        const int near = max(0, min(sampling.count - 1, guess));
+        return near + (height > level(near) ? 1 : 0);
+    }
+    int low = 0, high = sampling.count;
+    while (low < high) {
+        const int middle = (low + high) >> 1;
+        if (height > level(middle))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+__device__ __forceinline__ int place(double height, const Sampling& sampling,
+                                     const double* levels) {
+    return place(height, height, sampling, [levels](int i) { return levels[i]; });
+}
+
+// Sums of 64 bits, kept as unsigned integers: both wrap alike.
+typedef unsigned long long Sum;
+
+// Steps to the neighbours that cells span to, as offsets along an axis of the two points of a pair:
+// the cell's owner and the other one. In the T-construction the points are the cubes on both sides
+// of a corner; the owner is the one that lies before it along the direction.
+struct Pair {
+    int here, far;
+
+    __device__ __forceinline__ Pair(bool negative, bool closed)
+        : here(closed && !negative ? -1 : 0),
+          far(closed ? (negative ? -1 : 0) : (negative ? 1 : -1)) {}
+};

@@ -1,0 +1,164 @@
+"""Transforms on CUDA: from checked CuPy arrays to the curves of all directions.
+
+Everything runs on the current device, in the order of the current stream. Results do not depend on
+the run: bins are integers, for weights that are floats too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._cuda.recipe import by_value, pack
+from ecc_core._cuda.transform_regions import find_regions, region_transforms
+from ecc_core._cuda.transform_sampling import (
+    THREADS,
+    accumulate,
+    grid_struct,
+    launch,
+    plan,
+    sample,
+)
+from ecc_core._orthants import Frame, place_points
+from ecc_core._transform_checks import MOST_WEIGHT
+
+__all__ = ["find_regions", "mask_transform", "region_transforms", "weighted_transform"]
+
+Floats = NDArray[np.float64]
+
+# Structures of transform_mask.cu and transform_weights.cu.
+MASK = np.dtype(
+    [("bits", "i8")]
+    + [(name, "i4") for name in ("slices", "rows", "words", "closed", "outside", "sign")]
+)
+WEIGHTS = [(name, "i4") for name in ("slices", "rows", "columns", "closed")]
+SCALES = [("first_scale", "f8"), ("second_scale", "f8"), ("sign", "i4"), ("", "i4")]
+
+WORD = 32  # points of a mask that a thread handles together
+ROWS, SEGMENT = 8, 256  # rows of weights of a warp, at most, and columns
+MOST_TURNS = 1 << 17  # of a block over a mask: 2 * 8192 a turn fit a bin of 32 bits
+SAFE_EXPONENT = 900  # weights of 2**900 are scaled before they are added
+
+
+def mask_transform(
+    mask: Any, directions: Floats, heights: Floats, spacing: Floats, closed: bool
+) -> Any:
+    """The transform (directions, heights) of a mask, int64.
+
+    `closed` stands for the T-construction, of masks of at least two axes.
+    """
+    values = cupy.zeros((len(directions), heights.size), np.int64)
+    if values.size == 0:
+        return values
+    frame = place_points(mask.shape, spacing, closed)
+    lines, columns = mask.size // mask.shape[-1], mask.shape[-1]
+    words = -(-columns // WORD)
+    outside = -1 if closed else 0
+    bits = cupy.empty((lines, words), np.int32)
+    sampling = sample(directions, heights, frame.reach)
+    units = -(-_lines(frame) * -(-len(frame.positions[2]) // WORD) // THREADS)
+    work = plan(sampling, units, bin_bytes=4, budget=20 << 10, spare=10 << 10, resident=8)
+    blocks = max(work.blocks, -(-units // MOST_TURNS))
+    macros = {"SHARED": int(work.shared > 0)}
+    pixels = cupy.ascontiguousarray(mask)
+    sizes = np.int64(lines), np.int32(columns), np.int32(words), np.int32(outside)
+    launch("transform_mask", "pack", -(-bits.size // THREADS), (pixels, bits, *sizes), **macros)
+    planes = pack(MASK, bits.data.ptr, *frame.shape[:2], words, closed, outside, frame.sign)
+    launch(
+        "transform_mask",
+        "count_mask",
+        blocks * len(work.jobs),
+        (
+            by_value(planes),
+            grid_struct(frame, spacing),
+            sampling.struct(work.jobs),
+            values,
+            np.int32(blocks),
+        ),
+        work.shared,
+        **macros,
+    )
+    return accumulate(values)
+
+
+def _lines(frame: Frame) -> int:
+    """Rows of points or corners."""
+    return len(frame.positions[0]) * len(frame.positions[1])
+
+
+def weighted_transform(
+    weights: Any, directions: Floats, heights: Floats, spacing: Floats, closed: bool
+) -> Any:
+    """The transform of int64 or float64 weights in their dtype.
+
+    Points of weight 0 are no part of the complex.
+    """
+    shape = (len(directions), heights.size)
+    if 0 in shape:
+        return cupy.zeros(shape, weights.dtype)
+    frame = place_points(weights.shape, spacing, closed)
+    points = _lines(frame) * len(frame.positions[2])
+    if weights.dtype.kind != "f":
+        return _weighted(weights, directions, heights, spacing, frame, (1.0, 1.0))[0]
+    # A coefficient has up to 8 cells; with this many bits behind the largest one no sum of all
+    # points overflows.
+    bits = 62 - (8 * points - 1).bit_length()
+    largest = max(float(weights.max()), -float(weights.min()))
+    exponent, moved = math.frexp(largest)[1], 0
+    if abs(exponent) > SAFE_EXPONENT:
+        weights, exponent, moved = cupy.ldexp(weights, -exponent), 0, exponent
+    scales = 2.0 ** (bits - exponent), 2.0**bits
+    first, second = _weighted(weights, directions, heights, spacing, frame, scales)
+    carry = second >> bits
+    sums = (first + carry).astype(np.float64) + (second - (carry << bits)) * 2.0**-bits
+    return cupy.ldexp(sums, exponent - bits + moved)
+
+
+def _weighted(
+    weights: Any,
+    directions: Floats,
+    heights: Floats,
+    spacing: Floats,
+    frame: Frame,
+    scales: tuple[float, float],
+) -> Any:
+    """The transform (parts, directions, heights) in integers, two parts for floats."""
+    floats = weights.dtype.kind == "f"
+    parts = 2 if floats else 1
+    values = cupy.zeros((parts, len(directions), heights.size), np.int64)
+    sampling = sample(directions, heights, frame.reach)
+    width = len(frame.positions[2])
+    units = -(-_lines(frame) * -(-width // SEGMENT) // (ROWS * THREADS // 32))
+    tiles = parts * 17 << 10
+    work = plan(
+        sampling, units, bin_bytes=8 * parts, budget=40 << 10, spare=tiles + 1024, resident=3
+    )
+    absent = np.inf if floats else MOST_WEIGHT
+    image = cupy.ascontiguousarray(weights)
+    dtype = np.dtype(
+        [("data", "i8"), *WEIGHTS, ("absent", "f8" if floats else "i8"), *SCALES], align=True
+    )
+    struct = pack(dtype, image.data.ptr, *frame.shape, frame.closed, absent, *scales, frame.sign, 0)
+    lanes = 1 << (work.size - 1).bit_length()
+    launch(
+        "transform_weights",
+        "count_weights",
+        work.blocks * len(work.jobs),
+        (
+            by_value(struct),
+            grid_struct(frame, spacing),
+            sampling.struct(work.jobs),
+            values,
+            np.int32(work.blocks),
+            np.int32(lanes),
+        ),
+        work.shared,
+        SHARED=int(work.shared > 0),
+        WEIGHT="double" if floats else "long long",
+        PARTS=parts,
+    )
+    return accumulate(values)

@@ -1,0 +1,183 @@
+"""Directions, levels and the points' coordinates on the device, and how blocks share the work."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._cuda.compile import function, processors, shared_limit
+from ecc_core._cuda.recipe import by_value, pack
+from ecc_core._orthants import ORTHANTS, Frame, sort_directions
+
+__all__ = ["THREADS", "Plan", "Sampling", "accumulate", "grid_struct", "launch", "plan", "sample"]
+
+Floats = NDArray[np.float64]
+
+THREADS = 256
+QUARTER = 0.25  # of a step: levels closer than this to their even places are found by arithmetic
+
+# Structures of transform.cuh.
+AXIS = [("centre", "f8"), ("step", "f8"), ("points", "i4"), ("present", "i4")]
+GRID = np.dtype([(name, AXIS) for name in ("z", "y", "x")])
+SAMPLING = np.dtype(
+    [(name, "i8") for name in ("directions", "rows", "levels", "jobs")]
+    + [("count", "i4"), ("directions_count", "i4"), ("origin", "f8"), ("scale", "f8")]
+)
+
+
+class Sampling(NamedTuple):
+    """Directions sorted by orthant, and sorted levels.
+
+    Attributes
+    ----------
+    directions, rows, levels : device arrays
+        Vectors (k, 3), the row of each in the result, and the levels.
+    starts : tuple of int
+        Where the directions of each orthant start.
+    origin, scale : float
+        Level k is near ``origin + k / scale``; scale is 0 if they are not evenly spaced.
+    """
+
+    directions: Any
+    rows: Any
+    levels: Any
+    starts: tuple[int, ...]
+    origin: float
+    scale: float
+
+    def jobs(self, size: int) -> Any:
+        """Runs (first, last, orthant) of directions of one orthant, at most `size` in each."""
+        return _jobs(self.starts, size, cupy.cuda.runtime.getDevice())
+
+    def struct(self, jobs: Any) -> Any:
+        """The kernels' Sampling."""
+        addresses = (a.data.ptr for a in (self.directions, self.rows, self.levels, jobs))
+        counts = self.levels.size, self.rows.size
+        return by_value(pack(SAMPLING, *addresses, *counts, self.origin, self.scale))
+
+
+def sample(directions: Floats, heights: Floats, reach: float) -> Sampling:
+    """Directions and levels on the current device; what was there before is used again.
+
+    `reach` bounds the magnitude of heights.
+    """
+    device = cupy.cuda.runtime.getDevice()
+    return _sample(directions.tobytes(), directions.shape[1], heights.tobytes(), reach, device)
+
+
+@lru_cache(maxsize=16)
+def _sample(directions: bytes, ndim: int, heights: bytes, reach: float, _device: int) -> Sampling:
+    by_orthant = sort_directions(np.frombuffer(directions).reshape(-1, ndim))
+    levels = np.frombuffer(heights)
+    starts = np.searchsorted(by_orthant.orthant, np.arange(ORTHANTS + 1))
+    sampling = Sampling(
+        cupy.asarray(by_orthant.vectors),
+        cupy.asarray(by_orthant.order.astype(np.int32)),
+        cupy.asarray(levels),
+        tuple(starts.tolist()),
+        *_even(levels, reach),
+    )
+    cupy.cuda.get_current_stream().synchronize()  # other streams may use it next
+    return sampling
+
+
+def _even(levels: Floats, reach: float) -> tuple[float, float]:
+    """First level and levels a unit of height, if that tells all levels well enough."""
+    low = float(levels[0])
+    with np.errstate(all="ignore"):
+        scale = float((levels.size - 1) / (levels[-1] - levels[0]))
+        error = np.abs((levels - low) * scale - np.arange(levels.size)).max()
+        rounding = 16 * np.finfo(np.float64).eps * (reach + abs(low)) * scale
+    return (low, scale) if error + rounding < QUARTER else (0.0, 0.0)
+
+
+@lru_cache(maxsize=64)
+def _jobs(starts: tuple[int, ...], size: int, _device: int) -> Any:
+    jobs = []
+    for orthant in range(ORTHANTS):
+        first, last = starts[orthant], starts[orthant + 1]
+        runs = -(-(last - first) // size)
+        edges = [first + (last - first) * i // max(runs, 1) for i in range(runs + 1)]
+        jobs += [(edges[i], edges[i + 1], orthant) for i in range(runs)]
+    array = cupy.asarray(np.array(jobs, np.int32))
+    cupy.cuda.get_current_stream().synchronize()
+    return array
+
+
+class Plan(NamedTuple):
+    """How blocks share the directions and the image.
+
+    Attributes
+    ----------
+    jobs : device array
+        Directions that a block counts together.
+    blocks : int
+        Of each job.
+    size : int
+        Directions of a job, at most.
+    shared : int
+        Bytes of dynamic shared memory; 0 if bins and levels stay in global memory.
+    """
+
+    jobs: Any
+    blocks: int
+    size: int
+    shared: int
+
+
+def plan(
+    sampling: Sampling, units: int, *, bin_bytes: int, budget: int, spare: int, resident: int
+) -> Plan:
+    """Share the directions among jobs, and `units` of work on the image among the blocks of each.
+
+    A block has bins of so many bytes for each direction in shared memory, within the `budget` if
+    that is enough for one, beside the bytes `spare` that the kernel declares. `resident` blocks
+    fit on a multiprocessor.
+    """
+    device = cupy.cuda.runtime.getDevice()
+    levels = sampling.levels.size
+    each, fixed = levels * bin_bytes + 24, 8 * levels
+    size = min(32, max(1, (budget - fixed) // each))
+    fits = fixed + size * each <= shared_limit(device) - spare
+    # A small image is shared by its directions.
+    wanted = -(-2 * processors(device) // units)
+    size = max(1, min(size if fits else 32, sampling.rows.size // wanted))
+    jobs = sampling.jobs(size)
+    blocks = max(1, min(units, resident * processors(device) // len(jobs)))
+    return Plan(jobs, blocks, size, fixed + size * each if fits else 0)
+
+
+def grid_struct(frame: Frame, spacing: Floats) -> Any:
+    """The kernels' Grid."""
+    steps = (*[1.0] * (3 - spacing.size), *spacing.tolist())
+    axes = []
+    for n, step, present in zip(frame.shape, steps, frame.axes, strict=True):
+        points = n + 1 if frame.closed and present else n
+        axes.append(((points - 1) / 2, step, points, present))
+    return by_value(pack(GRID, *axes))
+
+
+def launch(
+    source: str, name: str, blocks: Any, arguments: Any, shared: int = 0, **macros: int | str
+) -> None:
+    """Run a kernel of a transform on the current stream."""
+    device = cupy.cuda.runtime.getDevice()
+    kernel = function(source, name, device, (("THREADS", THREADS), *macros.items()))
+    kernel(
+        blocks if isinstance(blocks, tuple) else (blocks,), (THREADS,), arguments, shared_mem=shared
+    )
+
+
+def accumulate(bins: Any) -> Any:
+    """Running sums along the last axis of contiguous bins, in place."""
+    launch(
+        "transform_sums",
+        "accumulate",
+        bins.size // bins.shape[-1],
+        (bins, np.int32(bins.shape[-1])),
+    )
+    return bins
