@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["Construction", "Ties", "cell_values", "filtration"]
+__all__ = ["Construction", "Ties", "cell_values", "filtration", "split_coefficients"]
 
 Construction = Literal["V", "T"]
 Ties = Literal["raster", "split"]
@@ -50,28 +50,55 @@ def cell_values(
     of shape (batch, *cells). Its gradient goes to the first such point in raster order, or is split
     among all of them.
     """
-    ndim = values.dim() - 1
     sign = 1.0 if construction == "V" else -1.0
-    for extent in itertools.product((0, 1), repeat=ndim):
-        grid = sign * values
-        size = [1 + e for e in extent]
-        if construction == "T":
-            grid = functional.pad(
-                grid, [1 - e for e in extent[::-1] for _ in "ab"], value=-torch.inf
-            )
-            size = [2 - e for e in extent]
-        yield extent, sign * (_first if ties == "raster" else _split)(grid, size)
+    for extent, grid, size in _kinds(sign * values, construction):
+        if ties == "raster":
+            pool = POOLS[len(size) - 1]
+            yield extent, sign * pool(grid.unsqueeze(1), size, 1).squeeze(1)
+        else:
+            yield extent, sign * torch.stack(_points_of_cells(grid, size)).amax(0)
 
 
-def _first(grid: Tensor, size: list[int]) -> Tensor:
-    pooled: Tensor = POOLS[len(size) - 1](grid.unsqueeze(1), size, 1).squeeze(1)
-    return pooled
+def split_coefficients(values: Tensor, construction: Construction) -> Tensor:
+    """Coefficients of points when equal points of a cell share it evenly: the values' dtype."""
+    sign = 1.0 if construction == "V" else -1.0
+    total = torch.zeros_like(values)
+    for extent, grid, size in _kinds(sign * values, construction):
+        views = _points_of_cells(grid, size)
+        owners = torch.stack(views)
+        owners = (owners == owners.amax(0)).to(values.dtype)
+        owners *= (-1) ** sum(extent) / owners.sum(0)
+        shares = torch.zeros_like(grid)
+        for own, share in zip(owners, _points_of_cells(shares, size), strict=True):
+            share += own
+        rim = 1 if construction == "T" else 0
+        inner = tuple(
+            slice(rim * (1 - e), rim * (1 - e) + n)
+            for e, n in zip(extent, values.shape[1:], strict=True)
+        )
+        total += shares[(slice(None), *inner)]
+    return total
 
 
-def _split(grid: Tensor, size: list[int]) -> Tensor:
+def _kinds(
+    grid: Tensor, construction: Construction
+) -> Iterator[tuple[tuple[int, ...], Tensor, list[int]]]:
+    """For each kind of cell its extent, the points, and how many are around a cell on each axis.
+
+    In the T-construction the image lies in a rim of points that no cell prefers.
+    """
+    for extent in itertools.product((0, 1), repeat=grid.dim() - 1):
+        if construction == "V":
+            yield extent, grid, [1 + e for e in extent]
+        else:
+            rim = [1 - e for e in extent[::-1] for _ in range(2)]
+            yield extent, functional.pad(grid, rim, value=-torch.inf), [2 - e for e in extent]
+
+
+def _points_of_cells(grid: Tensor, size: list[int]) -> list[Tensor]:
+    """For each place in a cell the view of the points that have it."""
     counts = [n - s + 1 for n, s in zip(grid.shape[1:], size, strict=True)]
-    views = []
-    for start in itertools.product(*map(range, size)):
-        box = tuple(slice(o, o + n) for o, n in zip(start, counts, strict=True))
-        views.append(grid[(slice(None), *box)])
-    return torch.stack(views).amax(0)
+    return [
+        grid[(slice(None), *(slice(o, o + n) for o, n in zip(start, counts, strict=True)))]
+        for start in itertools.product(*map(range, size))
+    ]

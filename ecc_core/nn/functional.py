@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ecc_core import _checks
 from ecc_core._torch import reference
+from ecc_core._torch.curve import soft_curve
 
 __all__ = ["soft_euler_curve", "soft_euler_transform"]
 
@@ -123,15 +124,16 @@ def soft_euler_curve(
         _spacing(spacing, n_spatial)
     if mask is not None:
         mask = _mask(mask, image, spatial)
-    curve = reference.soft_curve(
-        image.to(dtype).reshape(math.prod(batch), *spatial),
+    curve: Tensor
+    curve, _, _ = soft_curve(
+        image.reshape(math.prod(batch), *spatial),
         levels,
         _positive(sharpness, image, dtype),
-        tilt=tilt,
-        mask=mask,
-        construction=construction,
-        superlevel=superlevel,
-        ties=ties,
+        tilt,
+        mask,
+        construction,
+        superlevel,
+        ties,
     )
     return curve.reshape(*batch, levels.numel())
 

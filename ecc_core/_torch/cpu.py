@@ -1,0 +1,107 @@
+"""Soft curves on the CPU: values and coefficients of the points, then sums over them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ecc_core._cpu import launch, soft
+from ecc_core._torch import direct
+from ecc_core._torch.cells import filtration, split_coefficients
+from ecc_core.errors import NAN_MESSAGE
+
+__all__ = ["Points", "curves", "gradient", "points"]
+
+
+class Points(NamedTuple):
+    """Values (batch, points) of a sublevel filtration, coefficients, levels, and sharpness."""
+
+    values: Tensor
+    coefficients: Tensor
+    levels: Tensor
+    sharpness: Tensor
+    superlevel: bool
+
+
+def points(
+    image: Tensor,
+    thresholds: Tensor,
+    sharpness: Tensor,
+    tilt: Tensor | None,
+    mask: Tensor | None,
+    construction: Any,
+    superlevel: bool,
+    ties: str,
+) -> Points:
+    """Check the values of the arguments and find the points' coefficients."""
+    check_numbers(thresholds, sharpness, "thresholds")
+    if tilt is not None and not bool(tilt.isfinite().all()):
+        raise ValueError(
+            "`direction` must be finite and not zero and `direction_scale` finite, got "
+            f"{tilt[~tilt.isfinite()][0]:g} * x"
+        )
+    values = filtration(image.to(thresholds.dtype), tilt, None, superlevel).contiguous()
+    if mask is not None:
+        mask = mask.expand(image.shape)
+    try:
+        found = launch.coefficients(
+            values.numpy(),
+            construction=construction,
+            superlevel=False,
+            mask=None if mask is None else mask.numpy(),
+            nan="raise",
+            workers=None,
+        )
+    except ValueError as error:
+        if str(error) != NAN_MESSAGE:
+            raise
+        raise ValueError("`image` must not contain NaN where `mask` keeps it, got NaN") from None
+    coefficients = torch.from_numpy(found)
+    if ties == "split":
+        kept = values if mask is None else values.masked_fill(~mask, torch.inf)
+        coefficients = split_coefficients(kept, construction)
+    if mask is not None:  # NaN is allowed there
+        values = values.masked_fill(~mask, torch.inf)
+        coefficients = coefficients.masked_fill(~mask, 0)
+    levels = -thresholds if superlevel else thresholds
+    return Points(values.flatten(1), coefficients.flatten(1), levels, sharpness, superlevel)
+
+
+def check_numbers(levels: Tensor, sharpness: Tensor, name: str) -> None:
+    if bool(levels.isnan().any()):
+        raise ValueError(f"`{name}` must not contain NaN, got NaN")
+    if not 0 < float(sharpness) < torch.inf:
+        raise ValueError(f"`sharpness` must be positive and finite, got {float(sharpness):g}")
+
+
+def curves(points: Points) -> tuple[Tensor, Tensor, Tensor]:
+    """Curves and their derivatives by the thresholds and by the sharpness."""
+    values, weights, levels, sharpness, superlevel = points
+    if values.dtype == torch.float64:
+        curve, slopes, spreads = direct.curves(values, weights, levels, sharpness)
+    else:
+        sums = soft.curves(
+            values.numpy(), weights.numpy(), levels.double().numpy(), float(sharpness)
+        )
+        curve, slopes, spreads = torch.from_numpy(sums.astype(np.float32)).unbind()
+    return curve.clone(), -slopes if superlevel else slopes.clone(), spreads.clone()
+
+
+def gradient(points: Points, upstream: Tensor) -> Tensor:
+    """Coefficient times sum over the levels of upstream * sharpness * s'(z), for each point."""
+    values, weights, levels, sharpness, _ = points
+    if values.dtype == torch.float64:
+        return direct.gradients(values, weights, levels, sharpness, upstream)
+    out = torch.empty_like(values)
+    soft.gradients(
+        values.numpy(),
+        weights.numpy(),
+        levels.double().numpy(),
+        float(sharpness),
+        upstream.double().numpy(),
+        out.numpy(),
+    )
+    return out
