@@ -156,13 +156,20 @@ class Runner:
         if generation != self._generation:
             return
         if isinstance(step, _Failure):
-            message = str(step.error) or type(step.error).__name__
-            show_error(message)
-            self.failed.emit(message)
+            self._report(step.error)
             return
         if step.total > 1:
             self._show_progress(step)
-        on_step(step)
+        try:
+            on_step(step)
+        except Exception as error:  # the layer may be gone by now
+            log.debug("a result could not be shown", exc_info=True)
+            self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        message = str(error) or type(error).__name__
+        show_error(message)
+        self.failed.emit(message)
 
     def _show_progress(self, step: Step) -> None:
         self.progressed.emit(step.done, step.total)

@@ -170,7 +170,7 @@ class PointsOverlay(_Overlay):
         content = {
             "data": points,
             "features": {"effect": found.effects, "value": found.values},
-            "face_color": np.where(found.effects > 0, RAISES, LOWERS),
+            "face_color": np.where(found.effects > 0, RAISES, LOWERS) if len(points) else RAISES,
             "size": 2.0 + np.abs(found.effects),
         }
         if self.layer is not None:

@@ -67,16 +67,16 @@ class EulerExplorer(Panel):
         self.image = choice({}, "The Image layer to explore")
         self.roi = choice({}, "Restrict the image to a Shapes or Labels layer")
         self.scope = choice(
-            {"slice": "Displayed slice", "volume": "Whole volume"},
+            {"slice": "Slice", "volume": "Volume"},
             "The plane on the screen, or the last three axes of the image",
         )
         self.superlevel = choice(
-            {True: "Bright: values ≥ t", False: "Dark: values ≤ t"},
-            "Superlevel or sublevel sets",
+            {True: "Bright ≥ t", False: "Dark ≤ t"},
+            "Sets of values of at least t (superlevel), or of at most t (sublevel)",
         )
         self.diagonals = choice(
-            {True: "Diagonals connect", False: "Sides connect"},
-            "Connectivity 8 or 4 in 2-D, 26 or 6 in 3-D",
+            {True: "Diagonals", False: "Sides only"},
+            "What connects points: 8 or 4 neighbours in 2-D, 26 or 6 in 3-D",
         )
         self.bins = whole_number(2, 65536, "Number of thresholds")
         self.sigma = number(0, 50, 0.5, "Gaussian smoothing before the curve, in pixels")
@@ -93,7 +93,7 @@ class EulerExplorer(Panel):
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setToolTip("Threshold; drag the line in the plot as well")
         self.value = number(-1e300, 1e300, 1, "Type a threshold", decimals=4)
-        self.value.setMinimumWidth(96)
+        self.value.setFixedWidth(120)
         row = QHBoxLayout()
         row.addWidget(QLabel("t"))
         row.addWidget(self.slider, stretch=1)
@@ -115,10 +115,10 @@ class EulerExplorer(Panel):
             row.addWidget(QLabel(plural))
             for step, text in ((-1, "◀"), (1, "▶")):
                 side = "next below" if step < 0 else "next above"
-                push = button(text, f"Threshold to the {kind} {side}", self._jump(kind, step))
-                push.setObjectName(f"{kind}{step:+d}")
-                push.setFixedWidth(36)
-                row.addWidget(push)
+                arrow = button(text, f"Threshold to the {kind} {side}", self._jump(kind, step))
+                arrow.setObjectName(f"{kind}{step:+d}")
+                arrow.setFixedWidth(36)
+                row.addWidget(arrow)
             row.addStretch(1)
         return row
 

@@ -42,7 +42,7 @@ def colours_of(theme: str) -> PlotColours:
         background=found.background.as_hex("long"),
         axis=found.highlight.as_hex("long"),
         text=found.text.as_hex("long"),
-        faint=found.primary.as_hex("long"),
+        faint=found.foreground.as_hex("long"),
         **(ON_LIGHT if light else ON_DARK),
     )
 
