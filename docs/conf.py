@@ -18,16 +18,14 @@ extensions = [
     "sphinxcontrib.programoutput",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["gallery/*.ipynb", "gallery/*.py", "gallery/*.zip", "gallery/*.json"]
 templates_path = ["_templates"]
-nitpicky = False
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
@@ -43,9 +41,6 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "remove_config_comments": True,
-    "show_memory": False,
-    "min_reported_time": 1e9,
-    "plot_gallery": True,
 }
 suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold objects that are not pickled
 
