@@ -31,6 +31,7 @@ lint: $(READY)
 
 # A page that refers to what is not there fails the build, and so does an example that does not run.
 docs: $(READY)
+	rm -rf site docs/api/generated
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs site
 
 bench: $(READY)
