@@ -24,7 +24,7 @@ def vmapped(operator: Callable[..., Any], stacked: tuple[int, ...]) -> Callable[
             for arg, dim in zip(args, in_dims, strict=True)
         ]
         size = info.batch_size
-        if all(dim is None or i in stacked for i, dim in enumerate(in_dims)):
+        if all(not isinstance(dim, int) or i in stacked for i, dim in enumerate(in_dims)):
             joined = list(moved)
             batch = max(
                 moved[i].shape[int(in_dims[i] is not None)]
@@ -40,7 +40,7 @@ def vmapped(operator: Callable[..., Any], stacked: tuple[int, ...]) -> Callable[
         each = [
             operator(
                 *(
-                    arg[k] if dim is not None else arg
+                    arg[k] if isinstance(dim, int) else arg
                     for arg, dim in zip(moved, in_dims, strict=True)
                 )
             )
