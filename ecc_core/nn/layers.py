@@ -261,18 +261,18 @@ class EulerCurveLayer(_Layer):
         )
         if self.hard is None:
             return soft
-        exact = _exact.exact_curve(
-            image,
+        return _exact.straight_through(
+            _exact.exact_curve,
+            soft,
+            _exact.flatten(image, self.n_spatial),
             thresholds,
-            mask,
+            None if mask is None else _exact.flatten(mask, self.n_spatial),
             direction,
             scale,
             self.spacing,
             self.connectivity,
             self.superlevel,
-            self.n_spatial,
         )
-        return _exact.straight_through(exact, soft)
 
     def extra_repr(self) -> str:
         """Sizes and settings."""
@@ -403,10 +403,15 @@ class EulerTransformLayer(_Layer):
         )
         if self.hard is None:
             return soft
-        exact = _exact.exact_transform(
-            weights, directions, heights, self.spacing, self.connectivity, self.n_spatial
+        return _exact.straight_through(
+            _exact.exact_transform,
+            soft,
+            _exact.flatten(weights, self.n_spatial),
+            directions,
+            heights,
+            self.spacing,
+            self.connectivity,
         )
-        return _exact.straight_through(exact, soft)
 
     def extra_repr(self) -> str:
         """Sizes and settings."""
