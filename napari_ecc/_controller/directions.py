@@ -3,142 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from psygnal import Signal
 
-import ecc_core as ecc
-from ecc_core import EulerCurve, EulerTransform
+from ecc_core import EulerTransform
 from napari_ecc._controller.direction_arrow import DirectionArrow
-from napari_ecc._controller.layers import Selection, layer_named, problem_with, select
-from napari_ecc._controller.loading import Level, fitting_level, load
-from napari_ecc._controller.session import Session
-from napari_ecc._model.directions import DirectionModel, Filtration
+from napari_ecc._controller.direction_output import (
+    curve_columns,
+    direction_code,
+    transform_columns,
+)
+from napari_ecc._controller.direction_sweep import Held, Sweep, compute_sweep
+from napari_ecc._controller.following import LayerChoice
+from napari_ecc._controller.layers import Selection, levels_of, problem_with, select
+from napari_ecc._controller.loading import Level, describe, fitting_level
+from napari_ecc._controller.output import write_columns
+from napari_ecc._controller.session import session_of
+from napari_ecc._model.directions import DirectionModel
 from napari_ecc._workers import Runner, Step
 
 __all__ = ["DirectionController"]
 
 Floats = NDArray[np.float64]
 
-POINTS_A_CALL = 2**27
-"""Points times directions of one call, between which a job can be cancelled."""
+NO_IMAGE = "Open an image, or a sample: File, Open Sample, napari-ecc."
 
 
-class Sweep(NamedTuple):
-    """All that a curve or a transform depends on, but for the directions."""
+class Limits(NamedTuple):
+    """What the controls need to know of a layer."""
 
-    source: tuple[Any, ...]
-    level: Level
-    filtration: Filtration
-    threshold: float
-    superlevel: bool
-    connectivity: int
-    tilt: float
-    n_heights: int
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Equal for sweeps of equal results."""
-        of_filtration = self.threshold if self.filtration == "height" else self.tilt
-        chosen = (self.filtration, of_filtration, self.superlevel, self.connectivity)
-        return (*self.source, *chosen, self.n_heights)
-
-
-class _Held:
-    """What the worker keeps from one job to the next; jobs run one at a time."""
-
-    def __init__(self) -> None:
-        self._source: tuple[Any, ...] = ()
-        self._image: NDArray[Any] = np.zeros((0, 0))
-        self._range: tuple[float, float] | None = None
-        self._set_key: tuple[Any, ...] = ()
-        self._set: NDArray[np.bool_] = np.zeros((0, 0), dtype=np.bool_)
-
-    def image(self, sweep: Sweep) -> Generator[Step, None, NDArray[Any]]:
-        """The image in memory."""
-        if self._source != sweep.source:
-            self._source, self._range, self._set_key = (), None, ()
-            self._image = yield from load(sweep.level.array)
-            self._source = sweep.source
-        return self._image
-
-    def set_at(self, sweep: Sweep, image: NDArray[Any]) -> NDArray[np.bool_]:
-        """The set at the threshold."""
-        key = (sweep.threshold, sweep.superlevel)
-        if self._set_key != key:
-            above = sweep.superlevel
-            self._set = image >= sweep.threshold if above else image <= sweep.threshold
-            self._set_key = key
-        return self._set
-
-    def range(self, image: NDArray[Any]) -> tuple[float, float]:
-        """Least and greatest finite value."""
-        if self._range is None:
-            ends = ecc.euler_curve(image, 2, nan="omit").thresholds
-            self._range = float(ends[0]), float(ends[1])
-        return self._range
-
-
-class _Result(NamedTuple):
-    """What is known after a step; rows are None as long as there is none."""
-
-    curve: EulerCurve
-    rows: Floats | None
-
-
-def _curves(sweep: Sweep, held: _Held, image: NDArray[Any], directions: Floats) -> EulerTransform:
-    """The exact curves of directions."""
-    spacing, connectivity = sweep.level.spacing, sweep.connectivity
-    if sweep.filtration == "height":
-        return ecc.euler_transform(
-            held.set_at(sweep, image),
-            directions,
-            sweep.n_heights,
-            connectivity=connectivity,
-            spacing=spacing,
-        )
-    low, high = held.range(image)
-    reach = abs(sweep.tilt) * float(np.linalg.norm(np.array(image.shape) * spacing / 2))
-    curves = [
-        ecc.euler_curve(
-            image,
-            sweep.n_heights,
-            range=(low - reach, high + reach),
-            connectivity=connectivity,
-            superlevel=sweep.superlevel,
-            nan="omit",
-            direction=direction,
-            direction_scale=sweep.tilt,
-            spacing=spacing,
-        )
-        for direction in directions
-    ]
-    return EulerTransform(
-        directions, curves[0].thresholds, np.stack([curve.values for curve in curves])
-    )
-
-
-def _compute(
-    sweep: Sweep, held: _Held, direction: Floats, circle: Floats, rows: Floats
-) -> Iterator[Step]:
-    """The curve of a direction first, then the rows of the transform that are not known."""
-    image = yield from held.image(sweep)
-    first = _curves(sweep, held, image, direction[None])
-    curve = EulerCurve(first.heights, first.values[0])
-    missing = np.flatnonzero(np.isnan(rows).any(axis=1))
-    if missing.size == 0:
-        yield Step(_Result(curve, rows))
-        return
-    known = rows.copy() if missing.size < len(rows) else None
-    yield Step(_Result(curve, known), 0, missing.size)
-    at_once = max(1, POINTS_A_CALL // max(image.size, 1)) if sweep.filtration == "height" else 1
-    for start in range(0, missing.size, at_once):
-        part = missing[start : start + at_once]
-        rows[part] = _curves(sweep, held, image, circle[part]).values
-        yield Step(_Result(curve, rows.copy()), start + part.size, missing.size)
+    low: float = 0.0
+    high: float = 1.0
+    whole: bool = False
+    """Its values are integers."""
+    diameter: float = 1.0
+    """Of the displayed plane, in world units."""
+    axis_names: tuple[str, str] = ("y", "x")
+    unit: str = "pixel"
 
 
 class DirectionController:
@@ -149,24 +54,32 @@ class DirectionController:
 
     Parameters
     ----------
-    session : Session
+    viewer : napari.viewer.Viewer
 
     Attributes
     ----------
     model : DirectionModel
+    images : LayerChoice
+        Of the image, which is the explorer's.
     runner : Runner
+    arrow : DirectionArrow
+    limits_changed : Signal
+        Another layer, or other data.
     """
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.viewer = session.viewer
+    limits_changed = Signal()
+
+    def __init__(self, viewer: Any) -> None:
+        self.viewer = viewer
+        self.session = session = session_of(viewer)
         self.model = DirectionModel()
+        self.images = LayerChoice(viewer, session.explorer, "image")
         self.runner = Runner("Euler transform")
         self.arrow = DirectionArrow(self.viewer, self.model.point, self._arrow_removed)
-        self._held = _Held()
+        self._held = Held()
         self._version = 0
         self._layer: Any = None
-        self._where: tuple[Any, ...] = ()
+        self._selection: Selection | None = None
         self._sweep: Sweep | None = None
         self._rows_key: tuple[Any, ...] = ()
         self._rows: Floats = np.zeros((0, 0))
@@ -190,12 +103,13 @@ class DirectionController:
         for signal in self._explorer_signals():
             signal.disconnect(self.request)
         self._watch(None)
+        self.images.close()
         self.arrow.close()
 
     def request(self, *_: Any) -> None:
         """Compute what is not known of the present state."""
         layer = self._layer
-        problem = problem_with(layer) if layer is not None else "Choose an Image layer."
+        problem = NO_IMAGE if layer is None else problem_with(layer)
         if problem:
             self._show_nothing(problem)
             return
@@ -207,9 +121,10 @@ class DirectionController:
             self._show_nothing(str(error))
             return
         if math.isnan(explorer.threshold):
-            explorer.threshold = float(np.mean(layer.contrast_limits))  # asks again
+            if "explorer" not in self.session.controllers:
+                explorer.threshold = float(np.mean(layer.contrast_limits))  # asks again
             return
-        self._where = selection.where
+        self._selection = selection
         model.ndim = len(selection.axes)
         self._sweep = sweep = self._sweep_of(selection, level)
         circle = model.directions
@@ -217,14 +132,57 @@ class DirectionController:
         if rows_key != self._rows_key:
             self._rows_key = rows_key
             self._rows = np.full((len(circle), sweep.n_heights), np.nan)
-        job = partial(_compute, sweep, self._held, model.direction, circle, self._rows.copy())
+        job = partial(compute_sweep, sweep, self._held, model.direction, circle, self._rows.copy())
         self.runner.submit(job, partial(self._on_step, circle))
         self._place_arrow(selection)
 
-    def cancel(self) -> None:
-        """Leave the transform as far as it is known."""
-        self.runner.cancel()
-        self.model.status = "Cancelled."
+    def limits(self) -> Limits:
+        """Bounds of the values, names of the axes and their unit."""
+        layer = self._layer
+        if layer is None or problem_with(layer):
+            return Limits()
+        low, high = layer.contrast_limits_range
+        sides = np.array(levels_of(layer)[0].shape[-2:]) * np.abs(layer.scale[-2:])
+        names = [str(name) for name in layer.axis_labels[-2:]]
+        named = all(name[:1].isalpha() for name in names)
+        return Limits(
+            float(low),
+            float(high),
+            layer.dtype.kind in "iu",
+            float(np.linalg.norm(sides)),
+            (names[0], names[1]) if named else ("y", "x"),
+            str(layer.units[-1]),
+        )
+
+    def python_call(self) -> str:
+        """The calls of `ecc_core` that give what is shown; "" if there is nothing."""
+        sweep, selection = self._sweep, self._selection
+        if sweep is None or selection is None or self.model.curve is None:
+            return ""
+        return direction_code(sweep, selection, self._layer, self.model)
+
+    def save_curve(self, path: str) -> None:
+        """Write the curve as CSV or Parquet.
+
+        Parameters
+        ----------
+        path : str
+            Its suffix decides.
+
+        Raises
+        ------
+        ValueError, OSError
+            For another suffix, or if it cannot be written.
+        """
+        if self.model.curve is None:
+            raise ValueError("There is no curve yet.")
+        write_columns(path, curve_columns(self.model.curve, self.model.filtration))
+
+    def save_transform(self, path: str) -> None:
+        """Write the transform as CSV or Parquet, as `save_curve`."""
+        if self.model.transform is None:
+            raise ValueError("There is no transform yet.")
+        write_columns(path, transform_columns(self.model.transform, self.model.filtration))
 
     def _sweep_of(self, selection: Selection, level: Level) -> Sweep:
         explorer, model = self.session.explorer, self.model
@@ -248,8 +206,12 @@ class DirectionController:
         if rows is not None:
             self._rows = rows
             self.model.transform = EulerTransform(circle, curve.thresholds, rows)
-        note = self._sweep.level.note if self._sweep is not None else ""
-        self.model.status = f"Exact, {note}." if note else "Exact."
+        if self._sweep is not None:
+            self.model.status = self._result_line(self._sweep.level)
+
+    def _result_line(self, level: Level) -> str:
+        size = level.note or describe(level.array.shape)
+        return f"{size}, {level.array.dtype} · CPU"
 
     def _show_nothing(self, why: str) -> None:
         self.runner.cancel()
@@ -260,7 +222,7 @@ class DirectionController:
 
     def _change_layer(self, *_: Any) -> None:
         """Follow the explorer to another layer, or to none."""
-        self._watch(layer_named(self.viewer, self.session.explorer.image))
+        self._watch(self.images.layer)
         self._on_data()
 
     def _watch(self, layer: Any | None) -> None:
@@ -273,14 +235,15 @@ class DirectionController:
 
     def _on_data(self, *_: Any) -> None:
         self._version += 1
+        self.limits_changed.emit()
         self.request()
 
     def _on_dims(self, *_: Any) -> None:
         """React to another slice, but not to what the arrow's own layer makes of the sliders."""
-        if self._sweep is None:
+        if self._sweep is None or self._selection is None:
             return
         selection = select(self.viewer, self._layer, self.session.explorer.scope)
-        if selection.where != self._where:
+        if selection.where != self._selection.where:
             self.request()
 
     def _explorer_signals(self) -> list[Any]:

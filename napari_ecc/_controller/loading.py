@@ -13,7 +13,7 @@ from napari_ecc._controller.counting import slabs
 from napari_ecc._controller.layers import Selection, is_lazy
 from napari_ecc._workers import Step
 
-__all__ = ["MOST_POINTS", "Level", "fitting_level", "load"]
+__all__ = ["MOST_POINTS", "Level", "describe", "fitting_level", "load"]
 
 MOST_POINTS = 2**28
 """Of an image that is not in memory; a larger one would have to be loaded whole."""
@@ -28,6 +28,8 @@ class Level(NamedTuple):
     ----------
     array : array
         Maybe lazy.
+    number : int
+        0 is the finest.
     spacing : (d,) float array
         Distance of its points in world units.
     note : str
@@ -35,6 +37,7 @@ class Level(NamedTuple):
     """
 
     array: Any
+    number: int
     spacing: NDArray[np.float64]
     note: str
 
@@ -62,15 +65,17 @@ def fitting_level(selection: Selection, name: str) -> Level:
         shape = tuple(array.shape)
         if not is_lazy(array) or math.prod(shape) <= MOST_POINTS:
             spacing = selection.spacing * np.array(full) / np.array(shape)
-            note = f"on level {number}: {_by(shape)} of {_by(full)} points" if number else ""
-            return Level(array, spacing, note)
+            coarse = f"level {number}, {describe(shape)} of {describe(full)}"
+            note = coarse if number else ""
+            return Level(array, number, spacing, note)
     raise ValueError(
         f"“{name}” must have at most {MOST_POINTS:,} points here, as it is not in memory, "
-        f"got {_by(full)}. Choose a slice, or crop it."
+        f"got {describe(full)}. Choose a slice, or crop it."
     )
 
 
-def _by(shape: tuple[int, ...]) -> str:
+def describe(shape: tuple[int, ...]) -> str:
+    """A shape as people write it."""
     return " \N{MULTIPLICATION SIGN} ".join(str(n) for n in shape)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from qtpy.QtGui import QColor, QImage, QLinearGradient, QPainter, QPen, QPolygon
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from napari_ecc._qt.axes import nice_ticks, tick_label
-from napari_ecc._qt.plot import BOTTOM, LEFT, RIGHT
+from napari_ecc._qt.plot import BOTTOM, EXPORT_SCALE, LEFT, RIGHT
 from napari_ecc._qt.theme import PAPER, PlotColours
 
 __all__ = ["HeatMap"]
@@ -142,9 +143,34 @@ class HeatMap(QWidget):
         self._hover = None
         self.update()
 
+    def save(self, path: str | Path) -> None:
+        """Write the map as it is on the screen, three times as fine, as PNG.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        picture = QImage(self.size() * EXPORT_SCALE, QImage.Format.Format_ARGB32)
+        picture.setDevicePixelRatio(EXPORT_SCALE)
+        painter = QPainter(picture)
+        painter.setFont(self.font())
+        self._paint(painter)
+        painter.end()
+        if not picture.save(str(path), "PNG"):
+            raise OSError(f"{path} cannot be written")
+
     def paintEvent(self, event: Any) -> None:
         """Draw the map, its axes, the marker and the colour bar."""
         painter = QPainter(self)
+        self._paint(painter)
+        painter.end()
+
+    def _paint(self, painter: QPainter) -> None:
         painter.fillRect(self.rect(), QColor(self._colours.background))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = self.map_area()
@@ -152,17 +178,16 @@ class HeatMap(QWidget):
             painter.setPen(QColor(self._colours.text))
             flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(area, flags, self._message)
-        else:
-            crowded = self._image.height() > area.height() or self._image.width() > area.width()
-            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, crowded)
-            painter.drawImage(area, self._image)
-            painter.setPen(QColor(self._colours.axis))
-            painter.drawRect(area)
-            self._draw_axes(painter, area)
-            self._draw_bar(painter)
-            if self._marker is not None:
-                self._draw_marker(painter, area, self.position_of(self._marker))
-        painter.end()
+            return
+        crowded = self._image.height() > area.height() or self._image.width() > area.width()
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, crowded)
+        painter.drawImage(area, self._image)
+        painter.setPen(QColor(self._colours.axis))
+        painter.drawRect(area)
+        self._draw_axes(painter, area)
+        self._draw_bar(painter)
+        if self._marker is not None:
+            self._draw_marker(painter, area, self.position_of(self._marker))
 
     def _redraw(self) -> None:
         if self._indices.size:
@@ -189,7 +214,7 @@ class HeatMap(QWidget):
         centre = Qt.AlignmentFlag.AlignCenter
         beside = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         first, last = even_edges(self._columns)
-        for t in nice_ticks(first, last, max(2, int(area.width() / 70))):
+        for t in nice_ticks(first, last, max(2, int(area.width() / 50))):
             x = area.left() + (t - first) / (last - first) * area.width()
             painter.drawLine(QPointF(x, area.bottom()), QPointF(x, area.bottom() + 4))
             box = QRectF(x - 50, area.bottom() + 4, 100, height + 2)
@@ -212,9 +237,8 @@ class HeatMap(QWidget):
 
     def _draw_bar(self, painter: QPainter) -> None:
         """Draw the readout, and the colours between the values at their ends."""
-        strip = self.map_area().adjusted(0, 0, 0, 0)
-        strip.setTop(0)
-        strip.setHeight(TOP - 2)
+        area = self.map_area()
+        strip = QRectF(area.left(), 0, area.width(), TOP - 2)
         painter.setPen(QColor(self._colours.text))
         middle = Qt.AlignmentFlag.AlignVCenter
         painter.drawText(strip, middle | Qt.AlignmentFlag.AlignLeft, self.readout())

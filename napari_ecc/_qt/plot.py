@@ -294,7 +294,7 @@ def _paint_axes(
     painter.setPen(QPen(QColor(colours.axis), 1))
     painter.drawLine(plot.bottomLeft(), plot.bottomRight())
     painter.drawLine(plot.bottomLeft(), plot.topLeft())
-    for x in nice_ticks(frame.x0, frame.x1, max(2, int(plot.width() / 70))):
+    for x in nice_ticks(frame.x0, frame.x1, max(2, int(plot.width() / 50))):
         px = frame.px(x)
         painter.setPen(QPen(QColor(colours.axis), 1))
         painter.drawLine(QPointF(px, plot.bottom()), QPointF(px, plot.bottom() + 4))

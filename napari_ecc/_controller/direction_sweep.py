@@ -1,0 +1,136 @@
+"""Directional curves and transforms of one set or image."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ecc_core as ecc
+from ecc_core import EulerCurve, EulerTransform
+from napari_ecc._controller.loading import Level, load
+from napari_ecc._model.directions import Filtration
+from napari_ecc._workers import Step
+
+__all__ = ["Held", "Result", "Sweep", "compute_sweep"]
+
+Floats = NDArray[np.float64]
+
+POINTS_A_CALL = 2**27
+"""Points times directions of one call, between which a job can be cancelled."""
+
+
+class Sweep(NamedTuple):
+    """All that a curve or a transform depends on, but for the directions."""
+
+    source: tuple[Any, ...]
+    level: Level
+    filtration: Filtration
+    threshold: float
+    superlevel: bool
+    connectivity: int
+    tilt: float
+    n_heights: int
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal for sweeps of equal results."""
+        of_filtration = self.threshold if self.filtration == "height" else self.tilt
+        chosen = (self.filtration, of_filtration, self.superlevel, self.connectivity)
+        return (*self.source, *chosen, self.n_heights)
+
+
+class Held:
+    """What the worker keeps from one job to the next; jobs run one at a time."""
+
+    def __init__(self) -> None:
+        self._source: tuple[Any, ...] = ()
+        self._image: NDArray[Any] = np.zeros((0, 0))
+        self._range: tuple[float, float] | None = None
+        self._set_key: tuple[Any, ...] = ()
+        self._set: NDArray[np.bool_] = np.zeros((0, 0), dtype=np.bool_)
+
+    def image(self, sweep: Sweep) -> Generator[Step, None, NDArray[Any]]:
+        """The image in memory."""
+        if self._source != sweep.source:
+            self._source, self._range, self._set_key = (), None, ()
+            self._image = yield from load(sweep.level.array)
+            self._source = sweep.source
+        return self._image
+
+    def set_at(self, sweep: Sweep, image: NDArray[Any]) -> NDArray[np.bool_]:
+        """The set at the threshold."""
+        key = (sweep.threshold, sweep.superlevel)
+        if self._set_key != key:
+            above = sweep.superlevel
+            self._set = image >= sweep.threshold if above else image <= sweep.threshold
+            self._set_key = key
+        return self._set
+
+    def range(self, image: NDArray[Any]) -> tuple[float, float]:
+        """Least and greatest finite value."""
+        if self._range is None:
+            ends = ecc.euler_curve(image, 2, nan="omit").thresholds
+            self._range = float(ends[0]), float(ends[1])
+        return self._range
+
+
+class Result(NamedTuple):
+    """What is known after a step; rows are None as long as there is none."""
+
+    curve: EulerCurve
+    rows: Floats | None
+
+
+def _curves(sweep: Sweep, held: Held, image: NDArray[Any], directions: Floats) -> EulerTransform:
+    """The exact curves of directions."""
+    spacing, connectivity = sweep.level.spacing, sweep.connectivity
+    if sweep.filtration == "height":
+        return ecc.euler_transform(
+            held.set_at(sweep, image),
+            directions,
+            sweep.n_heights,
+            connectivity=connectivity,
+            spacing=spacing,
+        )
+    low, high = held.range(image)
+    reach = abs(sweep.tilt) * float(np.linalg.norm(np.array(image.shape) * spacing / 2))
+    curves = [
+        ecc.euler_curve(
+            image,
+            sweep.n_heights,
+            range=(low - reach, high + reach),
+            connectivity=connectivity,
+            superlevel=sweep.superlevel,
+            nan="omit",
+            direction=direction,
+            direction_scale=sweep.tilt,
+            spacing=spacing,
+        )
+        for direction in directions
+    ]
+    return EulerTransform(
+        directions, curves[0].thresholds, np.stack([curve.values for curve in curves])
+    )
+
+
+def compute_sweep(
+    sweep: Sweep, held: Held, direction: Floats, circle: Floats, rows: Floats
+) -> Iterator[Step]:
+    """The curve of a direction first, then the rows of the transform that are not known."""
+    image = yield from held.image(sweep)
+    first = _curves(sweep, held, image, direction[None])
+    curve = EulerCurve(first.heights, first.values[0])
+    missing = np.flatnonzero(np.isnan(rows).any(axis=1))
+    if missing.size == 0:
+        yield Step(Result(curve, rows))
+        return
+    known = rows.copy() if missing.size < len(rows) else None
+    yield Step(Result(curve, known), 0, missing.size)
+    at_once = max(1, POINTS_A_CALL // max(image.size, 1)) if sweep.filtration == "height" else 1
+    for start in range(0, missing.size, at_once):
+        part = missing[start : start + at_once]
+        rows[part] = _curves(sweep, held, image, circle[part]).values
+        yield Step(Result(curve, rows.copy()), start + part.size, missing.size)
