@@ -1,4 +1,5 @@
-# make demo | test | lint | docs | bench | clean, on a fresh machine with Python 3.11 or newer and make.
+# make demo | demo-gui | test | lint | docs | bench | clean, on a fresh machine with Python 3.11 or
+# newer and make.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,10 +7,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo demo-gui test lint docs bench clean
 
 help:
 	@echo "make demo   curves and figures of example images, in demo-output/"
+	@echo "make demo-gui  napari with an image and the Euler explorer"
 	@echo "make test   linters and the whole test suite"
 	@echo "make lint   linters only"
 	@echo "make docs   the documentation site, in site/"
@@ -19,8 +21,12 @@ help:
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 
+demo-gui: $(READY)
+	$(BIN)/python examples/napari_demo.py
+
 # In one process: the kernels use all cores, and compiling them once is most of the work.
 test: lint
+	sh tools/ensure_gui.sh
 	$(BIN)/python -m pytest
 
 lint: $(READY)
