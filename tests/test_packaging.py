@@ -94,7 +94,7 @@ def test_metadata(distribution):
 def test_base_dependencies_are_light(distribution):
     required = distribution.metadata.get_all("Requires-Dist")
     base = {r.partition(">")[0] for r in required if "extra ==" not in r}
-    assert base == {"numpy", "numba"}
+    assert base == {"numpy", "numba", "pyarrow"}
 
 
 def requirements(name: str) -> set[str]:
