@@ -1,0 +1,27 @@
+#!/bin/sh
+# The system libraries that a napari window needs, and Xvfb, a display for machines without one. They
+# are installed on Debian when we are root, and named otherwise: the tests then say that they skip.
+set -eu
+packages="xvfb libegl1 libgl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4
+libxcb-keysyms1 libxcb-image0 libxcb-render-util0 libxcb-shape0 libxcb-randr0 libdbus-1-3"
+
+command -v dpkg-query >/dev/null || {
+    echo "Tests of the napari plugin need Xvfb and Qt's libraries; those that lack them skip." >&2
+    exit 0
+}
+missing=""
+for package in $packages; do
+    case $(dpkg-query --show --showformat='${Status}' "$package" 2>/dev/null) in
+        *"ok installed") ;;
+        *) missing="$missing $package" ;;
+    esac
+done
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" = 0 ]; then
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    # shellcheck disable=SC2086 # a list of names
+    apt-get install -qq -y --no-install-recommends $missing >/dev/null
+else
+    echo "Tests of the napari plugin skip until you: sudo apt-get install$missing" >&2
+fi
