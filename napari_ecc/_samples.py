@@ -31,13 +31,13 @@ def vessels(shape: tuple[int, int, int] = (96, 160, 160)) -> list[LayerData]:
     rng = np.random.default_rng(5)
     scale = np.array([2.0, 1.0, 1.0])
     centre_lines = np.ones(shape, dtype=bool)
-    for _ in range(14):
-        path = _wandering_path(rng, shape, 1200)
+    for _ in range(6):
+        path = _wandering_path(rng, shape, 500)
         centre_lines[tuple(path.T)] = False
     distance = distance_transform_edt(centre_lines, sampling=scale)
-    width = 4.0 + 1.5 * gaussian_filter(rng.standard_normal(shape), 12) * 30
+    width = 4.0 + 60 * gaussian_filter(rng.standard_normal(shape), 12)
     bright = 190 / (1 + np.exp(1.4 * (distance - width)))
-    noise = gaussian_filter(rng.standard_normal(shape), 1) * 40
+    noise = gaussian_filter(rng.standard_normal(shape), 1) * 80
     volume = np.clip(bright + noise + 35, 0, 255).astype(np.uint8)
     return [(volume, {"name": "vessels", "scale": scale, "units": "um"}, "image")]
 
@@ -66,8 +66,8 @@ def drops(frames: int = 40, side: int = 160) -> list[LayerData]:
     """
     rng = np.random.default_rng(3)
     start = rng.uniform(0.08, 0.92, (24, 2))
-    end = 0.5 + 0.3 * (start - 0.5) + rng.normal(0, 0.04, (24, 2))
-    radius = rng.uniform(0.03, 0.06, 24)
+    end = 0.5 + 0.45 * (start - 0.5) + rng.normal(0, 0.04, (24, 2))
+    radius = rng.uniform(0.02, 0.045, 24)
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, side)] * 2, indexing="ij"), axis=-1)
     noise = rng.normal(0, 3, (frames, side, side))
     series = np.empty((frames, side, side), dtype=np.uint8)

@@ -178,6 +178,7 @@ class EulerExplorer(Panel):
         self.value.valueChanged.connect(self._type)
         self._show_undo(self.controller.session.history.newest)
         self._show_status()
+        self._show_changes()
         self._show_curve()
 
     def _fill_choices(self) -> None:
