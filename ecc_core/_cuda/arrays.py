@@ -40,12 +40,12 @@ def adopt(array: Any) -> Iterator[Adopted]:
     if tensor.dtype == torch.bfloat16:
         tensor, element = tensor.view(torch.int16), "bfloat16"
     stream = torch.cuda.current_stream(tensor.device)
-    with cupy.cuda.Device(tensor.device.index), _borrow(stream):
+    with cupy.cuda.Device(tensor.device.index), borrow(stream):
         view = cupy.from_dlpack(tensor)
         yield Adopted(view, element or element_of(view.dtype), torch.utils.dlpack.from_dlpack)
 
 
-def _borrow(stream: Any) -> Any:
+def borrow(stream: Any) -> Any:
     """A torch stream as CuPy's."""
     if not stream.cuda_stream:
         return cupy.cuda.Stream.null

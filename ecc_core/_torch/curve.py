@@ -81,12 +81,9 @@ def _(
     superlevel: bool,
     ties: str,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    from ecc_core._cuda import soft as cuda
+    from ecc_core._torch import cuda
 
-    curve: tuple[Tensor, Tensor, Tensor] = cuda.curves(
-        image, thresholds, sharpness, tilt, mask, construction, superlevel
-    )
-    return curve
+    return cuda.curves(image, thresholds, sharpness, tilt, mask, construction, superlevel)
 
 
 @soft_curve_backward.register_kernel("cuda")
@@ -104,7 +101,7 @@ def _(
     ties: str,
     wanted: str,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    from ecc_core._cuda import soft as cuda
+    from ecc_core._torch import cuda
 
     by_image = image.new_empty(0)
     if wanted != "none":

@@ -28,7 +28,7 @@ def curves(
         sums[0, :, j] = first + (weights * s).sum(1)
         sums[1, :, j] = sharpness * slope.sum(1)
         sums[2, :, j] = (slope * (level - values)).sum(1)
-    return sums[0], sums[1], sums[2]
+    return sums[0].clone(), sums[1].clone(), sums[2].clone()
 
 
 def gradients(

@@ -1,0 +1,189 @@
+// What depends on the levels only: the windows around them, curves from moments, and the table from
+// which gradients are read.
+#include "soft.cuh"
+
+constexpr bool kSuper = ECC_SUPER;
+constexpr double kStep = 0.1;  // the greatest width of a bin in units of 1 / sharpness
+constexpr float kInfinity = __builtin_huge_valf();
+
+__device__ __forceinline__ float level_of(const float* thresholds, int j) {
+    return kSuper ? -thresholds[j] : thresholds[j];
+}
+
+// The width has three significant bits, and windows start at multiples of it, so that the ends of
+// bins are floats; where a float is coarser than a bin, the start is the sum of two floats.
+struct Ruler {
+    double width, reach;
+
+    __device__ explicit Ruler(double sharpness) : reach(kReach / sharpness) {
+        int exponent;
+        const double mantissa = frexp(kStep / sharpness, &exponent);
+        width = ldexp(floor(8.0 * mantissa), exponent - 3);
+    }
+
+    __device__ int write(const Windows& windows, int window, int slot, double first,
+                         double last) const {
+        const double start = floor((first - reach) / width) * width;
+        const int bins = (int)ceil((last + reach - start) / width);
+        windows.highs[window] = (float)start;
+        windows.lows[window] = (float)(start - (double)(float)start);
+        windows.ends[window] = (float)(start + bins * width);
+        windows.offsets[window] = slot;
+        return slot + bins + 1;
+    }
+};
+
+// One block.
+extern "C" __global__ void soft_prepare(const float* thresholds, const float* sharpness,
+                                        float* memory, int levels) {
+    const Windows windows(memory, levels);
+    const Ruler ruler(sharpness[0]);
+    bool bad = !(sharpness[0] > 0.0f && sharpness[0] < kInfinity), wide = false;
+    for (int i = threadIdx.x; i < levels; i += blockDim.x) {
+        const float level = level_of(thresholds, i);
+        bad |= level != level;
+        int place = 0;
+        for (int j = 0; j < levels; ++j) {
+            const float other = level_of(thresholds, j);
+            place += other < level || (other == level && j < i);
+        }
+        windows.sorted[place] = level;
+        windows.places[place] = i;
+    }
+    bad = __syncthreads_or(bad);
+    for (int i = threadIdx.x; i < levels && !bad; i += blockDim.x) {
+        const double level = windows.sorted[i], before = windows.sorted[max(i - 1, 0)];
+        wide |= isinf(level) || level - before > 2.0 * ruler.reach;
+    }
+    wide = __syncthreads_or(wide);
+    if (threadIdx.x != 0) return;
+    int count = bad ? -1 : 0, slot = 0;
+    if (!bad && !wide && levels) {
+        slot = ruler.write(windows, 0, 0, windows.sorted[0], windows.sorted[levels - 1]);
+        count = 1;
+    } else if (!bad) {
+        for (int i = 0, next; i < levels; i = next) {
+            next = i + 1;
+            double last = windows.sorted[i];
+            if (isinf(last)) continue;
+            while (next < levels && windows.sorted[next] - last <= 2.0 * ruler.reach &&
+                   windows.sorted[next] < kInfinity)
+                last = windows.sorted[next++];
+            slot = ruler.write(windows, count++, slot, windows.sorted[i], last);
+        }
+    }
+    if (count >= 0) windows.offsets[count] = slot;
+    *windows.head = {count, slot + 1, (float)ruler.width, (float)(1.0 / ruler.width)};
+}
+
+__device__ __forceinline__ double warp_sum(double value) {
+    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, step);
+    return value;
+}
+
+struct Logistic {
+    double s, first, second, third;
+    __device__ __forceinline__ explicit Logistic(double z) {
+        s = 1.0 / (1.0 + exp(-z));
+        first = s * (1.0 - s);
+        second = first * (1.0 - 2.0 * s);
+        third = first * (1.0 - 6.0 * first);
+    }
+};
+
+// A warp a level: curves and their derivatives by the level and by the sharpness, (images, levels),
+// from moments (images, 3 * room + 1) of the scales in soft_points.cu.
+extern "C" __global__ void soft_evaluate(const float* thresholds, const float* sharpness,
+                                         float* memory, int levels, int room,
+                                         const long long* moments, float scale, float* curves,
+                                         float* slopes, float* spreads) {
+    const int lane = threadIdx.x & 31, image = blockIdx.y;
+    const int j = blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
+    if (j >= levels) return;
+    const Windows windows(memory, levels);
+    const Head head = *windows.head;
+    moments += (long long)image * (kMoments * room + 1);
+    const double l = sharpness[0], level = level_of(thresholds, j);
+    double sum = 0.0, by_level = 0.0, by_sharpness = 0.0;
+    if (head.count < 0 || moments[kMoments * room]) {
+        sum = by_level = by_sharpness = __longlong_as_double(0x7FF8000000000000ll);
+    } else if (level > -(double)kInfinity) {
+        const Window window = windows.get(windows.find((float)level));
+        const double width = head.width, reach = kReach / l;
+        const double start = (double)window.high + (double)window.low;
+        int from = 0, to = 0;
+        if (window.bins) {
+            from = (int)fmax((level - reach - start) / width, 0.0);
+            to = min((int)((level + reach - start) / width) + 1, window.bins);
+        }
+        const int below = window.bins ? window.first + 1 + from : head.slots;
+        long long entered = 0;
+        for (int slot = lane; slot < below; slot += 32) entered += moments[kMoments * slot];
+        sum = (double)entered;
+        const double a = l * width, m1 = -a / scale, m2 = 0.25 * a * a / scale;
+        for (int bin = from + lane; bin < to; bin += 32) {
+            const long long* m = moments + kMoments * (window.first + 1 + bin);
+            const double z = l * (level - start - (bin + 0.5) * width);
+            const Logistic s(z);
+            const double c0 = (double)m[0], c1 = m1 * (double)m[1], c2 = m2 * (double)m[2];
+            sum += c0 * s.s + c1 * s.first + c2 * s.second;
+            by_level += c0 * s.first + c1 * s.second + c2 * s.third;
+            by_sharpness += c0 * z * s.first + c1 * (s.first + z * s.second) +
+                            c2 * (2.0 * s.second + z * s.third);
+        }
+        sum = warp_sum(sum);
+        by_level = warp_sum(by_level) * l * (kSuper ? -1.0 : 1.0);
+        by_sharpness = warp_sum(by_sharpness) / l;
+    }
+    if (lane == 0) {
+        const long long at = (long long)image * levels + j;
+        curves[at] = (float)sum;
+        slopes[at] = (float)by_level;
+        spreads[at] = (float)by_sharpness;
+    }
+}
+
+// The sum over the levels of gradient * sharpness * s'(z), and its slope by the bin, at the start of
+// each bin: (images, room).
+extern "C" __global__ void soft_tabulate(const float* gradients, const float* sharpness,
+                                         float* memory, int levels, int room, float2* table) {
+    const Windows windows(memory, levels);
+    const Head head = *windows.head;
+    const int image = blockIdx.y;
+    const double l = sharpness[0];
+    gradients += (long long)image * levels;
+    for (int slot = blockIdx.x * blockDim.x + threadIdx.x; slot < head.slots - 1;
+         slot += gridDim.x * blockDim.x) {
+        int low = 0, high = head.count - 1;  // the last window that starts at or before the slot
+        while (low < high) {
+            const int middle = (low + high + 1) >> 1;
+            if (windows.offsets[middle] <= slot)
+                low = middle;
+            else
+                high = middle - 1;
+        }
+        const Window window = windows.get(low);
+        const double x = (double)window.high + (double)window.low +
+                         (double)(slot - window.first) * (double)head.width;
+        int from = 0;
+        for (int end = levels; from < end;) {
+            const int middle = (from + end) >> 1;
+            if (l * (windows.sorted[middle] - x) < -(double)kReach)
+                from = middle + 1;
+            else
+                end = middle;
+        }
+        double value = 0.0, slope = 0.0;
+        for (int i = from; i < levels; ++i) {
+            const double z = l * (windows.sorted[i] - x);
+            if (z > (double)kReach) break;
+            const float e = __expf(-fabsf((float)z)), s1 = e / ((1.0f + e) * (1.0f + e));
+            const float s2 = s1 * (e - 1.0f) / (1.0f + e);  // of |z|; odd
+            const double g = gradients[windows.places[i]];
+            value += g * s1;
+            slope -= g * (z < 0.0 ? -s2 : s2);
+        }
+        table[(long long)image * room + slot] =
+            make_float2((float)(l * value), (float)(l * l * head.width * slope));
+    }
+}
