@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "as_count",
     "check_connectivity",
+    "check_devices",
     "check_direction",
     "check_image_dtype",
     "check_label_type",
@@ -119,6 +120,17 @@ def check_workers(workers: int | None) -> int | None:
     if (count := operator.index(workers)) < 1:
         raise ValueError(f"`workers` must be a positive int or None, got {workers}")
     return count
+
+
+def check_devices(devices: Any) -> list[int]:
+    """Distinct numbers of devices, at least one."""
+    try:
+        numbers = [operator.index(number) for number in devices]
+    except TypeError:
+        raise TypeError(f"`devices` must be a sequence of ints, got {devices!r}") from None
+    if not numbers or min(numbers) < 0 or len(set(numbers)) < len(numbers):
+        raise ValueError(f"`devices` must be distinct numbers from 0 on, got {devices!r}")
+    return numbers
 
 
 def as_count(number: Any, name: str) -> int | None:

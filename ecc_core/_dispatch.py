@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core import _checks
+from ecc_core._thresholds import even_thresholds
 from ecc_core.errors import BackendError
 
-__all__ = ["Home", "cpu", "dtype_of", "is_dask", "need_cupy", "on_host"]
+__all__ = ["Home", "cpu", "dtype_of", "is_dask", "need_cupy", "on_host", "streaming"]
 
 
 def _library(array: Any) -> str:
@@ -127,6 +129,29 @@ class Home:
             self._like.device  # type: ignore[union-attr]
         )
 
+    def thresholds(
+        self,
+        given: Any,
+        bounds: tuple[float, float] | None,
+        shape: tuple[int, ...],
+        find_range: Callable[[], tuple[Any, Any]],
+    ) -> tuple[Any, NDArray[Any]]:
+        """Thresholds of an image as its library has them, and checked on the host."""
+        count = _checks.as_count(given, "thresholds")
+        if count is None:
+            if bounds is not None:
+                raise ValueError("`range` must be None where `thresholds` is an array, got both")
+            host = _checks.check_threshold_array(on_host(given))
+            return given if hasattr(given, "dtype") else self.give(host), host
+        low, high = find_range() if bounds is None else _checks.check_range(bounds)
+        if low is None:
+            raise ValueError(
+                "`range` must be given for an image without finite values, got None "
+                f"(spatial shape {shape})"
+            )
+        even = even_thresholds(low, high, count)
+        return self.give(even), even
+
     def permute(self, array: Any, order: tuple[int, ...]) -> Any:
         return array.permute(order) if hasattr(array, "permute") else array.transpose(order)
 
@@ -148,6 +173,23 @@ def need_cupy(what: str) -> None:
         raise BackendError(
             f"{what} need CuPy: install napari-ecc[cuda12] or napari-ecc[cuda13]"
         ) from error
+
+
+def streaming(devices: Any) -> tuple[ModuleType, list[int]]:
+    """The module that streams host arrays to CUDA devices, and the numbers of these."""
+    numbers = _checks.check_devices(devices)
+    need_cupy("`devices`")
+    import cupy
+
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise BackendError(f"`devices` need a CUDA device, got none: {error}") from error
+    if max(numbers) >= count:
+        raise ValueError(f"`devices` must be numbers below {count}, of CUDA devices, got {numbers}")
+    from ecc_core._cuda import stream
+
+    return stream, numbers
 
 
 def on_host(array: Any) -> NDArray[Any]:

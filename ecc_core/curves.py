@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core import _checks, _dispatch
 from ecc_core._directions import Tilt
-from ecc_core._thresholds import even_thresholds
+from ecc_core._streamed import streamed_curve
 
 __all__ = [
     "EulerCurve",
@@ -122,6 +123,7 @@ def euler_curve(
     direction: ArrayLike | None = None,
     direction_scale: float = 1.0,
     spacing: ArrayLike | None = None,
+    devices: Sequence[SupportsIndex] | None = None,
 ) -> EulerCurve:
     """Euler characteristic of the sets ``image <= t``, for many thresholds t at once.
 
@@ -157,6 +159,12 @@ def euler_curve(
         Only with `direction`.
     spacing : float or (d,) array, optional
         Distance of neighbouring points along each axis, default 1. Only with `direction`.
+    devices : sequence of int, optional
+        Numbers of CUDA devices that compute the curve of a 2-D or 3-D image in host memory, which
+        may be larger than theirs. It is streamed to them slab by slab: a NumPy array (fastest in
+        pinned memory), a memory map, or anything with ``shape`` and ``dtype`` whose slices along
+        the first axis become NumPy arrays, such as a Zarr array. Results are on the host. Not
+        with `mask`, `axis`, `direction` or "exact" thresholds.
 
     Returns
     -------
@@ -173,6 +181,8 @@ def euler_curve(
         For NaN in the image (unless omitted) or the thresholds, thresholds that decrease, an int
         without a range for an image without finite values, and arguments that do not fit the
         image's shape.
+    BackendError
+        If `devices` are given and CuPy or a CUDA device is missing.
 
     Notes
     -----
@@ -202,7 +212,7 @@ def euler_curve(
            [0, 1],
            [1, 1]])
     """
-    if _dispatch.is_dask(image):
+    if devices is None and _dispatch.is_dask(image):
         from ecc_core._dask.whole import whole_curve
 
         return EulerCurve(
@@ -221,6 +231,10 @@ def euler_curve(
                 spacing=spacing,
             )
         )
+    if devices is not None:
+        alone = {"mask": mask, "axis": axis, "direction": direction}
+        data: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel, "nan": nan}
+        return EulerCurve(*streamed_curve(image, thresholds, range, devices, alone, **data))
     home, array, given_mask = _adopt(image, mask)
     shape = tuple(array.shape)
     axes = _checks.spatial_axes(shape, axis)
@@ -244,7 +258,7 @@ def euler_curve(
         unit = _checks.check_direction(direction, ndim)
         scale = _checks.check_scale(direction_scale)
         tilt = Tilt(spatial, unit, scale, _checks.check_spacing(spacing, ndim))
-    data: dict[str, Any] = {"mask": kept, "nan": nan, "tilt": tilt}
+    data = {"mask": kept, "nan": nan, "tilt": tilt}
     filtration: dict[str, Any] = {"construction": construction, "superlevel": superlevel}
     if not home.on_device:
         filtration["workers"] = workers
@@ -258,7 +272,8 @@ def euler_curve(
             raise ValueError(f'`thresholds` must not be "exact" together with {given}')
         levels, values = home.backend().exact_curve(flat, **filtration, **data)
         return EulerCurve(home.give(levels), home.give(values))
-    at, host = _threshold_values(thresholds, range, home, flat, data)
+    find_range = partial(home.backend().value_range, flat, **data)
+    at, host = home.thresholds(thresholds, range, spatial, find_range)
     values = home.backend().curve(flat, host, **filtration, **data)
     return EulerCurve(at, home.give(values).reshape((*batch, host.size)))
 
@@ -283,33 +298,6 @@ def _flatten(array: Any, ndim: int) -> Any:
         return array[None]
     count = math.prod(array.shape[:lead])
     return array.reshape((count, *tuple(array.shape)[lead:]))
-
-
-def _threshold_values(
-    thresholds: Any,
-    bounds: tuple[float, float] | None,
-    home: _dispatch.Home,
-    image: Any,
-    data: dict[str, Any],
-) -> tuple[Any, Array]:
-    """The thresholds as the result gives them, and checked on the host."""
-    count = _checks.as_count(thresholds, "thresholds")
-    if count is None:
-        if bounds is not None:
-            raise ValueError("`range` must be None where `thresholds` is an array, got both")
-        host = _checks.check_threshold_array(_dispatch.on_host(thresholds))
-        return thresholds if hasattr(thresholds, "dtype") else home.give(host), host
-    if bounds is None:
-        low, high = home.backend().value_range(image, **data)
-        if low is None:
-            raise ValueError(
-                "`range` must be given for an image without finite values, got None "
-                f"(spatial shape {tuple(image.shape)[1:]})"
-            )
-    else:
-        low, high = _checks.check_range(bounds)
-    even = even_thresholds(low, high, count)
-    return home.give(even), even
 
 
 def euler_coefficients(
@@ -449,7 +437,8 @@ def region_curves(
     data: dict[str, Any] = {"nan": "raise", "tilt": None, "mask": None}
     if _checks.as_count(thresholds, "thresholds") is not None and range is None:
         data["mask"] = (regions != 0)[None]
-    at, host = _threshold_values(thresholds, range, home, array[None], data)
+    find_range = partial(home.backend().value_range, array[None], **data)
+    at, host = home.thresholds(thresholds, range, shape, find_range)
     options = home.threads(workers)
     ids, values = home.backend().region_curves(
         array, regions, host, construction=construction, superlevel=superlevel, **options

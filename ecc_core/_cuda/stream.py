@@ -1,17 +1,18 @@
 """Curves of host volumes on one or several devices, slab by slab.
 
 Each device has a run of slabs, a copy stream and a compute stream. While one slab is computed the
-next one is copied; where the host memory is not pinned, threads copy it to pinned buffers first. A
-slab is computed with one more slice on each side, which the slab before leaves on the device. The
-curves of slabs add up.
+next one is copied; what the device cannot copy by itself, threads copy to pinned buffers first,
+piece by piece: pieces are small enough to be sent from the processor's cache. Slices that a slab
+needs of the one before stay on the device, so each is copied once. The curves of slabs add up.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import pairwise
+from typing import Any, Literal, TypeVar
 
 import cupy
 import cupyx
@@ -22,10 +23,14 @@ from ecc_core._cuda.arrays import Adopted, element_of
 from ecc_core._cuda.launch import enqueue
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["curve"]
+__all__ = ["curve", "value_range"]
+
+Result = TypeVar("Result")
 
 SLAB_BYTES = 128 << 20
+CHUNK_BYTES = 2 << 30  # of slices that are stored together; more are read more than once
 COPY_THREADS = 8  # a device, from pageable memory
+PIECE_BYTES = 4 << 20  # that a thread copies at a time
 HOST = 1  # cudaMemoryTypeHost
 TO_DEVICE, ON_DEVICE = 1, 3  # cudaMemcpyKind
 
@@ -57,20 +62,58 @@ def curve(
     ValueError
         For NaN in the volume, with ``nan="raise"``.
     """
-    bounds = np.linspace(0, volume.shape[0], len(devices) + 1).astype(int).tolist()
+    if 0 in volume.shape:
+        return np.zeros(thresholds.size, np.int64)
     options = {"construction": construction, "superlevel": superlevel, "nan": nan}
-
-    def run(index: int) -> tuple[NDArray[np.int64], bool]:
-        with cupy.cuda.Device(devices[index]):
-            slabs = _Slabs(volume, bounds[index], bounds[index + 1], slab_bytes)
-            return _add_slabs(slabs, thresholds, options)
-
-    with ThreadPoolExecutor(len(devices)) as pool:
-        parts = list(pool.map(run, range(len(devices))))
+    parts = _on_devices(
+        volume, devices, slab_bytes, lambda slabs: _add_slabs(slabs, thresholds, options)
+    )
     if nan == "raise" and any(seen for _, seen in parts):
         raise ValueError(NAN_MESSAGE)
     total: NDArray[np.int64] = np.sum([values for values, _ in parts], axis=0)
     return total
+
+
+def value_range(
+    volume: Any, *, nan: str, devices: Sequence[int], slab_bytes: int = SLAB_BYTES
+) -> tuple[Any, Any]:
+    """Smallest and largest finite value; (None, None) where there is none. As :func:`curve`."""
+    if 0 in volume.shape:
+        return None, None
+    parts = _on_devices(volume, devices, slab_bytes, _range_of_slabs)
+    if nan == "raise" and any(seen for _, _, seen in parts):
+        raise ValueError(NAN_MESSAGE)
+    low, high = min(low for low, _, _ in parts), max(high for _, high, _ in parts)
+    return (low, high) if low <= high else (None, None)
+
+
+def _on_devices(
+    volume: Any, devices: Sequence[int], slab_bytes: int, work: Callable[[_Slabs], Result]
+) -> list[Result]:
+    """What `work` makes of the slabs of each device."""
+    if isinstance(volume, np.ndarray) and volume.flags.f_contiguous:
+        volume = volume.T  # the curve stays the same
+    depth, count = _stored_together(volume), volume.shape[0]
+    chunks = np.linspace(0, -(-count // depth), len(devices) + 1).astype(int)
+    bounds = np.minimum(chunks * depth, count).tolist()
+
+    def run(index: int) -> Result:
+        with cupy.cuda.Device(devices[index]):
+            return work(_Slabs(volume, bounds[index], bounds[index + 1], depth, slab_bytes))
+
+    with ThreadPoolExecutor(len(devices)) as pool:
+        return list(pool.map(run, range(len(devices))))
+
+
+def _stored_together(volume: Any) -> int:
+    """Slices that are read together, such as those of a chunk."""
+    chunks = getattr(volume, "chunks", None)
+    depth = int(chunks[0]) if chunks else 1
+    return depth if depth * _slice_bytes(volume) <= CHUNK_BYTES else 1
+
+
+def _slice_bytes(volume: Any) -> int:
+    return int(np.dtype(volume.dtype).itemsize * math.prod(volume.shape[1:]))
 
 
 def _add_slabs(
@@ -94,79 +137,131 @@ def _add_slabs(
         return total.get()[0], bool(seen)
 
 
+def _range_of_slabs(slabs: _Slabs) -> tuple[Any, Any, bool]:
+    """Smallest and largest finite value of the slabs of one device, and whether NaN was seen."""
+    compute = cupy.cuda.Stream(non_blocking=True)
+    floats = slabs.dtype.kind == "f"
+    dtype = np.dtype(np.uint8) if slabs.dtype == np.bool_ else slabs.dtype
+    limits = (np.inf, -np.inf) if floats else (np.iinfo(dtype).max, np.iinfo(dtype).min)
+    with compute:
+        low, high = (cupy.full((), limit, dtype) for limit in limits)
+        seen = cupy.zeros((), np.bool_)
+        for slab, (first, last), ready, done in slabs:
+            compute.wait_event(ready)
+            own = slab[first:last].view(dtype)
+            if floats:
+                seen |= cupy.isnan(own).any()
+                finite = cupy.isfinite(own)
+                least = cupy.where(finite, own, dtype.type(np.inf)).min()
+                most = cupy.where(finite, own, dtype.type(-np.inf)).max()
+            else:
+                least, most = own.min(), own.max()
+            low, high = cupy.minimum(low, least), cupy.maximum(high, most)
+            done.record(compute)
+        compute.synchronize()
+        return low.get()[()], high.get()[()], bool(seen)
+
+
 def _same(array: Any) -> Any:
     return array
 
 
 class _Slabs:
-    """Slabs of a volume on the current device, each with its neighbours and what of it counts."""
+    """Slabs of a volume on the current device, each with its neighbours and what of it counts.
 
-    def __init__(self, volume: Any, first: int, last: int, slab_bytes: int) -> None:
+    A slab ends one slice before what has been read: that slice lacks the next one.
+    """
+
+    def __init__(self, volume: Any, first: int, last: int, depth: int, slab_bytes: int) -> None:
         self.volume, self.first, self.last = volume, first, last
-        self.dtype = np.dtype(volume.dtype)
-        self.slice_bytes = self.dtype.itemsize * math.prod(volume.shape[1:])
-        self.step = min(max(2, slab_bytes // max(self.slice_bytes, 1)), max(last - first, 2))
+        self.dtype = np.dtype(volume.dtype).newbyteorder("=")
+        self.slice_bytes = _slice_bytes(volume)
+        low, high = max(first - 1, 0), min(last + 1, volume.shape[0])
+        step = -(-max(4, slab_bytes // self.slice_bytes) // depth) * depth
+        self.cuts = [low, *range((low + 3) // step * step + step, high - 2, step), high]
         self.copy = cupy.cuda.Stream(non_blocking=True)
-        shape = (self.step + 2, *volume.shape[1:])
+        longest = 2 + max(b - a for a, b in pairwise(self.cuts))
+        shape = (longest, *volume.shape[1:])
         self.buffers = [cupy.empty(shape, self.dtype) for _ in range(2)]
-        self.pinned = _is_pinned(volume)
-        self.staged = [] if self.pinned else [_Staging(shape, self.dtype) for _ in range(2)]
+        self.staging = None if _is_pinned(volume) else _Staging(self.copy)
 
     def __iter__(self) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
         """Yield slab, own indices, the event to wait for and the event to record."""
-        done = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
-        above = last_low = 0  # the slab before: first slice, and the slice after its last
-        for count, start in enumerate(range(self.first, self.last, self.step)):
-            stop = min(start + self.step, self.last)
-            low, high = max(start - 1, 0), min(stop + 1, self.volume.shape[0])
-            buffer, before = self.buffers[count % 2], self.buffers[1 - count % 2]
-            if count > 1:
-                self.copy.wait_event(done[count % 2])
-            kept = above - low if count else 0
-            if kept:
-                offset = (low - last_low) * self.slice_bytes
-                self._move(buffer.data.ptr, before.data.ptr + offset, kept, ON_DEVICE)
-            self._upload(buffer, kept, low + kept, high, count % 2)
-            above, last_low = high, low
-            ready = cupy.cuda.Event(disable_timing=True)
-            ready.record(self.copy)
-            yield buffer[: high - low], (start - low, stop - low), ready, done[count % 2]
-        self.copy.synchronize()
-
-    def _upload(self, buffer: Any, place: int, low: int, high: int, turn: int) -> None:
-        """Slices [low, high) of the volume to `buffer` from index `place`."""
-        target = buffer.data.ptr + place * self.slice_bytes
-        if self.pinned:
-            self._move(target, self.volume[low:].ctypes.data, high - low, TO_DEVICE)
+        if self.first == self.last:
             return
-        staging = self.staged[turn]
-        staging.fill(self.volume, low, high)
-        self._move(target, staging.memory.ctypes.data, high - low, TO_DEVICE)
-        staging.sent.record(self.copy)
+        done = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
+        place, start = 0, self.first  # slices in the buffer before, and the first one to count
+        try:
+            for turn, (low, high) in enumerate(pairwise(self.cuts)):
+                buffer, before = self.buffers[turn % 2], self.buffers[1 - turn % 2]
+                if turn > 1:
+                    self.copy.wait_event(done[turn % 2])
+                kept = min(2, place)
+                if kept:
+                    self._move(buffer, 0, before[place - kept :].data.ptr, kept, ON_DEVICE)
+                self._upload(buffer, kept, low, high)
+                ready = cupy.cuda.Event(disable_timing=True)
+                ready.record(self.copy)
+                stop = self.last if high == self.cuts[-1] else high - 1
+                own = (start - low + kept, stop - low + kept)
+                place, start = kept + high - low, stop
+                yield buffer[:place], own, ready, done[turn % 2]
+        finally:
+            self.copy.synchronize()
+            if self.staging is not None:
+                self.staging.pool.shutdown()
 
-    def _move(self, target: int, source: int, slices: int, kind: int) -> None:
+    def _upload(self, buffer: Any, place: int, low: int, high: int) -> None:
+        """Slices [low, high) of the volume to `buffer`, from index `place` on."""
+        part = np.ascontiguousarray(self.volume[low:high], self.dtype)
+        if self.staging is None:
+            self._move(buffer, place, part.ctypes.data, high - low, TO_DEVICE)
+        else:
+            self.staging.send(
+                buffer.data.ptr + place * self.slice_bytes, part.reshape(-1).view(np.uint8)
+            )
+
+    def _move(self, buffer: Any, place: int, source: int, slices: int, kind: int) -> None:
         size = slices * self.slice_bytes
-        cupy.cuda.runtime.memcpyAsync(target, source, size, kind, self.copy.ptr)
+        _move(buffer.data.ptr + place * self.slice_bytes, source, size, kind, self.copy)
+
+
+def _move(target: int, source: int, size: int, kind: int, stream: Any) -> None:
+    cupy.cuda.runtime.memcpyAsync(target, source, size, kind, stream.ptr)
+
+
+class _Piece:
+    """A pinned buffer, and an event that tells when it has been sent."""
+
+    def __init__(self) -> None:
+        self.memory = cupyx.empty_pinned(PIECE_BYTES, np.uint8)
+        self.sent = cupy.cuda.Event(block=True, disable_timing=True)
 
 
 class _Staging:
-    """A pinned buffer that threads fill."""
+    """Threads that copy bytes to the device through pinned pieces, two for each thread."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.memory = cupyx.empty_pinned(shape, dtype)
-        self.sent = cupy.cuda.Event(disable_timing=True)
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.pieces = [[_Piece() for _ in range(2)] for _ in range(COPY_THREADS)]
         self.pool = ThreadPoolExecutor(COPY_THREADS)
 
-    def fill(self, volume: Any, low: int, high: int) -> None:
-        self.sent.synchronize()
-        edges = np.linspace(0, high - low, COPY_THREADS + 1).astype(int).tolist()
+    def send(self, target: int, source: NDArray[np.uint8]) -> None:
+        """Copy `source` to the address `target`."""
 
-        def part(index: int) -> None:
-            begin, end = edges[index], edges[index + 1]
-            if begin < end:
-                np.copyto(self.memory[begin:end], np.asarray(volume[low + begin : low + end]))
+        def work(thread: int) -> None:
+            starts = range(thread * PIECE_BYTES, source.size, COPY_THREADS * PIECE_BYTES)
+            for turn, start in enumerate(starts):
+                piece = self.pieces[thread][turn % 2]
+                piece.sent.synchronize()
+                part = source[start : start + PIECE_BYTES]
+                np.copyto(piece.memory[: part.size], part)
+                data = piece.memory.ctypes.data
+                _move(target + start, data, part.size, TO_DEVICE, self.stream)
+                piece.sent.record(self.stream)
 
-        futures: list[Future[None]] = [self.pool.submit(part, i) for i in range(COPY_THREADS)]
+        futures = [self.pool.submit(work, thread) for thread in range(COPY_THREADS)]
+        wait(futures)
         for future in futures:
             future.result()
 
@@ -174,5 +269,7 @@ class _Staging:
 def _is_pinned(volume: Any) -> bool:
     """Whether the device can copy from the volume's memory by itself."""
     if not isinstance(volume, np.ndarray) or not volume.flags.c_contiguous:
+        return False
+    if not volume.dtype.isnative:
         return False
     return int(cupy.cuda.runtime.pointerGetAttributes(volume.ctypes.data).type) == HOST

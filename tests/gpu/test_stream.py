@@ -1,9 +1,13 @@
 """Host volumes, slab by slab, on all devices there are."""
 
+import functools
+
 import numpy as np
 import pytest
 
+import ecc_core as ecc
 from ecc_core import _reference
+from ecc_core.testing import assert_curves_equal
 
 cupy = pytest.importorskip("cupy")
 cupyx = pytest.importorskip("cupyx")
@@ -58,3 +62,118 @@ def test_nan_raises():
         stream.curve(volume, np.array([0.0]), **options)
     volume[4, 0, 0] = np.inf
     assert stream.curve(volume, np.array([0.0, np.inf]), **options).tolist()[1] == 1
+
+
+@pytest.fixture
+def devices():
+    return list(range(cupy.cuda.runtime.getDeviceCount()))
+
+
+@pytest.fixture
+def small_slabs(monkeypatch):
+    """Many slabs and pieces also of small volumes."""
+    monkeypatch.setattr(stream, "PIECE_BYTES", 1000)
+    for name in ("curve", "value_range"):
+        function = getattr(stream, name)
+        monkeypatch.setattr(stream, name, functools.partial(function, slab_bytes=5000))
+
+
+VOLUME = np.random.default_rng(7).integers(0, 200, (40, 21, 30))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "u1", "i2", "u4", "i8", "f2", "f4", "f8", ">f4", ">i2"])
+@pytest.mark.parametrize("thresholds", [np.array([-1.0, 0.5, 77.0, 300.0]), 16])
+def test_public_function(dtype, thresholds, devices, small_slabs):
+    volume = VOLUME.astype(dtype)
+    for image in (volume, volume[3], np.asfortranarray(volume), volume[::2, ::-1, 3:]):
+        for options in ({}, {"connectivity": 1, "superlevel": True}):
+            found = ecc.euler_curve(image, thresholds, devices=devices, **options)
+            known = ecc.euler_curve(image, thresholds, **options)
+            assert_curves_equal(found, known.values, thresholds=known.thresholds)
+
+
+@pytest.mark.parametrize("shape", [(40, 21, 30), (41, 21, 30), (5, 3, 4), (1, 6, 7), (2, 6)])
+@pytest.mark.parametrize("depth", [1, 4, 16, 64])
+def test_chunks_are_read_once(shape, depth, devices, small_slabs, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    array = np.resize(VOLUME, shape).astype(np.uint8)
+    stored = zarr.create_array(
+        store=tmp_path, shape=shape, dtype="u1", chunks=(min(depth, shape[0]), *shape[1:])
+    )
+    stored[...] = array
+    reads = []
+
+    class Counted(Sliced):
+        chunks = stored.chunks
+
+        def __getitem__(self, index):
+            reads.append((index.start // depth, (index.stop - 1) // depth))
+            return stored[index]
+
+    found = ecc.euler_curve(Counted(array), np.arange(200), devices=devices)
+    np.testing.assert_array_equal(found.values, ecc.euler_curve(array, np.arange(200)).values)
+    if depth == 16 and len(devices) == 1:
+        assert len(reads) <= -(-shape[0] // depth)
+    found = ecc.euler_curve(stored, 9, devices=devices)
+    known = ecc.euler_curve(array, 9)
+    assert_curves_equal(found, known.values, thresholds=known.thresholds)
+
+
+def test_memory_maps_and_read_only_arrays(devices, small_slabs, tmp_path):
+    np.save(tmp_path / "volume.npy", VOLUME.astype(np.float32))
+    mapped = np.load(tmp_path / "volume.npy", mmap_mode="r")
+    levels = np.linspace(0, 200, 21)
+    known = ecc.euler_curve(VOLUME.astype(np.float32), levels).values
+    np.testing.assert_array_equal(ecc.euler_curve(mapped, levels, devices=devices).values, known)
+    constant = np.array(mapped)
+    constant.flags.writeable = False
+    np.testing.assert_array_equal(ecc.euler_curve(constant, levels, devices=devices).values, known)
+
+
+def test_tensors_on_the_host(devices):
+    torch = pytest.importorskip("torch")
+    tensor = torch.from_numpy(VOLUME.astype(np.float32))
+    for image in (tensor, tensor.pin_memory(), tensor.to(torch.bfloat16)):
+        found, known = ecc.euler_curve(image, 16, devices=devices), ecc.euler_curve(image, 16)
+        assert_curves_equal(found, known.values.numpy(), like=tensor)
+
+
+def test_ranges_of_values_that_are_not_finite(devices, small_slabs):
+    volume = VOLUME.astype(np.float32)
+    volume[7, 0, 0], volume[30, 2, 2] = np.inf, -np.inf
+    found, known = ecc.euler_curve(volume, 16, devices=devices), ecc.euler_curve(volume, 16)
+    assert_curves_equal(found, known.values, thresholds=known.thresholds)
+    volume[12, 1, 1] = np.nan
+    with pytest.raises(ValueError, match="`image` must not contain NaN"):
+        ecc.euler_curve(volume, 16, devices=devices)
+    found = ecc.euler_curve(volume, 16, devices=devices, nan="omit")
+    known = ecc.euler_curve(volume, 16, nan="omit")
+    assert_curves_equal(found, known.values, thresholds=known.thresholds)
+    with pytest.raises(ValueError, match="`range` must be given for an image without finite"):
+        ecc.euler_curve(np.full((9, 9), np.inf), 16, devices=devices)
+
+
+def test_empty_volumes(devices):
+    for shape in ((0, 3, 4), (5, 0, 4), (5, 3, 0)):
+        found = ecc.euler_curve(np.zeros(shape), [0.0, 1.0], devices=devices)
+        np.testing.assert_array_equal(found.values, [0, 0])
+
+
+def test_devices_that_do_not_exist_and_images_on_devices(devices):
+    count = len(devices)
+    message = rf"`devices` must be numbers below {count}, of CUDA devices, got \[0, {count}\]"
+    with pytest.raises(ValueError, match=message):
+        ecc.euler_curve(VOLUME, [0], devices=[0, count])
+    with pytest.raises(ValueError, match=r"not in host memory, got \[0\] for cupy on cuda:0"):
+        ecc.euler_curve(cupy.asarray(VOLUME), [0], devices=[0])
+
+
+def test_an_error_while_reading_is_raised(devices):
+    class Broken(Sliced):
+        def __getitem__(self, index):
+            raise OSError("cannot read")
+
+    with pytest.raises(OSError, match="cannot read"):
+        ecc.euler_curve(Broken(VOLUME), [0], devices=devices)
+    known = ecc.euler_curve(VOLUME, [50]).values
+    np.testing.assert_array_equal(ecc.euler_curve(VOLUME, [50], devices=devices).values, known)

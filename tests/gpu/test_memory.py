@@ -1,0 +1,94 @@
+"""Memory of the device: what a call takes it gives back, and where there is too little."""
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+
+cupy = pytest.importorskip("cupy")
+
+IMAGE = np.random.default_rng(0).integers(0, 9, (12, 20, 40)).astype(np.uint8)
+CALLS = 10_000
+
+
+def in_use():
+    cupy.cuda.Device().synchronize()
+    return cupy.get_default_memory_pool().used_bytes(), cupy.cuda.runtime.memGetInfo()[0]
+
+
+def one_of_each(image, levels, turn):
+    if turn % 4 == 0:
+        ecc.euler_curve(image, levels)
+    elif turn % 4 == 1:
+        ecc.euler_transform(image[0], 4, levels, weighted=True)
+    elif turn % 4 == 2:
+        ecc.euler_transform(image > 4, 4, levels)
+    else:
+        ecc.region_transforms(image[0], 4, levels)
+
+
+def test_no_leak_in_10000_calls():
+    image, levels = cupy.asarray(IMAGE), np.arange(9.0)
+    for turn in range(40):
+        one_of_each(image, levels, turn)
+    used, free = in_use()
+    for turn in range(CALLS):
+        one_of_each(image, levels, turn)
+    now_used, now_free = in_use()
+    assert now_used == used
+    assert free - now_free < 8 << 20
+
+
+def test_no_leak_of_pinned_memory_and_threads():
+    def run():
+        ecc.euler_curve(IMAGE, np.arange(9), devices=[0])
+
+    import threading
+
+    for _ in range(3):
+        run()
+    used, _ = in_use()
+    threads, pinned = (
+        threading.active_count(),
+        cupy.get_default_pinned_memory_pool().n_free_blocks(),
+    )
+    for _ in range(100):
+        run()
+    assert in_use()[0] == used
+    assert threading.active_count() == threads
+    assert cupy.get_default_pinned_memory_pool().n_free_blocks() == pinned
+
+
+@pytest.fixture
+def scarce():
+    """A device with 256 MiB to give."""
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    before = pool.get_limit()
+    pool.set_limit(size=pool.used_bytes() + (256 << 20))
+    yield
+    pool.set_limit(size=before)
+
+
+@pytest.mark.parametrize("how", ["limit", "device"])
+def test_out_of_memory_is_a_memory_error_and_the_next_call_works(how, request):
+    if how == "limit":
+        request.getfixturevalue("scarce")
+    image, levels = cupy.asarray(IMAGE), np.arange(9.0)
+    expected = ecc.euler_curve(IMAGE, levels).values
+    total = cupy.cuda.runtime.memGetInfo()[1] if how == "device" else 256 << 20
+    many = total // 8 // 1000  # heights: the result alone does not fit
+    calls = [
+        lambda: ecc.euler_transform(image > 4, 1200, many, range=(-1, 1)),
+        lambda: ecc.euler_transform(image, 1200, many, range=(-1, 1), weighted=True),
+        lambda: ecc.region_transforms(image, 150, many, range=(-1, 1)),
+        lambda: ecc.euler_curve(cupy.broadcast_to(image, (many, 12, 20, 40)), 1200, axis=(2, 3)),
+    ]
+    for call in calls:
+        with pytest.raises(MemoryError, match=r"(?i)out of memory allocating"):
+            call()
+        np.testing.assert_array_equal(ecc.euler_curve(image, levels).values.get(), expected)
+        np.testing.assert_array_equal(
+            ecc.euler_transform(image > 4, 5, levels).values.get(),
+            ecc.euler_transform(IMAGE > 4, 5, levels).values,
+        )

@@ -1,0 +1,179 @@
+"""Transforms of CuPy arrays and torch tensors equal those of NumPy arrays, bit for bit."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core.testing import assert_arrays_equal
+
+cupy = pytest.importorskip("cupy")
+
+SHAPES = [(7,), (130,), (9, 6), (1, 5), (5, 1), (33, 64), (3, 4, 5), (5, 3, 66), (1, 1, 40)]
+CUBE = np.random.default_rng(3).random((70, 90, 100)) < 0.5
+
+
+def directions(ndim):
+    """Random ones, and those that put many points at one height."""
+    random = np.random.default_rng(4).standard_normal((9, ndim))
+    return np.concatenate([random, np.eye(ndim), -np.eye(ndim), [np.ones(ndim)]])
+
+
+def levels(shape):
+    """Wider and closer than the points, that hit points or just miss them, uneven, infinite."""
+    reach = np.linalg.norm(shape) / 2
+    quarters = np.arange(-4, 4.25, 0.25)
+    return [
+        np.linspace(-reach, reach, 9),
+        np.linspace(-reach, reach, 700),
+        quarters,
+        np.nextafter(quarters, np.inf),
+        np.nextafter(quarters, -np.inf),
+        np.geomspace(1e-9, reach, 50),
+        np.array([-np.inf, -1.0, -1.0, 0.0, 0.5, 2.0, np.inf]),
+        np.array([0.0]),
+    ]
+
+
+def assert_same(image, *arguments, function=ecc.euler_transform, **options):
+    device = cupy.asarray(image)
+    found, known = (function(array, *arguments, **options) for array in (device, image))
+    for array, expected in zip(found, known, strict=True):
+        assert_arrays_equal(array, expected, like=device)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("density", [0.2, 0.6, 1.0])
+def test_masks(shape, density):
+    mask = np.random.default_rng(1).random(shape) < density
+    spacing = [1.0, 0.3, 1.7][: mask.ndim]
+    for connectivity, steps in itertools.product({1, mask.ndim}, (None, spacing)):
+        for heights in levels(shape):
+            assert_same(
+                mask, directions(mask.ndim), heights, connectivity=connectivity, spacing=steps
+            )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("unit", [1, 0.125])
+def test_weights_whose_sums_are_exact(shape, unit):
+    weights = np.random.default_rng(1).integers(-3, 9, shape) * unit
+    for connectivity in {1, weights.ndim}:
+        for heights in levels(shape):
+            options = {"connectivity": connectivity, "weighted": True}
+            assert_same(weights, directions(weights.ndim), heights, **options)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300])
+def test_sums_of_floats_are_as_good_as_those_of_the_cpu_and_the_same_in_every_run(scale):
+    weights = np.random.default_rng(2).standard_normal((40, 90)) * scale
+    device = cupy.asarray(weights)
+    runs = [ecc.euler_transform(device, 20, 100, weighted=True).values for _ in range(3)]
+    known = ecc.euler_transform(weights, 20, 100, weighted=True).values
+    np.testing.assert_allclose(runs[0].get(), known, rtol=0, atol=1e-12 * np.abs(weights).max())
+    for again in runs[1:]:
+        assert_arrays_equal(again, runs[0].get(), like=device)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8", "f2", "f4"])
+def test_dtypes(dtype):
+    assert_same(CUBE[0].astype(dtype), 7, 30)
+    assert_same((CUBE[0] * 3).astype(dtype), 7, 30, weighted=True)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_more_directions_points_and_heights_than_a_block_has_room_for(weighted):
+    image = CUBE * np.arange(100) if weighted else CUBE
+    assert_same(image, 200, 40, weighted=weighted)
+    assert_same(image[:9], 5, 70_000, weighted=weighted)
+    assert_same(image[:3, :5], 600, 3, weighted=weighted)
+    assert_same(image, 1, 3, weighted=weighted)
+
+
+@pytest.mark.parametrize("shape", [(30,), (12, 15), (1, 7), (16, 7, 18)])
+@pytest.mark.parametrize("dtype", ["u1", "i4", "i8"])
+@pytest.mark.parametrize("normalize", [None, "radius"])
+def test_regions(shape, dtype, normalize):
+    small = (np.random.default_rng(5).integers(0, 6, shape) * 7).astype(dtype)
+    labels = np.kron(small, np.ones((2,) * small.ndim, dtype))
+    options = {"function": ecc.region_transforms, "normalize": normalize}
+    for connectivity in {1, labels.ndim}:
+        for heights in (20, *levels(shape)):
+            assert_same(labels, 7, heights, connectivity=connectivity, spacing=0.3, **options)
+
+
+def test_many_regions_and_none():
+    ids = np.arange(40 * 50).reshape(40, 50)
+    labels = np.kron(ids, np.ones((5, 5), np.int64)) * 10**12
+    assert_same(labels, 9, 33, function=ecc.region_transforms)
+    assert_same(np.zeros((4, 5), np.int32), 9, [0.0, 1.0], function=ecc.region_transforms)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_empty_results(weighted):
+    for image in (np.zeros((0, 4), bool), CUBE[0]):
+        assert_same(image, 0, [0.0, 1.0], weighted=weighted)
+        assert_same(image, 3, [], weighted=weighted)
+        assert_same(image, 3, [0.0, 1.0], weighted=weighted)
+
+
+def test_layouts():
+    image = cupy.asarray(CUBE)
+    for view in (image[::-1, ::2], image.transpose(2, 0, 1), image[:, 1:, 3:]):
+        found = ecc.euler_transform(view, 9, 30).values
+        assert_arrays_equal(found, ecc.euler_transform(view.get(), 9, 30).values, like=image)
+
+
+def test_torch_tensors():
+    torch = pytest.importorskip("torch")
+    mask, weights = torch.from_numpy(CUBE), torch.from_numpy(CUBE * 1.5).to(torch.bfloat16)
+    labels = torch.from_numpy(CUBE * 3)
+    for image, function, options in (
+        (mask, ecc.euler_transform, {}),
+        (weights, ecc.euler_transform, {"weighted": True}),
+        (labels, ecc.region_transforms, {}),
+    ):
+        found, known = (function(array, 9, 30, **options) for array in (image.cuda(), image))
+        for array, expected in zip(found, known, strict=True):
+            assert_arrays_equal(array, expected.numpy(), like=image.cuda())
+
+
+@pytest.mark.parametrize(
+    ("image", "options", "message"),
+    [
+        (np.array([[0, 2]]), {}, "`image` must be boolean, or 0 and 1, unless `weighted` is True"),
+        (np.array([[1.0, np.nan]]), {"weighted": True}, "`image` must be finite .* got NaN"),
+        (np.array([[2**62]]), {"weighted": True}, r"`image` must hold weights below 2\*\*62"),
+    ],
+)
+def test_wrong_images(image, options, message):
+    with pytest.raises(ValueError, match=message):
+        ecc.euler_transform(cupy.asarray(image), 4, 5, **options)
+    with pytest.raises(ValueError, match="`labels` must not be negative, got -1"):
+        ecc.region_transforms(cupy.asarray([[-1, 2]]), 4, 5)
+
+
+def test_the_current_stream_is_used():
+    image = cupy.asarray(CUBE)
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        late = image.copy()
+        late[...] = False
+        for _ in range(50):  # work that the transform has to wait for
+            late |= image
+        values = ecc.euler_transform(late, 9, 30).values
+    stream.synchronize()
+    assert_arrays_equal(values, ecc.euler_transform(CUBE, 9, 30).values, like=image)
+
+
+def test_another_device():
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("needs two devices")
+    with cupy.cuda.Device(1):
+        image = cupy.asarray(CUBE)
+    for function in (ecc.euler_transform, ecc.region_transforms):
+        found, known = function(image.astype("u1"), 9, 30), function(CUBE.astype("u1"), 9, 30)
+        for array, expected in zip(found, known, strict=True):
+            assert_arrays_equal(array, expected, like=image)
+    assert cupy.cuda.runtime.getDevice() == 0
