@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,20 @@ from psygnal import SignalGroupDescriptor
 
 from ecc_core import RegionCurves, RegionTransforms
 
-__all__ = ["Components", "RegionModel", "Regions", "feature_columns", "principal_components"]
+__all__ = [
+    "Basis",
+    "Components",
+    "RegionModel",
+    "Regions",
+    "feature_columns",
+    "is_own_column",
+    "principal_components",
+]
 
 Floats = NDArray[np.float64]
+Basis = Literal["curves", "transforms"]
+PREFIXES: dict[Basis, str] = {"curves": "ecc", "transforms": "ect"}
+"""How the columns of a table begin."""
 
 
 class Components(NamedTuple):
@@ -30,7 +42,8 @@ class Regions(NamedTuple):
 
     curves: RegionCurves
     transforms: RegionTransforms
-    components: Components
+    components: dict[Basis, Components]
+    """Of the curves and of the transforms."""
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -66,13 +79,16 @@ def principal_components(table: NDArray[Any], count: int = 2) -> Components:
 def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
     """Return columns for a table of the objects.
 
-    ``ecc_pc1`` and ``ecc_pc2`` hold the scores, ``ecc_t<threshold>`` the curve and
-    ``ect_d<direction>_h<height>`` the transform, where the direction is a row of
+    ``ecc_pc1`` and ``ecc_pc2`` hold the scores on the principal components of the curves,
+    ``ect_pc1`` and ``ect_pc2`` those of the transforms; ``ecc_t<threshold>`` holds the curves and
+    ``ect_d<direction>_h<height>`` the transforms, where the direction is a row of
     ``ecc_core.sample_directions``.
     """
     curves, transforms, components = regions
     columns: dict[str, NDArray[Any]] = {
-        f"ecc_pc{k + 1}": scores for k, scores in enumerate(components.scores.T)
+        f"{PREFIXES[basis]}_pc{k + 1}": scores
+        for basis, found in components.items()
+        for k, scores in enumerate(found.scores.T)
     }
     for t, chi in zip(curves.thresholds, curves.values.T, strict=True):
         columns[f"ecc_t{t:.6g}"] = chi
@@ -83,19 +99,48 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
     return columns
 
 
+def is_own_column(name: str) -> bool:
+    """Whether a column is one of `feature_columns`."""
+    return re.fullmatch(r"ec[ct]_(pc\d|t\S+|d\d+_h\S+)", name) is not None
+
+
 @dataclass
 class RegionModel:
-    """What the regions panel shows."""
+    """What the regions panel is set to, and what it shows.
 
-    events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+    The image layer is the Euler explorer's.
 
-    superlevel: bool = False
-    connectivity: int | None = None
-    n_thresholds: int = 64
-    n_directions: int = 16
+    Attributes
+    ----------
+    labels : str
+        Name of the Labels layer, or "".
+    scope : {"slice", "volume"}
+        The displayed plane, or the last three axes.
+    superlevel, diagonals : bool
+        As in the Euler explorer.
+    n_thresholds : int
+        Columns of the curves.
+    n_directions, n_heights : int
+        Rows and columns of each transform.
+    basis : {"curves", "transforms"}
+        What the principal components are of.
+    regions : Regions or None
+    selected : int
+        The label in view; 0 for none.
+    status : str
+        One line for the user.
+    """
+
+    labels: str = ""
+    scope: Literal["slice", "volume"] = "volume"
+    superlevel: bool = True
+    diagonals: bool = True
+    n_thresholds: int = 32
+    n_directions: int = 8
     n_heights: int = 16
-    normalize: bool = True
-    """Measure heights in units of each object's radius."""
+    basis: Basis = "curves"
     regions: Regions | None = None
     selected: int = 0
-    """The label in view; 0 for none."""
+    status: str = ""
+
+    events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()

@@ -17,7 +17,7 @@ __all__ = ["RegionScatter"]
 Floats = NDArray[np.float64]
 
 PAD, EDGE, REACH = 8.0, 10.0, 12.0  # about the frame, inside it, and from mouse to point
-DOT, RING = 3.0, 6.0
+DOT, RING = 4.0, 7.0
 
 
 class RegionScatter(QWidget):
@@ -122,7 +122,7 @@ class RegionScatter(QWidget):
         painter.fillRect(self.rect(), QColor(colours.background))
         painter.setPen(QColor(colours.axis))
         painter.drawRect(frame)
-        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setPen(QPen(QColor(colours.axis), 0.8))
         positions = self.positions().tolist()
         for (x, y), shade in zip(positions, self._shades, strict=True):
             painter.setBrush(shade)

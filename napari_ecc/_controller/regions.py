@@ -1,0 +1,280 @@
+"""Curves and transforms of the objects of a Labels layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from napari.layers import Labels
+from numpy.typing import ArrayLike, NDArray
+
+import ecc_core as ecc
+from napari_ecc._controller.following import LayerChoice
+from napari_ecc._controller.layers import Selection, index_code, problem_with, select
+from napari_ecc._controller.loading import Level, describe, fitting_level, load
+from napari_ecc._controller.output import write_columns
+from napari_ecc._controller.region_features import merged
+from napari_ecc._controller.region_picking import LabelPicker
+from napari_ecc._controller.session import session_of
+from napari_ecc._model.regions import (
+    Basis,
+    Components,
+    RegionModel,
+    Regions,
+    feature_columns,
+    principal_components,
+)
+from napari_ecc._workers import Runner, Step
+
+__all__ = ["RegionController"]
+
+MOST_OBJECTS = 100_000
+STALE = "The objects have changed: measure again."
+SETTINGS = ("scope", "superlevel", "diagonals", "n_thresholds", "n_directions", "n_heights")
+
+
+class Measure(NamedTuple):
+    """All that a measurement depends on."""
+
+    image: Level
+    labels: Level
+    name: str
+    superlevel: bool
+    connectivity: int
+    n_thresholds: int
+    n_directions: int
+    n_heights: int
+
+
+def measure(what: Measure) -> Iterator[Step]:
+    """Curves, then transforms, then components; the value of the last step is a `Regions`."""
+    image = yield from load(what.image.array)
+    labels = yield from load(what.labels.array)
+    curves = ecc.region_curves(
+        image,
+        labels,
+        what.n_thresholds,
+        superlevel=what.superlevel,
+        connectivity=what.connectivity,
+    )
+    count = len(curves.labels)
+    if count == 0:
+        raise ValueError(f"“{what.name}” has no objects here.")
+    if count > MOST_OBJECTS:
+        raise ValueError(f"“{what.name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")
+    yield Step(None, 1, 3)
+    transforms = ecc.region_transforms(
+        labels,
+        what.n_directions,
+        what.n_heights,
+        connectivity=what.connectivity,
+        spacing=what.labels.spacing,
+        normalize="radius",
+    )
+    yield Step(None, 2, 3)
+    tables: list[NDArray[Any]] = [curves.values, transforms.values.reshape(count, -1)]
+    of_curves, of_transforms = (principal_components(table) for table in tables)
+    components: dict[Basis, Components] = {"curves": of_curves, "transforms": of_transforms}
+    yield Step(Regions(curves, transforms, components), 3, 3)
+
+
+class RegionController:
+    """Measures objects, and keeps the selected one the same everywhere.
+
+    Parameters
+    ----------
+    viewer : napari.viewer.Viewer
+
+    Attributes
+    ----------
+    model : RegionModel
+    images, objects : LayerChoice
+        Of the image, which is the explorer's, and of the labels.
+    runner : Runner
+    """
+
+    def __init__(self, viewer: Any) -> None:
+        self.viewer = viewer
+        self.session = session = session_of(viewer)
+        explorer = session.explorer
+        self.model = RegionModel(superlevel=explorer.superlevel, diagonals=explorer.diagonals)
+        self.images = LayerChoice(viewer, explorer, "image")
+        self.objects = LayerChoice(viewer, self.model, "labels", Labels)
+        self.runner = Runner("Euler curves of regions")
+        self._watched: Any = None
+        self._picker = LabelPicker(viewer, lambda: self.objects.layer, self.pick)
+        self._code = ""
+        explorer.events.image.connect(self._on_other_layer)
+        self.model.events.labels.connect(self._on_other_layer)
+        self.model.events.selected.connect(self._select_in_layer)
+        for name in SETTINGS:
+            getattr(self.model.events, name).connect(self._on_stale)
+        session.controllers["regions"] = self
+        self._on_other_layer()
+
+    def close(self) -> None:
+        """Stop, and let go of the viewer."""
+        self.runner.close()
+        self.session.explorer.events.image.disconnect(self._on_other_layer)
+        self._watch(None)
+        self._picker.close()
+        self.images.close()
+        self.objects.close()
+
+    def measure(self) -> None:
+        """Measure all objects in the background; the results become features of their layer."""
+        image, labels = self.images.layer, self.objects.layer
+        try:
+            what, self._code = self._prepare(image, labels)
+        except ValueError as error:
+            self._forget(str(error))
+            return
+        self.model.status = "Measuring …"
+        self.runner.submit(lambda: measure(what), lambda step: self._on_step(step, labels))
+
+    def pick(self, label: int) -> None:
+        """Select an object; what is not one selects none."""
+        regions = self.model.regions
+        known = regions is not None and regions.row(label) is not None
+        self.model.selected = label if known else 0
+
+    def colours(self) -> NDArray[np.float64]:
+        """Colours of the objects in the canvas, (n, 4), from 0 to 1."""
+        layer, regions = self.objects.layer, self.model.regions
+        if layer is None or regions is None:
+            return np.zeros((0, 4))
+        return np.asarray(layer.colormap.map(np.asarray(regions.labels)), dtype=np.float64)
+
+    def python_call(self) -> str:
+        """The calls of `ecc_core` that give what is shown; "" if there is nothing."""
+        return self._code if self.model.regions is not None else ""
+
+    def save_table(self, path: str) -> None:
+        """Write a row for each object as CSV or Parquet.
+
+        Parameters
+        ----------
+        path : str
+            Its suffix decides.
+
+        Raises
+        ------
+        ValueError, OSError
+            For another suffix, or if it cannot be written.
+        """
+        regions = self.model.regions
+        if regions is None:
+            raise ValueError("Nothing has been measured yet.")
+        columns: dict[str, ArrayLike] = {"label": regions.labels, **feature_columns(regions)}
+        write_columns(path, columns)
+
+    def _prepare(self, image: Any, labels: Any) -> tuple[Measure, str]:
+        """What to measure, and the same as Python."""
+        model = self.model
+        if image is None or labels is None:
+            raise ValueError("Choose an Image layer and a Labels layer.")
+        problem = problem_with(image)
+        if problem:
+            raise ValueError(problem)
+        objects = select(self.viewer, labels, model.scope)
+        pixels = select(self.viewer, image, "slice" if len(objects.axes) == 2 else "volume")
+        shapes = tuple(objects.full.shape), tuple(pixels.full.shape)
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                f"“{labels.name}” must have the shape of “{image.name}”, "
+                f"{describe(shapes[1])}, got {describe(shapes[0])}."
+            )
+        what = Measure(
+            image=fitting_level(pixels, image.name),
+            labels=fitting_level(objects, labels.name),
+            name=labels.name,
+            superlevel=model.superlevel,
+            connectivity=len(objects.axes) if model.diagonals else 1,
+            n_thresholds=model.n_thresholds,
+            n_directions=model.n_directions,
+            n_heights=model.n_heights,
+        )
+        if what.image.array.shape != what.labels.array.shape:
+            raise ValueError(f"“{labels.name}” and “{image.name}” must have the same levels.")
+        return what, _code(what, image, pixels, labels, objects)
+
+    def _on_step(self, step: Step, labels: Any) -> None:
+        if step.value is None:
+            return
+        regions: Regions = step.value
+        count = len(regions.labels)
+        self.model.selected = 0
+        self.model.regions = regions
+        self.model.status = f"{count:,} object{'s' if count != 1 else ''} · CPU"
+        if labels in self.viewer.layers:
+            self._write_features(labels, regions)
+
+    def _write_features(self, layer: Any, regions: Regions) -> None:
+        before = layer.features
+
+        def undo() -> None:
+            layer.features = before
+
+        layer.features = merged(before, regions.labels, feature_columns(regions))
+        self.session.history.add(f"Features of {layer.name}", undo)
+
+    def _select_in_layer(self, label: int) -> None:
+        layer = self.objects.layer
+        if layer is not None and label and layer.selected_label != label:
+            layer.selected_label = label
+
+    def _on_selected_label(self, event: Any) -> None:
+        self.pick(int(event.source.selected_label))
+
+    def _on_other_layer(self, *_: Any) -> None:
+        self._watch(self.objects.layer)
+        if self._watched is None:
+            self._forget("Choose an Image layer and a Labels layer.")
+        else:
+            self._forget("Press Measure.")
+
+    def _on_stale(self, *_: Any) -> None:
+        if self.model.regions is not None:
+            self.model.status = STALE
+
+    def _forget(self, why: str) -> None:
+        self.runner.cancel()
+        self.model.regions = None
+        self.model.selected = 0
+        self.model.status = why
+
+    def _watch(self, layer: Any | None) -> None:
+        reactions = {
+            "selected_label": self._on_selected_label,
+            "data": self._on_stale,
+            "paint": self._on_stale,
+        }
+        for name, react in reactions.items():
+            if self._watched is not None:
+                getattr(self._watched.events, name).disconnect(react)
+            if layer is not None:
+                getattr(layer.events, name).connect(react)
+        self._watched = layer
+
+
+def _code(what: Measure, image: Any, pixels: Selection, labels: Any, objects: Selection) -> str:
+    lines = ["import numpy as np", "", "import ecc_core as ecc", ""]
+    for name, layer, part, level in (
+        ("image", image, pixels, what.image),
+        ("labels", labels, objects, what.labels),
+    ):
+        number = f"[{level.number}]" if getattr(layer, "multiscale", False) else ""
+        data = f"viewer.layers[{layer.name!r}].data{number}{index_code(part)}"
+        lines.append(f"{name} = np.asarray({data})")
+    lines += [
+        "curves = ecc.region_curves(",
+        f"    image, labels, {what.n_thresholds}, superlevel={what.superlevel}, "
+        f"connectivity={what.connectivity}",
+        ")",
+        "transforms = ecc.region_transforms(",
+        f"    labels, {what.n_directions}, {what.n_heights}, connectivity={what.connectivity}, "
+        f'spacing={what.labels.spacing.tolist()}, normalize="radius"',
+        ")",
+    ]
+    return "\n".join(lines) + "\n"
