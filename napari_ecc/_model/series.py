@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,27 +20,48 @@ Key = tuple[Any, ...]
 
 @dataclass
 class SeriesModel:
-    """What the series panel shows, and the curves that are known.
+    """What the series panel is set to, and the curves that are known.
+
+    The image layer is the Euler explorer's.
 
     Curves are kept by their frame's index along all leading axes and by the settings, so turning to
     another axis, another channel or another setting and back computes no frame twice.
+
+    Attributes
+    ----------
+    scope : {"slice", "volume"}
+        A frame is a plane of the last two axes, or a volume of the last three.
+    shape : tuple of int
+        Lengths of the leading axes of the image.
+    axis : int
+        The one that the heat map shows.
+    index : tuple of int
+        The frame in view; its entry along `axis` is the cursor.
+    superlevel, diagonals : bool
+        As in the Euler explorer.
+    n_thresholds : int
+    range : (low, high)
+        First and last threshold, the same for all frames.
+    rows : dict
+        Curves by `key`.
+    status : str
+        One line for the user.
     """
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
     stored: ClassVar[Signal] = Signal()
-    """A curve came in, or all of them went."""
+    """Curves came in, or all of them went."""
 
+    scope: Literal["slice", "volume"] = "slice"
     shape: tuple[int, ...] = ()
-    """Lengths of the leading axes of the image."""
     axis: int = 0
-    """The one that the heat map shows."""
     index: Index = ()
-    """The frame in view; its entry along `axis` is the cursor."""
-    superlevel: bool = False
-    connectivity: int | None = None
+    superlevel: bool = True
+    diagonals: bool = True
     n_thresholds: int = 128
     range: tuple[float, float] = (0.0, 1.0)
     rows: dict[Key, NDArray[np.int64]] = field(default_factory=dict)
+    status: str = ""
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
@@ -70,11 +91,11 @@ class SeriesModel:
 
     def key(self, frame: Index) -> Key:
         """Return what the curve of a frame is kept by."""
-        return (self.superlevel, self.connectivity, self.n_thresholds, *self.range, *frame)
+        return (self.scope, self.superlevel, self.diagonals, self.n_thresholds, *self.range, *frame)
 
-    def store(self, key: Key, values: NDArray[np.int64]) -> None:
-        """Keep a curve."""
-        self.rows[key] = values
+    def store(self, curves: Iterable[tuple[Key, NDArray[np.int64]]]) -> None:
+        """Keep curves."""
+        self.rows.update(curves)
         self.stored.emit()
 
     def forget(self) -> None:

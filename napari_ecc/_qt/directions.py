@@ -40,7 +40,7 @@ class DirectionExplorer(Panel):
         self.until_closed(self.controller.close)
         self.model = self.controller.model
         self.explorer = self.controller.session.explorer
-        self.plot = CurvePlot("height", "Euler characteristic χ")
+        self.plot = CurvePlot("height", "χ")
         self.map = HeatMap("height", "azimuth °")
         self.dial = DirectionDial()
         self.work = WorkLine(self.controller.runner)

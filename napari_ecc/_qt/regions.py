@@ -36,7 +36,7 @@ class RegionExplorer(Panel):
         self.model = self.controller.model
         self.explorer = self.controller.session.explorer
         self._colours = PAPER
-        self.plot = CurvePlot("threshold t", "Euler characteristic χ")
+        self.plot = CurvePlot("threshold t", "χ")
         self.scatter = RegionScatter()
         self.work = WorkLine(self.controller.runner)
         layout = QVBoxLayout(self)

@@ -1,0 +1,282 @@
+"""Curves of the frames of an image with time or channel axes, one by one in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from psygnal import Signal
+
+import ecc_core as ecc
+from napari_ecc._controller.devices import device_name, to_device, to_host
+from napari_ecc._controller.following import LayerChoice
+from napari_ecc._controller.layers import Selection, as_indexable, levels_of, problem_with
+from napari_ecc._controller.loading import describe, fitting_level, load
+from napari_ecc._controller.output import write_columns
+from napari_ecc._controller.session import session_of
+from napari_ecc._model.series import Index, Key, SeriesModel
+from napari_ecc._workers import Runner, Step
+
+__all__ = ["SeriesController"]
+
+NO_IMAGE = "Open an image, or a sample: File, Open Sample, napari-ecc."
+SETTINGS = ("axis", "superlevel", "diagonals", "n_thresholds", "range")
+
+
+class Frames(NamedTuple):
+    """What is to be computed."""
+
+    data: Any
+    wanted: list[tuple[Key, Index]]
+    n_thresholds: int
+    options: dict[str, Any]
+
+
+Found = list[tuple[Key, NDArray[np.int64]]]
+
+
+def compute_frames(frames: Frames) -> Iterator[Step]:
+    """One curve after the other; each step's value is all those found so far."""
+    found: Found = []
+    for key, index in frames.wanted:
+        frame = yield from load(frames.data[index])
+        values = ecc.euler_curve(to_device(frame), frames.n_thresholds, **frames.options).values
+        found.append((key, to_host(values)))
+        yield Step(found, len(found), len(frames.wanted))
+
+
+class SeriesController:
+    """Computes the curves that a `SeriesModel` misses, and follows the viewer's sliders.
+
+    Parameters
+    ----------
+    viewer : napari.viewer.Viewer
+
+    Attributes
+    ----------
+    model : SeriesModel
+    images : LayerChoice
+        Of the image, which is the explorer's.
+    runner : Runner
+    layer_changed : Signal
+        Another layer, or other frames of it.
+    """
+
+    layer_changed = Signal()
+
+    def __init__(self, viewer: Any) -> None:
+        self.viewer = viewer
+        self.session = session = session_of(viewer)
+        explorer = session.explorer
+        self.model = SeriesModel(superlevel=explorer.superlevel, diagonals=explorer.diagonals)
+        self.images = LayerChoice(viewer, explorer, "image")
+        self.runner = Runner("Euler curves of frames")
+        self._layer: Any = None
+        explorer.events.image.connect(self._change_layer)
+        self.model.events.scope.connect(self._reshape)
+        for name in SETTINGS:
+            getattr(self.model.events, name).connect(self.request)
+        viewer.dims.events.current_step.connect(self._on_dims)
+        session.controllers["series"] = self
+        self._change_layer()
+
+    def close(self) -> None:
+        """Stop, and let go of the viewer."""
+        self.runner.close()
+        self.viewer.dims.events.current_step.disconnect(self._on_dims)
+        self.session.explorer.events.image.disconnect(self._change_layer)
+        self._watch(None)
+        self.images.close()
+
+    def axis_names(self) -> list[str]:
+        """Names and lengths of the axes that a series can run along."""
+        if self._layer is None:
+            return []
+        labels = self._layer.axis_labels
+        names = [str(label) for label in labels[: len(self.model.shape)]]
+        return [
+            f"{name if name[:1].isalpha() else f'axis {k}'} ({length})"
+            for k, (name, length) in enumerate(zip(names, self.model.shape, strict=True))
+        ]
+
+    def take_contrast_limits(self) -> None:
+        """Let the thresholds run between the layer's contrast limits."""
+        if self._layer is not None and not problem_with(self._layer):
+            low, high = self._layer.contrast_limits
+            self.model.range = float(low), float(high)
+
+    def request(self, *_: Any) -> None:
+        """Compute the curves that are missing, in the background."""
+        model = self.model
+        if not model.shape:
+            return
+        wanted = [(model.key(index), index) for index in model.missing()]
+        if not wanted:
+            self.runner.cancel()
+            self._tell()
+            return
+        try:
+            data = self._data(wanted[0][1])
+        except ValueError as error:
+            self._show_nothing(str(error))
+            return
+        taken = 0
+
+        def on_step(step: Step) -> None:
+            nonlocal taken
+            if step.value is not None:
+                model.store(step.value[taken : step.done])
+                taken = step.done
+                self._tell()
+
+        frames = Frames(data, wanted, model.n_thresholds, self._options())
+        self.runner.submit(lambda: compute_frames(frames), on_step)
+        self._tell()
+
+    def show_frame(self, frame: float) -> None:
+        """Move the viewer's slider."""
+        if self._layer is not None and self.model.shape:
+            missing = self.viewer.dims.ndim - self._layer.ndim
+            self.viewer.dims.set_current_step(self.model.axis + missing, round(frame))
+
+    def python_call(self) -> str:
+        """The calls of `ecc_core` that give what is shown; "" if there is nothing."""
+        model, layer = self.model, self._layer
+        if layer is None or not model.shape:
+            return ""
+        level = "[0]" if getattr(layer, "multiscale", False) else ""
+        index = [str(i) for i in model.index]
+        index[model.axis] = "i"
+        return "\n".join(
+            [
+                "import numpy as np",
+                "",
+                "import ecc_core as ecc",
+                "",
+                f"series = viewer.layers[{layer.name!r}].data{level}",
+                f"frames = [np.asarray(series[{', '.join(index)}]) for i in range({model.length})]",
+                f"options = dict(thresholds={model.n_thresholds}, **{self._options()!r})",
+                "curves = [ecc.euler_curve(frame, **options) for frame in frames]",
+                "chi = np.stack([curve.values for curve in curves])",
+                "",
+            ]
+        )
+
+    def save_table(self, path: str) -> None:
+        """Write a row for each frame and threshold that is known, as CSV or Parquet.
+
+        Parameters
+        ----------
+        path : str
+            Its suffix decides.
+
+        Raises
+        ------
+        ValueError, OSError
+            For another suffix, or if it cannot be written.
+        """
+        table = self.model.table()
+        frames = np.flatnonzero(~np.isnan(table).any(axis=1))
+        if frames.size == 0:
+            raise ValueError("There is no curve yet.")
+        thresholds = self.model.thresholds
+        columns: dict[str, ArrayLike] = {
+            "frame": np.repeat(frames, thresholds.size),
+            "threshold": np.tile(thresholds, frames.size),
+            "euler_characteristic": table[frames].ravel().astype(np.int64),
+        }
+        write_columns(path, columns)
+
+    @property
+    def _frame_ndim(self) -> int:
+        return 2 if self.model.scope == "slice" else 3
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "range": self.model.range,
+            "connectivity": self._frame_ndim if self.model.diagonals else 1,
+            "superlevel": self.model.superlevel,
+            "nan": "omit",
+        }
+
+    def _data(self, index: Index) -> Any:
+        """The finest level whose frames fit in memory."""
+        levels = [as_indexable(level) for level in levels_of(self._layer)]
+        parts = tuple(level[index] for level in reversed(levels))
+        axes = tuple(range(len(index), self._layer.ndim))
+        where = (*index, *[slice(None)] * len(axes))
+        selection = Selection(parts, axes, where, np.ones(len(axes)))
+        return levels[fitting_level(selection, self._layer.name).number]
+
+    def _tell(self) -> None:
+        model = self.model
+        known = model.length - len(model.missing())
+        where = device_name() or "CPU"
+        shape = levels_of(self._layer)[0].shape[-self._frame_ndim :]
+        model.status = f"{known} of {model.length} frames of {describe(shape)} · {where}"
+
+    def _change_layer(self, *_: Any) -> None:
+        self._watch(self.images.layer)
+        self.model.rows.clear()
+        if self._layer is not None and not problem_with(self._layer):
+            low, high = self._layer.contrast_limits
+            with self.model.events.blocked():
+                self.model.range = float(low), float(high)
+        self._reshape()
+
+    def _on_data(self, *_: Any) -> None:
+        self.model.rows.clear()
+        self._reshape()
+
+    def _reshape(self, *_: Any) -> None:
+        """Find out what the frames are."""
+        layer, model = self._layer, self.model
+        problem = NO_IMAGE if layer is None else problem_with(layer)
+        if not problem and layer.ndim <= self._frame_ndim:
+            frame = "planes" if model.scope == "slice" else "volumes"
+            problem = (
+                f"“{layer.name}” must have an axis of time, channels or the like besides those of "
+                f"its {frame}, got {layer.ndim} axes."
+            )
+        if problem:
+            self._show_nothing(problem)
+            return
+        with model.events.blocked():
+            model.shape = tuple(levels_of(layer)[0].shape[: -self._frame_ndim])
+            model.axis = min(model.axis, len(model.shape) - 1)
+            model.index = self._index()
+        self.layer_changed.emit()
+        self.request()
+
+    def _index(self) -> Index:
+        """Where the viewer's sliders are."""
+        shape = np.array(self.model.shape)
+        point = self._layer.world_to_data(self.viewer.dims.point)[: shape.size]
+        at = np.clip(np.round(point).astype(int), 0, shape - 1)
+        return tuple(at.tolist())
+
+    def _on_dims(self, *_: Any) -> None:
+        """Move the cursor; only another channel or the like has other frames."""
+        if self._layer is None or not self.model.shape:
+            return
+        index = self._index()
+        if index != self.model.index:
+            self.model.index = index
+            if self.model.missing():
+                self.request()
+
+    def _show_nothing(self, why: str) -> None:
+        self.runner.cancel()
+        with self.model.events.blocked():
+            self.model.shape, self.model.index, self.model.axis = (), (), 0
+        self.model.status = why
+        self.layer_changed.emit()
+
+    def _watch(self, layer: Any | None) -> None:
+        if self._layer is not None:
+            self._layer.events.data.disconnect(self._on_data)
+        if layer is not None:
+            layer.events.data.connect(self._on_data)
+        self._layer = layer
