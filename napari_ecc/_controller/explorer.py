@@ -40,9 +40,9 @@ __all__ = ["ExplorerController"]
 SETTLED = 0.12
 """Seconds without a move after which a threshold is looked at more closely."""
 
-CURVE_FIELDS = ("superlevel", "diagonals", "bins", "sigma", "scope", "roi")
+CURVE_FIELDS = ("superlevel", "diagonals", "bins", "sigma", "scope")
 TIMES = "\N{MULTIPLICATION SIGN}"
-DATA_EVENTS = ("data", "scale", "translate", "rotate", "shear", "affine")
+DATA_EVENTS = ("data", "paint", "labels_update", "scale", "translate", "rotate", "shear", "affine")
 
 
 class ExplorerController:
@@ -78,7 +78,8 @@ class ExplorerController:
         self._selection: Selection | None = None
         self._field: Field | None = None
         self._roi: Roi | None = None
-        self._watched: list[tuple[Any, Any]] = []
+        self._explored: Any = None
+        self._watched: list[Any] = []
         self._started = 0.0
         self._connect()
         ecc.warmup()
@@ -88,6 +89,12 @@ class ExplorerController:
     def image(self) -> Any | None:
         """The layer that is explored."""
         return layer_named(self.viewer, self.model.image)
+
+    @property
+    def running(self) -> bool:
+        """Whether anything is being computed."""
+        runners = (self.curves, self._counting, self._locating, self._labels.runner)
+        return any(runner.running for runner in runners)
 
     def image_choices(self) -> list[str]:
         """Names of the Image layers."""
@@ -109,10 +116,11 @@ class ExplorerController:
 
     def close(self) -> None:
         """Stop all work and take the overlays away."""
-        for runner in (self.curves, self._counting, self._locating):
+        for runner in (self.curves, self._counting, self._locating, self._labels.runner):
             runner.close()
-        self._labels.close()
-        self._unwatch()
+        self._watch()
+        for layer in self.viewer.layers:
+            layer.events.name.disconnect(self._on_renamed)
         for emitter, callback in self._viewer_events():
             emitter.disconnect(callback)
         for signal, callback in self._model_events():
@@ -139,12 +147,15 @@ class ExplorerController:
             (events.window, self._locate),
             (events.show_set, self._on_show_set),
             (events.show_changes, self._locate),
+            (events.roi, self._on_roi),
             *[(getattr(events, name), self.request_curve) for name in CURVE_FIELDS],
         ]
 
     def _connect(self) -> None:
         for emitter, callback in self._viewer_events() + self._model_events():
             emitter.connect(callback)
+        for layer in self.viewer.layers:
+            layer.events.name.connect(self._on_renamed)
 
     def _on_inserted(self, event: Any) -> None:
         event.value.events.name.connect(self._on_renamed)
@@ -153,9 +164,10 @@ class ExplorerController:
             self.pick_layer()
 
     def _on_renamed(self, event: Any) -> None:
-        if self._watched and event.source == self._watched[0][0]:
-            with self.model.events.image.blocked():
-                self.model.image = event.source.name
+        names = self.image_choices() + self.roi_choices()
+        for field in ("image", "roi"):
+            if getattr(self.model, field) and getattr(self.model, field) not in names:
+                setattr(self.model, field, event.source.name)
         self.layers_changed.emit()
 
     def _on_removed(self, event: Any) -> None:
@@ -175,24 +187,33 @@ class ExplorerController:
 
     def _on_image(self) -> None:
         """Another layer is chosen."""
-        self._forget_curve()
-        self._unwatch()
-        layer = self.image
-        if layer is None:
+        if self.image is None or self.image != self._explored:
+            self._forget_curve()
+        self._explored = self.image
+        self._watch(self.image, layer_named(self.viewer, self.model.roi))
+        if self.image is None:
             self.model.status = "Open an image, or a sample: File, Open Sample, napari-ecc."
-            return
-        for name in DATA_EVENTS:
-            self._watch(layer, getattr(layer.events, name))
+        else:
+            self.request_curve()
+
+    def _on_roi(self) -> None:
+        """Another region of interest is chosen."""
+        self._watch(self.image, layer_named(self.viewer, self.model.roi))
         self.request_curve()
 
-    def _watch(self, layer: Any, emitter: Any) -> None:
-        emitter.connect(self.request_curve)
-        self._watched.append((layer, emitter))
-
-    def _unwatch(self) -> None:
-        for _, emitter in self._watched:
+    def _watch(self, *layers: Any) -> None:
+        """Compute anew when the data of these layers change, and of no others."""
+        for emitter in self._watched:
             emitter.disconnect(self.request_curve)
-        self._watched = []
+        self._watched = [
+            getattr(layer.events, name)
+            for layer in layers
+            if layer is not None
+            for name in DATA_EVENTS
+            if name in layer.events.emitters
+        ]
+        for emitter in self._watched:
+            emitter.connect(self.request_curve)
 
     def _forget_curve(self) -> None:
         self.curves.cancel()

@@ -27,16 +27,17 @@ class LabelsMaker:
     viewer : napari.viewer.Viewer
     history : History
         Where the layers can be taken back.
+
+    Attributes
+    ----------
+    runner : Runner
+        Does the labelling.
     """
 
     def __init__(self, viewer: Any, history: History) -> None:
         self._viewer = viewer
         self._history = history
-        self._runner = Runner("Labels")
-
-    def close(self) -> None:
-        """Stop."""
-        self._runner.close()
+        self.runner = Runner("Labels")
 
     def make(self, image: Any, selection: Selection, field: Field, model: ExplorerModel) -> None:
         """Add a Labels layer of the components of the set at the model's threshold.
@@ -57,7 +58,7 @@ class LabelsMaker:
         def on_step(step: Step) -> None:
             self._add(step.value, image, selection, name)
 
-        self._runner.submit(job, on_step)
+        self.runner.submit(job, on_step)
 
     def _add(self, labels: NDArray[Any], image: Any, selection: Selection, name: str) -> None:
         layer = self._viewer.add_labels(name=name, **embedded(labels, image, selection))

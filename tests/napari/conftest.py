@@ -1,0 +1,123 @@
+"""A napari window on a virtual display, and panels in it."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+try:
+    import qtpy.QtWidgets  # noqa: F401
+except ImportError as error:  # Qt's system libraries
+    WHY_NOT = f"Qt cannot be loaded ({error}): sh tools/ensure_gui.sh"
+    collect_ignore_glob = ["test_*.py"]
+else:
+    WHY_NOT = ""
+    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or shutil.which("Xvfb")):
+        WHY_NOT = "there is neither a display nor Xvfb: sh tools/ensure_gui.sh"
+
+HERE = Path(__file__).parent
+TIMEOUT = 20_000
+
+
+def pytest_report_header() -> str:
+    return f"napari plugin: not tested, {WHY_NOT}" if WHY_NOT else "napari plugin: tested"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if WHY_NOT:
+        for item in items:
+            if HERE in item.path.parents:
+                item.add_marker(pytest.mark.skip(reason=WHY_NOT))
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(monkeypatch, tmp_path):
+    """Settings of plugins are neither read from nor written to the user's own."""
+    from napari import settings
+
+    monkeypatch.setattr(settings, "_CFG_PATH", str(tmp_path / "settings.yaml"))
+    settings._clear_plugin_settings_cache()
+    yield
+    settings._clear_plugin_settings_cache()
+
+
+@pytest.fixture(autouse=True)
+def _no_worker_is_left():
+    """Whatever a test leaves behind, its threads must end."""
+    from qtpy.QtCore import QThreadPool
+
+    yield
+    assert QThreadPool.globalInstance().waitForDone(TIMEOUT)
+
+
+@pytest.fixture
+def messages():
+    """Texts of the notifications that were shown."""
+    from napari.utils.notifications import notification_manager
+
+    shown: list[str] = []
+
+    def keep(notification):
+        shown.append(notification.message)
+
+    notification_manager.notification_ready.connect(keep)
+    yield shown
+    notification_manager.notification_ready.disconnect(keep)
+
+
+@pytest.fixture
+def open_panel(make_napari_viewer_proxy, qtbot):
+    """Open a viewer with some layers and a dock of the plugin: ``(viewer, panel)``."""
+
+    def open_it(dock, /, *images, viewer=None, show=False, **options):
+        viewer = viewer or make_napari_viewer_proxy(show=show)
+        for image in images:
+            viewer.add_image(image, **options)
+        _, panel = viewer.window.add_plugin_dock_widget("napari-ecc", dock)
+        return viewer, panel
+
+    return open_it
+
+
+@pytest.fixture
+def explorer(open_panel, qtbot):
+    """Open the Euler explorer on images and wait for the curve of the first."""
+
+    def open_it(*images, **options):
+        viewer, panel = open_panel("Euler explorer", *images, **options)
+        settle(qtbot, panel)
+        return viewer, panel
+
+    return open_it
+
+
+def settle(qtbot, panel) -> None:
+    """Wait until nothing is computed any more."""
+    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
+
+
+@pytest.fixture
+def drag_mouse(qapp):
+    """Press the left button on a widget at the first of some (x, y), and release it at the last."""
+    from qtpy.QtCore import QEvent, QPointF, Qt
+    from qtpy.QtGui import QMouseEvent
+
+    left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+
+    def send(widget, kind, at, button, buttons):
+        where = QPointF(*at)
+        window = widget.mapToGlobal(where)
+        modifiers = Qt.KeyboardModifier.NoModifier
+        event = QMouseEvent(kind, where, window, button, buttons, modifiers)
+        qapp.sendEvent(widget, event)
+        qapp.processEvents()
+
+    def drag(widget, *points):
+        send(widget, QEvent.Type.MouseButtonPress, points[0], left, left)
+        for point in points[1:]:
+            send(widget, QEvent.Type.MouseMove, point, none, left)
+        send(widget, QEvent.Type.MouseButtonRelease, points[-1], left, none)
+
+    return drag

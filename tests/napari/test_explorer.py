@@ -1,0 +1,455 @@
+"""The Euler explorer in a real window: what the user does, and what the viewer does meanwhile."""
+
+import math
+
+import dask.array as da
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtWidgets import QApplication, QPushButton
+from scipy.ndimage import gaussian_filter, label
+
+import ecc_core as ecc
+from napari_ecc._controller.layers import PLUGIN_KEY
+
+TIMEOUT = 20_000
+
+
+def smooth(*shape, dtype=np.uint8, seed=0):
+    noise = gaussian_filter(np.random.default_rng(seed).standard_normal(shape), 2)
+    low, high = noise.min(), noise.max()
+    scale = 255 if np.dtype(dtype).kind in "iu" else 1.0
+    return ((noise - low) / (high - low) * scale).astype(dtype)
+
+
+def settle(qtbot, panel):
+    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
+
+
+def assert_curve_of(panel, image, **options):
+    curve = panel.model.curve
+    assert curve.stage == "complete"
+    expected = ecc.euler_curve(image, curve.thresholds, **{"superlevel": True, **options})
+    assert_array_equal(curve.values, expected.values)
+    return curve
+
+
+def overlays(viewer):
+    return [layer for layer in viewer.layers if PLUGIN_KEY in layer.metadata]
+
+
+def drag(qtbot, panel, to, *, release=True):
+    plot = panel.plot
+    y = plot.height() // 2
+    start = QPoint(round(plot.position_of(plot.threshold)), y)
+    end = QPoint(round(plot.position_of(to)), y)
+    qtbot.mousePress(plot, Qt.MouseButton.LeftButton, pos=start)
+    for share in (0.3, 0.6, 1.0):
+        qtbot.mouseMove(plot, start + (end - start) * share)
+        QApplication.processEvents()
+    if release:
+        qtbot.mouseRelease(plot, Qt.MouseButton.LeftButton, pos=end)
+
+
+def test_two_dimensional_image(explorer, qtbot):
+    """Curve, threshold, readout and overlay of an image, and all options of the curve."""
+    image = smooth(60, 80)
+    _, panel = explorer(image, name="cells")
+    model = panel.model
+    assert model.image == panel.image.currentText() == "cells"
+    curve = assert_curve_of(panel, image)
+    assert_array_equal(curve.thresholds, np.arange(int(image.min()), int(image.max()) + 1))
+    assert model.threshold in curve.thresholds
+
+    inside = image >= model.threshold
+    components = label(inside, np.ones((3, 3)))[1]
+    assert model.counts.components == components
+    assert model.counts.euler == ecc.euler_number(inside)
+    assert f"{components:,} component" in panel.readout.text()
+    assert "CPU" in model.status
+    assert "60" in model.status
+
+    panel.superlevel.setCurrentIndex(panel.superlevel.findData(False))
+    panel.diagonals.setCurrentIndex(panel.diagonals.findData(False))
+    panel.bins.setValue(16)
+    settle(qtbot, panel)
+    curve = assert_curve_of(panel, image, superlevel=False, connectivity=1)
+    assert curve.thresholds.size == 16
+    assert model.counts.euler == ecc.euler_number(image <= model.threshold, 1)
+
+    panel.sigma.setValue(1.5)
+    settle(qtbot, panel)
+    blurred = gaussian_filter(image.astype(np.float32), (1.5, 1.5))
+    assert_curve_of(panel, blurred, superlevel=False, connectivity=1)
+
+
+def test_drag_of_the_line_moves_the_set(explorer, qtbot):
+    """Each move of the mouse moves the threshold, slider, number and overlay; no curve is made."""
+    image = smooth(60, 80)
+    viewer, panel = explorer(image, show=True)
+    (overlay,) = overlays(viewer)
+    curve = panel.model.curve
+    seen = []
+    panel.model.events.threshold.connect(seen.append)
+    drag(qtbot, panel, 180.0)
+    assert len(seen) >= 3
+    assert abs(panel.model.threshold - 180) <= 1
+    threshold = panel.model.threshold
+    assert panel.value.value() == threshold
+    assert curve.thresholds[panel.slider.value()] == threshold
+    low, high = overlay.contrast_limits
+    assert_array_equal(image >= threshold, image >= high)
+    assert_array_equal(image < threshold, image <= low)
+    settle(qtbot, panel)
+    assert panel.model.curve is curve
+    assert panel.model.counts.threshold == threshold
+
+    panel.slider.setValue(panel.slider.value() + 5)
+    assert panel.model.threshold == threshold + 5
+    panel.value.setValue(77)
+    assert panel.model.threshold == panel.plot.threshold == 77
+
+
+def test_overlay_shows_the_set(explorer, qtbot):
+    """Pixels of the canvas are coloured where the image is at the threshold or above."""
+    image = np.zeros((40, 40), np.uint8)
+    image[:, 20:] = 200
+    viewer, panel = explorer(image, show=True)
+    panel.model.threshold = 200.0
+    settle(qtbot, panel)
+    picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
+    row = picture[picture.shape[0] // 2]
+    colourful = np.ptp(row, axis=1) > 40
+    middle = len(row) // 2
+    assert not colourful[: middle - 3].any()
+    assert colourful[middle + 3 : middle + 60].all()
+    panel.model.threshold = 201.0
+    picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
+    assert not (np.ptp(picture[len(picture) // 2], axis=1) > 40).any()
+    panel.show_set.setChecked(False)
+    assert not overlays(viewer)
+
+
+def test_jumps_to_extrema_and_zeros(explorer, qtbot, messages):
+    _, panel = explorer(smooth(60, 80))
+    curve = panel.model.curve
+    panel.model.threshold = float(curve.thresholds[0])
+    for _ in range(curve.values.size):
+        qtbot.mouseClick(panel.findChild(QPushButton, "extremum+1"), Qt.MouseButton.LeftButton)
+        if curve.value_at(panel.model.threshold) == curve.values.max():
+            break
+    assert curve.value_at(panel.model.threshold) == curve.values.max()
+    qtbot.mouseClick(panel.findChild(QPushButton, "zero-1"), Qt.MouseButton.LeftButton)
+    index = curve.index_of(panel.model.threshold)
+    signs = np.sign(curve.values)
+    assert signs[index] != signs[index - 1]
+
+
+def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
+    image = smooth(60, 80)
+    viewer, panel = explorer(image, show=True)
+    panel.show_changes.setChecked(True)
+    peak = float(panel.model.curve.thresholds[np.argmax(panel.model.curve.values)])
+    where = QPoint(round(panel.plot.position_of(peak)), panel.plot.height() // 2)
+    qtbot.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=where)
+    settle(qtbot, panel)
+    (points,) = [layer for layer in overlays(viewer) if layer.name == "changes at t"]
+    low, high = panel.controller.window()
+    effects = ecc.euler_coefficients(image, superlevel=True)
+    expected = np.argwhere((effects != 0) & (image >= low) & (image <= high))
+    assert_array_equal(points.data[np.lexsort(points.data.T[::-1])], expected)
+    at = tuple(points.data.astype(int).T)
+    assert_array_equal(points.features["effect"], effects[at])
+    colours = points.face_color
+    raising = np.asarray(points.features["effect"]) > 0
+    assert len(np.unique(colours[raising], axis=0)) == 1
+    assert not np.array_equal(colours[raising][0], colours[~raising][0])
+    assert f"{len(expected):,}" in panel.changes.text()
+
+    panel.window_percent.setValue(0.4)
+    settle(qtbot, panel)
+    assert len(points.data) < len(expected)
+    panel.show_changes.setChecked(False)
+    assert len(overlays(viewer)) == 1
+
+
+def test_slice_and_volume(explorer, qtbot):
+    """The displayed plane follows the dims slider; the volume does not; scales may differ."""
+    volume = smooth(12, 40, 50)
+    viewer, panel = explorer(volume, scale=(3, 1, 0.5), translate=(5, 0, 0))
+    assert viewer.dims.current_step[0] == 5 or viewer.dims.current_step[0] == 6
+    for plane in (2, 9):
+        viewer.dims.set_current_step(0, plane)
+        settle(qtbot, panel)
+        assert_curve_of(panel, volume[plane])
+    viewer.dims.order = (1, 0, 2)
+    viewer.dims.set_current_step(1, 7)
+    settle(qtbot, panel)
+    assert_curve_of(panel, volume[:, 7])
+    panel.scope.setCurrentIndex(panel.scope.findData("volume"))
+    settle(qtbot, panel)
+    curve = assert_curve_of(panel, volume)
+    assert panel.model.counts.ndim == 3
+    assert panel.model.counts.euler == ecc.euler_number(volume >= panel.model.threshold)
+    assert "tunnel" in panel.readout.text()
+    viewer.dims.set_current_step(1, 20)
+    settle(qtbot, panel)
+    assert panel.model.curve is curve
+    viewer.dims.ndisplay = 3
+    panel.sigma.setValue(1)
+    settle(qtbot, panel)
+    blurred = gaussian_filter(volume.astype(np.float32), (1 / 6, 0.5, 1.0))
+    assert_curve_of(panel, blurred)
+    (overlay,) = overlays(viewer)
+    assert_array_equal(overlay.scale, (3, 1, 0.5))
+    assert_array_equal(overlay.translate, (5, 0, 0))
+
+
+def test_smoothed_slice_lies_where_it_is(explorer, qtbot):
+    """Overlay, critical points and Labels of a plane are put on that plane, in world units."""
+    volume = smooth(12, 40, 50)
+    viewer, panel = explorer(volume, scale=(3, 1, 0.5), translate=(5, 0, 0))
+    viewer.dims.set_current_step(0, 9)
+    panel.sigma.setValue(0.5)
+    panel.show_changes.setChecked(True)
+    settle(qtbot, panel)
+    panel.controller.make_labels()
+    settle(qtbot, panel)
+    labels = viewer.layers[-1]
+    shown, points = overlays(viewer)
+    for layer in (labels, shown):
+        assert layer.data.shape == (1, 40, 50)
+        assert_array_equal(layer.translate, (5 + 9 * 3, 0, 0))
+        assert_array_equal(layer.scale, (3, 1, 0.5))
+    assert set(points.data[:, 0]) == {9}
+    assert points.data_to_world((9, 0, 0))[0] == 5 + 9 * 3
+    blurred = gaussian_filter(volume[9].astype(np.float32), (0.25, 0.5))
+    assert_array_equal(labels.data[0] > 0, blurred >= panel.model.threshold)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.float32, np.int16, np.float64])
+def test_dtypes(explorer, dtype):
+    image = smooth(40, 50, dtype=float)
+    image = image > 0.5 if dtype is bool else (image * 100).astype(dtype)
+    viewer, panel = explorer(image)
+    assert_curve_of(panel, image)
+    threshold = panel.model.threshold
+    (overlay,) = overlays(viewer)
+    low, high = overlay.contrast_limits
+    if dtype is not np.float64:  # napari shows float64 as float32
+        assert_array_equal(image >= threshold, image >= high)
+        assert_array_equal(image < threshold, image <= low)
+
+
+def test_nan_is_left_out_and_infinity_is_no_bound(explorer):
+    image = smooth(40, 50, dtype=np.float32)
+    image[:5], image[5], image[6] = np.nan, np.inf, -np.inf
+    _, panel = explorer(image, contrast_limits=(0, 1))
+    curve = assert_curve_of(panel, image, nan="omit")
+    assert np.isfinite(curve.thresholds).all()
+
+
+def test_images_without_a_curve_say_why(explorer, qtbot, messages):
+    """An RGB image gives a line of text, a constant and an all-NaN image no traceback."""
+    viewer, panel = explorer(np.zeros((20, 30, 3), np.uint8), rgb=True)
+    assert "RGB" in panel.model.status
+    assert "Split RGB" in panel.work.text.text()
+    assert panel.model.curve is None
+    assert not panel.slider.isEnabled()
+    assert not overlays(viewer)
+    panel.controller.make_labels()
+    assert messages == ["There is no curve yet."]
+
+    viewer.add_image(np.full((20, 30), 7, np.uint8), name="constant")
+    panel.image.setCurrentText("constant")
+    settle(qtbot, panel)
+    assert_array_equal(panel.model.curve.values, [1])
+    viewer.add_image(np.full((20, 30), np.nan), name="empty", contrast_limits=(0, 1))
+    panel.image.setCurrentText("empty")
+    settle(qtbot, panel)
+    assert "finite" in messages[-1]
+
+
+def test_dask_grows_block_by_block(explorer, qtbot):
+    """The curve of a lazy volume appears in parts, each block is read when it is its turn."""
+    volume = smooth(32, 48, 48)
+    reads = []
+
+    def read(block, block_info=None):
+        reads.append(block_info[0]["chunk-location"])
+        return block
+
+    lazy = da.from_array(volume, chunks=16).map_blocks(read, dtype=volume.dtype)
+    _, panel = explorer(lazy, contrast_limits=(0, 255), cache=False)
+    reads.clear()
+    stages = []
+    panel.model.events.curve.connect(lambda curve: stages.append(curve and curve.stage))
+    panel.scope.setCurrentIndex(panel.scope.findData("volume"))
+    settle(qtbot, panel)
+    curve = assert_curve_of(panel, volume)
+    assert_array_equal(curve.thresholds, np.arange(256))
+    assert sorted(set(reads)) == sorted(np.ndindex(2, 3, 3))
+    assert stages[-1] == "complete"
+    assert panel.model.counts is None
+    assert "count components" in panel.readout.text()
+    panel.controller.count()
+    settle(qtbot, panel)
+    assert panel.model.counts.euler == ecc.euler_number(volume >= panel.model.threshold)
+
+
+def test_multiscale_shows_the_coarse_level_first(explorer, qtbot):
+    fine = smooth(64, 64)
+    viewer, panel = explorer(np.zeros((8, 8), np.uint8))
+    stages = []
+    panel.model.events.curve.connect(lambda curve: stages.append(curve and curve.stage))
+    viewer.add_image([fine, fine[::2, ::2], fine[::4, ::4]], name="pyramid", multiscale=True)
+    panel.image.setCurrentText("pyramid")
+    settle(qtbot, panel)
+    assert_curve_of(panel, fine)
+    assert stages[-1] == "complete"
+    (overlay,) = overlays(viewer)
+    assert overlay.multiscale
+
+
+def test_cancel_and_newest_request(explorer, qtbot):
+    """Cancel ends the work; of many requests the last one is answered."""
+    slow = da.from_array(smooth(40, 64, 64), chunks=(2, 64, 64)).map_blocks(_slowly)
+    viewer, panel = explorer(smooth(20, 30), smooth(20, 30, seed=1), name="small")
+    viewer.add_image(slow, name="slow", contrast_limits=(0, 255))
+    panel.scope.setCurrentIndex(panel.scope.findData("volume"))
+    panel.image.setCurrentText("slow")
+    qtbot.waitUntil(lambda: panel.work.bar.value() > 0, timeout=TIMEOUT)
+    assert panel.work.cancel.isVisibleTo(panel)
+    panel.work.cancel.click()
+    settle(qtbot, panel)
+    assert panel.model.curve.stage == "partial"
+    panel.controller.request_curve()
+    for name in ("small", "slow", "small [1]"):
+        panel.image.setCurrentText(name)
+    settle(qtbot, panel)
+    assert_curve_of(panel, viewer.layers["small [1]"].data)
+
+
+def _slowly(block):
+    import time
+
+    time.sleep(0.1)
+    return block
+
+
+def test_layers_come_and_go(explorer, qtbot):
+    """Removing, replacing and renaming the layer; removing an overlay by hand."""
+    first, second = smooth(30, 40), smooth(30, 40, seed=1)
+    viewer, panel = explorer(first, name="first")
+    viewer.layers["first"].data = second
+    settle(qtbot, panel)
+    assert_curve_of(panel, second)
+    viewer.layers["first"].name = "renamed"
+    assert panel.model.image == panel.image.currentText() == "renamed"
+    curve = panel.model.curve
+    assert curve is not None
+
+    viewer.layers.remove(overlays(viewer)[0])
+    assert not panel.show_set.isChecked()
+    viewer.add_image(first, name="other")
+    viewer.layers.remove("renamed")
+    settle(qtbot, panel)
+    assert panel.model.image == "other"
+    assert_curve_of(panel, first)
+    viewer.layers.clear()
+    assert panel.model.image == ""
+    assert panel.model.curve is None
+    assert math.isnan(panel.model.threshold)
+    assert "Open Sample" in panel.model.status
+
+
+@pytest.mark.parametrize("end", ["layer", "dock", "viewer"])
+def test_end_during_work(explorer, qtbot, messages, end):
+    """Removing the layer, the dock or the whole viewer while a curve is computed is harmless."""
+    slow = da.from_array(smooth(40, 64, 64), chunks=(2, 64, 64)).map_blocks(_slowly)
+    viewer, panel = explorer(smooth(20, 30), name="small")
+    viewer.add_image(slow, name="slow", contrast_limits=(0, 255))
+    panel.scope.setCurrentIndex(panel.scope.findData("volume"))
+    panel.image.setCurrentText("slow")
+    controller = panel.controller
+    qtbot.waitUntil(lambda: panel.work.bar.value() > 0, timeout=TIMEOUT)
+    if end == "layer":
+        viewer.layers.remove("slow")
+    elif end == "dock":
+        viewer.window.remove_dock_widget(panel)
+        assert not overlays(viewer)
+    else:
+        viewer.close()
+    qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
+    assert messages == []
+
+
+def test_region_of_interest(explorer, qtbot, messages):
+    """Shapes and Labels restrict the image, whatever their scale; a wrong shape is explained."""
+    image = smooth(60, 80)
+    viewer, panel = explorer(image, scale=(2, 2))
+    shapes = viewer.add_shapes(name="shapes")
+    panel.roi.setCurrentText("shapes")
+    assert "Draw one" in panel.model.status
+    shapes.add_rectangles([[20, 20], [20, 100], [80, 100], [80, 20]])
+    settle(qtbot, panel)
+    inside = np.zeros(image.shape, bool)
+    inside[10:41, 10:51] = True
+    assert_curve_of(panel, image, mask=inside)
+    viewer.add_labels(inside.astype(int), name="labels", scale=(2, 2))
+    panel.roi.setCurrentText("labels")
+    settle(qtbot, panel)
+    assert_curve_of(panel, image, mask=inside)
+    (overlay,) = overlays(viewer)
+    assert_array_equal(np.isnan(overlay.data), ~inside)
+    assert panel.model.counts.euler == ecc.euler_number((image >= panel.model.threshold) & inside)
+    viewer.add_labels(np.ones((5, 5), int), name="wrong")
+    panel.roi.setCurrentText("wrong")
+    assert "must have the shape" in panel.model.status
+    viewer.layers.remove("wrong")
+    settle(qtbot, panel)
+    assert_curve_of(panel, image)
+
+
+def test_make_labels_can_be_undone(explorer, qtbot):
+    image = smooth(60, 80)
+    viewer, panel = explorer(image)
+    assert not panel.undo.isEnabled()
+    panel.controller.make_labels()
+    settle(qtbot, panel)
+    labels = viewer.layers[-1]
+    expected, count = label(image >= panel.model.threshold, np.ones((3, 3)))
+    assert_array_equal(labels.data, expected)
+    assert count == panel.model.counts.components
+    assert panel.undo.isEnabled()
+    panel.undo.click()
+    assert labels not in viewer.layers
+    assert not panel.undo.isEnabled()
+
+
+def test_theme_is_followed(explorer):
+    viewer, panel = explorer(smooth(30, 40), show=True)
+
+    def shade():
+        picture = panel.plot.grab().toImage()
+        return picture.pixelColor(3, 3).lightness()
+
+    assert shade() < 100
+    viewer.theme = "light"
+    assert shade() > 150
+    viewer.theme = "dark"
+    assert shade() < 100
+
+
+def test_settings_are_where_the_explorer_starts(explorer):
+    from napari.settings import get_plugin_settings
+
+    settings = get_plugin_settings("napari-ecc")
+    settings.explorer.superlevel = False
+    settings.explorer.bins = 32
+    image = smooth(30, 40, dtype=np.float32)
+    _, panel = explorer(image)
+    assert panel.bins.value() == 32
+    assert panel.superlevel.currentData() is False
+    assert_curve_of(panel, image, superlevel=False)
