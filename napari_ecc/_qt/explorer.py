@@ -152,7 +152,8 @@ class EulerExplorer(Panel):
         labels_tip = "A Labels layer of the components of the set"
         row.addWidget(button("Make Labels", labels_tip, self.controller.make_labels))
         row.addWidget(self.undo)
-        row.addWidget(button("Save…", "The curve as CSV, Parquet, PNG or SVG", self._save))
+        save_tip = "The curve as CSV, Parquet, PNG or SVG"
+        row.addWidget(button("Save…", save_tip, self.ask_where_to_save))
         row.addWidget(button("Copy Python", "The call that gives this curve", self.copy_python))
         return row
 
@@ -263,7 +264,8 @@ class EulerExplorer(Panel):
         """Put the call that gives this curve on the clipboard."""
         copy_code(self.controller.python_call())
 
-    def _save(self) -> None:
+    def ask_where_to_save(self) -> None:
+        """Save where the user says."""
         path = ask_path(self, "Save the curve", "curve.csv", TABLES + PICTURES)
         if path:
             self.save(path)

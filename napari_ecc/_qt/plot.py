@@ -242,7 +242,8 @@ class CurvePlot(QWidget):
             shade.setAlpha(48)
             band = QRectF(low, frame.plot.top(), max(high - low, 1.0), frame.plot.height())
             painter.fillRect(band & frame.plot, shade)
-        painter.setPen(QPen(colour, 1.6))
+        painter.setPen(QPen(colour, 2))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         x = frame.px(self._threshold)
         if frame.plot.left() - 1 <= x <= frame.plot.right() + 1:
             painter.drawLine(QPointF(x, frame.plot.top()), QPointF(x, frame.plot.bottom()))

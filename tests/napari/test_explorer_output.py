@@ -1,0 +1,105 @@
+"""What leaves the explorer: files, code that gives the same curve, commands of the palette."""
+
+import dask.array as da
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+from numpy.testing import assert_array_equal
+from qtpy.QtGui import QImage
+from qtpy.QtWidgets import QApplication, QFileDialog
+
+from napari_ecc import _commands
+
+
+def ramp(*shape):
+    rng = np.random.default_rng(1)
+    return rng.integers(0, 50, shape).astype(np.uint8)
+
+
+def settle(qtbot, panel):
+    qtbot.waitUntil(lambda: not panel.controller.running, timeout=20_000)
+
+
+def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):
+    _, panel = explorer(ramp(30, 40))
+    curve = panel.model.curve
+    panel.save(str(tmp_path / "curve.csv"))
+    t, chi = np.loadtxt(tmp_path / "curve.csv", delimiter=",", skiprows=1).T
+    assert_array_equal(t, curve.thresholds)
+    assert_array_equal(chi, curve.values)
+    panel.save(str(tmp_path / "curve.parquet"))
+    table = parquet.read_table(tmp_path / "curve.parquet").to_pydict()
+    assert_array_equal(table["threshold"], curve.thresholds)
+    assert_array_equal(table["euler_characteristic"], curve.values)
+    panel.save(str(tmp_path / "curve.svg"))
+    drawing = (tmp_path / "curve.svg").read_text()
+    assert "<polyline" in drawing
+    assert "Euler characteristic" in drawing
+    panel.save(str(tmp_path / "curve.png"))
+    picture = QImage(str(tmp_path / "curve.png"))
+    assert picture.width() > 1000
+    assert picture.pixelColor(2, 2).name() == "#ffffff"
+    assert [m for m in messages if not m.startswith("Saved")] == []
+    panel.save(str(tmp_path / "missing" / "curve.csv"))
+    assert "missing" in messages[-1]
+    panel.save(str(tmp_path / "missing" / "curve.png"))
+    assert "cannot be written" in messages[-1]
+
+    chosen = (str(tmp_path / "asked"), "Parquet table (*.parquet)")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: chosen)
+    panel.ask_where_to_save()
+    assert (tmp_path / "asked.parquet").exists()
+
+
+@pytest.mark.parametrize("case", ["plane", "volume", "smoothed", "labels", "shapes", "dask"])
+def test_copied_python_gives_the_curve(explorer, qtbot, messages, case):
+    """The code on the clipboard runs as it is, and gives exactly the curve on the screen."""
+    image = ramp(6, 30, 40)
+    data = da.from_array(image, chunks=10) if case == "dask" else image
+    viewer, panel = explorer(data, name="it's", scale=(2, 1, 1))
+    model = panel.model
+    model.superlevel = case != "volume"
+    model.diagonals = case != "volume"
+    model.scope = "slice" if case in ("plane", "shapes") else "volume"
+    model.sigma = 1.2 if case == "smoothed" else 0.0
+    if case == "labels":
+        viewer.add_labels((image > 20).astype(int), name="region", scale=(2, 1, 1))
+        model.roi = "region"
+    if case == "shapes":
+        shapes = viewer.add_shapes(name="region")
+        shapes.add_rectangles([[4, 5], [4, 25], [20, 25], [20, 5]])
+        shapes.add_ellipses([[6, 20], [6, 35], [28, 35], [28, 20]])
+        model.roi = "region"
+    settle(qtbot, panel)
+    assert model.curve.stage == "complete"
+    panel.copy_python()
+    names = {"viewer": viewer}
+    exec(QApplication.clipboard().text(), names)
+    assert_array_equal(names["t"], model.curve.thresholds)
+    assert_array_equal(names["chi"], model.curve.values)
+    assert "Copied" in messages[-1]
+
+
+def test_commands_of_the_palette(make_napari_viewer, qtbot, messages):
+    """They open the explorer where it is not open, and do what their buttons do."""
+    viewer = make_napari_viewer()
+    viewer.add_image(ramp(30, 40), name="image")
+    _commands.next_extremum(viewer)
+    controller = _commands._explorer(viewer)
+    assert _commands._explorer(viewer) is controller
+    qtbot.waitUntil(lambda: not controller.running, timeout=20_000)
+    before = controller.model.threshold
+    _commands.next_extremum(viewer)
+    assert controller.model.threshold != before
+    _commands.next_zero(viewer)
+    _commands.toggle_changes(viewer)
+    assert controller.model.show_changes
+    qtbot.waitUntil(lambda: not controller.running, timeout=20_000)
+    _commands.make_labels(viewer)
+    qtbot.waitUntil(lambda: not controller.running, timeout=20_000)
+    assert "image ≥" in viewer.layers[-1].name
+    count = len(viewer.layers)
+    _commands.undo(viewer)
+    assert len(viewer.layers) == count - 1
+    _commands.copy_python(viewer)
+    assert "ecc.euler_curve(image" in QApplication.clipboard().text()

@@ -1,0 +1,175 @@
+"""What the workers compute, without a window: curves by blocks, counts, critical points, levels."""
+
+import dask.array as da
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.ndimage import gaussian_filter, generate_binary_structure, label
+
+import ecc_core as ecc
+from napari_ecc._controller import curves
+from napari_ecc._controller.counting import count_set
+from napari_ecc._controller.critical import find_critical_points
+from napari_ecc._controller.curves import Field, Request, compute_curve
+from napari_ecc._controller.growing import as_they_come
+from napari_ecc._model.levels import even_levels, extrema, following, zero_crossings
+
+RNG = np.random.default_rng(7)
+VOLUME = RNG.integers(0, 40, (21, 17, 30)).astype(np.uint16)
+MASK = RNG.random(VOLUME.shape) < 0.8
+
+
+def request(*levels, **changes):
+    settings = {
+        "mask": None,
+        "bounds": (0.0, 39.0),
+        "bins": 256,
+        "superlevel": True,
+        "diagonals": True,
+        "sigma": (0.0,) * levels[-1].ndim,
+    }
+    return Request(levels, **{**settings, **changes})
+
+
+@pytest.mark.parametrize("superlevel", [True, False])
+@pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
+def test_growing_curve(superlevel, mask):
+    """It ends as the curve of the whole volume, and begins with less."""
+    lazy = da.from_array(VOLUME, chunks=(7, 8, 13))
+    wanted = request(lazy, superlevel=superlevel, mask=mask, diagonals=False)
+    steps = list(compute_curve(wanted))
+    assert len(steps) >= 3 * 3 * 3
+    found, field = steps[-1].value
+    expected = ecc.euler_curve(
+        VOLUME, found.thresholds, superlevel=superlevel, mask=mask, connectivity=1
+    )
+    assert_array_equal(found.values, expected.values)
+    assert (found.stage, steps[0].value[0].stage) == ("complete", "partial")
+    assert field is not None
+    assert steps[0].value[1] is None
+    assert (steps[-1].done, steps[-1].total) == (27, 27)
+
+
+def test_large_arrays_in_memory_grow_too(monkeypatch):
+    monkeypatch.setattr(curves, "AT_ONCE", 1000)
+    (*_, last) = compute_curve(request(VOLUME, bounds=None))
+    found, _ = last.value
+    assert_array_equal(found.values, ecc.euler_curve(VOLUME, np.arange(40), superlevel=True).values)
+
+
+def test_smoothing_by_blocks_is_that_of_the_whole():
+    sigma = (0.5, 1.0, 1.5)
+    lazy = da.from_array(VOLUME, chunks=(11, 9, 10))
+    whole = list(compute_curve(request(VOLUME, sigma=sigma)))[-1].value[0]
+    found = list(compute_curve(request(lazy, sigma=sigma)))[-1].value[0]
+    assert_array_equal(found.values, whole.values)
+    blurred = gaussian_filter(VOLUME.astype(np.float32), sigma)
+    assert_array_equal(
+        whole.values, ecc.euler_curve(blurred, whole.thresholds, superlevel=True).values
+    )
+
+
+def test_preview_comes_from_the_coarse_level():
+    coarse = VOLUME[::2, ::2, ::2]
+    first, *_, last = compute_curve(request(coarse, VOLUME, mask=MASK))
+    preview = first.value[0]
+    assert preview.stage == "preview"
+    sizes = zip(coarse.shape, VOLUME.shape, strict=True)
+    rows, columns, depth = (np.arange(n) * m // n for n, m in sizes)
+    expected = ecc.euler_curve(
+        coarse, preview.thresholds, superlevel=True, mask=MASK[np.ix_(rows, columns, depth)]
+    )
+    assert_array_equal(preview.values, expected.values)
+    assert last.value[0].stage == "complete"
+
+
+def test_an_error_in_a_block_is_raised_and_the_threads_end():
+    def broken(block):
+        raise OSError("the disk is gone")
+
+    lazy = da.from_array(VOLUME, chunks=7).map_blocks(broken, dtype=VOLUME.dtype)
+    with pytest.raises(OSError, match="the disk is gone"):
+        list(compute_curve(request(lazy)))
+
+
+def test_closing_stops_reading():
+    read = []
+
+    def slow(block, block_id=None):
+        import time
+
+        read.append(block_id)
+        time.sleep(0.05)
+        return block
+
+    lazy = da.from_array(VOLUME, chunks=(1, 17, 30)).map_blocks(slow, dtype=VOLUME.dtype)
+    parts = as_they_come(lazy.to_delayed().ravel().tolist())
+    next(part for part in parts if part is not None)
+    parts.close()
+    assert len(read) < 15
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("diagonals", [True, False])
+def test_counts(monkeypatch, ndim, diagonals):
+    """For slabs of any height they are those of labelling the whole set and its complement."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        inside = rng.random(rng.integers(1, 12, ndim)) < rng.uniform(0.3, 0.8)
+        structure = generate_binary_structure(ndim, ndim if diagonals else 1)
+        components = label(inside, structure)[1]
+        outside = generate_binary_structure(ndim, 1 if diagonals else ndim)
+        holes = label(np.pad(~inside, 1, constant_values=True), outside)[1] - 1
+        for points in (1, 20, 10**6):
+            monkeypatch.setattr("napari_ecc._controller.counting.SLAB_POINTS", points)
+            read = lambda start, stop, inside=inside: inside[start:stop]  # noqa: E731
+            *_, last = count_set(read, inside.shape, 0.5, diagonals=diagonals)
+            counts = last.value
+            assert counts.components == components
+            assert (counts.cavities if ndim == 3 else counts.tunnels) == holes
+            connectivity = ndim if diagonals else 1
+            assert counts.euler == ecc.euler_number(inside, connectivity)
+
+
+@pytest.mark.parametrize("data", [VOLUME, da.from_array(VOLUME, chunks=(5, 8, 30))])
+@pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
+def test_critical_points(data, mask):
+    """All points of the window with their coefficients, for any chunks."""
+    (*_, last) = find_critical_points(
+        Field(data, mask), (10, 14), superlevel=True, diagonals=False, most=10**6
+    )
+    found = last.value
+    effects = ecc.euler_coefficients(VOLUME, superlevel=True, connectivity=1, mask=mask)
+    chosen = (effects != 0) & (VOLUME >= 10) & (VOLUME <= 14)
+    placed = np.zeros(VOLUME.shape, int)
+    placed[tuple(found.points.T)] = found.effects
+    assert_array_equal(placed, np.where(chosen, effects, 0))
+    assert found.total == len(found.points) == chosen.sum()
+
+
+def test_of_too_many_critical_points_the_greatest_are_kept():
+    data = da.from_array(VOLUME, chunks=(5, 8, 30))
+    options = {"superlevel": False, "diagonals": True}
+    (*_, last) = find_critical_points(Field(data, None), (0, 39), most=25, **options)
+    effects = np.abs(ecc.euler_coefficients(VOLUME))
+    assert last.value.total == np.count_nonzero(effects)
+    assert_array_equal(np.sort(np.abs(last.value.effects)), np.sort(effects, axis=None)[-25:])
+
+
+def test_levels():
+    assert_array_equal(even_levels(-2, 3, 6, whole=True), [-2, -1, 0, 1, 2, 3])
+    assert_array_equal(even_levels(0, 10, 6, whole=True), [0, 2, 4, 6, 8, 10])
+    assert even_levels(0, 1, 7, whole=False).size == 7
+
+
+def test_landmarks():
+    values = np.array([0, 1, 50, 49, 50.5, 0, -30, -29, 1, 1])
+    assert_array_equal(extrema(values), [4, 6])
+    assert_array_equal(zero_crossings(values), [1, 5, 6, 8])
+    assert extrema(np.zeros(9)).size == 0
+    thresholds = np.linspace(0, 0.9, 10)
+    marks = np.array([4, 6])
+    assert following(marks, thresholds, 0.4, 1) == pytest.approx(0.6)
+    assert following(marks, thresholds, 0.7, 1) == pytest.approx(0.4)
+    assert following(marks, thresholds, 0.4, -1) == pytest.approx(0.6)
+    assert following(marks[:0], thresholds, 0.4, 1) is None

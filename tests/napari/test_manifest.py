@@ -1,0 +1,75 @@
+"""How napari finds the plugin, and what it offers without a window."""
+
+import doctest
+import importlib
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import numpy as np
+import pytest
+from npe2 import PluginManifest
+
+import ecc_core as ecc
+from napari_ecc import _samples
+
+
+@pytest.fixture(scope="module")
+def manifest():
+    (entry,) = entry_points(group="napari.manifest", name="napari-ecc")
+    module, _, file = entry.value.partition(":")
+    assert (module, file) == ("napari_ecc", "napari.yaml")
+    return PluginManifest.from_distribution("napari-ecc")
+
+
+def test_manifest_is_valid():
+    command = [sys.executable, "-m", "npe2", "validate", "napari_ecc"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_commands_can_be_imported(manifest):
+    for command in manifest.contributions.commands:
+        module, _, name = command.python_name.partition(":")
+        assert callable(getattr(importlib.import_module(module), name))
+
+
+def test_docks_are_in_the_measure_menu(manifest):
+    measure = {item.command for item in manifest.contributions.menus["napari/layers/measure"]}
+    assert measure == {widget.command for widget in manifest.contributions.widgets}
+    titles = {widget.display_name for widget in manifest.contributions.widgets}
+    assert {"Euler explorer", "Euler directions", "Euler regions", "Euler series"} == titles
+
+
+def test_settings_start_as_the_model_does(manifest):
+    from napari_ecc._model.explorer import ExplorerModel
+
+    model = ExplorerModel()
+    properties = manifest.contributions.configurations["explorer"].properties
+    assert {name: p.default for name, p in properties.items()} == {
+        name: getattr(model, name) for name in properties
+    }
+
+
+@pytest.mark.parametrize(
+    ("sample", "shape"), [("coins", (303, 384)), ("vessels", None), ("drops", None)]
+)
+def test_samples(manifest, sample, shape):
+    (contribution,) = [s for s in manifest.contributions.sample_data if s.key == sample]
+    assert contribution.command.startswith("napari-ecc.")
+    make = getattr(_samples, sample)
+    small = {"vessels": {"shape": (20, 30, 40)}, "drops": {"frames": 4, "side": 50}}
+    ((image, settings, kind),) = make(**small.get(sample, {}))
+    assert kind == "image"
+    assert settings["name"] == sample
+    assert image.dtype == np.uint8
+    assert shape is None or image.shape == shape
+    assert np.ptp(ecc.euler_curve(image[-1] if sample == "drops" else image).values) > 3
+
+
+@pytest.mark.parametrize("name", ["_model.levels", "_qt.axes", "_controller.layers"])
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(f"napari_ecc.{name}")
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0

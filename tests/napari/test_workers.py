@@ -1,0 +1,114 @@
+"""Jobs in the background: the newest wins, errors are told, nothing is left running."""
+
+import threading
+import time
+
+import pytest
+
+from napari_ecc._workers import Runner, Step
+
+TIMEOUT = 10_000
+
+
+@pytest.fixture
+def runner(qtbot):
+    made = Runner("test")
+    yield made
+    made.close()
+    qtbot.waitUntil(lambda: not made.running, timeout=TIMEOUT)
+
+
+def test_the_newest_request_is_answered(runner, qtbot):
+    """The one that runs is stopped, those between are never begun, results come in this thread."""
+    begun, results = [], []
+
+    def job(number):
+        begun.append(number)
+        for part in range(50):
+            time.sleep(0.01)
+            yield Step((number, part), part + 1, 50)
+
+    def keep(step):
+        assert threading.current_thread() is threading.main_thread()
+        results.append(step.value)
+
+    runner.submit(lambda: job(0), keep)
+    qtbot.waitUntil(lambda: bool(results), timeout=TIMEOUT)
+    for number in (1, 2, 3):
+        runner.submit(lambda number=number: job(number), keep)
+    results.clear()
+    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
+    assert begun == [0, 3]
+    assert {number for number, _ in results} == {3}
+    assert results[-1] == (3, 49)
+
+
+def test_quick_steps_are_thinned_but_the_last_one_comes(runner, qtbot):
+    results = []
+    runner.submit(lambda: iter([Step(i) for i in range(10_000)]), results.append)
+    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
+    assert len(results) < 100
+    assert results[-1].value == 9999
+
+
+def test_cancel_stops_the_job_and_closes_its_generator(runner, qtbot):
+    results, closed = [], threading.Event()
+
+    def job():
+        try:
+            while True:
+                time.sleep(0.01)
+                yield Step(1)
+        finally:
+            closed.set()
+
+    runner.submit(job, results.append)
+    qtbot.waitUntil(lambda: bool(results), timeout=TIMEOUT)
+    runner.cancel()
+    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
+    assert closed.is_set()
+
+
+@pytest.mark.parametrize("where", ["job", "callback"])
+def test_an_error_is_told_and_the_next_job_runs(runner, qtbot, messages, where):
+    failed, results = [], []
+    runner.failed.connect(failed.append)
+
+    def broken():
+        yield Step(0)
+        if where == "job":
+            raise ValueError("`image` must be flat, got round")
+
+    def show(step):
+        if where == "callback":
+            raise RuntimeError("the layer is gone")
+
+    runner.submit(broken, show)
+    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
+    expected = "`image` must be flat, got round" if where == "job" else "the layer is gone"
+    assert messages == failed == [expected]
+    runner.submit(lambda: iter([Step("fine")]), results.append)
+    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
+    assert results == [Step("fine")]
+
+
+def test_busy_and_progress(runner, qtbot, monkeypatch):
+    monkeypatch.setattr("napari_ecc._workers.SHOW_PROGRESS_AFTER", 0.0)
+    monkeypatch.setattr("napari_ecc._workers.FORWARD_EVERY", 0.0)
+    from napari.utils import progress
+
+    busy, done, bars = [], [], []
+    runner.busy.connect(busy.append)
+    runner.progressed.connect(lambda *parts: done.append(parts))
+
+    def job():
+        for part in range(3):
+            time.sleep(0.02)
+            yield Step(None, part + 1, 3)
+
+    runner.submit(job, lambda _: bars.append(len(progress._all_instances)))
+    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
+    assert busy == [True, False]
+    assert done == [(1, 3), (2, 3), (3, 3)]
+    assert max(bars) == 1
+    assert len(progress._all_instances) == 0
