@@ -116,6 +116,17 @@ def _slice_bytes(volume: Any) -> int:
     return int(np.dtype(volume.dtype).itemsize * math.prod(volume.shape[1:]))
 
 
+def _ahead(slabs: _Slabs) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
+    """The slabs, each fetched by a thread while the one before is dealt with."""
+    set_device, device = cupy.cuda.runtime.setDevice, cupy.cuda.runtime.getDevice()
+    with ThreadPoolExecutor(1, initializer=set_device, initargs=(device,)) as fetcher:
+        iterator = iter(slabs)
+        coming = fetcher.submit(next, iterator, None)
+        while (slab := coming.result()) is not None:
+            coming = fetcher.submit(next, iterator, None)
+            yield slab
+
+
 def _add_slabs(
     slabs: _Slabs, thresholds: NDArray[Any], options: dict[str, Any]
 ) -> tuple[NDArray[np.int64], bool]:
@@ -125,7 +136,7 @@ def _add_slabs(
     with compute:
         total = cupy.zeros((1, thresholds.size), np.int64)
         seen = cupy.zeros((), np.bool_)
-        for slab, own, ready, done in slabs:
+        for slab, own, ready, done in _ahead(slabs):
             compute.wait_event(ready)
             adopted = Adopted(slab[None], element_of(slab.dtype), _same)
             values, _ = enqueue(adopted, thresholds, mask=None, own=own, **options)
@@ -146,7 +157,7 @@ def _range_of_slabs(slabs: _Slabs) -> tuple[Any, Any, bool]:
     with compute:
         low, high = (cupy.full((), limit, dtype) for limit in limits)
         seen = cupy.zeros((), np.bool_)
-        for slab, (first, last), ready, done in slabs:
+        for slab, (first, last), ready, done in _ahead(slabs):
             compute.wait_event(ready)
             own = slab[first:last].view(dtype)
             if floats:

@@ -39,7 +39,8 @@ WEIGHTS = [(name, "i4") for name in ("slices", "rows", "columns", "closed")]
 SCALES = [("first_scale", "f8"), ("second_scale", "f8"), ("sign", "i4"), ("", "i4")]
 
 WORD = 32  # points of a mask that a thread handles together
-ROWS, SEGMENT = 8, 256  # rows of weights of a warp, at most, and columns
+ROWS, COLUMNS = THREADS // 32, 256  # of weights that a block handles together
+ROW_BYTES = 8 * (COLUMNS + 32)
 MOST_TURNS = 1 << 17  # of a block over a mask: 2 * 8192 a turn fit a bin of 32 bits
 SAFE_EXPONENT = 900  # weights of 2**900 are scaled before they are added
 
@@ -132,10 +133,10 @@ def _weighted(
     values = cupy.zeros((parts, len(directions), heights.size), np.int64)
     sampling = sample(directions, heights, frame.reach)
     width = len(frame.positions[2])
-    units = -(-_lines(frame) * -(-width // SEGMENT) // (ROWS * THREADS // 32))
-    tiles = parts * 17 << 10
+    units = -(-_lines(frame) // ROWS) * -(-width // COLUMNS)
+    spare = parts * ROWS * ROW_BYTES + 1024
     work = plan(
-        sampling, units, bin_bytes=8 * parts, budget=40 << 10, spare=tiles + 1024, resident=3
+        sampling, units, bin_bytes=8 * parts, budget=64 << 10, spare=spare, resident=3, arrays=ROWS
     )
     absent = np.inf if floats else MOST_WEIGHT
     image = cupy.ascontiguousarray(weights)
@@ -143,7 +144,6 @@ def _weighted(
         [("data", "i8"), *WEIGHTS, ("absent", "f8" if floats else "i8"), *SCALES], align=True
     )
     struct = pack(dtype, image.data.ptr, *frame.shape, frame.closed, absent, *scales, frame.sign, 0)
-    lanes = 1 << (work.size - 1).bit_length()
     launch(
         "transform_weights",
         "count_weights",
@@ -154,7 +154,7 @@ def _weighted(
             sampling.struct(work.jobs),
             values,
             np.int32(work.blocks),
-            np.int32(lanes),
+            np.int32(work.teams),
         ),
         work.shared,
         SHARED=int(work.shared > 0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import cupy
@@ -48,6 +49,11 @@ class Sampling(NamedTuple):
     starts: tuple[int, ...]
     origin: float
     scale: float
+
+    @property
+    def most(self) -> int:
+        """Directions of an orthant, at most."""
+        return max(b - a for a, b in pairwise(self.starts))
 
     def jobs(self, size: int) -> Any:
         """Runs (first, last, orthant) of directions of one orthant, at most `size` in each."""
@@ -117,38 +123,46 @@ class Plan(NamedTuple):
         Directions that a block counts together.
     blocks : int
         Of each job.
-    size : int
-        Directions of a job, at most.
+    teams : int
+        Sets of bins of each direction in a block.
     shared : int
         Bytes of dynamic shared memory; 0 if bins and levels stay in global memory.
     """
 
     jobs: Any
     blocks: int
-    size: int
+    teams: int
     shared: int
 
 
 def plan(
-    sampling: Sampling, units: int, *, bin_bytes: int, budget: int, spare: int, resident: int
+    sampling: Sampling,
+    units: int,
+    *,
+    bin_bytes: int,
+    budget: int,
+    spare: int,
+    resident: int,
+    arrays: int = 1,
 ) -> Plan:
     """Share the directions among jobs, and `units` of work on the image among the blocks of each.
 
     A block has bins of so many bytes for each direction in shared memory, within the `budget` if
-    that is enough for one, beside the bytes `spare` that the kernel declares. `resident` blocks
-    fit on a multiprocessor.
+    that is enough for one, beside the bytes `spare` that the kernel declares; where it has room for
+    fewer than `arrays` directions, several sets of each. `resident` blocks fit on a multiprocessor.
     """
     device = cupy.cuda.runtime.getDevice()
     levels = sampling.levels.size
     each, fixed = levels * bin_bytes + 24, 8 * levels
-    size = min(32, max(1, (budget - fixed) // each))
+    size = min(32, max(arrays, (budget - fixed) // each))
     fits = fixed + size * each <= shared_limit(device) - spare
     # A small image is shared by its directions.
     wanted = -(-2 * processors(device) // units)
-    size = max(1, min(size if fits else 32, sampling.rows.size // wanted))
+    size = max(1, min(size if fits else 32, sampling.most, sampling.rows.size // wanted))
+    teams = max(1, arrays // size)
     jobs = sampling.jobs(size)
     blocks = max(1, min(units, resident * processors(device) // len(jobs)))
-    return Plan(jobs, blocks, size, fixed + size * each if fits else 0)
+    return Plan(jobs, blocks, teams, fixed + size * teams * each if fits else 0)
 
 
 def grid_struct(frame: Frame, spacing: Floats) -> Any:

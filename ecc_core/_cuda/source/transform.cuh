@@ -78,6 +78,12 @@ __device__ __forceinline__ int place(double height, const Sampling& sampling,
     return place(height, height, sampling, [levels](int i) { return levels[i]; });
 }
 
+// Quotients of small numbers in 32 bits, which takes a quarter of the time.
+__device__ __forceinline__ long long divide(long long number, int by) {
+    if (number >> 32) return number / by;
+    return (unsigned)number / (unsigned)by;
+}
+
 // Sums of 64 bits, kept as unsigned integers: both wrap alike.
 typedef unsigned long long Sum;
 

@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
          unsigned outside) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= lines * words) return;
-    const long long line = at / words;
+    const long long line = divide(at, words);
     const int first = 32 * (int)(at - line * words), count = min(32, columns - first);
     const unsigned char* source = pixels + line * columns + first;
     unsigned plane = 0;
@@ -167,9 +167,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     int count = 0;
     for (long long base = (long long)(blockIdx.x - index * blocks) * blockDim.x; base < total;
          base += stride) {
-        const long long at = base + threadIdx.x, line = at / words;
+        const long long at = base + threadIdx.x, line = divide(at, words);
         const int word = (int)(at - line * words);
-        const int z = (int)(line / grid.y.points), y = (int)(line - (long long)z * grid.y.points);
+        const int z = (int)divide(line, grid.y.points), y = (int)(line - (long long)z * grid.y.points);
         Coefficients found = find(mask, grid, job.orthant, z, y, word);
         if (at >= total) found.nonzero = 0;
         for (;;) {

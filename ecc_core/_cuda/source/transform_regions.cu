@@ -23,10 +23,11 @@ struct Place {
 
     // The window's last point; along axes that the image does not have, its only one.
     __device__ __forceinline__ Place(const Labels& image, long long window) {
-        const long long line = window / (image.columns + 1), rows = image.rows + image.wide;
+        const long long line = divide(window, image.columns + 1);
+        const int rows = image.rows + image.wide;
         x = (int)(window - line * (image.columns + 1));
-        z = (int)(line / rows);
-        y = (int)(line - z * rows);
+        z = (int)divide(line, rows);
+        y = (int)(line - (long long)z * rows);
     }
 };
 

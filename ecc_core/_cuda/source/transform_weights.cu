@@ -1,22 +1,23 @@
 // The transform of weights. The coefficient of a point is the sum of (-1)**dimension * weight over its
-// cells, and hardly ever zero, so all points count. A warp takes a few rows: its lanes compute 32
-// coefficients of each together, then each lane walks along one row in one direction. As heights
-// rise or fall along a row, it adds up in registers what goes into one bin.
+// cells, and hardly ever zero, so all points count. Along a row the heights in one direction are
+// sorted. A block keeps the running sums of the coefficients of a few rows; a warp finds the place of
+// each level among the points of a row, in one direction. Only where levels are closer than points
+// each point looks for its bin.
 //
 // Integer weights wrap as on the CPU. Sums of floats are kept in two integers, so that no order of
 // addition matters: a coefficient is rounded to a multiple of 1 / first_scale, what remains to one
 // of 1 / (first_scale * second_scale). The host chooses the scales so that no sum overflows.
+#include "scan.cuh"
 #include "transform.cuh"
 
 typedef ECC_WEIGHT Weight;
 constexpr bool kShared = ECC_SHARED;  // levels and bins in shared memory
 constexpr int kParts = ECC_PARTS;     // integers of a sum
 constexpr int kWarps = ECC_THREADS / 32;
-constexpr int kRows = 8;      // of a warp, at most
-constexpr int kColumns = 32;  // of a row at a time
-constexpr int kSegment = 256;  // columns of a unit of work
-
-__device__ __forceinline__ double infinity() { return __longlong_as_double(0x7FFll << 52); }
+constexpr int kRows = kWarps;   // of a block at a time
+constexpr int kColumns = 256;  // of a row at a time
+constexpr int kOfLane = kColumns / 32;
+constexpr unsigned kAll = 0xFFFFFFFFu;
 
 struct Weights {
     const Weight* data;
@@ -28,17 +29,6 @@ struct Weights {
 };
 
 __device__ __forceinline__ Weight magnitude(Weight value) { return value < 0 ? -value : value; }
-
-// A weight, or for T minus it; what is no part of the complex is no maximum (T), or makes one that
-// is no cell (V).
-__device__ __forceinline__ Weight load(const Weights& image, int z, int y, int x) {
-    const Weight outside = image.closed ? -image.absent : image.absent;
-    if (z < 0 || z >= image.slices || y < 0 || y >= image.rows || x < 0 || x >= image.columns)
-        return outside;
-    const Weight weight = image.data[((long long)z * image.rows + y) * image.columns + x];
-    if (weight == 0) return outside;
-    return image.closed ? -weight : weight;
-}
 
 struct Owner {
     Pair z, y, x;
@@ -58,35 +48,76 @@ __device__ __forceinline__ Weight in_slice(const Weights& image, Weight here, We
     return cell(image, here) - (cell(image, x) + cell(image, y)) + cell(image, xy);
 }
 
+// A row of the image, null outside of it.
+__device__ __forceinline__ const Weight* line(const Weights& image, int z, int y) {
+    if (z < 0 || z >= image.slices || y < 0 || y >= image.rows) return nullptr;
+    return image.data + ((long long)z * image.rows + y) * image.columns;
+}
+
+// A weight, or for T minus it; what is no part of the complex is no maximum (T), or makes one that
+// is no cell (V).
+__device__ __forceinline__ Weight load(const Weights& image, const Weight* line, int x) {
+    Weight weight = 0;
+    if (line && x >= 0 && x < image.columns) weight = line[x];
+    if (weight == 0) weight = image.absent;
+    return image.closed ? -weight : weight;
+}
+
+// The four rows that the cells of a row of points span to.
+struct Lines {
+    const Weight *here, *below, *behind, *below_behind;
+
+    __device__ __forceinline__ Lines(const Weights& image, const Grid& grid, const Owner& owner,
+                                     int z, int y) {
+        const int near_z = grid.z.present ? z + owner.z.here : 0;
+        const int near_y = grid.y.present ? y + owner.y.here : 0;
+        const int far_z = z + owner.z.far, far_y = grid.y.present ? y + owner.y.far : -1;
+        here = line(image, near_z, near_y);
+        below = line(image, near_z, far_y);
+        behind = line(image, far_z, near_y);
+        below_behind = line(image, far_z, far_y);
+    }
+};
+
 // With the order of operations of the CPU.
-__device__ __forceinline__ Weight coefficient(const Weights& image, const Grid& grid, const Owner& owner, int z,
-                              int y, int x) {
-    const int near_z = grid.z.present ? z + owner.z.here : 0;
-    const int near_y = grid.y.present ? y + owner.y.here : 0;
-    const int far_z = z + owner.z.far, far_y = grid.y.present ? y + owner.y.far : -1;
-    const int near_x = x + owner.x.here, far_x = x + owner.x.far;
-    const Weight here = load(image, near_z, near_y, near_x),
-                 far = load(image, near_z, near_y, far_x),
-                 below = load(image, near_z, far_y, near_x),
-                 far_below = load(image, near_z, far_y, far_x);
+__device__ __forceinline__ Weight coefficient(const Weights& image, const Lines& lines, Pair pair,
+                                              bool deep, int x) {
+    const int near_x = x + pair.here, far_x = x + pair.far;
+    const Weight here = load(image, lines.here, near_x), far = load(image, lines.here, far_x),
+                 below = load(image, lines.below, near_x),
+                 far_below = load(image, lines.below, far_x);
     const Weight own = in_slice(image, here, far, below, far_below);
-    if (!grid.z.present) return own;
-    return own - in_slice(image, max(here, load(image, far_z, near_y, near_x)),
-                          max(far, load(image, far_z, near_y, far_x)),
-                          max(below, load(image, far_z, far_y, near_x)),
-                          max(far_below, load(image, far_z, far_y, far_x)));
+    if (!deep) return own;
+    return own - in_slice(image, max(here, load(image, lines.behind, near_x)),
+                          max(far, load(image, lines.behind, far_x)),
+                          max(below, load(image, lines.below_behind, near_x)),
+                          max(far_below, load(image, lines.below_behind, far_x)));
 }
 
 struct Parts {
     Sum part[kParts];
-
-    __device__ __forceinline__ void clear() {
-#pragma unroll
-        for (int i = 0; i < kParts; ++i) part[i] = 0;
-    }
-
-    __device__ __forceinline__ bool any() const { return part[0] || part[kParts - 1]; }
 };
+
+__device__ __forceinline__ Parts operator+(const Parts& a, const Parts& b) {
+    Parts sum;
+#pragma unroll
+    for (int i = 0; i < kParts; ++i) sum.part[i] = a.part[i] + b.part[i];
+    return sum;
+}
+
+__device__ __forceinline__ Parts operator-(const Parts& a, const Parts& b) {
+    Parts difference;
+#pragma unroll
+    for (int i = 0; i < kParts; ++i) difference.part[i] = a.part[i] - b.part[i];
+    return difference;
+}
+
+__device__ __forceinline__ Parts from_lane(const Parts& sum, int lane) {
+    Parts other;
+#pragma unroll
+    for (int i = 0; i < kParts; ++i) other.part[i] = __shfl_sync(kAll, sum.part[i], lane);
+    return other;
+}
 
 __device__ __forceinline__ Parts split(const Weights& image, long long weight) {
     return {(Sum)(image.sign * weight)};
@@ -102,114 +133,196 @@ __device__ __forceinline__ Parts split(const Weights& image, double weight) {
     return parts;
 }
 
-// Where a lane adds up: the bins of its direction, those of the parts so far apart.
+// The running sums of a row: entry i is the sum of the first i + 1 points in order of height. The
+// entries of a lane follow each other, and those of its neighbours lie in other banks.
+struct Row {
+    Sum part[kParts][kColumns + kColumns / kOfLane];
+
+    __device__ __forceinline__ static int place(int i) { return i + i / kOfLane; }
+
+    __device__ __forceinline__ Parts at(int i) const {
+        Parts sum;
+#pragma unroll
+        for (int p = 0; p < kParts; ++p) sum.part[p] = part[p][place(i)];
+        return sum;
+    }
+
+    __device__ __forceinline__ void set(int i, const Parts& sum) {
+#pragma unroll
+        for (int p = 0; p < kParts; ++p) part[p][place(i)] = sum.part[p];
+    }
+};
+
+// Columns of a unit of work in order of height: from `first` on, or backwards.
+struct Span {
+    int first, step, count;
+
+    __device__ __forceinline__ int column(int i) const { return first + step * i; }
+};
+
+// Called by a warp.
+__device__ __forceinline__ void fill(const Weights& image, const Grid& grid, const Owner& owner,
+                                     int z, int y, const Span& span, Row& row) {
+    const int lane = threadIdx.x & 31;
+    const Lines lines(image, grid, owner, z, y);
+    for (int i = lane; i < kColumns; i += 32) {
+        Weight weight = 0;
+        if (i < span.count && z < grid.z.points)
+            weight = coefficient(image, lines, owner.x, grid.z.present, span.column(i));
+        row.set(i, split(image, weight));
+    }
+    __syncwarp();
+    Parts sum = {};
+#pragma unroll
+    for (int i = 0; i < kOfLane; ++i) {
+        sum = sum + row.at(lane * kOfLane + i);
+        row.set(lane * kOfLane + i, sum);
+    }
+    Parts before = {};
+#pragma unroll
+    for (int p = 0; p < kParts; ++p)
+        before.part[p] = (Sum)running_sum((long long)sum.part[p], lane) - sum.part[p];
+#pragma unroll
+    for (int i = 0; i < kOfLane; ++i)
+        row.set(lane * kOfLane + i, row.at(lane * kOfLane + i) + before);
+}
+
+// The bins of one direction, those of the parts so far apart: of a warp alone, or in global memory.
 struct Bins {
     Sum* first;
     long long apart;
 
-    __device__ __forceinline__ void add(int bin, int count, const Parts& sum) const {
-        if (bin < 0 || bin >= count || !sum.any()) return;
+    __device__ __forceinline__ void add(int bin, const Parts& sum) const {
+#pragma unroll
+        for (int i = 0; i < kParts; ++i) {
+            Sum* own = first + i * apart + bin;
+            if (kShared)
+                *own += sum.part[i];
+            else if (sum.part[i])
+                atomicAdd(own, sum.part[i]);
+        }
+    }
+
+    __device__ __forceinline__ void add_with_others(int bin, const Parts& sum) const {
 #pragma unroll
         for (int i = 0; i < kParts; ++i)
             if (sum.part[i]) atomicAdd(first + i * apart + bin, sum.part[i]);
     }
 };
 
-// The coefficients of a warp's rows, 32 columns of each; one column more keeps rows in other banks.
-typedef Parts Tile[kRows][kColumns + 1];
-
-// From row y of slice z on.
-__device__ __forceinline__ void fill(const Weights& image, const Grid& grid, const Owner& owner,
-                                     Tile& tile, int z, int y, int rows, int column) {
-    const int x = column + (threadIdx.x & 31);
-    for (int row = 0; row < rows; ++row) {
-        Weight weight = 0;
-        if (z < grid.z.points && x < grid.x.points)
-            weight = coefficient(image, grid, owner, z, y, x);
-        tile[row][threadIdx.x & 31] = split(image, weight);
-        if (++y == grid.y.points) y = 0, ++z;
-    }
-}
-
-// One lane's way along a row in a direction.
+// One direction on its way along a row. The points' heights do not fall.
 struct Walk {
-    Parts sum;
-    int bin;
-    double above, upto;  // heights in the bin
+    const Sampling& sampling;
+    const double* levels;
+    const Axis& axis;
+    Span span;
+    double slope, base;
+    double inverse;  // points a unit of height
 
-    __device__ __forceinline__ void step(double height, const Parts& weight,
-                                         const Sampling& sampling, const double* levels,
-                                         const Bins& bins) {
-        if (!(height > above && height <= upto)) {
-            bins.add(bin, sampling.count, sum);
-            sum.clear();
-            bin = place(height, sampling, levels);
-            above = bin > 0 ? levels[bin - 1] : -infinity();
-            upto = bin < sampling.count ? levels[bin] : infinity();
+    __device__ __forceinline__ double height(int i) const {
+        return rounded_sum(base, rounded_product(slope, axis.position(span.column(i))));
+    }
+
+    // The number of points at or below a level.
+    __device__ __forceinline__ int points_below(double level, double lowest) const {
+        const int guess = __double2int_rd((level - lowest) * inverse);
+        int count = max(0, min(span.count - 1, guess)) + 1;
+        while (count < span.count && height(count) <= level) ++count;
+        while (count > 0 && height(count - 1) > level) --count;
+        return count;
+    }
+
+    // Called by a warp.
+    __device__ __forceinline__ void add(const Row& row, const Bins& bins) const {
+        const int lane = threadIdx.x & 31;
+        const double lowest = height(0);
+        const int begin = place(lowest, sampling, levels),
+                  end = place(height(span.count - 1), sampling, levels);
+        if (end - begin > 2 * kColumns) {
+            for (int i = lane; i < span.count; i += 32) {
+                const int bin = place(height(i), sampling, levels);
+                const Parts own = i ? row.at(i) - row.at(i - 1) : row.at(0);
+                if (bin < sampling.count) bins.add_with_others(bin, own);
+            }
+            __syncwarp();
+            return;
         }
-#pragma unroll
-        for (int i = 0; i < kParts; ++i) sum.part[i] += weight.part[i];
+        Parts carry = {};
+        for (int first = begin; first <= end; first += 32) {
+            const int bin = first + lane;
+            const int count = bin < end ? points_below(levels[bin], lowest) : span.count;
+            const Parts sum = count ? row.at(count - 1) : Parts{};
+            Parts before = from_lane(sum, (lane + 31) & 31);
+            if (lane == 0) before = carry;
+            carry = from_lane(sum, 31);
+            if (bin <= end && bin < sampling.count) bins.add(bin, sum - before);
+            __syncwarp();
+        }
     }
 };
 
-// `blocks` blocks do each job; `lanes` is the number of its directions, rounded up to a power of
-// two.
-extern "C" __global__ void __launch_bounds__(ECC_THREADS, 3)
+// `blocks` blocks do each job. A direction has `teams` warps, each with its own bins.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     count_weights(const Weights image, const Grid grid, const Sampling sampling, Sum* values,
-                  int blocks, int lanes) {
+                  int blocks, int teams) {
     extern __shared__ double memory[];
-    __shared__ Tile tiles[kWarps];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, index = blockIdx.x / blocks;
+    __shared__ Row rows[kRows];
+    const int warp = threadIdx.x >> 5, index = blockIdx.x / blocks;
     const Job job = sampling.jobs[index];
     const Owner owner(job.orthant, image.closed);
-    const int directions = job.last - job.first, d = lane & (lanes - 1), row = lane / lanes;
-    const int rows = min(kRows, 32 / lanes);
-    const bool walks = d < directions && row < rows;
-    const Vector u = sampling.directions[job.first + (walks ? d : 0)];
+    const int directions = job.last - job.first, arrays = directions * teams;
     const double* levels = sampling.levels;
     Sum* shared = (Sum*)(memory + sampling.count);
-    const int bins_of_part = directions * sampling.count;
     if (kShared) {
         for (int i = threadIdx.x; i < sampling.count; i += blockDim.x) memory[i] = levels[i];
-        for (int i = threadIdx.x; i < kParts * bins_of_part; i += blockDim.x) shared[i] = 0;
+        for (int i = threadIdx.x; i < kParts * arrays * sampling.count; i += blockDim.x)
+            shared[i] = 0;
         levels = memory;
         __syncthreads();
     }
     const long long part = (long long)sampling.directions_count * sampling.count;
-    const Bins bins = kShared ? Bins{shared + (walks ? d : 0) * sampling.count, bins_of_part}
-                              : Bins{values + (long long)sampling.rows[job.first + (walks ? d : 0)] *
-                                                  sampling.count,
-                                     part};
     const long long lines = (long long)grid.z.points * grid.y.points;
-    const int segments = (grid.x.points + kSegment - 1) / kSegment;
-    const long long units = (lines + rows - 1) / rows * segments;
-    for (long long unit = (long long)(blockIdx.x - index * blocks) * kWarps + warp; unit < units;
-         unit += (long long)blocks * kWarps) {
-        const long long group = unit / segments, line = group * rows;
-        const int first = (int)(unit - group * segments) * kSegment;
-        const int last = min(first + kSegment, grid.x.points);
-        const int z = (int)(line / grid.y.points), y = (int)(line - (long long)z * grid.y.points);
-        const int down = y + row, own_z = z + down / grid.y.points, own_y = down % grid.y.points;
-        const double base = row_height(u, grid.z.position(own_z), grid.y.position(own_y));
-        Walk walk = {{}, -1, infinity(), -infinity()};
-        for (int column = first; column < last; column += kColumns) {
-            fill(image, grid, owner, tiles[warp], z, y, rows, column);
-            __syncwarp();
-            const int end = walks && line + row < lines ? min(kColumns, last - column) : 0;
-            for (int i = 0; i < end; ++i) {
-                const double height = point_height(u, base, grid.x.position(column + i));
-                walk.step(height, tiles[warp][row][i], sampling, levels, bins);
+    const int segments = (grid.x.points + kColumns - 1) / kColumns;
+    const long long units = (lines + kRows - 1) / kRows * segments;
+    for (long long unit = blockIdx.x - index * blocks; unit < units; unit += blocks) {
+        const long long group = unit / segments;
+        const int left = (int)(unit - group * segments) * kColumns;
+        const int count = min(kColumns, grid.x.points - left);
+        const bool backwards = job.orthant & 1;
+        const Span span = {backwards ? left + count - 1 : left, backwards ? -1 : 1, count};
+        const int z = (int)(group * kRows / grid.y.points);
+        const int y = (int)(group * kRows - (long long)z * grid.y.points);
+        const int own_y = y + warp;
+        fill(image, grid, owner, z + own_y / grid.y.points, own_y % grid.y.points, span,
+             rows[warp]);
+        __syncthreads();
+        for (int array = warp; array < arrays; array += kWarps) {
+            const int d = array / teams;
+            const Vector u = sampling.directions[job.first + d];
+            const Bins bins =
+                kShared
+                    ? Bins{shared + kParts * array * sampling.count, sampling.count}
+                    : Bins{values + (long long)sampling.rows[job.first + d] * sampling.count, part};
+            const double inverse = 1.0 / (fabs(u.x) * grid.x.step);
+            for (int row = array % teams; row < kRows && group * kRows + row < lines;
+                 row += teams) {
+                const int down = y + row, row_z = z + down / grid.y.points,
+                          row_y = down % grid.y.points;
+                const double base =
+                    row_height(u, grid.z.position(row_z), grid.y.position(row_y));
+                const Walk walk = {sampling, levels, grid.x, span, u.x, base, inverse};
+                walk.add(rows[row], bins);
             }
-            __syncwarp();
         }
-        bins.add(walk.bin, sampling.count, walk.sum);
+        __syncthreads();
     }
     if (!kShared) return;
-    __syncthreads();
-    for (int i = threadIdx.x; i < kParts * bins_of_part; i += blockDim.x) {
+    for (int i = threadIdx.x; i < kParts * arrays * sampling.count; i += blockDim.x) {
         if (!shared[i]) continue;
-        const int p = i / bins_of_part, rest = i - p * bins_of_part, own = rest / sampling.count;
-        const long long target = (long long)sampling.rows[job.first + own] * sampling.count;
-        atomicAdd(values + p * part + target + (rest - own * sampling.count), shared[i]);
+        const int own = i / sampling.count, d = own / (kParts * teams);
+        atomicAdd(values + own % kParts * part +
+                      (long long)sampling.rows[job.first + d] * sampling.count +
+                      (i - own * sampling.count),
+                  shared[i]);
     }
 }
