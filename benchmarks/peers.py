@@ -91,8 +91,8 @@ def cripser(image: np.ndarray, connectivity: int) -> Call:
     return curve
 
 
-def pyect(image: np.ndarray, connectivity: int) -> Call | None:
-    """The tensor computation of pyECT on one CPU thread; V-construction only."""
+def pyect(image: np.ndarray, connectivity: int, device: str = "cpu") -> Call | None:
+    """The tensor computation of pyECT, on one thread of a CPU; V-construction only."""
     found = find_spec("pyect")
     if connectivity > 1 or found is None or found.origin is None:
         return None
@@ -101,13 +101,15 @@ def pyect(image: np.ndarray, connectivity: int) -> Call | None:
     torch.set_num_threads(1)
     # The package imports torchvision, whose builds do not fit every torch; its curves do not.
     names = run_path(str(Path(found.origin).with_name("image_ecf.py")))
-    module = names[f"Image_ECF_{image.ndim}D"](LEVELS).eval()
+    module = names[f"Image_ECF_{image.ndim}D"](LEVELS).eval().to(device)
     # It rounds 255 * value up; half a level less makes that exact.
-    values = torch.from_numpy(((image - 0.5) / (LEVELS - 1)).clip(0, 1).astype(np.float32))
+    values = torch.from_numpy(((image - 0.5) / (LEVELS - 1)).clip(0, 1).astype(np.float32)).to(
+        device
+    )
 
     def curve() -> np.ndarray:
         with torch.inference_mode():
-            return module(values).numpy().astype(np.int64)
+            return module(values).cpu().numpy().astype(np.int64)
 
     return curve
 

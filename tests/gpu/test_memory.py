@@ -1,5 +1,7 @@
 """Memory of the device: what a call takes it gives back, and where there is too little."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -12,8 +14,10 @@ CALLS = 10_000
 
 
 def in_use():
+    """Bytes of arrays, of what CuPy holds for them, and free ones of the device."""
     cupy.cuda.Device().synchronize()
-    return cupy.get_default_memory_pool().used_bytes(), cupy.cuda.runtime.memGetInfo()[0]
+    pool = cupy.get_default_memory_pool()
+    return pool.used_bytes(), pool.total_bytes(), cupy.cuda.runtime.memGetInfo()[0]
 
 
 def one_of_each(image, levels, turn):
@@ -31,23 +35,21 @@ def test_no_leak_in_10000_calls():
     image, levels = cupy.asarray(IMAGE), np.arange(9.0)
     for turn in range(40):
         one_of_each(image, levels, turn)
-    used, free = in_use()
+    *held, free = in_use()
     for turn in range(CALLS):
         one_of_each(image, levels, turn)
-    now_used, now_free = in_use()
-    assert now_used == used
-    assert free - now_free < 8 << 20
+    *now_held, now_free = in_use()
+    assert now_held == held
+    assert free - now_free < 32 << 20  # other processes may take some, too
 
 
 def test_no_leak_of_pinned_memory_and_threads():
     def run():
         ecc.euler_curve(IMAGE, np.arange(9), devices=[0])
 
-    import threading
-
     for _ in range(3):
         run()
-    used, _ = in_use()
+    used = in_use()[0]
     threads, pinned = (
         threading.active_count(),
         cupy.get_default_pinned_memory_pool().n_free_blocks(),
