@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +72,7 @@ class DirectionArrow:
         self.layer: Any = None
         self._moved, self._removed = moved, removed
         self._place: _Place | None = None
+        self._adding = False
         viewer.mouse_drag_callbacks.append(self._on_press)
         viewer.layers.events.removed.connect(self._on_removed)
 
@@ -95,13 +96,29 @@ class DirectionArrow:
         sides = shape * selection.spacing
         self._place = _Place(layer, selection, centre, direction, LENGTH * sides[-2:].min())
         foot, tip = self._place.ends()
-        data = np.array([[foot, tip - foot]])
+        scale = self._scale(layer)
+        data = np.array([[foot, tip - foot]]) / scale
+        if self._adding:  # the new layer has moved the sliders
+            return
         if self.layer is None:
-            self._add(layer, data, float(WIDTH * sides.max()))
-        elif not np.array_equal(self.layer.data, data):
+            self._adding = True
+            self._add(layer, data, scale, float(WIDTH * sides.max()))
+            self._adding = False
+        elif not np.array_equal([self.layer.scale, *self.layer.data[0]], [scale, *data[0]]):
+            self.layer.scale = scale
             self.layer.data = data
 
-    def _add(self, layer: Any, data: Floats, width: float) -> None:
+    def _scale(self, layer: Any) -> Floats:
+        """World units where the arrow is seen, lest it be distorted, and the steps of the sliders.
+
+        napari lets a slider go in the smallest steps of all layers.
+        """
+        dims = self.viewer.dims
+        scale = np.array(layer.scale, dtype=np.float64)
+        scale[_own_axes(dims.displayed, layer.ndim - dims.ndim)] = 1.0
+        return scale
+
+    def _add(self, layer: Any, data: Floats, scale: Floats, width: float) -> None:
         self.layer = keep_selection(
             self.viewer,
             self.viewer.add_vectors,
@@ -112,12 +129,13 @@ class DirectionArrow:
             edge_color=COLOUR,
             opacity=1.0,
             blending="translucent_no_depth",
+            scale=scale,
             units=layer.units,
             axis_labels=layer.axis_labels,
         )
 
     def _on_removed(self, event: Any) -> None:
-        if self.layer is not None and event.value is self.layer:
+        if self.layer is not None and self.layer == event.value:
             self.layer = self._place = None
             self._removed()
 
@@ -125,7 +143,7 @@ class DirectionArrow:
         """Turn the arrow as long as the mouse button is down."""
         if self._place is None or not self._near_tip(event):
             return
-        camera = self.viewer.camera
+        camera = self.viewer.scene.camera
         camera.mouse_pan = False
         yield
         while event.type == "mouse_move":
@@ -136,13 +154,13 @@ class DirectionArrow:
     def _near_tip(self, event: Any) -> bool:
         assert self._place is not None
         tip = self._place.ends()[1]
-        shown = list(event.dims_displayed)
-        gap = np.asarray(event.position)[-tip.size :] - tip
-        gap = _shown(gap, shown, len(event.position))
+        missing = tip.size - len(event.position)  # layers are aligned at their last axes
+        shown = _own_axes(event.dims_displayed, missing)
+        gap = (np.asarray(event.position)[-tip.size :] - tip)[shown]
         if event.view_direction is not None:
-            ray = np.asarray(event.view_direction)[shown]
+            ray = np.asarray(event.view_direction)[-tip.size :][shown]
             gap = gap - np.dot(gap, ray) * ray
-        return bool(np.linalg.norm(gap) * self.viewer.camera.zoom <= GRAB)
+        return bool(np.linalg.norm(gap) * self.viewer.scene.camera.zoom <= GRAB)
 
     def _follow(self, event: Any) -> None:
         """Point to the mouse; in 2-D what points out of the plane stays."""
@@ -153,8 +171,8 @@ class DirectionArrow:
         at = np.asarray(layer.world_to_data(event.position))
         offset = (at - centre)[axes] * spacing
         if event.view_direction is None:
-            out = len(event.position) - layer.ndim
-            flat = np.isin(axes, [axis - out for axis in event.dims_displayed])
+            missing = layer.ndim - len(event.position)
+            flat = np.isin(axes, _own_axes(event.dims_displayed, missing))
             found = _turned(direction, offset, flat)
         else:
             ahead = np.asarray(event.position) + np.asarray(event.view_direction)
@@ -164,10 +182,9 @@ class DirectionArrow:
             self._moved(found)
 
 
-def _shown(vector: Floats, displayed: list[int], ndim: int) -> Floats:
-    """Components of a layer's vector along the displayed axes of a viewer of `ndim` axes."""
-    missing = ndim - vector.size
-    return np.array([vector[axis - missing] if axis >= missing else 0.0 for axis in displayed])
+def _own_axes(displayed: Sequence[int], missing: int) -> list[int]:
+    """A layer's axes among those of the viewer that are displayed."""
+    return [axis + missing for axis in displayed if axis + missing >= 0]
 
 
 def _turned(direction: Floats, offset: Floats, flat: NDArray[np.bool_]) -> Floats | None:

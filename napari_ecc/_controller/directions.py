@@ -94,6 +94,11 @@ class DirectionController:
         session.controllers["directions"] = self
         self._change_layer()
 
+    @property
+    def running(self) -> bool:
+        """Whether something is computed."""
+        return self.runner.running
+
     def close(self) -> None:
         """Stop, let go of the viewer, and take the arrow away."""
         self.runner.close()
@@ -215,8 +220,8 @@ class DirectionController:
 
     def _show_nothing(self, why: str) -> None:
         self.runner.cancel()
-        self.arrow.hide()
         self._sweep, self._rows_key = None, ()
+        self.arrow.hide()
         self.model.curve = self.model.transform = None
         self.model.status = why
 
@@ -245,6 +250,8 @@ class DirectionController:
         selection = select(self.viewer, self._layer, self.session.explorer.scope)
         if selection.where != self._selection.where:
             self.request()
+        else:
+            self._place_arrow(selection)
 
     def _explorer_signals(self) -> list[Any]:
         events = self.session.explorer.events
@@ -252,7 +259,7 @@ class DirectionController:
 
     def _dims_events(self) -> list[Any]:
         events = self.viewer.dims.events
-        return [events.current_step, events.order]
+        return [events.current_step, events.order, events.ndisplay]
 
     def _place_arrow(self, selection: Selection) -> None:
         if self.model.show_arrow:

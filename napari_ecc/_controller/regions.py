@@ -113,6 +113,11 @@ class RegionController:
         session.controllers["regions"] = self
         self._on_other_layer()
 
+    @property
+    def running(self) -> bool:
+        """Whether something is computed."""
+        return self.runner.running
+
     def close(self) -> None:
         """Stop, and let go of the viewer."""
         self.runner.close()

@@ -82,6 +82,11 @@ class SeriesController:
         session.controllers["series"] = self
         self._change_layer()
 
+    @property
+    def running(self) -> bool:
+        """Whether something is computed."""
+        return self.runner.running
+
     def close(self) -> None:
         """Stop, and let go of the viewer."""
         self.runner.close()

@@ -1,0 +1,363 @@
+"""The direction explorer in a real window: what the user does, and what the viewer does."""
+
+import threading
+
+import dask.array as da
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.ndimage import gaussian_filter
+
+import ecc_core as ecc
+from napari_ecc._controller import loading
+from napari_ecc._controller.direction_arrow import NAME
+from napari_ecc._qt.theme import colours_of
+
+TIMEOUT = 20_000
+
+
+def smooth(*shape, seed=0):
+    return gaussian_filter(np.random.default_rng(seed).standard_normal(shape), 2)
+
+
+@pytest.fixture
+def directions(open_panel, qtbot):
+    """Open the dock on images and wait for the transform of the last."""
+
+    def open_it(*images, **options):
+        viewer, panel = open_panel("Euler directions", *images, **options)
+        settle(qtbot, panel)
+        return viewer, panel
+
+    return open_it
+
+
+def settle(qtbot, panel):
+    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
+
+
+def canvas_of(viewer):
+    return viewer.__wrapped__.window._qt_viewer.canvas.native
+
+
+def on_canvas(viewer, point):
+    """Pixel of a world point in the plane through the middle, looked at from the front."""
+    canvas, camera = canvas_of(viewer), viewer.scene.camera
+    across = (np.asarray(point)[-2:] - np.asarray(camera.center)[-2:]) * camera.zoom
+    return canvas.width() / 2 + across[1], canvas.height() / 2 + across[0]
+
+
+def assert_exact(panel, inside, **options):
+    """The curve and the transform are those of `ecc_core`."""
+    model = panel.model
+    expected = ecc.euler_transform(inside, [model.direction], model.n_heights, **options)
+    assert_array_equal(model.curve.thresholds, expected.heights)
+    assert_array_equal(model.curve.values, expected.values[0])
+    expected = ecc.euler_transform(inside, model.directions, model.n_heights, **options)
+    assert_array_equal(model.transform.values, expected.values)
+
+
+def test_plane_with_anisotropic_pixels(directions, qtbot):
+    """Directions are in world units; all options of the set reach the curve."""
+    image = smooth(40, 60)
+    _, panel = directions(image, scale=(3, 0.5), name="cells")
+    t = panel.explorer.threshold
+    assert_allclose(t, np.mean([image.min(), image.max()]))
+    assert_exact(panel, image >= t, spacing=(3, 0.5))
+    assert panel.model.transform.values.shape == (64, 128)
+
+    panel.threshold.field.setValue(0.01)
+    panel.superlevel.setCurrentIndex(panel.superlevel.findData(False))
+    panel.diagonals.setCurrentIndex(panel.diagonals.findData(False))
+    panel.directions.setValue(12)
+    panel.heights.setValue(20)
+    panel.azimuth.setValue(33)
+    settle(qtbot, panel)
+    assert panel.model.transform.values.shape == (12, 20)
+    assert_exact(panel, image <= 0.01, spacing=(3, 0.5), connectivity=1)
+    assert "40 × 60" in panel.work.text.text()  # noqa: RUF001
+
+
+def test_drag_of_the_dial(directions, qtbot, drag_mouse):
+    """The curve follows; the transform is not computed again."""
+    image = smooth(40, 60)
+    _, panel = directions(image)
+    transform, curves = panel.model.transform, []
+    panel.model.events.curve.connect(curves.append)
+    width, height = panel.dial.width(), panel.dial.height()
+    middle = height / 2
+    drag_mouse(panel.dial, (width / 2, height - 9), (width - 15, middle + 20), (width - 9, middle))
+    settle(qtbot, panel)
+    assert panel.model.azimuth == panel.azimuth.value() == panel.map.marker == 90
+    assert_exact(panel, image >= panel.explorer.threshold)
+    assert_array_equal(curves[-1].values, transform.values[16])  # of 64: 90 degrees
+    assert_array_equal(panel.model.transform.values, transform.values)
+    drag_mouse(panel.map, (200, panel.map.position_of(180)))
+    assert_allclose(panel.model.azimuth, 180, atol=1)
+
+
+def test_drag_of_the_arrow_in_a_plane(directions, qtbot, drag_mouse):
+    image = smooth(50, 50)
+    viewer, panel = directions(image, show=True, scale=(2, 1))
+    layer = viewer.layers[NAME]
+    assert viewer.layers.selection.active.name != NAME
+    centre = np.array([49.0, 24.5])
+    foot, across = layer.data[0]
+    assert_allclose(foot, centre)
+    assert_allclose(across / np.linalg.norm(across), (1, 0))
+    before = tuple(viewer.scene.camera.center)
+    tip, end = foot + across, [*centre, 9, 12]
+    drag_mouse(canvas_of(viewer), *(on_canvas(viewer, p) for p in (tip, [*centre, 15, 9], end)))
+    settle(qtbot, panel)
+    assert_allclose(panel.model.direction, (0.6, 0.8), atol=0.05)
+    assert_allclose(layer.data[0, 1] / np.linalg.norm(across), (0.6, 0.8), atol=0.05)
+    assert tuple(viewer.scene.camera.center) == before
+    assert viewer.scene.camera.mouse_pan
+    assert_exact(panel, image >= panel.explorer.threshold, spacing=(2, 1))
+    # Beside the arrow the mouse drags the canvas, as ever.
+    azimuth = panel.model.azimuth
+    drag_mouse(canvas_of(viewer), *(on_canvas(viewer, centre - [d, d]) for d in (10, 15, 20)))
+    assert panel.model.azimuth == azimuth
+    assert tuple(viewer.scene.camera.center) != before
+
+
+def test_drag_of_the_arrow_in_a_volume(directions, qtbot, drag_mouse):
+    """The tip stays under the mouse, on a sphere about the middle."""
+    volume = smooth(12, 30, 30)
+    viewer, panel = directions(volume, show=True, scale=(2, 1, 1))
+    viewer.dims.ndisplay = 3
+    panel.explorer.scope = "volume"
+    settle(qtbot, panel)
+    assert panel.model.ndim == 3
+    foot, across = viewer.layers[NAME].data[0]
+    assert_allclose(foot, (11, 14.5, 14.5))
+    length = np.linalg.norm(across)
+    angles_before = tuple(viewer.scene.camera.angles)
+    end = [*foot, 0, 0.3 * length, 0.4 * length]
+    middle = [*foot, 0, 0.8 * length, 0.1 * length]
+    drag_mouse(canvas_of(viewer), *(on_canvas(viewer, p) for p in (foot + across, middle, end)))
+    settle(qtbot, panel)
+    up, down, right = panel.model.direction
+    assert_allclose((down, right), (0.3, 0.4), atol=0.06)
+    assert_allclose(abs(up), np.sqrt(0.75), atol=0.06)
+    assert_allclose(panel.elevation.value(), panel.model.elevation, atol=0.1)
+    assert tuple(viewer.scene.camera.angles) == angles_before
+    assert_exact(panel, volume >= panel.explorer.threshold, spacing=(2, 1, 1))
+
+
+def test_elevation_turns_the_whole_transform(directions, qtbot):
+    volume = smooth(10, 14, 18)
+    _, panel = directions(volume)
+    assert not panel.elevation.isVisibleTo(panel)
+    panel.scope.setCurrentIndex(panel.scope.findData("volume"))
+    settle(qtbot, panel)
+    assert panel.elevation.isVisibleTo(panel)
+    panel.elevation_slider.setValue(-40)
+    panel.azimuth.setValue(200)
+    settle(qtbot, panel)
+    assert panel.elevation.value() == panel.model.elevation == -40
+    assert_allclose(panel.model.directions[:, 0], np.sin(np.deg2rad(-40)))
+    assert_exact(panel, volume >= panel.explorer.threshold)
+
+
+def test_tilted_image(directions, qtbot):
+    """The image plus a plane, row by row."""
+    image = smooth(30, 40)
+    image[3, 4] = np.nan
+    _, panel = directions(image, scale=(2, 2))
+    panel.filtration.setCurrentIndex(panel.filtration.findData("tilt"))
+    panel.directions.setValue(8)
+    panel.tilt.changed.emit(0.004)
+    panel.model.turn(30)
+    settle(qtbot, panel)
+    assert panel.tilt.isVisibleTo(panel)
+    assert not panel.threshold.isVisibleTo(panel)
+    model = panel.model
+    options = {"superlevel": True, "spacing": 2, "nan": "omit", "direction_scale": 0.004}
+    levels = model.curve.thresholds
+    reach = 0.004 * np.hypot(30, 40)  # half the diagonal in world units
+    assert_allclose(levels[[0, -1]], [np.nanmin(image) - reach, np.nanmax(image) + reach])
+    expected = ecc.euler_curve(image, levels, direction=model.direction, **options).values
+    assert_array_equal(model.curve.values, expected)
+    for direction, row in zip(model.directions, model.transform.values, strict=True):
+        expected = ecc.euler_curve(image, levels, direction=direction, **options).values
+        assert_array_equal(row, expected)
+
+
+def test_slice_and_data(directions, qtbot):
+    """Another slice and other data are computed; sliders that change nothing compute nothing."""
+    volume = smooth(6, 30, 30)
+    viewer, panel = directions(volume, scale=(5, 1, 1))
+    curves = []
+    panel.model.events.curve.connect(curves.append)
+    viewer.dims.set_current_step(0, 4)
+    settle(qtbot, panel)
+    assert_exact(panel, volume[4] >= panel.explorer.threshold)
+    arrow = viewer.layers[NAME]
+    assert_allclose(arrow.data_to_world(arrow.data[0, 0]), (20, 14.5, 14.5))
+    count = len(curves)
+    viewer.dims.set_current_step(0, 4)
+    viewer.layers[0].contrast_limits = (0, 0.1)
+    settle(qtbot, panel)
+    assert len(curves) == count
+    viewer.layers[0].data = volume[:, ::-1]
+    settle(qtbot, panel)
+    assert_exact(panel, volume[4, ::-1] >= panel.explorer.threshold)
+
+
+def test_only_the_newest_direction_counts(directions, qtbot):
+    image = smooth(64, 64)
+    _, panel = directions(image)
+    curves = []
+    panel.model.events.curve.connect(curves.append)
+    for azimuth in range(1, 200):
+        panel.model.turn(azimuth)
+    settle(qtbot, panel)
+    assert len(curves) < 50
+    assert_exact(panel, image >= panel.explorer.threshold)
+
+
+def test_the_explorer_shares_layer_and_threshold(directions, open_panel, qtbot):
+    image = smooth(30, 30)
+    viewer, panel = directions(image, smooth(20, 20, seed=1))
+    _, explorer = open_panel("Euler explorer", viewer=viewer)
+    explorer.image.setCurrentIndex(0)
+    qtbot.waitUntil(lambda: not explorer.controller.running, timeout=TIMEOUT)
+    explorer.controller.snap(0.05)
+    settle(qtbot, panel)
+    t = explorer.model.threshold
+    assert panel.threshold.field.value() == pytest.approx(t, abs=1e-4)
+    assert_exact(panel, image >= t)
+
+
+def test_clear_messages(directions, qtbot):
+    viewer, panel = directions()
+    assert "Open an image" in panel.work.text.text()
+    rgb = viewer.add_image(np.zeros((8, 8, 3), np.uint8), rgb=True, name="photo")
+    assert "RGB" in panel.work.text.text()
+    assert panel.model.curve is None
+    assert NAME not in viewer.layers
+    viewer.layers.remove(rgb)
+    viewer.add_image(smooth(20, 20))
+    settle(qtbot, panel)
+    assert panel.model.curve is not None
+    viewer.layers[0].name = "renamed"
+    assert panel.image.currentText() == "renamed"
+    viewer.layers.remove("renamed")
+    assert panel.model.curve is None
+    assert NAME not in viewer.layers
+
+
+def test_arrow_can_be_removed(directions, qtbot):
+    viewer, panel = directions(smooth(20, 20))
+    viewer.layers.remove(NAME)
+    assert not panel.show_arrow.isChecked()
+    panel.model.turn(50)
+    settle(qtbot, panel)
+    assert NAME not in viewer.layers
+    panel.show_arrow.setChecked(True)
+    assert NAME in viewer.layers
+
+
+@pytest.fixture
+def stuck():
+    """A dask image whose blocks wait, until the test ends."""
+    go, began = threading.Event(), threading.Event()
+
+    def block(x):
+        began.set()
+        go.wait(10)
+        return x
+
+    image = da.from_array(np.eye(2048, dtype=np.float32), chunks=1024)
+    image = image.map_blocks(block, meta=np.empty((0, 0), np.float32))
+    yield image, began, go
+    go.set()
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced", "closed"])
+def test_layer_goes_while_it_is_read(make_napari_viewer_proxy, open_panel, qtbot, stuck, how):
+    image, began, go = stuck
+    viewer = make_napari_viewer_proxy()
+    viewer.add_image(image, contrast_limits=(0, 1), name="slow", visible=False)
+    _, panel = open_panel("Euler directions", viewer=viewer)
+    qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
+    assert panel.controller.running
+    other = smooth(20, 20)
+    if how == "closed":
+        viewer.close()
+    else:
+        viewer.layers.remove("slow")
+        if how == "replaced":
+            viewer.add_image(other, name="slow")
+    go.set()
+    runner = panel.controller.runner
+    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
+    if how == "removed":
+        assert panel.model.curve is None
+    if how == "replaced":
+        assert_exact(panel, other >= panel.explorer.threshold)
+
+
+def test_large_images_are_not_loaded_whole(directions, qtbot, monkeypatch):
+    """A coarser level is taken and named; without one the image is refused."""
+    monkeypatch.setattr(loading, "MOST_POINTS", 500)
+    fine = smooth(40, 40).astype(np.float32)
+    lazy = [da.from_array(fine), da.from_array(fine[::2, ::2].copy())]
+    viewer, panel = directions(lazy, multiscale=True, contrast_limits=(0, 0.3))
+    assert "level 1, 20 × 20 of 40 × 40" in panel.work.text.text()  # noqa: RUF001
+    assert_exact(panel, fine[::2, ::2] >= panel.explorer.threshold, spacing=2)
+    viewer.add_image(da.from_array(fine), name="lazy")
+    panel.explorer.image = "lazy"
+    assert "must have at most 500 points" in panel.work.text.text()
+    assert panel.model.curve is None
+
+
+def test_theme(directions):
+    viewer, panel = directions(smooth(20, 20))
+    for theme in ("light", "dark"):
+        viewer.theme = theme
+        colour = panel.map.grab().toImage().pixelColor(2, 2)
+        expected = colours_of(theme).background
+        found = np.array(colour.getRgb()[:3])
+        wanted = [int(expected[k : k + 2], 16) for k in (1, 3, 5)]
+        assert_allclose(found, wanted, atol=8)  # displays of 16 bits round
+
+
+@pytest.mark.parametrize(("scope", "filtration"), [("slice", "height"), ("volume", "tilt")])
+def test_copied_code_gives_what_is_shown(directions, qtbot, qapp, scope, filtration):
+    volume = smooth(5, 12, 14)
+    viewer, panel = directions(volume, scale=(2, 1, 1))
+    panel.explorer.scope = scope
+    panel.model.filtration = filtration
+    panel.model.n_directions, panel.model.tilt = 6, 0.01
+    panel.model.turn(77, 20)
+    settle(qtbot, panel)
+    panel.copy_python()
+    names = {"viewer": viewer}
+    exec(qapp.clipboard().text(), names)
+    assert_array_equal(names["levels"], panel.model.curve.thresholds)
+    assert_array_equal(names["chi"], panel.model.curve.values)
+    found = names["transform"]
+    assert_array_equal(getattr(found, "values", found), panel.model.transform.values)
+
+
+def test_saving(directions, tmp_path, messages):
+    import pandas as pd
+
+    _, panel = directions(smooth(20, 20))
+    for name in ("curve.csv", "curve.parquet", "curve.png", "curve.svg"):
+        panel.save_curve(str(tmp_path / name))
+    for name in ("transform.csv", "transform.parquet", "transform.png"):
+        panel.save_transform(str(tmp_path / name))
+    assert all(message.startswith("Saved") for message in messages)
+    curve = pd.read_csv(tmp_path / "curve.csv")
+    assert_array_equal(curve["euler_characteristic"], panel.model.curve.values)
+    table = pd.read_parquet(tmp_path / "transform.parquet")
+    assert list(table) == ["u_y", "u_x", "height", "euler_characteristic"]
+    assert_array_equal(table["euler_characteristic"], panel.model.transform.values.ravel())
+    assert_array_equal(table["u_x"][::128], panel.model.directions[:, 1])
+    panel.save_curve(str(tmp_path / "curve.xlsx"))
+    assert ".csv" in messages[-1]
+    panel.save_transform(str(tmp_path / "absent" / "t.csv"))
+    assert not messages[-1].startswith("Saved")

@@ -1,0 +1,142 @@
+"""The dial and the heat map: what they show, and what the mouse does to them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+pytest.importorskip("qtpy.QtWidgets", exc_type=ImportError)
+
+from qtpy.QtCore import QPoint, QPointF, Qt
+from qtpy.QtGui import QImage, QWheelEvent
+
+from napari_ecc._qt.direction_dial import DirectionDial
+from napari_ecc._qt.heatmap import HeatMap, colour_indices
+from napari_ecc._qt.theme import PAPER
+
+
+@pytest.fixture
+def dial(qtbot):
+    widget = DirectionDial()
+    qtbot.addWidget(widget)
+    widget.resize(124, 124)
+    return widget
+
+
+@pytest.fixture
+def heat(qtbot):
+    widget = HeatMap("height", "azimuth")
+    qtbot.addWidget(widget)
+    widget.resize(400, 300)
+    return widget
+
+
+def drawn(widget):
+    """The widget's pixels in full depth, whatever that of the display is."""
+    picture = QImage(widget.size(), QImage.Format.Format_ARGB32)
+    widget.render(picture)
+    return picture
+
+
+def test_drag_of_the_dial(dial, drag_mouse):
+    seen = []
+    dial.turned.connect(seen.append)
+    tip = dial.tip()
+    assert tip.y() > 62  # 0 degrees point down
+    assert tip.x() == 62
+    drag_mouse(dial, (62, 120), (120, 62), (62, 4), (4, 62))
+    assert_allclose(seen, [0, 90, 180, 270])
+    drag_mouse(dial, (100, 100))
+    assert_allclose(dial.angle, 45)
+    assert_allclose([dial.tip().x(), dial.tip().y()], 62 + 44 / np.sqrt(2))
+
+
+def test_keys_and_wheel_of_the_dial(dial, qtbot):
+    seen = []
+    dial.turned.connect(seen.append)
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_PageUp, Qt.Key.Key_Up, Qt.Key.Key_PageDown):
+        qtbot.keyClick(dial, key)
+    assert seen == [359, 14, 15, 0]
+    event = QWheelEvent(
+        QPointF(9, 9),
+        QPointF(9, 9),
+        QPoint(),
+        QPoint(0, 240),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    dial.wheelEvent(event)
+    assert seen[-1] == 2
+    qtbot.keyClick(dial, Qt.Key.Key_A)
+    dial.set_angle(-10)
+    assert dial.angle == 350
+    assert len(seen) == 5
+
+
+def test_dial_is_drawn_in_the_colours_of_the_theme(dial):
+    dial.set_colours(PAPER)
+    dial.set_angle(90)
+    assert drawn(dial).pixelColor(80, 62).name() == PAPER.accent
+
+
+def test_colours_of_values():
+    values = np.array([[-9.0, -1, 0, 1, 9, np.nan]])
+    indices = colour_indices(values, 9.0)
+    expected = 128 + 127 * np.sign(values[0, :5]) * np.log1p(np.abs(values[0, :5])) / np.log(10)
+    assert_array_equal(indices[0], [*np.rint(expected), 0])
+
+
+def test_pixels_of_the_map(heat):
+    heat.set_colours(PAPER)
+    heat.set_values(np.array([[-5.0, 0], [np.nan, 5]]), np.array([0.0, 1]), np.array([0.0, 1]))
+    picture, area = drawn(heat), heat.map_area()
+
+    def colour(x, y):
+        at = area.left() + x * area.width(), area.top() + y * area.height()
+        return picture.pixelColor(*map(round, at)).name()
+
+    assert colour(0.25, 0.25) == PAPER.curve
+    assert colour(0.75, 0.25) == PAPER.background
+    assert colour(0.25, 0.75) == PAPER.faint
+    assert colour(0.75, 0.75) == PAPER.accent
+
+
+def test_rows_are_picked_and_values_read(heat, drag_mouse, qtbot):
+    rows, columns = np.arange(0.0, 360, 90), np.linspace(-1, 1, 5)
+    values = np.arange(20.0).reshape(4, 5)
+    values[3, 4] = np.nan
+    heat.set_values(values, columns, rows)
+    seen = []
+    heat.picked.connect(seen.append)
+    x = heat.map_area().center().x()
+    drag_mouse(heat, *[(x, heat.position_of(row)) for row in (0, 90, 200)], (x, 299))
+    assert_allclose(seen, [0, 90, 200, 270])
+    assert heat.readout() == ""  # below the map
+    with qtbot.waitExposed(heat):
+        heat.show()
+    qtbot.mouseMove(heat, QPoint(round(x), round(heat.position_of(180))))
+    qtbot.waitUntil(lambda: heat.readout() == "(0, 180): χ = 12")
+    corner = heat.map_area().bottomRight() - QPointF(3, 3)
+    qtbot.mouseMove(heat, corner.toPoint())
+    qtbot.waitUntil(lambda: heat.readout().endswith("not yet known"))
+    heat.set_marker(45)
+    assert heat.marker == 45
+    assert_allclose(heat.position_of(45), heat.map_area().top() + heat.map_area().height() / 4)
+
+
+def test_an_empty_map_says_why(heat, drag_mouse):
+    heat.set_values(np.zeros((0, 0)), np.zeros(0), np.zeros(0), "nothing here")
+    seen = []
+    heat.picked.connect(seen.append)
+    drag_mouse(heat, (200, 100))
+    assert seen == []
+    assert drawn(heat).pixelColor(5, 5).name() == PAPER.background
+
+
+def test_the_map_is_saved(heat, tmp_path):
+    heat.set_values(np.eye(3), np.arange(3.0), np.arange(3.0))
+    heat.save(tmp_path / "map.png")
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(OSError, match="cannot be written"):
+        heat.save(tmp_path / "absent" / "map.png")
