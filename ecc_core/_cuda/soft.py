@@ -1,4 +1,4 @@
-"""Soft curves on CUDA devices: launches of soft_levels.cu and soft_points.cu on torch's stream.
+"""Soft curves on CUDA devices: launches of the soft_*.cu kernels on torch's stream.
 
 Nothing here waits for the device or looks at a value, so calls can be captured in CUDA graphs.
 Memory comes from torch. Images are (batch, *spatial) with any strides.
@@ -15,29 +15,41 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ecc_core._cuda.arrays import borrow
 from ecc_core._cuda.compile import function, processors
 from ecc_core._cuda.recipe import by_value
 
-__all__ = ["coefficients", "curves", "gradient"]
+__all__ = ["Arguments", "coefficients", "curves", "gradients"]
 
-# As in soft_points.cu.
-IMAGE = np.dtype(
+# Structures of soft_march.cu and soft_gather.cu.
+MARCHED = np.dtype(
     [(name, "i8") for name in ("data", "mask", "tilt_z", "tilt_y", "tilt_x")]
     + [("strides", "i8", 4), ("mask_strides", "i8", 4)]
     + [(name, "i4") for name in ("depth", "height", "width", "padding")]
 )
 TILING = np.dtype(
-    [(n, "i4") for n in ("across", "down", "chunks", "own", "blocks", "room", "flush")]
+    [(name, "i4") for name in ("across", "down", "chunks", "blocks", "room", "flush")]
     + [("scale", "f4")]
 )
-WORK = np.dtype(
-    [("windows", "i8"), ("levels", "i4"), ("slots", "i4")]
-    + [(name, "i8") for name in ("moments", "table", "out")]
+MARCH_WORK = np.dtype(
+    [(name, "i8") for name in ("windows", "moments", "packed")]
+    + [(name, "i4") for name in ("levels", "slots")]
 )
-DEPOSIT, GATHER, COEFFICIENTS, UNIT = range(4)
+GATHERED = np.dtype(
+    [(name, "i8") for name in ("data", "tilt_z", "tilt_y", "tilt_x")]
+    + [("strides", "i8", 4)]
+    + [(name, "i4") for name in ("depth", "height", "width", "padding")]
+)
+GATHER_WORK = np.dtype(
+    [(name, "i8") for name in ("windows", "table", "packed", "out")]
+    + [(name, "i4") for name in ("levels", "slots", "blocks", "room")]
+)
+WEIGHTED = np.dtype(
+    [(name, "i8") for name in ("gradients", "slopes", "spreads", "by_level", "by_sharpness")]
+)
 ELEMENTS = {
     torch.float16: "Half",
     torch.bfloat16: "BFloat",
@@ -45,107 +57,108 @@ ELEMENTS = {
     torch.float64: "double",
 }
 
-LANES = 32
-SLOTS_A_LEVEL = 2 * 14 * 10 * 5 // 4 + 3  # 2 * kReach / (least bin width), and the gap
-MOMENTS = 3
-EXCHANGED = 9
-WINDOW_WORDS = 6  # a level, and 8 more
-MEMORY = 1 << 25  # bytes of moments or tables at once
+# As in the kernels.
+LANES, OWN, PACKED, MOMENTS, EXCHANGED = 32, 16, 8, 4, 9
+PADDING = 2 * (LANES + 4)
+SLOTS_A_LEVEL = 238  # 2 * kReach / (4/5 kStep), the gap, and rounding
 ROWS = {True: 8, False: 16}  # of a block, in flat images or not
-MOST_OWN = {True: 31, False: 15}  # points of a column
-DEPOSIT_WORDS, GATHER_WORDS = 9216, 6144  # of shared memory
-RESIDENT = {True: 3, False: 2}  # blocks on a multiprocessor
+RESIDENT = {True: 4, False: 2}  # blocks on a multiprocessor
+GATHER_THREADS, GATHER_RESIDENT = 256, 5
+
+MEMORY = 1 << 25  # bytes of moments or tables at once
+MARCH_WORDS, GATHER_WORDS = 8192, 6144  # of shared memory, for moments and tables
 FLUSH_POINTS = 1 << 16
 
 
+class Arguments(NamedTuple):
+    """What a curve is computed from: an image that is not float64, and float32 numbers."""
+
+    image: Tensor
+    thresholds: Tensor
+    sharpness: Tensor
+    tilt: Tensor | None
+    mask: Tensor | None
+    construction: str
+    superlevel: bool
+
+
 def curves(
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    tilt: Tensor | None,
-    mask: Tensor | None,
-    construction: str,
-    superlevel: bool,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Curves (batch, n) and their derivatives by the thresholds and by the sharpness.
+    given: Arguments, words: tuple[int, ...], keep: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Curves (batch, n), derivatives by thresholds and sharpness, and coefficients in words.
 
     NaN in an argument gives NaN: in an image that image's curve, elsewhere all of them.
     """
-    images, levels = image.shape[0], thresholds.numel()
-    curve, slopes, spreads = (thresholds.new_zeros((images, levels)) for _ in range(3))
+    image, levels = given.image, given.thresholds.numel()
+    images = image.shape[0]
+    packed = image.new_empty(words, dtype=torch.int32)
+    results = [given.thresholds.new_empty((images, levels)) for _ in range(3)]
     if image.numel() == 0 or levels == 0:
-        return curve, slopes, spreads
+        return results[0].zero_(), results[1].zero_(), results[2].zero_(), packed
     slots = levels * SLOTS_A_LEVEL
     with _stream(image) as device:
-        numbers = thresholds.contiguous(), sharpness
-        memory = _prepare(device, *numbers, superlevel)
-        call = _Points(image, tilt, mask, construction, superlevel, DEPOSIT, torch.float32)
+        memory = _prepare(device, given)
+        evaluate = _levels_kernel("soft_evaluate", device, given.superlevel)
         step = max(1, MEMORY // (8 * (MOMENTS * slots + 1)))
         for first in range(0, images, step):
+            part = slice(first, first + step)
             count = min(step, images - first)
             moments = image.new_zeros((count, MOMENTS * slots + 1), dtype=torch.int64)
-            scale = call.launch(first, count, memory, levels, slots, moments=moments)
-            evaluate = _levels_kernel("soft_evaluate", device, superlevel)
+            scale = _march(given, part, memory, slots, moments, packed[part] if keep else None)
             arguments = (
-                *(t.data_ptr() for t in (*numbers, memory)),
+                *(t.data_ptr() for t in (given.thresholds, given.sharpness, memory)),
                 *(np.int32(levels), np.int32(slots), moments.data_ptr(), np.float32(scale)),
-                *(t.data_ptr() + first * levels * t.itemsize for t in (curve, slopes, spreads)),
+                *(result[part].data_ptr() for result in results),
             )
             evaluate((-(-levels // 8), count), (256,), arguments)
-    return curve, slopes, spreads
+    return results[0], results[1], results[2], packed
 
 
-def gradient(
+def gradients(
+    given: Arguments,
     upstream: Tensor,
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    tilt: Tensor | None,
-    mask: Tensor | None,
-    construction: str,
-    superlevel: bool,
-    unit: bool,
+    slopes: Tensor,
+    spreads: Tensor,
+    packed: Tensor | None,
     dtype: torch.dtype,
-) -> Tensor:
-    """The gradient of the images in a dtype; with `unit` as if every coefficient were one."""
-    images, levels = image.shape[0], thresholds.numel()
-    if image.numel() == 0 or levels == 0:
-        return torch.zeros(image.shape, dtype=dtype, device=image.device)
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradient of the images in a dtype; without `packed` as if every coefficient were one.
+
+    And the gradients of thresholds (batch, n) and sharpness (batch,), image by image.
+    """
+    image, levels = given.image, given.thresholds.numel()
+    images = image.shape[0]
     out = torch.empty(image.shape, dtype=dtype, device=image.device)
+    by_level, by_sharpness = torch.empty_like(slopes), slopes.new_empty(images)
+    if image.numel() == 0 or levels == 0:
+        return out.zero_(), by_level.zero_(), by_sharpness.zero_()
     slots = levels * SLOTS_A_LEVEL
     with _stream(image) as device:
-        upstream = upstream.contiguous()
-        memory = _prepare(device, thresholds.contiguous(), sharpness, superlevel)
-        mode = UNIT if unit else GATHER
-        call = _Points(image, tilt, mask, construction, superlevel, mode, dtype)
+        memory = _prepare(device, given)
+        tabulate = _levels_kernel("soft_tabulate", device, given.superlevel)
         step = max(1, MEMORY // (8 * slots))
         for first in range(0, images, step):
+            part = slice(first, first + step)
             count = min(step, images - first)
-            table = upstream.new_empty((count, slots, 2))
-            tabulate = _levels_kernel("soft_tabulate", device, superlevel)
+            table = image.new_empty((count, slots, 2), dtype=torch.float32)
+            rows = (upstream, slopes, spreads, by_level, by_sharpness)
+            weighted = np.array([tuple(t[part].data_ptr() for t in rows)], WEIGHTED)
             arguments = (
-                upstream.data_ptr() + first * levels * upstream.itemsize,
-                sharpness.data_ptr(),
-                memory.data_ptr(),
-                np.int32(levels),
-                np.int32(slots),
-                table.data_ptr(),
+                *(by_value(weighted), given.sharpness.data_ptr(), memory.data_ptr()),
+                *(np.int32(levels), np.int32(slots), table.data_ptr()),
             )
             tabulate((min(-(-slots // 128), 64), count), (128,), arguments)
-            call.launch(first, count, memory, levels, slots, table=table, out=out[first:])
-    return out
+            _gather(given, part, memory, table, None if packed is None else packed[part], out[part])
+    return out, by_level, by_sharpness
 
 
-def coefficients(
-    image: Tensor, tilt: Tensor | None, mask: Tensor | None, construction: str, superlevel: bool
-) -> Tensor:
-    """Coefficients of the points, int8 of the image's shape; no meaning outside of the mask."""
-    out = torch.zeros(image.shape, dtype=torch.int8, device=image.device)
-    if out.numel():
-        with _stream(image):
-            call = _Points(image, tilt, mask, construction, superlevel, COEFFICIENTS, torch.int8)
-            call.launch(0, image.shape[0], None, 0, 0, out=out)
-    return out
+def coefficients(given: Arguments, words: tuple[int, ...]) -> Tensor:
+    """Coefficients in words of images of any float type; of points outside of the mask zero."""
+    packed = given.image.new_empty(words, dtype=torch.int32)
+    if packed.numel():
+        with _stream(given.image):
+            _march(given, slice(None), None, 0, None, packed)
+    return packed
 
 
 @contextmanager
@@ -156,138 +169,172 @@ def _stream(image: Tensor) -> Iterator[int]:
         yield image.device.index
 
 
+@lru_cache(maxsize=64)
 def _levels_kernel(name: str, device: int, superlevel: bool) -> Any:
     return function("soft_levels", name, device, (("SUPER", int(superlevel)),)).kernel
 
 
-def _prepare(device: int, thresholds: Tensor, sharpness: Tensor, superlevel: bool) -> Tensor:
-    levels = thresholds.numel()
-    memory = thresholds.new_empty(WINDOW_WORDS * levels + 8)
-    addresses = (t.data_ptr() for t in (thresholds, sharpness, memory))
-    threads = min(1024, 32 * -(-levels // 32))
-    prepare = _levels_kernel("soft_prepare", device, superlevel)
+def _prepare(device: int, given: Arguments) -> Tensor:
+    levels = given.thresholds.numel()
+    memory = given.thresholds.new_empty(6 * levels + 8)
+    addresses = (t.data_ptr() for t in (given.thresholds, given.sharpness, memory))
+    threads = min(1024, LANES * -(-levels // LANES))
+    prepare = _levels_kernel("soft_prepare", device, given.superlevel)
     prepare((1,), (threads,), (*addresses, np.int32(levels)))
     return memory
 
 
-class Layout(NamedTuple):
-    """Units of work along x, y, z, points of a column, and whether the image is flat."""
+class _March(NamedTuple):
+    """A kernel of soft_march.cu, and the structures it takes, without addresses."""
 
-    across: int
-    down: int
-    chunks: int
-    own: int
-    flat: bool
-
-    @property
-    def rows(self) -> int:
-        return ROWS[self.flat]
-
-    @property
-    def units(self) -> int:
-        chunks = -(-self.chunks // self.rows) if self.flat else self.chunks
-        return self.across * self.down * chunks
-
-    @property
-    def points(self) -> int:
-        """Of a unit, at most."""
-        rows = self.rows if self.flat else self.rows - 2
-        return (LANES - 2) * rows * self.own
+    kernel: Any
+    image: NDArray[Any]
+    units: int
+    points: int
+    tiling: tuple[int, int, int]
+    rows: int
+    shared: int
 
 
 @lru_cache(maxsize=256)
-def _lay_out(depth: int, height: int, width: int, flat: bool) -> Layout:
-    chunks = -(-depth // MOST_OWN[flat])
-    down = 1 if flat else -(-height // (ROWS[flat] - 2))
-    return Layout(-(-width // (LANES - 2)), down, chunks, -(-depth // chunks), flat)
+def _plan_march(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    mask_strides: tuple[int, ...] | None,
+    dtype: torch.dtype,
+    tilted: bool,
+    construction: str,
+    superlevel: bool,
+    deposit: bool,
+    device: int,
+) -> _March:
+    flat = len(shape) < 4
+    _, depth, height, width = _four(shape, flat, 1)
+    rows = ROWS[flat]
+    chunks, across = -(-depth // OWN), -(-width // (LANES - 2))
+    down = 1 if flat else -(-height // (rows - 2))
+    double = dtype == torch.float64
+    macros = {
+        "REAL": "double" if double else "float",
+        "ELEMENT": ELEMENTS[dtype],
+        "FLAT": int(flat),
+        "DUAL": int(construction == "T"),
+        "SUPER": int(superlevel),
+        "MASK": int(mask_strides is not None),
+        "TILT": int(tilted),
+        "DEPOSIT": int(deposit),
+        "THREADS": LANES * rows,
+        "BLOCKS": 1 if double else RESIDENT[flat],
+    }
+    found = function("soft_march", "soft_march", device, tuple(macros.items()))
+    found.preferred_shared_memory_carveout = 100
+    hidden = (0,) * 4 if mask_strides is None else _four(mask_strides, flat, 0)
+    image = np.array(
+        [(0, 0, 0, 0, 0, _four(strides, flat, 0), hidden, depth, height, width, 0)], MARCHED
+    )
+    threads = LANES * rows
+    samples = (OWN + 2) * threads + PADDING
+    return _March(
+        found.kernel,
+        image,
+        across * down * (-(-chunks // rows) if flat else chunks),
+        (LANES - 2) * (rows if flat else rows - 2) * OWN,
+        (across, down, chunks),
+        rows,
+        samples * (8 if double else 4) + (0 if flat else 4 * EXCHANGED * threads),
+    )
 
 
-class _Points:
-    """A kernel of soft_points.cu for images of one kind."""
+def _march(
+    given: Arguments,
+    part: slice,
+    windows: Tensor | None,
+    slots: int,
+    moments: Tensor | None,
+    packed: Tensor | None,
+) -> float:
+    """Compute moments and coefficients of a part of the batch; the scale of the moments."""
+    image, device = given.image[part], given.image.device.index
+    mask = None if given.mask is None else given.mask.expand(given.image.shape)[part]
+    plan = _plan_march(
+        (1, *image.shape[1:]),
+        image.stride(),
+        None if mask is None else mask.stride(),
+        image.dtype,
+        given.tilt is not None,
+        given.construction,
+        given.superlevel,
+        moments is not None,
+        device,
+    )
+    struct = plan.image.copy()
+    struct["data"] = image.data_ptr()
+    if mask is not None:
+        struct["mask"] = mask.data_ptr()
+    _add_tilt(struct, given)
+    images = image.shape[0]
+    most = RESIDENT[image.dim() < 4] * processors(device)
+    # Few blocks, each of as many units: they end by adding their moments.
+    blocks = -(-plan.units // -(-plan.units * images // most))
+    flush = max(1, min(FLUSH_POINTS // plan.points, -(-plan.units // blocks)))
+    scale = 2.0 ** min(28 - math.ceil(math.log2(plan.points * flush)), 20)
+    room = min(MOMENTS * slots, MARCH_WORDS)
+    tiling = np.array([(*plan.tiling, blocks, room, flush, scale)], TILING)
+    addresses = (0 if t is None else t.data_ptr() for t in (windows, moments, packed))
+    work = np.array([(*addresses, given.thresholds.numel(), slots)], MARCH_WORK)
+    plan.kernel(
+        (images * blocks,),
+        (LANES, plan.rows),
+        (by_value(struct), by_value(tiling), by_value(work)),
+        shared_mem=plan.shared + 4 * room,
+    )
+    return scale
 
-    def __init__(
-        self,
-        image: Tensor,
-        tilt: Tensor | None,
-        mask: Tensor | None,
-        construction: str,
-        superlevel: bool,
-        mode: int,
-        out: torch.dtype,
-    ) -> None:
-        flat = image.dim() < 4
-        shape = _four(image.shape, flat, 1)
-        self.image, self.mode = image, mode
-        self.layout = _lay_out(*shape[1:], flat)
-        self.mask = None if mask is None else mask.expand(image.shape)
-        self.tilt = None if tilt is None else _tilt_terms(tilt, image, flat)
-        real = "double" if image.dtype == torch.float64 else "float"
-        self.itemsize = 8 if real == "double" else 4
-        self.struct = np.zeros(1, IMAGE)
-        self.struct["strides"] = _four(image.stride(), flat, 0)
-        if self.mask is not None:
-            self.struct["mask_strides"] = _four(self.mask.stride(), flat, 0)
-        if self.tilt is not None:
-            for name, term in zip(("tilt_z", "tilt_y", "tilt_x"), self.tilt, strict=True):
-                self.struct[name] = term.data_ptr()
-        self.struct["depth"], self.struct["height"], self.struct["width"] = shape[1:]
-        macros = {
-            "REAL": real,
-            "ELEMENT": ELEMENTS[image.dtype],
-            "OUT": ELEMENTS.get(out, real),
-            "MODE": mode,
-            "FLAT": int(flat),
-            "DUAL": int(construction == "T"),
-            "SUPER": int(superlevel),
-            "MASK": int(mask is not None),
-            "TILT": int(tilt is not None),
-            "THREADS": LANES * ROWS[flat],
-            "BLOCKS": RESIDENT[flat],
-        }
-        self.device = image.device.index
-        self.kernel = function("soft_points", "soft_points", self.device, tuple(macros.items()))
 
-    def launch(
-        self,
-        first: int,
-        images: int,
-        windows: Tensor | None,
-        levels: int,
-        slots: int,
-        *,
-        moments: Tensor | None = None,
-        table: Tensor | None = None,
-        out: Tensor | None = None,
-    ) -> float:
-        """Work on some images of the batch; the scale of the moments."""
-        layout = self.layout
-        self.struct["data"] = self.image.data_ptr() + (
-            first * self.image.stride(0) * self.image.itemsize
-        )
-        if self.mask is not None:
-            self.struct["mask"] = self.mask.data_ptr() + first * self.mask.stride(0)
-        most = RESIDENT[layout.flat] * processors(self.device)
-        blocks = max(1, min(layout.units, -(-most // images)))
-        flush = max(1, min(FLUSH_POINTS // layout.points, -(-layout.units // blocks)))
-        bits = 27 - math.ceil(math.log2(layout.points * flush))
-        scale = 2.0 ** min(bits + 1, 20)
-        words = {DEPOSIT: min(MOMENTS * slots, DEPOSIT_WORDS), COEFFICIENTS: 0}
-        room = words.get(self.mode, min(2 * slots, GATHER_WORDS))
-        threads = LANES * layout.rows
-        exchanged = 0 if layout.flat or self.mode == UNIT else EXCHANGED
-        shared = threads * ((layout.own + 2) * self.itemsize + 4 * exchanged) + 4 * room
-        tiling = np.array([(*layout[:4], blocks, room, flush, scale)], TILING)
-        addresses = (0 if t is None else t.data_ptr() for t in (moments, table, out))
-        work = np.array(
-            [(0 if windows is None else windows.data_ptr(), levels, slots, *addresses)], WORK
-        )
-        self.kernel.kernel(
-            (images * blocks,),
-            (LANES, layout.rows),
-            (by_value(self.struct), by_value(tiling), by_value(work)),
-            shared_mem=shared,
-        )
-        return scale
+def _gather(
+    given: Arguments,
+    part: slice,
+    windows: Tensor,
+    table: Tensor,
+    packed: Tensor | None,
+    out: Tensor,
+) -> None:
+    """Write the gradient of a part of the batch."""
+    image, device = given.image[part], given.image.device.index
+    kernel = _gather_kernel(
+        image.dtype, out.dtype, given.tilt is not None, given.superlevel, packed is None, device
+    )
+    flat = image.dim() < 4
+    images, *shape = _four(image.shape, flat, 1)
+    struct = np.array([(0, 0, 0, 0, _four(image.stride(), flat, 0), *shape, 0)], GATHERED)
+    struct["data"] = image.data_ptr()
+    _add_tilt(struct, given)
+    columns = -(-shape[0] // PACKED) * shape[1] * shape[2]
+    most = -(-GATHER_RESIDENT * processors(device) // images)
+    blocks = min(-(-columns // GATHER_THREADS), most)
+    slots = table.shape[1]
+    room = min(2 * slots, GATHER_WORDS)
+    addresses = (0 if t is None else t.data_ptr() for t in (windows, table, packed, out))
+    work = np.array([(*addresses, given.thresholds.numel(), slots, blocks, room)], GATHER_WORK)
+    arguments = (by_value(struct), by_value(work))
+    kernel((images * blocks,), (GATHER_THREADS,), arguments, shared_mem=4 * room)
+
+
+@lru_cache(maxsize=64)
+def _gather_kernel(
+    dtype: torch.dtype, out: torch.dtype, tilted: bool, superlevel: bool, unit: bool, device: int
+) -> Any:
+    macros = {
+        "ELEMENT": ELEMENTS[dtype],
+        "OUT": ELEMENTS[out],
+        "TILT": int(tilted),
+        "SUPER": int(superlevel),
+        "UNIT": int(unit),
+        "THREADS": GATHER_THREADS,
+    }
+    found = function("soft_gather", "soft_gather", device, tuple(macros.items()))
+    found.preferred_shared_memory_carveout = 100
+    return found.kernel
 
 
 def _four(sizes: tuple[int, ...], flat: bool, filler: int) -> tuple[int, ...]:
@@ -299,10 +346,12 @@ def _four(sizes: tuple[int, ...], flat: bool, filler: int) -> tuple[int, ...]:
     return batch, along, filler, rest[-1]
 
 
-def _tilt_terms(tilt: Tensor, image: Tensor, flat: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Terms along z, y, x."""
-    terms = torch.split(tilt.contiguous(), list(image.shape[1:]))
-    if not flat:
-        return terms[0], terms[1], terms[2]
-    zero = tilt.new_zeros(1)
-    return (terms[0] if len(terms) == 2 else zero), zero, terms[-1]
+def _add_tilt(struct: NDArray[Any], given: Arguments) -> None:
+    """Addresses of the terms along z, y, x."""
+    if given.tilt is None:
+        return
+    shape = given.image.shape[1:]
+    starts = [given.tilt.data_ptr() + given.tilt.itemsize * sum(shape[:i]) for i in range(3)]
+    axes = {1: ("tilt_x",), 2: ("tilt_z", "tilt_x"), 3: ("tilt_z", "tilt_y", "tilt_x")}
+    for name, start in zip(axes[len(shape)], starts, strict=False):
+        struct[name] = start

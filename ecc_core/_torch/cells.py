@@ -42,7 +42,7 @@ def spread(tilt: Tensor, shape: torch.Size) -> Tensor:
 
 
 def cell_values(
-    values: Tensor, construction: Construction, ties: Ties = "raster"
+    values: Tensor, construction: str, ties: Ties = "raster"
 ) -> Iterator[tuple[tuple[int, ...], Tensor]]:
     """Yield for each kind of cell its extent, 0 or 1 along each axis, and the value of each cell.
 
@@ -59,7 +59,7 @@ def cell_values(
             yield extent, sign * torch.stack(_points_of_cells(grid, size)).amax(0)
 
 
-def split_coefficients(values: Tensor, construction: Construction) -> Tensor:
+def split_coefficients(values: Tensor, construction: str) -> Tensor:
     """Coefficients of points when equal points of a cell share it evenly: the values' dtype."""
     sign = 1.0 if construction == "V" else -1.0
     total = torch.zeros_like(values)
@@ -80,9 +80,7 @@ def split_coefficients(values: Tensor, construction: Construction) -> Tensor:
     return total
 
 
-def _kinds(
-    grid: Tensor, construction: Construction
-) -> Iterator[tuple[tuple[int, ...], Tensor, list[int]]]:
+def _kinds(grid: Tensor, construction: str) -> Iterator[tuple[tuple[int, ...], Tensor, list[int]]]:
     """For each kind of cell its extent, the points, and how many are around a cell on each axis.
 
     In the T-construction the image lies in a rim of points that no cell prefers.

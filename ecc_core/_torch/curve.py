@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ecc_core._torch import cpu
 from ecc_core._torch.batching import vmapped
+from ecc_core._torch.packing import packed_shape
 
 __all__ = ["soft_curve", "soft_curve_backward"]
 
@@ -29,15 +30,17 @@ def soft_curve(
     construction: str,
     superlevel: bool,
     ties: str,
-) -> tuple[Tensor, Tensor, Tensor]:
+    keep: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Curves (batch, n) of images (batch, *spatial), and derivatives by level and by sharpness.
 
-    `thresholds`, `sharpness` and `tilt` are float32, or float64 with an image of float64.
+    `thresholds`, `sharpness` and `tilt` are float32, or float64 with an image of float64. With
+    `keep` CUDA devices return coefficients, packed, that spare the backward pass to find them.
     """
     points = cpu.points(
         image, thresholds, sharpness, tilt, mask, construction, superlevel, "raster"
     )
-    return cpu.curves(points)
+    return *cpu.curves(points), image.new_empty((image.shape[0], 0), dtype=torch.int32)
 
 
 @torch.library.custom_op("ecc::soft_curve_backward", mutates_args=(), device_types="cpu")
@@ -45,6 +48,7 @@ def soft_curve_backward(
     gradient: Tensor,
     slopes: Tensor,
     spreads: Tensor,
+    packed: Tensor,
     image: Tensor,
     thresholds: Tensor,
     sharpness: Tensor,
@@ -80,10 +84,12 @@ def _(
     construction: str,
     superlevel: bool,
     ties: str,
-) -> tuple[Tensor, Tensor, Tensor]:
+    keep: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     from ecc_core._torch import cuda
 
-    return cuda.curves(image, thresholds, sharpness, tilt, mask, construction, superlevel)
+    given = cuda.arguments(image, thresholds, sharpness, tilt, mask, construction, superlevel)
+    return cuda.curves(given, _keeps(image, keep))
 
 
 @soft_curve_backward.register_kernel("cuda")
@@ -91,6 +97,7 @@ def _(
     gradient: Tensor,
     slopes: Tensor,
     spreads: Tensor,
+    packed: Tensor,
     image: Tensor,
     thresholds: Tensor,
     sharpness: Tensor,
@@ -101,23 +108,18 @@ def _(
     ties: str,
     wanted: str,
 ) -> tuple[Tensor, Tensor, Tensor]:
+    if wanted == "none":
+        return image.new_empty(0), gradient * slopes, (gradient * spreads).sum(1)
     from ecc_core._torch import cuda
 
-    by_image = image.new_empty(0)
-    if wanted != "none":
-        by_image = cuda.gradient(
-            gradient,
-            image,
-            thresholds,
-            sharpness,
-            tilt,
-            mask,
-            construction,
-            superlevel,
-            ties,
-            _dtype(image, wanted),
-        )
-    return by_image, gradient * slopes, (gradient * spreads).sum(1)
+    given = cuda.arguments(image, thresholds, sharpness, tilt, mask, construction, superlevel)
+    rows = gradient.contiguous(), slopes, spreads
+    return cuda.gradients(given, *rows, packed, ties == "split", _dtype(image, wanted))
+
+
+def _keeps(image: Tensor, keep: bool) -> bool:
+    """Whether coefficients are packed: not for float64, whose sums are taken level by level."""
+    return keep and image.is_cuda and image.dtype != torch.float64
 
 
 def _dtype(image: Tensor, wanted: str) -> torch.dtype:
@@ -126,14 +128,16 @@ def _dtype(image: Tensor, wanted: str) -> torch.dtype:
 
 
 @soft_curve.register_fake
-def _(image: Tensor, thresholds: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _(image: Tensor, thresholds: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     shape = (image.shape[0], thresholds.shape[0])
-    return thresholds.new_empty(shape), thresholds.new_empty(shape), thresholds.new_empty(shape)
+    results = [thresholds.new_empty(shape) for _ in range(3)]
+    packed = image.new_empty(packed_shape(image, _keeps(image, rest[-1])), dtype=torch.int32)
+    return results[0], results[1], results[2], packed
 
 
 @soft_curve_backward.register_fake
 def _(
-    gradient: Tensor, slopes: Tensor, spreads: Tensor, image: Tensor, *rest: Any
+    gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     shape = (0,) if rest[-1] == "none" else image.shape
     by_image = image.new_empty(shape, dtype=_dtype(image, rest[-1]))
@@ -142,7 +146,7 @@ def _(
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     ctx.mark_non_differentiable(*output[1:])
-    ctx.options = inputs[5:]
+    ctx.options = inputs[5:8]
     ctx.save_for_backward(*output[1:], *inputs[:5])
 
 
@@ -156,11 +160,11 @@ def _backward(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
         axes = range(1, by_image.dim())
         by_tilt = torch.cat([by_image.sum([0, *(a for a in axes if a != axis)]) for axis in axes])
     return (
-        by_image.to(ctx.saved_tensors[2].dtype) if needs_image else None,
+        by_image.to(ctx.saved_tensors[3].dtype) if needs_image else None,
         by_thresholds.sum(0) if needs_thresholds else None,
         by_sharpness.sum() if needs_sharpness else None,
         by_tilt,
-        *(None,) * 4,
+        *(None,) * 5,
     )
 
 
@@ -171,4 +175,4 @@ def _no_backward(ctx: Any, *gradients: Any) -> Any:
 soft_curve.register_autograd(_backward, setup_context=_setup)
 soft_curve_backward.register_autograd(_no_backward)
 soft_curve.register_vmap(vmapped(soft_curve, stacked=(0, 4)))
-soft_curve_backward.register_vmap(vmapped(soft_curve_backward, stacked=(0, 1, 2, 3, 7)))
+soft_curve_backward.register_vmap(vmapped(soft_curve_backward, stacked=(0, 1, 2, 3, 4, 8)))

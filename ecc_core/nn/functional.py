@@ -124,8 +124,11 @@ def soft_euler_curve(
         _spacing(spacing, n_spatial)
     if mask is not None:
         mask = _mask(mask, image, spatial)
+    keep = torch.is_grad_enabled() and (
+        image.requires_grad or (tilt is not None and tilt.requires_grad)
+    )
     curve: Tensor
-    curve, _, _ = soft_curve(
+    curve, *_ = soft_curve(
         image.reshape(math.prod(batch), *spatial),
         levels,
         _positive(sharpness, image, dtype),
@@ -134,6 +137,7 @@ def soft_euler_curve(
         construction,
         superlevel,
         ties,
+        keep,
     )
     return curve.reshape(*batch, levels.numel())
 

@@ -10,7 +10,8 @@
 typedef unsigned int plane;
 
 constexpr float kReach = 14.0f;  // s(-14) = 8e-7
-constexpr int kMoments = 3;
+constexpr int kMoments = 4;
+constexpr int kPacked = 8;  // coefficients in a word, along z, the first in the highest bits
 
 struct Half {
     unsigned short bits;
@@ -89,12 +90,20 @@ struct Place {
     bool inside;
 };
 
+constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
+
+// Rounded to the nearest integer; a conversion would take eight times as long.
+__device__ __forceinline__ int to_int(float rounded) {
+    return (int)(__float_as_uint(rounded) - 0x4B400000u);
+}
+
 __device__ __forceinline__ Place locate(float value, const Window& window, const Head& head) {
     const float along = (value - window.high) - window.low;
-    if (!(along >= 0.0f) || window.bins == 0) return {window.first, 0.0f, false};
-    const int bin = min((int)(along * head.per_bin), window.bins - 1);
-    const float middle = ((float)bin + 0.5f) * head.width;
+    const float place = fminf(along * head.per_bin - 0.5f, (float)(window.bins - 1));
+    const float rounded = fmaxf(place, 0.0f) + kRound;
+    const float middle = ((rounded - kRound) + 0.5f) * head.width;
     const float node = window.high + middle;  // its rounding error comes back in the next line
     const float offset = ((value - node) + (middle - (node - window.high))) - window.low;
-    return {window.first + 1 + bin, offset * head.per_bin, true};
+    const bool inside = along >= 0.0f && window.bins > 0;
+    return {window.first + (inside ? 1 + to_int(rounded) : 0), offset * head.per_bin, inside};
 }

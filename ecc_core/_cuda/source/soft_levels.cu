@@ -3,8 +3,7 @@
 #include "soft.cuh"
 
 constexpr bool kSuper = ECC_SUPER;
-constexpr double kStep = 0.1;  // the greatest width of a bin in units of 1 / sharpness
-constexpr float kInfinity = __builtin_huge_valf();
+constexpr double kStep = 0.15;  // the greatest width of a bin in units of 1 / sharpness
 
 __device__ __forceinline__ float level_of(const float* thresholds, int j) {
     return kSuper ? -thresholds[j] : thresholds[j];
@@ -38,7 +37,7 @@ extern "C" __global__ void soft_prepare(const float* thresholds, const float* sh
                                         float* memory, int levels) {
     const Windows windows(memory, levels);
     const Ruler ruler(sharpness[0]);
-    bool bad = !(sharpness[0] > 0.0f && sharpness[0] < kInfinity), wide = false;
+    bool bad = !(sharpness[0] > 0.0f) || isinf(sharpness[0]), wide = false;
     for (int i = threadIdx.x; i < levels; i += blockDim.x) {
         const float level = level_of(thresholds, i);
         bad |= level != level;
@@ -67,7 +66,7 @@ extern "C" __global__ void soft_prepare(const float* thresholds, const float* sh
             double last = windows.sorted[i];
             if (isinf(last)) continue;
             while (next < levels && windows.sorted[next] - last <= 2.0 * ruler.reach &&
-                   windows.sorted[next] < kInfinity)
+                   !isinf(windows.sorted[next]))
                 last = windows.sorted[next++];
             slot = ruler.write(windows, count++, slot, windows.sorted[i], last);
         }
@@ -82,17 +81,19 @@ __device__ __forceinline__ double warp_sum(double value) {
 }
 
 struct Logistic {
-    double s, first, second, third;
-    __device__ __forceinline__ explicit Logistic(double z) {
-        s = 1.0 / (1.0 + exp(-z));
-        first = s * (1.0 - s);
-        second = first * (1.0 - 2.0 * s);
-        third = first * (1.0 - 6.0 * first);
+    float s, first, second, third, fourth;
+    __device__ __forceinline__ explicit Logistic(float z) {
+        const float e = __expf(-fabsf(z)), small = e / (1.0f + e);
+        s = z < 0.0f ? small : 1.0f - small;
+        first = small * (1.0f - small);
+        second = first * (z < 0.0f ? 1.0f - 2.0f * small : 2.0f * small - 1.0f);
+        third = first * (1.0f - 6.0f * first);
+        fourth = second * (1.0f - 12.0f * first);
     }
 };
 
 // A warp a level: curves and their derivatives by the level and by the sharpness, (images, levels),
-// from moments (images, 3 * room + 1) of the scales in soft_points.cu.
+// from moments (images, kMoments * room + 1) of the scales in soft_march.cu.
 extern "C" __global__ void soft_evaluate(const float* thresholds, const float* sharpness,
                                          float* memory, int levels, int room,
                                          const long long* moments, float scale, float* curves,
@@ -107,7 +108,7 @@ extern "C" __global__ void soft_evaluate(const float* thresholds, const float* s
     double sum = 0.0, by_level = 0.0, by_sharpness = 0.0;
     if (head.count < 0 || moments[kMoments * room]) {
         sum = by_level = by_sharpness = __longlong_as_double(0x7FF8000000000000ll);
-    } else if (level > -(double)kInfinity) {
+    } else if (!(isinf(level) && level < 0.0)) {
         const Window window = windows.get(windows.find((float)level));
         const double width = head.width, reach = kReach / l;
         const double start = (double)window.high + (double)window.low;
@@ -118,18 +119,22 @@ extern "C" __global__ void soft_evaluate(const float* thresholds, const float* s
         }
         const int below = window.bins ? window.first + 1 + from : head.slots;
         long long entered = 0;
+#pragma unroll 8
         for (int slot = lane; slot < below; slot += 32) entered += moments[kMoments * slot];
         sum = (double)entered;
-        const double a = l * width, m1 = -a / scale, m2 = 0.25 * a * a / scale;
+        const double a = l * width;
+        const double m1 = -a / scale, m2 = a * a / (4.0 * scale), m3 = -a * a * a / (24.0 * scale);
         for (int bin = from + lane; bin < to; bin += 32) {
             const long long* m = moments + kMoments * (window.first + 1 + bin);
-            const double z = l * (level - start - (bin + 0.5) * width);
+            const float z = (float)(l * (level - start - (bin + 0.5) * width));
             const Logistic s(z);
-            const double c0 = (double)m[0], c1 = m1 * (double)m[1], c2 = m2 * (double)m[2];
-            sum += c0 * s.s + c1 * s.first + c2 * s.second;
-            by_level += c0 * s.first + c1 * s.second + c2 * s.third;
-            by_sharpness += c0 * z * s.first + c1 * (s.first + z * s.second) +
-                            c2 * (2.0 * s.second + z * s.third);
+            const double c0 = (double)m[0], c1 = m1 * (double)m[1], c2 = m2 * (double)m[2],
+                         c3 = m3 * (double)m[3];
+            sum += c0 * s.s + c1 * s.first + c2 * s.second + c3 * s.third;
+            by_level += c0 * s.first + c1 * s.second + c2 * s.third + c3 * s.fourth;
+            by_sharpness += c0 * (z * s.first) + c1 * (s.first + z * s.second) +
+                            c2 * (2.0f * s.second + z * s.third) +
+                            c3 * (3.0f * s.third + z * s.fourth);
         }
         sum = warp_sum(sum);
         by_level = warp_sum(by_level) * l * (kSuper ? -1.0 : 1.0);
@@ -143,15 +148,34 @@ extern "C" __global__ void soft_evaluate(const float* thresholds, const float* s
     }
 }
 
+struct Weighted {
+    const float *gradients, *slopes, *spreads;  // (images, levels)
+    float* by_level;                            // (images, levels): gradient * slope
+    float* by_sharpness;                        // (images,): the sum of gradient * spread
+
+    // One warp an image.
+    __device__ __forceinline__ void write(int image, int levels, int lane) const {
+        double sum = 0.0;
+        for (int j = lane; j < levels; j += 32) {
+            const long long at = (long long)image * levels + j;
+            by_level[at] = gradients[at] * slopes[at];
+            sum += (double)gradients[at] * (double)spreads[at];
+        }
+        sum = warp_sum(sum);
+        if (lane == 0) by_sharpness[image] = (float)sum;
+    }
+};
+
 // The sum over the levels of gradient * sharpness * s'(z), and its slope by the bin, at the start of
-// each bin: (images, room).
-extern "C" __global__ void soft_tabulate(const float* gradients, const float* sharpness,
+// each bin: (images, room). The first block of an image does the rest of the backward pass as well.
+extern "C" __global__ void soft_tabulate(const Weighted weighted, const float* sharpness,
                                          float* memory, int levels, int room, float2* table) {
     const Windows windows(memory, levels);
     const Head head = *windows.head;
     const int image = blockIdx.y;
-    const double l = sharpness[0];
-    gradients += (long long)image * levels;
+    const float l = sharpness[0];
+    const float* gradients = weighted.gradients + (long long)image * levels;
+    if (blockIdx.x == 0 && threadIdx.x < 32) weighted.write(image, levels, threadIdx.x);
     for (int slot = blockIdx.x * blockDim.x + threadIdx.x; slot < head.slots - 1;
          slot += gridDim.x * blockDim.x) {
         int low = 0, high = head.count - 1;  // the last window that starts at or before the slot
@@ -165,25 +189,25 @@ extern "C" __global__ void soft_tabulate(const float* gradients, const float* sh
         const Window window = windows.get(low);
         const double x = (double)window.high + (double)window.low +
                          (double)(slot - window.first) * (double)head.width;
+        const float reach = kReach / l;
         int from = 0;
         for (int end = levels; from < end;) {
             const int middle = (from + end) >> 1;
-            if (l * (windows.sorted[middle] - x) < -(double)kReach)
+            if (windows.sorted[middle] - x < -(double)reach)
                 from = middle + 1;
             else
                 end = middle;
         }
-        double value = 0.0, slope = 0.0;
+        float value = 0.0f, slope = 0.0f;
+#pragma unroll 4
         for (int i = from; i < levels; ++i) {
-            const double z = l * (windows.sorted[i] - x);
-            if (z > (double)kReach) break;
-            const float e = __expf(-fabsf((float)z)), s1 = e / ((1.0f + e) * (1.0f + e));
-            const float s2 = s1 * (e - 1.0f) / (1.0f + e);  // of |z|; odd
-            const double g = gradients[windows.places[i]];
-            value += g * s1;
-            slope -= g * (z < 0.0 ? -s2 : s2);
+            const float z = l * (float)(windows.sorted[i] - x);
+            if (z > kReach) break;
+            const Logistic s(z);
+            const float g = gradients[windows.places[i]];
+            value += g * s.first;
+            slope -= g * s.second;
         }
-        table[(long long)image * room + slot] =
-            make_float2((float)(l * value), (float)(l * l * head.width * slope));
+        table[(long long)image * room + slot] = make_float2(l * value, l * l * head.width * slope);
     }
 }

@@ -1,4 +1,4 @@
-// Coefficients of up to 31 points of a column at once, from comparisons with their 26 neighbours
+// Coefficients of the points of a column at once, from comparisons with their 26 neighbours
 // (8 in flat images) in raster order: of equal points the first owns a cell.
 #pragma once
 #include "soft.cuh"
@@ -11,14 +11,27 @@ constexpr bool kDual = ECC_DUAL;
 constexpr unsigned kWarp = 0xFFFFFFFFu;
 constexpr int kLanes = 32;
 
+constexpr int kOwn = 16;  // points of a column; kSteps with their neighbours
+constexpr int kSteps = kOwn + 2;
+
 // A two's complement number for each point.
 struct Digits {
     plane b0, b1, b2, b3;
 
-    __device__ __forceinline__ int get(int position) const {
-        const plane digits = ((b3 >> position) & 1u) << 31 | ((b2 >> position) & 1u) << 30 |
-                             ((b1 >> position) & 1u) << 29 | ((b0 >> position) & 1u) << 28;
-        return (int)digits >> 28;
+    // The numbers of kPacked points from point `first` on, the first one in the highest bits.
+    __device__ __forceinline__ plane pack(int first) const {
+        const int shift = kOwn - kPacked - first;
+        return spread(b0 >> shift) | spread(b1 >> shift) << 1 | spread(b2 >> shift) << 2 |
+               spread(b3 >> shift) << 3;
+    }
+
+  private:
+    // Bit i of the lowest byte to bit 4 i.
+    static __device__ __forceinline__ plane spread(plane bits) {
+        bits &= 0xFFu;
+        bits = (bits | bits << 12) & 0x000F000Fu;
+        bits = (bits | bits << 6) & 0x03030303u;
+        return (bits | bits << 3) & 0x11111111u;
     }
 };
 
@@ -50,21 +63,21 @@ __device__ __forceinline__ void push(plane& bits, double a, double b) {
     bits = bits * 2u + (plane)(a < b);
 }
 
-// The points of a block in shared memory, (steps, rows, lanes), as keys: the owner of a cell has the
-// largest. Rows are neighbours along y, or in flat images unrelated.
+// The points of a block in shared memory, (kSteps, rows, lanes), as keys: the owner of a cell has the
+// largest. Rows are neighbours along y, or in flat images unrelated. Threads at the border of a tile
+// read beside it, but within the padding, and their results are not used.
 struct Tile {
     Real* keys;
     int rows, row, lane;
 
-    __device__ __forceinline__ Real get(int step, int dy, int dx) const {
-        const int y = kFlat ? row : min(max(row + dy, 0), rows - 1);
-        const int x = min(max(lane + dx, 0), kLanes - 1);
-        return keys[(step * rows + y) * kLanes + x];
+    __device__ __forceinline__ const Real& get(int step, int dy, int dx) const {
+        return keys[(step * rows + row + dy) * kLanes + lane + dx];
     }
     __device__ __forceinline__ Real& own(int step) const {
         return keys[(step * rows + row) * kLanes + lane];
     }
 };
+constexpr int kPadding = kLanes + 4;  // samples before and after a tile; keeps its alignment
 
 // Whether the points win against each neighbour, by its offset plus one.
 struct Wins {
@@ -73,24 +86,25 @@ struct Wins {
 
 constexpr int kExchanged = 9;  // planes that go to other rows
 
-// Compares steps 0..count with those after them; `exchange` is (kExchanged, rows, lanes). The bit of
-// step i is at position count - i. Lanes and rows at the tile's border get nonsense.
-__device__ __forceinline__ Wins compare(const Tile& tile, int count, plane* exchange) {
+// Compares every step but the last with those after them; `exchange` is (kExchanged, rows, lanes).
+// The bit of step i, the points' own being 1 to kOwn, is at position kOwn - i.
+__device__ __forceinline__ Wins compare(const Tile& tile, plane* exchange) {
     plane ahead[2][3][3] = {};  // the neighbour at (dz, dy - 1, dx - 1), later in raster order, wins
     constexpr int first = kFlat ? 1 : 0, last = kFlat ? 1 : 2;
     Real now[3][3];
 #pragma unroll
     for (int y = first; y <= last; ++y) {
 #pragma unroll
-        for (int x = 0; x < 3; ++x) now[y][x] = tile.get(0, y - 1, x - 1);
+        for (int x = 0; x < 3; ++x) now[y][x] = tile.get(0, kFlat ? 0 : y - 1, x - 1);
     }
-    for (int step = 0; step <= count; ++step) {
+#pragma unroll 4
+    for (int step = 0; step <= kOwn; ++step) {
         Real next[3][3];
 #pragma unroll
         for (int y = first; y <= last; ++y) {
 #pragma unroll
             for (int x = 0; x < 3; ++x) {
-                next[y][x] = tile.get(step + 1, y - 1, x - 1);
+                next[y][x] = tile.get(step + 1, kFlat ? 0 : y - 1, x - 1);
                 push(ahead[1][y][x], now[1][1], next[y][x]);
                 if (y == 2 || (y == 1 && x == 2)) push(ahead[0][y][x], now[1][1], now[y][x]);
             }

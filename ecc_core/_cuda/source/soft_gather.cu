@@ -1,0 +1,97 @@
+// The gradient of images: coefficient times a function of the value, read from a table.
+#include "soft.cuh"
+
+typedef ECC_ELEMENT Element;
+typedef ECC_OUT Out;
+constexpr bool kSuper = ECC_SUPER;
+constexpr bool kTilt = ECC_TILT;
+constexpr bool kUnit = ECC_UNIT;  // all coefficients are 1, and `packed` is not read
+
+struct Image {
+    const Element* data;
+    const float *tilt_z, *tilt_y, *tilt_x;  // kTilt; null along axes that the image does not have
+    long long strides[4];                   // batch, z, y, x, in samples
+    int depth, height, width;
+};
+
+struct Work {
+    float* windows;
+    const float2* table;  // (images, slots): value and slope by the bin at the start of each bin
+    const plane* packed;  // as soft_march.cu writes it
+    Out* out;             // (images, depth, height, width)
+    int levels;
+    int slots;   // room of an image
+    int blocks;  // an image
+    int room;    // words of shared memory for the table
+};
+
+struct Lookup {
+    const Windows windows;
+    const Head head;
+    const Window only;
+    const float2* table;
+
+    // Cubic Hermite interpolation; zero outside of the windows.
+    __device__ __forceinline__ float operator()(float v) const {
+        const Window window = head.count == 1 && v < only.end ? only : windows.get(windows.find(v));
+        const Place place = locate(v, window, head);
+        const int slot = max(place.slot - 1, 0);
+        const float u = place.offset + 0.5f;
+        const float2 left = table[slot], right = table[slot + 1];
+        const float rise = right.x - left.x, cubic = left.y + right.y - 2.0f * rise;
+        const float found = left.x + u * (left.y + u * (rise - left.y - cubic + u * cubic));
+        return place.inside ? found : head.count < 0 || v != v ? __uint_as_float(0x7FC00000u) : 0.0f;
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    soft_gather(const Image image, const Work work) {
+    extern __shared__ uint4 memory[];
+    const int index = blockIdx.x / work.blocks;
+    const Windows windows(work.windows, work.levels);
+    const Head head = *windows.head;
+    const float2* table = work.table + (long long)index * work.slots;
+    if (2 * head.slots <= work.room) {
+        float2* copy = (float2*)memory;
+        for (int i = threadIdx.x; i < head.slots; i += blockDim.x) copy[i] = table[i];
+        table = copy;
+        __syncthreads();
+    }
+    const Lookup lookup = {windows, head, head.count == 1 ? windows.get(0) : Window(), table};
+    const int words = (image.depth + kPacked - 1) / kPacked;
+    const long long slice = (long long)image.height * image.width, total = words * slice;
+    for (long long i = (long long)(blockIdx.x % work.blocks) * blockDim.x + threadIdx.x; i < total;
+         i += (long long)work.blocks * blockDim.x) {
+        const int x = (int)(i % image.width);
+        const long long rest = i / image.width;
+        const int y = (int)(rest % image.height), z = (int)(rest / image.height) * kPacked;
+        const plane packed = kUnit ? 0x11111111u : work.packed[index * total + i];
+        const Element* data = image.data + index * image.strides[0] + z * image.strides[1] +
+                              y * image.strides[2] + x * image.strides[3];
+        Out* out = work.out + ((long long)index * image.depth + z) * slice + y * (long long)image.width +
+                   x;
+        const int count = min(kPacked, image.depth - z);
+        Element sample[kPacked];
+        float found[kPacked];
+#pragma unroll
+        for (int k = 0; k < kPacked; ++k) {
+            found[k] = 0.0f;
+            sample[k] = data[min(k, count - 1) * image.strides[1]];
+        }
+        if (packed) {
+            const float across = !kTilt         ? 0.0f
+                                 : image.tilt_y ? image.tilt_y[y] + image.tilt_x[x]
+                                                : image.tilt_x[x];
+#pragma unroll
+            for (int k = 0; k < kPacked; ++k) {
+                float v = to_real(sample[k]);
+                if (kTilt) v += (image.tilt_z ? image.tilt_z[z + min(k, count - 1)] : 0.0f) + across;
+                const int c = (int)(packed << (4 * k)) >> 28;
+                if (c) found[k] = (float)(kSuper ? c : -c) * lookup(kSuper ? -v : v);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < kPacked; ++k)
+            if (k < count) store(out + k * slice, found[k]);
+    }
+}

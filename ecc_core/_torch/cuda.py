@@ -1,0 +1,87 @@
+"""Soft curves on CUDA devices: fused kernels, and for float64 a pass a level."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ecc_core._cuda import soft
+from ecc_core._cuda.soft import Arguments
+from ecc_core._torch import direct
+from ecc_core._torch.cells import filtration, split_coefficients
+from ecc_core._torch.packing import packed_shape, unpack
+
+__all__ = ["arguments", "curves", "gradients"]
+
+
+def arguments(
+    image: Tensor,
+    thresholds: Tensor,
+    sharpness: Tensor,
+    tilt: Tensor | None,
+    mask: Tensor | None,
+    construction: str,
+    superlevel: bool,
+) -> Arguments:
+    """Arguments of the kernels, which read vectors as contiguous."""
+    terms = None if tilt is None else tilt.contiguous()
+    return Arguments(
+        image, thresholds.contiguous(), sharpness, terms, mask, construction, superlevel
+    )
+
+
+def curves(given: Arguments, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Curves, derivatives by the thresholds and by the sharpness, and packed coefficients."""
+    words = packed_shape(given.image, keep)
+    if given.image.dtype != torch.float64:
+        return soft.curves(given, words, keep)
+    values, weights, levels = _points(given, split=False)
+    curve, slopes, spreads = direct.curves(values, weights, levels, given.sharpness)
+    packed = given.image.new_empty(words, dtype=torch.int32)
+    return curve, -slopes if given.superlevel else slopes, spreads, packed
+
+
+def gradients(
+    given: Arguments,
+    upstream: Tensor,
+    slopes: Tensor,
+    spreads: Tensor,
+    packed: Tensor,
+    split: bool,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradient of the images in a dtype, and those of thresholds and sharpness, by image."""
+    image = given.image
+    if image.dtype == torch.float64:
+        values, weights, levels = _points(given, split)
+        signed = upstream if given.superlevel else -upstream
+        found = direct.gradients(values, weights, levels, given.sharpness, signed)
+        by_sharpness = (upstream * spreads).sum(1)
+        return found.reshape(image.shape), upstream * slopes, by_sharpness
+    rows = (upstream, slopes, spreads)
+    if split:
+        found, *others = soft.gradients(given, *rows, None, torch.float32)
+        weights = _split_weights(given).reshape(image.shape)
+        return (found * weights).to(dtype), others[0], others[1]
+    if not packed.numel():
+        packed = soft.coefficients(given, packed_shape(image, True))
+    return soft.gradients(given, *rows, packed, dtype)
+
+
+def _points(given: Arguments, split: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Values and coefficients (batch, points), and levels."""
+    image = given.image
+    values = filtration(image, given.tilt, given.mask, given.superlevel).flatten(1)
+    if split:
+        weights = _split_weights(given)
+    else:
+        words = soft.coefficients(given, packed_shape(image, True))
+        weights = unpack(words, image.shape).flatten(1)
+    return values, weights, -given.thresholds if given.superlevel else given.thresholds
+
+
+def _split_weights(given: Arguments) -> Tensor:
+    image = given.image if given.image.dtype == torch.float64 else given.image.float()
+    values = filtration(image, given.tilt, given.mask, given.superlevel)
+    weights = split_coefficients(values, given.construction)
+    return weights.masked_fill(values.isposinf(), 0).flatten(1)
