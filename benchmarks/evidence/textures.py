@@ -1,0 +1,180 @@
+"""Patches of real textures, and texture features to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import gudhi
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+from skimage import data
+from skimage.color import rgb2gray
+from skimage.feature import graycomatrix, graycoprops, hog, local_binary_pattern
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import ecc_core as ecc
+
+Array = NDArray[np.float32]
+Features = Callable[[Array], NDArray[np.float64]]
+
+CROP, REGION = 512, 128
+CLIP = 2.5
+THRESHOLDS = np.linspace(-CLIP, CLIP, 32)
+PIXELS = 12  # of a persistence image, along each axis
+WIDTH = 2 * CLIP / PIXELS  # of its Gaussians
+
+
+def textures() -> dict[str, NDArray[np.uint8]]:
+    """Square pieces of images whose files come with scikit-image."""
+
+    def gray(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        return (255 * rgb2gray(image)).round().astype(np.uint8)
+
+    images = {
+        "brick": data.brick(),
+        "grass": data.grass(),
+        "gravel": data.gravel(),
+        "tissue": gray(data.immunohistochemistry()),
+        "moon": data.moon(),
+        "galaxies": gray(data.hubble_deep_field()),
+        "retina": gray(data.retina()),
+    }
+    return {name: centre(image) for name, image in images.items()}
+
+
+def centre(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    top, left = ((n - CROP) // 2 for n in image.shape)
+    return image[top : top + CROP, left : left + CROP]
+
+
+def patches(side: int) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+    """All patches, the texture of each, and the region of its image that each is in."""
+    cut, kinds, regions = [], [], []
+    for kind, image in enumerate(textures().values()):
+        for top in range(0, CROP, side):
+            for left in range(0, CROP, side):
+                cut.append(image[top : top + side, left : left + side])
+                kinds.append(kind)
+                regions.append(top // REGION * (CROP // REGION) + left // REGION)
+    return np.stack(cut), np.array(kinds), np.array(regions)
+
+
+def standardised(patch: NDArray[np.generic]) -> Array:
+    """Mean 0 and variance 1, so that no feature sees brightness and contrast."""
+    values = patch.astype(np.float32)
+    return (values - values.mean()) / max(float(values.std()), 1e-6)
+
+
+def bands(patch: Array) -> list[Array]:
+    """The patch, its finest detail, and the next coarser one."""
+    fine, coarse = gaussian_filter(patch, 1), gaussian_filter(patch, 2)
+    return [patch, standardised(patch - fine), standardised(fine - coarse)]
+
+
+def signed_root(counts: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Roots of counts, whose spread hardly depends on their size."""
+    return np.asarray(np.sign(counts) * np.sqrt(np.abs(counts)))
+
+
+def euler_curve(patch: Array) -> NDArray[np.float64]:
+    return signed_root(ecc.euler_curve(patch, THRESHOLDS, workers=1).values)
+
+
+def euler_bands(patch: Array) -> NDArray[np.float64]:
+    return np.concatenate([euler_curve(band) for band in bands(patch)])
+
+
+def local_patterns(patch: Array) -> NDArray[np.float64]:
+    gray = eight_bits(patch, 256)
+    found = []
+    for radius, points in ((1, 8), (2, 16), (3, 24)):
+        codes = local_binary_pattern(gray, points, radius, "uniform")
+        found.append(np.bincount(codes.astype(int).ravel(), minlength=points + 2) / codes.size)
+    return np.concatenate(found)
+
+
+def eight_bits(patch: Array, levels: int) -> NDArray[np.uint8]:
+    scaled = (patch + CLIP) / (2 * CLIP) * levels
+    return np.clip(scaled, 0, levels - 1).astype(np.uint8)
+
+
+def cooccurrence(patch: Array) -> NDArray[np.float64]:
+    angles = np.arange(4) * np.pi / 4
+    matrix = graycomatrix(
+        eight_bits(patch, 16), [1, 2, 4], angles, levels=16, symmetric=True, normed=True
+    )
+    names = "contrast", "dissimilarity", "homogeneity", "energy", "correlation", "ASM", "entropy"
+    found = [graycoprops(matrix, name) for name in names]
+    # Means over the angles, and ranges: invariant to quarter turns
+    return np.concatenate([part for f in found for part in (f.mean(axis=1), np.ptp(f, axis=1))])
+
+
+def gradients(patch: Array) -> NDArray[np.float64]:
+    cell = len(patch) // 4
+    return np.asarray(hog(patch, 9, pixels_per_cell=(cell, cell), cells_per_block=(2, 2)))
+
+
+def diagrams(image: Array) -> list[NDArray[np.float64]]:
+    """Births and deaths of the components, loops and so on of the sublevel sets."""
+    cubical = gudhi.CubicalComplex(top_dimensional_cells=image)
+    cubical.persistence(homology_coeff_field=2, min_persistence=0)
+    return [cubical.persistence_intervals_in_dimension(d) for d in range(image.ndim)]
+
+
+def persistence_image(diagram: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gaussians at (birth, persistence), weighted by persistence (Adams et al., JMLR 18, 2017)."""
+    if not len(diagram):
+        return np.zeros(PIXELS**2)
+    birth, death = np.clip(diagram, -CLIP, CLIP).T
+    life = death - birth
+    at = np.linspace(-CLIP, CLIP, PIXELS)
+    across = np.exp(-0.5 * ((birth[:, None] - at) / WIDTH) ** 2)
+    up = np.exp(-0.5 * ((life[:, None] - (at + CLIP)) / WIDTH) ** 2)
+    return ((across * life[:, None]).T @ up).ravel()
+
+
+def persistence(patch: Array) -> NDArray[np.float64]:
+    return signed_root(np.concatenate([persistence_image(one) for one in diagrams(patch)]))
+
+
+def persistence_bands(patch: Array) -> NDArray[np.float64]:
+    return np.concatenate([persistence(band) for band in bands(patch)])
+
+
+FEATURES: dict[str, Features] = {
+    "ECC": euler_curve,
+    "ECC, 3 bands": euler_bands,
+    "LBP": local_patterns,
+    "GLCM": cooccurrence,
+    "HOG": gradients,
+    "persistence images": persistence,
+    "persistence images, 3 bands": persistence_bands,
+}
+
+
+def compute(features: Features, images: NDArray[np.generic]) -> NDArray[np.float64]:
+    return np.stack([features(standardised(image)) for image in images])
+
+
+def splits(
+    kinds: NDArray[np.int64], regions: NDArray[np.int64], count: int, seed: int
+) -> list[NDArray[np.bool_]]:
+    """For each split which patches train: half of the regions of each image, drawn by itself."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        training = np.zeros((kinds.max() + 1, regions.max() + 1), bool)
+        for row in training:
+            row[rng.permutation(row.size)[: row.size // 2]] = True
+        found.append(training[kinds, regions])
+    return found
+
+
+def classifier() -> GridSearchCV:
+    """A support vector machine, set up by cross-validation within the training set."""
+    choices = {"standardscaler": [StandardScaler(), "passthrough"], "svc__C": [1, 10, 100]}
+    return GridSearchCV(make_pipeline(StandardScaler(), SVC()), choices, cv=3)
