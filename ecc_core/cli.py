@@ -114,7 +114,7 @@ def _attach_negative_numbers(argv: Sequence[str]) -> list[str]:
     for argument in argv:
         if (
             attached
-            and attached[-1] in ("--range", "--thresholds")
+            and attached[-1] in ("--range", "--thresholds", "--direction")
             and re.match(r"-[\d.i]", argument)
         ):
             attached[-1] += f"={argument}"

@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
-from ecc_core._cli.blockwise import add_stack_arguments, curves_of, open_stack, thresholds_of
+from ecc_core._cli.blockwise import open_stack, thresholds_of
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.stack import settings_of
+from ecc_core._cli.stack_options import add_stack_arguments
+from ecc_core._cli.summing import curves_of
 from ecc_core._cli.version import version
+from ecc_core._io.volumes import HDF5_SUFFIXES
 from ecc_core.errors import EccError, InputFileError
 from ecc_core.io import TABLE_SUFFIXES, write_table
 
@@ -31,8 +34,8 @@ def add_parser(commands: Any) -> None:
         "batch",
         help="compute the curves of many images, one row each",
         description="Compute the curve of each image: one row for each (and for each place on its "
-        "axes that are not Z, Y or X), with a column for every threshold. Images that fail are "
-        "listed at the end and the exit code is then 1; the table has all the others.",
+        "axes that are not Z, Y or X, and each label), with a column for every threshold. Images "
+        "that fail are listed at the end and the exit code is then 1; the table has all others.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -84,11 +87,20 @@ def _expand(patterns: Sequence[str]) -> list[str]:
     """Paths in the order of the patterns, each once."""
     paths: dict[str, None] = {}
     for pattern in patterns:
-        found = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern))  # noqa: PTH207
+        found = [pattern] if Path(pattern).exists() else _matches(pattern)
         if not found:
             raise InputFileError(f"{pattern}: no such file or folder")
         paths |= dict.fromkeys(found)
     return list(paths)
+
+
+def _matches(pattern: str) -> list[str]:
+    """Paths that match a pattern, which may go on inside HDF5 files."""
+    for suffix in HDF5_SUFFIXES:
+        files, inside, name = pattern.partition(f"{suffix}/")
+        if inside:
+            return [f"{file}/{name}" for file in sorted(glob.glob(files + suffix))]  # noqa: PTH207
+    return sorted(glob.glob(pattern))  # noqa: PTH207
 
 
 def _rows_of(path: str, arguments: argparse.Namespace) -> tuple[Array, list[Row]]:
@@ -96,19 +108,24 @@ def _rows_of(path: str, arguments: argparse.Namespace) -> tuple[Array, list[Row]
     stack = open_stack(path, arguments)
     at = thresholds_of(stack, arguments)
     with options.blame(path), tempfile.TemporaryDirectory() as folder:
-        values = curves_of(stack, at, arguments, Path(folder), resume=False)
-    letters = [letter.lower() for letter in stack.axes if letter not in "ZYX"]
-    return at, [
-        {"input": path, **dict(zip(letters, place, strict=True)), "values": values[place]}
-        for place in np.ndindex(values.shape[:-1])
-    ]
+        curves = curves_of(stack, at, arguments, Path(folder), resume=False)
+    rows = []
+    for row, (place, values) in enumerate(zip(curves.places.tolist(), curves.values, strict=True)):
+        named: Row = {"input": path, **dict(zip(stack.batch_axes, place, strict=True))}
+        if curves.labels is not None:
+            named["label"] = curves.labels[row]
+        rows.append({**named, "values": values})
+    return at, rows
 
 
 def _write(arguments: argparse.Namespace, at: Array, rows: list[Row], failures: list[str]) -> None:
-    places = sorted({name for row in rows for name in row} - {"input", "values"})
+    places = sorted({name for row in rows for name in row} - {"input", "label", "values"})
     columns: dict[str, Array] = {"input": np.array([row["input"] for row in rows], dtype=str)}
     for name in places:  # -1 where an image has no such axis
         columns[name] = np.array([row.get(name, -1) for row in rows], dtype=np.int64)
+    if arguments.labels:
+        labels = [int(row["label"]) for row in rows]
+        columns["label"] = np.array(labels, None if labels else np.int64)
     values = np.array([row["values"] for row in rows], np.int64).reshape((len(rows), at.size))
     for threshold, column in zip(at.tolist(), values.T, strict=True):
         columns[str(threshold)] = column

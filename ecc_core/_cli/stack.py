@@ -8,14 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
-from ecc_core._cli.blockwise import (
-    Stack,
-    add_stack_arguments,
-    columns_of,
-    curves_of,
-    open_stack,
-    thresholds_of,
-)
+from ecc_core._cli.blockwise import Stack, open_stack, thresholds_of
+from ecc_core._cli.stack_options import add_stack_arguments
+from ecc_core._cli.summing import Curves, curves_of
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts
 from ecc_core._optional import import_optional
@@ -32,16 +27,17 @@ def add_parser(commands: Any) -> None:
         "stack",
         help="compute the curve of an image larger than memory",
         description="Compute the exact Euler characteristic curve of an image that need not fit in "
-        "memory. The table has a column for each axis that is not Z, Y or X, then threshold and "
-        "euler_number. Partial results are kept beside the table until it is written, and --resume "
-        "goes on from them.",
+        "memory. The table has a column for each axis that is not Z, Y or X, then label (with "
+        "--labels), threshold and euler_number. Partial results are kept beside the table until it "
+        "is written, and --resume goes on from them.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
     parser.add_argument(
         "input",
         metavar="INPUT",
-        help="Zarr array or OME-Zarr image, folder of TIFF files, or .tif, .tiff or .npy file",
+        help="Zarr array or OME-Zarr image, folder of TIFF files, or .tif, .tiff, .npy, .h5 or "
+        ".hdf5 file; a dataset of several in file.h5 is file.h5/NAME",
     )
     parser.add_argument(
         "--out",
@@ -68,36 +64,53 @@ def run(arguments: argparse.Namespace) -> None:
     at = thresholds_of(stack, arguments)
     folder = arguments.out.with_name(arguments.out.name + ".parts")
     with options.blame(arguments.input):
-        values = curves_of(stack, at, arguments, folder, resume=arguments.resume)
+        curves = curves_of(stack, at, arguments, folder, resume=arguments.resume)
+    image = stack.blocks.image
     metadata = {
         "software": f"napari-ecc {version()}",
         "settings": settings_of(arguments, at),
         "inputs": [
-            {"path": arguments.input, "shape": stack.image.shape, "dtype": stack.image.dtype.name}
+            {"path": arguments.input, "shape": image.shape, "dtype": image.source.dtype.name}
         ],
     }
-    write_table(arguments.out, columns_of(stack, at, values), metadata=metadata)
+    write_table(arguments.out, _columns(stack, at, curves), metadata=metadata)
     if arguments.plot:
-        _plot(arguments.plot, stack, at, values, superlevel=arguments.superlevel)
-    Parts(folder, "", ()).clear()
+        _plot(arguments.plot, stack, at, curves, superlevel=arguments.superlevel)
+    Parts(folder, "").clear()
+
+
+def _columns(stack: Stack, at: Array, curves: Curves) -> dict[str, Array]:
+    """One row for each threshold of each curve, with its place on the batch axes and its label."""
+    columns = {
+        letter: np.repeat(index, at.size)
+        for letter, index in zip(stack.batch_axes, curves.places.T, strict=True)
+    }
+    if curves.labels is not None:
+        columns["label"] = np.repeat(curves.labels, at.size)
+    columns["threshold"] = np.tile(at, len(curves.values))
+    columns["euler_number"] = curves.values.ravel()
+    return columns
 
 
 def settings_of(arguments: argparse.Namespace, at: Array) -> dict[str, Any]:
-    names = ("level", "axes", "channel", "connectivity", "superlevel", "nan")
-    settings = {name: getattr(arguments, name) for name in names}
+    names = ("level", "axes", "channel", "labels", "connectivity", "superlevel", "nan")
+    settings = {name: getattr(arguments, name) for name in (*names, "direction_scale")}
+    for name in ("direction", "spacing"):
+        given = getattr(arguments, name)
+        settings[name] = None if given is None else given.tolist()
     settings["roi"] = None if arguments.roi is None else [[r.start, r.stop] for r in arguments.roi]
     settings["thresholds"] = [str(t) if np.isinf(t) else t for t in at.tolist()]
     return settings
 
 
-def _plot(
-    path: Path, stack: Stack, at: Array, values: NDArray[np.int64], *, superlevel: bool
-) -> None:
+def _plot(path: Path, stack: Stack, at: Array, curves: Curves, *, superlevel: bool) -> None:
     from ecc_core.plotting import plot_curves
 
-    letters = [letter for letter in stack.axes if letter not in "ZYX"]
     named = {}
-    for place in np.ndindex(values.shape[:-1]):
-        words = [f"{letter} {i}" for letter, i in zip(letters, place, strict=True)]
-        named[" ".join(words) or "image"] = (at, values[place])
+    for row, (place, values) in enumerate(zip(curves.places.tolist(), curves.values, strict=True)):
+        pairs = zip(stack.batch_axes.upper(), place, strict=True)
+        words = [f"{letter} {i}" for letter, i in pairs]
+        if curves.labels is not None:
+            words.append(f"label {curves.labels[row]}")
+        named[" ".join(words) or "image"] = (at, values)
     write_figure(path, plot_curves(named, superlevel=superlevel))

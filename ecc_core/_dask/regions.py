@@ -48,6 +48,10 @@ def table_of(box: Box, settings: Settings) -> Table:
 def emit_regions(image: Array, labels: Array, *, settings: Settings) -> Emitted:
     """The table of a block and copies of its outermost planes."""
     check_label_values(labels, labels.dtype)
+    if settings.nan == "omit" and image.dtype.kind == "f":
+        missing = np.isnan(image)
+        labels = np.where(missing, labels.dtype.type(0), labels)
+        image = np.where(missing, image.dtype.type(0), image)
     box = (image[None], labels[None])
     return Emitted(
         (), table_of(box, settings), outermost(box, slice(0, 1)), outermost(box, slice(-1, None))

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from ecc_core._io.write import atomic_file
 
-__all__ = ["Parts", "fingerprint", "total_of_parts"]
+__all__ = ["Parts", "fingerprint"]
 
 Values = NDArray[np.int64]
 
 
-def fingerprint(job: Mapping[str, Any]) -> str:
-    """A name for a job, another one if anything about it is."""
-    return hashlib.sha256(json.dumps(job, sort_keys=True).encode()).hexdigest()[:16]
+def fingerprint(facts: Mapping[str, Any]) -> str:
+    """A name for facts, another one if any of them is another."""
+    text = json.dumps(facts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Parts:
@@ -30,60 +31,40 @@ class Parts:
     folder : pathlib.Path
         Made when the first part is kept. Nothing else belongs in it.
     job : str
-        The fingerprint; parts of other jobs are none of this one's.
-    shape : tuple of int
-        Shape of each part.
+        Fingerprint of what is computed; parts of other jobs are none of this one's.
     """
 
-    def __init__(self, folder: Path, job: str, shape: tuple[int, ...]) -> None:
-        self.folder, self.job, self.shape = folder, job, shape
+    def __init__(self, folder: Path, job: str) -> None:
+        self.folder, self.job = folder, job
 
-    def _path(self, number: int) -> Path:
-        return self.folder / f"{self.job}-{number}.npy"
+    def _path(self, number: int, stamp: str) -> Path:
+        return self.folder / f"{self.job}-{number}-{stamp}.npy"
 
-    def load(self, number: int) -> Values | None:
-        """A part, or None if it is missing or damaged."""
+    def numbers(self) -> set[int]:
+        """Numbers of the parts of this job, whatever their stamps."""
+        return {int(path.name.split("-")[1]) for path in self.folder.glob(f"{self.job}-*-*.npy")}
+
+    def load(self, number: int, stamp: str, fits: Callable[[Values], bool]) -> Values | None:
+        """A part that was computed from what `stamp` tells, or None if it is missing or damaged."""
         try:
-            values = np.load(self._path(number), allow_pickle=False)
+            values = np.load(self._path(number, stamp), allow_pickle=False)
         except (OSError, ValueError, EOFError):
             return None
-        fits = isinstance(values, np.ndarray) and values.shape == self.shape
-        return values if fits and values.dtype == np.int64 else None
+        good = isinstance(values, np.ndarray) and values.dtype == np.int64 and fits(values)
+        return values if good else None
 
-    def keep(self, number: int, values: Values) -> None:
+    def keep(self, number: int, stamp: str, values: Values) -> None:
         """Write a part, whole or not at all."""
         self.folder.mkdir(exist_ok=True)
-        with atomic_file(self._path(number)) as file:
+        with atomic_file(self._path(number, stamp)) as file:
             np.save(file, values, allow_pickle=False)
 
     def clear(self) -> None:
         """Remove all parts, those of other jobs too, and what an interrupted write left."""
         if not self.folder.is_dir():
             return
-        for pattern in ("*-*.npy", ".*-*.npy.*.tmp"):
+        for pattern in ("*-*-*.npy", ".*-*.npy.*.tmp"):
             for path in self.folder.glob(pattern):
                 path.unlink()
         with suppress(OSError):  # somebody else's files stay
             self.folder.rmdir()
-
-
-def total_of_parts(
-    parts: Parts, count: int, compute: Callable[[list[int], Callable[[int, Values], None]], None]
-) -> Values:
-    """Sum of all parts; `compute` is asked for those that are missing."""
-    total = np.zeros(parts.shape, np.int64)
-    missing = []
-    for number in range(count):
-        values = parts.load(number)
-        if values is None:
-            missing.append(number)
-        else:
-            total += values
-
-    def finished(number: int, values: Values) -> None:
-        parts.keep(number, values)
-        np.add(total, values, out=total)
-
-    if missing:
-        compute(missing, finished)
-    return total

@@ -1,30 +1,32 @@
-"""Open images that need not fit in memory: Zarr, OME-Zarr, TIFF, folders of TIFF files, NPY."""
+"""Open images that need not fit in memory: Zarr, OME-Zarr, TIFF, folders of TIFF, HDF5, NPY."""
 
 import itertools
-import math
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecc_core._checks import check_image_dtype
 from ecc_core._io.read import read_file
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
 
-__all__ = ["Volume", "grown_chunks", "open_volume"]
+__all__ = ["HDF5_SUFFIXES", "Volume", "open_volume", "split_inside"]
 
 TIFF_SUFFIXES = (".tif", ".tiff")
+LONGEST_ROW = 4096
+HDF5_SUFFIXES = (".h5", ".hdf5", ".he5")
 EXTRA = {"extra": "dask", "purpose": "reading images block by block"}
 
 
 class Volume(NamedTuple):
     """An image on the disk, of which nothing but its description has been read."""
 
-    source: Any
+    source: "Source"
     """Has shape and dtype, and reads the boxes it is indexed with."""
     axes: str
     """One letter for each axis."""
@@ -32,21 +34,32 @@ class Volume(NamedTuple):
     """Shape of what is best read at once."""
 
 
-class _Named:
+class _Opened(NamedTuple):
+    """What a reader of one kind of file gives."""
+
+    array: Any
+    axes: str
+    chunks: tuple[int, ...]
+    described: tuple[Path, ...]
+    """Files that say how the values are to be read."""
+    file_of: Callable[[tuple[int, ...]], Path] | None = None
+    """The file that holds the chunk of an index, where they lie in files of their own."""
+
+
+class Source:
     """An array on the disk whose errors say where they happened."""
 
-    def __init__(self, path: Path, level: int, array: Any, chunks: tuple[int, ...]) -> None:
-        self.path, self.level, self.array, self.chunks = path, level, array, chunks
-        self.shape, self.dtype, self.ndim = array.shape, np.dtype(array.dtype), array.ndim
+    def __init__(self, path: Path, level: int, opened: _Opened) -> None:
+        self.path, self.level = path, level
+        self.array, _, self.chunks, self.described, self.file_of = opened
+        self.shape = tuple(self.array.shape)
+        self.dtype = np.dtype(self.array.dtype)
 
     def __reduce__(self) -> Any:
         """Other processes open it themselves: a mapped file would travel with all its values."""
         return _reopen, (self.path, self.level)
 
-    def __dask_tokenize__(self) -> Any:
-        return (type(self).__name__, str(self.path.resolve()), self.level)
-
-    def __getitem__(self, index: tuple[slice | int, ...]) -> Any:
+    def __getitem__(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
         try:
             return np.asarray(self.array[index])
         except Exception as error:  # codecs raise whatever they like on damaged chunks
@@ -56,22 +69,52 @@ class _Named:
 
     def _damaged(self, index: tuple[slice | int, ...]) -> tuple[slice, ...]:
         """The first stored chunk that cannot be read of those that a box touches."""
-        ends = [(i, i + 1) if isinstance(i, int) else (i.start, i.stop) for i in index]
-        starts = (
-            range(low // step * step, high, step)
-            for (low, high), step in zip(ends, self.chunks, strict=True)
-        )
         box: tuple[slice, ...] = ()
-        for corner in itertools.product(*starts):
+        for chunk in self._chunks_of(index):
             box = tuple(
-                slice(start, min(start + step, n))
-                for start, step, n in zip(corner, self.chunks, self.shape, strict=True)
+                slice(i * step, min((i + 1) * step, n))
+                for i, step, n in zip(chunk, self.chunks, self.shape, strict=True)
             )
             try:
                 self.array[box]
             except Exception:
                 break
         return box
+
+    def _chunks_of(self, index: tuple[slice | int, ...]) -> Iterator[tuple[int, ...]]:
+        """Indices of the stored chunks that a box touches."""
+        ends = [(i, i + 1) if isinstance(i, int) else (i.start, i.stop) for i in index]
+        return itertools.product(
+            *(
+                range(low // step, -(-high // step))
+                for (low, high), step in zip(ends, self.chunks, strict=True)
+            )
+        )
+
+    def stamps(self, index: tuple[slice | int, ...]) -> list[tuple[int, int] | None]:
+        """Size and time of change of the files of a box beyond `described`; None if missing."""
+        if self.file_of is None:
+            return []
+        files = dict.fromkeys(map(self.file_of, self._chunks_of(index)))
+        return [_stamp(file) for file in files]
+
+    def description(self) -> list[Any]:
+        """What tells another input or another way to read it, without its values."""
+        return [
+            str(self.path.resolve()),
+            self.level,
+            self.dtype.str,
+            self.shape,
+            *((str(file), _stamp(file)) for file in self.described),
+        ]
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def open_volume(path: str | os.PathLike[str], *, level: int = 0, axes: str | None = None) -> Volume:
@@ -81,7 +124,8 @@ def open_volume(path: str | os.PathLike[str], *, level: int = 0, axes: str | Non
     ----------
     path : path-like
         A Zarr array or an OME-Zarr image (a folder), a folder of TIFF files of one shape, which are
-        the first axis in the order of their names, or a TIFF or NPY file.
+        the first axis in the order of their names, or a TIFF, NPY or HDF5 file. A dataset of an
+        HDF5 file that has several is named as if the file were a folder: ``scan.h5/group/data``.
     level : int, default 0
         Which resolution of an OME-Zarr image, 0 the finest.
     axes : str, optional
@@ -97,29 +141,29 @@ def open_volume(path: str | os.PathLike[str], *, level: int = 0, axes: str | Non
     """
     path = Path(path)
     try:
-        source, named, chunks = _open(path, level)
-        check_image_dtype(np.dtype(source.dtype))
+        opened = _open(path, level)
+        check_image_dtype(np.dtype(opened.array.dtype))
     except (ImportError, InputFileError):
         raise
     except Exception as error:  # readers raise whatever they like on damaged files
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputFileError(f"{path}: {reason}") from error
-    letters = (axes or named).upper()
-    if len(letters) != len(source.shape) or len(set(letters)) < len(letters):
+    letters = (axes or opened.axes).upper()
+    shape = tuple(opened.array.shape)
+    if len(letters) != len(shape) or len(set(letters)) < len(letters):
         raise InputFileError(
-            f"{path}: `axes` must be one letter per axis of shape {tuple(source.shape)}, "
-            f"got {letters!r}"
+            f"{path}: `axes` must be one letter per axis of shape {shape}, got {letters!r}"
         )
-    return Volume(_Named(path, level, source, chunks), letters, chunks)
+    return Volume(Source(path, level, opened), letters, opened.chunks)
 
 
-def _reopen(path: Path, level: int) -> _Named:
-    array, _, chunks = _open(path, level)
-    return _Named(path, level, array, chunks)
+def _reopen(path: Path, level: int) -> Source:
+    return Source(path, level, _open(path, level))
 
 
-def _open(path: Path, level: int) -> tuple[Any, str, tuple[int, ...]]:
-    if not path.exists():
+def _open(path: Path, level: int) -> _Opened:
+    file, inside = split_inside(path)
+    if inside is None and not path.exists():
         raise InputFileError(f"{path}: no such file or folder")
     suffix = path.suffix.lower()
     is_zarr = path.is_dir() and any(
@@ -131,21 +175,44 @@ def _open(path: Path, level: int) -> tuple[Any, str, tuple[int, ...]]:
         raise InputFileError(f"{path}: has no levels, got level {level}")
     if path.is_dir():
         return _open_folder(path)
+    if inside is not None:
+        return _open_hdf5(file, inside)
     if suffix in TIFF_SUFFIXES:
         return _open_tiff(path)
     if suffix == ".npy":
-        file = read_file(path)
-        return file.values, _axes_of(file.values.ndim), (1,) * file.values.ndim
-    raise InputFileError(f"{path}: must be a Zarr or TIFF folder, or a .tif, .tiff or .npy file")
+        values = read_file(path).values
+        return _one_file(path, values, _axes_of(values.ndim), _rows(values))
+    raise InputFileError(
+        f"{path}: must be a Zarr or TIFF folder, or a .tif, .tiff, .h5, .hdf5 or .npy file"
+    )
 
 
-def _open_zarr(path: Path, level: int) -> tuple[Any, str, tuple[int, ...]]:
+def split_inside(path: Path) -> tuple[Path, str | None]:
+    """An HDF5 file and the name of a dataset in it, "" if the path ends at the file."""
+    for file in (path, *path.parents):
+        if file.suffix.lower() in HDF5_SUFFIXES and file.is_file():
+            inside = str(PurePosixPath(*path.relative_to(file).parts))
+            return file, "" if inside == "." else inside
+    return path, None
+
+
+def _one_file(path: Path, array: Any, axes: str, chunks: tuple[int, ...]) -> _Opened:
+    return _Opened(array, axes, chunks, (path,))
+
+
+def _rows(array: Any) -> tuple[int, ...]:
+    """Chunks of an array that lies in one piece: its rows, or parts of long ones."""
+    *others, length = array.shape
+    return (*(1 for _ in others), max(1, min(length, LONGEST_ROW)))
+
+
+def _open_zarr(path: Path, level: int) -> _Opened:
     zarr = import_optional("zarr", **EXTRA)
     node = zarr.open(path, mode="r")
     if isinstance(node, zarr.Array):
         if level:
             raise InputFileError(f"{path}: is an array without levels, got level {level}")
-        return node, _axes_of(node.ndim), _stored(node)
+        return _zarr_array(node, path, _axes_of(node.ndim), path)
     attributes = node.attrs.asdict()
     images = attributes.get("ome", attributes).get("multiscales")
     if not images:
@@ -160,10 +227,22 @@ def _open_zarr(path: Path, level: int) -> tuple[Any, str, tuple[int, ...]]:
     array = node[str(inside)]
     names = [axis if isinstance(axis, str) else axis["name"] for axis in images[0].get("axes", [])]
     letters = "".join(name[0] for name in names)
-    return array, letters or _axes_of(array.ndim), _stored(array)
+    return _zarr_array(array, path / inside, letters or _axes_of(array.ndim), path)
 
 
-def _open_tiff(path: Path) -> tuple[Any, str, tuple[int, ...]]:
+def _zarr_array(array: Any, folder: Path, axes: str, image: Path) -> _Opened:
+    described = sorted(
+        file for at in {image, folder} for glob in ("*.json", ".z*") for file in at.glob(glob)
+    )
+    encode = array.metadata.encode_chunk_key
+
+    def file_of(chunk: tuple[int, ...]) -> Path:
+        return folder / str(encode(chunk))
+
+    return _Opened(array, axes, _stored(array), tuple(described), file_of)
+
+
+def _open_tiff(path: Path) -> _Opened:
     tifffile = import_optional("tifffile", extra="io", purpose="reading TIFF files")
     zarr = import_optional("zarr", **EXTRA)
     with tifffile.TiffFile(path) as tiff:
@@ -174,17 +253,38 @@ def _open_tiff(path: Path) -> tuple[Any, str, tuple[int, ...]]:
     store = tifffile.imread(path, aszarr=True, level=0)
     array = zarr.open(store, mode="r")
     weakref.finalize(array, store.close)
-    return array, axes, _stored(array)
+    return _one_file(path, array, axes, _stored(array))
 
 
-def _open_folder(path: Path) -> tuple[Any, str, tuple[int, ...]]:
+def _open_folder(path: Path) -> _Opened:
     tifffile = import_optional("tifffile", extra="io", purpose="reading TIFF files")
     zarr = import_optional("zarr", **EXTRA)
     files = sorted(file for file in path.iterdir() if file.suffix.lower() in TIFF_SUFFIXES)
     if not files:
         raise InputFileError(f"{path}: holds neither a Zarr image nor TIFF files")
     array = zarr.open(tifffile.TiffSequence(files).aszarr(), mode="r")
-    return array, _axes_of(array.ndim), _stored(array)
+    return _Opened(
+        array, _axes_of(array.ndim), _stored(array), tuple(files), lambda chunk: files[chunk[0]]
+    )
+
+
+def _open_hdf5(file: Path, inside: str) -> _Opened:
+    h5py = import_optional("h5py", extra="dask", purpose="reading HDF5 files")
+    opened = h5py.File(file, "r")
+    names: list[str] = []
+    opened.visititems(
+        lambda name, node: names.append(name) if isinstance(node, h5py.Dataset) else None
+    )
+    name = names[0] if not inside and len(names) == 1 else inside
+    if name not in names:
+        opened.close()
+        there = ", ".join(names) or "none"
+        asked = f"has no dataset {inside}" if inside else "must hold one dataset or one be named"
+        raise InputFileError(f"{file}: {asked}; datasets: {there}")
+    array = opened[name]
+    if array.ndim == 0:
+        raise InputFileError(f"{file}: the dataset {name} is a single value")
+    return _one_file(file, array, _axes_of(array.ndim), array.chunks or _rows(array))
 
 
 def _axes_of(ndim: int) -> str:
@@ -195,16 +295,3 @@ def _axes_of(ndim: int) -> str:
 def _stored(array: Any) -> tuple[int, ...]:
     """Shape of what one read brings: a shard, or else a chunk."""
     return tuple(getattr(array, "shards", None) or array.chunks)
-
-
-def grown_chunks(
-    stored: Sequence[int], shape: Sequence[int], grow: Sequence[int], itemsize: int, limit: int
-) -> tuple[int, ...]:
-    """Multiples of stored chunks, as large as the limit in bytes allows along the axes `grow`."""
-    block = [max(1, min(c, n)) for c, n in zip(stored, shape, strict=True)]
-    while True:
-        shorter = [axis for axis in grow if block[axis] < shape[axis]]
-        if not shorter or 2 * math.prod(block) * itemsize > limit:
-            return tuple(block)
-        axis = min(shorter, key=lambda a: (block[a], a))
-        block[axis] = min(2 * block[axis], shape[axis])

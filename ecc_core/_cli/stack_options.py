@@ -1,0 +1,146 @@
+"""Arguments of the commands that take images larger than memory."""
+
+import argparse
+import re
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._cli import options
+
+__all__ = ["add_stack_arguments", "labels_path"]
+
+IMAGE_SUFFIXES = (".zarr", ".tif", ".tiff", ".npy", ".h5", ".hdf5", ".ome")
+
+
+def add_stack_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what is computed of an image, and with which means."""
+    _add_selection(parser)
+    _add_filtration(parser)
+    means = parser.add_argument_group("means")
+    means.add_argument(
+        "--workers", type=positive, metavar="N", help="threads (default: one for each core)"
+    )
+    means.add_argument(
+        "--max-memory",
+        type=memory,
+        default=1 << 30,
+        metavar="SIZE",
+        help="about how much memory to use, such as 600M or 4G; fewer threads where blocks are "
+        "large (default: 1G)",
+    )
+    means.add_argument(
+        "--scheduler", metavar="ADDRESS", help="a running dask cluster instead of threads"
+    )
+    means.add_argument(
+        "--device", choices=("cpu", "cuda"), default="cpu", help="where blocks are counted"
+    )
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    part = parser.add_argument_group("part of the image")
+    part.add_argument(
+        "--level", type=int, default=0, metavar="N", help="resolution of an OME-Zarr image"
+    )
+    part.add_argument(
+        "--axes",
+        metavar="LETTERS",
+        help="axes of the array where the file does not tell, such as CZYX",
+    )
+    part.add_argument("--channel", type=int, metavar="N", help="index along the axis C")
+    part.add_argument(
+        "--roi",
+        type=roi,
+        metavar="A:B,...",
+        help="part of the image: a range for each of the axes Z, Y, X, such as :,100:200,:",
+    )
+    part.add_argument(
+        "--labels",
+        metavar="PATH",
+        help="label image: a curve for each label instead of one for the image. {input} stands for "
+        "the path of the image and {stem} for it without its suffix, as in {input}/labels/cells or "
+        "{stem}_labels.tif",
+    )
+
+
+def _add_filtration(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_argument_group("curve")
+    what.add_argument(
+        "--thresholds",
+        type=options.thresholds,
+        default=256,
+        metavar="256|a,b,c",
+        help="how many, evenly spaced over the range; or the thresholds themselves (default: 256)",
+    )
+    what.add_argument(
+        "--range",
+        type=options.value_range,
+        metavar="LO,HI",
+        help="range of the thresholds (default: that of the type for 8-bit images, else the least "
+        "and greatest value of a few blocks, which is shown)",
+    )
+    what.add_argument("--connectivity", type=int, metavar="N", help="as for ecc curve")
+    what.add_argument("--superlevel", action="store_true", help="sets of values >= t")
+    what.add_argument("--nan", choices=("raise", "omit"), default="raise", help="as for ecc curve")
+    what.add_argument(
+        "--direction",
+        type=vector,
+        metavar="A,B,C",
+        help="add the height along this direction to the image, one number for each of the axes "
+        "Z, Y, X",
+    )
+    what.add_argument(
+        "--direction-scale",
+        type=float,
+        metavar="A",
+        help="factor of the height, only with --direction (default: 1)",
+    )
+    what.add_argument(
+        "--spacing",
+        type=vector,
+        metavar="A,B,C",
+        help="distance of neighbouring points along each of the axes Z, Y, X, or one number for "
+        "all, only with --direction (default: 1)",
+    )
+
+
+def positive(text: str) -> int:
+    """Return a positive number."""
+    if not re.fullmatch(r"0*[1-9]\d*", text):
+        raise argparse.ArgumentTypeError(f"must be a positive number, got {text!r}")
+    return int(text)
+
+
+def memory(text: str) -> int:
+    """Return a number of bytes."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)B?", text.upper())
+    size = 0 if found is None else int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " "))
+    if size < 1:
+        raise argparse.ArgumentTypeError(f"must be a size such as 600M or 4G, got {text!r}")
+    return size
+
+
+def roi(text: str) -> tuple[slice, ...]:
+    """Return ranges of indices."""
+    parts = text.split(",")
+    if not all(re.fullmatch(r"\d*:\d*", part) for part in parts):
+        raise argparse.ArgumentTypeError(f"must be ranges such as 0:64,:,100:, got {text!r}")
+    ends = [[int(end) if end else None for end in part.split(":")] for part in parts]
+    return tuple(slice(*pair) for pair in ends)
+
+
+def vector(text: str) -> NDArray[np.float64]:
+    """Return a number for each axis."""
+    try:
+        return np.array([float(word) for word in text.split(",")])
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be numbers such as 1,0,0, got {text!r}") from None
+
+
+def labels_path(pattern: str, image: str) -> str:
+    """The label image that belongs to an image."""
+    stem = image
+    while (suffix := Path(stem).suffix.lower()) in IMAGE_SUFFIXES:
+        stem = stem[: -len(suffix)]
+    return pattern.replace("{input}", image).replace("{stem}", stem)

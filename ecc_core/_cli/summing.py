@@ -1,0 +1,217 @@
+"""The curves of a stack, summed over its blocks; partial sums are kept on the disk."""
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core import _checks
+from ecc_core._cli.blockwise import Stack
+from ecc_core._cli.version import version
+from ecc_core._dask.blocks import Settings
+from ecc_core._dask.regions import add_tables, labels_of, values_of
+from ecc_core._dask.sections import Group, Work, run_groups
+from ecc_core._io.parts import Parts, fingerprint
+from ecc_core._optional import import_optional
+from ecc_core.errors import InputFileError
+
+__all__ = ["Curves", "curves_of"]
+
+Array = NDArray[Any]
+Values = NDArray[np.int64]
+
+LEAST_GROUP, MOST_GROUP = 16, 512  # blocks whose sum is kept on the disk
+MANY_GROUPS = 4096
+PATIENCE = 1.0  # seconds before the progress bar shows
+
+
+class Curves(NamedTuple):
+    """Curves of an image: one for each place on its batch axes, or for each label there.
+
+    Attributes
+    ----------
+    places : (k, batch axes) int64 array
+    labels : (k,) array or None
+    values : (k, n) int64 array
+    """
+
+    places: Values
+    labels: Array | None
+    values: Values
+
+
+def curves_of(
+    stack: Stack, at: Array, arguments: argparse.Namespace, folder: Path, *, resume: bool
+) -> Curves:
+    """The curves of an image; partial sums are kept in a folder."""
+    construction = _checks.check_connectivity(arguments.connectivity, stack.ndim)
+    settings = Settings(at, construction, arguments.superlevel, arguments.nan)
+    chunks = stack.blocks.image.chunks(stack.sizes)
+    labels = stack.blocks.labels
+    work = Work(stack.blocks, chunks, stack.ndim, settings, regions=labels is not None)
+    total: _Total = _CurveTotal(stack, work)
+    if labels is not None:
+        total = _RegionTotal(stack, work, labels.source.dtype.newbyteorder("="))
+    size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
+    groups = work.groups(size, stack.side)
+    parts = Parts(folder, fingerprint(_job(stack, work, size)))
+    if not resume:
+        parts.clear()
+    stamp_of = _stamps(stack, work)
+    stamps: dict[int, str] = {}
+    missing = []
+    kept = parts.numbers()
+    for number, group in enumerate(groups):
+        values = None
+        if number in kept:
+            values = parts.load(number, stamp_of(group), partial(total.fits, group))
+        if values is None:
+            missing.append(number)
+        else:
+            total.add(group, values)
+
+    def starting(numbers: Sequence[int]) -> None:
+        stamps.update((number, stamp_of(groups[number])) for number in numbers)
+
+    with _progress(stack, groups, missing) as advance:
+
+        def finished(number: int, values: Values) -> None:
+            parts.keep(number, stamps.pop(number), values)
+            total.add(groups[number], values)
+            advance(groups[number])
+
+        errors = run_groups(
+            work,
+            groups,
+            missing,
+            finished,
+            workers=stack.workers,
+            scheduler=arguments.scheduler,
+            starting=starting,
+            spoiling=InputFileError,
+        )
+    if errors:
+        raise errors[0]
+    return total.curves()
+
+
+def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:
+    """What the partial sums depend on, beside the values of the image."""
+    tilt = stack.blocks.tilt
+    views = [view for view in (stack.blocks.image, stack.blocks.labels) if view is not None]
+    at = work.settings.thresholds
+    return {
+        "version": version(),
+        "views": [[view.source.description(), *view[1:]] for view in views],
+        "tilt": None if tilt is None else [tilt.scale, [term.tolist() for term in tilt.terms]],
+        "edges": work.edges,
+        "groups": [size, stack.side],
+        "thresholds": [at.dtype.str, at.tobytes().hex()],
+        "settings": work.settings[1:],
+    }
+
+
+def _stamps(stack: Stack, work: Work) -> Callable[[Group], str]:
+    """What tells whether the files of a group's blocks, and of their neighbours, have changed."""
+
+    @lru_cache(maxsize=MANY_GROUPS)
+    def of_block(block: tuple[int, ...]) -> list[Any]:
+        return stack.blocks.stamps(work.box(block))
+
+    def stamp_of(group: Group) -> str:
+        near = dict.fromkeys(other for block in group.blocks() for other in work.near(block))
+        return fingerprint({"files": [of_block(block) for block in near]})
+
+    return stamp_of
+
+
+class _Total(Protocol):
+    """What the sums of groups add up to."""
+
+    def fits(self, group: Group, values: Values) -> bool: ...
+
+    def add(self, group: Group, values: Values) -> None: ...
+
+    def curves(self) -> Curves: ...
+
+
+class _CurveTotal:
+    """The curve of each place on the batch axes."""
+
+    def __init__(self, stack: Stack, work: Work) -> None:
+        self.work = work
+        self.values = np.zeros((*stack.batch, work.settings.thresholds.size), np.int64)
+
+    def _part(self, group: Group) -> Values:
+        return self.values[self.work.box(group.images)]
+
+    def fits(self, group: Group, values: Values) -> bool:
+        return values.shape == self._part(group).shape
+
+    def add(self, group: Group, values: Values) -> None:
+        self._part(group)[...] += values
+
+    def curves(self) -> Curves:
+        *batch, n = self.values.shape
+        count = math.prod(batch)
+        places = np.array(list(np.ndindex(*batch)), np.int64).reshape((count, len(batch)))
+        return Curves(places, None, self.values.reshape((count, n)))
+
+
+class _RegionTotal:
+    """A table of the curves of regions for each place on the batch axes."""
+
+    def __init__(self, stack: Stack, work: Work, dtype: np.dtype[Any]) -> None:
+        empty = np.zeros((0, 1 + work.settings.thresholds.size), np.int64)
+        self.dtype, self.lead = dtype, len(stack.batch)
+        self.tables = dict.fromkeys(np.ndindex(*stack.batch), empty)
+
+    def fits(self, group: Group, values: Values) -> bool:
+        return values.ndim == 2 and values.shape[1] == self.tables[group.images].shape[1]
+
+    def add(self, group: Group, values: Values) -> None:
+        self.tables[group.images] = add_tables([self.tables[group.images], values])
+
+    def curves(self) -> Curves:
+        tables = list(self.tables.values())
+        counts = [len(table) for table in tables]
+        places = np.array(list(self.tables), np.int64).reshape((len(tables), self.lead))
+        return Curves(
+            np.repeat(places, counts, axis=0),
+            np.concatenate([labels_of(table, order=self.dtype) for table in tables]),
+            np.concatenate([values_of(table, order=self.dtype) for table in tables]),
+        )
+
+
+@contextmanager
+def _progress(
+    stack: Stack, groups: Sequence[Group], missing: Sequence[int]
+) -> Iterator[Callable[[Group], None]]:
+    """Show bytes, rate and time left on stderr, if that is a terminal."""
+    try:
+        tqdm = import_optional("tqdm", extra="io", purpose="a progress bar")
+    except ImportError:  # the work does without
+        yield lambda _: None
+        return
+    blocks = sum(group.stop - group.first for group in groups)
+    left = sum(groups[number].stop - groups[number].first for number in missing)
+    view = stack.blocks.image
+    share = math.prod(view.shape) * view.source.dtype.itemsize / max(blocks, 1)
+    with tqdm.tqdm(
+        total=share * blocks,
+        initial=share * (blocks - left),
+        unit="B",
+        unit_scale=True,
+        delay=PATIENCE,
+        disable=None,
+        file=sys.stderr,
+        leave=False,
+    ) as bar:
+        yield lambda group: bar.update(share * (group.stop - group.first))

@@ -1,0 +1,140 @@
+"""Parts of images on the disk, in blocks that fit in memory."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._directions import Tilt
+from ecc_core._io.volumes import Source
+from ecc_core._optional import import_optional
+
+__all__ = ["Blocks", "View", "grown_chunks"]
+
+Array = NDArray[Any]
+Box = tuple[slice, ...]
+
+
+def grown_chunks(
+    stored: Sequence[int], shape: Sequence[int], grow: Sequence[int], itemsize: int, limit: int
+) -> tuple[int, ...]:
+    """Multiples of stored chunks, as large as the limit in bytes allows along the axes `grow`."""
+    block = [max(1, min(c, n)) for c, n in zip(stored, shape, strict=True)]
+    while True:
+        shorter = [axis for axis in grow if block[axis] < shape[axis]]
+        if not shorter or 2 * math.prod(block) * itemsize > limit:
+            return tuple(block)
+        axis = min(shorter, key=lambda a: (block[a], a))
+        block[axis] = min(2 * block[axis], shape[axis])
+
+
+class View(NamedTuple):
+    """A part of an array on the disk, with its axes in another order.
+
+    Attributes
+    ----------
+    source : Source
+    order : tuple of int
+        For each axis of the view the axis of the source.
+    start, shape : tuple of int
+        First point in the source and length, for each axis of the view.
+    fixed : mapping of int to int
+        Index along each axis of the source that the view does not have.
+    """
+
+    source: Source
+    order: tuple[int, ...]
+    start: tuple[int, ...]
+    shape: tuple[int, ...]
+    fixed: Mapping[int, int]
+
+    def read(self, box: Box) -> Array:
+        """The values in a box."""
+        values = self.source[self._index(box)]
+        # integers have removed their axes: rank those that are left
+        order = np.argsort(np.argsort(self.order)).tolist()
+        return values.transpose(order)
+
+    def stamps(self, box: Box) -> list[Any]:
+        """What tells whether the files of a box have changed."""
+        return list(self.source.stamps(self._index(box)))
+
+    def _index(self, box: Box) -> tuple[slice | int, ...]:
+        index: dict[int, slice | int] = dict(self.fixed)
+        for axis, start, part in zip(self.order, self.start, box, strict=True):
+            index[axis] = slice(start + part.start, start + part.stop)
+        return tuple(index[axis] for axis in range(len(self.source.shape)))
+
+    def chunks(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """Lengths of blocks that end where those of the source do, whose sizes are given."""
+        return tuple(
+            _lengths(start, start + n, sizes[axis])
+            for axis, start, n in zip(self.order, self.start, self.shape, strict=True)
+        )
+
+
+def _lengths(start: int, stop: int, size: int) -> tuple[int, ...]:
+    edges = [start, *range((start // size + 1) * size, stop, size), stop]
+    return tuple(np.diff(edges).tolist()) if stop > start else ()
+
+
+class Blocks:
+    """Reads blocks of an image, with the labels of their points if there are any.
+
+    Parameters
+    ----------
+    image : View
+        Its batch axes come first.
+    labels : View, optional
+        Of the same axes, except that a batch axis may have length 1.
+    tilt : Tilt, optional
+        A height to add to the image.
+    device : {"cpu", "cuda"}
+        Where the blocks are to be.
+    """
+
+    def __init__(
+        self, image: View, labels: View | None = None, tilt: Tilt | None = None, device: str = "cpu"
+    ) -> None:
+        self.image, self.labels, self.tilt, self.device = image, labels, tilt, device
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float64) if self.tilt else self.image.source.dtype
+
+    @property
+    def bytes_a_point(self) -> int:
+        """Bytes of a point in memory, its label included."""
+        sources = [view.source for view in (self.image, self.labels) if view is not None]
+        tilted = np.dtype(np.float64).itemsize if self.tilt else 0
+        total: int = tilted + sum(source.dtype.itemsize for source in sources)
+        return total
+
+    def __call__(self, box: Box) -> tuple[Array, ...]:
+        """The points in a box, and their labels."""
+        image = self.image.read(box)
+        if self.tilt:
+            spatial = box[image.ndim - len(self.tilt.terms) :]
+            image = self.tilt.add(image, tuple(part.start for part in spatial))
+        arrays = [image]
+        if self.labels is not None:
+            labels = self.labels.read(_within(box, self.labels))
+            arrays.append(np.broadcast_to(labels, image.shape))
+        if self.device == "cuda":
+            cupy = import_optional("cupy", extra="cuda12", purpose="--device cuda")
+            arrays = [cupy.asarray(array) for array in arrays]
+        return tuple(arrays)
+
+    def stamps(self, box: Box) -> list[Any]:
+        """What tells whether the files of a box have changed."""
+        parts = [(self.image, box)]
+        if self.labels is not None:
+            parts.append((self.labels, _within(box, self.labels)))
+        return [view.stamps(part) for view, part in parts]
+
+
+def _within(box: Box, view: View) -> Box:
+    """The part of a view that belongs to a box: all of it along axes of length 1."""
+    return tuple(slice(0, 1) if n == 1 else part for part, n in zip(box, view.shape, strict=True))

@@ -1,0 +1,102 @@
+"""Images on the disk, and the command that takes them."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+
+import ecc_core as ecc
+from ecc_core.cli import main
+
+Columns = dict[str, list[float]]
+
+
+def _noise(*shape: int, dtype: str = "uint8", seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 9, shape).astype(dtype)
+
+
+@pytest.fixture
+def noise() -> Callable[..., np.ndarray]:
+    """Images of nine levels."""
+    return _noise
+
+
+@pytest.fixture
+def image() -> np.ndarray:
+    return _noise(9, 20, 17)
+
+
+@pytest.fixture
+def levels() -> str:
+    """The nine levels, as an argument."""
+    return ",".join(map(str, range(9)))
+
+
+@pytest.fixture
+def write_zarr() -> Callable[..., Path]:
+    """Write an array in chunks of 4 points along each axis, or others."""
+
+    def write(path: Path, image: np.ndarray, **options: Any) -> Path:
+        options = {"chunks": (4,) * image.ndim, **options}
+        zarr.create_array(path, shape=image.shape, dtype=image.dtype, **options)[...] = image
+        return path
+
+    return write
+
+
+@pytest.fixture
+def columns() -> Callable[[Path], Columns]:
+    """Read a table."""
+
+    def read(path: Path) -> Columns:
+        with path.open() as file:
+            rows = list(csv.DictReader(file))
+        return {name: [float(row[name]) for row in rows] for name in rows[0]}
+
+    return read
+
+
+@pytest.fixture
+def stack(tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: Any) -> Any:
+    """Run `ecc stack` in this process and return the table that it writes."""
+
+    def table(path: Path, *arguments: object) -> Columns:
+        out = tmp_path / "curve.csv"
+        assert main(["stack", str(path), "--out", str(out), *map(str, arguments)]) == 0
+        assert not list(tmp_path.glob("*.parts"))
+        capsys.readouterr()
+        return columns(out)
+
+    return table
+
+
+@pytest.fixture
+def assert_curve() -> Callable[..., None]:
+    """Compare a table with the curve of an image in memory."""
+
+    def compare(table: Columns, image: np.ndarray, **options: Any) -> None:
+        at, values = ecc.euler_curve(image, np.arange(9), **options)
+        assert table["threshold"] == at.tolist()
+        assert table["euler_number"] == values.tolist()
+
+    return compare
+
+
+@pytest.fixture
+def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run `ecc stack` and return its one-line error."""
+
+    def error(path: Path, *arguments: object) -> str:
+        out = tmp_path / "curve.csv"
+        assert main(["stack", str(path), "--out", str(out), *map(str, arguments)]) == 2
+        assert not out.exists()
+        message = capsys.readouterr().err
+        assert message.startswith("ecc: error: ")
+        assert message.count("\n") == 1
+        return message
+
+    return error
