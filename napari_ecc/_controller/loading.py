@@ -87,5 +87,6 @@ def load(array: Any) -> Generator[Step, None, NDArray[Any]]:
     result = np.empty(array.shape, dtype=array.dtype)
     for done, (start, stop) in enumerate(pieces):
         result[start:stop] = np.asarray(array[start:stop])
-        yield Step(None, done + 1, len(pieces))
+        if stop < len(result):
+            yield Step(None, done + 1, len(pieces))
     return result

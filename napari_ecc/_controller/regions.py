@@ -51,6 +51,8 @@ def measure(what: Measure) -> Iterator[Step]:
     """Curves, then transforms, then components; the value of the last step is a `Regions`."""
     image = yield from load(what.image.array)
     labels = yield from load(what.labels.array)
+    if not labels.any():
+        raise ValueError(f"“{what.name}” has no objects here.")
     curves = ecc.region_curves(
         image,
         labels,
@@ -59,8 +61,6 @@ def measure(what: Measure) -> Iterator[Step]:
         connectivity=what.connectivity,
     )
     count = len(curves.labels)
-    if count == 0:
-        raise ValueError(f"“{what.name}” has no objects here.")
     if count > MOST_OBJECTS:
         raise ValueError(f"“{what.name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")
     yield Step(None, 1, 3)

@@ -13,7 +13,7 @@ import ecc_core as ecc
 from napari_ecc._controller.devices import device_name, to_device, to_host
 from napari_ecc._controller.following import LayerChoice
 from napari_ecc._controller.layers import Selection, as_indexable, levels_of, problem_with
-from napari_ecc._controller.loading import describe, fitting_level, load
+from napari_ecc._controller.loading import describe, fitting_level
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.session import session_of
 from napari_ecc._model.series import Index, Key, SeriesModel
@@ -41,7 +41,7 @@ def compute_frames(frames: Frames) -> Iterator[Step]:
     """One curve after the other; each step's value is all those found so far."""
     found: Found = []
     for key, index in frames.wanted:
-        frame = yield from load(frames.data[index])
+        frame = np.asarray(frames.data[index])
         values = ecc.euler_curve(to_device(frame), frames.n_thresholds, **frames.options).values
         found.append((key, to_host(values)))
         yield Step(found, len(found), len(frames.wanted))

@@ -101,7 +101,7 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
 
 def is_own_column(name: str) -> bool:
     """Whether a column is one of `feature_columns`."""
-    return re.fullmatch(r"ec[ct]_(pc\d|t\S+|d\d+_h\S+)", name) is not None
+    return re.fullmatch(r"ecc_pc\d|ect_pc\d|ecc_t[-+.e\d]+|ect_d\d+_h[-+.e\d]+", name) is not None
 
 
 @dataclass

@@ -58,6 +58,11 @@ class RegionScatter(QWidget):
         self._selected = self._hover = -1
         self.update()
 
+    @property
+    def selected(self) -> int:
+        """The marked point; -1 for none."""
+        return self._selected
+
     def set_selected(self, index: int) -> None:
         """Mark a point; -1 for none."""
         if index != self._selected:

@@ -1,0 +1,212 @@
+"""The regions panel in a real window: measuring objects and selecting them, from all sides."""
+
+import threading
+
+import dask.array as da
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from qtpy.QtWidgets import QPushButton
+from scipy.ndimage import gaussian_filter
+
+import ecc_core as ecc
+
+TIMEOUT = 20_000
+
+
+def objects():
+    """An image, and six touching squares in it labelled 2, 4, ... 12."""
+    image = gaussian_filter(np.random.default_rng(0).standard_normal((40, 60)), 1.5)
+    labels = np.zeros((40, 60), np.int32)
+    labels[:36, :54] = 2 * (1 + 3 * (np.arange(36)[:, None] // 18) + np.arange(54) // 18)
+    return image, labels
+
+
+def settle(qtbot, panel):
+    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
+
+
+def push(panel, text):
+    (button,) = [b for b in panel.findChildren(QPushButton) if b.text() == text]
+    button.click()
+
+
+@pytest.fixture
+def regions(make_napari_viewer_proxy, open_panel, qtbot):
+    """Open the dock on an image and its labels, and measure."""
+
+    def open_it(image, labels, *, show=False, **options):
+        viewer = make_napari_viewer_proxy(show=show)
+        viewer.add_image(image, name="image", **options)
+        layer = viewer.add_labels(labels, name="objects", **options)
+        _, panel = open_panel("Euler regions", viewer=viewer)
+        push(panel, "Measure")
+        settle(qtbot, panel)
+        return viewer, panel, layer
+
+    return open_it
+
+
+def test_measured_objects_become_features(regions, qtbot, qapp, tmp_path, messages):
+    import pandas as pd
+
+    image, labels = objects()
+    viewer, panel, layer = regions(image, labels, scale=(2, 1))
+    found = panel.model.regions
+    curves = ecc.region_curves(image, labels, 32, superlevel=True)
+    transforms = ecc.region_transforms(labels, 8, 16, spacing=(2, 1), normalize="radius")
+    assert_array_equal(found.curves.values, curves.values)
+    assert_array_equal(found.transforms.values, transforms.values)
+    assert panel.model.status.startswith("6 objects")
+
+    features = layer.features
+    assert_array_equal(features["index"], [2, 4, 6, 8, 10, 12])
+    assert features.shape == (6, 1 + 4 + 32 + 8 * 16)
+    last = f"ecc_t{curves.thresholds[-1]:.6g}"
+    assert_array_equal(features[last], curves.values[:, -1])
+    assert_array_equal(features["ecc_pc1"], found.components["curves"].scores[:, 0])
+
+    panel.copy_python()
+    names = {"viewer": viewer}
+    exec(qapp.clipboard().text(), names)
+    assert_array_equal(names["curves"].values, curves.values)
+    assert_array_equal(names["transforms"].values, transforms.values)
+
+    messages.clear()
+    for name in ("table.csv", "table.parquet", "plot.png"):
+        panel.save(str(tmp_path / name))
+    assert all(message.startswith("Saved") for message in messages)
+    assert_array_equal(pd.read_csv(tmp_path / "table.csv")["label"], curves.labels)
+    table = pd.read_parquet(tmp_path / "table.parquet")
+    assert_array_equal(table.drop(columns="label"), features.drop(columns="index"))
+
+    panel.superlevel.setCurrentIndex(panel.superlevel.findData(False))
+    panel.thresholds.setValue(5)
+    assert "measure again" in panel.work.text.text()
+    push(panel, "Measure")
+    settle(qtbot, panel)
+    expected = ecc.region_curves(image, labels, 5).values
+    assert_array_equal(panel.model.regions.curves.values, expected)
+    assert layer.features.shape == (6, 1 + 4 + 5 + 8 * 16)
+    push(panel, "Undo")
+    assert layer.features.shape == (6, 1 + 4 + 32 + 8 * 16)
+    push(panel, "Undo")
+    assert layer.features.shape[1] == 0
+
+
+def test_selection_is_the_same_everywhere(regions, qtbot, drag_mouse):
+    """Layer, canvas, scatter plot and number follow each other."""
+    viewer, panel, layer = regions(*objects(), show=True)
+    model, scatter = panel.model, panel.scatter
+    marked = []
+    model.events.selected.connect(marked.append)
+
+    layer.selected_label = 8
+    assert model.selected == panel.label.value() == 8
+    assert scatter.selected == 3
+    layer.selected_label = 7  # no object
+    assert model.selected == 0
+    assert scatter.selected == -1
+
+    panel.basis.setCurrentIndex(panel.basis.findData("transforms"))
+    panel.basis.setCurrentIndex(panel.basis.findData("curves"))
+    drag_mouse(scatter, tuple(scatter.positions()[5]))
+    assert layer.selected_label == model.selected == 12
+    drag_mouse(scatter, (2, 2))
+    assert model.selected == 0
+
+    panel.label.setValue(10)
+    assert layer.selected_label == 10
+    canvas = viewer.__wrapped__.window._qt_viewer.canvas.native
+    camera = viewer.scene.camera
+
+    def pixel(y, x):
+        across = (np.array([y, x]) - np.asarray(camera.center)[-2:]) * camera.zoom
+        return canvas.width() / 2 + across[1], canvas.height() / 2 + across[0]
+
+    drag_mouse(canvas, pixel(5, 30))
+    assert layer.selected_label == model.selected == 4
+    drag_mouse(canvas, pixel(5, 50), pixel(9, 40), pixel(9, 30))  # moves the canvas
+    assert model.selected == 4
+    assert marked == [8, 0, 12, 0, 10, 4]
+
+
+def test_the_selected_curve_is_in_front(regions):
+    _, panel, _ = regions(*objects())
+    curves = panel.model.regions.curves
+    assert len(panel.plot._lines) == 6
+    panel.model.selected = 6
+    *behind, front = panel.plot._lines
+    assert len(behind) == 6
+    assert_array_equal(front.y, curves.values[2])
+    assert front.width > behind[0].width
+
+
+def test_volumes_and_slices(regions, qtbot):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, (4, 9, 9))
+    image = rng.integers(0, 200, (4, 9, 9)).astype(np.uint8)
+    viewer, panel, _ = regions(image, labels, scale=(3, 1, 1))
+    found = panel.model.regions
+    assert_array_equal(
+        found.curves.values, ecc.region_curves(image, labels, 32, superlevel=True).values
+    )
+    expected = ecc.region_transforms(labels, 8, 16, spacing=(3, 1, 1), normalize="radius")
+    assert_array_equal(found.transforms.values, expected.values)
+    panel.scope.setCurrentIndex(panel.scope.findData("slice"))
+    viewer.dims.set_current_step(0, 3)
+    push(panel, "Measure")
+    settle(qtbot, panel)
+    expected = ecc.region_curves(image[3], labels[3], 32, superlevel=True).values
+    assert_array_equal(panel.model.regions.curves.values, expected)
+
+
+def test_clear_messages(regions, qtbot, messages):
+    image, labels = objects()
+    viewer, panel, layer = regions(image, np.zeros_like(labels))
+    assert messages[-1] == "“objects” has no objects here."
+    layer.data = labels[:20]
+    push(panel, "Measure")
+    assert "must have the shape of “image”, 40 × 60, got 20 × 60" in panel.work.text.text()  # noqa: RUF001
+    layer.data = labels
+    viewer.layers["image"].data = np.full((40, 60), np.nan)
+    push(panel, "Measure")
+    settle(qtbot, panel)
+    assert "NaN" in messages[-1]
+    viewer.layers.remove("image")
+    viewer.add_image(np.zeros((40, 60, 3), np.uint8), rgb=True)
+    push(panel, "Measure")
+    assert "RGB" in panel.work.text.text()
+    viewer.layers.remove("objects")
+    push(panel, "Measure")
+    assert "Choose an Image layer and a Labels layer" in panel.work.text.text()
+    viewer.theme = "light"
+    assert panel.scatter.grab().toImage().pixelColor(1, 1).lightness() > 200
+
+
+@pytest.mark.parametrize("how", ["removed", "closed"])
+def test_labels_go_while_they_are_read(make_napari_viewer_proxy, open_panel, qtbot, how):
+    image, labels = objects()
+    began, go = threading.Event(), threading.Event()
+
+    def block(x):
+        began.set()
+        go.wait(10)
+        return x
+
+    slow = da.from_array(labels).map_blocks(block, meta=np.empty((0, 0), np.int32))
+    viewer = make_napari_viewer_proxy()
+    viewer.add_image(image)
+    viewer.add_labels(slow, visible=False, name="slow")
+    _, panel = open_panel("Euler regions", viewer=viewer)
+    panel.controller.measure()
+    qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
+    runner = panel.controller.runner
+    if how == "closed":
+        viewer.close()
+    else:
+        viewer.layers.remove("slow")
+    go.set()
+    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
+    if how == "removed":
+        assert panel.model.regions is None

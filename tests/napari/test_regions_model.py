@@ -1,0 +1,71 @@
+"""Tables and principal components of objects, without a window."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import ecc_core as ecc
+from napari_ecc._controller.region_features import merged
+from napari_ecc._model.regions import (
+    Regions,
+    feature_columns,
+    is_own_column,
+    principal_components,
+)
+
+
+def test_components_of_a_plane():
+    """Points in a plane of many axes keep their distances; shares are those of the variance."""
+    rng = np.random.default_rng(0)
+    flat = rng.standard_normal((30, 2)) * [5, 2]
+    axes = np.linalg.qr(rng.standard_normal((7, 2)))[0].T
+    scores, shares = principal_components(flat @ axes + 3)
+    assert_allclose(np.linalg.norm(scores[3] - scores[8]), np.linalg.norm(flat[3] - flat[8]))
+    assert_allclose(shares.sum(), 1)
+    assert shares[0] > shares[1] > 0
+    assert_allclose(scores.mean(axis=0), 0, atol=1e-12)
+    again = principal_components(-(flat @ axes))
+    assert_allclose(again.scores, -scores, atol=1e-9)  # signs follow the loadings
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_few_objects(rows):
+    scores, shares = principal_components(np.arange(12.0).reshape(4, 3)[:rows])
+    assert scores.shape == (rows, 2)
+    assert_array_equal(np.isfinite(scores), True)
+    assert_allclose(shares, [rows == 2, 0], atol=1e-12)
+
+
+def test_columns_and_rows():
+    labels = np.array([[2, 2, 0], [2, 2, 0], [0, 0, 9]])
+    curves = ecc.region_curves(np.arange(9).reshape(3, 3), labels, [0.5, 4.0])
+    transforms = ecc.region_transforms(labels, 12, [-0.5, 1.0], normalize="radius")
+    parts = principal_components(curves.values)
+    regions = Regions(curves, transforms, {"curves": parts, "transforms": parts})
+    columns = feature_columns(regions)
+    assert [*columns][:6] == ["ecc_pc1", "ecc_pc2", "ect_pc1", "ect_pc2", "ecc_t0.5", "ecc_t4"]
+    assert [*columns][6:9] == ["ect_d00_h-0.5", "ect_d00_h1", "ect_d01_h-0.5"]
+    assert len(columns) == 6 + 24
+    assert all(map(is_own_column, columns))
+    assert_array_equal(columns["ecc_t4"], curves.values[:, 1])
+    assert_array_equal(columns["ect_d11_h1"], transforms.values[:, 11, 1])
+    assert [regions.row(label) for label in (0, 2, 3, 9, 10)] == [None, 0, None, 1, None]
+
+
+def test_own_columns():
+    assert not any(map(is_own_column, ("index", "ecc", "area", "ecc_total", "ect_dx", "ecc_pc")))
+
+
+def test_features_are_added_to_those_of_others():
+    by_position = pd.DataFrame({"area": [0.0, 10, 20], "ecc_t1": [7, 7, 7]})
+    table = merged(by_position, [2, 5], {"ecc_t2": [3, 4]})
+    assert [*table] == ["index", "area", "ecc_t2"]
+    assert_array_equal(table["index"], [0, 1, 2, 5])
+    assert_array_equal(table["ecc_t2"], [np.nan, np.nan, 3, 4])
+    assert_array_equal(table["area"], [0, 10, 20, np.nan])
+    by_label = pd.DataFrame({"name": ["b", "a"], "index": [5, 2]})
+    table = merged(by_label, [2, 5], {"ecc_t2": [3, 4]})
+    assert table.to_dict("list") == {"index": [2, 5], "name": ["a", "b"], "ecc_t2": [3, 4]}
+    table = merged(pd.DataFrame(), [2, 5], {"ecc_t2": [3, 4]})
+    assert table.to_dict("list") == {"index": [2, 5], "ecc_t2": [3, 4]}

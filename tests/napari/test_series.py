@@ -1,0 +1,197 @@
+"""The series panel in a real window: frames in the background, sliders, caching."""
+
+import threading
+
+import dask.array as da
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.ndimage import gaussian_filter
+
+import ecc_core as ecc
+from napari_ecc._controller import series as series_controller
+
+TIMEOUT = 20_000
+
+
+def movie(*shape):
+    noise = np.random.default_rng(0).standard_normal(shape)
+    return gaussian_filter(noise, (0,) * (len(shape) - 2) + (2, 2))
+
+
+def settle(qtbot, panel):
+    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Indices of the frames whose curves are computed."""
+    frames = []
+    compute = series_controller.compute_frames
+
+    def count(job):
+        frames.extend(index for _, index in job.wanted)
+        return compute(job)
+
+    monkeypatch.setattr(series_controller, "compute_frames", count)
+    return frames
+
+
+@pytest.fixture
+def series(open_panel, qtbot):
+    def open_it(image, **options):
+        viewer, panel = open_panel("Euler series", image, **options)
+        settle(qtbot, panel)
+        return viewer, panel
+
+    return open_it
+
+
+def assert_exact(panel, frames, **options):
+    model = panel.model
+    expected = [
+        ecc.euler_curve(frame, 128, range=model.range, **{"superlevel": True, **options}).values
+        for frame in frames
+    ]
+    assert_array_equal(model.table(), expected)
+    assert_array_equal(panel.plot._lines[0].y, expected[model.cursor])
+
+
+def test_time_series(series, qtbot, qapp, counted, tmp_path, messages, drag_mouse):
+    import pandas as pd
+
+    image = movie(7, 20, 30)
+    viewer, panel = series(image, scale=(2, 1, 1), axis_labels=("t", "y", "x"))
+    assert panel.model.range == tuple(viewer.layers[0].contrast_limits)
+    assert panel.axis.currentText() == "t (7)"
+    assert "7 of 7 frames of 20 × 30" in panel.work.text.text()  # noqa: RUF001
+    assert_exact(panel, image)
+    assert sorted(counted) == [(k,) for k in range(7)]
+    assert counted[0] == (panel.model.cursor,)  # what is in view comes first
+
+    viewer.dims.set_current_step(0, 5)
+    assert panel.model.cursor == panel.map.marker == 5
+    assert_exact(panel, image)
+    drag_mouse(panel.map, *[(200, panel.map.position_of(row)) for row in (4, 2, 1)])
+    assert viewer.dims.current_step[0] == panel.model.cursor == 1
+    settle(qtbot, panel)
+    assert len(counted) == 7  # nothing was computed again
+
+    panel.superlevel.setCurrentIndex(panel.superlevel.findData(False))
+    panel.diagonals.setCurrentIndex(panel.diagonals.findData(False))
+    settle(qtbot, panel)
+    assert_exact(panel, image, superlevel=False, connectivity=1)
+    count = len(counted)
+    panel.superlevel.setCurrentIndex(panel.superlevel.findData(True))
+    panel.diagonals.setCurrentIndex(panel.diagonals.findData(True))
+    settle(qtbot, panel)
+    assert len(counted) <= count + 7  # between the two changes
+    panel.high.setValue(0.05)
+    settle(qtbot, panel)
+    assert panel.model.range[1] == 0.05
+    assert_exact(panel, image)
+    panel.controller.take_contrast_limits()
+    count = len(counted)
+    settle(qtbot, panel)
+    assert len(counted) == count
+    assert_exact(panel, image)
+
+    panel.copy_python()
+    names = {"viewer": viewer}
+    exec(qapp.clipboard().text(), names)
+    assert_array_equal(names["chi"], panel.model.table())
+    messages.clear()
+    for name in ("series.csv", "series.parquet", "series.png"):
+        panel.save(str(tmp_path / name))
+    assert all(message.startswith("Saved") for message in messages)
+    table = pd.read_parquet(tmp_path / "series.parquet")
+    assert_array_equal(table["euler_characteristic"], panel.model.table().ravel())
+    assert_array_equal(table["frame"], np.repeat(np.arange(7), 128))
+    assert_allclose(table["threshold"][:128], panel.model.thresholds)
+    viewer.theme = "light"
+    assert panel.map.grab().toImage().pixelColor(1, 1).lightness() > 200
+
+
+def test_time_and_channels(series, qtbot, counted):
+    """Each frame of both axes is computed once, whichever axis is looked along."""
+    image = movie(4, 3, 16, 16)
+    viewer, panel = series(da.from_array(image, chunks=(1, 1, 16, 16)), contrast_limits=(-1, 1))
+    viewer.dims.set_current_step(1, 2)
+    settle(qtbot, panel)
+    assert_exact(panel, image[:, 2])
+    viewer.dims.set_current_step(1, 0)
+    settle(qtbot, panel)
+    viewer.dims.set_current_step(0, 3)
+    panel.axis.setCurrentIndex(1)
+    settle(qtbot, panel)
+    assert panel.model.length == 3
+    assert_exact(panel, image[3])
+    panel.axis.setCurrentIndex(0)
+    viewer.dims.set_current_step(1, 1)
+    settle(qtbot, panel)
+    assert_exact(panel, image[:, 1])
+    assert sorted(counted) == sorted(set(counted))
+    panel.scope.setCurrentIndex(panel.scope.findData("volume"))
+    settle(qtbot, panel)
+    assert_exact(panel, image)
+    assert counted[-4:] == [(3,), (0,), (1,), (2,)]
+    viewer.layers[0].data = image[:2]
+    settle(qtbot, panel)
+    assert_exact(panel, image[:2])
+
+
+def test_clear_messages(series, qtbot):
+    viewer, panel = series(movie(20, 20))
+    assert "must have an axis of time" in panel.work.text.text()
+    assert panel.axis.count() == 0
+    viewer.layers.clear()
+    assert "Open an image" in panel.work.text.text()
+    viewer.add_image(np.zeros((4, 8, 8, 3), np.uint8), rgb=True)
+    assert "RGB" in panel.work.text.text()
+    viewer.add_image(movie(3, 8, 8), name="new")
+    panel.image.setCurrentIndex(panel.image.findData("new"))
+    settle(qtbot, panel)
+    assert "3 of 3" in panel.work.text.text()
+
+
+@pytest.mark.parametrize("how", ["cancelled", "removed", "replaced", "closed"])
+def test_interrupted(make_napari_viewer_proxy, open_panel, qtbot, how):
+    """What was computed before the Cancel button stays; the rest comes when it is asked for."""
+    image = movie(6, 16, 16)
+    reached, go = threading.Event(), threading.Event()
+
+    def block(x, block_info=None):
+        if block_info[0]["chunk-location"][0] == 3:
+            reached.set()
+            go.wait(10)
+        return x
+
+    lazy = da.from_array(image, chunks=(1, 16, 16))
+    slow = lazy.map_blocks(block, meta=np.empty((0, 0, 0)))
+    viewer = make_napari_viewer_proxy()
+    viewer.add_image(slow, contrast_limits=(-1, 1), visible=False, name="slow")
+    viewer.dims.set_current_step(0, 0)
+    _, panel = open_panel("Euler series", viewer=viewer)
+    controller = panel.controller
+    qtbot.waitUntil(reached.is_set, timeout=TIMEOUT)
+    qtbot.waitUntil(lambda: len(panel.model.rows) > 0, timeout=TIMEOUT)
+    known = len(panel.model.rows)
+    if how == "cancelled":
+        panel.work.cancel.click()
+    elif how == "closed":
+        viewer.close()
+    else:
+        viewer.layers.remove("slow")
+        if how == "replaced":
+            viewer.add_image(image[:, ::-1], name="slow")
+    go.set()
+    qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
+    if how == "cancelled":
+        assert 0 < known <= len(panel.model.rows) < 6
+        controller.request()
+        settle(qtbot, panel)
+        assert_exact(panel, image)
+    if how == "removed":
+        assert panel.model.shape == ()
+    if how == "replaced":
+        assert_exact(panel, image[:, ::-1])
