@@ -27,10 +27,10 @@ __all__ = ["curve", "value_range"]
 
 Result = TypeVar("Result")
 
-SLAB_BYTES = 128 << 20
+SLAB_BYTES = 256 << 20
 CHUNK_BYTES = 2 << 30  # of slices that are stored together; more are read more than once
 COPY_THREADS = 8  # a device, from pageable memory
-PIECE_BYTES = 4 << 20  # that a thread copies at a time
+PIECE_BYTES = 8 << 20  # that a thread copies at a time, at most
 HOST = 1  # cudaMemoryTypeHost
 TO_DEVICE, ON_DEVICE = 1, 3  # cudaMemcpyKind
 
@@ -194,7 +194,8 @@ class _Slabs:
         longest = 2 + max(b - a for a, b in pairwise(self.cuts))
         shape = (longest, *volume.shape[1:])
         self.buffers = [cupy.empty(shape, self.dtype) for _ in range(2)]
-        self.staging = None if _is_pinned(volume) else _Staging(self.copy)
+        size = longest * self.slice_bytes
+        self.staging = None if _is_pinned(volume) else _Staging(self.copy, size)
 
     def __iter__(self) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
         """Yield slab, own indices, the event to wait for and the event to record."""
@@ -244,28 +245,31 @@ def _move(target: int, source: int, size: int, kind: int, stream: Any) -> None:
 class _Piece:
     """A pinned buffer, and an event that tells when it has been sent."""
 
-    def __init__(self) -> None:
-        self.memory = cupyx.empty_pinned(PIECE_BYTES, np.uint8)
+    def __init__(self, size: int) -> None:
+        self.memory = cupyx.empty_pinned(size, np.uint8)
         self.sent = cupy.cuda.Event(block=True, disable_timing=True)
 
 
 class _Staging:
-    """Threads that copy bytes to the device through pinned pieces, two for each thread."""
+    """Threads that copy up to `most` bytes to the device through pinned pieces, two for each."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, most: int) -> None:
         self.stream = stream
-        self.pieces = [[_Piece() for _ in range(2)] for _ in range(COPY_THREADS)]
+        self.size = min(PIECE_BYTES, -(-most // COPY_THREADS))
+        self.pieces = [[_Piece(self.size) for _ in range(2)] for _ in range(COPY_THREADS)]
         self.pool = ThreadPoolExecutor(COPY_THREADS)
 
     def send(self, target: int, source: NDArray[np.uint8]) -> None:
-        """Copy `source` to the address `target`."""
+        """Copy `source` to the address `target`, as many bytes by each thread."""
+        turns = -(-source.size // (COPY_THREADS * self.size))
+        size = -(-source.size // (COPY_THREADS * turns))
 
         def work(thread: int) -> None:
-            starts = range(thread * PIECE_BYTES, source.size, COPY_THREADS * PIECE_BYTES)
-            for turn, start in enumerate(starts):
+            for turn in range(turns):
+                start = (turn * COPY_THREADS + thread) * size
+                part = source[start : start + size]
                 piece = self.pieces[thread][turn % 2]
                 piece.sent.synchronize()
-                part = source[start : start + PIECE_BYTES]
                 np.copyto(piece.memory[: part.size], part)
                 data = piece.memory.ctypes.data
                 _move(target + start, data, part.size, TO_DEVICE, self.stream)

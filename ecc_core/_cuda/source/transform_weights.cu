@@ -17,6 +17,7 @@ constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kRows = kWarps;   // of a block at a time
 constexpr int kColumns = 256;  // of a row at a time
 constexpr int kOfLane = kColumns / 32;
+constexpr double kSlack = 1e-6;  // of a point: levels at a point count it
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
 struct Weights {
@@ -165,10 +166,12 @@ __device__ __forceinline__ void fill(const Weights& image, const Grid& grid, con
                                      int z, int y, const Span& span, Row& row) {
     const int lane = threadIdx.x & 31;
     const Lines lines(image, grid, owner, z, y);
+    const bool deep = grid.z.present, inside = z < grid.z.points;
+#pragma unroll 2
     for (int i = lane; i < kColumns; i += 32) {
         Weight weight = 0;
-        if (i < span.count && z < grid.z.points)
-            weight = coefficient(image, lines, owner.x, grid.z.present, span.column(i));
+        if (inside && i < span.count)
+            weight = coefficient(image, lines, owner.x, deep, span.column(i));
         row.set(i, split(image, weight));
     }
     __syncwarp();
@@ -210,48 +213,92 @@ struct Bins {
     }
 };
 
-// One direction on its way along a row. The points' heights do not fall.
+// A direction and the rows of a unit of work, along each of which heights do not fall.
 struct Walk {
     const Sampling& sampling;
     const double* levels;
     const Axis& axis;
+    const Row* rows;
+    const double* bases;  // heights of the rows, but for the last axis
     Span span;
-    double slope, base;
-    double inverse;  // points a unit of height
+    double slope;
+    double inverse;    // points a unit of height
+    int first, teams;  // rows of this warp: every `teams`-th from `first` on
 
-    __device__ __forceinline__ double height(int i) const {
-        return rounded_sum(base, rounded_product(slope, axis.position(span.column(i))));
+    __device__ __forceinline__ double beyond(int i) const {
+        return rounded_product(slope, axis.position(span.column(i)));
     }
 
-    // The number of points at or below a level.
-    __device__ __forceinline__ int points_below(double level, double lowest) const {
-        const int guess = __double2int_rd((level - lowest) * inverse);
-        int count = max(0, min(span.count - 1, guess)) + 1;
-        while (count < span.count && height(count) <= level) ++count;
-        while (count > 0 && height(count - 1) > level) --count;
-        return count;
+    __device__ __forceinline__ Parts running(int row, int count) const {
+        return count ? rows[row].at(count - 1) : Parts{};
+    }
+
+    // What the points at or below a level add up to, in all rows. Their number in a row is guessed;
+    // `missed` is set where a guess is wrong.
+    __device__ __forceinline__ Parts guess(double level, bool& missed) const {
+        const double lowest = beyond(0);
+        Parts sum = {};
+#pragma unroll 4
+        for (int row = first; row < kRows; row += teams) {
+            const double base = bases[row];
+            const double place = (level - rounded_sum(base, lowest)) * inverse;
+            const int near = __double2int_rd(place + kSlack);
+            const int count = max(-1, min(span.count - 1, near)) + 1;
+            const double last = rounded_sum(base, beyond(max(0, count - 1))),
+                         next = rounded_sum(base, beyond(min(span.count - 1, count)));
+            missed |= (count > 0 && last > level) || (count < span.count && next <= level);
+            sum = sum + running(row, count);
+        }
+        return sum;
+    }
+
+    __device__ __forceinline__ Parts search(double level) const {
+        Parts sum = {};
+        for (int row = first; row < kRows; row += teams) {
+            int low = 0, high = span.count;
+            while (low < high) {
+                const int middle = (low + high) >> 1;
+                if (rounded_sum(bases[row], beyond(middle)) <= level)
+                    low = middle + 1;
+                else
+                    high = middle;
+            }
+            sum = sum + running(row, low);
+        }
+        return sum;
+    }
+
+    // Each point into its bin, where levels are closer than points.
+    __device__ __forceinline__ void add_points(const Bins& bins) const {
+        for (int row = first; row < kRows; row += teams) {
+            for (int i = threadIdx.x & 31; i < span.count; i += 32) {
+                const double height = rounded_sum(bases[row], beyond(i));
+                const int bin = place(height, sampling, levels);
+                if (bin < sampling.count)
+                    bins.add_with_others(bin, running(row, i + 1) - running(row, i));
+            }
+        }
+        __syncwarp();
     }
 
     // Called by a warp.
-    __device__ __forceinline__ void add(const Row& row, const Bins& bins) const {
+    __device__ __forceinline__ void add(const Bins& bins) const {
         const int lane = threadIdx.x & 31;
-        const double lowest = height(0);
-        const int begin = place(lowest, sampling, levels),
-                  end = place(height(span.count - 1), sampling, levels);
-        if (end - begin > 2 * kColumns) {
-            for (int i = lane; i < span.count; i += 32) {
-                const int bin = place(height(i), sampling, levels);
-                const Parts own = i ? row.at(i) - row.at(i - 1) : row.at(0);
-                if (bin < sampling.count) bins.add_with_others(bin, own);
-            }
-            __syncwarp();
-            return;
+        double low = bases[first], high = low;
+        for (int row = first; row < kRows; row += teams) {
+            low = fmin(low, bases[row]);
+            high = fmax(high, bases[row]);
         }
+        const int begin = place(rounded_sum(low, beyond(0)), sampling, levels),
+                  end = place(rounded_sum(high, beyond(span.count - 1)), sampling, levels);
+        if (end - begin > 4 * kColumns) return add_points(bins);
         Parts carry = {};
-        for (int first = begin; first <= end; first += 32) {
-            const int bin = first + lane;
-            const int count = bin < end ? points_below(levels[bin], lowest) : span.count;
-            const Parts sum = count ? row.at(count - 1) : Parts{};
+        for (int from = begin; from <= end; from += 32) {
+            const int bin = from + lane;
+            const double level = levels[min(bin, sampling.count - 1)];
+            bool missed = false;
+            Parts sum = guess(level, missed);
+            if (missed) sum = search(level);
             Parts before = from_lane(sum, (lane + 31) & 31);
             if (lane == 0) before = carry;
             carry = from_lane(sum, 31);
@@ -262,12 +309,13 @@ struct Walk {
 };
 
 // `blocks` blocks do each job. A direction has `teams` warps, each with its own bins.
-extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
+extern "C" __global__ void __launch_bounds__(ECC_THREADS, 3)
     count_weights(const Weights image, const Grid grid, const Sampling sampling, Sum* values,
                   int blocks, int teams) {
     extern __shared__ double memory[];
     __shared__ Row rows[kRows];
-    const int warp = threadIdx.x >> 5, index = blockIdx.x / blocks;
+    __shared__ double heights[kWarps][kRows];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, index = blockIdx.x / blocks;
     const Job job = sampling.jobs[index];
     const Owner owner(job.orthant, image.closed);
     const int directions = job.last - job.first, arrays = directions * teams;
@@ -303,16 +351,17 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
                 kShared
                     ? Bins{shared + kParts * array * sampling.count, sampling.count}
                     : Bins{values + (long long)sampling.rows[job.first + d] * sampling.count, part};
-            const double inverse = 1.0 / (fabs(u.x) * grid.x.step);
-            for (int row = array % teams; row < kRows && group * kRows + row < lines;
-                 row += teams) {
-                const int down = y + row, row_z = z + down / grid.y.points,
-                          row_y = down % grid.y.points;
-                const double base =
-                    row_height(u, grid.z.position(row_z), grid.y.position(row_y));
-                const Walk walk = {sampling, levels, grid.x, span, u.x, base, inverse};
-                walk.add(rows[row], bins);
+            if (lane < kRows) {  // rows beyond the image are empty, wherever they lie
+                const int down = y + (group * kRows + lane < lines ? lane : 0);
+                heights[warp][lane] = row_height(u, grid.z.position(z + down / grid.y.points),
+                                                 grid.y.position(down % grid.y.points));
             }
+            __syncwarp();
+            const double inverse = 1.0 / (fabs(u.x) * grid.x.step);
+            const Walk walk = {sampling, levels, grid.x, rows, heights[warp], span, u.x, inverse,
+                               array % teams, teams};
+            walk.add(bins);
+            __syncwarp();
         }
         __syncthreads();
     }
