@@ -118,7 +118,7 @@ def euler_transform(
         extension of [2]_ and of pyECT's ``weighted_cubical``; or the smallest of the cubes that
         contain it (connectivity d). Weights 0 and 1 give the transform of the mask.
     workers : int, optional
-        Threads; default as many as there are cores.
+        Threads on the CPU; default as many as there are cores.
 
     Returns
     -------
@@ -143,6 +143,9 @@ def euler_transform(
     vertex is the same one, so points get a coefficient, which is zero nearly everywhere on smooth
     shapes; the points where it is not are found once for each orthant, and a direction is a
     histogram of their heights [3]_.
+
+    Images on CUDA devices are computed there. Integers are those of the CPU; sums of floats are the
+    same in every run, and may differ from those of the CPU by rounding.
 
     References
     ----------
