@@ -71,10 +71,12 @@ def open_stack(path: str, arguments: argparse.Namespace) -> Stack:
     volume = open_volume(path, level=arguments.level, axes=arguments.axes)
     image, axes = _selected(path, volume, arguments)
     ndim = sum(letter in "ZYX" for letter in axes)
-    labels = None
+    labels: View | None = None
+    label_axes: tuple[int, ...] = ()
     if arguments.labels:
-        labels = _labels(labels_path(arguments.labels, path), image, axes, arguments)
-    blocks = Blocks(image, labels, _tilt(path, image.shape[-ndim:], arguments), arguments.device)
+        labels, label_axes = _labels(labels_path(arguments.labels, path), image, axes, arguments)
+    tilt = _tilt(path, image.shape[-ndim:], arguments)
+    blocks = Blocks(image, labels, label_axes, tilt, arguments.device)
     sizes, workers, side = _means(volume, blocks, ndim, arguments)
     return Stack(blocks, axes, ndim, sizes, workers, side)
 
@@ -134,8 +136,10 @@ def _regions(
     return ends
 
 
-def _labels(path: str, image: View, axes: str, arguments: argparse.Namespace) -> View:
-    """Labels of the selected part of an image; batch axes may be missing or of length 1."""
+def _labels(
+    path: str, image: View, axes: str, arguments: argparse.Namespace
+) -> tuple[View, tuple[int, ...]]:
+    """Labels of the selected part of an image, and which of its axes they have."""
     volume = open_volume(path, level=arguments.level)
     shape = volume.source.shape
     if volume.source.dtype.kind not in "biu":
@@ -154,14 +158,10 @@ def _labels(path: str, image: View, axes: str, arguments: argparse.Namespace) ->
         wanted = " x ".join(f"{letter} {n}" for letter, n in whole.items())
         there = " x ".join(f"{letter} {n}" for letter, n in zip(volume.axes, shape, strict=True))
         raise InputFileError(f"{path}: labels must have the image's shape {wanted}, got {there}")
-    at = [i for i, letter in enumerate(axes) if letter in found]
-    return View(
-        volume.source,
-        tuple(found[axes[i]] for i in at),
-        tuple(image.start[i] for i in at),
-        tuple(image.shape[i] for i in at),
-        fixed,
-    )
+    at = tuple(i for i, letter in enumerate(axes) if letter in found)
+    order = tuple(found[axes[i]] for i in at)
+    start, lengths = (tuple(of[i] for i in at) for of in (image.start, image.shape))
+    return View(volume.source, order, start, lengths, fixed), at
 
 
 def _tilt(path: str, shape: tuple[int, ...], arguments: argparse.Namespace) -> Tilt | None:
@@ -189,7 +189,8 @@ def _means(
 ) -> tuple[tuple[int, ...], int, int]:
     """Sizes of blocks, and how many workers and blocks across have room in memory."""
     point, shape = blocks.bytes_a_point, volume.source.shape
-    limit = min(BLOCK_BYTES, arguments.max_memory // BLOCKS_IN_MEMORY)
+    workers = arguments.workers or available_cores()
+    limit = min(BLOCK_BYTES, arguments.max_memory // BLOCKS_IN_MEMORY // workers)
     order = blocks.image.order
     sizes = list(grown_chunks(volume.chunks, shape, sorted(order[-ndim:]), point, limit))
     if blocks.labels is not None:
@@ -206,7 +207,7 @@ def _means(
     planes = point * sum(2 * math.prod(block) // n for n in block[-ndim:])
     across = arguments.max_memory // FRONT_SHARE // planes
     side = max(LEAST_SIDE, across if ndim < 3 else math.isqrt(across))
-    return tuple(sizes), min(room, arguments.workers or available_cores()), side
+    return tuple(sizes), min(room, workers), side
 
 
 def thresholds_of(stack: Stack, arguments: argparse.Namespace) -> Array:

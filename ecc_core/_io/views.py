@@ -88,7 +88,8 @@ class Blocks:
     image : View
         Its batch axes come first.
     labels : View, optional
-        Of the same axes, except that a batch axis may have length 1.
+    label_axes : tuple of int
+        Which axes of the image the labels have; all of the spatial ones are among them.
     tilt : Tilt, optional
         A height to add to the image.
     device : {"cpu", "cuda"}
@@ -96,9 +97,15 @@ class Blocks:
     """
 
     def __init__(
-        self, image: View, labels: View | None = None, tilt: Tilt | None = None, device: str = "cpu"
+        self,
+        image: View,
+        labels: View | None = None,
+        label_axes: tuple[int, ...] = (),
+        tilt: Tilt | None = None,
+        device: str = "cpu",
     ) -> None:
-        self.image, self.labels, self.tilt, self.device = image, labels, tilt, device
+        self.image, self.labels, self.label_axes = image, labels, label_axes
+        self.tilt, self.device = tilt, device
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -120,8 +127,10 @@ class Blocks:
             image = self.tilt.add(image, tuple(part.start for part in spatial))
         arrays = [image]
         if self.labels is not None:
-            labels = self.labels.read(_within(box, self.labels))
-            arrays.append(np.broadcast_to(labels, image.shape))
+            labels = self.labels.read(self._label_box(box))
+            axes = range(image.ndim)
+            index = tuple(slice(None) if axis in self.label_axes else None for axis in axes)
+            arrays.append(np.broadcast_to(labels[index], image.shape))
         if self.device == "cuda":
             cupy = import_optional("cupy", extra="cuda12", purpose="--device cuda")
             arrays = [cupy.asarray(array) for array in arrays]
@@ -129,12 +138,10 @@ class Blocks:
 
     def stamps(self, box: Box) -> list[Any]:
         """What tells whether the files of a box have changed."""
-        parts = [(self.image, box)]
+        stamps = self.image.stamps(box)
         if self.labels is not None:
-            parts.append((self.labels, _within(box, self.labels)))
-        return [view.stamps(part) for view, part in parts]
+            stamps += self.labels.stamps(self._label_box(box))
+        return stamps
 
-
-def _within(box: Box, view: View) -> Box:
-    """The part of a view that belongs to a box: all of it along axes of length 1."""
-    return tuple(slice(0, 1) if n == 1 else part for part, n in zip(box, view.shape, strict=True))
+    def _label_box(self, box: Box) -> Box:
+        return tuple(box[axis] for axis in self.label_axes)

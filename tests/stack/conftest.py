@@ -49,6 +49,32 @@ def write_zarr() -> Callable[..., Path]:
 
 
 @pytest.fixture
+def write_ome() -> Callable[..., Path]:
+    """Write the resolutions of an OME-Zarr image."""
+
+    def write(path: Path, images: list[np.ndarray], axes: str, version: str = "0.5") -> Path:
+        group = zarr.create_group(path, zarr_format=2 if version == "0.4" else 3)
+        for level, image in enumerate(images):
+            array = group.create_array(
+                str(level), shape=image.shape, dtype=image.dtype, chunks=(4,) * image.ndim
+            )
+            array[...] = image
+        described = [
+            {
+                "axes": [{"name": name} for name in axes.lower()],
+                "datasets": [{"path": str(level)} for level in range(len(images))],
+            }
+        ]
+        if version == "0.4":
+            group.attrs["multiscales"] = described
+        else:
+            group.attrs["ome"] = {"version": version, "multiscales": described}
+        return path
+
+    return write
+
+
+@pytest.fixture
 def columns() -> Callable[[Path], Columns]:
     """Read a table."""
 

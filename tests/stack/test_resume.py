@@ -25,13 +25,13 @@ def out(tmp_path: Path) -> Path:
 @pytest.fixture
 def large(tmp_path: Path, noise: Any, write_zarr: Any) -> tuple[Path, np.ndarray]:
     """An image of 768 blocks in two columns: --max-memory makes them small."""
-    image = noise(96, 128, 64)
+    image = noise(96, 128, 32)
     return write_zarr(tmp_path / "large.zarr", image, chunks=(8, 8, 8)), image
 
 
 @pytest.fixture
 def arguments(large: Any, out: Path, levels: str) -> list[str]:
-    small = ["--max-memory", "6K", "--thresholds", levels]  # blocks of two chunks
+    small = ["--max-memory", "6K", "--workers", "2", "--thresholds", levels]  # blocks of a chunk
     return ["stack", str(large[0]), "--out", str(out), "--resume", *small]
 
 
@@ -159,7 +159,7 @@ def test_a_changed_file(tmp_path, out, levels, noise, columns, assert_curve):
     path, image = tmp_path / "a.npy", noise(160, 16, 16)
     np.save(path, image)
     command = ["stack", str(path), "--out", str(out), "--resume", "--thresholds", levels]
-    command += ["--max-memory", "6K"]
+    command += ["--max-memory", "6K", "--workers", "2"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Parts, "clear", lambda _: None)
         assert main(command) == 0

@@ -1,87 +1,20 @@
-"""`ecc stack`: images on the disk, block by block."""
+"""`ecc stack`: what is computed, and with which means."""
 
 import json
-from pathlib import Path
+import time
+from typing import Any
 
 import numpy as np
 import pytest
-import tifffile
-import zarr
 
 import ecc_core as ecc
+from ecc_core._dask.sections import Work
 from ecc_core.cli import main
 
 
-def write_ome(path: Path, images: list[np.ndarray], axes: str, *, version: str) -> Path:
-    group = zarr.create_group(path, zarr_format=2 if version == "0.4" else 3)
-    for level, image in enumerate(images):
-        array = group.create_array(
-            str(level), shape=image.shape, dtype=image.dtype, chunks=(4,) * image.ndim
-        )
-        array[...] = image
-    described = [
-        {
-            "axes": [{"name": name} for name in axes.lower()],
-            "datasets": [{"path": str(level)} for level in range(len(images))],
-        }
-    ]
-    if version == "0.4":
-        group.attrs["multiscales"] = described
-    else:
-        group.attrs["ome"] = {"version": version, "multiscales": described}
-    return path
-
-
-# What can be read
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-def test_zarr(stack, tmp_path, zarr_format, dtype, noise, write_zarr, assert_curve, levels):
-    image = noise(9, 20, 17, dtype=dtype)
-    path = write_zarr(tmp_path / "a.zarr", image, zarr_format=zarr_format)
-    assert_curve(stack(path, "--thresholds", levels), image)
-
-
-def test_zarr_shards(stack, tmp_path, image, write_zarr, assert_curve, levels):
-    path = write_zarr(tmp_path / "a.zarr", image, shards=(8, 8, 8))
-    assert_curve(stack(path, "--thresholds", levels), image)
-
-
-@pytest.mark.parametrize("version", ["0.4", "0.5"])
-def test_ome_zarr(stack, tmp_path, image, version, assert_curve, levels):
-    path = write_ome(tmp_path / "a.zarr", [image, image[::2, ::2, ::2]], "ZYX", version=version)
-    assert_curve(stack(path, "--thresholds", levels), image)
-    assert_curve(stack(path, "--thresholds", levels, "--level", 1), image[::2, ::2, ::2])
-
-
-@pytest.mark.parametrize("compression", [None, "zlib"])
-def test_tiff(stack, tmp_path, image, compression, assert_curve, levels):
-    tifffile.imwrite(tmp_path / "a.tif", image, compression=compression)
-    assert_curve(stack(tmp_path / "a.tif", "--thresholds", levels), image)
-
-
-def test_a_folder_of_tiff_files(stack, tmp_path, image, assert_curve, levels):
-    folder = tmp_path / "slices"
-    folder.mkdir()
-    for i, plane in enumerate(image):
-        tifffile.imwrite(folder / f"{i:03d}.tif", plane)
-    assert_curve(stack(folder, "--thresholds", levels), image)
-
-
-@pytest.mark.parametrize("shape", [(50,), (20, 17), (9, 20, 17)])
-def test_npy(stack, tmp_path, shape, noise, assert_curve, levels):
-    image = noise(*shape)
-    np.save(tmp_path / "a.npy", image)
-    assert_curve(stack(tmp_path / "a.npy", "--thresholds", levels), image)
-
-
-# What is computed
-
-
-def test_batch_axes(stack, tmp_path, noise, levels):
+def test_batch_axes(stack, tmp_path, noise, levels, write_ome):
     image = noise(2, 3, 9, 8, 7)
-    path = write_ome(tmp_path / "a.zarr", [image], "TCZYX", version="0.5")
+    path = write_ome(tmp_path / "a.zarr", [image], "TCZYX")
     table = stack(path, "--thresholds", levels)
     expected = ecc.euler_curve(image, np.arange(9), axis=(2, 3, 4)).values
     assert table["euler_number"] == expected.ravel().tolist()
@@ -145,68 +78,137 @@ def test_settings_are_kept_and_a_figure_is_drawn(tmp_path, image, write_zarr, le
     assert plot.stat().st_size > 0
 
 
-# Bad input
+# Directions
 
 
-def test_bad_images(refused, tmp_path, image, write_zarr):
-    assert "no such file or folder" in refused(tmp_path / "none.zarr")
-    (tmp_path / "empty").mkdir()
-    assert "holds neither a Zarr image nor TIFF files" in refused(tmp_path / "empty")
-    (tmp_path / "a.txt").write_text("text")
-    assert "must be a Zarr or TIFF folder" in refused(tmp_path / "a.txt")
-    (tmp_path / "a.tif").write_bytes(b"II*\0 nothing")
-    assert str(tmp_path / "a.tif") in refused(tmp_path / "a.tif")
-    zarr.create_group(tmp_path / "group.zarr").create_array("x", shape=(2, 2), dtype="u1")
-    assert "is no OME-Zarr image; arrays in this group: x" in refused(tmp_path / "group.zarr")
-    path = write_zarr(tmp_path / "complex.zarr", image.astype("complex64"))
-    assert "`image` must be of booleans, integers or real floats" in refused(path)
-
-
-def test_objects_are_refused(refused, tmp_path):
-    np.save(tmp_path / "a.npy", np.array([{}, {}]), allow_pickle=True)
-    assert "Python objects in dtype" in refused(tmp_path / "a.npy")
-
-
-def test_levels(refused, tmp_path, image, write_zarr):
-    path = write_ome(tmp_path / "a.zarr", [image], "ZYX", version="0.5")
-    assert "has levels 0 to 0, got level 3" in refused(path, "--level", 3)
-    plain = write_zarr(tmp_path / "plain.zarr", image)
-    assert "is an array without levels, got level 1" in refused(plain, "--level", 1)
-
-
-@pytest.mark.parametrize("escape", ["../secret", "/secret", "0/../../secret"])
-def test_paths_stay_inside(refused, tmp_path, image, escape, write_zarr):
-    write_zarr(tmp_path / "secret", image)
-    path = write_ome(tmp_path / "a.zarr", [image], "ZYX", version="0.5")
-    group = zarr.open_group(path)
-    described = group.attrs["ome"]
-    described["multiscales"][0]["datasets"][0]["path"] = escape
-    group.attrs["ome"] = described
-    assert f"the path of level 0 leaves the image: {escape}" in refused(path)
-
-
-def test_a_corrupt_chunk(refused, tmp_path, image, write_zarr):
+def test_a_direction(stack, tmp_path, image, write_zarr):
     path = write_zarr(tmp_path / "a.zarr", image)
-    (path / "c" / "1" / "2" / "3").write_bytes(b"damaged")
-    message = refused(path)
-    assert f"{path}: cannot read chunk [4:8, 8:12, 12:16]: " in message
+    given = ["--direction", "-1,0.5,2", "--direction-scale", 0.25, "--spacing", "2,1,0.5"]
+    table = stack(path, *given, "--range", "-5,12", "--thresholds", 30, "--roi", ":,3:,:")
+    at, values = ecc.euler_curve(
+        image[:, 3:],
+        30,
+        range=(-5, 12),
+        direction=(-1, 0.5, 2),
+        direction_scale=0.25,
+        spacing=(2, 1, 0.5),
+    )
+    assert table["threshold"] == at.tolist()
+    assert table["euler_number"] == values.tolist()
+
+
+def test_one_spacing(stack, tmp_path, image, write_zarr):
+    path = write_zarr(tmp_path / "a.zarr", image)
+    table = stack(path, "--direction", "1,0,0", "--spacing", 3, "--range", "-9,9")
+    expected = ecc.euler_curve(image, 256, range=(-9, 9), direction=(1, 0, 0), spacing=3).values
+    assert table["euler_number"] == expected.tolist()
+
+
+# Labels
+
+
+def assert_regions(table: dict[str, list[float]], image: Any, labels: Any, **options: Any) -> None:
+    ids, _, values = ecc.region_curves(image, labels, np.arange(9), **options)
+    assert table["label"] == np.repeat(ids, 9).tolist()
+    assert table["threshold"] == np.tile(np.arange(9), ids.size).tolist()
+    assert table["euler_number"] == values.ravel().tolist()
+
+
+@pytest.fixture
+def labels(noise: Any, image: np.ndarray) -> np.ndarray:
+    """Labels that touch and cross chunks."""
+    coarse = noise(3, 4, 4, seed=5).repeat(5, 0).repeat(5, 1).repeat(5, 2)
+    return coarse[: image.shape[0], : image.shape[1], : image.shape[2]].astype(np.uint16) * 100
+
+
+@pytest.mark.parametrize("connectivity", [1, 3])
+def test_labels(stack, tmp_path, image, labels, write_zarr, levels, connectivity):
+    path = write_zarr(tmp_path / "a.zarr", image)
+    other = write_zarr(tmp_path / "a_labels.zarr", labels, chunks=(3, 7, 5))
+    arguments = ["--thresholds", levels, "--connectivity", connectivity]
+    table = stack(path, *arguments, "--labels", other)
+    assert_regions(table, image, labels, connectivity=connectivity)
+    table = stack(path, *arguments, "--labels", "{stem}_labels.zarr", "--roi", "1:,2:9,:11")
+    part = (slice(1, None), slice(2, 9), slice(11))
+    assert_regions(table, image[part], labels[part], connectivity=connectivity)
+
+
+def test_labels_and_omitted_nan(stack, tmp_path, image, labels, write_zarr, levels):
+    image = image.astype(np.float32)
+    missing = image == 3
+    image[missing] = np.nan
+    np.save(tmp_path / "labels.npy", labels)
+    path = write_zarr(tmp_path / "a.zarr", image)
+    arguments = ["--thresholds", levels, "--labels", tmp_path / "labels.npy"]
+    table = stack(path, *arguments, "--nan", "omit")
+    assert_regions(table, np.nan_to_num(image), np.where(missing, 0, labels))
+
+
+def test_labels_of_an_ome_zarr_image(stack, tmp_path, noise, labels, write_ome, levels):
+    """All channels have the same labels, which have a channel axis of one."""
+    image = noise(2, *labels.shape)
+    path = write_ome(tmp_path / "a.ome.zarr", [image], "CZYX")
+    write_ome(path / "labels" / "cells", [labels[None]], "CZYX")
+    table = stack(path, "--thresholds", levels, "--labels", "{input}/labels/cells")
+    ids = np.setdiff1d(labels, [0])
+    expected = [ecc.region_curves(channel, labels, np.arange(9)).values for channel in image]
+    assert table["c"] == np.repeat([0, 1], ids.size * 9).tolist()
+    assert table["label"] == np.tile(np.repeat(ids, 9), 2).tolist()
+    assert table["euler_number"] == np.ravel(expected).tolist()
+
+
+def test_labels_that_change_with_time(stack, tmp_path, noise, write_ome, levels):
+    image, labels = noise(2, 3, 8, 9), noise(2, 8, 9, seed=4)
+    path = write_ome(tmp_path / "a.zarr", [image], "TCYX")
+    write_ome(tmp_path / "b.zarr", [labels], "TYX")
+    table = stack(path, "--thresholds", levels, "--labels", tmp_path / "b.zarr", "--channel", 1)
+    rows = [ecc.region_curves(image[t, 1], labels[t], np.arange(9)) for t in range(2)]
+    assert table["t"] == np.repeat([0, 1], [9 * row.labels.size for row in rows]).tolist()
+    assert table["euler_number"] == np.concatenate([r.values.ravel() for r in rows]).tolist()
+
+
+def test_nothing_is_labelled(tmp_path, image, write_zarr, levels):
+    path = write_zarr(tmp_path / "a.zarr", image)
+    np.save(tmp_path / "labels.npy", np.zeros_like(image))
+    out = tmp_path / "a.csv"
+    arguments = ["--thresholds", levels, "--labels", str(tmp_path / "labels.npy")]
+    assert main(["stack", str(path), "--out", str(out), *arguments]) == 0
+    assert out.read_text() == "label,threshold,euler_number\n"
+
+
+# Means
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many blocks were being read whenever another one was begun."""
+    counts: list[int] = []
+    running: list[int] = []
+    emit = Work.emit
+
+    def slowly(self: Work, block: tuple[int, ...]) -> Any:
+        running.append(1)
+        counts.append(len(running))
+        time.sleep(0.02)
+        running.pop()
+        return emit(self, block)
+
+    monkeypatch.setattr(Work, "emit", slowly)
+    return counts
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("means", "most"),
     [
-        (["--range", "300,400"], "--range 300,400 has no value of uint8"),
-        (["--range", "4,1"], "`range` must be finite with low <= high"),
-        (["--thresholds", "2,1"], "`thresholds` must be increasing"),
-        (["--thresholds", "1,2", "--range", "0,1"], "--range must be left out"),
-        (["--thresholds", "exact"], "--thresholds must be a number or a list"),
-        (["--connectivity", "2"], "`connectivity` must be 1 or 3"),
-        (["--roi", ":,:"], "--roi must have a range for each of the axes ZYX, got 2"),
-        (["--channel", "0"], "--channel must be left out, there is no axis C, got 0"),
-        (["--axes", "YX"], "`axes` must be one letter per axis"),
-        (["--axes", "ABC"], "none of its axes ABC is Z, Y or X"),
-        (["--max-memory", "1"], "need --max-memory of at least 1M"),
+        (["--workers", "1"], 1),
+        (["--workers", "3"], 3),
+        (["--workers", "3", "--max-memory", "700"], 2),  # of 5 times 64 bytes for each block
     ],
 )
-def test_bad_arguments(refused, tmp_path, image, arguments, message, write_zarr):
-    assert message in refused(write_zarr(tmp_path / "a.zarr", image), *arguments)
+def test_workers_and_memory(
+    stack, tmp_path, image, write_zarr, levels, assert_curve, at_once, means, most
+):
+    path = write_zarr(tmp_path / "a.zarr", image[:, :16, :16])
+    means = means if "--max-memory" in means else [*means, "--max-memory", "6000"]
+    assert_curve(stack(path, "--thresholds", levels, *means), image[:, :16, :16])
+    assert max(at_once) == most

@@ -1,0 +1,123 @@
+"""`ecc stack`: bad input gives one line that says what is wrong, and exit code 2."""
+
+from importlib.util import find_spec
+
+import dask
+import h5py
+import numpy as np
+import pytest
+import zarr
+
+
+def test_bad_images(refused, tmp_path, image, write_zarr):
+    assert "no such file or folder" in refused(tmp_path / "none.zarr")
+    (tmp_path / "empty").mkdir()
+    assert "holds neither a Zarr image nor TIFF files" in refused(tmp_path / "empty")
+    (tmp_path / "a.txt").write_text("text")
+    assert "must be a Zarr or TIFF folder" in refused(tmp_path / "a.txt")
+    (tmp_path / "a.tif").write_bytes(b"II*\0 nothing")
+    assert str(tmp_path / "a.tif") in refused(tmp_path / "a.tif")
+    zarr.create_group(tmp_path / "group.zarr").create_array("x", shape=(2, 2), dtype="u1")
+    assert "is no OME-Zarr image; arrays in this group: x" in refused(tmp_path / "group.zarr")
+    path = write_zarr(tmp_path / "complex.zarr", image.astype("complex64"))
+    assert "`image` must be of booleans, integers or real floats" in refused(path)
+
+
+def test_objects_are_refused(refused, tmp_path):
+    np.save(tmp_path / "a.npy", np.array([{}, {}]), allow_pickle=True)
+    assert "Python objects in dtype" in refused(tmp_path / "a.npy")
+
+
+def test_levels(refused, tmp_path, image, write_zarr, write_ome):
+    path = write_ome(tmp_path / "a.zarr", [image], "ZYX")
+    assert "has levels 0 to 0, got level 3" in refused(path, "--level", 3)
+    plain = write_zarr(tmp_path / "plain.zarr", image)
+    assert "is an array without levels, got level 1" in refused(plain, "--level", 1)
+
+
+@pytest.mark.parametrize("escape", ["../secret", "/secret", "0/../../secret"])
+def test_paths_stay_inside(refused, tmp_path, image, escape, write_zarr, write_ome):
+    write_zarr(tmp_path / "secret", image)
+    path = write_ome(tmp_path / "a.zarr", [image], "ZYX")
+    group = zarr.open_group(path)
+    described = group.attrs["ome"]
+    described["multiscales"][0]["datasets"][0]["path"] = escape
+    group.attrs["ome"] = described
+    assert f"the path of level 0 leaves the image: {escape}" in refused(path)
+
+
+def test_a_corrupt_chunk(refused, tmp_path, image, write_zarr):
+    path = write_zarr(tmp_path / "a.zarr", image)
+    (path / "c" / "1" / "2" / "3").write_bytes(b"damaged")
+    message = refused(path)
+    assert f"{path}: cannot read chunk [4:8, 8:12, 12:16]: " in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--range", "300,400"], "--range 300,400 has no value of uint8"),
+        (["--range", "4,1"], "`range` must be finite with low <= high"),
+        (["--thresholds", "2,1"], "`thresholds` must be increasing"),
+        (["--thresholds", "1,2", "--range", "0,1"], "--range must be left out"),
+        (["--thresholds", "exact"], "--thresholds must be a number or a list"),
+        (["--connectivity", "2"], "`connectivity` must be 1 or 3"),
+        (["--roi", ":,:"], "--roi must have a range for each of the axes ZYX, got 2"),
+        (["--channel", "0"], "--channel must be left out, there is no axis C, got 0"),
+        (["--axes", "YX"], "`axes` must be one letter per axis"),
+        (["--axes", "ABC"], "none of its axes ABC is Z, Y or X"),
+        (["--roi", "3:3,:,:"], "--roi leaves nothing of axis Z, of 9"),
+        (["--direction", "1,0"], r"`direction` must have shape (3,), got (2,)"),
+        (["--direction", "0,0,0"], "`direction` must be finite and not zero"),
+        (["--direction", "1,0,0", "--spacing", "0"], "`spacing` must be positive and finite"),
+        (["--spacing", "2"], "--spacing needs --direction"),
+        (["--direction-scale", "2"], "--direction-scale needs --direction"),
+        (["--max-memory", "1"], "need --max-memory of at least 1M"),
+    ],
+)
+def test_bad_arguments(refused, tmp_path, image, arguments, message, write_zarr):
+    assert message in refused(write_zarr(tmp_path / "a.zarr", image), *arguments)
+
+
+def test_truncated_hdf5(refused, tmp_path):
+    (tmp_path / "a.h5").write_bytes(b"\x89HDF\r\n")
+    assert str(tmp_path / "a.h5") in refused(tmp_path / "a.h5")
+    with h5py.File(tmp_path / "b.h5", "w") as file:
+        file["text"] = "abc"
+    assert "the dataset text is a single value" in refused(tmp_path / "b.h5")
+
+
+def test_links_out_of_an_hdf5_file_are_not_followed(refused, tmp_path, image):
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["data"] = image
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["out"] = h5py.ExternalLink("secret.h5", "data")
+    assert "has no dataset out; datasets: none" in refused(tmp_path / "a.h5" / "out")
+
+
+def test_labels(refused, tmp_path, image, write_zarr, levels):
+    path = write_zarr(tmp_path / "a.zarr", image)
+    np.save(tmp_path / "floats.npy", image.astype(float))
+    np.save(tmp_path / "small.npy", image[1:])
+    np.save(tmp_path / "negative.npy", np.full(image.shape, -1))
+    arguments = ["--thresholds", levels, "--labels"]
+    assert "labels must be integers, got float64" in refused(
+        path, *arguments, tmp_path / "floats.npy"
+    )
+    message = refused(path, *arguments, tmp_path / "small.npy")
+    assert "labels must have the image's shape Z 9 x Y 20 x X 17, got Z 8 x Y 20 x X 17" in message
+    message = refused(path, *arguments, tmp_path / "negative.npy")
+    assert "`labels` must not be negative, got -1" in message
+    assert "no such file or folder" in refused(path, *arguments, tmp_path / "none.npy")
+
+
+@pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
+def test_no_cuda(refused, tmp_path, image, write_zarr):
+    message = refused(write_zarr(tmp_path / "a.zarr", image), "--device", "cuda")
+    assert "--device cuda needs cupy: pip install 'napari-ecc[cuda12]'" in message
+
+
+def test_no_cluster(refused, tmp_path, image, write_zarr):
+    path = write_zarr(tmp_path / "a.zarr", image)
+    with dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}):
+        assert "127.0.0.1:1" in refused(path, "--scheduler", "tcp://127.0.0.1:1")

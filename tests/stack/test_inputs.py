@@ -1,0 +1,101 @@
+"""`ecc stack`: what can be read."""
+
+import h5py
+import numpy as np
+import pytest
+import tifffile
+
+import ecc_core as ecc
+from ecc_core._io.views import View, grown_chunks
+from ecc_core._io.volumes import open_volume
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+def test_zarr(stack, tmp_path, zarr_format, dtype, noise, write_zarr, assert_curve, levels):
+    image = noise(9, 20, 17, dtype=dtype)
+    path = write_zarr(tmp_path / "a.zarr", image, zarr_format=zarr_format)
+    assert_curve(stack(path, "--thresholds", levels), image)
+
+
+def test_zarr_shards(stack, tmp_path, image, write_zarr, assert_curve, levels):
+    path = write_zarr(tmp_path / "a.zarr", image, shards=(8, 8, 8))
+    assert_curve(stack(path, "--thresholds", levels), image)
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+def test_ome_zarr(stack, tmp_path, image, version, assert_curve, levels, write_ome):
+    path = write_ome(tmp_path / "a.zarr", [image, image[::2, ::2, ::2]], "ZYX", version=version)
+    assert_curve(stack(path, "--thresholds", levels), image)
+    assert_curve(stack(path, "--thresholds", levels, "--level", 1), image[::2, ::2, ::2])
+
+
+@pytest.mark.parametrize("compression", [None, "zlib"])
+def test_tiff(stack, tmp_path, image, compression, assert_curve, levels):
+    tifffile.imwrite(tmp_path / "a.tif", image, compression=compression)
+    assert_curve(stack(tmp_path / "a.tif", "--thresholds", levels), image)
+
+
+def test_a_folder_of_tiff_files(stack, tmp_path, image, assert_curve, levels):
+    folder = tmp_path / "slices"
+    folder.mkdir()
+    for i, plane in enumerate(image):
+        tifffile.imwrite(folder / f"{i:03d}.tif", plane)
+    assert_curve(stack(folder, "--thresholds", levels), image)
+
+
+@pytest.mark.parametrize("shape", [(50,), (20, 17), (9, 20, 17)])
+def test_npy(stack, tmp_path, shape, noise, assert_curve, levels):
+    image = noise(*shape)
+    np.save(tmp_path / "a.npy", image)
+    assert_curve(stack(tmp_path / "a.npy", "--thresholds", levels), image)
+
+
+def test_a_transposed_image(stack, tmp_path, image, write_ome, assert_curve, levels):
+    axes = np.ascontiguousarray(image.transpose(1, 2, 0))
+    path = write_ome(tmp_path / "a.zarr", [axes], "YXZ")
+    table = stack(path, "--thresholds", levels, "--roi", "2:18,:,3:")
+    assert_curve(table, image[3:, 2:18])
+
+
+def test_ome_tiff(stack, tmp_path, noise, levels):
+    """Pages in any order of the axes; channels are batch axes."""
+    image = noise(3, 2, 10, 11)
+    tifffile.imwrite(tmp_path / "a.ome.tif", image, ome=True, metadata={"axes": "ZCYX"})
+    table = stack(tmp_path / "a.ome.tif", "--thresholds", levels)
+    expected = ecc.euler_curve(image, np.arange(9), axis=(0, 2, 3)).values
+    assert table["euler_number"] == expected.ravel().tolist()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", ">u2", "float32", "bool"])
+@pytest.mark.parametrize("chunks", [None, (4, 8, 8)])
+def test_hdf5(stack, tmp_path, image, dtype, chunks, assert_curve, levels):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("scan", data=image.astype(dtype), chunks=chunks)
+    assert_curve(stack(path, "--thresholds", levels), image.astype(dtype))
+
+
+def test_one_of_several_hdf5_datasets(stack, refused, tmp_path, image, assert_curve, levels):
+    path = tmp_path / "a.hdf5"
+    with h5py.File(path, "w") as file:
+        file["raw/data"] = image
+        file["raw/other"] = 8 - image
+    assert "must hold one dataset or one be named; datasets: raw/data, raw/other" in refused(path)
+    message = refused(path / "raw" / "none")
+    assert f"{path}: has no dataset raw/none; datasets: raw/data, raw/other" in message
+    assert_curve(stack(path / "raw" / "other", "--thresholds", levels), 8 - image)
+
+
+def test_blocks_of_whole_shards_are_read(tmp_path, image, write_zarr):
+    path = write_zarr(tmp_path / "a.zarr", image, shards=(8, 8, 8))
+    assert open_volume(path).chunks == (8, 8, 8)
+    blocks = View(open_volume(path).source, (0, 1, 2), (3, 0, 0), (6, 20, 9), {}).chunks((8, 8, 8))
+    assert blocks == ((5, 1), (8, 8, 4), (8, 1))  # they end where shards do
+
+
+def test_pages_are_read_several_at_once(tmp_path, image):
+    tifffile.imwrite(tmp_path / "a.tif", image)
+    volume = open_volume(tmp_path / "a.tif")
+    assert volume.chunks == (1, 20, 17)
+    assert grown_chunks(volume.chunks, image.shape, (0, 1, 2), 1, limit=1500) == (4, 20, 17)

@@ -1,0 +1,147 @@
+"""Sums over the blocks of an image, section by section: right, and bounded."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ecc_core as ecc
+from ecc_core._dask import sections
+from ecc_core._dask.blocks import Settings
+from ecc_core._dask.regions import add_tables
+from ecc_core._dask.sections import Group, Work, run_groups
+from ecc_core.testing import strategies
+
+LEVELS = np.arange(6)
+
+
+def noise(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 6, shape, dtype=np.uint8)
+
+
+def sums_of(work: Work, groups: list[Group], missing: list[int], **options: Any) -> dict[int, Any]:
+    """The sums of groups of blocks."""
+    sums: dict[int, Any] = {}
+    announced: list[int] = []
+
+    def finished(number: int, values: Any) -> None:
+        assert number in announced
+        assert number not in sums
+        sums[number] = values
+
+    means = {"workers": 1, "scheduler": None, "spoiling": OSError, **options}
+    errors = run_groups(work, groups, missing, finished, starting=announced.extend, **means)
+    assert announced == missing
+    assert not errors
+    return sums
+
+
+def chunks_of(data: st.DataObject, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    chunks = data.draw(strategies.chunkings(shape))
+    return tuple(tuple(filter(None, lengths)) for lengths in chunks)
+
+
+@given(st.data())
+def test_any_blocks_groups_and_sections(data):
+    shape = tuple(data.draw(st.integers(1, 9)) for _ in range(data.draw(st.integers(1, 3))))
+    lead = data.draw(st.integers(0, len(shape) - 1))
+    image, chunks = noise(*shape), chunks_of(data, shape)
+    ndim = len(shape) - lead
+    settings = Settings(LEVELS, data.draw(st.sampled_from("VT")), False, "raise")
+    work = Work(lambda box: (image[box],), chunks, ndim, settings, regions=False)
+    groups = work.groups(data.draw(st.integers(1, 5)), side=data.draw(st.integers(1, 3)))
+    blocks = [block for group in groups for block in group.blocks()]
+    assert len(set(blocks)) == len(blocks) == math.prod(map(len, chunks))
+    first = [n for n in range(len(groups)) if data.draw(st.booleans())]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sections._Threads, "section", data.draw(st.integers(1, 8)))
+        sums = sums_of(work, groups, first)
+        sums |= sums_of(work, groups, sorted(set(range(len(groups))) - set(first)))
+    total = np.zeros((*shape[:lead], LEVELS.size), np.int64)
+    for number, values in sums.items():
+        total[work.box(groups[number].images)] += values
+    connectivity = 1 if settings.construction == "V" else ndim
+    axis = tuple(range(lead, len(shape)))
+    expected = ecc.euler_curve(image, LEVELS, connectivity=connectivity, axis=axis).values
+    np.testing.assert_array_equal(total, expected)
+
+
+@given(st.data())
+def test_any_blocks_of_regions(data):
+    shape = tuple(data.draw(st.integers(1, 8)) for _ in range(data.draw(st.integers(1, 3))))
+    image, labels = noise(*shape), noise(*shape, seed=1)
+    settings = Settings(LEVELS, "V", True, "raise")
+    read = lambda box: (image[box], labels[box])  # noqa: E731
+    work = Work(read, chunks_of(data, shape), len(shape), settings, regions=True)
+    groups = work.groups(2, side=2)
+    table = add_tables(list(sums_of(work, groups, list(range(len(groups)))).values()))
+    expected = ecc.region_curves(image, labels, LEVELS, connectivity=1, superlevel=True)
+    np.testing.assert_array_equal(table[:, 0], expected.labels)
+    np.testing.assert_array_equal(table[:, 1:], expected.values)
+
+
+class Measured(sections._Threads):
+    """Notes how many tasks there are at once, and how many blocks wait."""
+
+    tasks, waiting, read = 0, 0, 0
+
+    def __call__(self, section: Any, front: Any, kept: Any, done: Any) -> Any:
+        graph = section.graph(kept, front)
+        Measured.tasks = max(Measured.tasks, len(graph))
+        Measured.waiting = max(Measured.waiting, len(kept))
+        return super().__call__(section, front, kept, done)
+
+
+@pytest.mark.parametrize("across", [6, 18])
+def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across):
+    """Four times as long, or three times as wide: graphs and fronts of the same size."""
+    bounds = []
+    read = []
+
+    def points(box: tuple[slice, ...]) -> tuple[np.ndarray]:
+        read.append(box)
+        return (np.zeros((1, 1), np.uint8),)
+
+    monkeypatch.setattr(sections, "_Threads", Measured)
+    monkeypatch.setattr(Measured, "section", 16)
+    for length in (10, 40):
+        Measured.tasks = Measured.waiting = 0
+        read.clear()
+        settings = Settings(LEVELS, "V", False, "raise")
+        work = Work(points, ((1,) * length, (1,) * across), 2, settings, regions=False)
+        groups = work.groups(4, side=6)
+        sums_of(work, groups, list(range(len(groups))))
+        bounds.append((Measured.tasks, Measured.waiting))
+        columns = -(-across // 6)
+        assert len(read) == length * across + (columns - 1) * length  # one beside each column
+    assert bounds[0] == bounds[1]
+    assert bounds[0][0] < 4 * 16
+    assert bounds[0][1] <= 2 * 6 + 2
+
+
+def test_errors_spoil_their_groups_only():
+    image, done = noise(12, 2, 2), {}
+
+    def read(box: tuple[slice, ...]) -> tuple[np.ndarray]:
+        if box[0].start == 5:
+            raise OSError("damaged")
+        return (image[box],)
+
+    settings = Settings(LEVELS, "T", False, "raise")
+    work = Work(read, ((1,) * 12, (2,), (2,)), 3, settings, regions=False)
+    groups = work.groups(2, side=1)
+    errors = run_groups(
+        work,
+        groups,
+        list(range(6)),
+        done.__setitem__,
+        workers=2,
+        scheduler=None,
+        starting=lambda _: None,
+        spoiling=OSError,
+    )
+    assert [str(error) for error in errors] == ["damaged"]
+    assert sorted(done) == [0, 1, 3, 4, 5]
