@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from ecc_core._thresholds import Levels, round_to_levels
 
-__all__ = ["BINS", "Prepared", "prepare"]
+__all__ = ["BINS", "Prepared", "Rules", "prepare"]
 
 Array = NDArray[Any]
 
@@ -28,7 +29,30 @@ BINS = np.dtype(
     ],
     align=True,
 )
-UNIFORM, SEARCH, CONSECUTIVE, TABLE = range(4)
+UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE = range(5)
+CODES = 1024  # that the kernels of pairs tell apart, besides 0
+
+
+class Rules(NamedTuple):
+    """What a kernel is chosen by.
+
+    Attributes
+    ----------
+    single, pair : int
+        How a value finds its bin; in the kernels of pairs, or None where these cannot.
+    levels : int
+        Number of the distinct thresholds in the image's values.
+    codes : int
+        Number of codes in the kernels of pairs.
+    key_size : int
+        Bytes of a level on the device.
+    """
+
+    single: int
+    pair: int | None
+    levels: int
+    codes: int
+    key_size: int
 
 
 class Prepared(NamedTuple):
@@ -36,14 +60,9 @@ class Prepared(NamedTuple):
 
     Attributes
     ----------
-    rule : int
-        How a value finds its bin.
-    bins : (1,) array
-        The kernel's argument, as bytes.
-    levels : int
-        Their number: the distinct thresholds in the image's values.
-    key_size : int
-        Bytes of a level on the device.
+    rules : Rules
+    bins, pair_bins : (1,) array
+        The kernel's argument, as bytes; that of the kernels of pairs.
     pick : (level, empty), optional
         Device arrays: the level of each threshold, and where none is reached. None if the levels
         are the thresholds.
@@ -53,10 +72,9 @@ class Prepared(NamedTuple):
         Device arrays that `bins` points to.
     """
 
-    rule: int
+    rules: Rules
     bins: Array
-    levels: int
-    key_size: int
+    pair_bins: Array
     pick: tuple[Any, Any] | None
     reaches_last: bool
     memory: tuple[Any, ...]
@@ -90,13 +108,14 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     else:
         memory.append(cupy.asarray(keys))
         bins["thresholds"] = memory[-1].data.ptr
+    pair_bins = bins.copy()
+    pair_rule, codes = _pair_rule(rule, levels.values, keys, superlevel, pair_bins)
     pick = _pick(levels)
     cupy.cuda.get_current_stream().synchronize()  # other streams may use it next
     return Prepared(
-        rule,
+        Rules(rule, pair_rule, count, codes, keys.itemsize),
         bins.view(f"V{bins.nbytes}"),
-        count,
-        keys.itemsize,
+        pair_bins.view(f"V{bins.nbytes}"),
         pick,
         _reaches_last(levels.values, superlevel),
         tuple(memory),
@@ -140,6 +159,51 @@ def _rule(values: Array, keys: Array, bins: Array) -> int:
         return SEARCH
     bins["low"], bins["scale"], bins["last"] = low, scale, last
     return UNIFORM
+
+
+def _pair_rule(
+    rule: int, values: Array, keys: Array, superlevel: bool, bins: Array
+) -> tuple[int | None, int]:
+    """The rule of the kernels of pairs, with its numbers written to `bins`, and its codes."""
+    if rule == TABLE:
+        return TABLE, 256
+    if keys.dtype != np.float32 or not 0 < keys.size <= CODES:
+        return None, 0
+    span = 1 << int(keys.size - 1).bit_length()
+    for fit in _affine_fits(values, keys, superlevel, span):
+        bins["low"], bins["scale"], bins["last"] = *fit, span
+        return AFFINE, span + 1
+    return (UNIFORM, keys.size + 1) if rule == UNIFORM else (None, 0)
+
+
+def _affine_fits(
+    values: Array, keys: Array, superlevel: bool, span: int
+) -> Iterator[tuple[np.float32, np.float32]]:
+    """Float32 `low` and `scale` such that floor(span * (low + scale * key)) is the exact code.
+
+    The code never moves against the key, so it is enough to look at each threshold and at the
+    next sample beyond it. A product of two float32 numbers is exact in float64, and so is the
+    difference that it is compared with.
+    """
+    side = -1.0 if superlevel else 1.0
+    if values.dtype.kind == "f":
+        beyond = np.nextafter(values, values.dtype.type(side * np.inf)).astype(np.float32)
+    else:
+        beyond = keys + np.float32(side)
+    wide, past = keys.astype(np.float64), beyond.astype(np.float64)
+    if not (np.isfinite(past).all() and np.isfinite(wide).all()):
+        return
+    slope = (keys.size - 1) / (wide[-1] - wide[0]) if keys.size > 1 else 1.0
+    codes = np.arange(keys.size) + 1.0 if superlevel else keys.size - np.arange(float(keys.size))
+    for share in (0.0, 0.5):
+        start = wide[0] + share * np.abs(past - wide).min() * side
+        scale = np.float32(-side * slope / span)
+        low = np.float32((side * start * slope + codes[0]) / span)
+        if not (abs(low) < 1 << 30 and 1e-30 < abs(scale) < 1e30):
+            continue
+        least = codes / span - np.float64(low)
+        if np.all(wide * scale >= least) and np.all(past * scale < least):
+            yield low, scale
 
 
 def _table(values: Array, superlevel: bool) -> NDArray[np.int32]:

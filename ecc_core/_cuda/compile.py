@@ -15,11 +15,16 @@ SOURCE = Path(__file__).parent / "source"
 
 # Threads a block may have, and blocks that must fit on one multiprocessor with as many: they bound
 # the registers of a thread.
-RESOURCES = {"curve2d": (768, 1), "curve3d": (384, 1), "points": (256, 4)}
+RESOURCES = {
+    "curve2d": (768, 1),
+    "curve3d": (384, 1),
+    "pairs2d": (512, 1),
+    "pairs3d": (384, 1),
+    "points": (256, 4),
+}
 # With 64-bit samples or a mask, which take more registers.
-WIDE_RESOURCES = {"curve2d": (512, 1), "curve3d": (256, 1), "points": (256, 4)}
+WIDE_RESOURCES = RESOURCES | {"curve2d": (512, 1), "curve3d": (256, 1)}
 WIDE = ("double", "long long", "unsigned long long")
-ENTRY = {"curve2d": "curve", "curve3d": "curve", "points": "points"}
 
 
 @cache
@@ -45,7 +50,9 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     given = dict(options)
     wide = given["ELEMENT"] in WIDE or given["MASK"]
     given["THREADS"], given["BLOCKS"] = (WIDE_RESOURCES if wide else RESOURCES)[source]
-    return function(source, ENTRY[source], device, tuple(given.items()))
+    return function(
+        source, "points" if source == "points" else "curve", device, tuple(given.items())
+    )
 
 
 @lru_cache(maxsize=512)

@@ -93,7 +93,7 @@ def enqueue(
     kind = filtration(construction, superlevel, nan, adopted.element, mask is not None)
     prepared = prepare(thresholds, adopted.element, superlevel, device)
     hides = kind.masked or kind.nan == NAN_OMIT
-    if (hides and prepared.reaches_last) or (kind.masked and prepared.key_size == 8):
+    if (hides and prepared.reaches_last) or (kind.masked and prepared.rules.key_size == 8):
         values, flag = point_curves(adopted, mask, kind, prepared, None, images)
     else:
         values, flag = _march(adopted.array, mask, kind, prepared, own, device)
@@ -130,10 +130,8 @@ def _march(
             hidden = cupy.ascontiguousarray(hidden)
         return _march(array, hidden, kind, prepared, own, device)
     ndim = array.ndim - 1
-    plan = recipe(
-        layout, ndim, own, kind, prepared.rule, prepared.levels, prepared.key_size, device
-    )
-    images, levels = layout.images, prepared.levels
+    plan = recipe(layout, ndim, own, kind, prepared.rules, device)
+    images, levels = layout.images, prepared.rules.levels
     buffer = cupy.empty(images * levels + plan.counts + 2 * images, np.int64)
     start = buffer.data.ptr
     counts = start + 8 * images * levels
@@ -148,7 +146,8 @@ def _march(
         image[MASK] = hidden.data.ptr + layout.mask_offset
     result[VALUES], result[COUNTS] = start, counts
     result[TICKETS], result[NOT_FINITE] = tickets, flag
-    arguments = (by_value(image), plan.tiling, prepared.bins, by_value(result))
+    bins = prepared.pair_bins if plan.pairs else prepared.bins
+    arguments = (by_value(image), plan.tiling, bins, by_value(result))
     plan.function((plan.blocks,), (plan.threads,), arguments, shared_mem=plan.shared)
     values = buffer[: images * levels].reshape(images, levels)
     if plan.accumulate:
@@ -161,7 +160,7 @@ def _pick(values: Any, prepared: Prepared) -> Any:
     """Curves at the thresholds from curves at the levels."""
     assert prepared.pick is not None
     level, empty = prepared.pick
-    found = values[:, level] if prepared.levels else cupy.zeros((len(values), 1), np.int64)
+    found = values[:, level] if prepared.rules.levels else cupy.zeros((len(values), 1), np.int64)
     return cupy.where(empty, 0, found)
 
 

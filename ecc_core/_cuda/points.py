@@ -37,7 +37,7 @@ def point_curves(
 
     `regions` holds for every point of the only image the row of its region plus one, or zero.
     """
-    counts = cupy.zeros((rows, prepared.levels + 1), np.int64)
+    counts = cupy.zeros((rows, prepared.rules.levels + 1), np.int64)
     flag = cupy.zeros(1, np.int64)
     result = recipe.pack(recipe.RESULT, 0, counts.data.ptr, 0, flag.data.ptr, 1, 1, 1, 0)
     _launch(adopted, mask, kind, prepared, result, regions, None)

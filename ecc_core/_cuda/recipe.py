@@ -9,9 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cuda.arrays import Layout
-from ecc_core._cuda.bins import Prepared
+from ecc_core._cuda.bins import TABLE, UNIFORM, Prepared, Rules
 from ecc_core._cuda.compile import kernel, processors, shared_limit
-from ecc_core._cuda.tiling import RESIDENT_WARPS, Tiling, plan2d, plan3d
+from ecc_core._cuda.tiling import (
+    PAIR_ROWS,
+    RESIDENT_WARPS,
+    WARP_WIDTH,
+    Tiling,
+    plan2d,
+    plan3d,
+    plan_pairs,
+)
 
 __all__ = ["IMAGE", "RESULT", "Filtration", "Recipe", "image_struct", "recipe"]
 
@@ -58,11 +66,12 @@ DATA, MASK = 0, 1
 VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
 
 TABLE_BYTES = 16 << 10  # of thresholds in shared memory
-COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
+COPIES_BYTES = 2800  # of bins in shared memory, for each warp of a block
 SAMPLES_A_COPY = 256  # of a warp, at least
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
 PACKED_WARPS = 12  # of a block
+PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10}  # of a warp, on their way to it
 SCAN_BINS = 4096  # more are summed by a kernel of their own
 
 
@@ -86,7 +95,7 @@ class Filtration(NamedTuple):
             "NAN": self.nan,
             "MASK": int(self.masked),
             "VECTOR": 0,
-            "BINS": 1 if prepared is None else prepared.rule,
+            "BINS": 1 if prepared is None else prepared.rules.single,
             "STORE": GLOBAL,
             "SHARED_TABLE": 0,
         }
@@ -107,6 +116,8 @@ class Recipe(NamedTuple):
 
     Attributes
     ----------
+    pairs : bool
+        Whether the kernel is one of those that keep two samples in a register.
     counts : int
         Bins in global memory of all images; 0 where each block does a whole image.
     accumulate : bool
@@ -117,6 +128,7 @@ class Recipe(NamedTuple):
     blocks: int
     threads: int
     shared: int
+    pairs: bool
     image: NDArray[Any]
     tiling: NDArray[Any]
     result: NDArray[Any]
@@ -148,57 +160,92 @@ def recipe(
     ndim: int,
     own: tuple[int, int] | None,
     kind: Filtration,
-    rule: int,
-    levels: int,
-    key_size: int,
+    rules: Rules,
     device: int,
 ) -> Recipe:
-    """How to compute the curves of images of a layout at so many levels."""
+    """How to compute the curves of images of a layout."""
     deep = ndim == 3
     first, last = own or (0, layout.shape[0 if deep else 1])
-    bins = levels + 1
-    wide = key_size == 8 or kind.masked
-    store = _store(bins, wide, device)
-    tiling = _tiling(layout, deep, last - first, store, bins, wide, device)
-    table = levels * key_size <= TABLE_BYTES
-    copies = _copies(bins, tiling, deep) if store == SHARED else 1
-    words = {SHARED: bins * copies, PACKED: (bins + 1) // 2, GLOBAL: 0}[store]
-    shared = 4 * words + (levels * key_size if table else 0) + 1024
-    shared += tiling.warps * _warp_bytes(deep, key_size, ITEM_BYTES[kind.element])
-    options = {
-        **kind.options(None),
-        "BINS": rule,
-        "VECTOR": int(layout.vector),
-        "STORE": store,
-        "SHARED_TABLE": int(table),
-    }
-    function = kernel("curve3d" if deep else "curve2d", device, tuple(options.items()))
-    resident = RESIDENT_WARPS[3 if deep else 2] // tiling.warps
+    bins = rules.levels + 1
+    pairs = rules.pair is not None and not kind.masked
+    if deep and layout.shape[1] < PAIR_ROWS:
+        pairs = False
+    plan = (_pairs if pairs else _singles)(layout, deep, last - first, kind, rules, device)
+    tiling = plan.tiling
+    options = {**kind.options(None), "VECTOR": int(layout.vector), **plan.options}
+    function = kernel(plan.source, device, tuple(options.items()))
     # What shared memory leaves is cache, where neighbours and events find their samples again.
+    resident = RESIDENT_WARPS[plan.source] // tiling.warps
     function.preferred_shared_memory_carveout = min(
-        100, -(-100 * resident * (shared + SPARE_BYTES) // shared_limit(device))
+        100, -(-100 * resident * (plan.shared + SPARE_BYTES) // shared_limit(device))
     )
-    direct = tiling.blocks == 1 and store == SHARED
+    direct = tiling.blocks == 1 and options["STORE"] == SHARED
     sign = -1 if kind.construction == "T" and deep else 1
     scanned = bins <= SCAN_BINS
     return Recipe(
         function.kernel,
         layout.images * tiling.blocks,
         32 * tiling.warps,
-        shared,
+        plan.shared,
+        pairs,
         image_struct(layout),
         by_value(pack(TILING, tiling.across, tiling.down, tiling.chunk, first, last)),
-        pack(RESULT, 0, 0, 0, 0, tiling.blocks, copies, sign, scanned),
+        pack(RESULT, 0, 0, 0, 0, tiling.blocks, plan.copies, sign, scanned),
         0 if direct else layout.images * bins,
         not (direct or scanned),
         sign,
     )
 
 
-def _copies(bins: int, tiling: Tiling, deep: bool) -> int:
+class _Plan(NamedTuple):
+    """A kernel, its macros beside those of every kernel, and how its blocks work."""
+
+    source: str
+    options: dict[str, int]
+    tiling: Tiling
+    copies: int
+    shared: int
+
+
+def _pairs(
+    layout: Layout, deep: bool, steps: int, kind: Filtration, rules: Rules, device: int
+) -> _Plan:
+    """Two samples in a register (pairs.cuh)."""
+    assert rules.pair is not None
+    source = "pairs3d" if deep else "pairs2d"
+    _, height, width = layout.shape
+    tiling = plan_pairs(layout.images, deep, steps, height, width, processors(device))
+    samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
+    copies = _copies(rules.codes, tiling.warps, samples)
+    table = {TABLE: 1024, UNIFORM: 4 * rules.levels}.get(rules.pair, 0)
+    queue = PAIR_QUEUE_ROWS[source] * WARP_WIDTH * ITEM_BYTES[kind.element]
+    shared = 4 * (rules.codes * copies + rules.levels + 1) + table
+    shared += tiling.warps * (PAIR_ROWS // 2 * WARP_WIDTH * 4 + queue)
+    options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": int(rules.pair == UNIFORM)}
+    return _Plan(source, options, tiling, copies, shared)
+
+
+def _singles(
+    layout: Layout, deep: bool, steps: int, kind: Filtration, rules: Rules, device: int
+) -> _Plan:
+    """One sample in a register: any type, mask and number of thresholds."""
+    bins, key_size = rules.levels + 1, rules.key_size
+    wide = key_size == 8 or kind.masked
+    store = _store(bins, wide, device)
+    tiling = _tiling(layout, deep, steps, store, bins, wide, device)
+    table = rules.levels * key_size <= TABLE_BYTES
+    samples = tiling.chunk * (8 if deep else 1) * WARP_WIDTH
+    copies = _copies(bins, tiling.warps, samples) if store == SHARED else 1
+    words = {SHARED: bins * copies, PACKED: (bins + 1) // 2, GLOBAL: 0}[store]
+    shared = 4 * words + (rules.levels * key_size if table else 0) + 1024
+    shared += tiling.warps * _warp_bytes(deep, key_size, ITEM_BYTES[kind.element])
+    options = {"BINS": rules.single, "STORE": store, "SHARED_TABLE": int(table)}
+    return _Plan("curve3d" if deep else "curve2d", options, tiling, copies, shared)
+
+
+def _copies(bins: int, warps: int, samples: int) -> int:
     """Copies of each bin in a block: as many as pay for clearing and adding them."""
-    samples = tiling.chunk * (8 if deep else 1) * 128  # of a warp
-    most = min(32, max(1, samples // SAMPLES_A_COPY), COPIES_BYTES * tiling.warps // (4 * bins))
+    most = min(32, max(1, samples // SAMPLES_A_COPY), COPIES_BYTES * warps // (4 * bins))
     return 1 << (max(1, most).bit_length() - 1)
 
 

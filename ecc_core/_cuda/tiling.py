@@ -6,16 +6,23 @@ import itertools
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Tiling", "plan2d", "plan3d"]
+__all__ = ["Tiling", "plan2d", "plan3d", "plan_pairs"]
 
 WARP_WIDTH = 128  # columns of a warp
 WARP_ROWS = 8  # 3-D: rows of a warp; 2-D: rows of a step
-RESIDENT_WARPS = {2: 24, 3: 12}  # on a multiprocessor, by registers
+PAIR_ROWS = 16  # the same where two samples share a register
+# Warps on a multiprocessor, by registers.
+RESIDENT_WARPS = {"curve2d": 24, "curve3d": 12, "pairs2d": 16, "pairs3d": 12}
 # What a block costs beside its steps, in steps: the first loads, clearing and adding histograms.
 BLOCK_STEPS = {2: 16, 3: 3}
 ATOMIC_STEPS = 12  # 2-D: more of that where several blocks add up
-# Bin counts of a block are 32-bit integers; a point adds at most 7.
+# Bin counts of a block are 32-bit integers; a point adds at most 7, in pairs 16 times as much.
 POINTS_A_BLOCK = 1 << 28
+PAIR_POINTS_A_BLOCK = 1 << 24
+# Pairs: warps that keep a multiprocessor busy; what a warp costs beside its steps, and a block.
+PAIR_BUSY = 12
+PAIR_START = 2
+PAIR_BLOCK = 8
 
 
 class Tiling(NamedTuple):
@@ -34,7 +41,7 @@ def plan2d(images: int, height: int, width: int, processors: int, block: tuple[i
     across = _ceil(width, WARP_WIDTH)
     best = None
     for warps, steps in itertools.product(block, _candidates(_ceil(height, WARP_ROWS))):
-        resident = max(1, RESIDENT_WARPS[2] // warps)
+        resident = max(1, RESIDENT_WARPS["curve2d"] // warps)
         chunk = steps * WARP_ROWS
         if chunk * WARP_WIDTH * warps > POINTS_A_BLOCK:
             continue
@@ -61,7 +68,7 @@ def plan3d(
     for warps in block:
         rows = warps * WARP_ROWS
         down = 1 + max(0, _ceil(height - rows, rows - 1))
-        resident = RESIDENT_WARPS[3] // warps
+        resident = RESIDENT_WARPS["curve3d"] // warps
         for chunk in _candidates(depth):
             if chunk * rows * WARP_WIDTH > POINTS_A_BLOCK:
                 continue
@@ -72,6 +79,35 @@ def plan3d(
             cost = _rounds(each, resident) * (chunk + 1 + BLOCK_STEPS[3]) * busy
             if best is None or cost < best[0]:
                 best = cost, Tiling(across, down, chunk, warps, blocks)
+    assert best is not None
+    return best[1]
+
+
+@lru_cache(maxsize=4096)
+def plan_pairs(
+    images: int, deep: bool, steps: int, height: int, width: int, processors: int
+) -> Tiling:
+    """Cut images into columns of rows or slices, each for one warp.
+
+    `steps` are the rows (2-D) or slices (3-D) that count.
+    """
+    across = _ceil(width, WARP_WIDTH)
+    down = _ceil(height, PAIR_ROWS) if deep else 1
+    rows = 1 if deep else PAIR_ROWS  # of a step
+    most = RESIDENT_WARPS["pairs3d" if deep else "pairs2d"]
+    best = None
+    for warps, parts in itertools.product((4, 8, most), _candidates(_ceil(steps, rows))):
+        chunk = parts * rows
+        if chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH * warps > PAIR_POINTS_A_BLOCK:
+            continue
+        blocks = _ceil(across * down * _ceil(steps, chunk), warps)
+        resident = most // warps
+        each = _ceil(images * blocks, processors)
+        busy = max(PAIR_BUSY, min(each, resident) * warps)
+        extra = PAIR_START + PAIR_BLOCK / warps * min(each, resident)
+        cost = _rounds(each, resident) * (parts + extra) * busy
+        if best is None or cost < best[0]:
+            best = cost, Tiling(across, down, chunk, warps, blocks)
     assert best is not None
     return best[1]
 

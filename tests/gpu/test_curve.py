@@ -5,11 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
+import ecc_core
 from ecc_core import _reference
 from ecc_core.errors import NAN_MESSAGE
 
 cupy = pytest.importorskip("cupy")
 launch = pytest.importorskip("ecc_core._cuda.launch")
+bins = pytest.importorskip("ecc_core._cuda.bins")
 
 SHAPES = [(1,), (300,), (1, 1), (19, 150), (40, 256), (1, 1, 1), (9, 30, 140), (20, 70, 128)]
 DTYPES = ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]
@@ -82,6 +84,42 @@ def test_any_number_of_thresholds(draw, construction, superlevel, shape, count):
     check(images, np.linspace(-3, 3, count), construction, superlevel)
     uneven = np.sort(rng.normal(size=count))
     check(images, uneven, construction, superlevel)
+
+
+@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
+@pytest.mark.parametrize("shape", [(33, 140), (50, 260), (7, 16, 140), (5, 37, 260)])
+def test_two_samples_in_a_register(draw, construction, superlevel, shape):
+    rng = np.random.default_rng(11)
+    affine, near = np.linspace(-2, 2, 33), np.linspace(-1.7, 1.9, 40)
+    for dtype, levels, rule in [
+        ("f4", affine, bins.AFFINE),
+        ("f4", near, bins.UNIFORM),
+        ("f4", np.linspace(-2, 2, 1024), bins.AFFINE),
+        ("f2", affine, bins.AFFINE),
+        ("u2", np.linspace(0, 65535, 256), bins.AFFINE),
+        ("i2", np.linspace(-30_000, 30_001, 200), None),
+        ("u1", np.linspace(3, 250, 90), bins.TABLE),
+        ("i1", np.arange(-128, 128), bins.TABLE),
+    ]:
+        prepared = bins.prepare(levels, np.dtype(dtype).name, superlevel, 0)
+        assert rule is None or prepared.rules.pair == rule
+        for few in (False, True):
+            images = draw(rng, (2, *shape), dtype, few)
+            check(images, levels, construction, superlevel, nan="raise")
+            if images.dtype.kind == "f":
+                images[rng.random(images.shape) < 0.1] = np.nan
+                check(images, levels, construction, superlevel)
+
+
+@pytest.mark.parametrize("shape", [(1300, 1300, 1300), (46_400, 46_400)])
+def test_more_than_2_31_samples(shape):
+    images = cupy.random.default_rng(12).integers(0, 256, (1, *shape), np.uint8)
+    assert images.size > 1 << 31
+    options = {"construction": "T", "superlevel": False, "mask": None, "nan": "omit"}
+    found = launch.curve(images, np.arange(256), **options)
+    host = images.get()[0]
+    known = ecc_core.euler_curve(host, np.arange(256), connectivity=host.ndim).values
+    np.testing.assert_array_equal(found.get()[0], known)
 
 
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)

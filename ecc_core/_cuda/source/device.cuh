@@ -46,6 +46,59 @@ __device__ __forceinline__ unsigned choose_less(float a, float b, unsigned yes, 
     return result;
 }
 
+// Two numbers of half precision in a register.
+typedef unsigned pair;
+
+#define ECC_PAIR2(name, instruction)                                     \
+    __device__ __forceinline__ pair name(pair a, pair b) {               \
+        pair result;                                                     \
+        asm(instruction " %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b)); \
+        return result;                                                   \
+    }
+ECC_PAIR2(subtract_saturated, "sub.rn.sat.f16x2")  // to [0, 1]
+ECC_PAIR2(larger_pair, "max.f16x2")
+ECC_PAIR2(smaller_pair, "min.f16x2")
+ECC_PAIR2(add_pairs, "add.rn.f16x2")
+#undef ECC_PAIR2
+
+// a * b + c, rounded down; `saturated` to [0, 1], NaN to 0.
+__device__ __forceinline__ float multiply_add_down(float a, float b, float c) {
+    float result;
+    asm("fma.rm.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
+    return result;
+}
+__device__ __forceinline__ float multiply_add_down_saturated(float a, float b, float c) {
+    float result;
+    asm("fma.rm.sat.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
+    return result;
+}
+
+// Rounded towards zero.
+__device__ __forceinline__ pair to_pair(float low, float high) {
+    pair result;
+    asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+    return result;
+}
+
+// out = a b + c on the tensor cores: matrices of 16 x 16 and 16 x 8, spread over the lanes of a warp.
+__device__ __forceinline__ void multiply_matrices(float (&out)[4], const pair (&a)[4], pair b0,
+                                                  pair b1, const float (&c)[4]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%10, %11, %12, %13};"
+        : "=f"(out[0]), "=f"(out[1]), "=f"(out[2]), "=f"(out[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]),
+          "f"(c[2]), "f"(c[3]));
+}
+
+// Bytes of `a` and `b` as __byte_perm selects them; those marked by 8 become eight copies of their
+// sign.
+template <unsigned selector>
+__device__ __forceinline__ unsigned permute(unsigned a, unsigned b) {
+    unsigned result;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "n"(selector));
+    return result;
+}
+
 // Shared memory by its 32-bit address: no conversion from a generic pointer at every use.
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);
@@ -61,6 +114,25 @@ __device__ __forceinline__ int shared_int(unsigned address) {
     int value;
     asm("ld.shared.s32 %0, [%1];" : "=r"(value) : "r"(address));
     return value;
+}
+
+__device__ __forceinline__ unsigned shared_short(unsigned address) {
+    unsigned short value;
+    asm("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(address));
+    return value;
+}
+
+__device__ __forceinline__ void shared_store(unsigned address, const unsigned (&words)[4]) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]),
+                 "r"(words[1]), "r"(words[2]), "r"(words[3])
+                 : "memory");
+}
+
+__device__ __forceinline__ void shared_load(unsigned address, unsigned (&words)[4]) {
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(address)
+                 : "memory");
 }
 
 __device__ __forceinline__ void shared_add(unsigned address, int amount) {

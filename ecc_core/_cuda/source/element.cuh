@@ -3,8 +3,6 @@
 #include "device.cuh"
 #include "options.cuh"
 
-typedef unsigned int plane;  // one bit for each of 32 samples
-
 struct Half {
     unsigned short bits;
 };
@@ -121,11 +119,11 @@ __device__ __forceinline__ T later(T a, T b) {
 
 // Appends the bit [a before b]. The sign of a float difference is exact, infinities and subnormals
 // included, and a subtraction runs at twice the rate of a comparison.
-__device__ __forceinline__ void push(plane& bits, float a, float b) {
+__device__ __forceinline__ void push(unsigned& bits, float a, float b) {
     bits = __funnelshift_l(__float_as_uint(kDown ? subtract_floats(b, a) : subtract_floats(a, b)),
                            bits, 1);
 }
 template <class T>
-__device__ __forceinline__ void push(plane& bits, T a, T b) {
-    bits = bits * 2u + (plane)(kDown ? b < a : a < b);
+__device__ __forceinline__ void push(unsigned& bits, T a, T b) {
+    bits = bits * 2u + (unsigned)(kDown ? b < a : a < b);
 }

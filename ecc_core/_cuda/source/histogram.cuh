@@ -19,10 +19,14 @@ struct Result {
 // thread of a block (7 x 1024) still fits in 16 bits.
 constexpr int kPackedLimit = 16384;
 
+// Pairs of samples are counted by their code, in units of 1/16 (pair_events.cuh).
+
 struct Histogram {
     int* counts;                 // shared memory
     unsigned long long* global;  // this image's bins
     int bins, copies, lane_copy;
+    int codes;         // kPairs: their number
+    const int* table;  // kPairs and kTable: the bin of each code
 
     __device__ __forceinline__ void spill(int bin, int amount) const {
         if (amount) atomicAdd(global + bin, (unsigned long long)(long long)amount);
@@ -50,6 +54,7 @@ struct Histogram {
     }
 
     __device__ __forceinline__ int words() const {
+        if (kPairs) return codes * copies + bins;
         return kStore == kShared ? bins * copies : kStore == kPacked ? (bins + 1) >> 1 : 0;
     }
 
@@ -57,20 +62,30 @@ struct Histogram {
         for (int i = threadIdx.x; i < words(); i += blockDim.x) counts[i] = 0;
     }
 
-    // The copies of each bin into its first one.
+    __device__ __forceinline__ int bin_of_code(int code) const {
+        if (kBins == kTable) return table[code];
+        return kSuper ? min(code, bins - 1) : max(bins - 1 - code, 0);
+    }
+
+    // The copies of each bin into its first one; those of codes into bins behind them.
     __device__ __forceinline__ void fold() const {
-        for (int bin = threadIdx.x; bin < bins; bin += blockDim.x) {
+        for (int i = threadIdx.x; i < (kPairs ? codes : bins); i += blockDim.x) {
             int total = 0;
-            for (int i = 0; i < copies; ++i)
-                total += counts[bin * copies + ((i + bin) & (copies - 1))];
-            counts[bin * copies] = total;
+            for (int k = 0; k < copies; ++k) total += counts[i * copies + ((k + i) & (copies - 1))];
+            if (kPairs)
+                atomicAdd(counts + codes * copies + bin_of_code(i), total >> 4);
+            else
+                counts[i * copies] = total;
         }
+    }
+
+    __device__ __forceinline__ int folded(int bin) const {
+        return counts[kPairs ? codes * copies + bin : bin * copies];
     }
 
     __device__ __forceinline__ void flush() const {
         if (kStore == kShared) {
-            for (int bin = threadIdx.x; bin < bins; bin += blockDim.x)
-                spill(bin, counts[bin * copies]);
+            for (int bin = threadIdx.x; bin < bins; bin += blockDim.x) spill(bin, folded(bin));
         } else if (kStore == kPacked) {
             for (int i = threadIdx.x; i < words(); i += blockDim.x) spill_word(i, counts[i]);
         }
@@ -141,9 +156,8 @@ __device__ void write_curve(const Load& load, int bins, const Result& result, lo
 }
 
 struct FromShared {
-    const int* counts;
-    int copies;
-    __device__ __forceinline__ long long operator()(int bin) const { return counts[bin * copies]; }
+    const Histogram& histogram;
+    __device__ __forceinline__ long long operator()(int bin) const { return histogram.folded(bin); }
 };
 
 struct FromGlobal {
@@ -169,7 +183,7 @@ __device__ __forceinline__ void finish(const Histogram& histogram, const Result&
         histogram.fold();
         __syncthreads();
         if (result.blocks == 1) {
-            const FromShared load = {histogram.counts, histogram.copies};
+            const FromShared load = {histogram};
             write_curve(load, histogram.bins, result, values);
             return;
         }

@@ -75,16 +75,3 @@ struct Row {
 __device__ __forceinline__ Key load_key(const Element* row, const unsigned char* mask, int column) {
     return admit(row[column], !kMask || mask[column]);
 }
-
-// Bits of the samples of one word that lie in columns [0, columns) of the lane.
-__device__ __forceinline__ plane column_bits(int columns) {
-    const plane nibble = columns <= 0            ? 0u
-                         : columns >= kLaneWidth ? 0xFu
-                                                 : 0xFu & ~(0xFu >> columns);
-    return nibble * 0x11111111u;
-}
-
-// Bits of the samples of one word that lie in rows [0, rows) of the lane.
-__device__ __forceinline__ plane row_bits(int rows) {
-    return rows <= 0 ? 0u : rows >= kLaneRows ? 0xFFFFFFFFu : ~(0xFFFFFFFFu >> (4 * rows));
-}

@@ -1,28 +1,7 @@
-// What the two marching kernels share: the left border of a warp and the forced bits at the image's
-// borders.
+// How the marching kernels of single samples see the two sides of a warp.
 #pragma once
 #include "events.cuh"
-
-constexpr unsigned kWarp = 0xFFFFFFFFu;
-constexpr int kWarpWidth = 32 * kLaneWidth;
-
-// The same in every lane, in a way that the compiler sees.
-__device__ __forceinline__ int uniform(int value) { return __shfl_sync(kWarp, value, 0); }
-
-// How an image is cut into units of work. A unit spans kWarpWidth columns and `chunk` steps of the
-// march.
-struct Tiling {
-    int across;       // units along x
-    int down;         // 3-D: units along y
-    int chunk;        // 2-D: rows, a multiple of kLaneRows; 3-D: slices
-    int first, last;  // the rows or slices that count; those beyond are there as neighbours only
-};
-
-// A comparison with the sample beyond the border, as the construction has it: V has no such cell,
-// and T's outer faces belong to the border.
-__device__ __forceinline__ plane force(plane bits, plane border) {
-    return kDual ? bits & ~border : bits | border;
-}
+#include "tiling.cuh"
 
 // A lane gets the sample right of its own from the next lane. Comparisons across the two sides of a
 // warp are made apart: lane 31 - 4 r makes those of row r with the column left of the warp, lane 30

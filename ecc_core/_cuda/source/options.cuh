@@ -18,9 +18,16 @@ constexpr bool kMask = ECC_MASK;
 constexpr bool kVector = ECC_VECTOR;
 
 // How a value finds its bin (see bins.cuh) and where bins are counted (see histogram.cuh).
-enum BinRule { kUniform = 0, kSearch = 1, kConsecutive = 2, kTable = 3 };
+enum BinRule { kUniform = 0, kSearch = 1, kConsecutive = 2, kTable = 3, kAffine = 4 };
 constexpr int kBins = ECC_BINS;
 enum Store { kShared = 0, kPacked = 1, kGlobal = 2 };
 constexpr int kStore = ECC_STORE;
 // Whether the thresholds are copied to shared memory.
 constexpr bool kSharedTable = ECC_SHARED_TABLE;
+
+// The kernels of pairs*.cu keep two samples in a register; they define it before all else.
+#ifdef ECC_PAIRS
+constexpr bool kPairs = true;
+#else
+constexpr bool kPairs = false;
+#endif

@@ -1,11 +1,10 @@
-// Arithmetic on bit planes: every operation acts on 32 samples of a lane at once.
-// Sample (row r, column x) of a lane is bit 31 - (4 r + x).
+// Arithmetic on bit planes: every operation acts on all samples of a lane at once.
 #pragma once
-#include "image.cuh"
-
-constexpr plane kFirstColumn = 0x88888888u;
-constexpr plane kLastColumn = 0x11111111u;
-constexpr plane kLastRow = 0x0000000Fu;
+#ifdef ECC_PAIRS
+#include "layout_pairs.cuh"
+#else
+#include "layout.cuh"
+#endif
 
 __device__ __forceinline__ plane majority(plane a, plane b, plane c) {
     return (a & b) | (c & (a | b));
@@ -23,16 +22,6 @@ struct Numbers3 {
 struct Numbers4 {
     plane b0, b1, b2, b3;
 };
-
-// Bits of the left neighbours. `shifted` holds what the first column gets.
-__device__ __forceinline__ plane left_of(plane bits, plane shifted) {
-    return ((bits >> 1) & ~kFirstColumn) | (shifted & kFirstColumn);
-}
-
-// The same plane seen from the next row; `above` is what the first row sees, in the low four bits.
-__device__ __forceinline__ plane next_row(plane bits, plane above) {
-    return (bits >> 4) | (above << 28);
-}
 
 // -(g - left) where `where` is set.
 __device__ __forceinline__ Trits taken(plane g, plane left, plane where) {

@@ -1,0 +1,43 @@
+// A bit for each of a lane's 64 samples, sixteen rows of four columns, in two words.
+// Sample (row r, column x) is bit r + 16 * (x % 2) of word a (columns 0 and 1) or b (2 and 3).
+#pragma once
+#include "image.cuh"
+
+struct plane {
+    unsigned a, b;
+};
+
+__device__ __forceinline__ plane operator&(plane p, plane q) { return {p.a & q.a, p.b & q.b}; }
+__device__ __forceinline__ plane operator|(plane p, plane q) { return {p.a | q.a, p.b | q.b}; }
+__device__ __forceinline__ plane operator^(plane p, plane q) { return {p.a ^ q.a, p.b ^ q.b}; }
+__device__ __forceinline__ plane operator~(plane p) { return {~p.a, ~p.b}; }
+
+constexpr int kPairRows = 16;
+constexpr unsigned kFirstRow = 0x00010001u;  // of two columns
+constexpr plane kNone = {0u, 0u}, kAll = {~0u, ~0u};
+
+// Bits of the left neighbours. The high half of `other` holds those of the first column.
+__device__ __forceinline__ plane left_of(plane bits, unsigned other) {
+    return {__byte_perm(other, bits.a, 0x5432), __byte_perm(bits.a, bits.b, 0x5432)};
+}
+
+// The same plane seen from the next row; the first row sees the first row of `above`.
+__device__ __forceinline__ plane next_row(plane bits, plane above) {
+    return {((bits.a << 1) & ~kFirstRow) | (above.a & kFirstRow),
+            ((bits.b << 1) & ~kFirstRow) | (above.b & kFirstRow)};
+}
+
+// The last row as the first one.
+__device__ __forceinline__ plane last_row(plane bits) { return {bits.a >> 15, bits.b >> 15}; }
+
+// Bits of the samples that lie in columns [0, columns) of the lane.
+__device__ __forceinline__ plane column_bits(int columns) {
+    return {(columns > 0 ? 0xFFFFu : 0u) | (columns > 1 ? 0xFFFF0000u : 0u),
+            (columns > 2 ? 0xFFFFu : 0u) | (columns > 3 ? 0xFFFF0000u : 0u)};
+}
+
+// Bits of the samples that lie in rows [0, rows) of the lane.
+__device__ __forceinline__ plane row_bits(int rows) {
+    const unsigned column = rows <= 0 ? 0u : rows >= kPairRows ? 0xFFFFu : (1u << rows) - 1u;
+    return {column * 0x00010001u, column * 0x00010001u};
+}

@@ -1,0 +1,231 @@
+// Two samples in a register: what the bins of a curve do not tell apart needs no more than a code
+// of 11 bits. Codes order samples as the filtration does or the other way round; samples of one bin
+// may come in any order that stays the same.
+#pragma once
+#include "bins.cuh"
+#include "tiling.cuh"
+
+constexpr int kPairRows8 = kPairRows / 2;  // a lane's pairs in a column: of rows r and r + 8
+
+// Code k is the number 1024 + k of half precision, whose bits are kCodeZero + k.
+//   kTable (types of 8 bits): the value, counted from the least.
+//   kAffine, kUniform: the bin (superlevel) or the number of thresholds less the bin (sublevel), so
+//     that 0 never enters. kAffine gives samples before the first threshold larger codes.
+constexpr unsigned kCodeZero = 0x6400u;
+constexpr bool kBytes = kBins == kTable;
+constexpr bool kRising = kBytes && !kSuper;  // codes increase in the order of entry
+constexpr bool kLargest = kRising != kDual;  // a cell belongs to its point of the largest code
+
+__device__ __forceinline__ pair owner(pair a, pair b) {
+    return kLargest ? larger_pair(a, b) : smaller_pair(a, b);
+}
+
+// 1 where b owns what a and b share, else 0.
+__device__ __forceinline__ pair contest(pair a, pair b) {
+    return kLargest ? subtract_saturated(b, a) : subtract_saturated(a, b);
+}
+
+// Weights that make one matrix product add a row and the eighth below it, in a lane's four columns,
+// to four numbers of 16 bits in the same lane. With lane 4 g + t: the left matrix has the lane's
+// columns in rows g and g + 8 at 2 t, 2 t + 1 and eight after, the product has the lane's sums in
+// these rows at 2 t and 2 t + 1.
+struct RowWeights {
+    pair even, odd;
+
+    __device__ __forceinline__ explicit RowWeights(int lane) {
+        constexpr pair one_256 = 0x5C003C00u;
+        even = lane >> 2 == 2 * (lane & 3) ? one_256 : 0u;
+        odd = lane >> 2 == 2 * (lane & 3) + 1 ? one_256 : 0u;
+    }
+    // Of the row above only, which counts half of the first row.
+    __device__ __forceinline__ RowWeights above() const {
+        RowWeights half = *this;
+        half.even &= 0x3800u;
+        half.odd &= 0x3800u;
+        return half;
+    }
+    __device__ __forceinline__ void next() {
+        even = add_pairs(even, even);
+        odd = add_pairs(odd, odd);
+    }
+};
+
+// Bits of a plane on their way from the rows: of four columns in the last bits of each number. With
+// a row above there are 17, that row in the last.
+template <bool with_above>
+struct Rows {
+    float column[4];
+
+    // `first`: nothing has been added before.
+    __device__ __forceinline__ void add(bool first, const pair (&won)[kLaneWidth],
+                                        RowWeights weights) {
+        constexpr float none = with_above ? 4194304.0f : 8388608.0f;
+        const pair a[4] = {won[0], won[2], won[1], won[3]};
+        const float before[4] = {first ? none : column[0], first ? none : column[1],
+                                 first ? none : column[2], first ? none : column[3]};
+        multiply_matrices(column, a, weights.even, weights.odd, before);
+    }
+
+    __device__ __forceinline__ plane bits(int shift) const {
+        unsigned word[4];
+#pragma unroll
+        for (int x = 0; x < 4; ++x) word[x] = __float_as_uint(column[x]) >> shift;
+        return {__byte_perm(word[0], word[1], 0x5410), __byte_perm(word[2], word[3], 0x5410)};
+    }
+    __device__ __forceinline__ plane own() const { return bits(with_above ? 1 : 0); }
+    // As the rows see them that follow.
+    __device__ __forceinline__ plane before() const { return bits(0); }
+};
+
+__device__ __forceinline__ void contest(pair (&won)[kLaneWidth], const pair (&p)[kLaneWidth],
+                                        const pair (&q)[kLaneWidth]) {
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x) won[x] = contest(p[x], q[x]);
+}
+
+__device__ __forceinline__ void contest_right(pair (&won)[kLaneWidth],
+                                              const pair (&row)[kLaneWidth]) {
+    const pair right = __shfl_down_sync(kWarp, row[0], 1);
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x)
+        won[x] = contest(row[x], x < kLaneWidth - 1 ? row[(x + 1) % kLaneWidth] : right);
+}
+
+// The upper row of `a` over the lower row of `b`.
+__device__ __forceinline__ pair between(pair a, pair b) { return __byte_perm(a, b, 0x5432); }
+
+// Notices NaN, and infinities and very large products too: the host then looks again.
+struct PairCheck {
+    float sum = 0.0f;
+    __device__ __forceinline__ void see(float a, float b) { sum = multiply_add(a, b, sum); }
+    __device__ __forceinline__ bool failed() const { return sum - sum != 0.0f; }
+};
+
+template <class T>
+struct IsSigned {
+    static constexpr bool value = false;
+};
+template <>
+struct IsSigned<signed char> {
+    static constexpr bool value = true;
+};
+constexpr bool kSigned = IsSigned<Element>::value;  // kBytes
+
+struct Encoder {
+    const Bins& bins;
+    unsigned thresholds;  // kUniform: shared address of that of the guess 0
+
+    __device__ __forceinline__ Encoder(const Bins& bins, const Key* shared_thresholds)
+        : bins(bins), thresholds(0) {
+        if (kBins == kUniform) thresholds = opaque(shared_address(shared_thresholds) - 4u * kGuess);
+    }
+
+    __device__ __forceinline__ unsigned code(Key key) const {
+        if (kNan == kNanOmit) key = omit_nan(key);
+        const unsigned near = guess(key, bins);
+        const float threshold = shared_float(thresholds + 4u * near);
+        if (kSuper) return kCodeZero - kGuess + near + choose_less(key, threshold, 0, 1);
+        return kCodeZero + kGuess + bins.count - near - choose_less(threshold, key, 1, 0);
+    }
+
+    __device__ __forceinline__ pair operator()(Element low, Element high, PairCheck& check) const {
+        const Key a = to_key(low), b = to_key(high);
+        if (kBytes) return kCodeZero * 0x10001u + (unsigned)to_integer(a) + ((unsigned)to_integer(b) << 16);
+        if (kNan == kNanReport) check.see(a, b);
+        if (kBins == kUniform) return code(a) | code(b) << 16;
+        return to_pair(affine(a), affine(b));
+    }
+
+    __device__ __forceinline__ float affine(float key) const {
+        const float unit = multiply_add_down_saturated(key, bins.scale, bins.low);
+        return multiply_add_down(unit, bins.last, 1024.0f);
+    }
+
+    // Two rows of a lane.
+    __device__ __forceinline__ void operator()(const Quad* low, const Quad* high,
+                                               pair (&out)[kLaneWidth], PairCheck& check) const {
+        if (kBytes && kVector) {
+            constexpr unsigned zero = kCodeZero * 0x10001u, flip = kSigned ? 0x80808080u : 0u;
+            const unsigned a = *(const unsigned*)low ^ flip, b = *(const unsigned*)high ^ flip;
+            const unsigned left = __byte_perm(a, b, 0x5410), right = __byte_perm(a, b, 0x7632);
+            out[0] = (left & 0x00FF00FFu) | zero;
+            out[1] = __byte_perm(left, zero, 0x5351);
+            out[2] = (right & 0x00FF00FFu) | zero;
+            out[3] = __byte_perm(right, zero, 0x5351);
+        } else {
+            const Quad a = *low, b = *high;
+#pragma unroll
+            for (int x = 0; x < kLaneWidth; ++x) out[x] = (*this)(a.v[x], b.v[x], check);
+        }
+    }
+};
+
+// The columns left and right of the two borders of a warp, those of the left border in the low
+// halves. Lane i holds row i - 1 of the warp's rows.
+struct Border {
+    pair a, b;
+};
+
+struct BorderRow {
+    Element left[2], right[2];
+
+    // `row`: the first column of the warp, which is column `first` of the image.
+    __device__ __forceinline__ void load(const Element* row, int first, int width) {
+        const Element* const last = row + (min(first + kWarpWidth, width) - 1 - first);
+        left[0] = row[first > 0 ? -1 : 0], left[1] = row[0];
+        right[0] = last[0], right[1] = last[first + kWarpWidth < width ? 1 : 0];
+    }
+    __device__ __forceinline__ Border codes(const Encoder& encode, PairCheck& check) const {
+        return {encode(left[0], right[0], check), encode(left[1], right[1], check)};
+    }
+};
+
+__device__ __forceinline__ Border owner(Border p, Border q) {
+    return {owner(p.a, q.a), owner(p.b, q.b)};
+}
+
+__device__ __forceinline__ Border next_row(Border p) {
+    return {__shfl_down_sync(kWarp, p.a, 1), __shfl_down_sync(kWarp, p.b, 1)};
+}
+
+// What lane 0 sees left of its first column, and the bits of the last column of lane 31: bit i is
+// row i - 1.
+struct Sides {
+    unsigned left, right;
+};
+
+__device__ __forceinline__ Sides sides(Border border, bool first) {
+    const pair won = contest(border.a, border.b);
+    const unsigned left = __ballot_sync(kWarp, won & 0xFFFFu);
+    return {first ? (kDual ? ~0u : 0u) : left, __ballot_sync(kWarp, won >> 16)};
+}
+
+// Coefficients of rows by themselves.
+struct Steps : Trits {
+    __device__ __forceinline__ Steps(plane plus, plane minus) : Trits{plus, minus} {}
+    // What is taken away where these rows are maxima.
+    __device__ __forceinline__ Trits taken(plane where) const {
+        return {minus & where, plus & where};
+    }
+};
+
+// A lane's place in the image.
+struct Place {
+    int lane;
+    unsigned last_lane;  // of word b: the last column of the last lane
+    plane last_column;   // of the image
+
+    __device__ __forceinline__ Place(int lane, int x, int width)
+        : lane(lane), last_lane(lane == 31 ? 0xFFFF0000u : 0u),
+          last_column(column_bits(width - x) & ~column_bits(width - 1 - x)) {}
+
+    // From comparisons with the right neighbours the coefficients of rows by themselves. `shift`: 15,
+    // or 16 for the rows before.
+    __device__ __forceinline__ Steps steps(plane bits, Sides sides, int shift) const {
+        bits.b = (bits.b & ~last_lane) | (sides.right << shift & last_lane);
+        bits = force(bits, last_column);
+        const unsigned other = __shfl_up_sync(kWarp, bits.b, 1);
+        const plane left = left_of(bits, lane == 0 ? sides.left << shift : other);
+        return {bits & ~left, ~bits & left};
+    }
+};
