@@ -61,9 +61,9 @@ ELEMENTS = {
 LANES, OWN, PACKED, MOMENTS, EXCHANGED = 32, 16, 8, 4, 9
 PADDING = 2 * (LANES + 4)
 SLOTS_A_LEVEL = 238  # 2 * kReach / (4/5 kStep), the gap, and rounding
-ROWS = {True: 8, False: 16}  # of a block, in flat images or not
+ROWS = {True: 8, False: 18}  # of a block, in flat images or not
 RESIDENT = {True: 4, False: 2}  # blocks on a multiprocessor
-GATHER_THREADS, GATHER_RESIDENT = 256, 5
+GATHER_THREADS, GATHER_RESIDENT = 256, 4
 
 MEMORY = 1 << 25  # bytes of moments or tables at once
 MARCH_WORDS, GATHER_WORDS = 8192, 6144  # of shared memory, for moments and tables
@@ -147,7 +147,7 @@ def gradients(
                 *(by_value(weighted), given.sharpness.data_ptr(), memory.data_ptr()),
                 *(np.int32(levels), np.int32(slots), table.data_ptr()),
             )
-            tabulate((min(-(-slots // 128), 64), count), (128,), arguments)
+            tabulate((min(-(-slots // 128), 16), count), (128,), arguments)
             _gather(given, part, memory, table, None if packed is None else packed[part], out[part])
     return out, by_level, by_sharpness
 
@@ -310,8 +310,9 @@ def _gather(
     struct["data"] = image.data_ptr()
     _add_tilt(struct, given)
     columns = -(-shape[0] // PACKED) * shape[1] * shape[2]
-    most = -(-GATHER_RESIDENT * processors(device) // images)
-    blocks = min(-(-columns // GATHER_THREADS), most)
+    most = max(1, GATHER_RESIDENT * processors(device) // images)
+    turns = -(-columns // (GATHER_THREADS * most))
+    blocks = -(-columns // (GATHER_THREADS * turns))
     slots = table.shape[1]
     room = min(2 * slots, GATHER_WORDS)
     addresses = (0 if t is None else t.data_ptr() for t in (windows, table, packed, out))
@@ -331,6 +332,7 @@ def _gather_kernel(
         "SUPER": int(superlevel),
         "UNIT": int(unit),
         "THREADS": GATHER_THREADS,
+        "BLOCKS": GATHER_RESIDENT,
     }
     found = function("soft_gather", "soft_gather", device, tuple(macros.items()))
     found.preferred_shared_memory_carveout = 100

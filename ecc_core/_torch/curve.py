@@ -1,7 +1,10 @@
 """The operator of soft curves: forward, backward, and what torch must know of them.
 
 The curve comes with its derivatives by the thresholds and by the sharpness, which cost next to
-nothing with it. The gradient of the image is an operator of its own.
+nothing with it. The gradient of the image is part of an operator of its own.
+
+Operators are registered function by function: `torch.library.custom_op` would check at each call
+that results share no memory with arguments, which takes longer than the kernels.
 """
 
 from __future__ import annotations
@@ -11,17 +14,43 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecc_core._torch import cpu
 from ecc_core._torch.batching import vmapped
 from ecc_core._torch.packing import packed_shape
 
-__all__ = ["soft_curve", "soft_curve_backward"]
+__all__ = ["soft_curve"]
 
-DOUBLE = "soft Euler characteristic curves have no second derivatives"
+NAME, NAME_BACKWARD = "ecc::soft_curve", "ecc::soft_curve_backward"
+COMMON = (
+    "Tensor image, Tensor thresholds, Tensor sharpness, Tensor? tilt, Tensor? mask,"
+    " str construction, bool superlevel, str ties"
+)
+torch.library.define(
+    NAME,
+    f"({COMMON}, bool keep) -> (Tensor curve, Tensor slopes, Tensor spreads, Tensor packed)",
+    tags=torch.Tag.pt2_compliant_tag,
+)
+torch.library.define(
+    NAME_BACKWARD,
+    f"(Tensor gradient, Tensor slopes, Tensor spreads, Tensor packed, {COMMON}, str wanted)"
+    " -> (Tensor by_image, Tensor by_threshold, Tensor by_sharpness)",
+    tags=torch.Tag.pt2_compliant_tag,
+)
+soft_curve = torch.ops.ecc.soft_curve.default
+"""Curves (batch, n) of images (batch, *spatial), and derivatives by level and by sharpness.
+
+`thresholds`, `sharpness` and `tilt` are float32, or float64 with an image of float64. With `keep`
+CUDA devices return coefficients, packed, that spare the backward pass to find them.
+"""
+soft_curve_backward = torch.ops.ecc.soft_curve_backward.default
+"""Gradients of the images, and of thresholds (batch, n) and sharpness (batch,) image by image.
+
+`wanted`: "none" (an empty tensor), the gradient of the image in its own dtype ("image"), or in
+float32 although that is narrower ("wide").
+"""
 
 
-@torch.library.custom_op("ecc::soft_curve", mutates_args=(), device_types="cpu")
-def soft_curve(
+@torch.library.impl(NAME, "cpu")
+def _on_cpu(
     image: Tensor,
     thresholds: Tensor,
     sharpness: Tensor,
@@ -31,88 +60,48 @@ def soft_curve(
     superlevel: bool,
     ties: str,
     keep: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Curves (batch, n) of images (batch, *spatial), and derivatives by level and by sharpness.
+) -> tuple[Tensor, ...]:
+    from ecc_core._torch import cpu
 
-    `thresholds`, `sharpness` and `tilt` are float32, or float64 with an image of float64. With
-    `keep` CUDA devices return coefficients, packed, that spare the backward pass to find them.
-    """
     points = cpu.points(
         image, thresholds, sharpness, tilt, mask, construction, superlevel, "raster"
     )
     return *cpu.curves(points), image.new_empty((image.shape[0], 0), dtype=torch.int32)
 
 
-@torch.library.custom_op("ecc::soft_curve_backward", mutates_args=(), device_types="cpu")
-def soft_curve_backward(
-    gradient: Tensor,
-    slopes: Tensor,
-    spreads: Tensor,
-    packed: Tensor,
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    tilt: Tensor | None,
-    mask: Tensor | None,
-    construction: str,
-    superlevel: bool,
-    ties: str,
-    wanted: str,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of the images, and of thresholds (batch, n) and sharpness (batch,) image by image.
-
-    `wanted`: "none" (an empty tensor), the gradient of the image in its own dtype ("image"), or in
-    float32 although that is narrower ("wide").
-    """
+@torch.library.impl(NAME_BACKWARD, "cpu")
+def _backward_on_cpu(
+    gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
+) -> tuple[Tensor, ...]:
+    *options, wanted = rest
     by_image = image.new_empty(0)
     if wanted != "none":
-        points = cpu.points(
-            image, thresholds, sharpness, tilt, mask, construction, superlevel, ties
-        )
-        by_image = cpu.gradient(points, gradient if superlevel else -gradient)
+        from ecc_core._torch import cpu
+
+        points = cpu.points(image, *options)
+        by_image = cpu.gradient(points, gradient if points.superlevel else -gradient)
         by_image = by_image.reshape(image.shape).to(_dtype(image, wanted))
     return by_image, gradient * slopes, (gradient * spreads).sum(1)
 
 
-@soft_curve.register_kernel("cuda")
-def _(
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    tilt: Tensor | None,
-    mask: Tensor | None,
-    construction: str,
-    superlevel: bool,
-    ties: str,
-    keep: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+@torch.library.impl(NAME, "cuda")
+def _on_cuda(image: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     from ecc_core._torch import cuda
 
-    given = cuda.arguments(image, thresholds, sharpness, tilt, mask, construction, superlevel)
-    return cuda.curves(given, _keeps(image, keep))
+    *options, _, keep = rest
+    return cuda.curves(cuda.arguments(image, *options), _keeps(image, keep))
 
 
-@soft_curve_backward.register_kernel("cuda")
-def _(
-    gradient: Tensor,
-    slopes: Tensor,
-    spreads: Tensor,
-    packed: Tensor,
-    image: Tensor,
-    thresholds: Tensor,
-    sharpness: Tensor,
-    tilt: Tensor | None,
-    mask: Tensor | None,
-    construction: str,
-    superlevel: bool,
-    ties: str,
-    wanted: str,
-) -> tuple[Tensor, Tensor, Tensor]:
+@torch.library.impl(NAME_BACKWARD, "cuda")
+def _backward_on_cuda(
+    gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
+) -> tuple[Tensor, ...]:
+    *options, ties, wanted = rest
     if wanted == "none":
         return image.new_empty(0), gradient * slopes, (gradient * spreads).sum(1)
     from ecc_core._torch import cuda
 
-    given = cuda.arguments(image, thresholds, sharpness, tilt, mask, construction, superlevel)
+    given = cuda.arguments(image, *options)
     rows = gradient.contiguous(), slopes, spreads
     return cuda.gradients(given, *rows, packed, ties == "split", _dtype(image, wanted))
 
@@ -127,30 +116,31 @@ def _dtype(image: Tensor, wanted: str) -> torch.dtype:
     return torch.float32 if wide else image.dtype
 
 
-@soft_curve.register_fake
-def _(image: Tensor, thresholds: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _fake(image: Tensor, thresholds: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     shape = (image.shape[0], thresholds.shape[0])
     results = [thresholds.new_empty(shape) for _ in range(3)]
     packed = image.new_empty(packed_shape(image, _keeps(image, rest[-1])), dtype=torch.int32)
-    return results[0], results[1], results[2], packed
+    return *results, packed
 
 
-@soft_curve_backward.register_fake
-def _(
+def _fake_backward(
     gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, ...]:
     shape = (0,) if rest[-1] == "none" else image.shape
     by_image = image.new_empty(shape, dtype=_dtype(image, rest[-1]))
     return by_image, torch.empty_like(slopes), slopes.new_empty(image.shape[:1])
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(*output[1:])
     ctx.options = inputs[5:8]
     ctx.save_for_backward(*output[1:], *inputs[:5])
 
 
-def _backward(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
+def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
+    if gradient is None:
+        return (None,) * 9
     needs_image, needs_thresholds, needs_sharpness, needs_tilt = ctx.needs_input_grad[:4]
     wanted = "wide" if needs_tilt else "image" if needs_image else "none"
     found = soft_curve_backward(gradient, *ctx.saved_tensors, *ctx.options, wanted)
@@ -169,10 +159,12 @@ def _backward(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
 
 
 def _no_backward(ctx: Any, *gradients: Any) -> Any:
-    raise RuntimeError(DOUBLE)
+    raise RuntimeError("soft Euler characteristic curves have no second derivatives")
 
 
-soft_curve.register_autograd(_backward, setup_context=_setup)
-soft_curve_backward.register_autograd(_no_backward)
-soft_curve.register_vmap(vmapped(soft_curve, stacked=(0, 4)))
-soft_curve_backward.register_vmap(vmapped(soft_curve_backward, stacked=(0, 1, 2, 3, 4, 8)))
+torch.library.register_fake(NAME, _fake)
+torch.library.register_fake(NAME_BACKWARD, _fake_backward)
+torch.library.register_autograd(NAME, _backward, setup_context=_setup)
+torch.library.register_autograd(NAME_BACKWARD, _no_backward)
+torch.library.register_vmap(NAME, vmapped(soft_curve, stacked=(0, 4)))
+torch.library.register_vmap(NAME_BACKWARD, vmapped(soft_curve_backward, stacked=(0, 1, 2, 3, 4, 8)))

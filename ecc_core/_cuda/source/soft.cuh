@@ -64,8 +64,7 @@ struct Windows {
 
     __device__ __forceinline__ Window get(int i) const {
         if (i >= head->count)
-            return {__uint_as_float(0x7F800000u), __uint_as_float(0x7F800000u), 0.0f,
-                    head->slots - 1, 0};
+            return {__uint_as_float(0xFF800000u), 0.0f, 0.0f, head->slots - 2, 0};
         return {ends[i], highs[i], lows[i], offsets[i], offsets[i + 1] - offsets[i] - 1};
     }
 
@@ -97,13 +96,15 @@ __device__ __forceinline__ int to_int(float rounded) {
     return (int)(__float_as_uint(rounded) - 0x4B400000u);
 }
 
+// `window` is the first that ends above the value, or the last of all.
 __device__ __forceinline__ Place locate(float value, const Window& window, const Head& head) {
     const float along = (value - window.high) - window.low;
     const float place = fminf(along * head.per_bin - 0.5f, (float)(window.bins - 1));
     const float rounded = fmaxf(place, 0.0f) + kRound;
     const float middle = ((rounded - kRound) + 0.5f) * head.width;
     const float node = window.high + middle;  // its rounding error comes back in the next line
-    const float offset = ((value - node) + (middle - (node - window.high))) - window.low;
-    const bool inside = along >= 0.0f && window.bins > 0;
-    return {window.first + (inside ? 1 + to_int(rounded) : 0), offset * head.per_bin, inside};
+    const float offset = ((value - node) - (middle - (node - window.high))) - window.low;
+    const bool inside = along >= 0.0f && value < window.end;
+    const int slot = inside ? 1 + to_int(rounded) : value < window.end ? 0 : 1 + window.bins;
+    return {window.first + slot, offset * head.per_bin, inside};
 }

@@ -32,8 +32,9 @@ struct Lookup {
     const float2* table;
 
     // Cubic Hermite interpolation; zero outside of the windows.
-    __device__ __forceinline__ float operator()(float v) const {
-        const Window window = head.count == 1 && v < only.end ? only : windows.get(windows.find(v));
+    template <bool kOneWindow>
+    __device__ __forceinline__ float value(float v) const {
+        const Window window = kOneWindow ? only : windows.get(windows.find(v));
         const Place place = locate(v, window, head);
         const int slot = max(place.slot - 1, 0);
         const float u = place.offset + 0.5f;
@@ -42,9 +43,20 @@ struct Lookup {
         const float found = left.x + u * (left.y + u * (rise - left.y - cubic + u * cubic));
         return place.inside ? found : head.count < 0 || v != v ? __uint_as_float(0x7FC00000u) : 0.0f;
     }
+
+    // Half a word of points: their coefficients, the first in the highest bits.
+    template <bool kOneWindow>
+    __device__ __forceinline__ void points(plane packed, const float* v, float* found) const {
+#pragma unroll
+        for (int k = 0; k < kPacked / 2; ++k) {
+            const int c = (int)(packed << (4 * k)) >> 28;
+            const float looked = (float)(kSuper ? c : -c) * value<kOneWindow>(v[k]);
+            found[k] = c ? looked : 0.0f;
+        }
+    }
 };
 
-extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     soft_gather(const Image image, const Work work) {
     extern __shared__ uint4 memory[];
     const int index = blockIdx.x / work.blocks;
@@ -59,35 +71,41 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
     const Lookup lookup = {windows, head, head.count == 1 ? windows.get(0) : Window(), table};
     const int words = (image.depth + kPacked - 1) / kPacked;
-    const long long slice = (long long)image.height * image.width, total = words * slice;
-    for (long long i = (long long)(blockIdx.x % work.blocks) * blockDim.x + threadIdx.x; i < total;
-         i += (long long)work.blocks * blockDim.x) {
-        const int x = (int)(i % image.width);
-        const long long rest = i / image.width;
-        const int y = (int)(rest % image.height), z = (int)(rest / image.height) * kPacked;
-        const plane packed = kUnit ? 0x11111111u : work.packed[index * total + i];
-        const Element* data = image.data + index * image.strides[0] + z * image.strides[1] +
-                              y * image.strides[2] + x * image.strides[3];
-        Out* out = work.out + ((long long)index * image.depth + z) * slice + y * (long long)image.width +
-                   x;
-        const int count = min(kPacked, image.depth - z);
-        Element sample[kPacked];
-        float found[kPacked];
-#pragma unroll
-        for (int k = 0; k < kPacked; ++k) {
-            found[k] = 0.0f;
-            sample[k] = data[min(k, count - 1) * image.strides[1]];
-        }
+    const long long slice = (long long)image.height * image.width;
+    const unsigned width = image.width, height = image.height, total = words * height * width;
+    for (unsigned i = blockIdx.x % work.blocks * blockDim.x + threadIdx.x; i < total;
+         i += work.blocks * blockDim.x) {
+        const unsigned rest = i / width, x = i - rest * width;
+        const unsigned y = rest % height, z = rest / height * kPacked;
+        const plane packed =
+            kUnit ? 0x11111111u : work.packed[(long long)index * total + i];
+        Out* out = work.out + ((long long)index * image.depth + z) * slice + y * width + x;
+        const int count = min(kPacked, image.depth - (int)z);
+        float found[kPacked] = {};
         if (packed) {
+            const Element* data = image.data + index * image.strides[0] + z * image.strides[1] +
+                                  y * image.strides[2] + x * image.strides[3];
+            Element sample[kPacked];
+#pragma unroll
+            for (int k = 0; k < kPacked; ++k) sample[k] = data[min(k, count - 1) * image.strides[1]];
             const float across = !kTilt         ? 0.0f
                                  : image.tilt_y ? image.tilt_y[y] + image.tilt_x[x]
                                                 : image.tilt_x[x];
+            float v[kPacked];
 #pragma unroll
             for (int k = 0; k < kPacked; ++k) {
-                float v = to_real(sample[k]);
-                if (kTilt) v += (image.tilt_z ? image.tilt_z[z + min(k, count - 1)] : 0.0f) + across;
-                const int c = (int)(packed << (4 * k)) >> 28;
-                if (c) found[k] = (float)(kSuper ? c : -c) * lookup(kSuper ? -v : v);
+                v[k] = to_real(sample[k]);
+                if (kTilt)
+                    v[k] += (image.tilt_z ? image.tilt_z[z + min(k, count - 1)] : 0.0f) + across;
+                if (kSuper) v[k] = -v[k];
+            }
+#pragma unroll
+            for (int k = 0; k < kPacked; k += kPacked / 2) {
+                const plane half = packed << (4 * k) & 0xFFFF0000u;
+                if (half && head.count == 1)
+                    lookup.points<true>(half, v + k, found + k);
+                else if (half)
+                    lookup.points<false>(half, v + k, found + k);
             }
         }
 #pragma unroll

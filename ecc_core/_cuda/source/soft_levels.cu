@@ -81,7 +81,7 @@ __device__ __forceinline__ double warp_sum(double value) {
 }
 
 struct Logistic {
-    float s, first, second, third, fourth;
+    float s, first, second, third, fourth, fifth;
     __device__ __forceinline__ explicit Logistic(float z) {
         const float e = __expf(-fabsf(z)), small = e / (1.0f + e);
         s = z < 0.0f ? small : 1.0f - small;
@@ -89,6 +89,7 @@ struct Logistic {
         second = first * (z < 0.0f ? 1.0f - 2.0f * small : 2.0f * small - 1.0f);
         third = first * (1.0f - 6.0f * first);
         fourth = second * (1.0f - 12.0f * first);
+        fifth = third * (1.0f - 12.0f * first) - 12.0f * second * second;
     }
 };
 
@@ -120,21 +121,27 @@ extern "C" __global__ void soft_evaluate(const float* thresholds, const float* s
         const int below = window.bins ? window.first + 1 + from : head.slots;
         long long entered = 0;
 #pragma unroll 8
-        for (int slot = lane; slot < below; slot += 32) entered += moments[kMoments * slot];
+        for (int slot = lane; slot < below; slot += 32) entered += moments[slot];
         sum = (double)entered;
-        const double a = l * width;
-        const double m1 = -a / scale, m2 = a * a / (4.0 * scale), m3 = -a * a * a / (24.0 * scale);
+        // Taylor's polynomial, and what its next term has in common with the second and the zeroth
+        // moment: e^4 ~ 3/14 e^2 - 3/560.
+        const double a = l * width, a4 = a * a * a * a / 24.0;
+        const double m0 = -3.0 / 560.0 * a4, m1 = -a / scale, m2 = 0.5 / scale,
+                     m3 = -a * a * a / (24.0 * scale), m4 = 3.0 / 14.0 * a4;
         for (int bin = from + lane; bin < to; bin += 32) {
-            const long long* m = moments + kMoments * (window.first + 1 + bin);
+            const long long* m = moments + window.first + 1 + bin;
             const float z = (float)(l * (level - start - (bin + 0.5) * width));
             const Logistic s(z);
-            const double c0 = (double)m[0], c1 = m1 * (double)m[1], c2 = m2 * (double)m[2],
-                         c3 = m3 * (double)m[3];
-            sum += c0 * s.s + c1 * s.first + c2 * s.second + c3 * s.third;
-            by_level += c0 * s.first + c1 * s.second + c2 * s.third + c3 * s.fourth;
+            const double c0 = (double)m[0], c1 = m1 * (double)m[room],
+                         c2 = m2 * (double)m[2 * room], c3 = m3 * (double)m[3 * room];
+            const double even = 0.5 * a * a * c2, next = m0 * c0 + m4 * c2;
+            sum += c0 * s.s + c1 * s.first + even * s.second + c3 * s.third + next * s.fourth;
+            by_level += c0 * s.first + c1 * s.second + even * s.third + c3 * s.fourth +
+                        next * s.fifth;
             by_sharpness += c0 * (z * s.first) + c1 * (s.first + z * s.second) +
-                            c2 * (2.0f * s.second + z * s.third) +
-                            c3 * (3.0f * s.third + z * s.fourth);
+                            even * (2.0f * s.second + z * s.third) +
+                            c3 * (3.0f * s.third + z * s.fourth) +
+                            next * (4.0f * s.fourth + z * s.fifth);
         }
         sum = warp_sum(sum);
         by_level = warp_sum(by_level) * l * (kSuper ? -1.0 : 1.0);
@@ -146,6 +153,19 @@ extern "C" __global__ void soft_evaluate(const float* thresholds, const float* s
         slopes[at] = (float)by_level;
         spreads[at] = (float)by_sharpness;
     }
+}
+
+// The index of the first level above a value.
+__device__ __forceinline__ int first_above(const float* sorted, int levels, double value) {
+    int from = 0;
+    for (int end = levels; from < end;) {
+        const int middle = (from + end) >> 1;
+        if (sorted[middle] <= value)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    return from;
 }
 
 struct Weighted {
@@ -189,21 +209,13 @@ extern "C" __global__ void soft_tabulate(const Weighted weighted, const float* s
         const Window window = windows.get(low);
         const double x = (double)window.high + (double)window.low +
                          (double)(slot - window.first) * (double)head.width;
-        const float reach = kReach / l;
-        int from = 0;
-        for (int end = levels; from < end;) {
-            const int middle = (from + end) >> 1;
-            if (windows.sorted[middle] - x < -(double)reach)
-                from = middle + 1;
-            else
-                end = middle;
-        }
+        const double reach = (double)kReach / l;
+        const int from = first_above(windows.sorted, levels, x - reach);
+        const int to = first_above(windows.sorted, levels, x + reach);
         float value = 0.0f, slope = 0.0f;
 #pragma unroll 4
-        for (int i = from; i < levels; ++i) {
-            const float z = l * (float)(windows.sorted[i] - x);
-            if (z > kReach) break;
-            const Logistic s(z);
+        for (int i = from; i < to; ++i) {
+            const Logistic s(l * (float)(windows.sorted[i] - x));
             const float g = gradients[windows.places[i]];
             value += g * s.first;
             slope -= g * s.second;

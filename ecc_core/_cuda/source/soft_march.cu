@@ -31,7 +31,8 @@ struct Tiling {
 
 struct Work {
     float* windows;
-    long long* moments;  // (images, kMoments * slots + 1), zero; the last one: NaN was seen
+    long long* moments;  // (images, kMoments * slots + 1), zero: moment after moment; the last
+                         // one tells that NaN was seen
     plane* packed;       // (images, depth / kPacked rounded up, height, width), or null
     int levels;
     int slots;  // room of an image
@@ -92,36 +93,53 @@ struct Deposit {
     const Window only;
     int* counts;
     long long* moments;
+    int room;  // slots of an image in global memory
     bool shared;
     float scale;
 
-    __device__ __forceinline__ void add(int at, int amount) const {
+    __device__ __forceinline__ void add(int moment, int slot, int amount) const {
         if (shared)
-            atomicAdd(counts + at, amount);
+            atomicAdd(counts + moment * head.slots + slot, amount);
         else
-            add_to_global(moments, at, amount);
+            add_to_global(moments, moment * room + slot, amount);
     }
 
-    __device__ __forceinline__ void operator()(float v, int c) const {
+    template <bool kOneWindow>
+    __device__ __forceinline__ void point(float v, int c) const {
         if (v >= infinity()) return;
-        const Window window = head.count == 1 && v < only.end ? only : windows.get(windows.find(v));
+        const Window window = kOneWindow ? only : windows.get(windows.find(v));
         const Place place = locate(v, window, head);
-        const int at = kMoments * place.slot;
-        add(at, c);
+        add(0, place.slot, c);
         if (!place.inside) return;
         const float first = place.offset * scale, twice = 2.0f * place.offset;
-        add(at + 1, c * to_int(first + kRound));
-        add(at + 2, c * to_int(first * twice + kRound));
-        add(at + 3, c * to_int(first * twice * twice + kRound));
+        add(1, place.slot, c * to_int(first + kRound));
+        add(2, place.slot, c * to_int(first * twice + kRound));
+        add(3, place.slot, c * to_int(first * twice * twice + kRound));
+    }
+
+    // The points from step `step` on, of the coefficients in a word.
+    template <bool kOneWindow>
+    __device__ __forceinline__ void points(plane packed, const Tile& tile, int step) const {
+        while (packed) {
+            const int i = __clz(packed) >> 2;
+            const int c = (int)(packed << (4 * i)) >> 28;
+            packed &= (1u << (28 - 4 * i)) - 1u;
+            const Real key = tile.own(step + i);
+            point<kOneWindow>(kDual ? -key : key, c);
+        }
     }
 
     __device__ __forceinline__ void flush() const {
         if (!shared) return;
         __syncthreads();
-        for (int i = threadIdx.y * kLanes + threadIdx.x; i < kMoments * head.slots;
-             i += blockDim.y * kLanes) {
-            add_to_global(moments, i, counts[i]);
-            counts[i] = 0;
+        for (int slot = threadIdx.y * kLanes + threadIdx.x; slot < head.slots;
+             slot += blockDim.y * kLanes) {
+#pragma unroll
+            for (int moment = 0; moment < kMoments; ++moment) {
+                int& count = counts[moment * head.slots + slot];
+                add_to_global(moments, moment * room + slot, count);
+                count = 0;
+            }
         }
         __syncthreads();
     }
@@ -150,9 +168,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     if (kDeposit) head = *windows.head;
     long long* moments = work.moments + (long long)index * (kMoments * work.slots + 1);
     const Window only = head.count == 1 ? windows.get(0) : Window();
-    const Deposit deposit = {windows, head,    only,        counts,
-                             moments, kMoments * head.slots <= tiling.room, tiling.scale};
-    if (kDeposit && deposit.shared)
+    const bool shared = kMoments * head.slots <= tiling.room;
+    const Deposit deposit = {windows, head,       only,   counts,
+                             moments, work.slots, shared, tiling.scale};
+    if (kDeposit && shared)
         for (int i = thread; i < kMoments * head.slots; i += threads) counts[i] = 0;
     __syncthreads();
 
@@ -185,20 +204,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 #pragma unroll
         for (int first = 0; first < kOwn; first += kPacked) {
             if (!own || z + first >= image.depth) continue;
-            plane packed = c.pack(first);
+            const plane packed = c.pack(first);
+            const long long word = (long long)index * words + z / kPacked + first / kPacked;
             if (work.packed)
-                work.packed[(((long long)index * words + z / kPacked + first / kPacked) *
-                                 image.height +
-                             y) *
-                                image.width +
-                            x] = packed;
-            while (kDeposit && packed) {
-                const int point = __clz(packed) >> 2;
-                const int number = (int)(packed << (4 * point)) >> 28;
-                packed &= (1u << (28 - 4 * point)) - 1u;
-                const Real key = tile.own(1 + first + point);
-                deposit(kDual ? -key : key, number);
-            }
+                work.packed[(word * image.height + y) * image.width + x] = packed;
+            if (kDeposit && head.count == 1)
+                deposit.points<true>(packed, tile, 1 + first);
+            else if (kDeposit)
+                deposit.points<false>(packed, tile, 1 + first);
         }
         wait_for_tile();
         if (kDeposit && ++waiting == tiling.flush) {
