@@ -169,14 +169,6 @@ def test_equal_calls_have_equal_names():
     assert len({name(), name(connectivity=1), name(superlevel=True), name(axis=0)}) == 4
 
 
-@pytest.mark.parametrize("scheduler", ["threads", "processes"])
-def test_schedulers(scheduler):
-    image = noise(20, 18, 16, levels=200)
-    lazy = ecc.euler_curve(da.from_array(image, chunks=(7, 9, 8)), 200, range=(0, 199))
-    with dask.config.set(scheduler=scheduler, num_workers=2):
-        assert_same(lazy, ecc.euler_curve(image, 200, range=(0, 199)))
-
-
 # Blocks
 
 

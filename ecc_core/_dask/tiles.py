@@ -36,7 +36,7 @@ def curves_of_tiles(
     image's end cuts off.
     """
     shape = tuple(-(-n // window) for n, window in zip(image.shape, tile, strict=True))
-    values = np.zeros((*shape, settings.thresholds.size), np.int64)
+    values = np.zeros_like(image, shape=(*shape, settings.thresholds.size), dtype=np.int64)
     spans = [_spans(n, window) for n, window in zip(image.shape, tile, strict=True)]
     for parts in itertools.product(*spans):
         region = tuple(slice(start, stop) for start, stop, _ in parts)

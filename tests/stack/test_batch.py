@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
@@ -84,6 +85,40 @@ def test_one_row_a_channel(tmp_path, plates):
     rows = table(tmp_path / "d.csv")
     assert [row["c"] for row in rows] == ["0", "1"]
     assert [curve_in(row) for row in rows] == [curve_of(channel) for channel in image]
+
+
+def test_one_row_a_label(tmp_path, plates):
+    labels = {name: noise(*image.shape, seed=9) // 2 for name, image in plates.items()}
+    for name, image in labels.items():
+        np.save(tmp_path / "plates" / f"{name}_cells.npy", image)
+    assert batch(tmp_path, "--labels", "{stem}_cells.npy", out="table.parquet") == 0
+    rows = parquet.read_table(tmp_path / "table.parquet").to_pylist()
+    expected = [
+        (name, *row)
+        for name, image in plates.items()
+        for row in zip(*ecc.region_curves(image, labels[name], np.arange(6))[::2], strict=True)
+    ]
+    assert len(rows) == len(expected) > 3
+    for row, (name, label, values) in zip(rows, expected, strict=True):
+        assert Path(row["input"]).stem == name
+        assert row["label"] == label
+        assert curve_in(row) == values.tolist()
+
+
+def test_labels_of_channels(tmp_path, write_ome):
+    """A column for the channel and one for the label; images without channels have -1."""
+    image, labels = noise(2, 5, 6, seed=3), noise(5, 6, seed=4) // 3
+    np.save(tmp_path / "labels.npy", labels)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["plane"] = image[0]
+    write_ome(tmp_path / "b.zarr", [image], "CYX")
+    inputs = [str(tmp_path / "*.h5/plane"), str(tmp_path / "b.zarr")]
+    arguments = ["--labels", str(tmp_path / "labels.npy"), "--thresholds", LEVELS]
+    assert main(["batch", *inputs, *arguments, "--out", str(tmp_path / "d.csv")]) == 0
+    rows = table(tmp_path / "d.csv")
+    assert [(row["c"], row["label"]) for row in rows] == [("-1", "1"), ("0", "1"), ("1", "1")]
+    expected = [ecc.region_curves(plane, labels, np.arange(6)).values[0] for plane in image]
+    assert [curve_in(row) for row in rows] == [expected[i].tolist() for i in (0, 0, 1)]
 
 
 def test_failures_are_named_and_the_others_kept(tmp_path, plates, capsys):

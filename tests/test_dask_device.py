@@ -1,0 +1,176 @@
+"""Chunks of a device's array library stay there: no task turns them into NumPy arrays.
+
+The library stands in for CuPy, and the CPU counts; tests/gpu/test_dask.py is about CuPy itself.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from dask.array.dispatch import concatenate_lookup, numel_lookup
+
+import ecc_core as ecc
+from ecc_core import _dispatch
+from ecc_core._dask import regions
+from ecc_core._dask.blocks import Settings
+from ecc_core._dask.sections import Work, run_groups
+from ecc_core.dask import euler_curve_blocks, local_curves, region_curves
+
+LEVELS = np.arange(-1, 7)
+
+
+class DeviceArray(np.ndarray):
+    """Stays what it is in NumPy's functions; `np.asarray` makes another of it."""
+
+    __module__ = "cupy"
+    device = SimpleNamespace(id=0)
+
+    def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
+        result = super().__array_function__(function, types, inputs, options)
+        return result.view(DeviceArray) if isinstance(result, np.ndarray) else result
+
+    def get(self) -> np.ndarray:
+        return self.view(np.ndarray)
+
+
+# otherwise dask would import CuPy, whose name the array has
+concatenate_lookup.register(DeviceArray, np.concatenate)
+numel_lookup.register(DeviceArray, np.size)
+
+
+@pytest.fixture(autouse=True)
+def backend(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A backend that takes arrays of the device only; returns what it was asked for."""
+    asked: list[str] = []
+
+    def counting(name: str) -> Any:
+        def function(*arrays: Any, mask: Any = None, **options: Any) -> Any:
+            for array in (*arrays[:2], mask) if name == "region_curves" else (arrays[0], mask):
+                assert array is None or type(array) is DeviceArray
+            asked.append(name)
+            given = [np.asarray(array) for array in arrays]
+            if name != "region_curves":
+                options["mask"] = None if mask is None else np.asarray(mask)
+            found = getattr(_dispatch.cpu(), name)(*given, workers=1, **options)
+            if isinstance(found, tuple):
+                return tuple(part.view(DeviceArray) for part in found)
+            return found.view(DeviceArray)
+
+        return function
+
+    names = ("curve", "coefficients", "region_curves")
+    module = SimpleNamespace(**{name: counting(name) for name in names})
+    monkeypatch.setattr(_dispatch.Home, "backend", lambda _: module)
+    return asked
+
+
+def on_device(array: np.ndarray, chunks: int = 3) -> da.Array:
+    meta = np.empty((0,) * array.ndim, array.dtype).view(DeviceArray)
+    return da.from_array(array, chunks=chunks).map_blocks(lambda b: b.view(DeviceArray), meta=meta)
+
+
+@pytest.fixture
+def image() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 6, (7, 6, 8), dtype=np.uint8)
+
+
+def compute(array: Any) -> np.ndarray:
+    """The values of a dask array, which says and gives arrays of the device."""
+    assert type(array._meta) is DeviceArray
+    with dask.config.set(scheduler="sync"):
+        values = array.compute()
+    assert type(values) is DeviceArray
+    return values.get()
+
+
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("masked", [False, True])
+def test_curves(image, connectivity, masked):
+    mask = image != 2 if masked else None
+    array, where = on_device(image), on_device(mask) if masked else None
+    lazy = ecc.euler_curve(array, LEVELS, connectivity=connectivity, mask=where).values
+    blocks = euler_curve_blocks(array, LEVELS, connectivity=connectivity, mask=where)
+    found, rows = compute(lazy), compute(blocks)
+    expected = _dispatch.cpu().curve(
+        image[None],
+        LEVELS,
+        construction="V" if connectivity == 1 else "T",
+        superlevel=False,
+        mask=mask[None] if masked else None,
+        nan="raise",
+        tilt=None,
+        workers=1,
+    )[0]
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(rows.sum(axis=0).cumsum(), expected)
+
+
+def test_tiles_coefficients_and_numbers(image, backend):
+    array = on_device(image)
+    assert compute(local_curves(array, 3, LEVELS).values).shape == (3, 2, 3, LEVELS.size)
+    coefficients = compute(ecc.euler_coefficients(array))
+    assert coefficients.sum() == compute(ecc.euler_curve(array, [9]).values)[0] == 1
+    assert backend.count("coefficients") == array.npartitions
+    tilted = ecc.euler_curve(array, [99], direction=(1, 0, 0)).values
+    assert compute(tilted) == [1]
+
+
+def test_regions(image):
+    labels = (image > 2).astype(np.int32) + 1
+    array, where = on_device(image), on_device(labels)
+    for found, ids in (
+        (ecc.region_curves(array, where, LEVELS), [1, 2]),
+        (region_curves(array, where, LEVELS, ids=[2, 7]), [2, 7]),
+    ):
+        values = compute(found.values)
+        expected = [
+            _dispatch.cpu().region_curves(
+                image, labels, LEVELS, construction="T", superlevel=False, workers=1
+            )[1][label - 1]
+            if label < 3
+            else np.zeros(LEVELS.size)
+            for label in ids
+        ]
+        np.testing.assert_array_equal(values, expected)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_sections(image, labelled):
+    """What is kept of a group is on the host."""
+    arrays = [image.view(DeviceArray), (image > 2).astype(np.int32).view(DeviceArray)]
+
+    def read(box: Any) -> tuple[np.ndarray, ...]:
+        return tuple(array[box] for array in arrays[: 1 + labelled])
+
+    settings = Settings(LEVELS, "T", False, "raise")
+    work = Work(read, ((3, 4), (6,), (5, 3)), 3, settings, regions=labelled)
+    sums: list[np.ndarray] = []
+    groups = work.groups(1, side=9)
+    run_groups(
+        work,
+        groups,
+        range(len(groups)),
+        lambda _, values: sums.append(values),
+        workers=1,
+        scheduler=None,
+        starting=lambda _: None,
+        spoiling=OSError,
+    )
+    assert {type(values) for values in sums} == {np.ndarray}
+    total = regions.add_tables(sums)[0, 1:] if labelled else sum(sums)
+    shown = np.where(image > 2, image, 9) if labelled else image
+    options = {"construction": "T", "superlevel": False, "nan": "raise", "tilt": None}
+    expected = _dispatch.cpu().curve(
+        shown[None], LEVELS, mask=(shown < 9)[None], workers=1, **options
+    )
+    np.testing.assert_array_equal(total, expected[0])
+
+
+def test_a_mask_of_another_library(image):
+    with pytest.raises(ValueError, match="`mask` must have chunks of the image's library, cupy"):
+        ecc.euler_curve(on_device(image), LEVELS, mask=image > 2)
+    with pytest.raises(ValueError, match="`labels` must have chunks of the image's library, cupy"):
+        ecc.region_curves(on_device(image), image, LEVELS)
