@@ -1,6 +1,6 @@
 """Soft curves level by level, for float64: as accurate as the sigmoid, a pass a level.
 
-Points are (batch, points) with coefficients; nothing is larger.
+Values are (batch or 1, points), weights (batch, points); nothing is larger.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["curves", "gradients"]
+__all__ = ["curves", "entered", "gradients"]
 
 
 def curves(
@@ -18,7 +18,7 @@ def curves(
 
     Infinite values enter first or never, without a derivative.
     """
-    sums = values.new_zeros(3, values.shape[0], levels.numel())
+    sums = weights.new_zeros((3, weights.shape[0], levels.numel()), dtype=values.dtype)
     first = (weights * (values == -torch.inf)).sum(1)
     weights = weights * values.isfinite()
     values = values.masked_fill(values.isinf(), 0)
@@ -35,8 +35,16 @@ def gradients(
     values: Tensor, weights: Tensor, levels: Tensor, sharpness: Tensor, upstream: Tensor
 ) -> Tensor:
     """weight * sum over the levels of upstream * sharpness * s'(z), for each point."""
-    total = torch.zeros_like(values)
+    total = values.new_zeros((upstream.shape[0], values.shape[1]))
     for j, level in enumerate(levels):
         s = torch.sigmoid(sharpness * (level - values))
         total += upstream[:, j, None] * (s * (1 - s))
     return weights * sharpness * total
+
+
+def entered(values: Tensor, levels: Tensor, sharpness: Tensor, upstream: Tensor) -> Tensor:
+    """The sum over the levels of upstream * s(z), for each point: the derivative by its weight."""
+    total = values.new_zeros((upstream.shape[0], values.shape[1]))
+    for j, level in enumerate(levels):
+        total += upstream[:, j, None] * torch.sigmoid(sharpness * (level - values))
+    return total

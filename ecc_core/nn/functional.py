@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from ecc_core import _checks
-from ecc_core._torch import reference
+from ecc_core._torch import orthants
 from ecc_core._torch.curve import soft_curve
+from ecc_core._torch.transform import soft_projection
 
 __all__ = ["soft_euler_curve", "soft_euler_transform"]
 
@@ -215,14 +216,17 @@ def soft_euler_transform(
         got = tuple(vectors.shape)
         raise ValueError(f"`directions` must have shape (k, {n_spatial}), got {got}")
     levels = _vector(heights, "heights", weights, dtype)
-    values = reference.soft_transform(
-        weights.to(dtype).reshape(math.prod(batch), *spatial),
-        _unit(vectors),
+    unit, steps = _unit(vectors), _spacing(spacing, n_spatial)
+    flat = weights.to(dtype).reshape(math.prod(batch), *spatial)
+    owned = orthants.orthant_coefficients(flat, construction, extension)
+    values: Tensor
+    values, *_ = soft_projection(
+        owned.flatten(2),
+        orthants.positions(owned.shape[2:], steps, unit),
+        unit,
+        orthants.orthants_of(unit),
         levels,
         _positive(sharpness, weights, dtype),
-        construction=construction,
-        spacing=_spacing(spacing, n_spatial),
-        extension=extension,
     )
     return values.reshape(*batch, vectors.shape[0], levels.numel())
 

@@ -1,0 +1,52 @@
+"""Transforms by orthants of directions: in each, a cell's highest vertex is always the same one."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ecc_core._torch.cells import cell_values
+
+__all__ = ["orthant_coefficients", "orthants_of", "positions"]
+
+
+def orthant_coefficients(weights: Tensor, construction: str, extension: str) -> Tensor:
+    """For each orthant the signed weight of the cells whose highest vertex a vertex is.
+
+    Weights (batch, *spatial) give (batch, 2**d, *vertices). Cells of the T-construction have the
+    corners of the cubes as vertices. Orthants are numbered as by :func:`orthants_of`.
+    """
+    ndim, sign = weights.dim() - 1, 1 if extension == "max" else -1
+    placed = (sign * weights).masked_fill(weights == 0, torch.inf)
+    cells = {
+        extent: sign * (-1) ** sum(extent) * values.masked_fill(values.isinf(), 0)
+        for extent, values in cell_values(placed, construction)
+    }
+    for axis in range(ndim):
+        rims = [[0, 0] * (ndim - axis - 1) + rim for rim in ([1, 0], [0, 1])]
+        owned = {}
+        for extent in cells:
+            # A cell that extends along the axis belongs to its upper end, or to its lower one.
+            points, edges = (cells[(*extent[:axis], e, *extent[axis + 1 :])] for e in (0, 1))
+            owned[extent] = points + functional.pad(edges, rims[extent[axis]])
+        cells = owned
+    return torch.stack([cells[key] for key in itertools.product((0, 1), repeat=ndim)], 1)
+
+
+def orthants_of(directions: Tensor) -> Tensor:
+    """The number of each direction's orthant: bits, of the first axis highest, of negative ones."""
+    ndim = directions.shape[1]
+    bits = [(directions[:, axis] < 0).to(torch.int32) << (ndim - axis - 1) for axis in range(ndim)]
+    return torch.stack(bits).sum(0, dtype=torch.int32)
+
+
+def positions(shape: torch.Size, spacing: tuple[float, ...], like: Tensor) -> Tensor:
+    """Coordinates (d, points) of a grid, counted from its centre."""
+    axes = [
+        (torch.arange(n, dtype=like.dtype, device=like.device) - (n - 1) / 2) * step
+        for n, step in zip(shape, spacing, strict=True)
+    ]
+    return torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1)

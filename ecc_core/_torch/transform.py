@@ -1,0 +1,142 @@
+"""The operator of soft transforms: curves of the heights of weighted points, by direction.
+
+Points have a weight for each orthant of directions (see :mod:`ecc_core._torch.orthants`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ecc_core._torch.batching import vmapped
+
+__all__ = ["soft_projection"]
+
+NAME, NAME_BACKWARD = "ecc::soft_projection", "ecc::soft_projection_backward"
+COMMON = (
+    "Tensor weights, Tensor positions, Tensor directions, Tensor orthants, Tensor heights,"
+    " Tensor sharpness"
+)
+torch.library.define(
+    NAME,
+    f"({COMMON}) -> (Tensor curves, Tensor slopes, Tensor spreads)",
+    tags=torch.Tag.pt2_compliant_tag,
+)
+torch.library.define(
+    NAME_BACKWARD,
+    f"(Tensor gradient, Tensor slopes, Tensor spreads, {COMMON}) -> "
+    "(Tensor by_weights, Tensor by_directions, Tensor by_height, Tensor by_sharpness)",
+    tags=torch.Tag.pt2_compliant_tag,
+)
+soft_projection = torch.ops.ecc.soft_projection.default
+"""Curves (batch, k, n) of weights (batch, orthants, points), and derivatives by height, sharpness.
+
+`positions` is (d, points), `directions` (k, d), `orthants` (k,) of int32.
+"""
+soft_projection_backward = torch.ops.ecc.soft_projection_backward.default
+"""Gradients of the weights, and of directions, heights and sharpness image by image."""
+
+
+@torch.library.impl(NAME, "cpu")
+def _on_cpu(weights: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
+    from ecc_core._torch import projections
+
+    given = projections.checked(weights, *rest)
+    if weights.dtype == torch.float64:
+        return projections.direct_curves(given)
+    return projections.curves(given)
+
+
+@torch.library.impl(NAME_BACKWARD, "cpu")
+def _backward_on_cpu(
+    gradient: Tensor, slopes: Tensor, spreads: Tensor, weights: Tensor, *rest: Tensor
+) -> tuple[Tensor, ...]:
+    from ecc_core._torch import projections
+
+    given = projections.Given(weights, *rest)
+    wide = weights.dtype == torch.float64
+    compute = projections.direct_gradients if wide else projections.gradients
+    return *compute(given, gradient), gradient * slopes, (gradient * spreads).sum((1, 2))
+
+
+@torch.library.impl(NAME, "cuda")
+def _on_cuda(weights: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
+    from ecc_core._torch import projections
+
+    return projections.direct_curves(projections.Given(weights, *rest))
+
+
+@torch.library.impl(NAME_BACKWARD, "cuda")
+def _backward_on_cuda(
+    gradient: Tensor, slopes: Tensor, spreads: Tensor, weights: Tensor, *rest: Tensor
+) -> tuple[Tensor, ...]:
+    from ecc_core._torch import projections
+
+    found = projections.direct_gradients(projections.Given(weights, *rest), gradient)
+    return *found, gradient * slopes, (gradient * spreads).sum((1, 2))
+
+
+def _fake(
+    weights: Tensor,
+    positions: Tensor,
+    directions: Tensor,
+    orthants: Tensor,
+    heights: Tensor,
+    *_: Any,
+) -> tuple[Tensor, ...]:
+    shape = (weights.shape[0], directions.shape[0], heights.shape[0])
+    return weights.new_empty(shape), weights.new_empty(shape), weights.new_empty(shape)
+
+
+def _fake_backward(
+    gradient: Tensor,
+    slopes: Tensor,
+    spreads: Tensor,
+    weights: Tensor,
+    positions: Tensor,
+    directions: Tensor,
+    *_: Any,
+) -> tuple[Tensor, ...]:
+    batch = weights.shape[0]
+    return (
+        weights.new_empty(weights.shape),
+        directions.new_empty((batch, *directions.shape)),
+        slopes.new_empty(slopes.shape),
+        slopes.new_empty((batch,)),
+    )
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    ctx.set_materialize_grads(False)
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.save_for_backward(*output[1:], *inputs)
+
+
+def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
+    if gradient is None:
+        return (None,) * 6
+    found = soft_projection_backward(gradient, *ctx.saved_tensors)
+    by_weights, by_directions, by_height, by_sharpness = found
+    needed = ctx.needs_input_grad
+    return (
+        by_weights if needed[0] else None,
+        None,
+        by_directions.sum(0) if needed[2] else None,
+        None,
+        by_height.sum((0, 1)) if needed[4] else None,
+        by_sharpness.sum() if needed[5] else None,
+    )
+
+
+def _no_backward(ctx: Any, *gradients: Any) -> Any:
+    raise RuntimeError("soft Euler characteristic transforms have no second derivatives")
+
+
+torch.library.register_fake(NAME, _fake)
+torch.library.register_fake(NAME_BACKWARD, _fake_backward)
+torch.library.register_autograd(NAME, _backward, setup_context=_setup)
+torch.library.register_autograd(NAME_BACKWARD, _no_backward)
+torch.library.register_vmap(NAME, vmapped(soft_projection, stacked=(0,)))
+torch.library.register_vmap(NAME_BACKWARD, vmapped(soft_projection_backward, stacked=(0, 1, 2, 3)))
