@@ -27,9 +27,10 @@ __all__ = ["curve", "value_range"]
 
 Result = TypeVar("Result")
 
-SLAB_BYTES = 256 << 20
+SLAB_BYTES = 512 << 20  # less where the device has less than eight times as much
 CHUNK_BYTES = 2 << 30  # of slices that are stored together; more are read more than once
-COPY_THREADS = 8  # a device, from pageable memory
+COPY_THREADS = 8  # a device, at most, from pageable memory
+THREAD_BYTES = 1 << 20  # for which a thread pays
 PIECE_BYTES = 8 << 20  # that a thread copies at a time, at most
 HOST = 1  # cudaMemoryTypeHost
 TO_DEVICE, ON_DEVICE = 1, 3  # cudaMemcpyKind
@@ -188,6 +189,7 @@ class _Slabs:
         self.dtype = np.dtype(volume.dtype).newbyteorder("=")
         self.slice_bytes = _slice_bytes(volume)
         low, high = max(first - 1, 0), min(last + 1, volume.shape[0])
+        slab_bytes = min(slab_bytes, cupy.cuda.runtime.memGetInfo()[0] // 8)
         step = -(-max(4, slab_bytes // self.slice_bytes) // depth) * depth
         self.cuts = [low, *range((low + 3) // step * step + step, high - 2, step), high]
         self.copy = cupy.cuda.Stream(non_blocking=True)
@@ -255,18 +257,19 @@ class _Staging:
 
     def __init__(self, stream: Any, most: int) -> None:
         self.stream = stream
-        self.size = min(PIECE_BYTES, -(-most // COPY_THREADS))
-        self.pieces = [[_Piece(self.size) for _ in range(2)] for _ in range(COPY_THREADS)]
-        self.pool = ThreadPoolExecutor(COPY_THREADS)
+        self.threads = min(COPY_THREADS, -(-most // THREAD_BYTES))
+        self.size = min(PIECE_BYTES, -(-most // self.threads))
+        self.pieces = [[_Piece(self.size) for _ in range(2)] for _ in range(self.threads)]
+        self.pool = ThreadPoolExecutor(self.threads)
 
     def send(self, target: int, source: NDArray[np.uint8]) -> None:
         """Copy `source` to the address `target`, as many bytes by each thread."""
-        turns = -(-source.size // (COPY_THREADS * self.size))
-        size = -(-source.size // (COPY_THREADS * turns))
+        turns = -(-source.size // (self.threads * self.size))
+        size = -(-source.size // (self.threads * turns))
 
         def work(thread: int) -> None:
             for turn in range(turns):
-                start = (turn * COPY_THREADS + thread) * size
+                start = (turn * self.threads + thread) * size
                 part = source[start : start + size]
                 piece = self.pieces[thread][turn % 2]
                 piece.sent.synchronize()
@@ -275,7 +278,7 @@ class _Staging:
                 _move(target + start, data, part.size, TO_DEVICE, self.stream)
                 piece.sent.record(self.stream)
 
-        futures = [self.pool.submit(work, thread) for thread in range(COPY_THREADS)]
+        futures = [self.pool.submit(work, thread) for thread in range(self.threads)]
         wait(futures)
         for future in futures:
             future.result()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ecc_core._cuda.recipe import by_value, pack
 from ecc_core._cuda.transform_regions import find_regions, region_transforms
 from ecc_core._cuda.transform_sampling import (
+    DIRECTIONS,
     THREADS,
     accumulate,
     grid_struct,
@@ -40,7 +41,7 @@ SCALES = [("first_scale", "f8"), ("second_scale", "f8"), ("sign", "i4"), ("", "i
 
 WORD = 32  # points of a mask that a thread handles together
 ROWS, COLUMNS = THREADS // 32, 256  # of weights that a block handles together
-ROW_BYTES = 8 * (COLUMNS + 32)
+ROW_BYTES, RUN_BYTES = 8 * (COLUMNS + 32), 96
 MOST_TURNS = 1 << 17  # of a block over a mask: 2 * 8192 a turn fit a bin of 32 bits
 SAFE_EXPONENT = 900  # weights of 2**900 are scaled before they are added
 
@@ -134,10 +135,8 @@ def _weighted(
     sampling = sample(directions, heights, frame.reach)
     width = len(frame.positions[2])
     units = -(-_lines(frame) // ROWS) * -(-width // COLUMNS)
-    spare = parts * ROWS * ROW_BYTES + 1024
-    work = plan(
-        sampling, units, bin_bytes=8 * parts, budget=64 << 10, spare=spare, resident=3, arrays=ROWS
-    )
+    spare = parts * ROWS * ROW_BYTES + RUN_BYTES * DIRECTIONS
+    work = plan(sampling, units, bin_bytes=8 * parts, budget=64 << 10, spare=spare, resident=3)
     absent = np.inf if floats else MOST_WEIGHT
     image = cupy.ascontiguousarray(weights)
     dtype = np.dtype(
@@ -154,7 +153,6 @@ def _weighted(
             sampling.struct(work.jobs),
             values,
             np.int32(work.blocks),
-            np.int32(work.teams),
         ),
         work.shared,
         SHARED=int(work.shared > 0),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cuda.recipe import by_value, pack
-from ecc_core._cuda.transform_sampling import THREADS, accumulate, launch, sample
+from ecc_core._cuda.transform_sampling import DIRECTIONS, THREADS, accumulate, launch, sample
 from ecc_core._orthants import coefficient_table
 
 __all__ = ["find_regions", "region_transforms"]
@@ -26,8 +26,6 @@ MEASURES = np.dtype(
     [(name, "i8") for name in ("boxes", "scales", "coefficients")]
     + [("spacing", "f8", 3), ("closed", "i4"), ("", "i4")]
 )
-
-DIRECTIONS = 32  # of a block, at most
 
 
 class Regions(NamedTuple):

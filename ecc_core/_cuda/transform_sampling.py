@@ -14,11 +14,22 @@ from ecc_core._cuda.compile import function, processors, shared_limit
 from ecc_core._cuda.recipe import by_value, pack
 from ecc_core._orthants import ORTHANTS, Frame, sort_directions
 
-__all__ = ["THREADS", "Plan", "Sampling", "accumulate", "grid_struct", "launch", "plan", "sample"]
+__all__ = [
+    "DIRECTIONS",
+    "THREADS",
+    "Plan",
+    "Sampling",
+    "accumulate",
+    "grid_struct",
+    "launch",
+    "plan",
+    "sample",
+]
 
 Floats = NDArray[np.float64]
 
 THREADS = 256
+DIRECTIONS = 32  # that a block counts together, at most
 QUARTER = 0.25  # of a step: levels closer than this to their even places are found by arithmetic
 
 # Structures of transform.cuh.
@@ -123,15 +134,12 @@ class Plan(NamedTuple):
         Directions that a block counts together.
     blocks : int
         Of each job.
-    teams : int
-        Sets of bins of each direction in a block.
     shared : int
         Bytes of dynamic shared memory; 0 if bins and levels stay in global memory.
     """
 
     jobs: Any
     blocks: int
-    teams: int
     shared: int
 
 
@@ -143,26 +151,24 @@ def plan(
     budget: int,
     spare: int,
     resident: int,
-    arrays: int = 1,
 ) -> Plan:
     """Share the directions among jobs, and `units` of work on the image among the blocks of each.
 
     A block has bins of so many bytes for each direction in shared memory, within the `budget` if
-    that is enough for one, beside the bytes `spare` that the kernel declares; where it has room for
-    fewer than `arrays` directions, several sets of each. `resident` blocks fit on a multiprocessor.
+    that is enough for one, beside the bytes `spare` that the kernel declares. `resident` blocks fit
+    on a multiprocessor.
     """
     device = cupy.cuda.runtime.getDevice()
     levels = sampling.levels.size
     each, fixed = levels * bin_bytes + 24, 8 * levels
-    size = min(32, max(arrays, (budget - fixed) // each))
+    size = min(DIRECTIONS, max(1, (budget - fixed) // each))
     fits = fixed + size * each <= shared_limit(device) - spare
     # A small image is shared by its directions.
     wanted = -(-2 * processors(device) // units)
-    size = max(1, min(size if fits else 32, sampling.most, sampling.rows.size // wanted))
-    teams = max(1, arrays // size)
+    size = max(1, min(size if fits else DIRECTIONS, sampling.most, sampling.rows.size // wanted))
     jobs = sampling.jobs(size)
     blocks = max(1, min(units, resident * processors(device) // len(jobs)))
-    return Plan(jobs, blocks, teams, fixed + size * teams * each if fits else 0)
+    return Plan(jobs, blocks, fixed + size * each if fits else 0)
 
 
 def grid_struct(frame: Frame, spacing: Floats) -> Any:

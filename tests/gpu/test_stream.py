@@ -73,6 +73,7 @@ def devices():
 def small_slabs(monkeypatch):
     """Many slabs and pieces also of small volumes."""
     monkeypatch.setattr(stream, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(stream, "THREAD_BYTES", 1000)
     for name in ("curve", "value_range"):
         function = getattr(stream, name)
         monkeypatch.setattr(stream, name, functools.partial(function, slab_bytes=5000))

@@ -16,6 +16,8 @@ constexpr int kParts = ECC_PARTS;     // integers of a sum
 constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kRows = kWarps;   // of a block at a time
 constexpr int kColumns = 256;  // of a row at a time
+constexpr int kDirections = 32;  // of a block, at most
+constexpr int kLevels = 31;      // of a warp at a time, beside the one before them
 constexpr int kOfLane = kColumns / 32;
 constexpr double kSlack = 1e-6;  // of a point: levels at a point count it
 constexpr unsigned kAll = 0xFFFFFFFFu;
@@ -190,40 +192,41 @@ __device__ __forceinline__ void fill(const Weights& image, const Grid& grid, con
         row.set(lane * kOfLane + i, row.at(lane * kOfLane + i) + before);
 }
 
-// The bins of one direction, those of the parts so far apart: of a warp alone, or in global memory.
+// The bins of one direction, those of the parts so far apart.
 struct Bins {
     Sum* first;
     long long apart;
 
     __device__ __forceinline__ void add(int bin, const Parts& sum) const {
 #pragma unroll
-        for (int i = 0; i < kParts; ++i) {
-            Sum* own = first + i * apart + bin;
-            if (kShared)
-                *own += sum.part[i];
-            else if (sum.part[i])
-                atomicAdd(own, sum.part[i]);
-        }
-    }
-
-    __device__ __forceinline__ void add_with_others(int bin, const Parts& sum) const {
-#pragma unroll
         for (int i = 0; i < kParts; ++i)
             if (sum.part[i]) atomicAdd(first + i * apart + bin, sum.part[i]);
     }
 };
 
-// A direction and the rows of a unit of work, along each of which heights do not fall.
+// A direction in a unit of work: the heights of the rows but for the last axis, and the levels from
+// the lowest point of all rows to the highest.
+struct Run {
+    double bases[kRows];
+    double inverse;  // points a unit of height
+    int begin, end;
+    bool dense;  // whether the levels are closer than the points
+
+    // Tasks for a warp: 31 levels, or a row.
+    __device__ __forceinline__ int tasks() const {
+        return dense ? kRows : (end - begin + kLevels) / kLevels;
+    }
+};
+
+// How a direction counts the rows, along each of which heights do not fall.
 struct Walk {
     const Sampling& sampling;
     const double* levels;
     const Axis& axis;
     const Row* rows;
-    const double* bases;  // heights of the rows, but for the last axis
+    const Run& run;
     Span span;
     double slope;
-    double inverse;    // points a unit of height
-    int first, teams;  // rows of this warp: every `teams`-th from `first` on
 
     __device__ __forceinline__ double beyond(int i) const {
         return rounded_product(slope, axis.position(span.column(i)));
@@ -239,9 +242,9 @@ struct Walk {
         const double lowest = beyond(0);
         Parts sum = {};
 #pragma unroll 4
-        for (int row = first; row < kRows; row += teams) {
-            const double base = bases[row];
-            const double place = (level - rounded_sum(base, lowest)) * inverse;
+        for (int row = 0; row < kRows; ++row) {
+            const double base = run.bases[row];
+            const double place = (level - rounded_sum(base, lowest)) * run.inverse;
             const int near = __double2int_rd(place + kSlack);
             const int count = max(-1, min(span.count - 1, near)) + 1;
             const double last = rounded_sum(base, beyond(max(0, count - 1))),
@@ -254,11 +257,11 @@ struct Walk {
 
     __device__ __forceinline__ Parts search(double level) const {
         Parts sum = {};
-        for (int row = first; row < kRows; row += teams) {
+        for (int row = 0; row < kRows; ++row) {
             int low = 0, high = span.count;
             while (low < high) {
                 const int middle = (low + high) >> 1;
-                if (rounded_sum(bases[row], beyond(middle)) <= level)
+                if (rounded_sum(run.bases[row], beyond(middle)) <= level)
                     low = middle + 1;
                 else
                     high = middle;
@@ -268,62 +271,70 @@ struct Walk {
         return sum;
     }
 
-    // Each point into its bin, where levels are closer than points.
-    __device__ __forceinline__ void add_points(const Bins& bins) const {
-        for (int row = first; row < kRows; row += teams) {
-            for (int i = threadIdx.x & 31; i < span.count; i += 32) {
-                const double height = rounded_sum(bases[row], beyond(i));
-                const int bin = place(height, sampling, levels);
-                if (bin < sampling.count)
-                    bins.add_with_others(bin, running(row, i + 1) - running(row, i));
-            }
-        }
-        __syncwarp();
-    }
-
-    // Called by a warp.
-    __device__ __forceinline__ void add(const Bins& bins) const {
-        const int lane = threadIdx.x & 31;
-        double low = bases[first], high = low;
-        for (int row = first; row < kRows; row += teams) {
-            low = fmin(low, bases[row]);
-            high = fmax(high, bases[row]);
-        }
-        const int begin = place(rounded_sum(low, beyond(0)), sampling, levels),
-                  end = place(rounded_sum(high, beyond(span.count - 1)), sampling, levels);
-        if (end - begin > 4 * kColumns) return add_points(bins);
-        Parts carry = {};
-        for (int from = begin; from <= end; from += 32) {
-            const int bin = from + lane;
+    // Called by a warp, as the next one.
+    __device__ __forceinline__ void add_levels(int task, const Bins& bins) const {
+        const int lane = threadIdx.x & 31, bin = run.begin + kLevels * task + lane - 1;
+        Parts sum = {};
+        if (bin >= run.begin) {
             const double level = levels[min(bin, sampling.count - 1)];
             bool missed = false;
-            Parts sum = guess(level, missed);
+            sum = guess(level, missed);
             if (missed) sum = search(level);
-            Parts before = from_lane(sum, (lane + 31) & 31);
-            if (lane == 0) before = carry;
-            carry = from_lane(sum, 31);
-            if (bin <= end && bin < sampling.count) bins.add(bin, sum - before);
-            __syncwarp();
+        }
+        const Parts before = from_lane(sum, (lane + 31) & 31);
+        if (lane && bin <= run.end && bin < sampling.count) bins.add(bin, sum - before);
+    }
+
+    __device__ __forceinline__ void add_points(int row, const Bins& bins) const {
+        for (int i = threadIdx.x & 31; i < span.count; i += 32) {
+            const double height = rounded_sum(run.bases[row], beyond(i));
+            const int bin = place(height, sampling, levels);
+            if (bin < sampling.count) bins.add(bin, running(row, i + 1) - running(row, i));
         }
     }
 };
 
-// `blocks` blocks do each job. A direction has `teams` warps, each with its own bins.
+// Rows beyond the image are empty, wherever they lie. Called by a warp.
+__device__ __forceinline__ void prepare(const Sampling& sampling, const double* levels,
+                                        const Grid& grid, const Span& span, const Vector& u, int z,
+                                        int y, Run& run) {
+    const int lane = threadIdx.x & 31, down = y + lane;
+    const bool inside = lane < kRows && z + down / grid.y.points < grid.z.points;
+    const double height =
+        row_height(u, grid.z.position(inside ? z + down / grid.y.points : z),
+                   grid.y.position(inside ? down % grid.y.points : y));
+    if (lane < kRows) run.bases[lane] = height;
+    double low = height, high = height;
+#pragma unroll
+    for (int step = 16; step; step /= 2) {
+        low = fmin(low, __shfl_xor_sync(kAll, low, step));
+        high = fmax(high, __shfl_xor_sync(kAll, high, step));
+    }
+    if (lane) return;
+    const double first = rounded_product(u.x, grid.x.position(span.column(0))),
+                 last = rounded_product(u.x, grid.x.position(span.column(span.count - 1)));
+    run.inverse = 1.0 / (fabs(u.x) * grid.x.step);
+    run.begin = place(rounded_sum(low, first), sampling, levels);
+    run.end = place(rounded_sum(high, last), sampling, levels);
+    run.dense = run.end - run.begin > 4 * kColumns;
+}
+
+// `blocks` blocks do each job.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, 3)
     count_weights(const Weights image, const Grid grid, const Sampling sampling, Sum* values,
-                  int blocks, int teams) {
+                  int blocks) {
     extern __shared__ double memory[];
     __shared__ Row rows[kRows];
-    __shared__ double heights[kWarps][kRows];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, index = blockIdx.x / blocks;
+    __shared__ Run runs[kDirections];
+    const int warp = threadIdx.x >> 5, index = blockIdx.x / blocks;
     const Job job = sampling.jobs[index];
     const Owner owner(job.orthant, image.closed);
-    const int directions = job.last - job.first, arrays = directions * teams;
+    const int directions = job.last - job.first;
     const double* levels = sampling.levels;
     Sum* shared = (Sum*)(memory + sampling.count);
     if (kShared) {
         for (int i = threadIdx.x; i < sampling.count; i += blockDim.x) memory[i] = levels[i];
-        for (int i = threadIdx.x; i < kParts * arrays * sampling.count; i += blockDim.x)
+        for (int i = threadIdx.x; i < kParts * directions * sampling.count; i += blockDim.x)
             shared[i] = 0;
         levels = memory;
         __syncthreads();
@@ -343,34 +354,36 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 3)
         const int own_y = y + warp;
         fill(image, grid, owner, z + own_y / grid.y.points, own_y % grid.y.points, span,
              rows[warp]);
+        for (int d = warp; d < directions; d += kWarps)
+            prepare(sampling, levels, grid, span, sampling.directions[job.first + d], z, y,
+                    runs[d]);
         __syncthreads();
-        for (int array = warp; array < arrays; array += kWarps) {
-            const int d = array / teams;
-            const Vector u = sampling.directions[job.first + d];
+        int task = warp;
+        for (int d = 0; d < directions; ++d) {
+            const Run& run = runs[d];
+            const int tasks = run.tasks();
+            const Walk walk = {sampling, levels, grid.x, rows, run, span,
+                               sampling.directions[job.first + d].x};
             const Bins bins =
                 kShared
-                    ? Bins{shared + kParts * array * sampling.count, sampling.count}
+                    ? Bins{shared + kParts * d * sampling.count, sampling.count}
                     : Bins{values + (long long)sampling.rows[job.first + d] * sampling.count, part};
-            if (lane < kRows) {  // rows beyond the image are empty, wherever they lie
-                const int down = y + (group * kRows + lane < lines ? lane : 0);
-                heights[warp][lane] = row_height(u, grid.z.position(z + down / grid.y.points),
-                                                 grid.y.position(down % grid.y.points));
+            for (; task < tasks; task += kWarps) {
+                if (run.dense)
+                    walk.add_points(task, bins);
+                else
+                    walk.add_levels(task, bins);
             }
-            __syncwarp();
-            const double inverse = 1.0 / (fabs(u.x) * grid.x.step);
-            const Walk walk = {sampling, levels, grid.x, rows, heights[warp], span, u.x, inverse,
-                               array % teams, teams};
-            walk.add(bins);
-            __syncwarp();
+            task -= tasks;
         }
         __syncthreads();
     }
     if (!kShared) return;
-    for (int i = threadIdx.x; i < kParts * arrays * sampling.count; i += blockDim.x) {
+    for (int i = threadIdx.x; i < kParts * directions * sampling.count; i += blockDim.x) {
         if (!shared[i]) continue;
-        const int own = i / sampling.count, d = own / (kParts * teams);
+        const int own = i / sampling.count;
         atomicAdd(values + own % kParts * part +
-                      (long long)sampling.rows[job.first + d] * sampling.count +
+                      (long long)sampling.rows[job.first + own / kParts] * sampling.count +
                       (i - own * sampling.count),
                   shared[i]);
     }
