@@ -142,7 +142,7 @@ def draw(results: Accuracies) -> Figure:
     figure = Figure(figsize=(9.6, 2.5), layout="constrained")
     axes = figure.subplots(1, 4, width_ratios=[1, 1, 1, 3.2])
     images, _ = patches(1, HALF, seed=10_000)
-    for ax, name, image in zip(axes, TEXTURES, images[:, 0], strict=False):
+    for ax, name, image in zip(axes, TEXTURES, images[:, 0].numpy(), strict=False):
         ax.imshow(image, cmap="gray")
         ax.set_title(name, fontsize="medium")
         ax.set(xticks=[], yticks=[])
