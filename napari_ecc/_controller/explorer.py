@@ -219,8 +219,8 @@ class ExplorerController:
         self.curves.cancel()
         self._counting.cancel()
         self._locating.cancel()
-        self._set.remove()
-        self._points.remove()
+        self._set.hide()
+        self._points.hide()
         self._field = self._selection = self._request = None
         self.model.curve = None
         self.model.counts = None
@@ -285,6 +285,7 @@ class ExplorerController:
     def _on_curve(self, step: Step, layer: Any, selection: Selection) -> None:
         curve, field = step.value
         model = self.model
+        model.counts = None
         model.curve = curve
         if math.isnan(model.threshold) and curve.thresholds.size:
             model.threshold = _first_threshold(curve, layer)

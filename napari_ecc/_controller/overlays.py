@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from napari.utils.colormaps import Colormap
+from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import NDArray
 
 from napari_ecc._controller.critical import CriticalPoints
@@ -73,6 +74,11 @@ class _Overlay:
         """The layer has been removed by the user."""
         self.layer = None
 
+    def hide(self) -> None:
+        """Show nothing, but keep the layer: removing one takes napari a while."""
+        if self.layer is not None:
+            self.layer.visible = False
+
     def remove(self) -> None:
         """Remove the layer, if there is one."""
         layer, self.layer = self.layer, None
@@ -83,12 +89,13 @@ class _Overlay:
 class SetOverlay(_Overlay):
     """The set at a threshold, as a second view of the image's own data.
 
-    The graphics card compares with the threshold, so that nothing is computed when it moves.
+    The graphics card compares with the threshold, so that nothing is computed when it moves: the
+    colormap has a step in its middle, and the contrast limits put the threshold there.
     """
 
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer)
-        self._whole = True
+        self._dtype = np.dtype(bool)
         self._superlevel = True
 
     def show(self, image: Any, selection: Selection, field: Field, model: Any) -> None:
@@ -102,30 +109,47 @@ class SetOverlay(_Overlay):
             That the curve was computed of.
         model : ExplorerModel
         """
-        self.remove()
         self._superlevel = model.superlevel
-        self._whole = field.data.dtype.kind in "biu"
+        self._dtype = field.data.dtype
         settings = {"colour": "#00d1b2", "opacity": 0.45, **read_settings("overlay")}
-        colours = [CLEAR, settings["colour"]]
-        shown = self._data(image, selection, field, model)
+        content = {
+            **self._data(image, selection, field, model),
+            "name": f"{image.name} {'≥' if model.superlevel else '≤'} t",
+            "colormap": _step(settings["colour"], model.superlevel),
+            "rendering": "mip" if model.superlevel else "minip",
+            "contrast_limits": self._limits(model.threshold),
+        }
+        data = content["data"]
+        if self._fits(image.ndim, isinstance(data, list)):
+            self._update(content)
+            return
+        self.remove()
         self.layer = keep_selection(
             self._viewer,
             self._viewer.add_image,
-            name=f"{image.name} {'≥' if model.superlevel else '≤'} t",
-            colormap=Colormap(colours if model.superlevel else colours[::-1], name="ecc-set"),
-            contrast_limits=self._limits(model.threshold),
             opacity=settings["opacity"],
             blending="translucent_no_depth",
             interpolation2d="nearest",
-            rendering="mip" if model.superlevel else "minip",
-            **shown,
+            multiscale=isinstance(data, list),
+            **content,
         )
+
+    def _fits(self, ndim: int, multiscale: bool) -> bool:
+        layer = self.layer
+        return layer is not None and layer.ndim == ndim and layer.multiscale == multiscale
+
+    def _update(self, content: dict[str, Any]) -> None:
+        data = content.pop("data")
+        if self.layer.data is not data:  # type: ignore[union-attr]
+            self.layer.data = data  # type: ignore[union-attr]
+        for name, value in content.items():
+            setattr(self.layer, name, value)
+        self.layer.visible = True  # type: ignore[union-attr]
 
     def _data(self, image: Any, selection: Selection, field: Field, model: Any) -> dict[str, Any]:
         if field.mask is None and not model.sigma:
             levels = levels_of(image)
-            data = levels if len(levels) > 1 else levels[0]
-            return {"data": data, "multiscale": len(levels) > 1, **placement(image)}
+            return {"data": levels if len(levels) > 1 else levels[0], **placement(image)}
         values = np.asarray(field.data, dtype=np.float32)
         if field.mask is not None:
             values = np.where(field.mask, values, np.nan)
@@ -137,17 +161,37 @@ class SetOverlay(_Overlay):
             self.layer.contrast_limits = self._limits(threshold)
 
     def _limits(self, threshold: float) -> tuple[float, float]:
-        """Contrast limits between the values that are in the set and those that are not."""
+        """Contrast limits in whose middle the values change from one side to the other.
+
+        They are 511 of the smallest steps of the values apart (napari rescales the data where it is
+        less than 256), 256 below the least value on the upper side: 256/511 is more than a half,
+        255/511 less.
+        """
         t = 0.0 if math.isnan(threshold) else threshold
-        if self._whole:
-            below = math.ceil(t) - 1 if self._superlevel else math.floor(t)
-            return below + 0.25, below + 0.75
-        single = np.float32(t)
-        if self._superlevel:
-            single = single if single >= t else np.nextafter(single, np.float32(np.inf))
-            return float(np.nextafter(single, np.float32(-np.inf))), float(single)
-        single = single if single <= t else np.nextafter(single, np.float32(-np.inf))
-        return float(single), float(np.nextafter(single, np.float32(np.inf)))
+        if self._dtype.kind in "biu":
+            upper = float(math.ceil(t) if self._superlevel else math.floor(t) + 1)
+            step = max(1.0, float(np.spacing(np.float32(abs(upper)))))
+        else:
+            # napari shows float64 as float32, so the threshold is rounded as they are
+            t = float(np.float32(t)) if self._dtype.itemsize == 8 else t
+            upper = _upper_single(t, self._superlevel)
+            step = float(np.spacing(np.float32(abs(upper))))
+        return upper - 256 * step, upper + 255 * step
+
+
+def _upper_single(t: float, superlevel: bool) -> float:
+    """The least float32 above the change at a threshold."""
+    single = np.float32(t)
+    if superlevel:
+        return float(single if single >= t else np.nextafter(single, np.float32(np.inf)))
+    return float(single if single > t else np.nextafter(single, np.float32(np.inf)))
+
+
+def _step(colour: str, superlevel: bool) -> Colormap:
+    """Transparent on one side, a colour on the other."""
+    inside = transform_color(colour)[0]
+    sides = [CLEAR, inside] if superlevel else [inside, CLEAR]
+    return Colormap(sides, name="ecc-set", interpolation="zero", controls=[0, 0.5, 1])
 
 
 class PointsOverlay(_Overlay):
@@ -173,12 +217,16 @@ class PointsOverlay(_Overlay):
             "face_color": np.where(found.effects > 0, RAISES, LOWERS) if len(points) else RAISES,
             "size": 2.0 + np.abs(found.effects),
         }
-        if self.layer is not None:
+        if self.layer is not None and self.layer.ndim == points.shape[1]:
             self.layer.data = content["data"]
             self.layer.features = content["features"]
             self.layer.face_color = content["face_color"]
             self.layer.size = content["size"]
+            for name, value in placement(image).items():
+                setattr(self.layer, name, value)
+            self.layer.visible = True
             return
+        self.remove()
         self.layer = keep_selection(
             self._viewer,
             self._viewer.add_points,

@@ -203,6 +203,7 @@ class EulerExplorer(Panel):
             self.value.setDecimals(0 if whole else max(0, 3 - math.floor(math.log10(span or 1))))
             self.value.setSingleStep(span / max(1, curve.thresholds.size - 1) or 1)
         self._show_threshold()
+        self.plot.repaint()  # now, before the layers are drawn
 
     def _show_threshold(self) -> None:
         curve, threshold = self.model.curve, self.model.threshold

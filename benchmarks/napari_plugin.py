@@ -1,0 +1,253 @@
+"""Times of the napari plugin in a real window, as its user feels them.
+
+    xvfb-run -a -s "-screen 0 1600x1000x24" python benchmarks/napari_plugin.py [--quick]
+
+A frame of a drag is over when the plot and the canvas have been drawn. The heartbeat is a timer of
+the GUI thread that is due every 5 ms; its longest gap is the longest time that the window did not
+react. Without a graphics card (Mesa's llvmpipe) the drawing itself is most of a frame. Kernels are
+warm. Writes benchmarks/results/napari.json and .md; `--quick` takes small images and writes none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import dask.array as da
+import napari
+import numpy as np
+from cpu import machine
+from qtpy.QtCore import QEvent, QEventLoop, QObject, QTimer
+from qtpy.QtWidgets import QApplication
+from scipy.ndimage import gaussian_filter
+
+import ecc_core as ecc
+
+RESULTS = Path(__file__).parent / "results" / "napari"
+BEAT = 5
+"""Milliseconds between two beats of the heart."""
+
+
+class Row(NamedTuple):
+    """One measurement, in milliseconds."""
+
+    case: str
+    median: float
+    most: float
+    repeats: int
+    bar: float | None
+    """What the median must not exceed; for heartbeats, what the greatest must not."""
+
+    @property
+    def met(self) -> str:
+        if self.bar is None:
+            return ""
+        measured = self.most if "heartbeat" in self.case else self.median
+        return "met" if measured <= self.bar else "missed"
+
+
+def smooth(shape: tuple[int, ...], dtype: Any, sigma: float = 3.0) -> np.ndarray:
+    noise = gaussian_filter(np.random.default_rng(3).standard_normal(shape, np.float32), sigma)
+    scaled = (noise - noise.min()) / np.ptp(noise) * np.iinfo(dtype).max
+    return scaled.astype(dtype)
+
+
+class Painted(QObject):
+    """Whether a widget has been painted."""
+
+    def __init__(self, widget: Any) -> None:
+        super().__init__()
+        self.done = False
+        widget.installEventFilter(self)
+
+    def eventFilter(self, _: QObject, event: QEvent) -> bool:
+        self.done |= event.type() == QEvent.Type.Paint
+        return False
+
+
+class Window:
+    """A napari window with one dock of the plugin."""
+
+    def __init__(self, dock: str) -> None:
+        self.viewer = napari.Viewer(show=True)
+        self.viewer.window.resize(1500, 950)
+        _, self.panel = self.viewer.window.add_plugin_dock_widget("napari-ecc", dock)
+        self.canvas = self.viewer.window._qt_viewer.canvas._scene_canvas
+        self.drawn = 0
+        self.canvas.events.draw.connect(self._on_draw)
+        self.wait(1.0)
+
+    def _on_draw(self, _: Any) -> None:
+        self.drawn += 1
+
+    def wait(self, seconds: float) -> None:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            QApplication.processEvents()
+            time.sleep(0.001)
+
+    def settle(self) -> None:
+        """Wait until nothing is computed and drawn any more."""
+        self.wait(0.2)
+        while self.panel.controller.running:
+            self.wait(0.05)
+        self.wait(0.3)
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        wait = QEventLoop.ProcessEventsFlag.WaitForMoreEvents
+        while not condition():
+            QApplication.processEvents(wait)
+
+    def frame(self, act: Callable[[], None]) -> float:
+        """Milliseconds from an action until the plot and the canvas show it."""
+        painted, before = Painted(self.panel.plot), self.drawn
+        start = time.perf_counter()
+        act()
+        self.until(lambda: painted.done and self.drawn > before)
+        self.canvas.context.finish()
+        return 1000 * (time.perf_counter() - start)
+
+    def close(self) -> None:
+        self.viewer.close()
+        QApplication.processEvents()
+
+
+def summary(case: str, times: list[float], bar: float | None) -> Row:
+    row = Row(case, statistics.median(times), max(times), len(times), bar)
+    print(f"{case:64s} {row.median:8.1f} {row.most:8.1f}  {row.met}", flush=True)
+    return row
+
+
+def drag(side: int, changes: bool, bar: float | None) -> Row:
+    window = Window("Euler explorer")
+    panel, model = window.panel, window.panel.model
+    window.viewer.add_image(smooth((side, side), np.uint16), name="image")
+    window.settle()
+    model.show_changes = changes
+    window.settle()
+    curve = model.curve
+    places = np.linspace(0.3, 0.7, 40) * curve.thresholds[-1]
+    times = [
+        window.frame(lambda at=at: panel.plot.threshold_moved.emit(float(at))) for at in places
+    ]
+    assert model.curve is curve
+    window.close()
+    what = "threshold drag, plot and overlay" + (", with critical points" if changes else "")
+    return summary(f"{what}, {side}^2 uint16", times, bar)
+
+
+def first_curve(side: int, bar: float | None) -> Row:
+    window = Window("Euler explorer")
+    model = window.panel.model
+    window.viewer.add_image(np.zeros((8, 8), np.uint8), name="small")
+    window.viewer.add_image(smooth((side, side), np.uint16), name="large")
+    window.settle()
+    times = []
+    for _ in range(9):
+        window.panel.image.setCurrentText("small")
+        window.settle()
+        start = time.perf_counter()
+        window.panel.image.setCurrentText("large")
+        window.until(lambda: model.curve is not None)
+        window.panel.plot.repaint()
+        times.append(1000 * (time.perf_counter() - start))
+    window.close()
+    return summary(f"first curve after selecting the layer, {side}^2 uint16", times, bar)
+
+
+def turn(shape: tuple[int, ...], bar: float | None) -> Row:
+    window = Window("Euler directions")
+    panel, model = window.panel, window.panel.model
+    model.show_arrow = False
+    window.viewer.add_image(smooth(shape, np.uint8, 6), name="image")
+    panel.controller.session.explorer.scope = "slice" if len(shape) == 2 else "volume"
+    window.settle()
+    times = []
+    for azimuth in np.linspace(3, 300, 30):
+        before = model.curve
+        start = time.perf_counter()
+        panel.azimuth.setValue(float(azimuth))
+        window.until(lambda before=before: model.curve is not before)
+        times.append(1000 * (time.perf_counter() - start))
+        window.settle()
+    window.close()
+    return summary(f"curve of a new direction, {'x'.join(map(str, shape))}", times, bar)
+
+
+def heartbeat(data: Any, case: str, bar: float | None) -> Row:
+    """Longest time that the GUI thread does not react while the curve of a volume is made."""
+    window = Window("Euler explorer")
+    model = window.panel.model
+    model.show_set = False
+    window.viewer.add_image(data, name="volume", contrast_limits=(0, 255))
+    window.settle()
+    beats: list[float] = []
+    timer = QTimer()
+    timer.timeout.connect(lambda: beats.append(time.perf_counter()))
+    timer.start(BEAT)
+    start = time.perf_counter()
+    model.scope = "volume"
+    window.until(lambda: len(beats) >= 20 and not window.panel.controller.running)
+    seconds = time.perf_counter() - start
+    timer.stop()
+    gaps = 1000 * np.diff(beats)
+    window.close()
+    return summary(f"heartbeat, {case}, {seconds:.1f} s", gaps.tolist(), bar)
+
+
+def measure(quick: bool) -> list[Row]:
+    side, plane, cube, volume = (256, 256, 32, 64) if quick else (2048, 1024, 128, 512)
+    data = smooth((volume,) * 3, np.uint8)
+    lazy = da.from_array(data, chunks=max(volume // 4, 32))
+    return [
+        first_curve(side, 150),
+        drag(side, False, 35),
+        drag(side, True, None),
+        turn((plane, plane), 30),
+        turn((cube,) * 3, 30),
+        heartbeat(data, f"curve and components of {volume}^3 uint8 in memory", 50),
+        heartbeat(lazy, f"curve of {volume}^3 uint8, dask", 50),
+    ]
+
+
+def write(rows: list[Row]) -> None:
+    facts = f"{machine()}, napari {napari.__version__}"
+    RESULTS.with_suffix(".json").write_text(
+        json.dumps({"machine": facts, "rows": [row._asdict() for row in rows]}, indent=1) + "\n"
+    )
+    lines = [
+        "# Times of the napari plugin",
+        "",
+        f"{facts}; a window of 1500 x 950 pixels on Xvfb, drawn by the processor (llvmpipe).",
+        "",
+        "Milliseconds. The bar is for the median; for a heartbeat (a timer of the GUI thread, due",
+        f"every {BEAT} ms) it is for the greatest gap. Written by `python",
+        "benchmarks/napari_plugin.py`.",
+        "",
+        "| case | median | greatest | repeats | bar | |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        bar = "" if row.bar is None else f"<= {row.bar:g}"
+        values = f"{row.median:.1f} | {row.most:.1f} | {row.repeats} | {bar} | {row.met}"
+        lines.append(f"| {row.case} | {values} |")
+    RESULTS.with_suffix(".md").write_text("\n".join(lines) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    ecc.warmup(block=True)
+    rows = measure(quick)
+    if not quick:
+        write(rows)
+
+
+if __name__ == "__main__":
+    main()
