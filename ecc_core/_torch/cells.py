@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["Construction", "Ties", "cell_values", "filtration", "split_coefficients"]
+__all__ = ["Ties", "cell_values", "filtration", "split_coefficients"]
 
-Construction = Literal["V", "T"]
 Ties = Literal["raster", "split"]
 
 POOLS = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ecc_core._torch.cells import Construction, Ties, cell_values, filtration
+from ecc_core._torch.cells import Ties, cell_values, filtration
 
 __all__ = ["soft_curve", "soft_transform"]
 
@@ -20,7 +20,7 @@ def soft_curve(
     *,
     tilt: Tensor | None,
     mask: Tensor | None,
-    construction: Construction,
+    construction: str,
     superlevel: bool,
     ties: Ties,
 ) -> Tensor:
@@ -49,7 +49,7 @@ def soft_transform(
     heights: Tensor,
     sharpness: Tensor,
     *,
-    construction: Construction,
+    construction: str,
     spacing: tuple[float, ...],
     extension: str,
 ) -> Tensor:
@@ -69,7 +69,7 @@ def soft_transform(
     return values
 
 
-def _owners(weights: Tensor, construction: Construction) -> list[tuple[tuple[int, ...], Tensor]]:
+def _owners(weights: Tensor, construction: str) -> list[tuple[tuple[int, ...], Tensor]]:
     """The weight of each cell, zero where it is no part of the object."""
     absent = weights == 0
     placed = weights.masked_fill(absent, torch.inf)
@@ -82,7 +82,7 @@ def _owners(weights: Tensor, construction: Construction) -> list[tuple[tuple[int
 def _centres(shape: torch.Size, steps: Tensor) -> Tensor:
     """Coordinates (d, cells) of the centres of cells, counted from the image's centre."""
     axes = [
-        (torch.arange(n, device=steps.device) - (n - 1) / 2) * step
+        (torch.arange(n, dtype=steps.dtype, device=steps.device) - (n - 1) / 2) * step
         for n, step in zip(shape, steps, strict=True)
     ]
-    return torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1).to(steps.dtype)
+    return torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1)

@@ -218,6 +218,8 @@ def soft_euler_transform(
     levels = _vector(heights, "heights", weights, dtype)
     unit, steps = _unit(vectors), _spacing(spacing, n_spatial)
     flat = weights.to(dtype).reshape(math.prod(batch), *spatial)
+    if flat.numel() == 0:
+        return flat.sum().expand(*batch, vectors.shape[0], levels.numel())
     owned = orthants.orthant_coefficients(flat, construction, extension)
     values: Tensor
     values, *_ = soft_projection(

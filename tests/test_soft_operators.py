@@ -1,0 +1,229 @@
+"""Soft curves and transforms as operators: what torch does with them."""
+
+import gc
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed
+import torch.multiprocessing
+from torch import Tensor, nn
+
+from ecc_core._torch.curve import soft_curve, soft_curve_backward
+from ecc_core._torch.transform import soft_projection, soft_projection_backward
+from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
+
+THRESHOLDS = torch.linspace(0.1, 0.9, 5)
+
+
+def draw(*shape: int) -> Tensor:
+    return torch.rand(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def scalar(number: float) -> Tensor:
+    return torch.tensor(number, requires_grad=True)
+
+
+@pytest.mark.parametrize("ties", ["raster", "split"])
+def test_opcheck_of_the_curve(ties):
+    image = draw(2, 6, 7).requires_grad_()
+    tilt, mask = draw(13).requires_grad_(), draw(1, 6, 7) < 0.8
+    thresholds = THRESHOLDS.clone().requires_grad_()
+    arguments = (image, thresholds, scalar(5.0), tilt, mask, "V", False, ties, True)
+    torch.library.opcheck(soft_curve, arguments)
+
+
+@pytest.mark.parametrize("wanted", ["none", "image", "wide"])
+def test_opcheck_of_the_backward_curve(wanted):
+    rows = [draw(2, 5) for _ in range(3)]
+    packed = torch.zeros(2, 0, dtype=torch.int32)
+    image = draw(2, 6, 7).half()
+    options = (image, THRESHOLDS, torch.tensor(5.0), None, None, "T", True, "raster", wanted)
+    torch.library.opcheck(soft_curve_backward, (*rows, packed, *options))
+
+
+def test_opcheck_of_the_transform():
+    weights, positions = draw(2, 4, 6).requires_grad_(), draw(2, 6)
+    directions = torch.tensor([[0.6, 0.8], [-1.0, 0.0]], requires_grad=True)
+    orthants = torch.tensor([0, 2], dtype=torch.int32)
+    heights = THRESHOLDS.clone().requires_grad_()
+    arguments = (weights, positions, directions, orthants, heights, scalar(3.0))
+    torch.library.opcheck(soft_projection, arguments)
+    detached = [argument.detach() for argument in arguments]
+    rows = [draw(2, 2, 5) for _ in range(3)]
+    torch.library.opcheck(soft_projection_backward, (*rows, *detached))
+
+
+def both(image: Tensor, thresholds: Tensor, sharpness: Tensor) -> tuple[Tensor, Tensor]:
+    curve = soft_euler_curve(
+        image, thresholds, sharpness=sharpness, direction=[1.0, 2.0], direction_scale=0.1
+    )
+    return curve, soft_euler_transform(image, [[1.0, 2.0]], thresholds, sharpness=sharpness)
+
+
+def test_compiles_into_one_graph():
+    inputs = [draw(2, 3, 8, 9), THRESHOLDS.clone(), torch.tensor(4.0)]
+    inputs = [x.requires_grad_() for x in inputs]
+    # The backend traces forward and backward, and leaves the C++ compiler alone.
+    compiled = torch.compile(both, fullgraph=True, backend="aot_eager")
+    results = compiled(*inputs), both(*inputs)
+    for one, two in zip(*results, strict=True):
+        torch.testing.assert_close(one, two)
+    found, wanted = (
+        torch.autograd.grad(curve.sum() + transform.sum(), inputs) for curve, transform in results
+    )
+    for own, true in zip(found, wanted, strict=True):
+        torch.testing.assert_close(own, true)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_vmap_over_images(dim):
+    images = draw(2, 3, 4, 6, 7).requires_grad_()
+    mask = draw(6, 7) < 0.8
+
+    def curve(image: Tensor) -> Tensor:
+        return soft_euler_curve(image, THRESHOLDS, sharpness=6.0, mask=mask)
+
+    mapped = torch.vmap(curve, in_dims=dim, out_dims=dim)(images)
+    assert torch.equal(mapped, curve(images))
+    upstream = torch.rand_like(mapped)
+    found, wanted = (torch.autograd.grad(y, images, upstream)[0] for y in (mapped, curve(images)))
+    assert torch.equal(found, wanted)
+
+
+def test_vmap_over_other_arguments():
+    image, sharpness = draw(2, 6, 7), torch.tensor([2.0, 5.0])
+    thresholds, masks = draw(2, 4), draw(2, 6, 7) < 0.8
+
+    def curve(thresholds: Tensor, sharpness: Tensor, mask: Tensor) -> Tensor:
+        return soft_euler_curve(image, thresholds, sharpness=sharpness, mask=mask)
+
+    def transform(weights: Tensor, heights: Tensor) -> Tensor:
+        return soft_euler_transform(weights, [[1.0, 2.0]], heights, sharpness=2.0)
+
+    found = torch.vmap(curve)(thresholds, sharpness, masks)
+    each = [curve(*row) for row in zip(thresholds, sharpness, masks, strict=True)]
+    assert torch.equal(found, torch.stack(each))
+    found = torch.vmap(transform)(image, thresholds)
+    each = [transform(*row) for row in zip(image, thresholds, strict=True)]
+    assert torch.equal(found, torch.stack(each))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_narrow_images_are_summed_in_float32(dtype):
+    narrow = draw(2, 40, 50).to(dtype).requires_grad_()
+    wide = narrow.detach().float().requires_grad_()
+    curves = [soft_euler_curve(x, THRESHOLDS, sharpness=30.0) for x in (narrow, wide)]
+    assert curves[0].dtype == torch.float32
+    assert torch.equal(*curves)
+    found, wanted = (
+        torch.autograd.grad(y.sum(), x)[0] for y, x in zip(curves, (narrow, wide), strict=True)
+    )
+    assert found.dtype == dtype
+    assert torch.equal(found, wanted.to(dtype))
+
+
+def test_in_autocast():
+    image, layer = draw(2, 1, 8, 8), nn.Conv2d(1, 3, 3)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        maps = layer(image)
+        curve = soft_euler_curve(maps, THRESHOLDS, sharpness=8.0)
+    assert (maps.dtype, curve.dtype) == (torch.bfloat16, torch.float32)
+    curve.sum().backward()
+    assert layer.weight.grad is not None
+    assert layer.weight.grad.isfinite().all()
+
+
+def test_strided_and_expanded_images():
+    whole = draw(12, 14).requires_grad_()
+    for view in (
+        lambda x: x[1::2, ::3],
+        lambda x: x.T,
+        lambda x: x.flip(1),
+        lambda x: x[:6].expand(4, 6, 14),
+        lambda x: x[0].expand(5, 14),
+    ):
+        results = []
+        for copy in (False, True):
+            image = view(whole)
+            curve = soft_euler_curve(
+                image.clone(memory_format=torch.contiguous_format) if copy else image,
+                THRESHOLDS,
+                sharpness=7.0,
+            )
+            results.append((curve, *torch.autograd.grad(curve.sum(), whole)))
+        for one, two in zip(*results, strict=True):
+            torch.testing.assert_close(one, two)
+    before = whole.detach().clone()
+    soft_euler_curve(whole, THRESHOLDS, sharpness=7.0).sum().backward()
+    assert torch.equal(whole, before)
+
+
+def test_second_derivatives_are_refused():
+    image = draw(6, 6).requires_grad_()
+    for result in (
+        soft_euler_curve(image, THRESHOLDS, sharpness=4.0),
+        soft_euler_transform(image, [[0.6, 0.8]], THRESHOLDS, sharpness=4.0),
+    ):
+        (slope,) = torch.autograd.grad(result.square().sum(), image, create_graph=True)
+        with pytest.raises(RuntimeError, match="no second derivatives"):
+            slope.sum().backward()
+
+
+def test_only_what_is_asked_for_is_differentiated():
+    sharpness = scalar(4.0)
+    curve = soft_euler_curve(draw(6, 6), THRESHOLDS, sharpness=sharpness)
+    (slope,) = torch.autograd.grad(curve.sum(), sharpness)
+    step = 1e-2
+    with torch.no_grad():
+        up, down = (
+            soft_euler_curve(draw(6, 6), THRESHOLDS, sharpness=4.0 + sign * step).sum()
+            for sign in (1, -1)
+        )
+    torch.testing.assert_close(slope, (up - down) / (2 * step), rtol=1e-3, atol=1e-4)
+
+
+def test_graphs_hold_no_cycles():
+    image = draw(6, 6).requires_grad_()
+
+    def step() -> None:
+        soft_euler_curve(image, THRESHOLDS, sharpness=4.0).sum().backward()
+
+    step()
+    gc.collect()
+    gc.disable()
+    try:
+        step()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(1.3))
+        self.thresholds = nn.Parameter(THRESHOLDS.clone())
+
+    def forward(self, image: Tensor) -> Tensor:
+        return soft_euler_curve(self.scale * image, self.thresholds, sharpness=5.0)
+
+
+def train(rank: int, store: str, out: str) -> None:
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{store}", rank=rank, world_size=2
+    )
+    model = nn.parallel.DistributedDataParallel(Model())
+    model(draw(2, 8, 8)[rank]).sum().backward()
+    torch.save([p.grad for p in model.parameters()], f"{out}{rank}")
+    torch.distributed.destroy_process_group()
+
+
+def test_distributed_gradients_are_averages(tmp_path: Path):
+    torch.multiprocessing.spawn(train, (str(tmp_path / "store"), str(tmp_path / "out")), nprocs=2)
+    found = [torch.load(tmp_path / f"out{rank}") for rank in range(2)]
+    model = Model()
+    (model(draw(2, 8, 8)).sum() / 2).backward()
+    for rank in range(2):
+        for own, parameter in zip(found[rank], model.parameters(), strict=True):
+            torch.testing.assert_close(own, parameter.grad)
