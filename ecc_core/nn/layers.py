@@ -171,8 +171,8 @@ class EulerCurveLayer(_Layer):
     What the optimizer sees has no constraints: the first threshold and, through a softplus, the
     gaps, in units of the first spacing; vectors that are normalised; logarithms of the sharpness
     and the scale. So a learning rate means the same for images of any range. Euler characteristics
-    grow with the size of an image: follow the layer by a normalisation, such as
-    ``torch.nn.BatchNorm1d``.
+    grow with the size of an image: networks learn more easily from curves that are divided by a
+    number, such as the image's side.
 
     Examples
     --------
