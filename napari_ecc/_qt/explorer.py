@@ -164,7 +164,6 @@ class EulerExplorer(Panel):
             self.tie(getattr(self, name), model, name)
         self.tie(self.show_set, model, "show_set")
         self.tie(self.show_changes, model, "show_changes")
-        self.window_percent.setValue(100 * model.window)
         self.window_percent.valueChanged.connect(self._set_window)
         self.listen(self.controller.layers_changed, self._fill_choices)
         self.listen(events.curve, self._show_curve)
@@ -173,6 +172,7 @@ class EulerExplorer(Panel):
         self.listen(events.status, self._show_status)
         self.listen(events.changes, self._show_changes)
         self.listen(events.show_changes, self._show_changes)
+        self.listen(events.window, self._show_changes)
         self.listen(self.controller.session.history.changed, self._show_undo)
         self.plot.threshold_moved.connect(self.controller.snap)
         self.slider.valueChanged.connect(self._slide)
@@ -238,6 +238,8 @@ class EulerExplorer(Panel):
 
     def _show_changes(self) -> None:
         shown, total = self.model.changes
+        with QSignalBlocker(self.window_percent):
+            self.window_percent.setValue(100 * self.model.window)
         self.changes.setVisible(self.model.show_changes)
         of_all = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
         self.changes.setText(f"{of_all} critical points in the window")
@@ -256,7 +258,6 @@ class EulerExplorer(Panel):
 
     def _set_window(self, percent: float) -> None:
         self.model.window = percent / 100
-        self.plot.set_band(self.controller.window())
 
     def _undo(self) -> None:
         self.controller.session.history.undo()

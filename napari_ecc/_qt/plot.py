@@ -50,7 +50,8 @@ class Line(NamedTuple):
 class CurvePlot(QWidget):
     """Curves over thresholds, one of which can be dragged.
 
-    The curves are drawn once into a pixmap; a drag only draws the line anew.
+    The curves are drawn once into a pixmap; a drag only draws the line anew. The mouse wheel
+    stretches the vertical axis about zero, a double click shows all again.
 
     Signals
     -------
@@ -79,6 +80,7 @@ class CurvePlot(QWidget):
         self._colours = PAPER
         self._backdrop: QPixmap | None = None
         self._dragging = False
+        self._stretch = 1.0
 
     def sizeHint(self) -> QSize:
         """Preferred size."""
@@ -101,8 +103,7 @@ class CurvePlot(QWidget):
         """
         self._lines = tuple(line for line in lines if len(line.x))
         self._message = message
-        self._bounds = _bounds(self._lines)
-        self._redraw()
+        self._set_bounds()
 
     def set_x_label(self, label: str) -> None:
         """Change the title of the horizontal axis."""
@@ -202,6 +203,22 @@ class CurvePlot(QWidget):
         if self._dragging:
             self._dragging = False
             self.released.emit(self._x_at(event))
+
+    def wheelEvent(self, event: Any) -> None:
+        """Stretch the vertical axis, or press it together down to where all can be seen."""
+        turns = event.angleDelta().y() / 120
+        self._stretch = min(max(self._stretch * 1.25**turns, 1.0), 1e6)
+        self._set_bounds()
+
+    def mouseDoubleClickEvent(self, event: Any) -> None:
+        """Show all of the curves again."""
+        self._stretch = 1.0
+        self._set_bounds()
+
+    def _set_bounds(self) -> None:
+        x0, x1, y0, y1 = _bounds(self._lines)
+        self._bounds = (x0, x1, y0 / self._stretch, y1 / self._stretch)
+        self._redraw()
 
     def _x_at(self, event: Any) -> float:
         frame = _Frame(QRectF(self.rect()), self._bounds)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QPoint, Qt
-from qtpy.QtGui import QColor
+from qtpy.QtCore import QPoint, QPointF, Qt
+from qtpy.QtGui import QColor, QWheelEvent
+from qtpy.QtWidgets import QApplication
 
 from napari_ecc._qt.axes import nice_ticks, tick_label
 from napari_ecc._qt.plot import CurvePlot, Line, _thin
@@ -68,6 +69,44 @@ def test_a_drag_does_not_draw_the_curves_anew(plot, monkeypatch):
     plot.set_lines([Line(np.arange(3.0), np.arange(3))])
     plot.repaint()
     assert drawn == [1]
+
+
+def test_wheel_stretches_the_vertical_axis(plot, qtbot):
+    """The wheel moves the curve's end out of the plot, a double click brings it back."""
+    squares = Line(np.arange(11.0), np.arange(11) ** 2, colour="#ff0000", width=3)
+    plot.set_lines([squares])
+
+    def last_step_is_shown():
+        picture = plot.grab().toImage()
+        x = round(plot.position_of(9.5))
+        column = [picture.pixelColor(x, y) for y in range(picture.height())]
+        return any(colour.red() - colour.green() > 150 for colour in column)
+
+    assert last_step_is_shown()
+    for turns in (120, 240, -120):
+        QApplication.sendEvent(plot, wheel(plot, turns))
+    assert not last_step_is_shown()
+    for _ in range(9):
+        QApplication.sendEvent(plot, wheel(plot, -120))
+    assert last_step_is_shown()
+    QApplication.sendEvent(plot, wheel(plot, 600))
+    assert not last_step_is_shown()
+    qtbot.mouseDClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(200, 100))
+    assert last_step_is_shown()
+
+
+def wheel(widget, turn):
+    at = QPointF(200, 100)
+    return QWheelEvent(
+        at,
+        widget.mapToGlobal(at),
+        QPoint(),
+        QPoint(0, turn),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
 
 
 def test_message_instead_of_curves(plot, qtbot):

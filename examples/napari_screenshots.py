@@ -1,0 +1,120 @@
+"""Make the pictures of the napari plugin in docs/images from a real window.
+
+    xvfb-run -a -s "-screen 0 1600x1000x24" python examples/napari_screenshots.py
+
+Names as arguments make these pictures alone: explorer changes directions regions series.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import napari
+import numpy as np
+from qtpy.QtWidgets import QApplication
+from scipy.ndimage import binary_fill_holes, gaussian_filter, label
+
+import ecc_core as ecc
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+SIZE = (1400, 860)
+
+
+def wait(panel: Any, seconds: float = 1.0) -> None:
+    """Let the window live for a while, and longer if the panel is still computing."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end or panel.controller.running:
+        QApplication.processEvents()
+        time.sleep(0.005)
+
+
+def open_dock(viewer: napari.Viewer, dock: str) -> Any:
+    _, panel = viewer.window.add_plugin_dock_widget("napari-ecc", dock)
+    wait(panel)
+    return panel
+
+
+def explorer(viewer: napari.Viewer) -> Any:
+    """The vessels, turned, and the set at the threshold."""
+    viewer.open_sample("napari-ecc", "vessels")
+    panel = open_dock(viewer, "Euler explorer")
+    panel.model.scope = "volume"
+    viewer.dims.ndisplay = 3
+    viewer.scene.camera.angles = (5, 25, 60)
+    viewer.scene.camera.zoom = 2.7
+    wait(panel)
+    panel.model.threshold = 120.0
+    return panel
+
+
+def changes(viewer: napari.Viewer) -> Any:
+    """The coins, smoothed, where objects split: what the curve does below its maximum."""
+    viewer.open_sample("napari-ecc", "coins")
+    panel = open_dock(viewer, "Euler explorer")
+    panel.model.sigma = 2.0
+    panel.model.window = 0.03
+    panel.model.show_changes = True
+    wait(panel)
+    panel.controller.snap(130.0)
+    return panel
+
+
+def directions(viewer: napari.Viewer) -> Any:
+    """One frame of the drops, swept along a direction."""
+    viewer.open_sample("napari-ecc", "drops")
+    panel = open_dock(viewer, "Euler directions")
+    viewer.dims.set_current_step(0, 6)
+    panel.explorer.threshold = 80.0
+    panel.azimuth.setValue(40)
+    return panel
+
+
+def regions(viewer: napari.Viewer) -> Any:
+    """The coins as objects, one of them selected."""
+    viewer.open_sample("napari-ecc", "coins")
+    image = viewer.layers["coins"].data
+    smooth = gaussian_filter(image.astype(float), 3)
+    objects, count = label(binary_fill_holes(smooth > gaussian_filter(smooth, 30) + 12))
+    sizes = np.bincount(objects.ravel(), minlength=count + 1)
+    objects[sizes[objects] < 300] = 0
+    layer = viewer.add_labels(objects, name="objects", opacity=0.4)
+    panel = open_dock(viewer, "Euler regions")
+    panel.controller.measure()
+    wait(panel)
+    layer.selected_label = int(np.flatnonzero(sizes >= 300)[8])
+    return panel
+
+
+def series(viewer: napari.Viewer) -> Any:
+    """The drops over time."""
+    viewer.open_sample("napari-ecc", "drops")
+    panel = open_dock(viewer, "Euler series")
+    viewer.dims.set_current_step(0, 17)
+    return panel
+
+
+SCENES: dict[str, Callable[[napari.Viewer], Any]] = {
+    "explorer": explorer,
+    "changes": changes,
+    "directions": directions,
+    "regions": regions,
+    "series": series,
+}
+
+
+def main() -> None:
+    ecc.warmup(block=True)
+    for name in sys.argv[1:] or SCENES:
+        viewer = napari.Viewer(show=True)
+        viewer.window.resize(*SIZE)
+        wait(SCENES[name](viewer), 3)
+        path = IMAGES / f"napari-{name}.png"
+        viewer.screenshot(str(path), canvas_only=False, flash=False)
+        viewer.close()
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
