@@ -19,7 +19,6 @@ from ecc_core._cpu.plans import Construction, Plan, coefficient_plan, cumulate, 
 from ecc_core._cpu.pool import share, worker_count
 from ecc_core._cpu.regions import region_curves
 from ecc_core._directions import Tilt
-from ecc_core._thresholds import round_to_levels
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["coefficients", "curve", "exact_curve", "region_curves", "value_range"]
@@ -48,8 +47,10 @@ def curve(
         return result
     ndim = image.ndim - 1
     dtype = np.dtype(np.float64) if tilt else image.dtype.newbyteorder("=")
-    levels = round_to_levels(thresholds, dtype, superlevel)
-    plans = curve_plans(dtype, levels, construction, mask is not None, image[0].size)
+    points = image[0].size
+    plans = curve_plans(
+        dtype, thresholds, superlevel, construction, masked=mask is not None, points=points
+    )
     for part, view, hidden in _parts(image, mask, tilt, plans[-1].key_dtype.itemsize):
         source = TiltedSource(view, tilt) if tilt else Source(view)
         stack = _Stack(source, None if hidden is None else Source(hidden), construction, ndim)

@@ -7,13 +7,14 @@ of the V-construction is the rank, that of the T-construction ``top - rank``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cpu import loaders
-from ecc_core._thresholds import Levels
+from ecc_core._thresholds import Levels, round_to_levels
 
 __all__ = ["Plan", "coefficient_plan", "cumulate", "curve_plans"]
 
@@ -22,6 +23,7 @@ Construction = Literal["V", "T"]
 Loader = Callable[..., Any]
 
 MAX_CELLS = 1 << 16
+KEPT_BYTES = 1 << 15  # of thresholds, up to which plans are kept
 DIRECT_16_BIT = 1 << 17  # points from which a histogram of all 16-bit values pays
 
 
@@ -59,12 +61,39 @@ class EvenScale(NamedTuple):
 
 
 def curve_plans(
-    dtype: np.dtype[Any], levels: Levels, construction: Construction, masked: bool, points: int
+    dtype: np.dtype[Any],
+    thresholds: Array,
+    superlevel: bool,
+    construction: Construction,
+    *,
+    masked: bool,
+    points: int,
 ) -> list[Plan]:
-    """Plans for a curve, to be tried in turn until one's keys fit."""
+    """Plans for a curve at sorted thresholds, to be tried in turn until one's keys fit."""
+    options = (dtype, superlevel, construction, masked, points >= DIRECT_16_BIT)
+    if thresholds.nbytes > KEPT_BYTES:
+        return _plans(thresholds, *options)
+    return _kept_plans(thresholds.dtype, thresholds.tobytes(), *options)
+
+
+@lru_cache(maxsize=16)
+def _kept_plans(kind: np.dtype[Any], data: bytes, *options: Any) -> list[Plan]:
+    """Small images that come one by one would wait for plans of the same thresholds again."""
+    return _plans(np.frombuffer(data, kind), *options)
+
+
+def _plans(
+    thresholds: Array,
+    dtype: np.dtype[Any],
+    superlevel: bool,
+    construction: Construction,
+    masked: bool,
+    large: bool,
+) -> list[Plan]:
+    levels = round_to_levels(thresholds, dtype, superlevel)
     if dtype.itemsize <= 2:
         direct = dtype.kind in "biu" and not masked
-        if direct and (dtype.itemsize == 1 or points >= DIRECT_16_BIT):
+        if direct and (dtype.itemsize == 1 or large):
             return [_direct(dtype, levels, construction)]
         return [_table(dtype, levels, construction)]
     count = levels.values.size

@@ -12,7 +12,6 @@ from ecc_core._cpu import region_kernels
 from ecc_core._cpu.blocks import Block, Source, cut, lay_out
 from ecc_core._cpu.plans import Construction, Plan, curve_plans
 from ecc_core._cpu.pool import share, worker_count
-from ecc_core._thresholds import round_to_levels
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["region_curves"]
@@ -41,10 +40,9 @@ def region_curves(
     if result.size == 0:
         return ids, result
     dtype = image.dtype.newbyteorder("=")
-    levels = round_to_levels(thresholds, dtype, superlevel)
     # One plan that fits all keys. Tables keep the histograms of many regions small.
-    few = levels.values.size < FEW_LEVELS
-    plan = curve_plans(dtype, levels, construction, masked=few, points=0)[-1]
+    few = thresholds.size < FEW_LEVELS
+    plan = curve_plans(dtype, thresholds, superlevel, construction, masked=few, points=0)[-1]
     shape = (1,) * (3 - spatial) + image.shape
     image_source, label_source = Source(image.reshape(shape)), Source(labels.reshape(shape))
     blocks = cut(image_source.shape, 4, max(spatial, 2))
