@@ -13,6 +13,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +88,9 @@ def main() -> None:
         pinned[start : start + 16] = pattern
     report: dict[str, Any] = {"size": size, "rows": []}
     plain = np.array(pinned[: size // 4])
-    target = cupy.empty_like(plain)
-    report["pageable_copy"] = plain.nbytes / 1e9 / seconds(lambda: target.set(plain))
-    del target
+    report["pageable_copy"] = (
+        plain.nbytes / 1e9 / seconds(partial(cupy.empty_like(plain).set, plain))
+    )
     known = None
     for devices in [list(range(n)) for n in (1, 2, 4) if n <= count]:
         found = stream.curve(pinned, LEVELS, devices=devices, **OPTIONS)

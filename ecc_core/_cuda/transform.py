@@ -36,13 +36,14 @@ MASK = np.dtype(
     [("bits", "i8")]
     + [(name, "i4") for name in ("slices", "rows", "words", "closed", "outside", "sign")]
 )
-WEIGHTS = [(name, "i4") for name in ("slices", "rows", "columns", "closed")]
-SCALES = [("first_scale", "f8"), ("second_scale", "f8"), ("sign", "i4"), ("", "i4")]
+WEIGHTS = [("padded", "i8")] + [(name, "i4") for name in ("rows", "columns", "closed", "sign")]
+SCALES = [("first_scale", "f8"), ("second_scale", "f8")]
 
 WORD = 32  # points of a mask that a thread handles together
 ROWS, COLUMNS = THREADS // 32, 256  # of weights that a block handles together
 ROW_BYTES, RUN_BYTES = 8 * (COLUMNS + 32), 96
 MOST_TURNS = 1 << 17  # of a block over a mask: 2 * 8192 a turn fit a bin of 32 bits
+MOST_BLOCKS = 1 << 16
 SAFE_EXPONENT = 900  # weights of 2**900 are scaled before they are added
 
 
@@ -65,10 +66,10 @@ def mask_transform(
     units = -(-_lines(frame) * -(-len(frame.positions[2]) // WORD) // THREADS)
     work = plan(sampling, units, bin_bytes=4, budget=20 << 10, spare=10 << 10, resident=8)
     blocks = max(work.blocks, -(-units // MOST_TURNS))
-    macros = {"SHARED": int(work.shared > 0)}
+    macros: dict[str, int | str] = {"SHARED": int(work.shared > 0)}
     pixels = cupy.ascontiguousarray(mask)
     sizes = np.int64(lines), np.int32(columns), np.int32(words), np.int32(outside)
-    launch("transform_mask", "pack", -(-bits.size // THREADS), (pixels, bits, *sizes), **macros)
+    launch("transform_mask", "pack", -(-bits.size // THREADS), (pixels, bits, *sizes), macros)
     planes = pack(MASK, bits.data.ptr, *frame.shape[:2], words, closed, outside, frame.sign)
     launch(
         "transform_mask",
@@ -81,8 +82,8 @@ def mask_transform(
             values,
             np.int32(blocks),
         ),
+        macros,
         work.shared,
-        **macros,
     )
     return accumulate(values)
 
@@ -137,26 +138,28 @@ def _weighted(
     units = -(-_lines(frame) // ROWS) * -(-width // COLUMNS)
     spare = parts * ROWS * ROW_BYTES + RUN_BYTES * DIRECTIONS
     work = plan(sampling, units, bin_bytes=8 * parts, budget=64 << 10, spare=spare, resident=3)
-    absent = np.inf if floats else MOST_WEIGHT
-    image = cupy.ascontiguousarray(weights)
-    dtype = np.dtype(
-        [("data", "i8"), *WEIGHTS, ("absent", "f8" if floats else "i8"), *SCALES], align=True
+    absent = weights.dtype.type(np.inf if floats else MOST_WEIGHT)
+    macros: dict[str, int | str] = {"SHARED": int(work.shared > 0), "PARTS": parts}
+    macros["WEIGHT"] = "double" if floats else "long long"
+    padded = _padded(weights, frame, absent, macros)
+    dtype = np.dtype([*WEIGHTS, ("absent", absent.dtype), *SCALES])
+    image = pack(
+        dtype, padded.data.ptr, *padded.shape[1:], frame.closed, frame.sign, absent, *scales
     )
-    struct = pack(dtype, image.data.ptr, *frame.shape, frame.closed, absent, *scales, frame.sign, 0)
-    launch(
-        "transform_weights",
-        "count_weights",
-        work.blocks * len(work.jobs),
-        (
-            by_value(struct),
-            grid_struct(frame, spacing),
-            sampling.struct(work.jobs),
-            values,
-            np.int32(work.blocks),
-        ),
-        work.shared,
-        SHARED=int(work.shared > 0),
-        WEIGHT="double" if floats else "long long",
-        PARTS=parts,
-    )
+    grid, samples = grid_struct(frame, spacing), sampling.struct(work.jobs)
+    arguments = by_value(image), grid, samples, values, np.int32(work.blocks)
+    blocks = work.blocks * len(work.jobs)
+    launch("transform_weights", "count_weights", blocks, arguments, macros, work.shared)
     return accumulate(values)
+
+
+def _padded(weights: Any, frame: Frame, absent: Any, macros: dict[str, int | str]) -> Any:
+    """The weights as the kernel reads them."""
+    slices, rows, columns = frame.shape
+    deep = frame.axes[0]
+    padded = cupy.empty((slices + 2 * deep, rows + 2, columns + 2), weights.dtype)
+    sizes = (np.int32(n) for n in (*frame.shape, deep, frame.closed))
+    arguments = cupy.ascontiguousarray(weights), padded, *sizes, absent
+    blocks = min(-(-padded.size // THREADS), MOST_BLOCKS)
+    launch("transform_weights", "pad", blocks, arguments, macros)
+    return padded

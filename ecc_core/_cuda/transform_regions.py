@@ -92,7 +92,7 @@ def find_regions(labels: Any, spacing: Floats, closed: bool) -> Regions:
     boxes[..., 0], boxes[..., 1] = np.iinfo(np.int32).max, np.iinfo(np.int32).min
     if count:
         arguments = image, _corners(corners), numbers, np.int64(count), boxes
-        launch("transform_regions", "measure_regions", _blocks(count), arguments, LABEL=label)
+        launch("transform_regions", "measure_regions", _blocks(count), arguments, {"LABEL": label})
     box = boxes.get()[:, missing:].astype(np.int64)
     radii = np.linalg.norm((box[..., 1] - box[..., 0] + 1) * spacing / 2, axis=1)
     return Regions(present, radii, image, label, corners, numbers, boxes, spacing, closed)
@@ -108,7 +108,9 @@ def _list_corners(image: Any, windows: int, ndim: int, closed: bool, label: str)
         count = cupy.zeros(1, np.uint64)
         arguments = image, critical, np.int64(windows), _corners(corners), count
         if windows:
-            launch("transform_regions", "list_corners", _blocks(windows), arguments, LABEL=label)
+            launch(
+                "transform_regions", "list_corners", _blocks(windows), arguments, {"LABEL": label}
+            )
         size = size or int(count[0])
         if not size:
             break
@@ -160,5 +162,5 @@ def region_transforms(
         values,
     )
     blocks = (_blocks(count), len(jobs))
-    launch("transform_regions", "count_regions", blocks, arguments, LABEL=regions.label)
+    launch("transform_regions", "count_regions", blocks, arguments, {"LABEL": regions.label})
     return accumulate(values)

@@ -182,11 +182,16 @@ def grid_struct(frame: Frame, spacing: Floats) -> Any:
 
 
 def launch(
-    source: str, name: str, blocks: Any, arguments: Any, shared: int = 0, **macros: int | str
+    source: str,
+    name: str,
+    blocks: int | tuple[int, int],
+    arguments: tuple[Any, ...],
+    macros: dict[str, int | str] | None = None,
+    shared: int = 0,
 ) -> None:
     """Run a kernel of a transform on the current stream."""
     device = cupy.cuda.runtime.getDevice()
-    kernel = function(source, name, device, (("THREADS", THREADS), *macros.items()))
+    kernel = function(source, name, device, (("THREADS", THREADS), *(macros or {}).items()))
     kernel(
         blocks if isinstance(blocks, tuple) else (blocks,), (THREADS,), arguments, shared_mem=shared
     )

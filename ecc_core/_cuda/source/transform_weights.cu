@@ -22,16 +22,38 @@ constexpr int kOfLane = kColumns / 32;
 constexpr double kSlack = 1e-6;  // of a point: levels at a point count it
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
+__device__ __forceinline__ Weight magnitude(Weight value) { return value < 0 ? -value : value; }
+__device__ __forceinline__ Weight larger(Weight a, Weight b) { return a < b ? b : a; }  // no NaN
+
+// Weights, or for T minus them, with a point more on both sides of every axis that the image has, and
+// of the rows in any case. What is no part of the complex is no maximum (T), or makes one that is no
+// cell (V).
 struct Weights {
-    const Weight* data;
-    int slices, rows, columns;
+    const Weight* padded;
+    int rows, columns;  // with the padding
     int closed;
+    int sign;       // of the construction, 1 or -1
     Weight absent;  // more than any weight
     double first_scale, second_scale;
-    int sign;  // of the construction, 1 or -1
 };
 
-__device__ __forceinline__ Weight magnitude(Weight value) { return value < 0 ? -value : value; }
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    pad(const Weight* weights, Weight* padded, int slices, int rows, int columns, int deep,
+        int closed, Weight absent) {
+    const long long total = (long long)(slices + 2 * deep) * (rows + 2) * (columns + 2);
+    const long long stride = (long long)gridDim.x * blockDim.x;
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < total;
+         at += stride) {
+        const long long line = divide(at, columns + 2), slice = divide(line, rows + 2);
+        const int x = (int)(at - line * (columns + 2)) - 1,
+                  y = (int)(line - slice * (rows + 2)) - 1, z = (int)slice - deep;
+        Weight weight = 0;
+        if (x >= 0 && x < columns && y >= 0 && y < rows && z >= 0 && z < slices)
+            weight = weights[((long long)z * rows + y) * columns + x];
+        if (weight == 0) weight = absent;
+        padded[at] = closed ? -weight : weight;
+    }
+}
 
 struct Owner {
     Pair z, y, x;
@@ -44,58 +66,45 @@ __device__ __forceinline__ Weight cell(const Weights& image, Weight weight) {
     return magnitude(weight) < image.absent ? weight : 0;
 }
 
-// In a slice, from the maxima of two points along x of a row and of the row that cells span to.
+// In a slice, from two points along x of a row and of the row that cells span to.
 __device__ __forceinline__ Weight in_slice(const Weights& image, Weight here, Weight far,
                                            Weight below, Weight far_below) {
-    const Weight x = max(here, far), y = max(here, below), xy = max(max(x, below), far_below);
+    const Weight x = larger(here, far), y = larger(here, below),
+                 xy = larger(larger(x, below), far_below);
     return cell(image, here) - (cell(image, x) + cell(image, y)) + cell(image, xy);
-}
-
-// A row of the image, null outside of it.
-__device__ __forceinline__ const Weight* line(const Weights& image, int z, int y) {
-    if (z < 0 || z >= image.slices || y < 0 || y >= image.rows) return nullptr;
-    return image.data + ((long long)z * image.rows + y) * image.columns;
-}
-
-// A weight, or for T minus it; what is no part of the complex is no maximum (T), or makes one that
-// is no cell (V).
-__device__ __forceinline__ Weight load(const Weights& image, const Weight* line, int x) {
-    Weight weight = 0;
-    if (line && x >= 0 && x < image.columns) weight = line[x];
-    if (weight == 0) weight = image.absent;
-    return image.closed ? -weight : weight;
 }
 
 // The four rows that the cells of a row of points span to.
 struct Lines {
     const Weight *here, *below, *behind, *below_behind;
+    Pair pair;  // of columns
+    bool deep;
 
     __device__ __forceinline__ Lines(const Weights& image, const Grid& grid, const Owner& owner,
-                                     int z, int y) {
-        const int near_z = grid.z.present ? z + owner.z.here : 0;
-        const int near_y = grid.y.present ? y + owner.y.here : 0;
-        const int far_z = z + owner.z.far, far_y = grid.y.present ? y + owner.y.far : -1;
-        here = line(image, near_z, near_y);
-        below = line(image, near_z, far_y);
-        behind = line(image, far_z, near_y);
-        below_behind = line(image, far_z, far_y);
+                                     int z, int y)
+        : pair(owner.x), deep(grid.z.present) {
+        const int near_z = z + (deep ? owner.z.here + 1 : 0);
+        const int near_y = y + 1 + (grid.y.present ? owner.y.here : 0);
+        const long long down = (long long)(owner.y.far - owner.y.here) * image.columns;
+        const long long back =
+            (long long)(owner.z.far - owner.z.here) * image.rows * image.columns;
+        here = image.padded + ((long long)near_z * image.rows + near_y) * image.columns + 1;
+        below = here + down;
+        behind = here + back;
+        below_behind = behind + down;
+    }
+
+    // With the order of operations of the CPU.
+    __device__ __forceinline__ Weight coefficient(const Weights& image, int x) const {
+        const int near = x + pair.here, side = x + pair.far;
+        const Weight w = here[near], far = here[side], down = below[near], far_down = below[side];
+        const Weight own = in_slice(image, w, far, down, far_down);
+        if (!deep) return own;
+        return own - in_slice(image, larger(w, behind[near]), larger(far, behind[side]),
+                              larger(down, below_behind[near]),
+                              larger(far_down, below_behind[side]));
     }
 };
-
-// With the order of operations of the CPU.
-__device__ __forceinline__ Weight coefficient(const Weights& image, const Lines& lines, Pair pair,
-                                              bool deep, int x) {
-    const int near_x = x + pair.here, far_x = x + pair.far;
-    const Weight here = load(image, lines.here, near_x), far = load(image, lines.here, far_x),
-                 below = load(image, lines.below, near_x),
-                 far_below = load(image, lines.below, far_x);
-    const Weight own = in_slice(image, here, far, below, far_below);
-    if (!deep) return own;
-    return own - in_slice(image, max(here, load(image, lines.behind, near_x)),
-                          max(far, load(image, lines.behind, far_x)),
-                          max(below, load(image, lines.below_behind, near_x)),
-                          max(far_below, load(image, lines.below_behind, far_x)));
-}
 
 struct Parts {
     Sum part[kParts];
@@ -168,12 +177,12 @@ __device__ __forceinline__ void fill(const Weights& image, const Grid& grid, con
                                      int z, int y, const Span& span, Row& row) {
     const int lane = threadIdx.x & 31;
     const Lines lines(image, grid, owner, z, y);
-    const bool deep = grid.z.present, inside = z < grid.z.points;
+    const bool inside = z < grid.z.points;
 #pragma unroll 2
     for (int i = lane; i < kColumns; i += 32) {
         Weight weight = 0;
         if (inside && i < span.count)
-            weight = coefficient(image, lines, owner.x, deep, span.column(i));
+            weight = lines.coefficient(image, span.column(i));
         row.set(i, split(image, weight));
     }
     __syncwarp();
@@ -199,8 +208,18 @@ struct Bins {
 
     __device__ __forceinline__ void add(int bin, const Parts& sum) const {
 #pragma unroll
-        for (int i = 0; i < kParts; ++i)
-            if (sum.part[i]) atomicAdd(first + i * apart + bin, sum.part[i]);
+        for (int i = 0; i < kParts; ++i) {
+            Sum* own = first + i * apart + bin;
+            if (!kShared) {
+                if (sum.part[i]) atomicAdd(own, sum.part[i]);
+                continue;
+            }
+            // Shared memory adds 32 bits at a time; the order of carries does not matter.
+            const unsigned low = (unsigned)sum.part[i];
+            const unsigned before = low ? atomicAdd((unsigned*)own, low) : 0;
+            const unsigned high = (unsigned)(sum.part[i] >> 32) + (before + low < low);
+            if (high) atomicAdd((unsigned*)own + 1, high);
+        }
     }
 };
 
