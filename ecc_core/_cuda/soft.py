@@ -22,7 +22,7 @@ from ecc_core._cuda.arrays import borrow
 from ecc_core._cuda.compile import function, processors
 from ecc_core._cuda.recipe import by_value
 
-__all__ = ["Arguments", "coefficients", "curves", "gradients"]
+__all__ = ["Arguments", "coefficients", "curves", "gradients", "on_stream"]
 
 # Structures of soft_march.cu and soft_gather.cu.
 MARCHED = np.dtype(
@@ -96,7 +96,7 @@ def curves(
     if image.numel() == 0 or levels == 0:
         return results[0].zero_(), results[1].zero_(), results[2].zero_(), packed
     slots = levels * SLOTS_A_LEVEL
-    with _stream(image) as device:
+    with on_stream(image) as device:
         memory = _prepare(device, given)
         evaluate = _levels_kernel("soft_evaluate", device, given.superlevel)
         step = max(1, MEMORY // (8 * (MOMENTS * slots + 1)))
@@ -133,7 +133,7 @@ def gradients(
     if image.numel() == 0 or levels == 0:
         return out.zero_(), by_level.zero_(), by_sharpness.zero_()
     slots = levels * SLOTS_A_LEVEL
-    with _stream(image) as device:
+    with on_stream(image) as device:
         memory = _prepare(device, given)
         tabulate = _levels_kernel("soft_tabulate", device, given.superlevel)
         step = max(1, MEMORY // (8 * slots))
@@ -156,13 +156,13 @@ def coefficients(given: Arguments, words: tuple[int, ...]) -> Tensor:
     """Coefficients in words of images of any float type; of points outside of the mask zero."""
     packed = given.image.new_empty(words, dtype=torch.int32)
     if packed.numel():
-        with _stream(given.image):
+        with on_stream(given.image):
             _march(given, slice(None), None, 0, None, packed)
     return packed
 
 
 @contextmanager
-def _stream(image: Tensor) -> Iterator[int]:
+def on_stream(image: Tensor) -> Iterator[int]:
     """Make the image's device and torch's stream current for CuPy; the number of the device."""
     stream = torch.cuda.current_stream(image.device)
     with torch.cuda.device(image.device), cupy.cuda.Device(image.device.index), borrow(stream):

@@ -1,4 +1,4 @@
-"""Soft curves of projections: with windows on the CPU, or level by level on any device."""
+"""Soft curves of projections on the CPU: with windows, or for float64 level by level."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ def _projection(given: Given) -> soft_transform.Projection:
 
 
 def curves(given: Given) -> tuple[Tensor, Tensor, Tensor]:
-    """Curves and their derivatives by the heights and by the sharpness, on the CPU."""
+    """Curves and their derivatives by the heights and by the sharpness."""
     sums = soft_transform.curves(_projection(given)).astype(np.float32)
     return torch.from_numpy(sums[0]), torch.from_numpy(sums[1]), torch.from_numpy(sums[2])
 
 
 def gradients(given: Given, upstream: Tensor) -> tuple[Tensor, Tensor]:
-    """Gradients of the weights and, image by image, of the directions, on the CPU."""
+    """Gradients of the weights and, image by image, of the directions."""
     found = soft_transform.gradients(_projection(given), upstream.double().numpy())
     return torch.from_numpy(found[0]), torch.from_numpy(found[1].astype(np.float32))
 
 
 def direct_curves(given: Given) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`curves`, of any float type, on any device."""
+    """As :func:`curves`, for float64."""
     shape = (given.weights.shape[0], given.directions.shape[0], given.heights.numel())
     results = [given.weights.new_empty(shape) for _ in range(3)]
     for k in range(shape[1]):
@@ -72,7 +72,7 @@ def direct_curves(given: Given) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def direct_gradients(given: Given, upstream: Tensor) -> tuple[Tensor, Tensor]:
-    """As :func:`gradients`, of any float type, on any device."""
+    """As :func:`gradients`, for float64."""
     by_weights = torch.zeros_like(given.weights)
     by_directions = given.directions.new_empty((len(given.weights), *given.directions.shape))
     numbers = given.heights, given.sharpness

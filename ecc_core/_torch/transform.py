@@ -62,19 +62,19 @@ def _backward_on_cpu(
 
 
 @torch.library.impl(NAME, "cuda")
-def _on_cuda(weights: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
-    from ecc_core._torch import projections
+def _on_cuda(*given: Tensor) -> tuple[Tensor, ...]:
+    from ecc_core._cuda import soft_transform
 
-    return projections.direct_curves(projections.Given(weights, *rest))
+    return soft_transform.curves(*given)
 
 
 @torch.library.impl(NAME_BACKWARD, "cuda")
 def _backward_on_cuda(
-    gradient: Tensor, slopes: Tensor, spreads: Tensor, weights: Tensor, *rest: Tensor
+    gradient: Tensor, slopes: Tensor, spreads: Tensor, *given: Tensor
 ) -> tuple[Tensor, ...]:
-    from ecc_core._torch import projections
+    from ecc_core._cuda import soft_transform
 
-    found = projections.direct_gradients(projections.Given(weights, *rest), gradient)
+    found = soft_transform.gradients(gradient, *given)
     return *found, gradient * slopes, (gradient * spreads).sum((1, 2))
 
 

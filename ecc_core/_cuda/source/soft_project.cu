@@ -1,0 +1,152 @@
+// Soft curves of the heights of weighted points, by direction, and their gradients.
+//
+// Every sum over points times levels is taken directly: nothing is stored but the sums of chunks of
+// points, which are added in their order, so that results do not depend on the schedule.
+#include "device.cuh"
+
+typedef ECC_REAL Real;
+
+struct Points {
+    const Real* weights;    // (images, orthants, points)
+    const Real* positions;  // (axes, points)
+    const Real* directions;  // (count, axes)
+    const int* orthants;     // (count,)
+    const Real *levels, *sharpness;
+    long long points;
+    int axes, all_orthants, directions_count, levels_count;
+    int chunk;  // points of a block
+
+    __device__ __forceinline__ Real height(int direction, long long point) const {
+        Real sum = 0;
+        for (int axis = 0; axis < axes; ++axis)
+            sum += directions[direction * axes + axis] * positions[axis * points + point];
+        return sum;
+    }
+    __device__ __forceinline__ Real weight(int image, int direction, long long point) const {
+        return weights[((long long)image * all_orthants + orthants[direction]) * points + point];
+    }
+};
+
+__device__ __forceinline__ float exponential(float x) { return __expf(x); }
+__device__ __forceinline__ double exponential(double x) { return exp(x); }
+
+// s(z) and s'(z).
+struct Logistic {
+    Real s, slope;
+    __device__ __forceinline__ explicit Logistic(Real z) {
+        const Real e = exponential(z < 0 ? z : -z), small = e / (1 + e);
+        s = z < 0 ? small : 1 - small;
+        slope = small * (1 - small);
+    }
+};
+
+constexpr int kThreads = ECC_THREADS;
+
+// A thread a level: partial sums (chunks, 3, images, directions, levels) of the curves, of their
+// derivatives by the level, and by the sharpness.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    soft_project(const Points points, double* partial) {
+    __shared__ Real heights[kThreads], weights[kThreads];
+    const int direction = blockIdx.y, image = blockIdx.z, images = gridDim.z;
+    const long long begin = (long long)blockIdx.x * points.chunk,
+                    end = min(begin + points.chunk, points.points);
+    const Real l = points.sharpness[0];
+    const long long size = (long long)images * points.directions_count * points.levels_count;
+    for (int first = 0; first < points.levels_count; first += kThreads) {
+        const int j = first + threadIdx.x;
+        const Real level = j < points.levels_count ? points.levels[j] : 0;
+        double sum = 0, by_level = 0, by_sharpness = 0;
+        for (long long tile = begin; tile < end; tile += kThreads) {
+            const long long point = tile + threadIdx.x;
+            __syncthreads();
+            weights[threadIdx.x] = point < end ? points.weight(image, direction, point) : 0;
+            heights[threadIdx.x] = point < end ? points.height(direction, point) : 0;
+            __syncthreads();
+            Real a = 0, b = 0, c = 0;
+            for (int i = 0; i < kThreads; ++i) {
+                if (weights[i] == 0) continue;
+                const Real distance = level - heights[i];
+                const Logistic s(l * distance);
+                a += weights[i] * s.s;
+                b += weights[i] * s.slope;
+                c += weights[i] * s.slope * distance;
+            }
+            sum += a;
+            by_level += b;
+            by_sharpness += c;
+        }
+        if (j < points.levels_count) {
+            const long long at =
+                ((long long)blockIdx.x * 3 * images + image) * points.directions_count *
+                    points.levels_count +
+                (long long)direction * points.levels_count + j;
+            partial[at] = sum;
+            partial[at + size] = by_level * (double)l;
+            partial[at + 2 * size] = by_sharpness;
+        }
+    }
+}
+
+// A thread a point, of one orthant and one image: the gradient of its weight.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    soft_by_weights(const Points points, const Real* gradients, Real* out) {
+    const int orthant = blockIdx.y, image = blockIdx.z;
+    const long long point = (long long)blockIdx.x * kThreads + threadIdx.x;
+    if (point >= points.points) return;
+    const Real l = points.sharpness[0];
+    double total = 0;
+    for (int k = 0; k < points.directions_count; ++k) {
+        if (points.orthants[k] != orthant) continue;
+        const Real height = points.height(k, point);
+        const Real* row = gradients + ((long long)image * points.directions_count + k) *
+                                          points.levels_count;
+        Real sum = 0;
+        for (int j = 0; j < points.levels_count; ++j)
+            sum += row[j] * Logistic(l * (points.levels[j] - height)).s;
+        total += sum;
+    }
+    out[((long long)image * points.all_orthants + orthant) * points.points + point] = (Real)total;
+}
+
+__device__ __forceinline__ double block_sum(double value, double* scratch) {
+    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, step);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
+    __syncthreads();
+    double total = 0;
+    for (int warp = 0; warp < kThreads / 32; ++warp) total += scratch[warp];
+    return total;
+}
+
+// Partial sums (chunks, images, directions, axes) of the gradient of the directions.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    soft_by_directions(const Points points, const Real* gradients, double* partial) {
+    __shared__ double scratch[kThreads / 32];
+    const int direction = blockIdx.y, image = blockIdx.z;
+    const long long begin = (long long)blockIdx.x * points.chunk,
+                    end = min(begin + points.chunk, points.points);
+    const long long row = (long long)image * points.directions_count + direction;
+    gradients += row * points.levels_count;
+    const Real l = points.sharpness[0];
+    double sums[3] = {};
+    for (long long point = begin + threadIdx.x; point < end; point += kThreads) {
+        const Real weight = points.weight(image, direction, point);
+        if (weight == 0) continue;
+        const Real height = points.height(direction, point);
+        Real slope = 0;
+        for (int j = 0; j < points.levels_count; ++j)
+            slope += gradients[j] * Logistic(l * (points.levels[j] - height)).slope;
+#pragma unroll
+        for (int axis = 0; axis < 3; ++axis)
+            if (axis < points.axes)
+                sums[axis] -= weight * l * slope * points.positions[axis * points.points + point];
+    }
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+        const double total = block_sum(sums[axis], scratch);
+        if (threadIdx.x == 0 && axis < points.axes)
+            partial[((long long)blockIdx.x * gridDim.z * points.directions_count + row) *
+                        points.axes +
+                    axis] = total;
+    }
+}

@@ -1,0 +1,328 @@
+"""Soft curves and transforms on a CUDA device, against plain PyTorch and the CPU."""
+
+import itertools
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from ecc_core._torch import reference
+from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
+
+SHAPES = [(3, 40), (2, 17, 23), (2, 70, 100), (2, 9, 10, 11), (1, 35, 20, 70)]
+CASES = [
+    pytest.param(shape, connectivity, superlevel, id=f"{shape}-{connectivity}-{superlevel}")
+    for shape in SHAPES
+    for connectivity, superlevel in itertools.product(sorted({1, len(shape) - 1}), (False, True))
+]
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-11}
+
+
+def draw(shape: tuple[int, ...], dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
+    """Distinct values between 0 and 1."""
+    count = torch.Size(shape).numel()
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+    return (order.to(dtype) / count).reshape(shape).cuda()
+
+
+def relative(found: Tensor, wanted: Tensor) -> float:
+    return ((found.double() - wanted).norm() / wanted.norm()).item()
+
+
+def gradients(result: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
+    upstream = torch.linspace(0.5, 1.5, result.numel()).reshape(result.shape)
+    return torch.autograd.grad(result, inputs, upstream.to(result))
+
+
+def plain(numbers: list[Tensor], **options: Any) -> Tensor:
+    image, thresholds, sharpness = numbers[:3]
+    tilt = None
+    if len(numbers) > 3:
+        unit = numbers[3] / numbers[3].norm()
+        places = [(torch.arange(n).cuda().double() - (n - 1) / 2) * 0.5 for n in image.shape[1:]]
+        tilt = torch.cat([numbers[4] * u * x for u, x in zip(unit, places, strict=True)])
+    return reference.soft_curve(image, thresholds, sharpness, tilt=tilt, **options)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("shape", "connectivity", "superlevel"), CASES)
+def test_curve_equals_the_reference(shape, connectivity, superlevel, dtype):
+    ndim = len(shape) - 1
+    letter = "V" if connectivity == 1 else "T"
+    for masked, tilted in itertools.product((False, True), repeat=2):
+        numbers = [
+            draw(shape, dtype),
+            torch.linspace(-0.3, 1.2, 9, dtype=dtype).cuda(),
+            torch.tensor(9.0, dtype=dtype).cuda(),
+        ]
+        if tilted:
+            numbers += [torch.tensor([0.3, -1.0, 0.8][:ndim], dtype=dtype).cuda()]
+            numbers += [torch.tensor(0.11, dtype=dtype).cuda()]
+        mask = draw(shape, seed=1) < 0.85 if masked else None
+        found = [x.clone().requires_grad_() for x in numbers]
+        wanted = [x.double().requires_grad_() for x in numbers]
+        tilt = {"direction": found[3], "direction_scale": found[4]} if tilted else {}
+        curve = soft_euler_curve(
+            *found[:2],
+            sharpness=found[2],
+            **tilt,
+            spacing=0.5,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            mask=mask,
+            n_spatial=ndim,
+        )
+        exact = plain(wanted, mask=mask, construction=letter, superlevel=superlevel, ties="raster")
+        assert relative(curve, exact) < TOLERANCE[dtype]
+        pairs = zip(gradients(curve, found), gradients(exact, wanted), strict=True)
+        for name, (own, true) in zip(("image", "t", "l", "u", "a"), pairs, strict=False):
+            if not (ndim == 1 and name == "u"):
+                # The last three are single sums, of terms that cancel.
+                room = 10 if name in "lua" else 1
+                assert relative(own, true) < room * TOLERANCE[dtype], (name, masked, tilted)
+
+
+@pytest.mark.parametrize("ties", ["raster", "split"])
+@pytest.mark.parametrize(("shape", "connectivity", "superlevel"), CASES)
+def test_tied_points_share_as_on_the_cpu(shape, connectivity, superlevel, ties):
+    image = torch.randint(0, 5, shape, generator=torch.Generator().manual_seed(0)) / 4
+    mask = draw(shape, seed=1) < 0.85
+    results = []
+    for device in ("cuda", "cpu"):
+        own = image.to(device).requires_grad_()
+        curve = soft_euler_curve(
+            own,
+            torch.linspace(0, 1, 5, device=device),
+            sharpness=6.0,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            mask=mask.to(device),
+            n_spatial=len(shape) - 1,
+            ties=ties,
+        )
+        results.append((curve.cpu(), gradients(curve, [own])[0].cpu()))
+    for found, wanted in zip(*results, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("sharpness", [1.0, 40.0, 3000.0, 1e5])
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+@pytest.mark.parametrize("levels", [1, 64, 300])
+def test_windows_of_any_width(sharpness, offset, levels):
+    image = draw((2, 60, 90)) + offset
+    thresholds = draw((levels,), seed=3) * 1.2 - 0.1 + offset
+    found = [x.requires_grad_() for x in (image, thresholds)]
+    wanted = [x.detach().double().requires_grad_() for x in found]
+    curve = soft_euler_curve(*found, sharpness=sharpness)
+    options = {"mask": None, "superlevel": False, "construction": "T", "ties": "raster"}
+    exact = plain([*wanted, torch.tensor(sharpness).cuda().double()], **options)
+    assert relative(curve, exact) < 1e-5
+    for own, true in zip(gradients(curve, found), gradients(exact, wanted), strict=True):
+        # Steps so sharp that no value lies in them have no slope but rounding.
+        assert (own.double() - true).norm() <= 3e-5 * true.norm() + 1e-5 * sharpness
+
+
+@pytest.mark.parametrize("extension", ["max", "min"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(2, 33), (2, 30, 17), (2, 6, 7, 8)])
+def test_transform_equals_the_reference(shape, dtype, extension):
+    ndim = len(shape) - 1
+    for connectivity in sorted({1, ndim}):
+        weights = draw(shape, dtype) * (draw(shape, seed=1) < 0.7)
+        directions = torch.randn(5, ndim, generator=torch.Generator().manual_seed(2)).to(weights)
+        numbers = [weights, directions, torch.linspace(-6, 6, 9).to(weights)]
+        numbers.append(torch.tensor(1.5).to(weights))
+        found = [x.clone().requires_grad_() for x in numbers]
+        wanted = [x.double().requires_grad_() for x in numbers]
+        transform = soft_euler_transform(
+            *found[:3],
+            sharpness=found[3],
+            connectivity=connectivity,
+            n_spatial=ndim,
+            spacing=0.8,
+            extension=extension,
+        )
+        exact = reference.soft_transform(
+            wanted[0],
+            wanted[1] / wanted[1].norm(dim=1, keepdim=True),
+            *wanted[2:],
+            construction="V" if connectivity == 1 else "T",
+            spacing=(0.8,) * ndim,
+            extension=extension,
+        )
+        assert relative(transform, exact) < TOLERANCE[dtype]
+        pairs = zip(gradients(transform, found), gradients(exact, wanted), strict=True)
+        for name, (own, true) in zip(("weights", "u", "t", "l"), pairs, strict=True):
+            if not (ndim == 1 and name == "u"):
+                assert relative(own, true) < 10 * TOLERANCE[dtype], name
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_narrow_images_are_summed_in_float32(dtype):
+    narrow = draw((2, 40, 50)).to(dtype).requires_grad_()
+    wide = narrow.detach().float().requires_grad_()
+    thresholds = torch.linspace(0, 1, 7).cuda()
+    curves = [soft_euler_curve(x, thresholds, sharpness=30.0) for x in (narrow, wide)]
+    assert curves[0].dtype == torch.float32
+    assert torch.equal(*curves)
+    found, wanted = (gradients(y, [x])[0] for y, x in zip(curves, (narrow, wide), strict=True))
+    assert found.dtype == dtype
+    assert torch.equal(found, wanted.to(dtype))
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x[1::2, ::3],
+        lambda x: x.T,
+        lambda x: x.flip(1),
+        lambda x: x[:30].expand(4, 30, 70),
+        lambda x: x.as_strided((3, 20, 20), (7, 70, 2)),
+    ],
+    ids=["steps", "transposed", "reversed", "expanded", "overlapping"],
+)
+def test_strides(view):
+    whole = draw((60, 70)).requires_grad_()
+    results = []
+    for copy in (False, True):
+        image = view(whole)
+        image = image.clone(memory_format=torch.contiguous_format) if copy else image
+        curve = soft_euler_curve(image, torch.linspace(0, 1, 7).cuda(), sharpness=20.0)
+        results.append((curve, *gradients(curve, [whole])))
+    for one, two in zip(*results, strict=True):
+        torch.testing.assert_close(one, two)
+
+
+def test_results_are_the_same_bits_every_time():
+    image = draw((2, 40, 50, 60)).requires_grad_()
+    thresholds = torch.linspace(0, 1, 33).cuda()
+    for sharpness in (30.0, 4000.0):
+        runs = []
+        for _ in range(3):
+            curve = soft_euler_curve(image, thresholds, sharpness=sharpness, n_spatial=3)
+            runs.append((curve, *gradients(curve, [image])))
+        for run in runs[1:]:
+            assert all(torch.equal(a, b) for a, b in zip(run, runs[0], strict=True))
+
+
+def both(image: Tensor, thresholds: Tensor, sharpness: Tensor) -> tuple[Tensor, Tensor]:
+    curve = soft_euler_curve(
+        image, thresholds, sharpness=sharpness, direction=[1.0, 2.0], direction_scale=0.1
+    )
+    return curve, soft_euler_transform(image, [[1.0, 2.0]], thresholds, sharpness=sharpness)
+
+
+def inputs() -> list[Tensor]:
+    numbers = [draw((2, 3, 30, 31)), torch.linspace(0.1, 0.9, 5).cuda(), torch.tensor(4.0).cuda()]
+    return [x.requires_grad_() for x in numbers]
+
+
+def step(numbers: list[Tensor]) -> list[Tensor]:
+    curve, transform = both(*numbers)
+    slopes = torch.autograd.grad(curve.square().sum() + transform.square().sum(), numbers)
+    return [curve, transform, *slopes]
+
+
+def test_compiles_into_one_graph():
+    numbers = inputs()
+    compiled = torch.compile(both, fullgraph=True, backend="aot_eager")
+    for found, wanted in zip(compiled(*numbers), both(*numbers), strict=True):
+        torch.testing.assert_close(found, wanted)
+
+
+def test_in_a_cuda_graph_and_on_another_stream():
+    wanted = [x.detach().clone() for x in step(inputs())]
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        numbers = inputs()
+        for _ in range(2):
+            found = step(numbers)
+        stream.synchronize()
+        for own, true in zip(found, wanted, strict=True):
+            assert torch.equal(own, true)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            kept = step(numbers)
+        with torch.no_grad():
+            numbers[0].copy_(numbers[0].flip(2))
+        graph.replay()
+        expected = step(numbers)
+        stream.synchronize()
+    for own, true in zip(kept, expected, strict=True):
+        assert torch.equal(own, true)
+
+
+def test_nothing_waits_for_the_device():
+    numbers = inputs()
+    step(numbers)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        step(numbers)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_vmap():
+    images = draw((2, 3, 4, 12, 13)).requires_grad_()
+    thresholds = torch.linspace(0, 1, 5).cuda()
+
+    def curve(image: Tensor) -> Tensor:
+        return soft_euler_curve(image, thresholds, sharpness=6.0)
+
+    mapped = torch.vmap(curve, in_dims=1, out_dims=1)(images)
+    assert torch.equal(mapped, curve(images))
+    for own, true in zip(
+        gradients(mapped, [images]), gradients(curve(images), [images]), strict=True
+    ):
+        assert torch.equal(own, true)
+
+
+def test_nan_spoils_its_own_image():
+    images = draw((3, 20, 21))
+    thresholds = torch.linspace(0, 1, 5).cuda()
+    whole = soft_euler_curve(images, thresholds, sharpness=6.0)
+    images[1, 4, 5] = torch.nan
+    curve = soft_euler_curve(images, thresholds, sharpness=6.0)
+    assert curve[1].isnan().all()
+    assert torch.equal(curve[::2], whole[::2])
+    mask = ~images.isnan()
+    assert soft_euler_curve(images, thresholds, sharpness=6.0, mask=mask).isfinite().all()
+    for sharpness in (-1.0, torch.nan):
+        number = torch.tensor(sharpness).cuda()
+        assert soft_euler_curve(images, thresholds, sharpness=number).isnan().all()
+
+
+def test_memory_is_less_than_two_images():
+    image = draw((4, 64, 128, 128)).requires_grad_()
+    thresholds = torch.linspace(0, 1, 64).cuda()
+    for _ in range(2):
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        curve = soft_euler_curve(image, thresholds, sharpness=60.0, n_spatial=3)
+        slopes = torch.autograd.grad(curve.sum(), image)
+        peak = torch.cuda.max_memory_allocated() - before
+        del curve, slopes
+    assert peak < 1.5 * image.numel() * 4
+
+
+def test_arguments_elsewhere_are_refused():
+    image, thresholds = draw((6, 7)), torch.linspace(0, 1, 5)
+    with pytest.raises(ValueError, match="`thresholds` must be where the image is, on cuda:0"):
+        soft_euler_curve(image, thresholds, sharpness=3.0)
+    with pytest.raises(ValueError, match="`directions` must be where the image is, on cuda:0"):
+        soft_euler_transform(image, torch.ones(1, 2), thresholds.cuda(), sharpness=3.0)
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 6), (2, 0, 6), (3, 5, 0)])
+def test_empty_images_have_zero_curves(shape):
+    image = torch.zeros(shape, device="cuda", requires_grad=True)
+    thresholds = torch.linspace(0, 1, 4).cuda()
+    curve = soft_euler_curve(image, thresholds, sharpness=5.0)
+    assert curve.shape == (shape[0], 4)
+    assert not curve.any()
+    curve.sum().backward()
+    assert soft_euler_curve(draw((5, 6)), thresholds[:0], sharpness=5.0).shape == (0,)
+    transform = soft_euler_transform(image, [[1.0, 0.0]], thresholds, sharpness=5.0)
+    assert transform.shape == (shape[0], 1, 4)
