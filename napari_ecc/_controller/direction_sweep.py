@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator
 from typing import Any, NamedTuple
 
@@ -17,6 +18,9 @@ from napari_ecc._workers import Step
 __all__ = ["Held", "Result", "Sweep", "compute_sweep"]
 
 Floats = NDArray[np.float64]
+
+AT_ONCE = 0.01
+"""Seconds up to which a curve is not worth another thread: to redraw the window takes longer."""
 
 POINTS_A_CALL = 2**27
 """Points times directions of one call, between which a job can be cancelled."""
@@ -43,9 +47,10 @@ class Sweep(NamedTuple):
 
 
 class Held:
-    """What the worker keeps from one job to the next; jobs run one at a time."""
+    """What is kept from one curve to the next; never used by two threads at a time."""
 
     def __init__(self) -> None:
+        self._quick: tuple[Any, ...] = ()
         self._source: tuple[Any, ...] = ()
         self._image: NDArray[Any] = np.zeros((0, 0))
         self._range: tuple[float, float] | None = None
@@ -75,6 +80,20 @@ class Held:
             ends = ecc.euler_curve(image, 2, nan="omit").thresholds
             self._range = float(ends[0]), float(ends[1])
         return self._range
+
+    def curve_at_once(self, sweep: Sweep, direction: Floats) -> EulerCurve | None:
+        """The curve of a direction, if the last one was quick; None otherwise."""
+        if self._quick != sweep.key or self._source != sweep.source:
+            return None
+        return self.curve(sweep, self._image, direction)
+
+    def curve(self, sweep: Sweep, image: NDArray[Any], direction: Floats) -> EulerCurve:
+        """The exact curve of a direction."""
+        start = time.perf_counter()
+        _, levels, (values,) = _curves(sweep, self, image, direction[None])
+        quick = time.perf_counter() - start < AT_ONCE
+        self._quick = sweep.key if quick else ()
+        return EulerCurve(levels, values)
 
 
 class Result(NamedTuple):
@@ -121,8 +140,7 @@ def compute_sweep(
 ) -> Iterator[Step]:
     """The curve of a direction first, then the rows of the transform that are not known."""
     image = yield from held.image(sweep)
-    first = _curves(sweep, held, image, direction[None])
-    curve = EulerCurve(first.heights, first.values[0])
+    curve = held.curve(sweep, image, direction)
     missing = np.flatnonzero(np.isnan(rows).any(axis=1))
     if missing.size == 0:
         yield Step(Result(curve, rows))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal
+from superqt.utils import qthrottled
 
 from ecc_core import EulerTransform
 from napari_ecc._controller.direction_arrow import DirectionArrow
@@ -29,6 +30,9 @@ from napari_ecc._workers import Runner, Step
 __all__ = ["DirectionController"]
 
 Floats = NDArray[np.float64]
+
+ARROW_EVERY = 30
+"""Milliseconds between two moves of the arrow, so that the curve is drawn before the canvas is."""
 
 NO_IMAGE = "Open an image, or a sample: File, Open Sample, napari-ecc."
 
@@ -76,6 +80,7 @@ class DirectionController:
         self.images = LayerChoice(viewer, session.explorer, "image")
         self.runner = Runner("Euler transform")
         self.arrow = DirectionArrow(self.viewer, self.model.point, self._arrow_removed)
+        self._place_arrow = qthrottled(self._draw_arrow, timeout=ARROW_EVERY, leading=False)
         self._held = Held()
         self._version = 0
         self._layer: Any = None
@@ -102,6 +107,7 @@ class DirectionController:
     def close(self) -> None:
         """Stop, let go of the viewer, and take the arrow away."""
         self.runner.close()
+        self._place_arrow.cancel()
         for event in self._dims_events():
             event.disconnect(self._on_dims)
         self.session.explorer.events.image.disconnect(self._change_layer)
@@ -137,9 +143,21 @@ class DirectionController:
         if rows_key != self._rows_key:
             self._rows_key = rows_key
             self._rows = np.full((len(circle), sweep.n_heights), np.nan)
-        job = partial(compute_sweep, sweep, self._held, model.direction, circle, self._rows.copy())
-        self.runner.submit(job, partial(self._on_step, circle))
-        self._place_arrow(selection)
+        if not self._curve_at_once(sweep):
+            rows = self._rows.copy()
+            job = partial(compute_sweep, sweep, self._held, model.direction, circle, rows)
+            self.runner.submit(job, partial(self._on_step, circle))
+        self._place_arrow()
+
+    def _curve_at_once(self, sweep: Sweep) -> bool:
+        """Show the curve now, where it takes milliseconds and nothing else is missing."""
+        if self.runner.running or np.isnan(self._rows).any():
+            return False
+        curve = self._held.curve_at_once(sweep, self.model.direction)
+        if curve is None:
+            return False
+        self.model.curve = curve
+        return True
 
     def limits(self) -> Limits:
         """Bounds of the values, names of the axes and their unit."""
@@ -251,7 +269,7 @@ class DirectionController:
         if selection.where != self._selection.where:
             self.request()
         else:
-            self._place_arrow(selection)
+            self._place_arrow()
 
     def _explorer_signals(self) -> list[Any]:
         events = self.session.explorer.events
@@ -261,9 +279,11 @@ class DirectionController:
         events = self.viewer.dims.events
         return [events.current_step, events.order, events.ndisplay]
 
-    def _place_arrow(self, selection: Selection) -> None:
+    def _draw_arrow(self) -> None:
+        if self._selection is None or self._sweep is None:
+            return
         if self.model.show_arrow:
-            self.arrow.show(self._layer, selection, self.model.direction)
+            self.arrow.show(self._layer, self._selection, self.model.direction)
         else:
             self.arrow.hide()
 

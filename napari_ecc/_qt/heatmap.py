@@ -56,6 +56,7 @@ class HeatMap(QWidget):
         self._marker: float | None = None
         self._hover: tuple[int, int] | None = None
         self._colours = PAPER
+        self._table = colour_table(PAPER)
 
     def sizeHint(self) -> QSize:
         """Preferred size."""
@@ -101,7 +102,7 @@ class HeatMap(QWidget):
 
     def set_colours(self, colours: PlotColours) -> None:
         """Change the colours."""
-        self._colours = colours
+        self._colours, self._table = colours, colour_table(colours)
         self._redraw()
 
     def map_area(self) -> QRectF:
@@ -194,7 +195,7 @@ class HeatMap(QWidget):
             rows, columns = self._indices.shape
             form = QImage.Format.Format_Indexed8
             self._image = QImage(self._indices.data, columns, rows, columns, form)
-            self._image.setColorTable(colour_table(self._colours))
+            self._image.setColorTable(self._table)
         else:
             self._image = QImage()
         self.update()

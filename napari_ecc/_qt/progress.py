@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import Qt
+from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
 
 from napari_ecc._workers import Runner
 
 __all__ = ["WorkLine"]
+
+SHOWN_AFTER = 250
+"""Milliseconds of work after which it is shown: to make room for it redraws the window."""
 
 
 class WorkLine(QWidget):
@@ -34,6 +37,10 @@ class WorkLine(QWidget):
         layout.addWidget(self.text, stretch=1)
         layout.addWidget(self.bar)
         layout.addWidget(self.cancel)
+        self._soon = QTimer(self, singleShot=True, interval=SHOWN_AFTER)
+        self._soon.timeout.connect(self._show_work)
+        self.bar.setVisible(False)
+        self.cancel.setVisible(False)
         self._show_busy(runner.running)
         runner.busy.connect(self._show_busy)
         runner.progressed.connect(self._show_progress)
@@ -44,10 +51,19 @@ class WorkLine(QWidget):
 
     def _show_busy(self, busy: bool) -> None:
         self.cancel.setEnabled(busy)
-        self.cancel.setVisible(busy)
-        self.bar.setVisible(False)
+        if busy:
+            self._soon.start()
+        else:
+            self._soon.stop()
+            self.bar.setVisible(False)
+            self.bar.reset()
+            self.cancel.setVisible(False)
+
+    def _show_work(self) -> None:
+        self.cancel.setVisible(True)
+        self.bar.setVisible(self.bar.value() > 0)
 
     def _show_progress(self, done: int, total: int) -> None:
-        self.bar.setVisible(True)
         self.bar.setRange(0, total)
         self.bar.setValue(done)
+        self.bar.setVisible(self.cancel.isVisibleTo(self))

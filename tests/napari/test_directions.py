@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
-from napari_ecc._controller import loading
+from napari_ecc._controller import direction_sweep, loading
 from napari_ecc._controller.direction_arrow import NAME
+from napari_ecc._controller.directions import ARROW_EVERY
 from napari_ecc._qt.theme import colours_of
 
 TIMEOUT = 20_000
@@ -33,7 +34,9 @@ def directions(open_panel, qtbot):
 
 
 def settle(qtbot, panel):
+    """Wait until nothing is computed, and the arrow is drawn."""
     qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
+    qtbot.wait(2 * ARROW_EVERY)
 
 
 def canvas_of(viewer):
@@ -106,8 +109,10 @@ def test_drag_of_the_arrow_in_a_plane(directions, qtbot, drag_mouse):
     assert_allclose(foot, centre)
     assert_allclose(across / np.linalg.norm(across), (1, 0))
     before = tuple(viewer.scene.camera.center)
-    tip, end = foot + across, [*centre, 9, 12]
-    drag_mouse(canvas_of(viewer), *(on_canvas(viewer, p) for p in (tip, [*centre, 15, 9], end)))
+    tip, end = foot + across, centre + np.array([9, 12])
+    drag_mouse(
+        canvas_of(viewer), *(on_canvas(viewer, p) for p in (tip, centre + np.array([15, 9]), end))
+    )
     settle(qtbot, panel)
     assert_allclose(panel.model.direction, (0.6, 0.8), atol=0.05)
     assert_allclose(layer.data[0, 1] / np.linalg.norm(across), (0.6, 0.8), atol=0.05)
@@ -133,8 +138,8 @@ def test_drag_of_the_arrow_in_a_volume(directions, qtbot, drag_mouse):
     assert_allclose(foot, (11, 14.5, 14.5))
     length = np.linalg.norm(across)
     angles_before = tuple(viewer.scene.camera.angles)
-    end = [*foot, 0, 0.3 * length, 0.4 * length]
-    middle = [*foot, 0, 0.8 * length, 0.1 * length]
+    end = foot + np.array([0, 0.3 * length, 0.4 * length])
+    middle = foot + np.array([0, 0.8 * length, 0.1 * length])
     drag_mouse(canvas_of(viewer), *(on_canvas(viewer, p) for p in (foot + across, middle, end)))
     settle(qtbot, panel)
     up, down, right = panel.model.direction
@@ -205,16 +210,33 @@ def test_slice_and_data(directions, qtbot):
     assert_exact(panel, volume[4, ::-1] >= panel.explorer.threshold)
 
 
-def test_only_the_newest_direction_counts(directions, qtbot):
+def test_only_the_newest_direction_counts(directions, qtbot, monkeypatch):
+    """Curves that take long come from a worker, which leaves out those that nobody waits for."""
+    monkeypatch.setattr(direction_sweep, "AT_ONCE", 0.0)
     image = smooth(64, 64)
     _, panel = directions(image)
     curves = []
     panel.model.events.curve.connect(curves.append)
     for azimuth in range(1, 200):
         panel.model.turn(azimuth)
+    assert curves == []
     settle(qtbot, panel)
-    assert len(curves) < 50
+    assert 0 < len(curves) < 50
     assert_exact(panel, image >= panel.explorer.threshold)
+
+
+def test_quick_curves_come_at_once(directions, qtbot, monkeypatch):
+    monkeypatch.setattr(direction_sweep, "AT_ONCE", 10.0)
+    image = smooth(64, 64)
+    _, panel = directions(image)
+    panel.model.turn(120)
+    assert not panel.controller.running
+    assert_exact(panel, image >= panel.explorer.threshold)
+    panel.explorer.threshold = 0.02  # the transform is missing, too
+    panel.model.turn(130)
+    assert panel.controller.running
+    settle(qtbot, panel)
+    assert_exact(panel, image >= 0.02)
 
 
 def test_the_explorer_shares_layer_and_threshold(directions, open_panel, qtbot):
@@ -256,6 +278,7 @@ def test_arrow_can_be_removed(directions, qtbot):
     settle(qtbot, panel)
     assert NAME not in viewer.layers
     panel.show_arrow.setChecked(True)
+    settle(qtbot, panel)
     assert NAME in viewer.layers
 
 
