@@ -23,7 +23,7 @@ from ecc_core._dask.arguments import (
 from ecc_core._dask.blocks import Settings, differences
 from ecc_core._dask.graph import da
 from ecc_core._dask.tiles import curves_of_tiles, tile_chunks
-from ecc_core._dask.whole import block_shares, whole_regions
+from ecc_core._dask.whole import checked_blocks, whole_regions
 
 __all__ = [
     "LazyRegionCurves",
@@ -122,7 +122,8 @@ def euler_curve_blocks(
     >>> blocks.sum(axis=0).cumsum(axis=0).compute()
     array([3, 1])
     """
-    _, shares = block_shares(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
+    checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
+    shares = graph.block_curves(*checked)
     return shares.map_blocks(
         differences, superlevel=bool(superlevel), dtype=np.int64, meta=shares._meta
     )

@@ -14,9 +14,11 @@ from ecc_core._dask.planes import (
     Array,
     Box,
     Emitted,
+    Met,
     Place,
     Term,
     crossing_terms,
+    meeting_terms,
     outermost,
     plane_of,
 )
@@ -24,12 +26,15 @@ from ecc_core._dask.planes import (
 __all__ = [
     "Settings",
     "add",
+    "add_met",
     "coefficients_of",
     "curve_of",
     "differences",
     "emit",
+    "meet",
     "share_of_block",
     "total",
+    "total_met",
 ]
 
 Values = NDArray[np.int64]
@@ -99,10 +104,25 @@ def share_of_block(blocks: Sequence[Emitted], place: Place, settings: Settings) 
     `blocks` are the block and all its later neighbours, the last axis running fastest.
     """
     own = blocks[0]
-    values = own.own.copy()
-    for batch in _batches(crossing_terms(blocks, place, settings.construction)):
-        values += _signed_sum(batch, settings)
+    values = _with_terms(own, crossing_terms(blocks, place, settings.construction), settings)
     return values.reshape((*own.batch, 1, values.shape[-1]))
+
+
+def meet(
+    blocks: Sequence[Emitted], before: Sequence[Met], after: tuple[int, ...], settings: Settings
+) -> Met:
+    """What a block adds to the curve together with its layer and the one before."""
+    own = blocks[0]
+    values = _with_terms(own, meeting_terms(blocks, before, after), settings)
+    return Met(own.batch, values, own.last[:1])
+
+
+def _with_terms(block: Emitted, terms: list[Term], settings: Settings) -> Values:
+    """The curve of a block and the terms beside it, (images, n)."""
+    values = block.own.copy()
+    for batch in _batches(terms):
+        values += _signed_sum(batch, settings)
+    return values
 
 
 def _batches(terms: list[Term]) -> list[list[Term]]:
@@ -146,7 +166,7 @@ def _stretch(array: Array, shape: list[int]) -> Array:
 
 
 def add(shares: Sequence[Values]) -> Values:
-    """Sum of shares of shape (*batch, 1, n)."""
+    """Sum of shares."""
     summed: Values = sum(shares[1:], start=shares[0])
     return summed
 
@@ -154,6 +174,17 @@ def add(shares: Sequence[Values]) -> Values:
 def total(shares: Sequence[Values]) -> Values:
     """Sum of shares, of shape (*batch, n)."""
     return add(shares)[..., 0, :]
+
+
+def add_met(blocks: Sequence[Met]) -> Met:
+    """Sum of what blocks add."""
+    return Met(blocks[0].batch, add([block.own for block in blocks]), ())
+
+
+def total_met(blocks: Sequence[Met]) -> Values:
+    """Sum of what blocks add, of shape (*batch, n)."""
+    values = add_met(blocks).own
+    return values.reshape((*blocks[0].batch, values.shape[-1]))
 
 
 def differences(curves: Values, *, superlevel: bool) -> Values:

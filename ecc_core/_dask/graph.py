@@ -13,14 +13,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._dask.blocks import Settings, add, coefficients_of, emit, share_of_block, total
+from ecc_core._dask.blocks import (
+    Settings,
+    add_met,
+    coefficients_of,
+    emit,
+    meet,
+    share_of_block,
+    total_met,
+)
 from ecc_core._dask.planes import neighbours, place_of
 from ecc_core._dask.regions import (
-    add_tables,
+    add_met_tables,
     emit_regions,
     labels_of,
+    meet_regions,
     rows_of,
-    share_of_regions,
+    total_table,
     values_of,
 )
 from ecc_core._dask.tiles import curves_of_tiles
@@ -29,9 +38,9 @@ from ecc_core._optional import import_optional
 __all__ = [
     "block_curves",
     "coefficient_map",
+    "curve_values",
     "region_rows",
     "region_table",
-    "sum_of_blocks",
     "tile_curves",
     "without_empty_chunks",
 ]
@@ -76,9 +85,18 @@ def block_curves(image: Any, mask: Any | None, settings: Settings, ndim: int) ->
         return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
     arrays = (image,) if mask is None else (image, mask)
     emitted = _emitted(emit, arrays, settings, ndim=ndim)
-    shares = _shares(share_of_block, emitted, settings, lead)
-    rows = (1,) * math.prod(image.numblocks[lead:])
-    return da.Array(shares.graph, shares.name, (*image.chunks[:lead], rows, (n,)), meta=meta)
+    shared = dask.delayed(settings, traverse=False, pure=True)
+    counts = emitted.numblocks[lead:]
+    name = "ecc-block-" + dask.base.tokenize(emitted.name)
+    tasks: Graph = {}
+    for images in itertools.product(*map(range, emitted.numblocks[:lead])):
+        for row, at in enumerate(itertools.product(*map(range, counts))):
+            blocks = [(emitted.name, *images, *near) for near in neighbours(at, counts)]
+            place = place_of(at, counts)
+            tasks[name, *images, row, 0] = (share_of_block, blocks, place, shared.key)
+    graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[emitted, shared])
+    rows = (1,) * math.prod(counts)
+    return da.Array(graph, name, (*image.chunks[:lead], rows, (n,)), meta=meta)
 
 
 def _counts_like(image: Any, ndim: int) -> Any:
@@ -101,58 +119,59 @@ def _emitted(
     )
 
 
-class Keys(NamedTuple):
-    """Tasks that stand in C order: images, then blocks, then 0."""
+class _Sum(NamedTuple):
+    """The functions that add up the blocks of an image."""
 
-    graph: Any
-    name: str
+    meet: Callable[..., Any]
+    add: Callable[..., Any]
+    total: Callable[..., Any]
 
 
-def _shares(function: Callable[..., Any], emitted: Any, settings: Settings, lead: int) -> Keys:
-    """The share of every block, one task each."""
+def _sum_of_blocks(functions: _Sum, emitted: Any, settings: Settings, lead: int) -> tuple[Any, str]:
+    """A graph, and the name of its sums, (name, *images, 0).
+
+    A block meets those of its own layer and of the layer before, so that one plane of each waits
+    for the next layer. The sums are a chain, so that dask works through the blocks in their order;
+    in a tree the planes of many layers would wait.
+    """
     shared = dask.delayed(settings, traverse=False, pure=True)
     counts = emitted.numblocks[lead:]
-    name = "ecc-block-" + dask.base.tokenize(function, emitted.name)
+    name = "ecc-sum-" + dask.base.tokenize(functions, emitted.name)
     tasks: Graph = {}
     for images in itertools.product(*map(range, emitted.numblocks[:lead])):
-        for row, at in enumerate(itertools.product(*map(range, counts))):
-            blocks = [(emitted.name, *images, *near) for near in neighbours(at, counts)]
-            tasks[name, *images, row, 0] = (function, blocks, place_of(at, counts), shared.key)
+        keys = []
+        for layer, *at in itertools.product(*map(range, counts)):
+            near = [(*images, layer, *other) for other in neighbours(at, counts[1:])]
+            blocks = [(emitted.name, *other) for other in near]
+            before = [
+                (f"{name}-met", *images, layer - 1, *other)
+                for other in neighbours(at, counts[1:])
+                if layer
+            ]
+            after = place_of((layer, *at), counts).after
+            keys.append((f"{name}-met", *images, layer, *at))
+            tasks[keys[-1]] = (functions.meet, blocks, before, after, shared.key)
+        so_far: list[Any] = []
+        groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
+        for i, group in enumerate(groups[:-1]):
+            tasks[f"{name}-so-far", *images, i] = (functions.add, so_far + group)
+            so_far = [(f"{name}-so-far", *images, i)]
+        tasks[name, *images, 0] = (functions.total, so_far + groups[-1])
     graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[emitted, shared])
-    return Keys(graph, name)
+    return graph, name
 
 
-def _chain(
-    name: str, keys: list[Any], at: tuple[int, ...], add: Callable[..., Any], last: Any
-) -> Graph:
-    """Add the values of keys in their order; the sum is (name, *at, 0).
-
-    The sums are a chain, so that dask works through the blocks in their order and the planes of
-    little more than one cross-section wait for their neighbours. In a tree those of many would.
-    """
-    tasks: Graph = {}
-    before: list[Any] = []
-    groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
-    for i, group in enumerate(groups[:-1]):
-        tasks[f"{name}-so-far", *at, i] = (add, before + group)
-        before = [(f"{name}-so-far", *at, i)]
-    tasks[name, *at, 0] = (last, before + groups[-1])
-    return tasks
-
-
-def sum_of_blocks(shares: Any) -> Any:
-    """The curve, of shape (*batch, n)."""
-    *batch, count, n = shares.shape
-    meta = _counts_like(shares, len(batch) + 1)
-    if count == 0 or 0 in batch:
-        return da.zeros_like(meta, shape=(*batch, n), dtype=np.int64, chunks=-1)
-    name = "ecc-curve-" + dask.base.tokenize(shares.name)
-    tasks: Graph = {}
-    for at in itertools.product(*map(range, shares.numblocks[:-2])):
-        keys = [(shares.name, *at, row, 0) for row in range(count)]
-        tasks |= _chain(name, keys, at, add, total)
-    graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[shares])
-    return da.Array(graph, name, (*shares.chunks[:-2], (n,)), meta=meta)
+def curve_values(image: Any, mask: Any | None, settings: Settings, ndim: int) -> Any:
+    """The curve, a dask array of shape (*batch, n); arguments as of `block_curves`."""
+    lead = image.ndim - ndim
+    n = settings.thresholds.size
+    meta = _counts_like(image, lead + 1)
+    if image.size == 0:
+        return da.zeros_like(meta, shape=(*image.shape[:lead], n), dtype=np.int64, chunks=-1)
+    arrays = (image,) if mask is None else (image, mask)
+    emitted = _emitted(emit, arrays, settings, ndim=ndim)
+    graph, name = _sum_of_blocks(_Sum(meet, add_met, total_met), emitted, settings, lead)
+    return da.Array(graph, name, (*image.chunks[:lead], (n,)), meta=meta)
 
 
 def region_table(image: Any, labels: Any, settings: Settings) -> Any:
@@ -165,14 +184,13 @@ def region_table(image: Any, labels: Any, settings: Settings) -> Any:
     if image.size == 0:
         return da.zeros_like(meta, shape=(0, columns), dtype=np.int64, chunks=-1)
     emitted = _emitted(emit_regions, (image, labels), settings)
-    shares = _shares(share_of_regions, emitted, settings, 0)
-    name = "ecc-regions-" + dask.base.tokenize(shares.name)
-    keys = [(shares.name, row, 0) for row in range(math.prod(image.numblocks))]
-    tasks = _chain(name, keys, (0,), add_tables, add_tables)
+    functions = _Sum(meet_regions, add_met_tables, total_table)
+    sums, name = _sum_of_blocks(functions, emitted, settings, 0)
+    table = f"{name}-table"
     graph = graphs.HighLevelGraph(
-        {**shares.graph.layers, name: tasks}, {**shares.graph.dependencies, name: {shares.name}}
+        {**sums.layers, table: {(table, 0, 0): (name, 0)}}, {**sums.dependencies, table: {name}}
     )
-    return da.Array(graph, name, ((math.nan,), (columns,)), meta=meta)
+    return da.Array(graph, table, ((math.nan,), (columns,)), meta=meta)
 
 
 def region_rows(table: Any, dtype: np.dtype[Any], ids: Any | None) -> tuple[Any, Any]:

@@ -33,9 +33,11 @@ __all__ = [
     "Array",
     "Box",
     "Emitted",
+    "Met",
     "Place",
     "Term",
     "crossing_terms",
+    "meeting_terms",
     "neighbours",
     "outermost",
     "place_of",
@@ -100,19 +102,57 @@ def plane_of(array: Array, axis: int, at: slice | int) -> Array:
     return plane
 
 
-def crossing_terms(
-    blocks: Sequence[Emitted], place: Place, construction: Literal["V", "T"]
-) -> list[Term]:
-    """The terms of a block's share beside its own curve.
+class Met(NamedTuple):
+    """A block that has met its neighbours of its own layer and of the one before.
 
-    `blocks` are the block and all its later neighbours, the last axis running fastest.
+    Attributes
+    ----------
+    batch : tuple of int
+    own : int64 array
+        What is counted in it, between it and those.
+    last : tuple of Box
+        Its last plane across the first axis, which the next layer needs.
+    """
+
+    batch: tuple[int, ...]
+    own: NDArray[np.int64]
+    last: tuple[Box, ...]
+
+
+def meeting_terms(
+    blocks: Sequence[Emitted], before: Sequence[Met], after: tuple[int, ...]
+) -> list[Term]:
+    """The terms of a block to its own layer, and of the block before it to this layer.
+
+    `blocks` are the block and its later neighbours of the same layer, `before` those of the layer
+    before, if there is one. Added up over all blocks they are the terms of all shares, and nothing
+    but one plane of each block waits for the next layer.
+    """
+    within = Place((0,) * len(after), (0, *after[1:]))
+    terms = crossing_terms(blocks, within, "V")
+    if before:
+        across = Place(within.before, (1, *after[1:]))
+        terms += crossing_terms([*before, *blocks], across, "V", axes=(0,))
+    return terms
+
+
+def crossing_terms(
+    blocks: Sequence[Emitted | Met],
+    place: Place,
+    construction: Literal["V", "T"],
+    axes: Sequence[int] | None = None,
+) -> list[Term]:
+    """The terms of a block's share beside its own curve, those of H across some axes or all.
+
+    `blocks` are the block and all its later neighbours, the last axis running fastest. The shares
+    that V would have add up to the curve of T too.
     """
     offsets = itertools.product(*(range(1 + after) for after in place.after))
     near = dict(zip(offsets, blocks, strict=True))
     # A block's points up to b include the plane that E takes off again: its last (V) or first (T).
     taken, end = (place.after, -1) if construction == "V" else (place.before, 0)
     terms: list[Term] = []
-    for axis in range(len(place.after)):
+    for axis in range(len(place.after)) if axes is None else axes:
         crossing: list[Term] = []
         if place.after[axis]:
             own = _layer(near, axis, place.after, 0, "last")
@@ -133,7 +173,7 @@ def _stacked(lower: Array, upper: Array) -> Array:
 
 
 def _layer(
-    near: dict[tuple[int, ...], Emitted],
+    near: dict[tuple[int, ...], Emitted | Met],
     axis: int,
     after: tuple[int, ...],
     step: int,
@@ -158,7 +198,7 @@ def _layer(
         pieces = [join((*place, s), part) for s in steps]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1 + along)
 
-    parts = len(near[(0,) * ndim].first[axis])
+    parts = len(near[(0,) * ndim].last[axis])
     # the other axes keep their order, so that later ones are where they were
     return tuple(_thickness_first(join((), part), axis) for part in range(parts))
 

@@ -15,14 +15,27 @@ from numpy.typing import NDArray
 from ecc_core import _dispatch
 from ecc_core._checks import check_label_values
 from ecc_core._dask.blocks import Settings
-from ecc_core._dask.planes import Array, Box, Emitted, Place, crossing_terms, outermost
+from ecc_core._dask.planes import (
+    Array,
+    Box,
+    Emitted,
+    Met,
+    Place,
+    Term,
+    crossing_terms,
+    meeting_terms,
+    outermost,
+)
 
 __all__ = [
+    "add_met_tables",
     "add_tables",
     "emit_regions",
     "labels_of",
+    "meet_regions",
     "rows_of",
     "share_of_regions",
+    "total_table",
     "values_of",
 ]
 
@@ -60,12 +73,36 @@ def emit_regions(image: Array, labels: Array, *, settings: Settings) -> Emitted:
 
 def share_of_regions(blocks: Sequence[Emitted], place: Place, settings: Settings) -> Table:
     """What a block adds to the curves; `blocks` as for curves."""
-    tables = [blocks[0].own]
-    for sign, box in crossing_terms(blocks, place, settings.construction):
+    return _with_terms(blocks[0], crossing_terms(blocks, place, settings.construction), settings)
+
+
+def meet_regions(
+    blocks: Sequence[Emitted], before: Sequence[Met], after: tuple[int, ...], settings: Settings
+) -> Met:
+    """What a block adds to the curves together with its layer and the one before."""
+    own = blocks[0]
+    table = _with_terms(own, meeting_terms(blocks, before, after), settings)
+    return Met(own.batch, table, own.last[:1])
+
+
+def _with_terms(block: Emitted, terms: list[Term], settings: Settings) -> Table:
+    """The table of a block and the terms beside it."""
+    tables = [block.own]
+    for sign, box in terms:
         table = table_of(box, settings)
         table[:, 1:] *= sign
         tables.append(table)
     return add_tables(tables)
+
+
+def add_met_tables(blocks: Sequence[Met]) -> Met:
+    """Sum of what blocks add."""
+    return Met((), total_table(blocks), ())
+
+
+def total_table(blocks: Sequence[Met]) -> Table:
+    """Sum of what blocks add, as a table."""
+    return add_tables([block.own for block in blocks])
 
 
 def add_tables(tables: Sequence[Table]) -> Table:

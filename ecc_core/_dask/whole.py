@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from ecc_core._dask.arguments import (
 )
 from ecc_core._dask.blocks import Settings
 
-__all__ = ["block_shares", "whole_coefficients", "whole_curve", "whole_regions"]
+__all__ = ["checked_blocks", "whole_coefficients", "whole_curve", "whole_regions"]
 
 Array = NDArray[Any]
 
@@ -45,11 +45,20 @@ def whole_curve(
     check_no_workers(workers)
     if direction is not None:
         image = tilted(image, axis, direction, direction_scale, spacing)
-    at, shares = block_shares(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
-    return at, graph.sum_of_blocks(shares)
+    checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
+    return checked.settings.thresholds, graph.curve_values(*checked)
 
 
-def block_shares(
+class CheckedBlocks(NamedTuple):
+    """A dask array, its mask of the same chunks, and how to compute its curve."""
+
+    image: Any
+    mask: Any | None
+    settings: Settings
+    ndim: int
+
+
+def checked_blocks(
     image: Any,
     thresholds: ArrayLike,
     bounds: tuple[float, float] | None,
@@ -58,8 +67,8 @@ def block_shares(
     mask: Any | None,
     nan: str,
     axis: Axes,
-) -> tuple[Array, Any]:
-    """Checked thresholds, and the shares of all blocks in the curve."""
+) -> CheckedBlocks:
+    """Checked arguments, the spatial axes of the image last."""
     image = check_dask_image(image)
     axes = _checks.spatial_axes(image.shape, axis)
     construction = _checks.check_connectivity(connectivity, len(axes))
@@ -70,7 +79,7 @@ def block_shares(
     if mask is not None:
         mask = mask.transpose(order)
     settings = Settings(at, construction, bool(superlevel), nan)
-    return at, graph.block_curves(image.transpose(order), mask, settings, len(axes))
+    return CheckedBlocks(image.transpose(order), mask, settings, len(axes))
 
 
 def whole_regions(
