@@ -1,0 +1,67 @@
+"""
+A porous medium: when do pores connect?
+=======================================
+
+Whether a liquid gets through a rock depends on how its pores are connected. In a volume the Euler
+characteristic counts separate pores, plus cavities, minus tunnels: positive where pores are apart,
+negative where they form a network. Its zero is close to the point where the pore space begins to
+conduct.
+"""
+
+# %%
+# A generated rock: a thousand random grains, and the distance of each point to the nearest one.
+# Pores at radius r are the points further away from all grains than r.
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.ndimage import distance_transform_edt, label
+
+import ecc_core as ecc
+from ecc_core.features import curve_descriptors
+
+SIDE = 96
+rng = np.random.default_rng(0)
+centres = rng.integers(0, SIDE, (1000, 3))
+empty = np.ones((SIDE,) * 3, dtype=bool)
+empty[tuple(centres.T)] = False
+distance = distance_transform_edt(empty).astype(np.float32)
+
+# %%
+# The curve of the superlevel sets, per volume, and its descriptors. Where sets grow downwards,
+# "first" is what the largest distances give.
+curve = ecc.euler_curve(distance, np.linspace(0.5, 14, 136), superlevel=True)
+found = curve_descriptors(curve, superlevel=True, size=distance.size)
+zero = found.first_zero_crossing
+print(f"the sign changes at a grain radius of {zero:.1f}")
+
+# %%
+# For comparison: the radius at which the pores stop to connect one side with the other.
+
+
+def connects(pores: np.ndarray) -> bool:
+    """Tell whether a component meets the first and the last layer."""
+    parts, _ = label(pores, np.ones((3, 3, 3)))
+    return bool(np.intersect1d(parts[0], parts[-1]).max())
+
+
+radii = np.arange(4, 12, 0.25)
+last = max(radius for radius in radii if connects(distance >= radius))
+print(f"the pores connect two sides up to a radius of {last:g}")
+
+# %%
+figure = plt.figure(figsize=(10, 3), layout="constrained")
+grid = figure.add_gridspec(1, 4, width_ratios=[1, 1, 1, 2.2])
+radii_shown, colours = (2, 5, 8), ("#009E73", "#0072B2", "#D55E00")
+ax = figure.add_subplot(grid[3])
+ax.step(curve.thresholds, curve.values / distance.size, where="pre", color="#1a1a1a")
+ax.axhline(0, color="0.7", linewidth=0.6, zorder=0)
+ax.axvline(last, color="0.4", linestyle="--", linewidth=1, label="pores connect two sides")
+for i, (radius, colour) in enumerate(zip(radii_shown, colours, strict=True)):
+    picture = figure.add_subplot(grid[i])
+    picture.imshow(distance[SIDE // 2] >= radius, cmap="gray_r", interpolation="nearest")
+    picture.set(xticks=[], yticks=[])
+    picture.set_title(f"radius {radius}", color=colour)
+    ax.axvline(radius, color=colour, linewidth=1)
+ax.set(xlabel="radius of the grains", ylabel="Euler characteristic / voxel")
+ax.spines[["top", "right"]].set_visible(False)
+ax.legend(frameon=False, fontsize=8, loc="upper right")
+plt.show()
