@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 SLAB_BYTES = 512 << 20  # less where the device has less than eight times as much
 CHUNK_BYTES = 2 << 30  # of slices that are stored together; more are read more than once
-COPY_THREADS = 8  # a device, at most, from pageable memory
+COPY_THREADS, ALL_THREADS = 8, 16  # of a device and of all, at most, from pageable memory
 THREAD_BYTES = 1 << 20  # for which a thread pays
 PIECE_BYTES = 8 << 20  # that a thread copies at a time, at most
 HOST = 1  # cudaMemoryTypeHost
@@ -98,9 +98,12 @@ def _on_devices(
     chunks = np.linspace(0, -(-count // depth), len(devices) + 1).astype(int)
     bounds = np.minimum(chunks * depth, count).tolist()
 
+    threads = min(COPY_THREADS, max(1, ALL_THREADS // len(devices)))
+
     def run(index: int) -> Result:
+        first, last = bounds[index], bounds[index + 1]
         with cupy.cuda.Device(devices[index]):
-            return work(_Slabs(volume, bounds[index], bounds[index + 1], depth, slab_bytes))
+            return work(_Slabs(volume, first, last, depth, slab_bytes, threads))
 
     with ThreadPoolExecutor(len(devices)) as pool:
         return list(pool.map(run, range(len(devices))))
@@ -184,7 +187,9 @@ class _Slabs:
     A slab ends one slice before what has been read: that slice lacks the next one.
     """
 
-    def __init__(self, volume: Any, first: int, last: int, depth: int, slab_bytes: int) -> None:
+    def __init__(
+        self, volume: Any, first: int, last: int, depth: int, slab_bytes: int, threads: int
+    ) -> None:
         self.volume, self.first, self.last = volume, first, last
         self.dtype = np.dtype(volume.dtype).newbyteorder("=")
         self.slice_bytes = _slice_bytes(volume)
@@ -196,8 +201,9 @@ class _Slabs:
         longest = 2 + max(b - a for a, b in pairwise(self.cuts))
         shape = (longest, *volume.shape[1:])
         self.buffers = [cupy.empty(shape, self.dtype) for _ in range(2)]
-        size = longest * self.slice_bytes
-        self.staging = None if _is_pinned(volume) else _Staging(self.copy, size)
+        self.staging = None
+        if not _is_pinned(volume):
+            self.staging = _Staging(self.copy, longest * self.slice_bytes, threads)
 
     def __iter__(self) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
         """Yield slab, own indices, the event to wait for and the event to record."""
@@ -255,9 +261,9 @@ class _Piece:
 class _Staging:
     """Threads that copy up to `most` bytes to the device through pinned pieces, two for each."""
 
-    def __init__(self, stream: Any, most: int) -> None:
+    def __init__(self, stream: Any, most: int, threads: int) -> None:
         self.stream = stream
-        self.threads = min(COPY_THREADS, -(-most // THREAD_BYTES))
+        self.threads = min(threads, -(-most // THREAD_BYTES))
         self.size = min(PIECE_BYTES, -(-most // self.threads))
         self.pieces = [[_Piece(self.size) for _ in range(2)] for _ in range(self.threads)]
         self.pool = ThreadPoolExecutor(self.threads)

@@ -170,10 +170,15 @@ def test_the_current_stream_is_used():
 def test_another_device():
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("needs two devices")
+    labels = CUBE.astype(np.uint8)
     with cupy.cuda.Device(1):
-        image = cupy.asarray(CUBE)
-    for function in (ecc.euler_transform, ecc.region_transforms):
-        found, known = function(image.astype("u1"), 9, 30), function(CUBE.astype("u1"), 9, 30)
+        image = cupy.asarray(labels)
+    for function, options in (
+        (ecc.euler_transform, {}),
+        (ecc.euler_transform, {"weighted": True}),
+        (ecc.region_transforms, {}),
+    ):
+        found, known = (function(array, 9, 30, **options) for array in (image, labels))
         for array, expected in zip(found, known, strict=True):
             assert_arrays_equal(array, expected, like=image)
     assert cupy.cuda.runtime.getDevice() == 0
