@@ -21,6 +21,7 @@ from napari_ecc._controller.direction_output import (
 from napari_ecc._controller.direction_sweep import Held, Sweep, compute_sweep
 from napari_ecc._controller.following import LayerChoice
 from napari_ecc._controller.layers import Selection, levels_of, problem_with, select
+from napari_ecc._controller.links import Links
 from napari_ecc._controller.loading import Level, describe, fitting_level
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.session import session_of
@@ -88,14 +89,14 @@ class DirectionController:
         self._sweep: Sweep | None = None
         self._rows_key: tuple[Any, ...] = ()
         self._rows: Floats = np.zeros((0, 0))
-        session.explorer.events.image.connect(self._change_layer)
-        for signal in self._explorer_signals():
-            signal.connect(self.request)
-        for name in ("filtration", "tilt", "n_directions", "n_heights", "show_arrow"):
-            getattr(self.model.events, name).connect(self.request)
-        self.model.turned.connect(self.request)
-        for event in self._dims_events():
-            event.connect(self._on_dims)
+        self._links, self._of_layer = Links(), Links()
+        explorer, model, dims = session.explorer.events, self.model, viewer.dims.events
+        self._links.add(self._change_layer, explorer.image)
+        sets = (explorer.scope, explorer.threshold, explorer.superlevel, explorer.diagonals)
+        settings = ("filtration", "tilt", "n_directions", "n_heights", "show_arrow")
+        self._links.add(self.request, *sets, model.turned)
+        self._links.add(self.request, *(getattr(model.events, name) for name in settings))
+        self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
         session.controllers["directions"] = self
         self._change_layer()
 
@@ -108,12 +109,8 @@ class DirectionController:
         """Stop, let go of the viewer, and take the arrow away."""
         self.runner.close()
         self._place_arrow.cancel()
-        for event in self._dims_events():
-            event.disconnect(self._on_dims)
-        self.session.explorer.events.image.disconnect(self._change_layer)
-        for signal in self._explorer_signals():
-            signal.disconnect(self.request)
-        self._watch(None)
+        self._links.close()
+        self._of_layer.close()
         self.images.close()
         self.arrow.close()
 
@@ -185,24 +182,13 @@ class DirectionController:
         return direction_code(sweep, selection, self._layer, self.model)
 
     def save_curve(self, path: str) -> None:
-        """Write the curve as CSV or Parquet.
-
-        Parameters
-        ----------
-        path : str
-            Its suffix decides.
-
-        Raises
-        ------
-        ValueError, OSError
-            For another suffix, or if it cannot be written.
-        """
+        """Write the curve as CSV or Parquet; see `write_columns`."""
         if self.model.curve is None:
             raise ValueError("There is no curve yet.")
         write_columns(path, curve_columns(self.model.curve, self.model.filtration))
 
     def save_transform(self, path: str) -> None:
-        """Write the transform as CSV or Parquet, as `save_curve`."""
+        """Write the transform as CSV or Parquet; see `write_columns`."""
         if self.model.transform is None:
             raise ValueError("There is no transform yet.")
         write_columns(path, transform_columns(self.model.transform, self.model.filtration))
@@ -245,16 +231,12 @@ class DirectionController:
 
     def _change_layer(self, *_: Any) -> None:
         """Follow the explorer to another layer, or to none."""
-        self._watch(self.images.layer)
+        self._of_layer.close()
+        self._layer = layer = self.images.layer
+        if layer is not None:
+            self._of_layer.add(self._on_data, layer.events.data)
+            self._of_layer.add(self.request, layer.events.scale)
         self._on_data()
-
-    def _watch(self, layer: Any | None) -> None:
-        for event, react in (("data", self._on_data), ("scale", self.request)):
-            if self._layer is not None:
-                getattr(self._layer.events, event).disconnect(react)
-            if layer is not None:
-                getattr(layer.events, event).connect(react)
-        self._layer = layer
 
     def _on_data(self, *_: Any) -> None:
         self._version += 1
@@ -270,14 +252,6 @@ class DirectionController:
             self.request()
         else:
             self._place_arrow()
-
-    def _explorer_signals(self) -> list[Any]:
-        events = self.session.explorer.events
-        return [events.scope, events.threshold, events.superlevel, events.diagonals]
-
-    def _dims_events(self) -> list[Any]:
-        events = self.viewer.dims.events
-        return [events.current_step, events.order, events.ndisplay]
 
     def _draw_arrow(self) -> None:
         if self._selection is None or self._sweep is None:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 import ecc_core as ecc
 from napari_ecc._controller.following import LayerChoice
 from napari_ecc._controller.layers import Selection, index_code, problem_with, select
+from napari_ecc._controller.links import Links
 from napari_ecc._controller.loading import Level, describe, fitting_level, load
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.region_features import merged
@@ -30,6 +31,7 @@ from napari_ecc._workers import Runner, Step
 __all__ = ["RegionController"]
 
 MOST_OBJECTS = 100_000
+NO_LAYERS = "Choose an Image layer and a Labels layer."
 STALE = "The objects have changed: measure again."
 SETTINGS = ("scope", "superlevel", "diagonals", "n_thresholds", "n_directions", "n_heights")
 
@@ -102,14 +104,13 @@ class RegionController:
         self.images = LayerChoice(viewer, explorer, "image")
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
         self.runner = Runner("Euler curves of regions")
-        self._watched: Any = None
+        self._links, self._of_layer = Links(), Links()
         self._picker = LabelPicker(viewer, lambda: self.objects.layer, self.pick)
         self._code = ""
-        explorer.events.image.connect(self._on_other_layer)
-        self.model.events.labels.connect(self._on_other_layer)
-        self.model.events.selected.connect(self._select_in_layer)
-        for name in SETTINGS:
-            getattr(self.model.events, name).connect(self._on_stale)
+        events = self.model.events
+        self._links.add(self._on_other_layer, explorer.events.image, events.labels)
+        self._links.add(self._select_in_layer, events.selected)
+        self._links.add(self._on_stale, *(getattr(events, name) for name in SETTINGS))
         session.controllers["regions"] = self
         self._on_other_layer()
 
@@ -121,8 +122,8 @@ class RegionController:
     def close(self) -> None:
         """Stop, and let go of the viewer."""
         self.runner.close()
-        self.session.explorer.events.image.disconnect(self._on_other_layer)
-        self._watch(None)
+        self._links.close()
+        self._of_layer.close()
         self._picker.close()
         self.images.close()
         self.objects.close()
@@ -156,18 +157,7 @@ class RegionController:
         return self._code if self.model.regions is not None else ""
 
     def save_table(self, path: str) -> None:
-        """Write a row for each object as CSV or Parquet.
-
-        Parameters
-        ----------
-        path : str
-            Its suffix decides.
-
-        Raises
-        ------
-        ValueError, OSError
-            For another suffix, or if it cannot be written.
-        """
+        """Write a row for each object as CSV or Parquet; see `write_columns`."""
         regions = self.model.regions
         if regions is None:
             raise ValueError("Nothing has been measured yet.")
@@ -178,7 +168,7 @@ class RegionController:
         """What to measure, and the same as Python."""
         model = self.model
         if image is None or labels is None:
-            raise ValueError("Choose an Image layer and a Labels layer.")
+            raise ValueError(NO_LAYERS)
         problem = problem_with(image)
         if problem:
             raise ValueError(problem)
@@ -233,11 +223,14 @@ class RegionController:
         self.pick(int(event.source.selected_label))
 
     def _on_other_layer(self, *_: Any) -> None:
-        self._watch(self.objects.layer)
-        if self._watched is None:
-            self._forget("Choose an Image layer and a Labels layer.")
-        else:
-            self._forget("Press Measure.")
+        self._of_layer.close()
+        layer = self.objects.layer
+        if layer is None:
+            self._forget(NO_LAYERS)
+            return
+        self._of_layer.add(self._on_selected_label, layer.events.selected_label)
+        self._of_layer.add(self._on_stale, layer.events.data, layer.events.paint)
+        self._forget("Press Measure.")
 
     def _on_stale(self, *_: Any) -> None:
         if self.model.regions is not None:
@@ -248,19 +241,6 @@ class RegionController:
         self.model.regions = None
         self.model.selected = 0
         self.model.status = why
-
-    def _watch(self, layer: Any | None) -> None:
-        reactions = {
-            "selected_label": self._on_selected_label,
-            "data": self._on_stale,
-            "paint": self._on_stale,
-        }
-        for name, react in reactions.items():
-            if self._watched is not None:
-                getattr(self._watched.events, name).disconnect(react)
-            if layer is not None:
-                getattr(layer.events, name).connect(react)
-        self._watched = layer
 
 
 def _code(what: Measure, image: Any, pixels: Selection, labels: Any, objects: Selection) -> str:

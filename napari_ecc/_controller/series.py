@@ -13,6 +13,7 @@ import ecc_core as ecc
 from napari_ecc._controller.devices import device_name, to_device, to_host
 from napari_ecc._controller.following import LayerChoice
 from napari_ecc._controller.layers import Selection, as_indexable, levels_of, problem_with
+from napari_ecc._controller.links import Links
 from napari_ecc._controller.loading import describe, fitting_level
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.session import session_of
@@ -74,11 +75,12 @@ class SeriesController:
         self.images = LayerChoice(viewer, explorer, "image")
         self.runner = Runner("Euler curves of frames")
         self._layer: Any = None
-        explorer.events.image.connect(self._change_layer)
-        self.model.events.scope.connect(self._reshape)
-        for name in SETTINGS:
-            getattr(self.model.events, name).connect(self.request)
-        viewer.dims.events.current_step.connect(self._on_dims)
+        self._links, self._of_layer = Links(), Links()
+        events = self.model.events
+        self._links.add(self._change_layer, explorer.events.image)
+        self._links.add(self._reshape, events.scope)
+        self._links.add(self.request, *(getattr(events, name) for name in SETTINGS))
+        self._links.add(self._on_dims, viewer.dims.events.current_step)
         session.controllers["series"] = self
         self._change_layer()
 
@@ -90,9 +92,8 @@ class SeriesController:
     def close(self) -> None:
         """Stop, and let go of the viewer."""
         self.runner.close()
-        self.viewer.dims.events.current_step.disconnect(self._on_dims)
-        self.session.explorer.events.image.disconnect(self._change_layer)
-        self._watch(None)
+        self._links.close()
+        self._of_layer.close()
         self.images.close()
 
     def axis_names(self) -> list[str]:
@@ -170,18 +171,7 @@ class SeriesController:
         )
 
     def save_table(self, path: str) -> None:
-        """Write a row for each frame and threshold that is known, as CSV or Parquet.
-
-        Parameters
-        ----------
-        path : str
-            Its suffix decides.
-
-        Raises
-        ------
-        ValueError, OSError
-            For another suffix, or if it cannot be written.
-        """
+        """Write a row for each known frame and threshold; see `write_columns`."""
         table = self.model.table()
         frames = np.flatnonzero(~np.isnan(table).any(axis=1))
         if frames.size == 0:
@@ -223,10 +213,13 @@ class SeriesController:
         model.status = f"{known} of {model.length} frames of {describe(shape)} · {where}"
 
     def _change_layer(self, *_: Any) -> None:
-        self._watch(self.images.layer)
+        self._of_layer.close()
+        self._layer = layer = self.images.layer
         self.model.rows.clear()
-        if self._layer is not None and not problem_with(self._layer):
-            low, high = self._layer.contrast_limits
+        if layer is not None:
+            self._of_layer.add(self._on_data, layer.events.data)
+        if layer is not None and not problem_with(layer):
+            low, high = layer.contrast_limits
             with self.model.events.blocked():
                 self.model.range = float(low), float(high)
         self._reshape()
@@ -278,10 +271,3 @@ class SeriesController:
             self.model.shape, self.model.index, self.model.axis = (), (), 0
         self.model.status = why
         self.layer_changed.emit()
-
-    def _watch(self, layer: Any | None) -> None:
-        if self._layer is not None:
-            self._layer.events.data.disconnect(self._on_data)
-        if layer is not None:
-            layer.events.data.connect(self._on_data)
-        self._layer = layer

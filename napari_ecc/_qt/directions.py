@@ -13,10 +13,20 @@ from napari_ecc._controller.directions import DirectionController
 from napari_ecc._qt.direction_dial import DirectionDial
 from napari_ecc._qt.direction_slider import NumberRow
 from napari_ecc._qt.heatmap import HeatMap
-from napari_ecc._qt.panel import Panel, button, choice, fill, number, side_by_side, whole_number
+from napari_ecc._qt.panel import (
+    Panel,
+    button,
+    choice,
+    fill,
+    form_of,
+    number,
+    sets_choices,
+    side_by_side,
+    whole_number,
+)
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.progress import WorkLine
-from napari_ecc._qt.saving import PICTURES, TABLES, ask_path, copy_code, save
+from napari_ecc._qt.saving import PICTURES, TABLES, ask_and_save, copy_code, save
 from napari_ecc._qt.theme import PlotColours, follow_theme
 
 __all__ = ["DirectionExplorer"]
@@ -44,9 +54,7 @@ class DirectionExplorer(Panel):
         self.map = HeatMap("height", "azimuth °")
         self.dial = DirectionDial()
         self.work = WorkLine(self.controller.runner)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.setSpacing(6)
+        layout = self.stack()
         layout.addLayout(self._choices())
         layout.addLayout(self._level_rows())
         layout.addLayout(self._direction_row())
@@ -63,25 +71,19 @@ class DirectionExplorer(Panel):
             {"slice": "Displayed slice", "volume": "Whole volume"},
             "The plane on the screen, or the last three axes of the image",
         )
-        self.superlevel = choice(
-            {True: "Bright (≥ t)", False: "Dark (≤ t)"}, "Which points are the object"
-        )
-        self.diagonals = choice(
-            {True: "Diagonals", False: "Sides only"},
-            "What connects points: 8 or 4 neighbours in 2-D, 26 or 6 in 3-D",
-        )
+        self.superlevel, self.diagonals = sets_choices()
         self.filtration = choice(
             {"height": "Height of the object", "tilt": "Image plus a plane"},
             "Sweep the object at the threshold along the direction, "
             "or add a plane that rises in the direction to the image",
         )
-        form = QFormLayout()
-        form.setSpacing(4)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        form.addRow("Image", side_by_side(self.image, self.scope))
-        form.addRow("Objects", side_by_side(self.superlevel, self.diagonals))
-        form.addRow("Filter by", self.filtration)
-        return form
+        return form_of(
+            {
+                "Image": side_by_side(self.image, self.scope),
+                "Objects": side_by_side(self.superlevel, self.diagonals),
+                "Filter by": self.filtration,
+            }
+        )
 
     def _level_rows(self) -> QVBoxLayout:
         """Threshold or slope, whichever matters."""
@@ -237,34 +239,22 @@ class DirectionExplorer(Panel):
         copy_code(self.controller.python_call())
 
     def _save_curve(self) -> None:
-        path = ask_path(self, "Save the curve", "directional_curve.csv", TABLES + PICTURES)
-        if path:
-            self.save_curve(path)
+        ask_and_save(
+            self, "Save the curve", "directional_curve.csv", TABLES + PICTURES, self.save_curve
+        )
 
     def save_curve(self, path: str) -> None:
-        """Write the curve as CSV, Parquet, PNG or SVG.
-
-        Parameters
-        ----------
-        path : str
-            Its suffix decides.
-        """
+        """Write the curve as CSV, Parquet, PNG or SVG; the suffix decides."""
         picture = path.lower().endswith(PICTURES)
         save(path, self.plot.save if picture else self.controller.save_curve)
 
     def _save_transform(self) -> None:
         suffixes = (*TABLES, ".png")
-        path = ask_path(self, "Save the transform", "euler_transform.csv", suffixes)
-        if path:
-            self.save_transform(path)
+        ask_and_save(
+            self, "Save the transform", "euler_transform.csv", suffixes, self.save_transform
+        )
 
     def save_transform(self, path: str) -> None:
-        """Write the transform as CSV, Parquet or PNG.
-
-        Parameters
-        ----------
-        path : str
-            Its suffix decides.
-        """
+        """Write the transform as CSV, Parquet or PNG; the suffix decides."""
         picture = path.lower().endswith(".png")
         save(path, self.map.save if picture else self.controller.save_transform)

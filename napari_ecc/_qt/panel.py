@@ -11,14 +11,27 @@ from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
+    QFormLayout,
     QHBoxLayout,
     QLabel,
+    QLayout,
     QPushButton,
     QSpinBox,
+    QVBoxLayout,
     QWidget,
 )
 
-__all__ = ["Panel", "button", "choice", "fill", "number", "side_by_side", "whole_number"]
+__all__ = [
+    "Panel",
+    "button",
+    "choice",
+    "fill",
+    "form_of",
+    "number",
+    "sets_choices",
+    "side_by_side",
+    "whole_number",
+]
 
 
 class Panel(QWidget):
@@ -29,6 +42,13 @@ class Panel(QWidget):
         self._ends: list[Callable[[], Any]] = []
         self._docked = False
         self.destroyed.connect(partial(_finish, self._ends))
+
+    def stack(self) -> QVBoxLayout:
+        """The panel's layout, from top to bottom."""
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 8)
+        layout.setSpacing(6)
+        return layout
 
     def until_closed(self, end: Callable[[], Any]) -> None:
         """Call this when the panel is closed, the last one first."""
@@ -136,6 +156,28 @@ def button(text: str, tip: str, action: Callable[[], Any]) -> QPushButton:
     result.setToolTip(tip)
     result.clicked.connect(lambda _: action())
     return result
+
+
+def form_of(rows: Mapping[str, QWidget | QLayout]) -> QFormLayout:
+    """Named rows, as wide as the panel."""
+    form = QFormLayout()
+    form.setSpacing(4)
+    form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+    for name, row in rows.items():
+        form.addRow(name, row)
+    return form
+
+
+def sets_choices() -> tuple[QComboBox, QComboBox]:
+    """Superlevel or sublevel sets, and what connects their points."""
+    superlevel = choice(
+        {True: "Bright (≥ t)", False: "Dark (≤ t)"}, "Superlevel or sublevel sets of the image"
+    )
+    diagonals = choice(
+        {True: "Diagonals", False: "Sides only"},
+        "What connects points: 8 or 4 neighbours in 2-D, 26 or 6 in 3-D",
+    )
+    return superlevel, diagonals
 
 
 def side_by_side(*widgets: QWidget) -> QHBoxLayout:

@@ -5,14 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QVBoxLayout
+from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QLabel
 
 from napari_ecc._controller.regions import RegionController
-from napari_ecc._qt.panel import Panel, button, choice, fill, side_by_side, whole_number
+from napari_ecc._qt.panel import (
+    Panel,
+    button,
+    choice,
+    fill,
+    form_of,
+    sets_choices,
+    side_by_side,
+    whole_number,
+)
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.progress import WorkLine
 from napari_ecc._qt.region_scatter import RegionScatter
-from napari_ecc._qt.saving import PICTURES, TABLES, ask_path, copy_code, save
+from napari_ecc._qt.saving import PICTURES, TABLES, ask_and_save, copy_code, save
 from napari_ecc._qt.theme import PAPER, PlotColours, follow_theme
 
 __all__ = ["RegionExplorer"]
@@ -39,9 +48,7 @@ class RegionExplorer(Panel):
         self.plot = CurvePlot("threshold t", "χ")
         self.scatter = RegionScatter()
         self.work = WorkLine(self.controller.runner)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.setSpacing(6)
+        layout = self.stack()
         layout.addLayout(self._choices())
         layout.addWidget(
             button("Measure", "Curves and transforms of all objects", self.controller.measure)
@@ -61,25 +68,19 @@ class RegionExplorer(Panel):
             {"volume": "Whole volume", "slice": "Displayed slice"},
             "The last three axes of the labels, or the plane on the screen",
         )
-        self.superlevel = choice(
-            {True: "Bright (≥ t)", False: "Dark (≤ t)"}, "Superlevel or sublevel sets"
-        )
-        self.diagonals = choice(
-            {True: "Diagonals", False: "Sides only"},
-            "What connects points: 8 or 4 neighbours in 2-D, 26 or 6 in 3-D",
-        )
+        self.superlevel, self.diagonals = sets_choices()
         self.thresholds = whole_number(2, 1024, "Columns of the curves")
         self.directions = whole_number(1, 256, "Directions of the transforms")
         self.heights = whole_number(2, 1024, "Heights of the transforms, in radii of each object")
-        form = QFormLayout()
-        form.setSpacing(4)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        form.addRow("Image", self.image)
-        form.addRow("Labels", side_by_side(self.labels, self.scope))
-        form.addRow("Sets", side_by_side(self.superlevel, self.diagonals))
-        form.addRow("Thresholds", self.thresholds)
-        form.addRow("Transform", side_by_side(self.directions, QLabel("by"), self.heights))
-        return form
+        return form_of(
+            {
+                "Image": self.image,
+                "Labels": side_by_side(self.labels, self.scope),
+                "Sets": side_by_side(self.superlevel, self.diagonals),
+                "Thresholds": self.thresholds,
+                "Transform": side_by_side(self.directions, QLabel("by"), self.heights),
+            }
+        )
 
     def _object_row(self) -> QHBoxLayout:
         self.label = whole_number(0, 2**31 - 1, "The selected label; click an object or a point")
@@ -183,17 +184,9 @@ class RegionExplorer(Panel):
         copy_code(self.controller.python_call())
 
     def _save(self) -> None:
-        path = ask_path(self, "Save the regions", "regions.csv", TABLES + PICTURES)
-        if path:
-            self.save(path)
+        ask_and_save(self, "Save the regions", "regions.csv", TABLES + PICTURES, self.save)
 
     def save(self, path: str) -> None:
-        """Write the table as CSV or Parquet, or the plot as PNG or SVG.
-
-        Parameters
-        ----------
-        path : str
-            Its suffix decides.
-        """
+        """Write the table as CSV or Parquet, or the plot as PNG or SVG; the suffix decides."""
         picture = path.lower().endswith(PICTURES)
         save(path, self.plot.save if picture else self.controller.save_table)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from napari.utils.notifications import show_error, show_info
 from qtpy.QtWidgets import QApplication, QFileDialog, QWidget
 
-__all__ = ["FILTERS", "PICTURES", "TABLES", "ask_path", "copy_code", "save"]
+__all__ = ["FILTERS", "PICTURES", "TABLES", "ask_and_save", "ask_path", "copy_code", "save"]
 
 TABLES = (".csv", ".parquet")
 PICTURES = (".png", ".svg")
@@ -36,6 +36,19 @@ def ask_path(parent: QWidget, title: str, name: str, suffixes: tuple[str, ...]) 
         return str(path)
     suffix = chosen[chosen.find("*") + 1 : -1]
     return f"{path}{suffix}"
+
+
+def ask_and_save(
+    parent: QWidget,
+    title: str,
+    name: str,
+    suffixes: tuple[str, ...],
+    save_as: Callable[[str], None],
+) -> None:
+    """Call `save_as` with what `ask_path` gives, if anything."""
+    path = ask_path(parent, title, name, suffixes)
+    if path:
+        save_as(path)
 
 
 def save(path: str, write: Callable[[str], None]) -> None:

@@ -6,14 +6,24 @@ from typing import Any
 
 import numpy as np
 from qtpy.QtCore import QSignalBlocker
-from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QVBoxLayout
+from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QLabel
 
 from napari_ecc._controller.series import SeriesController
 from napari_ecc._qt.heatmap import HeatMap
-from napari_ecc._qt.panel import Panel, button, choice, fill, number, side_by_side, whole_number
+from napari_ecc._qt.panel import (
+    Panel,
+    button,
+    choice,
+    fill,
+    form_of,
+    number,
+    sets_choices,
+    side_by_side,
+    whole_number,
+)
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.progress import WorkLine
-from napari_ecc._qt.saving import TABLES, ask_path, copy_code, save
+from napari_ecc._qt.saving import TABLES, ask_and_save, copy_code, save
 from napari_ecc._qt.theme import PlotColours, follow_theme
 
 __all__ = ["SeriesExplorer"]
@@ -36,9 +46,7 @@ class SeriesExplorer(Panel):
         self.plot = CurvePlot("threshold t", "χ")
         self.map = HeatMap("threshold t", "frame")
         self.work = WorkLine(self.controller.runner)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.setSpacing(6)
+        layout = self.stack()
         layout.addLayout(self._choices())
         layout.addWidget(self.plot, stretch=2)
         layout.addWidget(self.map, stretch=3)
@@ -54,13 +62,7 @@ class SeriesExplorer(Panel):
             "The last two or three axes of the image are a frame's",
         )
         self.axis = choice({}, "The axis that the frames follow one another along")
-        self.superlevel = choice(
-            {True: "Bright (≥ t)", False: "Dark (≤ t)"}, "Superlevel or sublevel sets"
-        )
-        self.diagonals = choice(
-            {True: "Diagonals", False: "Sides only"},
-            "What connects points: 8 or 4 neighbours in planes, 26 or 6 in volumes",
-        )
+        self.superlevel, self.diagonals = sets_choices()
         self.thresholds = whole_number(2, 4096, "Number of thresholds")
         self.low = number(-1e300, 1e300, 1, "First threshold", decimals=4)
         self.high = number(-1e300, 1e300, 1, "Last threshold", decimals=4)
@@ -69,15 +71,15 @@ class SeriesExplorer(Panel):
             "Let the thresholds run between the layer's contrast limits",
             self.controller.take_contrast_limits,
         )
-        form = QFormLayout()
-        form.setSpacing(4)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        form.addRow("Image", self.image)
-        form.addRow("Along", side_by_side(self.axis, self.scope))
-        form.addRow("Sets", side_by_side(self.superlevel, self.diagonals))
-        form.addRow("Thresholds", side_by_side(self.thresholds, limits))
-        form.addRow("between", side_by_side(self.low, QLabel("and"), self.high))
-        return form
+        return form_of(
+            {
+                "Image": self.image,
+                "Along": side_by_side(self.axis, self.scope),
+                "Sets": side_by_side(self.superlevel, self.diagonals),
+                "Thresholds": side_by_side(self.thresholds, limits),
+                "between": side_by_side(self.low, QLabel("and"), self.high),
+            }
+        )
 
     def _actions(self) -> QHBoxLayout:
         row = QHBoxLayout()
@@ -171,16 +173,8 @@ class SeriesExplorer(Panel):
         copy_code(self.controller.python_call())
 
     def _save(self) -> None:
-        path = ask_path(self, "Save the series", "series.csv", (*TABLES, ".png"))
-        if path:
-            self.save(path)
+        ask_and_save(self, "Save the series", "series.csv", (*TABLES, ".png"), self.save)
 
     def save(self, path: str) -> None:
-        """Write the table as CSV or Parquet, or the map as PNG.
-
-        Parameters
-        ----------
-        path : str
-            Its suffix decides.
-        """
+        """Write the table as CSV or Parquet, or the map as PNG; the suffix decides."""
         save(path, self.map.save if path.lower().endswith(".png") else self.controller.save_table)

@@ -1,0 +1,27 @@
+"""Connections that end together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Links"]
+
+
+class Links:
+    """Signals and events that are connected until `close`."""
+
+    def __init__(self) -> None:
+        self._links: list[tuple[Any, Callable[..., Any]]] = []
+
+    def add(self, callback: Callable[..., Any], *signals: Any) -> None:
+        """Call this at each of these signals."""
+        for signal in signals:
+            signal.connect(callback)
+            self._links.append((signal, callback))
+
+    def close(self) -> None:
+        """Disconnect them all."""
+        while self._links:
+            signal, callback = self._links.pop()
+            signal.disconnect(callback)
