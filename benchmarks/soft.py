@@ -1,0 +1,306 @@
+"""Soft curves and transforms, forward and backward, against plain PyTorch.
+
+    python -m benchmarks.soft [--device cuda] [--output benchmarks/results/soft-cuda]
+
+Plain PyTorch is the sigmoid of broadcast differences and autograd, over the cells of the image
+(maxima by pooling), or over its points with coefficients that are given and cost nothing. The
+transform is measured against the way of DECT: heights of all cells, sigmoids, a scatter over the
+batch. On a CUDA device the floor is the time to read the image twice and to write its gradient at
+the rate at which 4 GiB are reduced. Writes OUTPUT.json and OUTPUT.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ecc_core._torch import reference
+from ecc_core._torch.cells import split_coefficients
+from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
+
+CASES: dict[str, list[tuple[tuple[int, ...], int, float]]] = {
+    "cuda": [
+        ((32, 512, 512), 64, 60.0),
+        ((32, 512, 512), 64, 1000.0),
+        ((8, 128, 128, 128), 64, 60.0),
+        ((4, 256, 256, 256), 256, 60.0),
+    ],
+    "cpu": [((8, 256, 256), 64, 60.0)],
+}
+TRANSFORMS = {"cuda": ((8, 128, 128), 32, 64, 1.0), "cpu": ((2, 64, 64), 16, 32, 1.0)}
+Step = Callable[[], Any]
+
+
+def smooth(noise: Tensor, sigma: int = 3) -> Tensor:
+    """Gaussian of periodic noise, from 0 to 1."""
+    for axis in range(1, noise.dim()):
+        places = torch.arange(noise.shape[axis], device=noise.device)
+        distance = torch.minimum(places, noise.shape[axis] - places)
+        kernel = torch.fft.rfft(torch.exp(-0.5 * (distance / sigma) ** 2))
+        shape = [-1 if a == axis else 1 for a in range(noise.dim())]
+        spectrum = torch.fft.rfft(noise, dim=axis) * kernel.reshape(shape)
+        noise = torch.fft.irfft(spectrum, n=noise.shape[axis], dim=axis)
+    return (noise - noise.min()) / (noise.max() - noise.min())
+
+
+def over_points(image: Tensor, coefficients: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
+    z = sharpness * (levels - image.flatten(1)[:, :, None])
+    return (coefficients[:, :, None] * torch.sigmoid(z)).sum(1)
+
+
+def over_cells(image: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
+    options = {"tilt": None, "mask": None, "superlevel": False, "ties": "raster"}
+    return reference.soft_curve(image, levels, sharpness, construction="V", **options)
+
+
+def scattered(weights: Tensor, directions: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
+    """The transform in the way of DECT: all cells of the batch in one list, and its index."""
+    batch, total = len(weights), 0.0
+    points = torch.stack(
+        torch.meshgrid(
+            *[torch.arange(n, device=weights.device) - (n - 1) / 2 for n in weights.shape[1:]],
+            indexing="ij",
+        ),
+        -1,
+    )
+    vertices = (points.to(weights.dtype) @ directions.T).movedim(-1, 0)
+    for extent in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        size = [1 + e for e in extent]
+        heights = torch.nn.functional.max_pool2d(vertices[:, None], size, 1).flatten(1)
+        cells = torch.nn.functional.max_pool2d(weights[:, None], size, 1).flatten()
+        index = torch.arange(batch, device=weights.device).repeat_interleave(heights.shape[1])
+        entered = torch.sigmoid(sharpness * (levels[:, None, None] - heights.T))  # (n, cells, k)
+        entered = entered.repeat(1, batch, 1) * cells[:, None]
+        zero = entered.new_zeros(len(levels), batch, len(directions))
+        total = total + (-1) ** sum(extent) * zero.index_add(1, index, entered)
+    return total.permute(1, 2, 0)
+
+
+def seconds(step: Step, device: str) -> float:
+    """On a device the median of nine, by events; on the CPU one."""
+    if device == "cpu":
+        begin = time.perf_counter()
+        step()
+        return time.perf_counter() - begin
+    times = []
+    for _ in range(9):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        step()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) / 1e3)
+    return sorted(times)[4]
+
+
+def interleaved(steps: dict[str, Step], device: str) -> dict[str, float]:
+    """The least time of each step, in nine turns, or three where a turn is nine calls."""
+    for step in steps.values():
+        step()
+    turns = 3 if device == "cuda" else 9
+    times = [{name: seconds(step, device) for name, step in steps.items()} for _ in range(turns)]
+    return {name: min(turn[name] for turn in times) for name in steps}
+
+
+def captured(step: Step) -> Step:
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
+def peak(step: Step) -> int:
+    """Bytes of device memory that a step needs at most; what it returns counts."""
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    result = step()
+    torch.cuda.synchronize()
+    found = torch.cuda.max_memory_allocated() - before
+    del result
+    return found
+
+
+def training_step(compute: Callable[..., Tensor], numbers: list[Tensor]) -> Step:
+    upstream = torch.randn_like(compute(*numbers).detach())
+    return lambda: torch.autograd.grad(compute(*numbers), numbers, upstream)
+
+
+def measure_curve(
+    shape: tuple[int, ...], count: int, sharpness: float, kind: str, device: str, rate: float
+) -> dict[str, Any]:
+    torch.manual_seed(0)
+    noise = torch.rand(shape, device=device)
+    image = (noise if kind == "noise" else smooth(noise)).requires_grad_()
+    levels = torch.linspace(0, 1, count, device=device).requires_grad_()
+    numbers = [image, levels, torch.tensor(sharpness, device=device, requires_grad=True)]
+
+    def fused(image: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
+        return soft_euler_curve(
+            image, levels, sharpness=sharpness, connectivity=1, n_spatial=len(shape) - 1
+        )
+
+    step = training_step(fused, numbers)
+    steps: dict[str, Step] = {"fused": step}
+    row: dict[str, Any] = {
+        "case": "x".join(map(str, shape)),
+        "thresholds": count,
+        "sharpness": sharpness,
+        "values": kind,
+    }
+    size = image.numel() * image.itemsize
+    if device == "cuda":
+        step()
+        row["peak"] = peak(step) / size
+        steps["fused, graph"] = captured(step)
+        row["floor"] = 3 * size / rate
+    weights = split_coefficients(image.detach(), "V").flatten(1)
+    plains = {
+        "plain, points": lambda *numbers: over_points(numbers[0], weights, *numbers[1:]),
+        "plain, cells": over_cells,
+    }
+    if device == "cpu":
+        del plains["plain, cells"]  # several times slower
+    for name, compute in plains.items():
+        if sharpness > 100:
+            break
+        try:
+            plain = training_step(compute, numbers)
+            if device == "cuda":
+                row[f"peak of {name}"] = peak(plain) / size
+            steps[name] = plain
+        except torch.OutOfMemoryError:
+            row[f"peak of {name}"] = None
+            torch.cuda.empty_cache()
+    row["seconds"] = interleaved(steps, device)
+    return row
+
+
+def measure_transform(device: str) -> dict[str, Any]:
+    shape, k, count, sharpness = TRANSFORMS[device]
+    torch.manual_seed(0)
+    weights = (torch.rand(shape, device=device) + 0.1).requires_grad_()
+    angles = torch.arange(k, device=device) * (2 * torch.pi / k) + 0.1
+    directions = torch.stack([angles.cos(), angles.sin()], 1).requires_grad_()
+    reach = shape[-1] * 0.8
+    levels = torch.linspace(-reach, reach, count, device=device).requires_grad_()
+    numbers = [weights, directions, levels]
+    numbers.append(torch.tensor(sharpness, device=device, requires_grad=True))
+
+    def fused(weights: Tensor, directions: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
+        return soft_euler_transform(
+            weights, directions, levels, sharpness=sharpness, connectivity=1
+        )
+
+    difference = (fused(*numbers) - scattered(*numbers)).norm() / scattered(*numbers).norm()
+    steps = {
+        "fused": training_step(fused, numbers),
+        "scatter": training_step(scattered, numbers),
+    }
+    row: dict[str, Any] = {
+        "case": "x".join(map(str, shape)),
+        "directions": k,
+        "heights": count,
+        "sharpness": sharpness,
+        "difference": difference.item(),
+    }
+    if device == "cuda":
+        size = weights.numel() * weights.itemsize
+        row |= {f"peak of {name}": peak(step) / size for name, step in steps.items()}
+    row["seconds"] = interleaved(steps, device)
+    return row
+
+
+def read_rate() -> float:
+    """Bytes a second of a reduction of 4 GiB."""
+    large = torch.rand(1 << 30, device="cuda")
+    return large.numel() * large.itemsize / seconds(large.max, "cuda")
+
+
+def in_ms(number: float | None) -> str:
+    return "" if number is None else f"{1e3 * number:.4g}"
+
+
+def table(results: dict[str, Any]) -> str:
+    lines = [
+        f"# Soft curves and transforms on {results['machine']}",
+        "",
+        "Forward and backward, gradients of image, thresholds and sharpness (transform: weights,",
+        "directions, heights, sharpness), V-construction, float32; ms. `fused` is called from",
+        "Python, `graph` is the replay of a CUDA graph; ratios are to the graph if there is one.",
+        "Peaks are in images, the gradient included. Written by `python -m benchmarks.soft`, which",
+        "says what the columns are.",
+        "",
+        f"torch {results['torch']}"
+        + (f"; floor at {results['rate'] / 1e12:.2f} TB/s." if results["rate"] else "."),
+        "",
+        "| curve | t | sharpness | values | fused | graph | / floor | peak "
+        "| points | ratio | peak | cells | ratio | peak |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in results["curves"]:
+        found = row["seconds"]
+        best = found.get("fused, graph", found["fused"])
+        cells = [row["case"], row["thresholds"], f"{row['sharpness']:g}", row["values"]]
+        cells += [in_ms(found["fused"]), in_ms(found.get("fused, graph"))]
+        cells += [f"{best / row['floor']:.2f}" if "floor" in row else ""]
+        cells += [f"{row['peak']:.2f}" if "peak" in row else ""]
+        for name in ("plain, points", "plain, cells"):
+            used = row.get(f"peak of {name}", 0)
+            if name in found:
+                cells += [in_ms(found[name]), f"{found[name] / best:.0f}"]
+                cells += [f"{used:.0f}" if used else ""]
+            else:
+                cells += ["out of memory" if used is None else "", "", ""]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    row = results["transform"]
+    found = row["seconds"]
+    lines += [
+        "",
+        "| transform | k | t | fused | scatter | ratio | difference | peak | peak of scatter |",
+        "|---|---|---|---|---|---|---|---|---|",
+        f"| {row['case']} | {row['directions']} | {row['heights']} | {in_ms(found['fused'])} | "
+        f"{in_ms(found['scatter'])} | {found['scatter'] / found['fused']:.1f} | "
+        f"{row['difference']:.1e} | {row.get('peak of fused', 0):.0f} | "
+        f"{row.get('peak of scatter', 0):.0f} |",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    device = arguments.device
+    output = arguments.output or Path(__file__).parent / "results" / f"soft-{device}"
+    machine = f"{platform.machine()}, {torch.get_num_threads()} threads"
+    if device == "cuda":
+        machine = torch.cuda.get_device_name()
+        # Graphs cannot be captured on the default stream, nor follow work on it.
+        torch.cuda.set_stream(torch.cuda.Stream())
+    rate = read_rate() if device == "cuda" else 0.0
+    results = {"machine": machine, "torch": torch.__version__, "rate": rate}
+    kinds = ("noise", "smooth") if device == "cuda" else ("noise",)
+    results["curves"] = [
+        measure_curve(*case, kind, device, rate) for case in CASES[device] for kind in kinds
+    ]
+    results["transform"] = measure_transform(device)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n")
+    output.with_suffix(".md").write_text(table(results))
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()
