@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 SLAB_BYTES = 512 << 20  # less where the device has less than eight times as much
 CHUNK_BYTES = 2 << 30  # of slices that are stored together; more are read more than once
-COPY_THREADS, ALL_THREADS = 8, 16  # of a device and of all, at most, from pageable memory
+COPY_THREADS = 8  # of all devices, from pageable memory; Python keeps more from working at once
 THREAD_BYTES = 1 << 20  # for which a thread pays
 PIECE_BYTES = 8 << 20  # that a thread copies at a time, at most
 HOST = 1  # cudaMemoryTypeHost
@@ -98,7 +98,7 @@ def _on_devices(
     chunks = np.linspace(0, -(-count // depth), len(devices) + 1).astype(int)
     bounds = np.minimum(chunks * depth, count).tolist()
 
-    threads = min(COPY_THREADS, max(1, ALL_THREADS // len(devices)))
+    threads = max(1, COPY_THREADS // len(devices))
 
     def run(index: int) -> Result:
         first, last = bounds[index], bounds[index + 1]
