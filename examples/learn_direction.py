@@ -8,10 +8,9 @@ where there is next to nothing to see. Prints accuracies on images not seen, and
 the hidden direction and the layer's, over several seeds. Writes learn-direction.png.
 """
 
-import argparse
-from pathlib import Path
 from typing import Any, NamedTuple
 
+import learning
 import numpy as np
 import torch
 from matplotlib.figure import Figure
@@ -20,7 +19,6 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 import ecc_core as ecc
-from ecc_core.io import write_figure
 from ecc_core.nn import EulerCurveLayer
 
 SIDE, BUMPS, WIDTH = 32, 14, 1.6
@@ -157,18 +155,5 @@ def draw(results: dict[str, list[Run]]) -> Figure:
     return figure
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    images = Path(__file__).parents[1] / "docs" / "images"
-    parser.add_argument("folder", nargs="?", type=Path, default=images)
-    parser.add_argument("--seeds", type=int, default=5)
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)  # for networks this small threads cost more than they gain
-    results = compare(arguments.seeds)
-    report(results)
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    write_figure(arguments.folder / "learn-direction.png", draw(results), dpi=120)
-
-
 if __name__ == "__main__":
-    main()
+    learning.main(__doc__ or "", "direction", compare, report, draw)

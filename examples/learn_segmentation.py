@@ -7,10 +7,9 @@ several seeds, the Betti errors on images that neither has seen: how many pieces
 or too few there are. Holes are the cells. Writes learn-segmentation.png.
 """
 
-import argparse
-from pathlib import Path
 from typing import NamedTuple
 
+import learning
 import numpy as np
 import torch
 from matplotlib.figure import Figure
@@ -22,14 +21,13 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 import ecc_core as ecc
-from ecc_core.io import write_figure
 from ecc_core.nn import EulerCurveLoss
 
 Mask = NDArray[np.bool_]
 
 SIDE, CELLS, WALL = 64, 20, 2.6
 NOISE = 0.7
-WEIGHT = 300.0  # of the loss: about the number of points of a cell
+WEIGHT = 100.0  # of the loss; a cell has about 250 points
 CUTS = 0.3, 0.4, 0.5, 0.6, 0.7  # of probabilities
 TEST_SEED = 10_000
 NAMES = "cross entropy", "with EulerCurveLoss"
@@ -117,7 +115,9 @@ def evaluate(found: Mask, true: Mask) -> Result:
     return Result(float(pieces), float(holes), float(dice), found)
 
 
-def compare(seeds: int, steps: int = 300, shown: int = 24, unseen: int = 60) -> list[list[Result]]:
+def compare(
+    seeds: int, weight: float = WEIGHT, steps: int = 300, shown: int = 24, unseen: int = 60
+) -> list[list[Result]]:
     """Train without and with the loss for each seed: results of both on the images not seen.
 
     Probabilities are cut where each network makes the fewest errors on the images it was shown.
@@ -127,8 +127,8 @@ def compare(seeds: int, steps: int = 300, shown: int = 24, unseen: int = 60) -> 
     for seed in range(seeds):
         images, masks = data_set(shown, seed)
         results.append([])
-        for weight in (0.0, WEIGHT):
-            model = train(weight, seed, images, masks, steps)
+        for given in (0.0, weight):
+            model = train(given, seed, images, masks, steps)
             known, true = probabilities(model, images), masks.numpy()[:, 0]
             cut = min(CUTS, key=lambda c, k=known, t=true: evaluate(k > c, t).betti)
             found = probabilities(model, test_images) > cut
@@ -170,18 +170,5 @@ def draw(results: list[list[Result]], index: int = 3) -> Figure:
     return figure
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    images = Path(__file__).parents[1] / "docs" / "images"
-    parser.add_argument("folder", nargs="?", type=Path, default=images)
-    parser.add_argument("--seeds", type=int, default=5)
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)  # for networks this small threads cost more than they gain
-    results = compare(arguments.seeds)
-    report(results)
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    write_figure(arguments.folder / "learn-segmentation.png", draw(results), dpi=120)
-
-
 if __name__ == "__main__":
-    main()
+    learning.main(__doc__ or "", "segmentation", compare, report, draw, weight=WEIGHT)

@@ -8,10 +8,9 @@ the areas of the same sets, a wider one with averages, and two convolutions. Pri
 after learning from a few patches of each texture, over several seeds. Writes learn-textures.png.
 """
 
-import argparse
 from collections.abc import Callable
-from pathlib import Path
 
+import learning
 import numpy as np
 import torch
 from matplotlib.figure import Figure
@@ -19,7 +18,6 @@ from skimage import data
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ecc_core.io import write_figure
 from ecc_core.nn import EulerCurveLayer
 
 TEXTURES = {"bricks": data.brick, "grass": data.grass, "gravel": data.gravel}
@@ -156,18 +154,5 @@ def draw(results: Accuracies) -> Figure:
     return figure
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    images = Path(__file__).parents[1] / "docs" / "images"
-    parser.add_argument("folder", nargs="?", type=Path, default=images)
-    parser.add_argument("--seeds", type=int, default=5)
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)  # for networks this small threads cost more than they gain
-    results = compare(arguments.seeds)
-    report(results)
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    write_figure(arguments.folder / "learn-textures.png", draw(results), dpi=120)
-
-
 if __name__ == "__main__":
-    main()
+    learning.main(__doc__ or "", "textures", compare, report, draw)

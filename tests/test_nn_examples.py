@@ -21,8 +21,10 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def example(name):
-    return runpy.run_path(str(EXAMPLES / f"learn_{name}.py"))
+@pytest.fixture
+def example(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    return lambda name: runpy.run_path(str(EXAMPLES / f"learn_{name}.py"))
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def check_output(capsys, tmp_path):
     return check
 
 
-def test_textures(check_output):
+def test_textures(example, check_output):
     """From two patches of each texture the layer learns more than networks without it."""
     names = example("textures")
     sizes = [names["parameters"](name) for name in names["NETWORKS"]]
@@ -52,7 +54,7 @@ def test_textures(check_output):
     check_output(names, results, f"{best:.3f}")
 
 
-def test_direction(check_output):
+def test_direction(example, check_output):
     """Only a layer that learns its direction tells the classes apart; it finds the hidden one."""
     names = example("direction")
     pairs = names["twins"](20, np.random.default_rng(0)).numpy()
@@ -71,7 +73,7 @@ def test_direction(check_output):
     check_output(names, results, "no direction       accuracy 0.500 (0.000)")
 
 
-def test_segmentation(check_output):
+def test_segmentation(example, check_output):
     """With the loss there are far fewer pieces and holes too many or too few, for a little Dice."""
     names = example("segmentation")
     results = names["compare"](seeds=1, steps=160, shown=16, unseen=40)
@@ -82,7 +84,7 @@ def test_segmentation(check_output):
     check_output(names, results, f"{without.betti:.2f}", f"{with_loss.betti:.2f}")
 
 
-def test_betti_numbers_of_known_masks():
+def test_betti_numbers_of_known_masks(example):
     betti_numbers = example("segmentation")["betti_numbers"]
     mask = np.zeros((9, 9), bool)
     mask[1:6, 1:6] = True

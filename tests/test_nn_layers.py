@@ -45,6 +45,19 @@ def take_a_wild_step(layer, rate, seed):
     torch.optim.SGD(layer.parameters(), rate).step()
 
 
+def descend(loss_of, parameters, rate, steps):
+    """Return the losses on the way down."""
+    optimizer = torch.optim.Adam(parameters, rate)
+    losses = []
+    for _ in range(steps):
+        loss = loss_of()
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return losses
+
+
 class TestStart:
     def test_even_thresholds_and_a_sharpness_that_follows(self):
         layer = EulerCurveLayer(7, range=(-20, 40), dtype=torch.float64)
@@ -191,11 +204,8 @@ class TestGradients:
         curves = []
         for unit in (1.0, 4096.0):
             layer = EulerCurveLayer(6, range=(0, unit), learn_sharpness=True)
-            optimizer = torch.optim.Adam(layer.parameters(), lr=0.1)
-            for _ in range(3):
-                optimizer.zero_grad()
-                layer(unit * noise(2, 9, 9)).square().mean().backward()
-                optimizer.step()
+            images = unit * noise(2, 9, 9)
+            descend(lambda x=images, f=layer: f(x).square().mean(), layer.parameters(), 0.1, 3)
             curves.append(layer.thresholds.detach() / unit)
         assert (curves[0] - torch.linspace(0, 1, 6)).abs().max() > 0.02
         torch.testing.assert_close(curves[0], curves[1])
@@ -212,14 +222,9 @@ class TestGradients:
             direction_scale=0.1,
             sharpness=goal.sharpness.item(),
         )
-        optimizer = torch.optim.Adam(layer.parameters(), lr=0.05)
-        losses = []
-        for _ in range(120):
-            loss = (layer(image) - wanted).square().mean()
-            losses.append(loss.item())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+        losses = descend(
+            lambda: (layer(image) - wanted).square().mean(), layer.parameters(), 0.05, 120
+        )
         assert losses[-1] < 1e-3 * losses[0]
         torch.testing.assert_close(layer.thresholds, goal.thresholds, atol=0.02, rtol=0)
         torch.testing.assert_close(layer.directions, goal.directions, atol=0.02, rtol=0)
@@ -229,14 +234,8 @@ class TestGradients:
         wanted = transform_layer()(noise(6, 7, seed=2) > 0.5).detach()
         layer = transform_layer(extension="min")
         weights = noise(6, 7).requires_grad_()
-        optimizer = torch.optim.Adam([weights, *layer.parameters()], lr=0.02)
-        losses = []
-        for _ in range(60):
-            loss = (layer(weights) - wanted).square().mean()
-            losses.append(loss.item())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+        parameters = [weights, *layer.parameters()]
+        losses = descend(lambda: (layer(weights) - wanted).square().mean(), parameters, 0.02, 60)
         assert losses[-1] < 0.1 * losses[0]
 
 

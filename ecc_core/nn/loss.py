@@ -40,8 +40,9 @@ class EulerCurveLoss(nn.Module):
         whole images.
     normalize : bool, default True
         Divide by the number of points that a curve is of: an error for each point, which does not
-        depend on the size of image or window if they have equally many errors for their size. A
-        first weight to try is then the number of points of an object. False: Euler characteristics.
+        depend on the size of image or window if they have equally many errors for their size.
+        Weights to try are a tenth of the number of points of an object up to all of it. False:
+        Euler characteristics.
     connectivity : {None, 1, n_spatial}
         Of the objects, as for :func:`ecc_core.euler_curve`; the background's is the other one.
     n_spatial : {2, 1, 3}
