@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 AT_ONCE = 0.01
 """Seconds up to which a curve is not worth another thread: to redraw the window takes longer."""
 
-POINTS_A_CALL = 2**27
+POINTS_A_CALL = 2**30
 """Points times directions of one call, between which a job can be cancelled."""
 
 

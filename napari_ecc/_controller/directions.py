@@ -19,14 +19,12 @@ from napari_ecc._controller.direction_output import (
     transform_columns,
 )
 from napari_ecc._controller.direction_sweep import Held, Sweep, compute_sweep
-from napari_ecc._controller.following import LayerChoice
+from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layers import Selection, levels_of, problem_with, select
-from napari_ecc._controller.links import Links
 from napari_ecc._controller.loading import Level, describe, fitting_level
 from napari_ecc._controller.output import write_columns
-from napari_ecc._controller.session import session_of
 from napari_ecc._model.directions import DirectionModel
-from napari_ecc._workers import Runner, Step
+from napari_ecc._workers import Step
 
 __all__ = ["DirectionController"]
 
@@ -51,7 +49,7 @@ class Limits(NamedTuple):
     unit: str = "pixel"
 
 
-class DirectionController:
+class DirectionController(DockController):
     """Keeps a `DirectionModel` up to date with the viewer.
 
     A change of the direction alone computes one curve; a change of the set, the slice or the
@@ -64,9 +62,6 @@ class DirectionController:
     Attributes
     ----------
     model : DirectionModel
-    images : LayerChoice
-        Of the image, which is the explorer's.
-    runner : Runner
     arrow : DirectionArrow
     limits_changed : Signal
         Another layer, or other data.
@@ -75,11 +70,8 @@ class DirectionController:
     limits_changed = Signal()
 
     def __init__(self, viewer: Any) -> None:
-        self.viewer = viewer
-        self.session = session = session_of(viewer)
+        super().__init__(viewer, "directions", "Euler transform")
         self.model = DirectionModel()
-        self.images = LayerChoice(viewer, session.explorer, "image")
-        self.runner = Runner("Euler transform")
         self.arrow = DirectionArrow(self.viewer, self.model.point, self._arrow_removed)
         self._place_arrow = qthrottled(self._draw_arrow, timeout=ARROW_EVERY, leading=False)
         self._held = Held()
@@ -89,29 +81,19 @@ class DirectionController:
         self._sweep: Sweep | None = None
         self._rows_key: tuple[Any, ...] = ()
         self._rows: Floats = np.zeros((0, 0))
-        self._links, self._of_layer = Links(), Links()
-        explorer, model, dims = session.explorer.events, self.model, viewer.dims.events
+        explorer, model, dims = self.session.explorer.events, self.model, viewer.dims.events
         self._links.add(self._change_layer, explorer.image)
         sets = (explorer.scope, explorer.threshold, explorer.superlevel, explorer.diagonals)
         settings = ("filtration", "tilt", "n_directions", "n_heights", "show_arrow")
         self._links.add(self.request, *sets, model.turned)
         self._links.add(self.request, *(getattr(model.events, name) for name in settings))
         self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
-        session.controllers["directions"] = self
         self._change_layer()
-
-    @property
-    def running(self) -> bool:
-        """Whether something is computed."""
-        return self.runner.running
 
     def close(self) -> None:
         """Stop, let go of the viewer, and take the arrow away."""
-        self.runner.close()
+        super().close()
         self._place_arrow.cancel()
-        self._links.close()
-        self._of_layer.close()
-        self.images.close()
         self.arrow.close()
 
     def request(self, *_: Any) -> None:

@@ -10,14 +10,13 @@ from napari.layers import Labels
 from numpy.typing import ArrayLike, NDArray
 
 import ecc_core as ecc
+from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.following import LayerChoice
 from napari_ecc._controller.layers import Selection, index_code, problem_with, select
-from napari_ecc._controller.links import Links
 from napari_ecc._controller.loading import Level, describe, fitting_level, load
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.region_features import merged
 from napari_ecc._controller.region_picking import LabelPicker
-from napari_ecc._controller.session import session_of
 from napari_ecc._model.regions import (
     Basis,
     Components,
@@ -26,7 +25,7 @@ from napari_ecc._model.regions import (
     feature_columns,
     principal_components,
 )
-from napari_ecc._workers import Runner, Step
+from napari_ecc._workers import Step
 
 __all__ = ["RegionController"]
 
@@ -81,7 +80,7 @@ def measure(what: Measure) -> Iterator[Step]:
     yield Step(Regions(curves, transforms, components), 3, 3)
 
 
-class RegionController:
+class RegionController(DockController):
     """Measures objects, and keeps the selected one the same everywhere.
 
     Parameters
@@ -91,41 +90,27 @@ class RegionController:
     Attributes
     ----------
     model : RegionModel
-    images, objects : LayerChoice
-        Of the image, which is the explorer's, and of the labels.
-    runner : Runner
+    objects : LayerChoice
+        Of the labels.
     """
 
     def __init__(self, viewer: Any) -> None:
-        self.viewer = viewer
-        self.session = session = session_of(viewer)
-        explorer = session.explorer
+        super().__init__(viewer, "regions", "Euler curves of regions")
+        explorer = self.session.explorer
         self.model = RegionModel(superlevel=explorer.superlevel, diagonals=explorer.diagonals)
-        self.images = LayerChoice(viewer, explorer, "image")
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
-        self.runner = Runner("Euler curves of regions")
-        self._links, self._of_layer = Links(), Links()
         self._picker = LabelPicker(viewer, lambda: self.objects.layer, self.pick)
         self._code = ""
         events = self.model.events
         self._links.add(self._on_other_layer, explorer.events.image, events.labels)
         self._links.add(self._select_in_layer, events.selected)
         self._links.add(self._on_stale, *(getattr(events, name) for name in SETTINGS))
-        session.controllers["regions"] = self
         self._on_other_layer()
-
-    @property
-    def running(self) -> bool:
-        """Whether something is computed."""
-        return self.runner.running
 
     def close(self) -> None:
         """Stop, and let go of the viewer."""
-        self.runner.close()
-        self._links.close()
-        self._of_layer.close()
+        super().close()
         self._picker.close()
-        self.images.close()
         self.objects.close()
 
     def measure(self) -> None:

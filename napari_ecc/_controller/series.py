@@ -11,14 +11,12 @@ from psygnal import Signal
 
 import ecc_core as ecc
 from napari_ecc._controller.devices import device_name, to_device, to_host
-from napari_ecc._controller.following import LayerChoice
+from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layers import Selection, as_indexable, levels_of, problem_with
-from napari_ecc._controller.links import Links
 from napari_ecc._controller.loading import describe, fitting_level
 from napari_ecc._controller.output import write_columns
-from napari_ecc._controller.session import session_of
 from napari_ecc._model.series import Index, Key, SeriesModel
-from napari_ecc._workers import Runner, Step
+from napari_ecc._workers import Step
 
 __all__ = ["SeriesController"]
 
@@ -48,7 +46,7 @@ def compute_frames(frames: Frames) -> Iterator[Step]:
         yield Step(found, len(found), len(frames.wanted))
 
 
-class SeriesController:
+class SeriesController(DockController):
     """Computes the curves that a `SeriesModel` misses, and follows the viewer's sliders.
 
     Parameters
@@ -58,9 +56,6 @@ class SeriesController:
     Attributes
     ----------
     model : SeriesModel
-    images : LayerChoice
-        Of the image, which is the explorer's.
-    runner : Runner
     layer_changed : Signal
         Another layer, or other frames of it.
     """
@@ -68,33 +63,16 @@ class SeriesController:
     layer_changed = Signal()
 
     def __init__(self, viewer: Any) -> None:
-        self.viewer = viewer
-        self.session = session = session_of(viewer)
-        explorer = session.explorer
+        super().__init__(viewer, "series", "Euler curves of frames")
+        explorer = self.session.explorer
         self.model = SeriesModel(superlevel=explorer.superlevel, diagonals=explorer.diagonals)
-        self.images = LayerChoice(viewer, explorer, "image")
-        self.runner = Runner("Euler curves of frames")
         self._layer: Any = None
-        self._links, self._of_layer = Links(), Links()
         events = self.model.events
         self._links.add(self._change_layer, explorer.events.image)
         self._links.add(self._reshape, events.scope)
         self._links.add(self.request, *(getattr(events, name) for name in SETTINGS))
         self._links.add(self._on_dims, viewer.dims.events.current_step)
-        session.controllers["series"] = self
         self._change_layer()
-
-    @property
-    def running(self) -> bool:
-        """Whether something is computed."""
-        return self.runner.running
-
-    def close(self) -> None:
-        """Stop, and let go of the viewer."""
-        self.runner.close()
-        self._links.close()
-        self._of_layer.close()
-        self.images.close()
 
     def axis_names(self) -> list[str]:
         """Names and lengths of the axes that a series can run along."""
