@@ -89,18 +89,21 @@ class _Components:
 
     def add(self, rows: NDArray[np.bool_], *, last: bool) -> None:
         labels, found = label(rows, self._structure)
-        here = labels.astype(np.int64)
-        here[here > 0] += self._labels
-        self._labels += found
+        first, final = labels[0], labels[-1]
         if self._shared is not None:
-            pairs = np.stack([self._shared[rows[0]], here[0][rows[0]]])
-            self._same.append(np.unique(pairs, axis=1))
-        sides = [here[0]] if self._shared is None else []
-        sides += [here[-1]] if last else []
-        for axis in range(1, here.ndim):
-            sides += [here.take(0, axis), here.take(-1, axis)]
-        self._outside.append(np.unique(np.concatenate([side.ravel() for side in sides])))
-        self._shared = here[-1]
+            self._same.append(_pairs(self._shared[rows[0]], self._numbered(first[rows[0]])))
+        sides = [first] if self._shared is None else []
+        sides += [final] if last else []
+        for axis in range(1, labels.ndim):
+            sides += [labels.take(0, axis), labels.take(-1, axis)]
+        edge = np.unique(np.concatenate([side.ravel() for side in sides]))
+        self._outside.append(self._numbered(edge))
+        self._shared = self._numbered(final)
+        self._labels += found
+
+    def _numbered(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+        """Labels of this slab as labels of all slabs; 0 stays 0."""
+        return np.where(labels > 0, labels.astype(np.int64) + self._labels, 0)
 
     def count(self, *, enclosed: bool = False) -> int:
         """All components, or those that do not touch the border of the image."""
@@ -113,3 +116,9 @@ class _Components:
             return int(total) - 1
         touching = np.union1d(component[np.concatenate(self._outside)], component[:1])
         return int(total) - touching.size
+
+
+def _pairs(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The different pairs of two arrays of labels, (2, k)."""
+    span = int(b.max(initial=0)) + 1
+    return np.stack(np.divmod(np.unique(a * span + b), span))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from dask import array as da
 from numpy.typing import NDArray
 
 import ecc_core as ecc
+from ecc_core.dask import euler_curve_blocks
 from napari_ecc._controller.devices import to_device, to_host
 from napari_ecc._controller.growing import as_they_come
 from napari_ecc._controller.layers import is_lazy
@@ -21,6 +24,9 @@ __all__ = ["Field", "Request", "compute_curve"]
 
 AT_ONCE = 1 << 26
 """Points of an array in memory up to which its curve is computed in one call."""
+
+BLOCK = 1 << 24
+"""Points of the slabs in which a larger array in memory is processed."""
 
 PREVIEW = 1 << 24
 """Points up to which the coarsest level of a multiscale image is loaded for a preview."""
@@ -158,13 +164,10 @@ def _value_range(field: Field) -> tuple[float, float]:
 
 def _growing(request: Request) -> Iterator[Step]:
     """The curve of the blocks that have been read, again and again until it is all of them."""
-    from dask import array as da
-
-    from ecc_core.dask import euler_curve_blocks
-
     image = request.levels[-1]
     if not isinstance(image, da.Array):
-        image = da.from_array(image, chunks="auto")
+        rows = max(1, BLOCK // math.prod(image.shape[1:]))
+        image = da.from_array(image, chunks=(rows, *image.shape[1:]))
     field = Field(_smoothed(image, request.sigma), request.mask)
     low, high = request.bounds or _blockwise_range(field.data)
     levels = even_levels(low, high, request.bins, whole=field.data.dtype.kind in "biu")

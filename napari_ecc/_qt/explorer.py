@@ -12,6 +12,7 @@ from qtpy.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
+    QSizePolicy,
     QSlider,
     QVBoxLayout,
 )
@@ -104,7 +105,9 @@ class EulerExplorer(Panel):
         self.readout = QLabel()
         self.readout.setTextFormat(Qt.TextFormat.RichText)
         self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.readout.setMinimumHeight(self.readout.fontMetrics().height() + 8)
+        self.readout.setFixedHeight(self.readout.fontMetrics().height() + 10)
+        # Numbers that change with every move must not lay out the window anew
+        self.readout.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.readout.linkActivated.connect(lambda _: self.controller.count())
         return self.readout
 
