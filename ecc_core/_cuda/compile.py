@@ -41,7 +41,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     Parameters
     ----------
     source : str
-        "curve2d", "curve3d" or "points".
+        "curve2d", "curve3d", "pairs2d", "pairs3d" or "points".
     device : int
         Part of the key: shared-memory limits belong to a kernel on a device.
     options : tuple of (name, value)
@@ -50,9 +50,13 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     given = dict(options)
     wide = given["ELEMENT"] in WIDE or given["MASK"]
     given["THREADS"], given["BLOCKS"] = (WIDE_RESOURCES if wide else RESOURCES)[source]
-    return function(
-        source, "points" if source == "points" else "curve", device, tuple(given.items())
-    )
+    name = "points" if source == "points" else "curve"
+    if not source.startswith("pairs"):
+        return function(source, name, device, tuple(given.items()))
+    found = function(source, name, device, (*given.items(), ("ASYNC", 1)))
+    if found.local_size_bytes:  # see docs/design/cuda.md
+        found = function(source, name, device, (*given.items(), ("ASYNC", 0)))
+    return found
 
 
 @lru_cache(maxsize=512)

@@ -66,11 +66,14 @@ DATA, MASK = 0, 1
 VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
 
 TABLE_BYTES = 16 << 10  # of thresholds in shared memory
-COPIES_BYTES = 2800  # of bins in shared memory, for each warp of a block
+COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
+# The same for pairs. In 2-D, cache for the sides of a warp is worth more.
+PAIR_COPIES_BYTES = {"pairs2d": 1400, "pairs3d": 2800}
 SAMPLES_A_COPY = 256  # of a warp, at least
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
 PACKED_WARPS = 12  # of a block
+PAIR_LEAST = 1 << 16  # samples of each of many 2-D images
 PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10}  # of a warp, on their way to it
 SCAN_BINS = 4096  # more are summed by a kernel of their own
 
@@ -167,10 +170,10 @@ def recipe(
     deep = ndim == 3
     first, last = own or (0, layout.shape[0 if deep else 1])
     bins = rules.levels + 1
+    arguments = (layout, deep, last - first, kind, rules, device)
     pairs = rules.pair is not None and not kind.masked
-    if deep and layout.shape[1] < PAIR_ROWS:
-        pairs = False
-    plan = (_pairs if pairs else _singles)(layout, deep, last - first, kind, rules, device)
+    pairs = pairs and (layout.shape[1] >= PAIR_ROWS if deep else not _crowded(layout, device))
+    plan = _pairs(*arguments) if pairs else _singles(*arguments)
     tiling = plan.tiling
     options = {**kind.options(None), "VECTOR": int(layout.vector), **plan.options}
     function = kernel(plan.source, device, tuple(options.items()))
@@ -197,6 +200,12 @@ def recipe(
     )
 
 
+def _crowded(layout: Layout, device: int) -> bool:
+    """Whether there are many small images: pairs do not pay where a warp has one step only."""
+    _, height, width = layout.shape
+    return layout.images > processors(device) and height * width <= PAIR_LEAST
+
+
 class _Plan(NamedTuple):
     """A kernel, its macros beside those of every kernel, and how its blocks work."""
 
@@ -216,7 +225,7 @@ def _pairs(
     _, height, width = layout.shape
     tiling = plan_pairs(layout.images, deep, steps, height, width, processors(device))
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
-    copies = _copies(rules.codes, tiling.warps, samples)
+    copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * tiling.warps, samples)
     table = {TABLE: 1024, UNIFORM: 4 * rules.levels}.get(rules.pair, 0)
     queue = PAIR_QUEUE_ROWS[source] * WARP_WIDTH * ITEM_BYTES[kind.element]
     shared = 4 * (rules.codes * copies + rules.levels + 1) + table
@@ -235,7 +244,7 @@ def _singles(
     tiling = _tiling(layout, deep, steps, store, bins, wide, device)
     table = rules.levels * key_size <= TABLE_BYTES
     samples = tiling.chunk * (8 if deep else 1) * WARP_WIDTH
-    copies = _copies(bins, tiling.warps, samples) if store == SHARED else 1
+    copies = _copies(4 * bins, COPIES_BYTES * tiling.warps, samples) if store == SHARED else 1
     words = {SHARED: bins * copies, PACKED: (bins + 1) // 2, GLOBAL: 0}[store]
     shared = 4 * words + (rules.levels * key_size if table else 0) + 1024
     shared += tiling.warps * _warp_bytes(deep, key_size, ITEM_BYTES[kind.element])
@@ -243,9 +252,12 @@ def _singles(
     return _Plan("curve3d" if deep else "curve2d", options, tiling, copies, shared)
 
 
-def _copies(bins: int, warps: int, samples: int) -> int:
-    """Copies of each bin in a block: as many as pay for clearing and adding them."""
-    most = min(32, max(1, samples // SAMPLES_A_COPY), COPIES_BYTES * warps // (4 * bins))
+def _copies(one: int, room: int, samples: int) -> int:
+    """Copies of a block's bins: as many as pay for clearing and adding them.
+
+    The bins take `one` bytes each time, and may take `room`; `samples` are those of a warp.
+    """
+    most = min(32, max(1, samples // SAMPLES_A_COPY), room // one)
     return 1 << (max(1, most).bit_length() - 1)
 
 

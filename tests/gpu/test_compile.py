@@ -16,3 +16,16 @@ def test_volume_kernels_with_asynchronous_copies_keep_all_in_registers(element):
         options = {**kind.options(None), "BINS": rule, "VECTOR": 1, "STORE": recipe.SHARED}
         kernel = compile_.kernel("curve3d", 0, tuple({**options, "SHARED_TABLE": 1}.items()))
         assert kernel.local_size_bytes == 0
+
+
+@pytest.mark.parametrize("source", ["pairs2d", "pairs3d"])
+@pytest.mark.parametrize(
+    ("element", "rule"), [("uint8", 3), ("int8", 3), ("uint16", 4), ("float32", 4)]
+)
+def test_kernels_of_pairs_keep_all_in_registers(source, element, rule):
+    """Else they are compiled once more, without asynchronous copies."""
+    for construction, superlevel in itertools.product("VT", (False, True)):
+        kind = recipe.filtration(construction, superlevel, "omit", element, False)
+        options = {**kind.options(None), "BINS": rule, "VECTOR": 1, "STORE": recipe.SHARED}
+        kernel = compile_.kernel(source, 0, tuple(options.items()))
+        assert kernel.local_size_bytes == 0

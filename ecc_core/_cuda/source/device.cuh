@@ -139,6 +139,13 @@ __device__ __forceinline__ void shared_add(unsigned address, int amount) {
     asm volatile("red.shared.add.s32 [%0], %1;" ::"r"(address), "r"(amount) : "memory");
 }
 
+// The lane, in a way that what follows from it is not kept in registers for long.
+__device__ __forceinline__ int lane_again() {
+    int lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+
 // Keeps the compiler from taking a value apart again.
 __device__ __forceinline__ unsigned opaque(unsigned value) {
     return __shfl_xor_sync(0xFFFFFFFFu, value, 0);

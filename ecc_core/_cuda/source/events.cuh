@@ -108,8 +108,19 @@ struct Counter {
 #pragma unroll
         for (int r = 0; r < kLaneRows; ++r) {
             const Four four = stash.get(r);
+            int amount[kLaneWidth];
 #pragma unroll
-            for (int x = 0; x < kLaneWidth; ++x) event(four.v[x], (int)(word[x] << (4 * r)) >> 28);
+            for (int x = 0; x < kLaneWidth; ++x) amount[x] = (int)(word[x] << (4 * r)) >> 28;
+            if (kStore == kPacked) {
+                int bin[kLaneWidth];
+#pragma unroll
+                for (int x = 0; x < kLaneWidth; ++x)
+                    bin[x] = bin_of(four.v[x], bins, layout.thresholds, layout.table);
+                histogram.add(bin, amount);
+            } else {
+#pragma unroll
+                for (int x = 0; x < kLaneWidth; ++x) event(four.v[x], amount[x]);
+            }
         }
     }
 

@@ -12,7 +12,7 @@ __device__ __forceinline__ void load_quad(Quad& quad, const Element* row, const 
 }
 
 // Rows of a lane on their way to it, two at a time, through shared memory.
-constexpr bool kAsync = kVector;
+constexpr bool kAsync = kVector && ECC_ASYNC;
 
 template <int copies>
 struct Queue {

@@ -148,9 +148,9 @@ struct Encoder {
             constexpr unsigned zero = kCodeZero * 0x10001u, flip = kSigned ? 0x80808080u : 0u;
             const unsigned a = *(const unsigned*)low ^ flip, b = *(const unsigned*)high ^ flip;
             const unsigned left = __byte_perm(a, b, 0x5410), right = __byte_perm(a, b, 0x7632);
-            out[0] = (left & 0x00FF00FFu) | zero;
+            out[0] = __byte_perm(left, zero, 0x5250);
             out[1] = __byte_perm(left, zero, 0x5351);
-            out[2] = (right & 0x00FF00FFu) | zero;
+            out[2] = __byte_perm(right, zero, 0x5250);
             out[3] = __byte_perm(right, zero, 0x5351);
         } else {
             const Quad a = *low, b = *high;
@@ -175,7 +175,8 @@ struct BorderRow {
         left[0] = row[first > 0 ? -1 : 0], left[1] = row[0];
         right[0] = last[0], right[1] = last[first + kWarpWidth < width ? 1 : 0];
     }
-    __device__ __forceinline__ Border codes(const Encoder& encode, PairCheck& check) const {
+    __device__ __forceinline__ Border codes(const Encoder& encode) const {
+        PairCheck check;  // other lanes see these samples too
         return {encode(left[0], right[0], check), encode(left[1], right[1], check)};
     }
 };

@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         encode(&low, &high, p, check);
         Trits above = {kNone, kNone};
         for (int row = begin; row < end; row += kPairRows) {
-            const Border samples = border.codes(encode, check);
+            const Border samples = border.codes(encode);
             strip.load(border, row + kPairRows);
             const Sides g_sides = sides(samples, left == 0);
             const Sides m_sides = sides(owner(samples, next_row(samples)), left == 0);

@@ -69,11 +69,10 @@ __device__ __forceinline__ void ask(const SliceQueue& queue, int i, const Reader
 __device__ __forceinline__ Planes3 compare(const Column& own, int s,
                                            pair (&p)[kItems][kLaneWidth], const SliceQueue& queue,
                                            Reader& reader, const Encoder& encode,
-                                           const PairCounter& count, RowWeights first_row,
-                                           PairCheck& check) {
+                                           const PairCounter& count, PairCheck& check) {
     Rows<false> g, m, behind;
     Rows<true> n, b, below, m_below;
-    RowWeights weights = first_row;
+    RowWeights weights(lane_again());
     pair q_before[kLaneWidth], m_row[kLaneWidth], won[kLaneWidth];
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {  // item i comes in, item i - 1 is compared
@@ -155,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     __syncthreads();
 
     const int unit = block * (blockDim.x >> 5) + warp;
-    const int left = unit % tiling.across * kWarpWidth, x = left + lane * kLaneWidth;
+    const int left = unit % tiling.across * kWarpWidth;
     const int rows_before = unit / tiling.across % tiling.down * kPairRows;
     const int y = min(rows_before, image.height - kPairRows);  // the last rows may be repeated
     const int begin = tiling.first + unit / (tiling.across * tiling.down) * tiling.chunk;
@@ -163,7 +162,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     PairCheck check;
     if (begin < end) {
         const Columns columns(lane, left, image.width);
-        const Place place(lane, x, image.width);
         const Encoder encode(bins, shared.thresholds);
         const Element* const data = image.data + index * image.batch + left;
         const Element* const border_row =
@@ -172,13 +170,12 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                             left,  y > 0,                y + kPairRows < image.height};
         const SliceQueue queue = {(Quad*)(room + kStashBytes) + lane};
         const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
-        const plane owned = column_bits(image.width - x) & ~row_bits(rows_before - y);
+        const plane new_rows = ~row_bits(rows_before - y);
         const plane last_rows = own.below ? kNone : ~row_bits(kPairRows - 1);
 
         const int start = max(begin - 1, 0);
         pair p[kItems][kLaneWidth];
         Reader reader;
-        const RowWeights first_row(lane);
         BorderRow border;
         own.load(border, start);
 #pragma unroll
@@ -197,13 +194,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             reader.step(i, start + 1, own);
             ask(queue, i, reader, columns);
         }
-        Border border_p = border.codes(encode, check);
+        Border border_p = border.codes(encode);
         own.load(border, start + 1);
         Numbers3 given_behind = {kNone, kNone, kNone};  // what slice s - 1 gives to slice s
         for (int s = start; s < end; ++s) {
-            const Border border_q = border.codes(encode, check);
+            const Border border_q = border.codes(encode);
             own.load(border, s + 2);
-            Planes3 w = compare(own, s, p, queue, reader, encode, count, first_row, check);
+            Planes3 w = compare(own, s, p, queue, reader, encode, count, check);
+            // T has no register left to keep what follows from the lane.
+            const int here = kDual ? lane_again() : lane;
+            const Place place(here, left + here * kLaneWidth, image.width);
             const AllSides side(border_p, border_q, left == 0);
             border_p = border_q;
             w.below = force(w.below, last_rows);
@@ -222,7 +222,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             if (kDual && s == 0) given_behind = flat;
             const Numbers4 c = subtract(flat, only(deep, ~w.behind), given_behind);
             given_behind = only(deep, w.behind);
-            if (s >= begin) count(c, owned);
+            if (s >= begin)
+                count(c, column_bits(image.width - left - here * kLaneWidth) & new_rows);
         }
     }
     finish(shared.histogram, result, index, check.failed());
