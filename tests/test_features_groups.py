@@ -29,15 +29,15 @@ def cover(kind, count, trials, seed):
     return np.mean(whole), np.mean(points)
 
 
-def test_simultaneous_bands_cover_the_whole_mean():
-    whole, _ = cover("simultaneous", 50, 300, 0)
-    # Of 0.95, with a sampling error of 0.013; the bootstrap costs up to 0.02.
-    assert 0.95 - 0.02 - 3 * 0.013 < whole < 0.95 + 3 * 0.013
+@pytest.mark.parametrize("count", [12, 50])
+def test_simultaneous_bands_cover_the_whole_mean(count):
+    whole, _ = cover("simultaneous", count, 600, 0)
+    assert abs(whole - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 600)
 
 
 def test_pointwise_bands_cover_each_threshold_but_not_all():
-    whole, points = cover("pointwise", 50, 300, 1)
-    assert 0.95 - 0.02 - 3 * 0.013 < points < 0.95 + 3 * 0.013
+    whole, points = cover("pointwise", 12, 600, 1)
+    assert abs(points - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 600)
     assert whole < 0.9
 
 

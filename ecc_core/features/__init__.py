@@ -8,7 +8,7 @@
 A curve is taken as the step function that it is, so integrals are exact: for sublevel sets a value
 holds from its threshold up to the next one; for superlevel sets, down to the one before.
 
-Tables need pandas and the transformer scikit-learn, of the extra ``features``.
+Tables need pandas, bands SciPy and the transformer scikit-learn, of the extra ``features``.
 """
 
 from typing import Any

