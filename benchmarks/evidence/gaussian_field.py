@@ -25,8 +25,8 @@ probability that the cell is present. "continuum" is the Gaussian kinematic form
 its boundary terms, with the spectral moment of the lattice; it knows no connectivity and holds for
 smooth fields. `z` is the deviation of the mean in standard errors, over the thresholds from -2.5 to
 2.5; `p` is the p-value of Hotelling's T² test at 9 thresholds from -2 to 2, which takes account of
-the correlation between thresholds; under a correct theory it is uniform. `continuum - lattice` is
-the largest difference relative to the largest value.
+the correlation between thresholds; under a correct theory it is uniform, and 0 stands for less than
+1e-300. `continuum - lattice` is the largest difference relative to the largest value.
 """
 THRESHOLDS = np.linspace(-3.5, 3.5, 29)
 WITHIN = np.abs(THRESHOLDS) <= 2.5
@@ -85,7 +85,7 @@ def run(quick: bool) -> Outcome:
             gap = np.abs(expected["continuum"] - expected["lattice"]).max()
             rows.append(
                 {
-                    "box": "x".join(map(str, shape)),
+                    "box": " x ".join(map(str, shape)),
                     "sigma": sigma,
                     "connectivity": connectivity,
                     "realisations": count,
