@@ -1,6 +1,7 @@
 """What the studies under benchmarks/evidence claim holds in a small setting, too."""
 
 import importlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +126,22 @@ def test_noise_and_resolution(study):
     ]
     assert off == sorted(off)
     assert off[0] < 0.05
+
+
+STUDIES = (
+    *("gaussian_field", "morphology", "persistent_homology"),
+    *("robustness", "texture_classification"),
+)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_committed_results_are_those_of_the_script(study, name):
+    """The Markdown holds the script's own text and the tables of the JSON file."""
+    outcome = study("outcome")
+    stem = outcome.RESULTS / name.replace("_", "-")
+    found = json.loads(stem.with_suffix(".json").read_text(encoding="utf-8"))
+    text = stem.with_suffix(".md").read_text(encoding="utf-8")
+    expected = outcome.Outcome(found["title"], study(name).TEXT, found["tables"], {})
+    tables = outcome.markdown(expected, "").rpartition("\n``")[0]
+    assert text.startswith(tables)
+    assert (outcome.IMAGES / f"evidence-{stem.name}.png").stat().st_size > 10_000
