@@ -1,11 +1,13 @@
 """Curves of Zarr volumes against reading them: time, memory, and tasks.
 
     python benchmarks/out_of_core.py time --dtype uint8 --gib 4
-    python benchmarks/out_of_core.py memory
+    python benchmarks/out_of_core.py memory --gib 16
     python benchmarks/out_of_core.py overhead
+    python benchmarks/out_of_core.py sections
 
 Each measurement is a process of its own with two threads; `time` alternates between the sum of the
-volume, as dask computes it, and its curve at 256 thresholds. Rows go to stdout as Markdown.
+volume, as dask computes it, its curve at 256 thresholds, and `ecc stack`. `sections` counts tasks
+of volumes of tiny blocks that are not read. Rows go to stdout as Markdown.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import dask
 import dask.array as da
@@ -25,6 +28,9 @@ import zarr
 from scipy import ndimage
 
 import ecc_core as ecc
+from ecc_core._dask.blocks import Settings
+from ecc_core._dask.sections import Work, _Section, run_groups
+from ecc_core.cli import main as main_of_ecc
 
 CHUNK = 256
 WORKERS = 2
@@ -73,6 +79,10 @@ def measure(what: str, path: str) -> None:
     start, processor = time.perf_counter(), time.process_time()
     if what == "sum":
         volume.sum().compute()
+    elif what == "stack":
+        with tempfile.TemporaryDirectory() as folder:
+            means = ["--out", f"{folder}/curve.csv", "--range", f"0,{TOP[volume.dtype.name]}"]
+            assert main_of_ecc(["stack", path, *means, "--workers", str(WORKERS)]) == 0
     else:
         ecc.euler_curve(volume, 256, range=(0, TOP[volume.dtype.name])).values.compute()
     print(
@@ -100,7 +110,7 @@ def measured(what: str, path: Path) -> dict[str, float]:
 
 def compare(folder: Path, dtype: str, gib: int, rounds: int) -> None:
     path = make(folder, dtype, gib)
-    runs: dict[str, list[dict[str, float]]] = {"sum": [], "curve": []}
+    runs: dict[str, list[dict[str, float]]] = {"sum": [], "curve": [], "stack": []}
     for _ in range(rounds):
         for what, results in runs.items():
             results.append(measured(what, path))
@@ -115,15 +125,64 @@ def compare(folder: Path, dtype: str, gib: int, rounds: int) -> None:
             f"| {dtype}, {gib} GiB | {what} | {best['wall']:.2f} "
             f"| {best['processor']:.2f} | {peak:.0f} |"
         )
-    wall, processor = (least["curve"][key] / least["sum"][key] for key in ("wall", "processor"))
-    print(f"| {dtype}, {gib} GiB | ratio | {wall:.2f} | {processor:.2f} | |")
+    for what in ("curve", "stack"):
+        wall, processor = (least[what][key] / least["sum"][key] for key in ("wall", "processor"))
+        print(f"| {dtype}, {gib} GiB | {what} / sum | {wall:.2f} | {processor:.2f} | |")
 
 
-def memory(folder: Path) -> None:
-    print("| volume | wall, s | memory, MiB |\n|---|---|---|")
-    for gib in (1, 4, 16):
-        run = measured("curve", make(folder, "uint8", gib))
-        print(f"| uint8, {gib} GiB | {run['wall']:.1f} | {run['memory']:.0f} |", flush=True)
+def memory(folder: Path, gib: int) -> None:
+    path = make(folder, "uint8", gib)
+    print("| volume | | wall, s | memory, MiB |\n|---|---|---|---|")
+    for what in ("sum", "curve", "stack"):
+        run = measured(what, path)
+        print(
+            f"| uint8, {gib} GiB | {what} | {run['wall']:.1f} | {run['memory']:.0f} |", flush=True
+        )
+
+
+def sections() -> None:
+    """Tasks and memory of sections, whose graphs do not grow, and of one graph, which does."""
+    print("| blocks | most tasks at once | memory, MiB | tasks of one graph | ms a block |")
+    print("|---|---|---|---|---|")
+    for side in (8, 16, 24):
+        command = [sys.executable, __file__, "section", "--gib", str(side)]
+        found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        row = json.loads(found)
+        counts = f"{row['tasks']} | {row['memory']:.0f} | {row['graph']}"
+        print(f"| {side}^3 | {counts} | {row['ms']:.2f} |", flush=True)
+
+
+def section(side: int) -> None:
+    """Print what the sections of side^3 blocks of zeros take."""
+    points = np.zeros((4, 4, 4), np.uint8)
+    settings = Settings(np.arange(256), "T", False, "raise")
+    work = Work(lambda _: (points,), ((4,) * side,) * 3, 3, settings, regions=False)
+    groups = work.groups(16, side=8)
+    tasks = []
+    graph = _Section.graph
+
+    def counted(self: _Section, *arguments: Any) -> dict[Any, Any]:
+        built = graph(self, *arguments)
+        tasks.append(len(built))
+        return built
+
+    _Section.graph = counted  # type: ignore[method-assign]
+    start = time.perf_counter()
+    run_groups(
+        work,
+        groups,
+        range(len(groups)),
+        lambda *_: None,
+        workers=WORKERS,
+        scheduler=None,
+        starting=lambda _: None,
+        spoiling=OSError,
+    )
+    seconds, peak = time.perf_counter() - start, peak_memory()
+    volume = da.zeros((4 * side,) * 3, chunks=4, dtype=np.uint8)
+    whole = dask.optimize(ecc.euler_curve(volume, 256, range=(0, 255)).values)[0]
+    row = {"tasks": max(tasks), "memory": peak, "ms": seconds / side**3 * 1e3}
+    print(json.dumps({**row, "graph": len(whole.__dask_graph__())}))
 
 
 def overhead() -> None:
@@ -146,22 +205,29 @@ def overhead() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("case", choices=["time", "memory", "overhead", "measure"])
+    parser.add_argument(
+        "case", choices=["time", "memory", "overhead", "sections", "measure", "section"]
+    )
     parser.add_argument("--dtype", choices=sorted(TOP), default="uint8")
     parser.add_argument("--gib", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--what", choices=["sum", "curve"])
+    parser.add_argument("--what", choices=["sum", "curve", "stack"])
     parser.add_argument("--path")
     arguments = parser.parse_args()
     dask.config.set(scheduler="threads", num_workers=WORKERS)
     if arguments.case == "measure":
         measure(arguments.what, arguments.path)
         return
+    if arguments.case == "section":
+        section(arguments.gib)
+        return
     with tempfile.TemporaryDirectory() as name:
         if arguments.case == "time":
             compare(Path(name), arguments.dtype, arguments.gib, arguments.rounds)
         elif arguments.case == "memory":
-            memory(Path(name))
+            memory(Path(name), arguments.gib)
+        elif arguments.case == "sections":
+            sections()
         else:
             overhead()
 

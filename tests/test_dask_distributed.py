@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import dask.array as da
@@ -12,6 +13,9 @@ import zarr
 from distributed import Client, LocalCluster
 
 import ecc_core as ecc
+from ecc_core._dask import sections
+from ecc_core._dask.blocks import Settings
+from ecc_core._dask.sections import Work, run_groups
 from ecc_core.cli import main
 
 SECONDS = 60
@@ -54,6 +58,44 @@ def test_a_killed_worker(client, image, tmp_path):
     # what the worker held was read again
     assert len(tuple(tmp_path.iterdir())) > blocks.npartitions
     assert victim not in client.run(os.getpid).values()
+
+
+def test_a_worker_killed_between_sections(client, image, tmp_path, monkeypatch):
+    """The front that it held is computed again."""
+    monkeypatch.setattr(sections, "SECTION", 16)
+    monkeypatch.setattr(sections, "SECTION_A_THREAD", 1)
+    folder, killed = str(tmp_path), []
+
+    def read(box: tuple[slice, ...]) -> tuple[np.ndarray]:
+        time.sleep(0.02)
+        Path(folder, os.urandom(8).hex()).touch()
+        return (image[box],)
+
+    def starting(_: Sequence[int]) -> None:
+        if len(tuple(tmp_path.iterdir())) >= 32 and not killed:
+            killed.extend(client.run(os.getpid).values())
+            os.kill(killed[0], signal.SIGKILL)
+
+    at = np.arange(99)
+    chunks = tuple((CHUNK,) * (n // CHUNK) for n in (128, 16, 16))
+    image = image.transpose(2, 0, 1)
+    work = Work(read, chunks, 3, Settings(at, "T", False, "raise"), regions=False)
+    groups = work.groups(4, side=9)
+    sums: dict[int, np.ndarray] = {}
+    errors = run_groups(
+        work,
+        groups,
+        range(len(groups)),
+        sums.__setitem__,
+        workers=None,
+        scheduler=client.scheduler.address,
+        starting=starting,
+        spoiling=OSError,
+    )
+    assert not errors
+    assert killed
+    assert killed[0] not in client.run(os.getpid).values()
+    np.testing.assert_array_equal(sum(sums.values()), ecc.euler_curve(image, at).values)
 
 
 def test_stack_on_a_cluster(client, image, tmp_path):
