@@ -48,8 +48,11 @@ class Measure(NamedTuple):
     n_heights: int
 
 
-def measure(what: Measure) -> Iterator[Step]:
-    """Curves, then transforms, then components; the value of the last step is a `Regions`."""
+def measure(what: Measure, features: Any) -> Iterator[Step]:
+    """Curves, then transforms, then components.
+
+    The value of the last step is a pair: a `Regions`, and the features with those of its objects.
+    """
     image = yield from load(what.image.array)
     labels = yield from load(what.labels.array)
     if not labels.any():
@@ -77,7 +80,8 @@ def measure(what: Measure) -> Iterator[Step]:
     tables: list[NDArray[Any]] = [curves.values, transforms.values.reshape(count, -1)]
     of_curves, of_transforms = (principal_components(table) for table in tables)
     components: dict[Basis, Components] = {"curves": of_curves, "transforms": of_transforms}
-    yield Step(Regions(curves, transforms, components), 3, 3)
+    regions = Regions(curves, transforms, components)
+    yield Step((regions, merged(features, regions.labels, feature_columns(regions))), 3, 3)
 
 
 class RegionController(DockController):
@@ -122,7 +126,11 @@ class RegionController(DockController):
             self._forget(str(error))
             return
         self.model.status = "Measuring …"
-        self.runner.submit(lambda: measure(what), lambda step: self._on_step(step, labels))
+        assert labels is not None
+        features = labels.features
+        self.runner.submit(
+            lambda: measure(what, features), lambda step: self._on_step(step, labels)
+        )
 
     def pick(self, label: int) -> None:
         """Select an object; what is not one selects none."""
@@ -182,21 +190,21 @@ class RegionController(DockController):
     def _on_step(self, step: Step, labels: Any) -> None:
         if step.value is None:
             return
-        regions: Regions = step.value
+        regions, features = step.value
         count = len(regions.labels)
         self.model.selected = 0
         self.model.regions = regions
         self.model.status = f"{count:,} object{'s' if count != 1 else ''} · CPU"
         if labels in self.viewer.layers:
-            self._write_features(labels, regions)
+            self._write_features(labels, features)
 
-    def _write_features(self, layer: Any, regions: Regions) -> None:
+    def _write_features(self, layer: Any, features: Any) -> None:
         before = layer.features
 
         def undo() -> None:
             layer.features = before
 
-        layer.features = merged(before, regions.labels, feature_columns(regions))
+        layer.features = features
         self.session.history.add(f"Features of {layer.name}", undo)
 
     def _select_in_layer(self, label: int) -> None:
