@@ -70,6 +70,7 @@ def mask_transform(
     pixels = cupy.ascontiguousarray(mask)
     sizes = np.int64(lines), np.int32(columns), np.int32(words), np.int32(outside)
     launch("transform_mask", "pack", -(-bits.size // THREADS), (pixels, bits, *sizes), macros)
+    _memory, samples = sampling.upload(work.jobs)
     planes = pack(MASK, bits.data.ptr, *frame.shape[:2], words, closed, outside, frame.sign)
     launch(
         "transform_mask",
@@ -78,7 +79,7 @@ def mask_transform(
         (
             by_value(planes),
             grid_struct(frame, spacing),
-            sampling.struct(work.jobs),
+            samples,
             values,
             np.int32(blocks),
         ),
@@ -146,8 +147,8 @@ def _weighted(
     image = pack(
         dtype, padded.data.ptr, *padded.shape[1:], frame.closed, frame.sign, absent, *scales
     )
-    grid, samples = grid_struct(frame, spacing), sampling.struct(work.jobs)
-    arguments = by_value(image), grid, samples, values, np.int32(work.blocks)
+    _memory, samples = sampling.upload(work.jobs)
+    arguments = by_value(image), grid_struct(frame, spacing), samples, values, np.int32(work.blocks)
     blocks = work.blocks * len(work.jobs)
     launch("transform_weights", "count_weights", blocks, arguments, macros, work.shared)
     return accumulate(values)

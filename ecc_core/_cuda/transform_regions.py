@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 import cupy
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cuda.recipe import by_value, pack
-from ecc_core._cuda.transform_sampling import DIRECTIONS, THREADS, accumulate, launch, sample
+from ecc_core._cuda.transform_sampling import DIRECTIONS, THREADS, accumulate, launch, sample, split
 from ecc_core._orthants import coefficient_table
 
 __all__ = ["find_regions", "region_transforms"]
@@ -62,7 +62,7 @@ class Regions(NamedTuple):
     closed: bool
 
 
-@lru_cache(maxsize=32)
+@cache
 def _tables(ndim: int, closed: bool, _device: int) -> tuple[Any, Any]:
     """Coefficients by (orthant, pattern), and in which orthants those of a pattern are not zero."""
     table = np.zeros((8, 256), np.int8)
@@ -139,7 +139,8 @@ def region_transforms(
     factors = np.ones(regions.radii.size) if scales is None else scales
     sampling = sample(directions, heights, float((3 * regions.radii / factors).max()))
     count = regions.numbers.size
-    jobs = sampling.jobs(DIRECTIONS)
+    jobs = split(sampling.starts, DIRECTIONS)
+    _memory, samples = sampling.upload(jobs)
     spacing = regions.spacing
     table = _tables(spacing.size, regions.closed, cupy.cuda.runtime.getDevice())[0]
     units = None if scales is None else cupy.asarray(scales)
@@ -158,7 +159,7 @@ def region_transforms(
         regions.numbers,
         np.int64(count),
         by_value(measures),
-        sampling.struct(jobs),
+        samples,
         values,
     )
     blocks = (_blocks(count), len(jobs))

@@ -24,6 +24,7 @@ __all__ = [
     "launch",
     "plan",
     "sample",
+    "split",
 ]
 
 Floats = NDArray[np.float64]
@@ -32,11 +33,11 @@ THREADS = 256
 DIRECTIONS = 32  # that a block counts together, at most
 QUARTER = 0.25  # of a step: levels closer than this to their even places are found by arithmetic
 
-# Structures of transform.cuh.
+# Structures of transform.cuh; Sampling points to its parts in the order of memory.
 AXIS = [("centre", "f8"), ("step", "f8"), ("points", "i4"), ("present", "i4")]
 GRID = np.dtype([(name, AXIS) for name in ("z", "y", "x")])
 SAMPLING = np.dtype(
-    [(name, "i8") for name in ("directions", "rows", "levels", "jobs")]
+    [(name, "i8") for name in ("directions", "levels", "rows", "jobs")]
     + [("count", "i4"), ("directions_count", "i4"), ("origin", "f8"), ("scale", "f8")]
 )
 
@@ -46,17 +47,17 @@ class Sampling(NamedTuple):
 
     Attributes
     ----------
-    directions, rows, levels : device arrays
-        Vectors (k, 3), the row of each in the result, and the levels.
+    directions, levels, rows : array
+        Vectors (k, 3), the levels, and the row of each direction in the result.
     starts : tuple of int
         Where the directions of each orthant start.
     origin, scale : float
         Level k is near ``origin + k / scale``; scale is 0 if they are not evenly spaced.
     """
 
-    directions: Any
-    rows: Any
-    levels: Any
+    directions: Floats
+    levels: Floats
+    rows: NDArray[np.int32]
     starts: tuple[int, ...]
     origin: float
     scale: float
@@ -66,40 +67,27 @@ class Sampling(NamedTuple):
         """Directions of an orthant, at most."""
         return max(b - a for a, b in pairwise(self.starts))
 
-    def jobs(self, size: int) -> Any:
-        """Runs (first, last, orthant) of directions of one orthant, at most `size` in each."""
-        return _jobs(self.starts, size, cupy.cuda.runtime.getDevice())
-
-    def struct(self, jobs: Any) -> Any:
-        """The kernels' Sampling."""
-        addresses = (a.data.ptr for a in (self.directions, self.rows, self.levels, jobs))
-        counts = self.levels.size, self.rows.size
-        return by_value(pack(SAMPLING, *addresses, *counts, self.origin, self.scale))
+    def upload(self, jobs: NDArray[np.int32]) -> tuple[Any, Any]:
+        """The kernels' Sampling, and the device memory that it points to."""
+        parts = (self.directions, self.levels, self.rows, jobs)
+        memory = cupy.asarray(np.concatenate([part.reshape(-1).view(np.uint8) for part in parts]))
+        places = np.cumsum([memory.data.ptr, *(part.nbytes for part in parts[:-1])])
+        sizes = self.levels.size, self.rows.size
+        return memory, by_value(pack(SAMPLING, *places, *sizes, self.origin, self.scale))
 
 
 def sample(directions: Floats, heights: Floats, reach: float) -> Sampling:
-    """Directions and levels on the current device; what was there before is used again.
-
-    `reach` bounds the magnitude of heights.
-    """
-    device = cupy.cuda.runtime.getDevice()
-    return _sample(directions.tobytes(), directions.shape[1], heights.tobytes(), reach, device)
+    """Directions and levels for the device. `reach` bounds the magnitude of heights."""
+    return _sample(directions.tobytes(), directions.shape[1], heights.tobytes(), reach)
 
 
 @lru_cache(maxsize=16)
-def _sample(directions: bytes, ndim: int, heights: bytes, reach: float, _device: int) -> Sampling:
+def _sample(directions: bytes, ndim: int, heights: bytes, reach: float) -> Sampling:
     by_orthant = sort_directions(np.frombuffer(directions).reshape(-1, ndim))
     levels = np.frombuffer(heights)
     starts = np.searchsorted(by_orthant.orthant, np.arange(ORTHANTS + 1))
-    sampling = Sampling(
-        cupy.asarray(by_orthant.vectors),
-        cupy.asarray(by_orthant.order.astype(np.int32)),
-        cupy.asarray(levels),
-        tuple(starts.tolist()),
-        *_even(levels, reach),
-    )
-    cupy.cuda.get_current_stream().synchronize()  # other streams may use it next
-    return sampling
+    rows = by_orthant.order.astype(np.int32)
+    return Sampling(by_orthant.vectors, levels, rows, tuple(starts.tolist()), *_even(levels, reach))
 
 
 def _even(levels: Floats, reach: float) -> tuple[float, float]:
@@ -113,16 +101,15 @@ def _even(levels: Floats, reach: float) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=64)
-def _jobs(starts: tuple[int, ...], size: int, _device: int) -> Any:
+def split(starts: tuple[int, ...], size: int) -> NDArray[np.int32]:
+    """Runs (first, last, orthant) of directions of one orthant, at most `size` in each."""
     jobs = []
     for orthant in range(ORTHANTS):
         first, last = starts[orthant], starts[orthant + 1]
         runs = -(-(last - first) // size)
         edges = [first + (last - first) * i // max(runs, 1) for i in range(runs + 1)]
         jobs += [(edges[i], edges[i + 1], orthant) for i in range(runs)]
-    array = cupy.asarray(np.array(jobs, np.int32))
-    cupy.cuda.get_current_stream().synchronize()
-    return array
+    return np.array(jobs, np.int32)
 
 
 class Plan(NamedTuple):
@@ -130,7 +117,7 @@ class Plan(NamedTuple):
 
     Attributes
     ----------
-    jobs : device array
+    jobs : array
         Directions that a block counts together.
     blocks : int
         Of each job.
@@ -138,7 +125,7 @@ class Plan(NamedTuple):
         Bytes of dynamic shared memory; 0 if bins and levels stay in global memory.
     """
 
-    jobs: Any
+    jobs: NDArray[np.int32]
     blocks: int
     shared: int
 
@@ -166,7 +153,7 @@ def plan(
     # A small image is shared by its directions.
     wanted = -(-2 * processors(device) // units)
     size = max(1, min(size if fits else DIRECTIONS, sampling.most, sampling.rows.size // wanted))
-    jobs = sampling.jobs(size)
+    jobs = split(sampling.starts, size)
     blocks = max(1, min(units, resident * processors(device) // len(jobs)))
     return Plan(jobs, blocks, fixed + size * each if fits else 0)
 

@@ -43,8 +43,8 @@ struct Job {
 
 struct Sampling {
     const Vector* directions;  // sorted by orthant
-    const int* rows;           // of each direction in the result
     const double* levels;      // sorted
+    const int* rows;           // of each direction in the result
     const Job* jobs;
     int count;             // levels, at least one
     int directions_count;  // rows of the result
