@@ -26,7 +26,7 @@ from qtpy.QtCore import QEvent, QEventLoop, QObject, QTimer
 from qtpy.QtWidgets import QApplication
 from scipy.ndimage import gaussian_filter
 
-import ecc_core as ecc
+from napari_ecc._controller.warming import warm
 
 RESULTS = Path(__file__).parent / "results" / "napari"
 BEAT = 5
@@ -141,6 +141,21 @@ def drag(side: int, changes: bool, bar: float | None) -> Row:
     return summary(f"{what}, {side}^2 uint16", times, bar)
 
 
+def bare(side: int) -> Row:
+    """Drawing the window anew with nothing changed, for comparison."""
+    window = Window("Euler explorer")
+    window.viewer.add_image(smooth((side, side), np.uint16), name="image")
+    window.settle()
+
+    def both() -> None:
+        window.panel.plot.update()
+        window.canvas.update()
+
+    times = [window.frame(both) for _ in range(40)]
+    window.close()
+    return summary(f"the same window drawn anew, nothing changed, {side}^2 uint16", times, None)
+
+
 def first_curve(side: int, bar: float | None) -> Row:
     window = Window("Euler explorer")
     model = window.panel.model
@@ -206,6 +221,7 @@ def measure(quick: bool) -> list[Row]:
     lazy = da.from_array(data, chunks=max(volume // 4, 32))
     return [
         first_curve(side, 150),
+        bare(side),
         drag(side, False, 35),
         drag(side, True, None),
         turn((plane, plane), 30),
@@ -243,7 +259,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    ecc.warmup(block=True)
+    warm().join()
     rows = measure(quick)
     if not quick:
         write(rows)

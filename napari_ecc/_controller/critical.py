@@ -64,11 +64,11 @@ def find_critical_points(
     """
     data = field.data
     if not isinstance(data, da.Array):
-        data = da.from_array(data, chunks="auto")
+        data = da.from_array(data, chunks="auto", name=False)
     image = _blocks_with_halo(data)
     masks = None
     if field.mask is not None:
-        mask = da.from_array(field.mask, chunks=data.chunks)
+        mask = da.from_array(field.mask, chunks=data.chunks, name=False)
         masks = _blocks_with_halo(mask)
     find = delayed(_in_block, pure=False)
     options = {

@@ -165,11 +165,12 @@ def _value_range(field: Field) -> tuple[float, float]:
 def _growing(request: Request) -> Iterator[Step]:
     """The curve of the blocks that have been read, again and again until it is all of them."""
     image = request.levels[-1]
+    low, high = request.bounds or _value_range(Field(image, request.mask))
     if not isinstance(image, da.Array):
         rows = max(1, BLOCK // math.prod(image.shape[1:]))
-        image = da.from_array(image, chunks=(rows, *image.shape[1:]))
+        # name=False: the name would be a hash of all values
+        image = da.from_array(image, chunks=(rows, *image.shape[1:]), name=False)
     field = Field(_smoothed(image, request.sigma), request.mask)
-    low, high = request.bounds or _blockwise_range(field.data)
     levels = even_levels(low, high, request.bins, whole=field.data.dtype.kind in "biu")
     blocks = euler_curve_blocks(field.data, levels, mask=request.mask, **request.options)
     parts = blocks.to_delayed().ravel().tolist()
@@ -183,10 +184,3 @@ def _growing(request: Request) -> Iterator[Step]:
         complete = done == len(parts)
         curve = Curve(levels, upward, request.superlevel, "complete" if complete else "partial")
         yield Step((curve, field if complete else None), done, len(parts))
-
-
-def _blockwise_range(image: Any) -> tuple[float, float]:
-    from dask.base import compute
-
-    low, high = compute(image.min(), image.max())
-    return float(low), float(high)

@@ -12,7 +12,6 @@ from napari.layers import Image, Labels, Shapes
 from napari.utils.notifications import show_info
 from psygnal import Signal
 
-import ecc_core as ecc
 from napari_ecc._controller.counting import count_set
 from napari_ecc._controller.critical import CriticalPoints, find_critical_points
 from napari_ecc._controller.curves import Field, Request, compute_curve
@@ -30,6 +29,7 @@ from napari_ecc._controller.overlays import PointsOverlay, SetOverlay
 from napari_ecc._controller.roi import Roi, read_roi
 from napari_ecc._controller.session import session_of
 from napari_ecc._controller.snippet import python_call
+from napari_ecc._controller.warming import warm
 from napari_ecc._model.explorer import Counts, Curve, ExplorerModel
 from napari_ecc._model.levels import extrema, following, zero_crossings
 from napari_ecc._settings import read_settings
@@ -82,7 +82,7 @@ class ExplorerController:
         self._watched: list[Any] = []
         self._started = 0.0
         self._connect()
-        ecc.warmup()
+        warm()
         self.pick_layer()
 
     @property

@@ -1,0 +1,44 @@
+"""Kernels are compiled, or loaded from the disk, before the first curve is wanted."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+
+import numpy as np
+from dask import array as da
+
+import ecc_core as ecc
+from napari_ecc._controller.critical import find_critical_points
+from napari_ecc._controller.curves import Field, Request, compute_curve
+
+__all__ = ["warm"]
+
+
+@cache
+def warm() -> threading.Thread:
+    """Do once, in the background, what is slow the first time.
+
+    Returns
+    -------
+    threading.Thread
+        Join it to wait.
+    """
+    thread = threading.Thread(target=_compute_small_ones, name="napari-ecc-warm", daemon=True)
+    thread.start()
+    return thread
+
+
+def _compute_small_ones() -> None:
+    """Curves at once and by blocks, and critical points, in two and three dimensions."""
+    ecc.warmup(block=True)
+    for ndim in (2, 3):
+        image = np.zeros((4,) * ndim, np.uint8)
+        for array in (image, da.from_array(image, chunks=2)):
+            request = Request((array,), None, (0.0, 1.0), 2, True, True, (0.0,) * ndim)
+            for _ in compute_curve(request):
+                pass
+        for _ in find_critical_points(
+            Field(image, None), (0.0, 1.0), superlevel=True, diagonals=True, most=1
+        ):
+            pass
