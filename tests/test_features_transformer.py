@@ -31,8 +31,7 @@ def images():
         EulerCurveTransformer(),
         EulerCurveTransformer(thresholds=[0.0, 1.0], superlevel=True),
         EulerCurveTransformer(9, range=(-1, 1), connectivity=1, workers=1),
-    ],
-    xfail_strict=True,
+    ]
 )
 def test_scikit_learns_own_checks(estimator, check):
     if check.func.__name__ in NOT_RUN:
