@@ -60,12 +60,10 @@ def points(
             raise
         raise ValueError("`image` must not contain NaN where `mask` keeps it, got NaN") from None
     coefficients = torch.from_numpy(found)
-    if ties == "split":
-        kept = values if mask is None else values.masked_fill(~mask, torch.inf)
-        coefficients = split_coefficients(kept, construction)
-    if mask is not None:  # NaN is allowed there
+    if mask is not None:  # where NaN is allowed
         values = values.masked_fill(~mask, torch.inf)
-        coefficients = coefficients.masked_fill(~mask, 0)
+    if ties == "split":
+        coefficients = split_coefficients(values, construction)
     levels = -thresholds if superlevel else thresholds
     return Points(values.flatten(1), coefficients.flatten(1), levels, sharpness, superlevel)
 

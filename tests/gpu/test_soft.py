@@ -75,12 +75,13 @@ def test_curve_equals_the_reference(shape, connectivity, superlevel, dtype):
         )
         exact = plain(wanted, mask=mask, construction=letter, superlevel=superlevel, ties="raster")
         assert relative(curve, exact) < TOLERANCE[dtype]
-        pairs = zip(gradients(curve, found), gradients(exact, wanted), strict=True)
-        for name, (own, true) in zip(("image", "t", "l", "u", "a"), pairs, strict=False):
-            if not (ndim == 1 and name == "u"):
-                # The last three are single sums, of terms that cancel.
-                room = 10 if name in "lua" else 1
-                assert relative(own, true) < room * TOLERANCE[dtype], (name, masked, tilted)
+        slopes = gradients(exact, wanted)
+        # Sharpness, direction and scale get sums over all points, of terms that cancel.
+        reach = max(shape[1:]) * 0.5
+        terms = slopes[0].abs().sum() * torch.tensor([1.5 / 9, 0.11 * reach, reach]).cuda()
+        for i, (own, true) in enumerate(zip(gradients(curve, found), slopes, strict=True)):
+            scale = true.norm() if i < 2 else terms[i - 2]
+            assert (own.double() - true).norm() < TOLERANCE[dtype] * scale, (i, masked, tilted)
 
 
 @pytest.mark.parametrize("ties", ["raster", "split"])
@@ -106,12 +107,12 @@ def test_tied_points_share_as_on_the_cpu(shape, connectivity, superlevel, ties):
         torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("sharpness", [1.0, 40.0, 3000.0, 1e5])
+@pytest.mark.parametrize("sharpness", [1.0, 40.0, 600.0, 3000.0, 1e5])
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 @pytest.mark.parametrize("levels", [1, 64, 300])
 def test_windows_of_any_width(sharpness, offset, levels):
     image = draw((2, 60, 90)) + offset
-    thresholds = draw((levels,), seed=3) * 1.2 - 0.1 + offset
+    thresholds = (draw((levels,), seed=3) + 0.5 / levels) * 1.2 - 0.1 + offset
     found = [x.requires_grad_() for x in (image, thresholds)]
     wanted = [x.detach().double().requires_grad_() for x in found]
     curve = soft_euler_curve(*found, sharpness=sharpness)
@@ -253,11 +254,12 @@ def test_in_a_cuda_graph_and_on_another_stream():
         assert torch.equal(own, true)
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 def test_nothing_waits_for_the_device():
     numbers = inputs()
     step(numbers)
-    torch.cuda.set_sync_debug_mode("error")
     try:
+        torch.cuda.set_sync_debug_mode("error")
         step(numbers)
     finally:
         torch.cuda.set_sync_debug_mode("default")
