@@ -15,10 +15,11 @@ TIMEOUT = 20_000
 
 
 def objects():
-    """An image, and six touching squares in it labelled 2, 4, ... 12."""
+    """An image, and six touching rectangles in it labelled 2, 4, ... 12."""
     image = gaussian_filter(np.random.default_rng(0).standard_normal((40, 60)), 1.5)
     labels = np.zeros((40, 60), np.int32)
     labels[:36, :54] = 2 * (1 + 3 * (np.arange(36)[:, None] // 18) + np.arange(54) // 18)
+    labels[:4, 18:] = 0
     return image, labels
 
 
@@ -57,6 +58,7 @@ def test_measured_objects_become_features(regions, qtbot, qapp, tmp_path, messag
     transforms = ecc.region_transforms(labels, 8, 16, spacing=(2, 1), normalize="radius")
     assert_array_equal(found.curves.values, curves.values)
     assert_array_equal(found.transforms.values, transforms.values)
+    assert_array_equal(found.transforms.heights, transforms.heights)
     assert panel.model.status.startswith("6 objects")
 
     features = layer.features
