@@ -38,9 +38,9 @@ struct Strip {
 // the next step on return; the queue holds the rows after.
 __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, pair (&p)[kLaneWidth],
                                            const RowQueue& queue, const Encoder& encode,
-                                           const PairCounter& count, RowWeights weights,
-                                           PairCheck& check) {
+                                           const PairCounter& count, PairCheck& check) {
     Rows<false> g, m, below;
+    RowWeights weights(lane_again());
     pair first[kLaneWidth], next[kLaneWidth];
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) first[x] = p[x];
@@ -69,14 +69,12 @@ __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, pair (&p)[
     return {g.own(), m.own(), below.own()};
 }
 
-// What row y - 1 gives to row y, as a first row; `p` holds row y in its low halves.
-__device__ __forceinline__ Trits given_to(const Strip& strip, int y, const pair (&p)[kLaneWidth],
-                                          const Encoder& encode, const Place& place, Sides m_sides,
-                                          RowWeights weights, PairCheck& check) {
-    pair up[kLaneWidth], both[kLaneWidth], won[kLaneWidth];
-    Quad row;
-    load_quad(row, strip.row(y - 1), strip.columns);
-    encode(&row, &row, up, check);
+// What the row above gives to the first one; both are in low halves. Beyond the `border` of the
+// image a row is its own row above, and T has it give all.
+__device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWidth],
+                                          const pair (&p)[kLaneWidth], const Place& place,
+                                          Sides m_sides, RowWeights weights) {
+    pair both[kLaneWidth], won[kLaneWidth];
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) both[x] = owner(up[x], p[x]);
     Rows<false> m, below;
@@ -84,7 +82,7 @@ __device__ __forceinline__ Trits given_to(const Strip& strip, int y, const pair 
     m.add(true, won, weights);
     contest(won, up, p);
     below.add(true, won, weights);
-    return place.steps(m.own(), m_sides, 16).taken(below.own());
+    return place.steps(m.own(), m_sides, 16).taken(border ? kAll : below.own());
 }
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
@@ -94,51 +92,53 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
-    const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
-    __syncthreads();
-
     const int unit = block * (blockDim.x >> 5) + warp;
-    const int left = unit % tiling.across * kWarpWidth, x = left + lane * kLaneWidth;
+    const int left = unit % tiling.across * kWarpWidth;
     const int begin = tiling.first + unit / tiling.across * tiling.chunk,
               end = min(begin + tiling.chunk, tiling.last);
-    PairCheck check;
-    if (begin < end) {
-        const Columns columns(lane, left, image.width);
-        const Place place(lane, x, image.width);
-        const Encoder encode(bins, shared.thresholds);
-        const RowWeights weights(lane);
-        const Strip strip = {image, image.data + index * image.batch + left, columns, left, lane};
-        const RowQueue queue = {(Quad*)(room + kStashBytes) + lane};
-        const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
-        const plane columns_in = column_bits(image.width - x);
-        BorderRow border;
+    const Columns columns(lane, left, image.width);
+    const Strip strip = {image, image.data + index * image.batch + left, columns, left, lane};
+    const RowQueue queue = {(Quad*)(room + kStashBytes) + lane};
+    BorderRow border;
+    Quad up, low, high;
+    if (begin < end) {  // on their way while counts are cleared
         strip.load(border, begin);
-        Quad low, high;
+        load_quad(up, strip.row(begin - 1), columns);
         load_quad(low, strip.row(begin), columns);
         load_quad(high, strip.row(begin + kPairRows8), columns);
 #pragma unroll
         for (int r = 1; r <= kCopies; ++r) strip.ask(queue, begin, r);
-        pair p[kLaneWidth];
+    }
+    const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
+    __syncthreads();
+
+    PairCheck check;
+    if (begin < end) {
+        const Encoder encode(bins, shared.thresholds);
+        const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
+        pair p[kLaneWidth], row_up[kLaneWidth];
         encode(&low, &high, p, check);
+        encode(&up, &up, row_up, check);
         Trits above = {kNone, kNone};
         for (int row = begin; row < end; row += kPairRows) {
+            const int x = left + lane_again() * kLaneWidth;
+            const Place place(lane_again(), x, image.width);
             const Border samples = border.codes(encode);
             strip.load(border, row + kPairRows);
             const Sides g_sides = sides(samples, left == 0);
             const Sides m_sides = sides(owner(samples, next_row(samples)), left == 0);
-            if (row == begin && row > 0)
-                above = given_to(strip, row, p, encode, place, m_sides, weights, check);
-            const Planes2 w = compare(strip, row, p, queue, encode, count, weights, check);
+            if (row == begin && (kDual || row > 0))
+                above = given_to(row == 0, row_up, p, place, m_sides, RowWeights(lane));
+            const Planes2 w = compare(strip, row, p, queue, encode, count, check);
             const Steps g = place.steps(w.g, g_sides, 15), m = place.steps(w.m, m_sides, 15);
             const int rest = image.height - row;
             const plane below = force(w.below, row_bits(rest) & ~row_bits(rest - 1));
-            if (kDual && row == 0) above = g.taken(kAll);
             const Trits given = m.taken(below);
             const Numbers3 c =
                 sum(g, m.taken(~below),
                     {next_row(given.plus, above.plus), next_row(given.minus, above.minus)});
             above = {last_row(given.plus), last_row(given.minus)};
-            count({c.b0, c.b1, c.b2, c.b2}, columns_in & row_bits(end - row));
+            count({c.b0, c.b1, c.b2, c.b2}, column_bits(image.width - x) & row_bits(end - row));
         }
     }
     finish(shared.histogram, result, index, check.failed());

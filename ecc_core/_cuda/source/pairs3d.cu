@@ -150,59 +150,60 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
-    const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
-    __syncthreads();
-
     const int unit = block * (blockDim.x >> 5) + warp;
     const int left = unit % tiling.across * kWarpWidth;
     const int rows_before = unit / tiling.across % tiling.down * kPairRows;
     const int y = min(rows_before, image.height - kPairRows);  // the last rows may be repeated
     const int begin = tiling.first + unit / (tiling.across * tiling.down) * tiling.chunk;
-    const int end = min(begin + tiling.chunk, tiling.last);
-    PairCheck check;
-    if (begin < end) {
-        const Columns columns(lane, left, image.width);
-        const Encoder encode(bins, shared.thresholds);
-        const Element* const data = image.data + index * image.batch + left;
-        const Element* const border_row =
-            data + min(max(y - 1 + min(lane, kPairRows + 1), 0), image.height - 1) * image.row;
-        const Column own = {image, data + y * image.row, columns, border_row,
-                            left,  y > 0,                y + kPairRows < image.height};
-        const SliceQueue queue = {(Quad*)(room + kStashBytes) + lane};
-        const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
-        const plane new_rows = ~row_bits(rows_before - y);
-        const plane last_rows = own.below ? kNone : ~row_bits(kPairRows - 1);
-
-        const int start = max(begin - 1, 0);
-        pair p[kItems][kLaneWidth];
-        Reader reader;
-        BorderRow border;
-        own.load(border, start);
-#pragma unroll
-        for (int i = 0; i < kItems; ++i) {
-            Quad low, high;
-            reader.step(i, start, own);
-            load_quad(low, i < kItems - 1 ? reader.low : reader.high, columns);
-            load_quad(high, i > 0 ? reader.high : reader.low, columns);
-            encode(&low, &high, p[i], check);
-        }
-#pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x)
-            p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
+    const int end = min(begin + tiling.chunk, tiling.last), start = max(begin - 1, 0);
+    const Columns columns(lane, left, image.width);
+    const Element* const data = image.data + index * image.batch + left;
+    const Element* const border_row =
+        data + min(max(y - 1 + min(lane, kPairRows + 1), 0), image.height - 1) * image.row;
+    const Column own = {image, data + y * image.row, columns, border_row,
+                        left,  y > 0,                y + kPairRows < image.height};
+    const SliceQueue queue = {(Quad*)(room + kStashBytes) + lane};
+    Reader reader;
+    if (begin < end) {  // on their way while counts are cleared
 #pragma unroll
         for (int i = 0; i < kCopies; ++i) {
             reader.step(i, start + 1, own);
             ask(queue, i, reader, columns);
         }
-        Border border_p = border.codes(encode);
+    }
+    const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
+    __syncthreads();
+
+    PairCheck check;
+    if (begin < end) {
+        const Encoder encode(bins, shared.thresholds);
+        const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
+        const plane new_rows = ~row_bits(rows_before - y);
+        const plane last_rows = own.below ? kNone : ~row_bits(kPairRows - 1);
+
+        pair p[kItems][kLaneWidth];
+        Reader first;
+        BorderRow first_border, border;
+        own.load(first_border, start);
         own.load(border, start + 1);
+#pragma unroll
+        for (int i = 0; i < kItems; ++i) {
+            Quad low, high;
+            first.step(i, start, own);
+            load_quad(low, i < kItems - 1 ? first.low : first.high, columns);
+            load_quad(high, i > 0 ? first.high : first.low, columns);
+            encode(&low, &high, p[i], check);
+        }
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x)
+            p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
+        Border border_p = first_border.codes(encode);
         Numbers3 given_behind = {kNone, kNone, kNone};  // what slice s - 1 gives to slice s
         for (int s = start; s < end; ++s) {
             const Border border_q = border.codes(encode);
             own.load(border, s + 2);
             Planes3 w = compare(own, s, p, queue, reader, encode, count, check);
-            // T has no register left to keep what follows from the lane.
-            const int here = kDual ? lane_again() : lane;
+            const int here = lane_again();
             const Place place(here, left + here * kLaneWidth, image.width);
             const AllSides side(border_p, border_q, left == 0);
             border_p = border_q;
