@@ -84,6 +84,11 @@ def soft_euler_curve(
         `sharpness` that is not positive or a direction that is zero. On CUDA devices, where looking
         at values would wait for the device, these give curves of NaN.
 
+    Notes
+    -----
+    Thresholds and directions that are no tensors are copied to the image's device, which waits for
+    it: inside a CUDA graph give tensors that are there.
+
     References
     ----------
     .. [1] Roell and Rieck, "Differentiable Euler characteristic transforms for shape

@@ -207,16 +207,18 @@ def test_results_are_the_same_bits_every_time():
             assert all(torch.equal(a, b) for a, b in zip(run, runs[0], strict=True))
 
 
-def both(image: Tensor, thresholds: Tensor, sharpness: Tensor) -> tuple[Tensor, Tensor]:
+def both(
+    image: Tensor, thresholds: Tensor, sharpness: Tensor, directions: Tensor
+) -> tuple[Tensor, Tensor]:
     curve = soft_euler_curve(
-        image, thresholds, sharpness=sharpness, direction=[1.0, 2.0], direction_scale=0.1
+        image, thresholds, sharpness=sharpness, direction=directions[0], direction_scale=0.1
     )
-    return curve, soft_euler_transform(image, [[1.0, 2.0]], thresholds, sharpness=sharpness)
+    return curve, soft_euler_transform(image, directions, thresholds, sharpness=sharpness)
 
 
 def inputs() -> list[Tensor]:
     numbers = [draw((2, 3, 30, 31)), torch.linspace(0.1, 0.9, 5).cuda(), torch.tensor(4.0).cuda()]
-    return [x.requires_grad_() for x in numbers]
+    return [x.requires_grad_() for x in (*numbers, torch.tensor([[1.0, 2.0]]).cuda())]
 
 
 def step(numbers: list[Tensor]) -> list[Tensor]:
