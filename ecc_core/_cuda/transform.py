@@ -19,12 +19,12 @@ from ecc_core._cuda.transform_sampling import (
     DIRECTIONS,
     THREADS,
     accumulate,
-    grid_struct,
     launch,
+    place_grid,
     plan,
     sample,
 )
-from ecc_core._orthants import Frame, place_points
+from ecc_core._orthants import Frame
 from ecc_core._transform_checks import MOST_WEIGHT
 
 __all__ = ["find_regions", "mask_transform", "region_transforms", "weighted_transform"]
@@ -57,7 +57,7 @@ def mask_transform(
     values = cupy.zeros((len(directions), heights.size), np.int64)
     if values.size == 0:
         return values
-    frame = place_points(mask.shape, spacing, closed)
+    frame, grid = place_grid(mask.shape, spacing, closed)
     lines, columns = mask.size // mask.shape[-1], mask.shape[-1]
     words = -(-columns // WORD)
     outside = -1 if closed else 0
@@ -72,20 +72,9 @@ def mask_transform(
     launch("transform_mask", "pack", -(-bits.size // THREADS), (pixels, bits, *sizes), macros)
     _memory, samples = sampling.upload(work.jobs)
     planes = pack(MASK, bits.data.ptr, *frame.shape[:2], words, closed, outside, frame.sign)
-    launch(
-        "transform_mask",
-        "count_mask",
-        blocks * len(work.jobs),
-        (
-            by_value(planes),
-            grid_struct(frame, spacing),
-            samples,
-            values,
-            np.int32(blocks),
-        ),
-        macros,
-        work.shared,
-    )
+    arguments = by_value(planes), grid, samples, values, np.int32(blocks)
+    jobs = len(work.jobs)
+    launch("transform_mask", "count_mask", blocks * jobs, arguments, macros, work.shared)
     return accumulate(values)
 
 
@@ -104,10 +93,10 @@ def weighted_transform(
     shape = (len(directions), heights.size)
     if 0 in shape:
         return cupy.zeros(shape, weights.dtype)
-    frame = place_points(weights.shape, spacing, closed)
+    frame, grid = place_grid(weights.shape, spacing, closed)
     points = _lines(frame) * len(frame.positions[2])
     if weights.dtype.kind != "f":
-        return _weighted(weights, directions, heights, spacing, frame, (1.0, 1.0))[0]
+        return _weighted(weights, directions, heights, frame, grid, (1.0, 1.0))[0]
     # A coefficient has up to 8 cells; with this many bits behind the largest one no sum of all
     # points overflows.
     bits = 62 - (8 * points - 1).bit_length()
@@ -116,7 +105,7 @@ def weighted_transform(
     if abs(exponent) > SAFE_EXPONENT:
         weights, exponent, moved = cupy.ldexp(weights, -exponent), 0, exponent
     scales = 2.0 ** (bits - exponent), 2.0**bits
-    first, second = _weighted(weights, directions, heights, spacing, frame, scales)
+    first, second = _weighted(weights, directions, heights, frame, grid, scales)
     carry = second >> bits
     sums = (first + carry).astype(np.float64) + (second - (carry << bits)) * 2.0**-bits
     return cupy.ldexp(sums, exponent - bits + moved)
@@ -126,8 +115,8 @@ def _weighted(
     weights: Any,
     directions: Floats,
     heights: Floats,
-    spacing: Floats,
     frame: Frame,
+    grid: Any,
     scales: tuple[float, float],
 ) -> Any:
     """The transform (parts, directions, heights) in integers, two parts for floats."""
@@ -148,7 +137,7 @@ def _weighted(
         dtype, padded.data.ptr, *padded.shape[1:], frame.closed, frame.sign, absent, *scales
     )
     _memory, samples = sampling.upload(work.jobs)
-    arguments = by_value(image), grid_struct(frame, spacing), samples, values, np.int32(work.blocks)
+    arguments = by_value(image), grid, samples, values, np.int32(work.blocks)
     blocks = work.blocks * len(work.jobs)
     launch("transform_weights", "count_weights", blocks, arguments, macros, work.shared)
     return accumulate(values)

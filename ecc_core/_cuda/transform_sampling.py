@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ecc_core._cuda.compile import function, processors, shared_limit
 from ecc_core._cuda.recipe import by_value, pack
-from ecc_core._orthants import ORTHANTS, Frame, sort_directions
+from ecc_core._orthants import ORTHANTS, Frame, place_points, sort_directions
 
 __all__ = [
     "DIRECTIONS",
@@ -20,8 +20,8 @@ __all__ = [
     "Plan",
     "Sampling",
     "accumulate",
-    "grid_struct",
     "launch",
+    "place_grid",
     "plan",
     "sample",
     "split",
@@ -158,14 +158,21 @@ def plan(
     return Plan(jobs, blocks, fixed + size * each if fits else 0)
 
 
-def grid_struct(frame: Frame, spacing: Floats) -> Any:
-    """The kernels' Grid."""
-    steps = (*[1.0] * (3 - spacing.size), *spacing.tolist())
+def place_grid(shape: tuple[int, ...], spacing: Floats, closed: bool) -> tuple[Frame, Any]:
+    """The frame of an image and the kernels' Grid."""
+    return _place_grid(shape, tuple(spacing.tolist()), closed)
+
+
+@lru_cache(maxsize=64)
+def _place_grid(
+    shape: tuple[int, ...], spacing: tuple[float, ...], closed: bool
+) -> tuple[Frame, Any]:
+    frame = place_points(shape, np.array(spacing), closed)
+    steps = (*[1.0] * (3 - len(spacing)), *spacing)
     axes = []
-    for n, step, present in zip(frame.shape, steps, frame.axes, strict=True):
-        points = n + 1 if frame.closed and present else n
-        axes.append(((points - 1) / 2, step, points, present))
-    return by_value(pack(GRID, *axes))
+    for positions, step, present in zip(frame.positions, steps, frame.axes, strict=True):
+        axes.append(((len(positions) - 1) / 2, step, len(positions), present))
+    return frame, by_value(pack(GRID, *axes))
 
 
 def launch(
