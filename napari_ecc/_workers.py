@@ -16,7 +16,7 @@ from psygnal import Signal
 
 __all__ = ["Job", "Runner", "Step"]
 
-FORWARD_EVERY = 0.05
+FORWARD_EVERY = 0.1
 """Seconds between two intermediate results that reach the GUI."""
 
 SHOW_PROGRESS_AFTER = 0.5
@@ -41,8 +41,10 @@ Job = Callable[[], Iterator[Step]]
 OnStep = Callable[[Step], None]
 
 
-def _guarded(job: Job, cancelled: threading.Event) -> Generator[Step | _Failure, None, None]:
-    """The steps of a job, thinned; its error, if any, is the last one.
+def _guarded(
+    job: Job, cancelled: threading.Event, taken: threading.Event
+) -> Generator[Step | _Failure, None, None]:
+    """The steps of a job, no more than the GUI has taken; its error, if any, is the last one.
 
     An exception that left a generator worker could end the process.
     """
@@ -54,7 +56,8 @@ def _guarded(job: Job, cancelled: threading.Event) -> Generator[Step | _Failure,
             if cancelled.is_set():
                 return
             held = step
-            if time.monotonic() - forwarded >= FORWARD_EVERY:
+            if taken.is_set() and time.monotonic() - forwarded >= FORWARD_EVERY:
+                taken.clear()
                 yield step
                 held, forwarded = None, time.monotonic()
         if held is not None:
@@ -99,6 +102,7 @@ class Runner:
         self._pending: tuple[Job, OnStep] | None = None
         self._worker: Any = None
         self._cancelled = threading.Event()
+        self._taken = threading.Event()
         self._bar: Any = None
         self._started = 0.0
 
@@ -145,7 +149,8 @@ class Runner:
         (job, on_step), self._pending = self._pending, None
         self._cancelled = threading.Event()
         self._started = time.monotonic()
-        worker = create_worker(_guarded, job, self._cancelled)
+        self._taken.set()
+        worker = create_worker(_guarded, job, self._cancelled, self._taken)
         worker.yielded.connect(partial(self._on_step, self._generation, on_step))
         worker.finished.connect(self._on_finished)
         self._worker = worker
@@ -153,6 +158,7 @@ class Runner:
         worker.start()
 
     def _on_step(self, generation: int, on_step: OnStep, step: Step | _Failure) -> None:
+        self._taken.set()
         if generation != self._generation:
             return
         if isinstance(step, _Failure):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,10 @@ __all__ = ["as_they_come"]
 
 WAIT = 0.1
 """Seconds without a result after which the caller gets a turn, to notice that it is cancelled."""
+
+
+WORKERS = max(1, (os.cpu_count() or 1) - 1)
+"""Threads: one core is left for the window."""
 
 
 class _StoppedError(Exception):
@@ -52,7 +57,7 @@ def as_they_come(parts: Iterable[Any]) -> Iterator[Any]:
     def work() -> None:
         try:
             with Callback(posttask=on_result):
-                compute(wanted, scheduler="threads", optimize_graph=True)
+                compute(wanted, scheduler="threads", num_workers=WORKERS)
         except _StoppedError:
             pass
         except Exception as error:
