@@ -42,7 +42,7 @@ def soft_euler_curve(
 
     Parameters
     ----------
-    image : (..., *spatial) tensor
+    image : (..., spatial) tensor
         The last `n_spatial` axes are the image's, those before them a batch. Floats; booleans and
         integers are converted. Infinite points enter first or last and have no gradient.
     thresholds : (n,) tensor or numbers
@@ -59,7 +59,7 @@ def soft_euler_curve(
         n_spatial (the default) also those that share a corner only (T-construction).
     superlevel : bool, default False
         Count where the image is at least t, with ``sigmoid(sharpness * (v - t))``.
-    mask : (..., *spatial) or (*spatial) boolean tensor, optional
+    mask : (..., spatial) or (spatial) boolean tensor, optional
         Points where it is False never enter.
     spacing : float or n_spatial floats, optional
         Distance of neighbouring points along each axis, default 1; it matters with `direction`.
@@ -166,7 +166,7 @@ def soft_euler_transform(
 
     Parameters
     ----------
-    weights : (..., *spatial) tensor
+    weights : (..., spatial) tensor
         A mask, boolean or of zeros and ones, or weights: finite, zero where there is no object.
     directions : (k, n_spatial) tensor or numbers
         Need not have unit length.

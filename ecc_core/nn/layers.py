@@ -164,7 +164,7 @@ class EulerCurveLayer(_Layer):
 
     Notes
     -----
-    A call takes ``image`` (..., *spatial) and optionally ``mask``, boolean, of the same shape or of
+    A call takes ``image`` (..., spatial) and optionally ``mask``, boolean, of the same shape or of
     the spatial one, and returns (..., n), or (..., k, n) with directions: for the usual (batch,
     channel, row, column) a curve for each channel.
 
@@ -233,7 +233,7 @@ class EulerCurveLayer(_Layer):
         return self.log_direction_scale.exp()
 
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Curves (..., n), or (..., k, n), of images (..., *spatial)."""
+        """Curves (..., n), or (..., k, n), of images (..., spatial)."""
         if not self.directed:
             return self._curve(image, mask)
         tilts = zip(self.directions, self.direction_scale, strict=True)
@@ -339,7 +339,7 @@ class EulerTransformLayer(_Layer):
 
     Notes
     -----
-    A call takes weights (..., *spatial) and returns (..., k, n). Parameters are free of constraints
+    A call takes weights (..., spatial) and returns (..., k, n). Parameters are free of constraints
     as in :class:`EulerCurveLayer`.
 
     Examples
@@ -389,7 +389,7 @@ class EulerTransformLayer(_Layer):
         return self._levels("heights")
 
     def forward(self, weights: Tensor) -> Tensor:
-        """Transforms (..., k, n) of weights (..., *spatial)."""
+        """Transforms (..., k, n) of weights (..., spatial)."""
         directions, heights = self.directions, self.heights
         soft = functional.soft_euler_transform(
             weights,

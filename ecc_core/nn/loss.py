@@ -61,11 +61,11 @@ class EulerCurveLoss(nn.Module):
 
     Notes
     -----
-    A call takes ``prediction`` (..., *spatial), probabilities, that is after ``sigmoid`` or
+    A call takes ``prediction`` (..., spatial), probabilities, that is after ``sigmoid`` or
     ``softmax``; and ``target``, of which no gradient is taken, in one of two forms. Masks in the
     shape of the prediction: an object is where they are True, or integers that are not 0; floats
-    are probabilities. Or, for a prediction (batch, class, *spatial) of several classes, class
-    indices, integers in the shape (batch, *spatial); indices of no class, such as -100, belong to
+    are probabilities. Or, for a prediction (batch, class, spatial) of several classes, class
+    indices, integers in the shape (batch, spatial); indices of no class, such as -100, belong to
     none. The result is a scalar, or (...) with ``reduction="none"``: for the usual (batch, class,
     row, column) an error for each class of each image.
 
@@ -123,7 +123,7 @@ class EulerCurveLoss(nn.Module):
         self.reduction = reduction
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
-        """Loss of probabilities (..., *spatial) for masks, or for class indices."""
+        """Loss of probabilities (..., spatial) for masks, or for class indices."""
         masks = self._as_masks(prediction, target)
         with torch.no_grad():
             wanted = self._curves(masks)
