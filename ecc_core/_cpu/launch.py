@@ -207,10 +207,9 @@ def coefficients(
     plan = coefficient_plan(dtype, superlevel, construction, mask is not None)
 
     def lay(array: Array, i: int) -> Array:
-        laid: Array = array[i].reshape((1,) * (3 - spatial) + array.shape[1:])
-        return laid
+        return array[i] if spatial == 3 else array if spatial == 2 else array[:, None]
 
-    for i in range(image.shape[0]):
+    for i in range(image.shape[0] if spatial == 3 else 1):  # others are the slices of one stack
         source = Source(lay(image, i))
         shown = None if mask is None else Source(lay(mask, i).view(np.uint8))
         stack = _Stack(source, shown, construction, spatial)
