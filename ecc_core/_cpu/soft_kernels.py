@@ -98,6 +98,16 @@ def _weigh(z: Any, a: Any, sharpness: Any, weights: Any) -> None:
     weights[2, 3] = -c * (3 * s3 + z * s4) / sharpness
 
 
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def _dot(weights: Any, moments: Any) -> Any:
+    """The sum of products, in an order that lets them be taken several at a time."""
+    total = 0.0
+    for bin in range(weights.shape[0]):
+        for moment in range(MOMENTS):
+            total += weights[bin, moment] * moments[bin, moment]
+    return total
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def evaluate(
     moments: Any,
@@ -118,25 +128,20 @@ def evaluate(
     for image in range(images):
         for slot in range(slots):
             below[image, slot + 1] = below[image, slot] + moments[image, slot, 0]
-    weights = np.empty((3, MOMENTS))
     for j in range(levels.size):
         level = levels[j]
         if level == -np.inf:
             continue
         window, first, last = _near(level, starts, ends, offsets, width, REACH / sharpness)
         slot = offsets[window] + 1 + first
-        for image in range(images):
-            results[0, image, j] = below[image, min(slot, slots)]
+        weights = np.empty((3, last - first, MOMENTS))
         for bin in range(first, last):
             z = sharpness * (level - starts[window] - (bin + 0.5) * width)
-            _weigh(z, sharpness * width, sharpness, weights)
-            for image in range(images):
-                for kind in range(3):
-                    total = 0.0
-                    for m in range(MOMENTS):
-                        total += weights[kind, m] * moments[image, slot, m]
-                    results[kind, image, j] += total
-            slot += 1
+            _weigh(z, sharpness * width, sharpness, weights[:, bin - first])
+        for image in range(images):
+            results[0, image, j] = below[image, min(slot, slots)]
+            for kind in range(3):
+                results[kind, image, j] += _dot(weights[kind], moments[image, slot:])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -171,6 +176,7 @@ def tabulate(
                 for image in range(images):
                     table[image, offsets[window], 0] += gradients[image, j]
             continue
+        nodes = np.empty((last + 1 - first, 2))
         for bin in range(first, last + 1):
             z = sharpness * (level - starts[window] - bin * width)
             s = 1 / (1 + math.exp(-z))
@@ -179,9 +185,12 @@ def tabulate(
             if not steps:
                 value = s1 * sharpness
                 slope = -s1 * (1 - 2 * s) * sharpness * sharpness * width
-            for image in range(images):
-                table[image, offsets[window] + bin, 0] += gradients[image, j] * value
-                table[image, offsets[window] + bin, 1] += gradients[image, j] * slope
+            nodes[bin - first, 0], nodes[bin - first, 1] = value, slope
+        for image in range(images):
+            gradient, at = gradients[image, j], offsets[window] + first
+            for bin in range(nodes.shape[0]):
+                table[image, at + bin, 0] += gradient * nodes[bin, 0]
+                table[image, at + bin, 1] += gradient * nodes[bin, 1]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
