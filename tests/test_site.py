@@ -30,7 +30,8 @@ def build(source: Path, target: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_site_builds(tmp_path):
-    for folder in ("docs", "examples", "benchmarks/results"):  # pages are written beside the sources
+    # Sphinx writes pages beside the sources.
+    for folder in ("docs", "examples", "benchmarks/results"):
         unmade = shutil.ignore_patterns("generated", "gallery") if folder == "docs" else None
         shutil.copytree(DOCS.parent / folder, tmp_path / folder, ignore=unmade)
     built = build(tmp_path / "docs", tmp_path / "site")
