@@ -85,7 +85,13 @@ def prepare(thresholds: Array, element: str, superlevel: bool, device: int) -> P
 
     What was prepared before is used again.
     """
-    return _prepare(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, device)
+    prepared = _prepare(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, device)
+    if cupy.cuda.get_current_stream().is_capturing():
+        _captured.append(prepared)  # the graph may be replayed at any time
+    return prepared
+
+
+_captured: list[Prepared] = []
 
 
 @lru_cache(maxsize=128)
@@ -111,7 +117,8 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     pair_bins = bins.copy()
     pair_rule, codes = _pair_rule(rule, levels.values, keys, superlevel, pair_bins)
     pick = _pick(levels)
-    cupy.cuda.get_current_stream().synchronize()  # other streams may use it next
+    # Other streams may use it next, and kernels on any stream what the cache drops in its favour.
+    cupy.cuda.Device().synchronize()
     return Prepared(
         Rules(rule, pair_rule, count, codes, keys.itemsize),
         bins.view(f"V{bins.nbytes}"),
