@@ -235,7 +235,8 @@ def measure(quick: bool) -> list[Row]:
 
 
 def write(rows: list[Row]) -> None:
-    facts = f"{machine()}, napari {napari.__version__}"
+    here = machine()
+    facts = f"{here['cpu']}, {here['cores']} cores, napari {napari.__version__}"
     RESULTS.with_suffix(".json").write_text(
         json.dumps({"machine": facts, "rows": [row._asdict() for row in rows]}, indent=1) + "\n"
     )

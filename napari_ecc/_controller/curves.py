@@ -164,15 +164,16 @@ def _value_range(field: Field) -> tuple[float, float]:
 
 def _growing(request: Request) -> Iterator[Step]:
     """The curve of the blocks that have been read, again and again until it is all of them."""
-    image = request.levels[-1]
+    image = given = request.levels[-1]
     low, high = request.bounds or _value_range(Field(image, request.mask))
     if not isinstance(image, da.Array):
         rows = max(1, BLOCK // math.prod(image.shape[1:]))
         # name=False: the name would be a hash of all values
         image = da.from_array(image, chunks=(rows, *image.shape[1:]), name=False)
-    field = Field(_smoothed(image, request.sigma), request.mask)
-    levels = even_levels(low, high, request.bins, whole=field.data.dtype.kind in "biu")
-    blocks = euler_curve_blocks(field.data, levels, mask=request.mask, **request.options)
+    smoothed = _smoothed(image, request.sigma)
+    field = Field(smoothed if any(request.sigma) else given, request.mask)
+    levels = even_levels(low, high, request.bins, whole=smoothed.dtype.kind in "biu")
+    blocks = euler_curve_blocks(smoothed, levels, mask=request.mask, **request.options)
     parts = blocks.to_delayed().ravel().tolist()
     changes = np.zeros(levels.size, np.int64)
     done = 0
