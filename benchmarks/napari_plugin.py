@@ -229,7 +229,7 @@ def measure(quick: bool) -> list[Row]:
         drag(side, True, None),
         turn((plane, plane), 30),
         turn((cube,) * 3, 30),
-        heartbeat(data, f"curve and components of {volume}^3 uint8 in memory", 50),
+        heartbeat(data, f"curve of {volume}^3 uint8 in memory", 50),
         heartbeat(lazy, f"curve of {volume}^3 uint8, dask", 50),
     ]
 

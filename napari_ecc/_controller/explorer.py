@@ -14,7 +14,7 @@ from psygnal import Signal
 
 from napari_ecc._controller.counting import count_set
 from napari_ecc._controller.critical import CriticalPoints, find_critical_points
-from napari_ecc._controller.curves import Field, Request, compute_curve
+from napari_ecc._controller.curves import AT_ONCE, Field, Request, compute_curve
 from napari_ecc._controller.devices import device_name
 from napari_ecc._controller.labels import LabelsMaker
 from napari_ecc._controller.layers import (
@@ -311,8 +311,11 @@ class ExplorerController:
 
     @property
     def counts_on_demand(self) -> bool:
-        """Whether components are counted only when `count` is called: it reads all data."""
-        return self._field is not None and is_lazy(self._field.data)
+        """Whether components are counted only when `count` is called: it takes a while."""
+        if self._field is None:
+            return False
+        data = self._field.data
+        return is_lazy(data) or data.size > AT_ONCE
 
     def _look_closer(self) -> None:
         if not self.counts_on_demand:
