@@ -47,6 +47,10 @@ def test_example(path, run):
 
 
 CHECKS = {
+    "plot_cell": lambda names: (
+        names["one"].size > names["t"].size / 2
+        and not (names["c"][names["entering"] & (names["image"] > 85)]).any()
+    ),
     "plot_coins": lambda names: names["count"] == 24,
     "plot_galaxies": lambda names: names["objects"] > 500 and names["dark"].values[-1] == 0,
     "plot_gaussian_field": lambda names: all(
@@ -56,6 +60,7 @@ CHECKS = {
     "plot_pipeline": lambda names: names["model"].score(names["test"], names["kinds"]) > 0.9,
     "plot_porous_medium": lambda names: abs(names["zero"] - names["last"]) < 1,
     "plot_regions": lambda names: len(names["table"]) == 24,
+    "plot_retina": lambda names: names["within"].values.min() < 0 < names["rim"][-1],
     "plot_shapes": lambda names: (
         names["distances"][0, 1] == 0 and names["distances"][0, 2] < names["distances"][0, 3] / 2
     ),
