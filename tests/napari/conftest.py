@@ -99,25 +99,42 @@ def settle(qtbot, panel) -> None:
 
 
 @pytest.fixture
-def drag_mouse(qapp):
-    """Press the left button on a widget at the first of some (x, y), and release it at the last."""
+def move_mouse(qapp):
+    """Move the mouse over a widget to (x, y), or press or release a button there.
+
+    The events go to the widget itself: those of a pointer that is really moved come when the window
+    system has time, and not at all where another window is in the way.
+    """
     from qtpy.QtCore import QEvent, QPointF, Qt
     from qtpy.QtGui import QMouseEvent
 
     left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+    kinds = {
+        "press": (QEvent.Type.MouseButtonPress, left, left),
+        "drag": (QEvent.Type.MouseMove, none, left),
+        "release": (QEvent.Type.MouseButtonRelease, left, none),
+        "hover": (QEvent.Type.MouseMove, none, none),
+    }
 
-    def send(widget, kind, at, button, buttons):
+    def move(widget, at, kind="hover"):
         where = QPointF(*at)
         window = widget.mapToGlobal(where)
+        name, button, buttons = kinds[kind]
         modifiers = Qt.KeyboardModifier.NoModifier
-        event = QMouseEvent(kind, where, window, button, buttons, modifiers)
-        qapp.sendEvent(widget, event)
+        qapp.sendEvent(widget, QMouseEvent(name, where, window, button, buttons, modifiers))
         qapp.processEvents()
 
+    return move
+
+
+@pytest.fixture
+def drag_mouse(move_mouse):
+    """Press the left button on a widget at the first of some (x, y), and release it at the last."""
+
     def drag(widget, *points):
-        send(widget, QEvent.Type.MouseButtonPress, points[0], left, left)
+        move_mouse(widget, points[0], "press")
         for point in points[1:]:
-            send(widget, QEvent.Type.MouseMove, point, none, left)
-        send(widget, QEvent.Type.MouseButtonRelease, points[-1], left, none)
+            move_mouse(widget, point, "drag")
+        move_mouse(widget, points[-1], "release")
 
     return drag

@@ -102,7 +102,7 @@ def test_pixels_of_the_map(heat):
     assert colour(0.75, 0.75) == PAPER.accent
 
 
-def test_rows_are_picked_and_values_read(heat, drag_mouse, qtbot):
+def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
     rows, columns = np.arange(0.0, 360, 90), np.linspace(-1, 1, 5)
     values = np.arange(20.0).reshape(4, 5)
     values[3, 4] = np.nan
@@ -115,11 +115,11 @@ def test_rows_are_picked_and_values_read(heat, drag_mouse, qtbot):
     assert heat.readout() == ""  # below the map
     with qtbot.waitExposed(heat):
         heat.show()
-    qtbot.mouseMove(heat, QPoint(round(x), round(heat.position_of(180))))
-    qtbot.waitUntil(lambda: heat.readout() == "(0, 180): χ = 12")
+    move_mouse(heat, (x, heat.position_of(180)))
+    assert heat.readout() == "(0, 180): χ = 12"
     corner = heat.map_area().bottomRight() - QPointF(3, 3)
-    qtbot.mouseMove(heat, corner.toPoint())
-    qtbot.waitUntil(lambda: heat.readout().endswith("not yet known"))
+    move_mouse(heat, (corner.x(), corner.y()))
+    assert heat.readout().endswith("not yet known")
     heat.set_marker(45)
     assert heat.marker == 45
     assert_allclose(heat.position_of(45), heat.map_area().top() + heat.map_area().height() / 4)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from qtpy.QtCore import QPoint, Qt
-from qtpy.QtWidgets import QApplication, QPushButton
+from qtpy.QtWidgets import QPushButton
 from scipy.ndimage import gaussian_filter, label
 
 import ecc_core as ecc
@@ -47,17 +47,10 @@ def coloured(overlay, image):
     return (colours[:, 3] > 0).reshape(image.shape)
 
 
-def drag(qtbot, panel, to, *, release=True):
+def drag(drag_mouse, panel, to):
     plot = panel.plot
-    y = plot.height() // 2
-    start = QPoint(round(plot.position_of(plot.threshold)), y)
-    end = QPoint(round(plot.position_of(to)), y)
-    qtbot.mousePress(plot, Qt.MouseButton.LeftButton, pos=start)
-    for share in (0.3, 0.6, 1.0):
-        qtbot.mouseMove(plot, start + (end - start) * share)
-        QApplication.processEvents()
-    if release:
-        qtbot.mouseRelease(plot, Qt.MouseButton.LeftButton, pos=end)
+    y, start, end = plot.height() // 2, plot.position_of(plot.threshold), plot.position_of(to)
+    drag_mouse(plot, *((start + (end - start) * share, y) for share in (0, 0.3, 0.6, 1.0)))
 
 
 def test_two_dimensional_image(explorer, qtbot):
@@ -92,7 +85,7 @@ def test_two_dimensional_image(explorer, qtbot):
     assert_curve_of(panel, blurred, superlevel=False, connectivity=1)
 
 
-def test_drag_of_the_line_moves_the_set(explorer, qtbot):
+def test_drag_of_the_line_moves_the_set(explorer, qtbot, drag_mouse):
     """Each move of the mouse moves the threshold, slider, number and overlay; no curve is made."""
     image = smooth(60, 80)
     viewer, panel = explorer(image, show=True)
@@ -100,7 +93,7 @@ def test_drag_of_the_line_moves_the_set(explorer, qtbot):
     curve = panel.model.curve
     seen = []
     panel.model.events.threshold.connect(seen.append)
-    drag(qtbot, panel, 180.0)
+    drag(drag_mouse, panel, 180.0)
     assert len(seen) >= 3
     assert abs(panel.model.threshold - 180) <= 1
     threshold = panel.model.threshold

@@ -29,21 +29,18 @@ def column(widget, x):
     return {picture.pixelColor(round(x), y).name() for y in range(picture.height())}
 
 
-def test_drag_and_click(plot, qtbot):
+def test_drag_and_click(plot, qtbot, drag_mouse, move_mouse):
     moved, released = [], []
     plot.threshold_moved.connect(moved.append)
     plot.released.connect(released.append)
-    start, end = (QPoint(round(plot.position_of(t)), 100) for t in (2, 7))
-    qtbot.mousePress(plot, Qt.MouseButton.LeftButton, pos=start)
-    qtbot.mouseMove(plot, (start + end) / 2)
-    qtbot.mouseMove(plot, end)
-    qtbot.mouseRelease(plot, Qt.MouseButton.LeftButton, pos=end)
+    start, middle, end = ((round(plot.position_of(t)), 100) for t in (2, 4.5, 7))
+    drag_mouse(plot, start, middle, end)
     assert np.allclose(moved, [2, 4.5, 7], atol=0.05)
     assert np.allclose(released, [7], atol=0.05)
-    qtbot.mouseMove(plot, start)
+    move_mouse(plot, start)
     assert len(moved) == 3
     assert plot.cursor().shape() == Qt.CursorShape.SplitHCursor
-    qtbot.mouseMove(plot, end)
+    move_mouse(plot, end)
     assert plot.cursor().shape() == Qt.CursorShape.ArrowCursor
     qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(1, 100))
     assert moved[-1] == 0
