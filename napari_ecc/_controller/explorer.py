@@ -12,9 +12,8 @@ from napari.layers import Image, Labels, Shapes
 from napari.utils.notifications import show_info
 from psygnal import Signal
 
-from napari_ecc._controller.counting import count_set
-from napari_ecc._controller.critical import CriticalPoints, find_critical_points
-from napari_ecc._controller.curves import AT_ONCE, Field, Request, compute_curve
+from napari_ecc._controller.closer import CloserLook
+from napari_ecc._controller.curves import Field, Request, compute_curve
 from napari_ecc._controller.devices import device_name
 from napari_ecc._controller.labels import LabelsMaker
 from napari_ecc._controller.layers import (
@@ -25,20 +24,16 @@ from napari_ecc._controller.layers import (
     problem_with,
     select,
 )
-from napari_ecc._controller.overlays import PointsOverlay, SetOverlay
+from napari_ecc._controller.overlays import SetOverlay
 from napari_ecc._controller.roi import Roi, read_roi
 from napari_ecc._controller.session import session_of
 from napari_ecc._controller.snippet import python_call
 from napari_ecc._controller.warming import warm
-from napari_ecc._model.explorer import Counts, Curve, ExplorerModel
+from napari_ecc._model.explorer import Curve, ExplorerModel
 from napari_ecc._model.levels import extrema, following, zero_crossings
-from napari_ecc._settings import read_settings
-from napari_ecc._workers import Job, Runner, Step
+from napari_ecc._workers import Runner, Step
 
 __all__ = ["ExplorerController"]
-
-SETTLED = 0.12
-"""Seconds without a move after which a threshold is looked at more closely."""
 
 CURVE_FIELDS = ("superlevel", "diagonals", "bins", "sigma", "scope")
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -59,6 +54,8 @@ class ExplorerController:
         Layers that can be chosen came, went or were renamed.
     curves : Runner
         Computes curves.
+    closer : CloserLook
+        Counts components and finds critical points.
     """
 
     layers_changed = Signal()
@@ -69,11 +66,9 @@ class ExplorerController:
         self.session.controllers["explorer"] = self
         self.model: ExplorerModel = self.session.explorer
         self.curves = Runner("Euler curve")
-        self._counting = Runner("Counting components")
-        self._locating = Runner("Critical points")
+        self.closer = CloserLook(viewer, self.model)
         self._labels = LabelsMaker(viewer, self.session.history)
         self._set = SetOverlay(viewer)
-        self._points = PointsOverlay(viewer)
         self._request: Request | None = None
         self._selection: Selection | None = None
         self._field: Field | None = None
@@ -93,8 +88,11 @@ class ExplorerController:
     @property
     def running(self) -> bool:
         """Whether anything is being computed."""
-        runners = (self.curves, self._counting, self._locating, self._labels.runner)
-        return any(runner.running for runner in runners)
+        return any(runner.running for runner in self._runners)
+
+    @property
+    def _runners(self) -> tuple[Runner, ...]:
+        return self.curves, *self.closer.runners, self._labels.runner
 
     def image_choices(self) -> list[str]:
         """Names of the Image layers."""
@@ -116,7 +114,7 @@ class ExplorerController:
 
     def close(self) -> None:
         """Stop all work and take the overlays away."""
-        for runner in (self.curves, self._counting, self._locating, self._labels.runner):
+        for runner in self._runners:
             runner.close()
         self._watch()
         for layer in self.viewer.layers:
@@ -127,7 +125,7 @@ class ExplorerController:
             signal.disconnect(callback)
         self.layers_changed.disconnect()
         self._set.remove()
-        self._points.remove()
+        self.closer.points.remove()
 
     def _viewer_events(self) -> list[tuple[Any, Any]]:
         layers, dims = self.viewer.layers.events, self.viewer.dims.events
@@ -144,9 +142,9 @@ class ExplorerController:
         return [
             (events.image, self._on_image),
             (events.threshold, self._on_threshold),
-            (events.window, self._locate),
+            (events.window, self.closer.locate),
             (events.show_set, self._on_show_set),
-            (events.show_changes, self._locate),
+            (events.show_changes, self.closer.locate),
             (events.roi, self._on_roi),
             *[(getattr(events, name), self.request_curve) for name in CURVE_FIELDS],
         ]
@@ -175,8 +173,8 @@ class ExplorerController:
         if self._set.is_shown_by(event.value):
             self._set.forget()
             self.model.show_set = False
-        if self._points.is_shown_by(event.value):
-            self._points.forget()
+        if self.closer.points.is_shown_by(event.value):
+            self.closer.points.forget()
             self.model.show_changes = False
         gone = event.value.name
         if gone == self.model.roi:
@@ -217,10 +215,8 @@ class ExplorerController:
 
     def _forget_curve(self) -> None:
         self.curves.cancel()
-        self._counting.cancel()
-        self._locating.cancel()
+        self.closer.forget()
         self._set.hide()
-        self._points.hide()
         self._field = self._selection = self._request = None
         self.model.curve = None
         self.model.counts = None
@@ -249,8 +245,7 @@ class ExplorerController:
             self.curves.cancel()
             self.model.status = str(error)
             return
-        self._counting.cancel()
-        self._locating.cancel()
+        self.closer.cancel()
         self._started = time.perf_counter()
         request, roi, selection = self._request, self._roi, self._selection
         assert request is not None
@@ -293,10 +288,11 @@ class ExplorerController:
         if field is None:
             return
         self._field = field
+        self.closer.take(layer, selection, field)
         model.status = self._result_line(field)
         if model.show_set:
             self._set.show(layer, selection, field, model)
-        self._look_closer()
+        self.closer.look()
 
     def _result_line(self, field: Field) -> str:
         shape = f" {TIMES} ".join(str(n) for n in field.data.shape)
@@ -307,71 +303,7 @@ class ExplorerController:
     def _on_threshold(self) -> None:
         self._set.move(self.model.threshold)
         self.model.counts = None
-        self._look_closer()
-
-    @property
-    def counts_on_demand(self) -> bool:
-        """Whether components are counted only when `count` is called: it takes a while."""
-        if self._field is None:
-            return False
-        data = self._field.data
-        return is_lazy(data) or data.size > AT_ONCE
-
-    def _look_closer(self) -> None:
-        if not self.counts_on_demand:
-            self.count()
-        self._locate()
-
-    def count(self) -> None:
-        """Count components, tunnels and cavities at the threshold, in the background."""
-        field, model = self._field, self.model
-        if field is None or math.isnan(model.threshold):
-            return
-        threshold, superlevel, diagonals = model.threshold, model.superlevel, model.diagonals
-
-        def read(start: int, stop: int) -> Any:
-            return field.rows(start, stop, threshold, superlevel)
-
-        def job() -> Iterator[Step]:
-            return count_set(read, field.data.shape, threshold, diagonals=diagonals)
-
-        self._counting.submit(_after(SETTLED, job), self._on_counts)
-
-    def _on_counts(self, step: Step) -> None:
-        if isinstance(step.value, Counts):
-            self.model.counts = step.value
-
-    def window(self) -> tuple[float, float] | None:
-        """The thresholds whose critical points are shown."""
-        curve, model = self.model.curve, self.model
-        if curve is None or math.isnan(model.threshold) or not model.show_changes:
-            return None
-        half = model.window * float(curve.thresholds[-1] - curve.thresholds[0])
-        return model.threshold - half, model.threshold + half
-
-    def _locate(self) -> None:
-        """Find the critical points in the window, in the background."""
-        window, field, model = self.window(), self._field, self.model
-        if window is None:
-            self._locating.cancel()
-            self._points.remove()
-            return
-        if field is None:
-            return
-        most = read_settings("overlay").get("most_points", 2000)
-        options = {"superlevel": model.superlevel, "diagonals": model.diagonals, "most": most}
-        self._locating.submit(
-            _after(SETTLED, lambda: find_critical_points(field, window, **options)),
-            self._on_points,
-        )
-
-    def _on_points(self, step: Step) -> None:
-        found = step.value
-        layer = self.image
-        if not isinstance(found, CriticalPoints) or layer is None or self._selection is None:
-            return
-        self._points.show(layer, self._selection, found)
-        self.model.changes = (len(found.points), found.total)
+        self.closer.look()
 
     def _on_show_set(self) -> None:
         layer = self.image
@@ -440,17 +372,6 @@ class ExplorerController:
             raise ValueError("There is no curve yet.")
         columns = {"threshold": curve.thresholds, "euler_characteristic": curve.values}
         write_table(check_output(path, (".csv", ".parquet")), columns)
-
-
-def _after(seconds: float, job: Job) -> Job:
-    """A job that begins after a while, unless another one has come by then."""
-
-    def waiting() -> Iterator[Step]:
-        time.sleep(seconds)
-        yield Step(None)
-        yield from job()
-
-    return waiting
 
 
 def _bounds(layer: Any, selection: Selection) -> tuple[float, float] | None:

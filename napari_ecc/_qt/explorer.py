@@ -14,7 +14,6 @@ from qtpy.QtWidgets import (
     QLabel,
     QSizePolicy,
     QSlider,
-    QVBoxLayout,
 )
 
 from napari_ecc._controller.explorer import ExplorerController
@@ -50,9 +49,7 @@ class EulerExplorer(Panel):
         self.until_closed(self.controller.close)
         self.plot = CurvePlot("threshold t", "Euler characteristic χ")
         self.work = WorkLine(self.controller.curves)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.setSpacing(6)
+        layout = self.stack()
         layout.addLayout(self._choices())
         layout.addWidget(self.plot, stretch=1)
         layout.addLayout(self._threshold_row())
@@ -108,7 +105,7 @@ class EulerExplorer(Panel):
         self.readout.setFixedHeight(self.readout.fontMetrics().height() + 10)
         # Numbers that change with every move must not lay out the window anew
         self.readout.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.readout.linkActivated.connect(lambda _: self.controller.count())
+        self.readout.linkActivated.connect(lambda _: self.controller.closer.count())
         return self.readout
 
     def _jumps(self) -> QHBoxLayout:
@@ -212,7 +209,7 @@ class EulerExplorer(Panel):
         curve, threshold = self.model.curve, self.model.threshold
         known = curve is not None and not math.isnan(threshold)
         self.plot.set_threshold(threshold if known else None)
-        self.plot.set_band(self.controller.window())
+        self.plot.set_band(self.controller.closer.window())
         for widget in (self.slider, self.value):
             widget.setEnabled(known)
         if known and curve is not None:
@@ -230,7 +227,7 @@ class EulerExplorer(Panel):
         text = f"<b style='font-size: large'>χ = {_signed(euler)}</b>"
         if counts is not None:
             text += f"&nbsp;&nbsp; {counts.in_words()}"
-        elif self.controller.counts_on_demand:
+        elif self.controller.closer.counts_on_demand:
             text += "&nbsp;&nbsp; <a href='#'>count components</a>"
         self.readout.setText(text)
 
@@ -246,7 +243,7 @@ class EulerExplorer(Panel):
         self.changes.setVisible(self.model.show_changes)
         of_all = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
         self.changes.setText(f"{of_all} critical points in the window")
-        self.plot.set_band(self.controller.window())
+        self.plot.set_band(self.controller.closer.window())
 
     def _show_undo(self, newest: str) -> None:
         self.undo.setEnabled(bool(newest))

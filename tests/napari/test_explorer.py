@@ -154,7 +154,7 @@ def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
     qtbot.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=where)
     settle(qtbot, panel)
     (points,) = [layer for layer in overlays(viewer) if layer.name == "changes at t"]
-    low, high = panel.controller.window()
+    low, high = panel.controller.closer.window()
     effects = ecc.euler_coefficients(image, superlevel=True)
     expected = np.argwhere((effects != 0) & (image >= low) & (image <= high))
     assert_array_equal(points.data[np.lexsort(points.data.T[::-1])], expected)
@@ -297,7 +297,7 @@ def test_dask_grows_block_by_block(explorer, qtbot):
     assert stages[-1] == "complete"
     assert panel.model.counts is None
     assert "count components" in panel.readout.text()
-    panel.controller.count()
+    panel.controller.closer.count()
     settle(qtbot, panel)
     assert panel.model.counts.euler == ecc.euler_number(volume >= panel.model.threshold)
 

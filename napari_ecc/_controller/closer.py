@@ -1,0 +1,138 @@
+"""A closer look at the threshold: what the set is made of, and where the curve changes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from napari_ecc._controller.counting import count_set
+from napari_ecc._controller.critical import CriticalPoints, find_critical_points
+from napari_ecc._controller.curves import AT_ONCE, Field
+from napari_ecc._controller.layers import Selection, is_lazy
+from napari_ecc._controller.overlays import PointsOverlay
+from napari_ecc._model.explorer import Counts, ExplorerModel
+from napari_ecc._settings import read_settings
+from napari_ecc._workers import Job, Runner, Step
+
+__all__ = ["CloserLook"]
+
+SETTLED = 0.12
+"""Seconds without a move after which a threshold is looked at more closely."""
+
+
+class CloserLook:
+    """Counts components and finds critical points in the background, once the threshold rests.
+
+    Parameters
+    ----------
+    viewer : napari.viewer.Viewer
+    model : ExplorerModel
+        Its threshold is looked at; its `counts` and `changes` are set.
+
+    Attributes
+    ----------
+    points : PointsOverlay
+    runners : tuple of Runner
+    """
+
+    def __init__(self, viewer: Any, model: ExplorerModel) -> None:
+        self.points = PointsOverlay(viewer)
+        self._model = model
+        self._counting = Runner("Counting components")
+        self._locating = Runner("Critical points")
+        self.runners = self._counting, self._locating
+        self._layer: Any = None
+        self._selection: Selection | None = None
+        self._field: Field | None = None
+
+    def take(self, layer: Any, selection: Selection, field: Field) -> None:
+        """Look at this from now on."""
+        self._layer, self._selection, self._field = layer, selection, field
+
+    def cancel(self) -> None:
+        """Stop what is under way."""
+        for runner in self.runners:
+            runner.cancel()
+
+    def forget(self) -> None:
+        """Look at nothing."""
+        self.cancel()
+        self.points.hide()
+        self._layer = self._selection = self._field = None
+
+    def look(self) -> None:
+        """Count at once where that is quick, and find the critical points if they are wanted."""
+        if not self.counts_on_demand:
+            self.count()
+        self.locate()
+
+    @property
+    def counts_on_demand(self) -> bool:
+        """Whether components are counted only when `count` is called: it takes a while."""
+        if self._field is None:
+            return False
+        data = self._field.data
+        return is_lazy(data) or data.size > AT_ONCE
+
+    def count(self) -> None:
+        """Count components, tunnels and cavities at the threshold."""
+        field, model = self._field, self._model
+        if field is None or math.isnan(model.threshold):
+            return
+        threshold, superlevel, diagonals = model.threshold, model.superlevel, model.diagonals
+
+        def read(start: int, stop: int) -> Any:
+            return field.rows(start, stop, threshold, superlevel)
+
+        def job() -> Iterator[Step]:
+            return count_set(read, field.data.shape, threshold, diagonals=diagonals)
+
+        self._counting.submit(_after(SETTLED, job), self._on_counts)
+
+    def _on_counts(self, step: Step) -> None:
+        if isinstance(step.value, Counts):
+            self._model.counts = step.value
+
+    def window(self) -> tuple[float, float] | None:
+        """The thresholds whose critical points are shown."""
+        curve, model = self._model.curve, self._model
+        if curve is None or math.isnan(model.threshold) or not model.show_changes:
+            return None
+        half = model.window * float(curve.thresholds[-1] - curve.thresholds[0])
+        return model.threshold - half, model.threshold + half
+
+    def locate(self) -> None:
+        """Find the critical points in the window."""
+        window, field, model = self.window(), self._field, self._model
+        if window is None:
+            self._locating.cancel()
+            self.points.remove()
+            return
+        if field is None:
+            return
+        most = read_settings("overlay").get("most_points", 2000)
+        options = {"superlevel": model.superlevel, "diagonals": model.diagonals, "most": most}
+        self._locating.submit(
+            _after(SETTLED, lambda: find_critical_points(field, window, **options)),
+            self._on_points,
+        )
+
+    def _on_points(self, step: Step) -> None:
+        found = step.value
+        if not isinstance(found, CriticalPoints) or self._selection is None:
+            return
+        self.points.show(self._layer, self._selection, found)
+        self._model.changes = (len(found.points), found.total)
+
+
+def _after(seconds: float, job: Job) -> Job:
+    """A job that begins after a while, unless another one has come by then."""
+
+    def waiting() -> Iterator[Step]:
+        time.sleep(seconds)
+        yield Step(None)
+        yield from job()
+
+    return waiting
