@@ -12,32 +12,24 @@ images, for which there are no bars, and writes nothing. pyECT is measured where
 
 from __future__ import annotations
 
-import argparse
-import importlib.metadata
-import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from peers import PEERS
+from report import TURNS, Row, in_turns, row, run
 from scipy.ndimage import gaussian_filter
 from scipy.spatial import cKDTree
 from skimage import data
 
 import ecc_core as ecc
 
-RESULTS = Path(__file__).parent / "results" / "cpu"
-TURNS = 9
-A_TURN = 0.02  # seconds
 COPY, FLOOR, BINCOUNT = "X.copy()", "read floor", "np.bincount"
 
 PEER_BARS = {
@@ -47,76 +39,6 @@ PEER_BARS = {
     "scikit-image": 10000,
     "GUDHI": 20000,
 }
-
-
-class Row(NamedTuple):
-    """A ratio, and what it has to be. Times in milliseconds."""
-
-    case: str
-    connectivity: int
-    workers: int
-    time: float | None
-    ratio_of: str
-    other: float
-    turns: int
-    ratio: float
-    bar: str
-
-    @property
-    def met(self) -> bool | None:
-        if not self.bar:
-            return None
-        relation, number = self.bar.split()
-        return self.ratio <= float(number) if relation == "<=" else self.ratio >= float(number)
-
-
-class Timed(NamedTuple):
-    seconds: float
-    turns: int
-    result: Any
-
-
-def least(call: Callable[[], Any]) -> tuple[float, Any]:
-    """The least time of calls that follow each other for 20 ms, and the result."""
-    best, spent = float("inf"), 0.0
-    while spent < A_TURN:
-        start = time.perf_counter()
-        result = call()
-        seconds = time.perf_counter() - start
-        best, spent = min(best, seconds), spent + seconds
-    return best, result
-
-
-def in_turns(calls: dict[str, Callable[[], Any]], turns: int) -> dict[str, Timed]:
-    """The least time of each call, all calls taking turns."""
-    best: dict[str, Timed] = {}
-    for turn in range(turns):
-        for name, call in calls.items():
-            known = best.get(name)
-            if known and known.seconds > 1 and turn >= (1 if known.seconds > 4 else 3):
-                continue
-            seconds, result = least(call)
-            if known:
-                seconds, result = min(seconds, known.seconds), known.result
-            best[name] = Timed(seconds, turn + 1, result)
-    return best
-
-
-def row(
-    case: str,
-    connectivity: int,
-    workers: int,
-    ours: Timed,
-    other: tuple[str, Timed],
-    bar: str = "",
-    faster: bool = False,
-) -> Row:
-    """How many times our time is the other's; `faster`: how many times the other's is ours."""
-    name, peer = other
-    ratio = peer.seconds / ours.seconds if faster else ours.seconds / peer.seconds
-    text = f"{name} / time" if faster else f"time / {name}"
-    times = ours.seconds * 1e3, text, peer.seconds * 1e3
-    return Row(case, connectivity, workers, *times, peer.turns, ratio, bar)
 
 
 def field(shape: tuple[int, ...], sigma: float) -> np.ndarray:
@@ -327,77 +249,10 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Row]]] = {
 }
 
 
-def machine() -> dict[str, Any]:
-    """What the times depend on."""
-    model = platform.processor()
-    if Path("/proc/cpuinfo").exists():
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-        model = named[0] if named else model
-    versions = {}
-    for name in ("numpy", "numba", "scikit-image", "gudhi", "cripser", "pyect", "torch"):
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = "not installed"
-    versions["python"] = platform.python_version()
-    return {"cpu": model, "cores": os.cpu_count(), "versions": versions}
-
-
-def markdown(report: dict[str, Any]) -> str:
-    """The report as tables."""
-    of = report["machine"]
-    versions = ", ".join(f"{name} {version}" for name, version in of["versions"].items())
-    lines = ["# Times on the CPU", "", f"{of['cpu']}, {of['cores']} cores; {versions}.", ""]
-    lines += [
-        "The least times of so many turns of at least 20 ms, all in one process; 256 thresholds.",
-        "`connectivity` 1 is the V-construction, the other value the T-construction. The read",
-        'floor is `X.reshape(-1).view("u8").sum()`. Written by `python benchmarks/cpu.py`.',
-    ]
-    for name, rows in report["sections"].items():
-        lines += [
-            "",
-            f"## {(SECTIONS[name].__doc__ or name).rstrip('.')}",
-            "",
-            "| image | connectivity | workers | ms | ratio | its ms | turns | is | bar | |",
-            "|---|---|---|---|---|---|---|---|---|---|",
-        ]
-        for values in rows:
-            entry = Row(**values)
-            spent = "" if entry.time is None else f"{entry.time:.4g}"
-            other = f"{entry.other:.4g}" if entry.other else ""
-            met = {None: "", True: "met", False: "**missed**"}[entry.met]
-            lines.append(
-                f"| {entry.case} | {entry.connectivity} | {entry.workers} | {spent} "
-                f"| {entry.ratio_of} | {other} | {entry.turns} | {entry.ratio:.3g} "
-                f"| {entry.bar} | {met} |"
-            )
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small images; writes nothing")
-    parser.add_argument("--only", choices=SECTIONS, help="measure one section")
-    arguments = parser.parse_args()
-    report: dict[str, Any] = {"machine": machine(), "sections": {}}
-    path = RESULTS.with_suffix(".json")
-    if arguments.only and path.exists() and not arguments.quick:
-        known = json.loads(path.read_text())
-        if known["machine"] == report["machine"]:
-            report["sections"] = known["sections"]
-    for name in [arguments.only] if arguments.only else SECTIONS:
-        rows = [
-            r._replace(bar="") if arguments.quick else r for r in SECTIONS[name](arguments.quick)
-        ]
-        report["sections"][name] = [r._asdict() for r in rows]
-    report["sections"] = {k: report["sections"][k] for k in SECTIONS if k in report["sections"]}
-    if not arguments.quick:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(report, indent=1) + "\n")
-        RESULTS.with_suffix(".md").write_text(markdown(report))
-    print(markdown(report))
-
+ABOUT = """\
+The least times of so many turns of at least 20 ms, all in one process; 256 thresholds.
+`connectivity` 1 is the V-construction, the other value the T-construction. The read
+floor is `X.reshape(-1).view("u8").sum()`. Written by `python benchmarks/cpu.py`."""
 
 if __name__ == "__main__":
-    main()
+    run("cpu", "Times on the CPU", ABOUT, SECTIONS)

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import dask.array as da
 import napari
 import numpy as np
-from cpu import machine
 from qtpy.QtCore import QEvent, QEventLoop, QObject, QTimer
 from qtpy.QtWidgets import QApplication
+from report import machine
 from scipy.ndimage import gaussian_filter
 
 from napari_ecc._controller.warming import warm

@@ -1,26 +1,23 @@
 """Times of the transform on one thread, against NumPy, pyECT, and a curve of the same image.
 
-    python benchmarks/transform.py [--quick]
+    python benchmarks/transform.py [--quick] [--only SECTION]
 
 Everything that a ratio compares is measured in one process, in 9 turns, and a time is the least of
 all calls, in each turn of those that follow each other for 20 ms; what takes longer than a second
 has 3 turns, longer than 4 seconds one. Values are checked to be equal. Writes
-benchmarks/results/transform-cpu.json and .md; `--quick` takes small images and writes nothing.
+benchmarks/results/transform-cpu.json and .md, with the options of cpu.py.
 pyECT is measured where it is installed (`pip install pyect`).
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cpu import TURNS, Row, Timed, in_turns, machine, row
+from report import TURNS, Row, Timed, in_turns, row, run
 from scipy.ndimage import gaussian_filter
 from skimage import data
 from skimage.filters import threshold_otsu
@@ -28,7 +25,6 @@ from skimage.filters import threshold_otsu
 import ecc_core as ecc
 from ecc_core._cpu.transform_launch import find_regions
 
-RESULTS = Path(__file__).parent / "results" / "transform-cpu"
 DIRECTIONS, HEIGHTS = 64, 256
 COUNTS = [2**k for k in range(11)]
 
@@ -274,50 +270,10 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Row]]] = {
 }
 
 
-def markdown(report: dict[str, Any]) -> str:
-    """The report as tables."""
-    of = report["machine"]
-    versions = ", ".join(f"{name} {version}" for name, version in of["versions"].items())
-    lines = ["# Times of the transform on the CPU", ""]
-    lines += [f"{of['cpu']}, {of['cores']} cores, one thread; {versions}.", ""]
-    lines += [
-        "The least times of all calls in so many turns of 20 ms, in one process. `connectivity` 1",
-        "is the V-construction, the other value the T-construction. pyECT is given its complex",
-        "ready made. Written by `python benchmarks/transform.py`.",
-    ]
-    for name, rows in report["sections"].items():
-        lines += [
-            "",
-            f"## {(SECTIONS[name].__doc__ or name).rstrip('.')}",
-            "",
-            "| case | connectivity | ms | ratio | its ms | turns | is | bar | |",
-            "|---|---|---|---|---|---|---|---|---|",
-        ]
-        for values in rows:
-            entry = Row(**values)
-            other = f"{entry.other:.4g}" if entry.other else ""
-            met = {None: "", True: "met", False: "**missed**"}[entry.met]
-            lines.append(
-                f"| {entry.case} | {entry.connectivity} | {entry.time:.4g} | {entry.ratio_of} "
-                f"| {other} | {entry.turns} | {entry.ratio:.3g} | {entry.bar} | {met} |"
-            )
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small images; writes nothing")
-    parser.add_argument("--only", choices=SECTIONS, help="measure one section, and write nothing")
-    arguments = parser.parse_args()
-    report: dict[str, Any] = {"machine": machine(), "sections": {}}
-    for name in [arguments.only] if arguments.only else SECTIONS:
-        report["sections"][name] = [r._asdict() for r in SECTIONS[name](arguments.quick)]
-    if not arguments.quick and not arguments.only:
-        RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        RESULTS.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-        RESULTS.with_suffix(".md").write_text(markdown(report))
-    print(markdown(report))
-
+ABOUT = """\
+The least times of all calls in so many turns of 20 ms, in one process. `connectivity` 1
+is the V-construction, the other value the T-construction. pyECT is given its complex
+ready made. Written by `python benchmarks/transform.py`."""
 
 if __name__ == "__main__":
-    main()
+    run("transform-cpu", "Times of the transform on the CPU", ABOUT, SECTIONS)

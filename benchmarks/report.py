@@ -1,0 +1,160 @@
+"""Times in turns, as ratios with bars, kept as JSON and as tables."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+RESULTS = Path(__file__).parent / "results"
+TURNS = 9
+A_TURN = 0.02  # seconds
+
+Section = Callable[[bool], Iterator["Row"]]  # of whether it is to be quick
+
+
+class Row(NamedTuple):
+    """A ratio, and what it has to be. Times in milliseconds."""
+
+    case: str
+    connectivity: int
+    workers: int
+    time: float | None
+    ratio_of: str
+    other: float
+    turns: int
+    ratio: float
+    bar: str
+
+    @property
+    def met(self) -> bool | None:
+        if not self.bar:
+            return None
+        relation, number = self.bar.split()
+        return self.ratio <= float(number) if relation == "<=" else self.ratio >= float(number)
+
+
+class Timed(NamedTuple):
+    seconds: float
+    turns: int
+    result: Any
+
+
+def least(call: Callable[[], Any]) -> tuple[float, Any]:
+    """The least time of calls that follow each other for 20 ms, and the result."""
+    best, spent = float("inf"), 0.0
+    while spent < A_TURN:
+        start = time.perf_counter()
+        result = call()
+        seconds = time.perf_counter() - start
+        best, spent = min(best, seconds), spent + seconds
+    return best, result
+
+
+def in_turns(calls: dict[str, Callable[[], Any]], turns: int) -> dict[str, Timed]:
+    """The least time of each call, all calls taking turns."""
+    best: dict[str, Timed] = {}
+    for turn in range(turns):
+        for name, call in calls.items():
+            known = best.get(name)
+            if known and known.seconds > 1 and turn >= (1 if known.seconds > 4 else 3):
+                continue
+            seconds, result = least(call)
+            if known:
+                seconds, result = min(seconds, known.seconds), known.result
+            best[name] = Timed(seconds, turn + 1, result)
+    return best
+
+
+def row(
+    case: str,
+    connectivity: int,
+    workers: int,
+    ours: Timed,
+    other: tuple[str, Timed],
+    bar: str = "",
+    faster: bool = False,
+) -> Row:
+    """How many times our time is the other's; `faster`: how many times the other's is ours."""
+    name, peer = other
+    ratio = peer.seconds / ours.seconds if faster else ours.seconds / peer.seconds
+    text = f"{name} / time" if faster else f"time / {name}"
+    times = ours.seconds * 1e3, text, peer.seconds * 1e3
+    return Row(case, connectivity, workers, *times, peer.turns, ratio, bar)
+
+
+def machine() -> dict[str, Any]:
+    """What the times depend on."""
+    model = platform.processor()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+        model = named[0] if named else model
+    versions = {}
+    for name in ("numpy", "numba", "scikit-image", "gudhi", "cripser", "pyect", "torch"):
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = "not installed"
+    versions["python"] = platform.python_version()
+    return {"cpu": model, "cores": os.cpu_count(), "versions": versions}
+
+
+def markdown(
+    report: dict[str, Any], title: str, about: str, sections: Mapping[str, Section]
+) -> str:
+    """The report as tables."""
+    of = report["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in of["versions"].items())
+    lines = [f"# {title}", "", f"{of['cpu']}, {of['cores']} cores; {versions}.", "", about]
+    for name, rows in report["sections"].items():
+        lines += [
+            "",
+            f"## {(sections[name].__doc__ or name).rstrip('.')}",
+            "",
+            "| case | connectivity | workers | ms | ratio | its ms | turns | is | bar | |",
+            "|---|---|---|---|---|---|---|---|---|---|",
+        ]
+        for values in rows:
+            entry = Row(**values)
+            spent = "" if entry.time is None else f"{entry.time:.4g}"
+            other = f"{entry.other:.4g}" if entry.other else ""
+            met = {None: "", True: "met", False: "**missed**"}[entry.met]
+            lines.append(
+                f"| {entry.case} | {entry.connectivity} | {entry.workers} | {spent} "
+                f"| {entry.ratio_of} | {other} | {entry.turns} | {entry.ratio:.3g} "
+                f"| {entry.bar} | {met} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def run(results: str, title: str, about: str, sections: Mapping[str, Section]) -> None:
+    """The command of a benchmark: measure, print, and write `results` with .json and .md."""
+    parser = argparse.ArgumentParser(description=title)
+    parser.add_argument("--quick", action="store_true", help="small images; writes nothing")
+    parser.add_argument("--only", choices=sections, help="measure one section")
+    arguments = parser.parse_args()
+    report: dict[str, Any] = {"machine": machine(), "sections": {}}
+    path = (RESULTS / results).with_suffix(".json")
+    if arguments.only and path.exists() and not arguments.quick:
+        known = json.loads(path.read_text())
+        if known["machine"] == report["machine"]:
+            report["sections"] = known["sections"]
+    for name in [arguments.only] if arguments.only else sections:
+        rows = [
+            r._replace(bar="") if arguments.quick else r for r in sections[name](arguments.quick)
+        ]
+        report["sections"][name] = [r._asdict() for r in rows]
+    report["sections"] = {k: report["sections"][k] for k in sections if k in report["sections"]}
+    tables = markdown(report, title, about, sections)
+    if not arguments.quick:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(report, indent=1) + "\n")
+        path.with_suffix(".md").write_text(tables)
+    print(tables)
