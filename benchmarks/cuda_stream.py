@@ -21,7 +21,8 @@ import cupy
 import cupyx
 import numpy as np
 
-from ecc_core._cuda import launch, stream
+import ecc_core as ecc
+from ecc_core._cuda import stream
 
 LEVELS = np.arange(256)
 OPTIONS = {"construction": "T", "superlevel": False, "nan": "raise"}
@@ -57,22 +58,44 @@ def copy_only(volume: np.ndarray, devices: Sequence[int]) -> None:
         list(pool.map(run, range(len(devices))))
 
 
-def shards(size: int, devices: Sequence[int]) -> float:
-    """Seconds for a float32 volume of which each device holds its part."""
-    levels = np.linspace(0, 1, 256)
+def shards(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> dict[str, float]:
+    """Milliseconds for a volume of which each device holds its part: a call, and its replay."""
+    levels = LEVELS if dtype == "uint8" else np.linspace(0, 1, 256)
+    depth = shape[0] // len(devices)
     parts = []
     for device in devices:
         with cupy.cuda.Device(device):
-            parts.append(cupy.random.random((1, size // len(devices), size, size), cupy.float32))
+            rng = cupy.random.RandomState(device)
+            draw = rng.random_sample if dtype == "float32" else partial(rng.randint, 0, 256)
+            part = cupy.empty((depth, *shape[1:]), dtype)
+            for piece in np.array_split(part, 8):
+                piece[...] = draw(size=piece.shape, dtype=dtype)
+            cupy.cuda.Device().synchronize()
+        parts.append(part)
 
-    def run() -> None:
-        for part in parts:
-            with part.device:
-                launch.curve(part, levels, **{**OPTIONS, "nan": "omit"}, mask=None)
-        for device in devices:
-            cupy.cuda.Device(device).synchronize()
+    def curve() -> Any:
+        if len(parts) == 1:
+            return ecc.euler_curve(parts[0], levels, nan="omit").values
+        return ecc.euler_curve_shards(parts, levels, nan="omit").values
 
-    return seconds(run, 10)
+    with parts[0].device, cupy.cuda.Stream(non_blocking=True) as queue:
+
+        def call() -> None:
+            curve()
+            queue.synchronize()
+
+        direct = seconds(call, 20)
+        queue.begin_capture()
+        values = curve()
+        graph = queue.end_capture()
+
+        def replay() -> None:
+            graph.launch(queue)
+            queue.synchronize()
+
+        replayed = seconds(replay, 20)
+        assert bool((values == curve()).all())
+    return {"call_ms": direct * 1e3, "replay_ms": replayed * 1e3}
 
 
 def main() -> None:
@@ -107,7 +130,8 @@ def main() -> None:
             / 1e9
             / seconds(lambda d=devices: stream.curve(plain, LEVELS, devices=d, **OPTIONS), 5)
         )
-        row["shards_1024_ms"] = shards(1024, devices) * 1e3
+        row["shards_float32_1024"] = shards((1024,) * 3, "float32", devices)
+        row["shards_uint8_2048"] = shards((2048,) * 3, "uint8", devices)
         report["rows"].append(row)
         print(row, flush=True)
     print(json.dumps(report))

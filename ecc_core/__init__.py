@@ -12,6 +12,7 @@ from ecc_core.curves import (
     region_curves,
     warmup,
 )
+from ecc_core.shards import euler_curve_shards
 from ecc_core.transforms import (
     EulerTransform,
     RegionTransforms,
@@ -29,6 +30,7 @@ __all__ = [
     "RegionTransforms",
     "euler_coefficients",
     "euler_curve",
+    "euler_curve_shards",
     "euler_number",
     "euler_transform",
     "region_curves",

@@ -70,6 +70,17 @@ class Home:
 
         return cuda
 
+    def shards(self) -> ModuleType:
+        """The backend's module of images in parts."""
+        if not self.on_device:
+            from ecc_core._cpu import shards as on_cpu
+
+            return on_cpu
+        need_cupy("arrays on CUDA devices")
+        from ecc_core._cuda import shards as on_cuda
+
+        return on_cuda
+
     def transforms(self) -> ModuleType:
         """The backend's module of transforms, for what :meth:`lend` gives."""
         if not self.on_device:

@@ -1,0 +1,130 @@
+"""Images in parts on one or several devices equal the whole on the host."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core.testing import assert_arrays_equal, assert_curves_equal
+
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+
+VOLUME = np.random.default_rng(5).integers(0, 200, (40, 21, 30))
+LEVELS = np.array([-1.0, 0.5, 77.0, 300.0])
+
+
+def spread(parts, put=cupy.asarray):
+    """The parts, on all devices there are in turn."""
+    count = cupy.cuda.runtime.getDeviceCount()
+    placed = []
+    for number, part in enumerate(parts):
+        with cupy.cuda.Device(number % count):
+            placed.append(put(part))
+    return placed
+
+
+@pytest.mark.parametrize("dtype", ["bool", "u1", "i2", "u4", "i8", "f2", "f4", "f8"])
+@pytest.mark.parametrize("cuts", [[], [20], [1, 2, 20, 20, 39], list(range(1, 40))])
+def test_parts_add_up(dtype, cuts):
+    volume = VOLUME.astype(dtype)
+    for image in (volume, volume[:, 3], volume[:, 3, 4]):
+        parts = spread(np.split(image, cuts))
+        for options in ({}, {"connectivity": 1, "superlevel": True, "nan": "omit"}):
+            for thresholds in (LEVELS, 16):
+                found = ecc.euler_curve_shards(parts, thresholds, **options)
+                known = ecc.euler_curve(image, thresholds, **options)
+                assert_arrays_equal(found.values, known.values, like=parts[0])
+
+
+def test_parts_in_any_layout():
+    image = VOLUME.astype(np.float32)
+    parts = spread([image[::2], image[1::2]])
+    parts = [parts[0][:, ::-1], cupy.asfortranarray(parts[1][::-1])]
+    whole = np.concatenate([image[::2, ::-1], image[1::2][::-1]])
+    found = ecc.euler_curve_shards(parts, LEVELS)
+    np.testing.assert_array_equal(found.values.get(), ecc.euler_curve(whole, LEVELS).values)
+
+
+def test_points_that_are_not_finite():
+    image = VOLUME.astype(np.float32)
+    image[4, 1, 1], image[20, 1, 1] = np.inf, -np.inf
+    parts = spread(np.split(image, [5, 20]))
+    known = ecc.euler_curve(image, 9)
+    assert_curves_equal(ecc.euler_curve_shards(parts, 9), known.values, like=parts[0])
+    image[19, 2, 2] = np.nan
+    parts = spread(np.split(image, [5, 20]))
+    with pytest.raises(ValueError, match="must not contain NaN"):
+        ecc.euler_curve_shards(parts, LEVELS)
+    known = ecc.euler_curve(image, LEVELS, nan="omit").values
+    found = ecc.euler_curve_shards(parts, LEVELS, nan="omit").values
+    np.testing.assert_array_equal(found.get(), known)
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "uint8"])
+def test_tensors(name):
+    torch = pytest.importorskip("torch")
+    tensor = torch.from_numpy(VOLUME).to(getattr(torch, name))
+    put = functools.partial(torch.Tensor.cuda)
+    parts = spread(tensor.split(13), put=lambda part: put(part, cupy.cuda.runtime.getDevice()))
+    known = ecc.euler_curve(tensor, 16)
+    assert_curves_equal(ecc.euler_curve_shards(parts, 16), known.values.numpy(), like=parts[0])
+
+
+def test_work_follows_what_is_queued_and_nothing_overtakes_it():
+    """Shards are written just before and just after, on streams of their own."""
+    image = np.tile(VOLUME.astype(np.float32), (16, 16, 16))
+    known = ecc.euler_curve(image, LEVELS).values
+    halves = np.split(image, 2)
+    devices = [cupy.cuda.Device(i % cupy.cuda.runtime.getDeviceCount()) for i in range(2)]
+    sources, streams = spread(halves), []
+    for device in devices:
+        with device:
+            streams.append(cupy.cuda.Stream(non_blocking=True))
+    if devices[0] == devices[1]:
+        streams[1] = streams[0]
+    targets = [cupy.empty_like(sources[0])]
+    with devices[1]:
+        targets.append(cupy.empty_like(sources[1]))
+    for device in devices:
+        device.synchronize()
+    found = []
+    with devices[1], streams[1], devices[0], streams[0]:
+        for _ in range(5):
+            for device, target, source in zip(devices, targets, sources, strict=True):
+                with device:
+                    target[...] = source
+            found.append(ecc.euler_curve_shards(targets, LEVELS, nan="omit").values)
+            for device, target in zip(devices, targets, strict=True):
+                with device:
+                    target[...] = 7
+        streams[0].synchronize()
+    for values in found:
+        np.testing.assert_array_equal(values.get(), known)
+
+
+def test_a_cuda_graph_captures_the_call_on_all_devices():
+    parts = spread(np.split(VOLUME.astype(np.float32), [13, 20, 31]))
+    known = ecc.euler_curve_shards(parts, LEVELS, nan="omit").values
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        stream.begin_capture()
+        values = ecc.euler_curve_shards(parts, LEVELS, nan="omit").values
+        graph = stream.end_capture()
+        with parts[1].device:
+            parts[1][...] = 300.0
+            cupy.cuda.Device().synchronize()
+        expected = ecc.euler_curve_shards(parts, LEVELS, nan="omit").values
+        others = [cupy.ones(shape, np.int64) for shape in (4, 16, 64, 256, 1024)]
+        for _ in range(2):
+            graph.launch(stream)
+        stream.synchronize()
+        np.testing.assert_array_equal(values.get(), expected.get())
+        assert all(bool((other == 1).all()) for other in others)
+    assert (expected != known).any()
+
+
+def test_parts_must_all_be_on_devices():
+    parts = [cupy.asarray(VOLUME[:5]), VOLUME[5:]]
+    message = "`shards` must have one library and kind of memory, got cupy on cuda:0, numpy"
+    with pytest.raises(ValueError, match=message):
+        ecc.euler_curve_shards(parts, LEVELS)
