@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
-from cupy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ecc_core._cuda.arrays import Adopted, adopt, numbers
@@ -25,15 +24,15 @@ from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["curve"]
 
-# Rows of the table: the shards, then for each pair of neighbours one slice, both, and the other.
+# Rows of the table: for each pair of neighbours one slice, both, and the other; then the shards.
 add_rows = cupy.ElementwiseKernel(
-    "raw int64 table, int32 shards, int32 rows",
+    "raw int64 table, int32 seams, int32 rows",
     "int64 total",
     """
     total = 0;
     for (int row = 0; row < rows; ++row) {
         const long long value = table[row * _ind.size() + i];
-        total += row < shards || (row - shards) % 3 == 1 ? value : -value;
+        total += row >= seams || row % 3 == 1 ? value : -value;
     }
     """,
     "ecc_add_rows",
@@ -51,7 +50,8 @@ def curve(shards: Sequence[Any], thresholds: NDArray[Any], **filtration: Any) ->
     for shard in shards:  # first of all every device gets its work
         parts.append(_count(shard, parts[0] if parts else None, thresholds, filtration))
     seams = [_count_between(*pair, thresholds, filtration) for pair in pairwise(parts)]
-    total = _sum([*(part.share() for part in parts), *seams], len(parts))
+    # Seams are there first.
+    total = _sum(parts[0].queue, [*seams, *(part.share() for part in parts)], 3 * len(seams))
     for part in parts:
         if part.flag is not None:
             part.raise_for_nan()
@@ -85,12 +85,12 @@ def _stream_beside(_device: int, _turn: int) -> Any:
 
 
 class _Share(NamedTuple):
-    """Rows of the table, the event when they are there, and queues whose memory was used."""
+    """Rows of the table, the queue that makes them, the event after it, and memory that it uses."""
 
     values: Any
+    queue: _Queue
     done: Any
-    queues: tuple[_Queue, ...]
-    memory: tuple[Any, ...]
+    memory: tuple[Any, ...] = ()
 
 
 class _Part(NamedTuple):
@@ -115,7 +115,15 @@ class _Part(NamedTuple):
 
     def share(self) -> _Share:
         with self.queue.device:
-            return _Share(self.values, self.queue.mark(), (self.queue,), ())
+            return _Share(self.values, self.queue, self.queue.mark())
+
+    def slice(self, index: int) -> tuple[Any, Any]:
+        """A slice in one piece, and the event after which it may be read."""
+        found = self.adopted.array[index : index + 1 or None]
+        if found.flags.c_contiguous:
+            return found, self.ready
+        with self.queue.device, self.queue.stream:
+            return cupy.ascontiguousarray(found), self.queue.mark()
 
     def raise_for_nan(self) -> None:
         """Wait for the flag, which infinity sets too."""
@@ -142,53 +150,50 @@ def _count_between(
     before: _Part, after: _Part, thresholds: Any, filtration: dict[str, Any]
 ) -> _Share:
     """Begin with the slices where two neighbours meet, on the device of the first."""
-    with after.queue.device:
-        there = after.queue.beside(0)
-        there.stream.wait_event(after.ready)
-        with there.stream:
-            second = cupy.ascontiguousarray(after.adopted.array[:1])
-        copied = there.mark()
+    first, first_ready = before.slice(-1)
+    second, second_ready = after.slice(0)
     with before.queue.device:
-        here = before.queue.beside(0)
-        here.stream.wait_event(before.ready)
-        here.stream.wait_event(copied)
-        with here.stream:
-            first = cupy.ascontiguousarray(before.adopted.array[-1:])
+        queue = before.queue.beside(0)
+        with queue.stream:
+            queue.stream.wait_event(first_ready)
+            queue.stream.wait_event(second_ready)
             # Slices repeated have the curve of one: these windows are one, both and the other.
             slices = cupy.empty((4, *first.shape[1:]), first.dtype)
-            for row, source in zip(slices, (first, first, second, second), strict=True):
-                _copy(row, source, here)
-            shape = (3, 2, *first.shape[1:])
-            windows = as_strided(slices, shape, (first.nbytes, *slices.strides))
+            for place, source in enumerate((first, first, second, slices[2:3])):
+                _copy(slices.data + place * first.nbytes, source, queue)
+            windows = cupy.ndarray(
+                (3, 2, *first.shape[1:]),
+                first.dtype,
+                slices.data,
+                (first.nbytes, *slices.strides),
+            )
             pairs = before.adopted._replace(array=windows)
             values, _ = enqueue(pairs, thresholds, mask=None, **filtration)
-        return _Share(values, here.mark(), (here, there), (first, second, slices))
+        return _Share(values, queue, queue.mark(), (first, second, slices))
 
 
 def _copy(target: Any, source: Any, queue: _Queue) -> None:
-    """Copy bytes from this device or another one."""
-    target.data.copy_from_device_async(source.data, source.nbytes, queue.stream)
+    """Copy an array to an address of the queue's device."""
+    target.copy_from_device_async(source.data, source.nbytes, queue.stream)
 
 
-def _sum(shares: Sequence[_Share], parts: int) -> Any:
-    """The sum of shares on the first one's queue; all queues wait for it."""
-    queue = shares[0].queues[0]
+def _sum(queue: _Queue, shares: Sequence[_Share], seams: int) -> Any:
+    """The sum of shares, the first rows of which are seams; all queues wait for it."""
     with queue.device, queue.stream:
         rows = sum(len(share.values) for share in shares)
         table = cupy.empty((rows, shares[0].values.shape[1]), np.int64)
-        row = 0
+        target = table.data
         for share in shares:
             queue.stream.wait_event(share.done)
-            _copy(table[row : row + len(share.values)], share.values, queue)
-            row += len(share.values)
+            _copy(target, share.values, queue)
+            target = target + share.values.nbytes
         total = cupy.empty(table.shape[1], np.int64)
-        add_rows(table, parts, rows, total)
+        add_rows(table, seams, rows, total)
         added = queue.mark()
         if queue.stream.is_capturing():
             total = _keeping(total, (table, shares))
     for share in shares:
-        for other in share.queues:
-            other.stream.wait_event(added)
+        share.queue.stream.wait_event(added)
     return total
 
 
