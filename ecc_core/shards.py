@@ -105,22 +105,22 @@ def _adopt(shards: Any) -> tuple[_dispatch.Home, list[Any]]:
             )
     homes = [_dispatch.Home(shard) for shard in shards]
     parts = [home.take(shard, "shards") for home, shard in zip(homes, shards, strict=True)]
-    kinds = {(home.library, home.on_device) for home in homes}
-    _check_equal("library and kind of memory", [home.place for home in homes], len(kinds) == 1)
-    dtypes = [str(getattr(s, "dtype", p.dtype)) for s, p in zip(shards, parts, strict=True)]
-    _check_equal("dtype", dtypes, len(set(dtypes)) == 1)
+    kinds = [(home.library, home.on_device) for home in homes]
+    _check_equal("library and kind of memory", kinds, [home.place for home in homes])
+    dtypes = [getattr(s, "dtype", p.dtype) for s, p in zip(shards, parts, strict=True)]
+    _check_equal("dtype", dtypes, dtypes)
     _checks.check_image_dtype(_dispatch.dtype_of(parts[0]), "shards")
     shapes = [tuple(part.shape) for part in parts]
     if not 1 <= len(shapes[0]) <= 3:
         raise ValueError(f"`shards` must have 1 to 3 axes, got shape {shapes[0]}")
-    fit = len({shape[1:] for shape in shapes}) == len({len(shape) for shape in shapes}) == 1
-    _check_equal("shape beyond the first axis", shapes, fit)
+    sections = [(len(shape), shape[1:]) for shape in shapes]
+    _check_equal("shape beyond the first axis", sections, shapes)
     return homes[0], parts
 
 
-def _check_equal(what: str, found: Sequence[Any], equal: bool) -> None:
-    if not equal:
-        different = ", ".join(map(str, dict.fromkeys(found)))
+def _check_equal(what: str, found: Sequence[Any], shown: Sequence[Any]) -> None:
+    if len(set(found)) > 1:
+        different = ", ".join(map(str, dict.fromkeys(shown)))
         raise ValueError(f"`shards` must have one {what}, got {different}")
 
 
