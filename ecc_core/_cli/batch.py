@@ -18,6 +18,7 @@ from ecc_core._cli.stack import settings_of
 from ecc_core._cli.stack_options import add_stack_arguments
 from ecc_core._cli.summing import curves_of
 from ecc_core._cli.version import version
+from ecc_core._io.files import is_address, matching_addresses
 from ecc_core._io.volumes import HDF5_SUFFIXES
 from ecc_core.errors import EccError, InputFileError
 from ecc_core.io import TABLE_SUFFIXES, write_table
@@ -87,7 +88,10 @@ def _expand(patterns: Sequence[str]) -> list[str]:
     """Paths in the order of the patterns, each once."""
     paths: dict[str, None] = {}
     for pattern in patterns:
-        found = [pattern] if Path(pattern).exists() else _matches(pattern)
+        if is_address(pattern):
+            found = matching_addresses(pattern)
+        else:
+            found = [pattern] if Path(pattern).exists() else _matches(pattern)
         if not found:
             raise InputFileError(f"{pattern}: no such file or folder")
         paths |= dict.fromkeys(found)

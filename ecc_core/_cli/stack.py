@@ -36,8 +36,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "input",
         metavar="INPUT",
-        help="Zarr array or OME-Zarr image, folder of TIFF files, or .tif, .tiff, .npy, .h5 or "
-        ".hdf5 file; a dataset of several in file.h5 is file.h5/NAME",
+        help="Zarr array or OME-Zarr image, also by its address such as s3://bucket/image.zarr, "
+        "folder of TIFF files, or .tif, .tiff, .npy, .h5 or .hdf5 file; a dataset of several in "
+        "file.h5 is file.h5/NAME",
     )
     parser.add_argument(
         "--out",

@@ -4,6 +4,7 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
@@ -29,6 +30,7 @@ Values = NDArray[np.int64]
 
 LEAST_GROUP, MOST_GROUP = 16, 512  # blocks whose sum is kept on the disk
 MANY_GROUPS = 4096
+REQUESTS = 32  # on their way at once, about files behind an address
 PATIENCE = 1.0  # seconds before the progress bar shows
 
 
@@ -127,7 +129,10 @@ def _stamps(stack: Stack, work: Work) -> Callable[[Group], str]:
 
     def stamp_of(group: Group) -> str:
         near = dict.fromkeys(other for block in group.blocks() for other in work.near(block))
-        return fingerprint({"files": [of_block(block) for block in near]})
+        if not stack.blocks.remote:
+            return fingerprint({"files": [of_block(block) for block in near]})
+        with ThreadPoolExecutor(REQUESTS) as pool:
+            return fingerprint({"files": list(pool.map(of_block, near))})
 
     return stamp_of
 

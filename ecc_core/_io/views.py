@@ -136,6 +136,11 @@ class Blocks:
             arrays = [cupy.asarray(array) for array in arrays]
         return tuple(arrays)
 
+    @property
+    def remote(self) -> bool:
+        """Whether every look at a file is a request."""
+        return any(view.source.remote for view in (self.image, self.labels) if view is not None)
+
     def stamps(self, box: Box) -> list[Any]:
         """What tells whether the files of a box have changed."""
         stamps = self.image.stamps(box)

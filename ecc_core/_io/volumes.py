@@ -1,9 +1,12 @@
-"""Open images that need not fit in memory: Zarr, OME-Zarr, TIFF, folders of TIFF, HDF5, NPY."""
+"""Open images that need not fit in memory: Zarr, OME-Zarr, TIFF, folders of TIFF, HDF5, NPY.
+
+Zarr and OME-Zarr may also lie behind an address such as s3://bucket/image.zarr.
+"""
 
 import itertools
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -11,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._checks import check_image_dtype
+from ecc_core._io.files import Address, Folder, Stamp, is_address, stamp_of_file
 from ecc_core._io.read import read_file
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
@@ -40,18 +44,19 @@ class _Opened(NamedTuple):
     array: Any
     axes: str
     chunks: tuple[int, ...]
-    described: tuple[Path, ...]
+    described: Sequence[str]
     """Files that say how the values are to be read."""
-    file_of: Callable[[tuple[int, ...]], Path] | None = None
+    file_of: Callable[[tuple[int, ...]], str] | None = None
     """The file that holds the chunk of an index, where they lie in files of their own."""
+    stamp: Callable[[str], Stamp] = stamp_of_file
 
 
 class Source:
     """An array on the disk whose errors say where they happened."""
 
-    def __init__(self, path: Path, level: int, opened: _Opened) -> None:
+    def __init__(self, path: Path | str, level: int, opened: _Opened) -> None:
         self.path, self.level = path, level
-        self.array, _, self.chunks, self.described, self.file_of = opened
+        self.array, _, self.chunks, self.described, self.file_of, self.stamp = opened
         self.shape = tuple(self.array.shape)
         self.dtype = np.dtype(self.array.dtype)
 
@@ -91,30 +96,27 @@ class Source:
             )
         )
 
-    def stamps(self, index: tuple[slice | int, ...]) -> list[tuple[int, int] | None]:
-        """Size and time of change of the files of a box beyond `described`; None if missing."""
+    @property
+    def remote(self) -> bool:
+        """Whether every look at a file is a request."""
+        return isinstance(self.path, str)
+
+    def stamps(self, index: tuple[slice | int, ...]) -> list[Stamp]:
+        """What tells whether the files of a box beyond `described` have changed."""
         if self.file_of is None:
             return []
         files = dict.fromkeys(map(self.file_of, self._chunks_of(index)))
-        return [_stamp(file) for file in files]
+        return [self.stamp(file) for file in files]
 
     def description(self) -> list[Any]:
         """What tells another input or another way to read it, without its values."""
         return [
-            str(self.path.resolve()),
+            self.path if isinstance(self.path, str) else str(self.path.resolve()),
             self.level,
             self.dtype.str,
             self.shape,
-            *((str(file), _stamp(file)) for file in self.described),
+            *((file, self.stamp(file)) for file in self.described),
         ]
-
-
-def _stamp(file: Path) -> tuple[int, int] | None:
-    try:
-        found = file.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_size, found.st_mtime_ns
 
 
 def open_volume(path: str | os.PathLike[str], *, level: int = 0, axes: str | None = None) -> Volume:
@@ -123,8 +125,9 @@ def open_volume(path: str | os.PathLike[str], *, level: int = 0, axes: str | Non
     Parameters
     ----------
     path : path-like
-        A Zarr array or an OME-Zarr image (a folder), a folder of TIFF files of one shape, which are
-        the first axis in the order of their names, or a TIFF, NPY or HDF5 file. A dataset of an
+        A Zarr array or an OME-Zarr image (a folder, or an address such as
+        ``s3://bucket/image.zarr`` that fsspec can read), a folder of TIFF files of one shape, which
+        are the first axis in the order of their names, or a TIFF, NPY or HDF5 file. A dataset of an
         HDF5 file that has several is named as if the file were a folder: ``scan.h5/group/data``.
     level : int, default 0
         Which resolution of an OME-Zarr image, 0 the finest.
@@ -139,7 +142,7 @@ def open_volume(path: str | os.PathLike[str], *, level: int = 0, axes: str | Non
     ImportError
         If the library that reads this type is not installed.
     """
-    path = Path(path)
+    path = os.fspath(path) if is_address(path) else Path(path)
     try:
         opened = _open(path, level)
         check_image_dtype(np.dtype(opened.array.dtype))
@@ -157,11 +160,16 @@ def open_volume(path: str | os.PathLike[str], *, level: int = 0, axes: str | Non
     return Volume(Source(path, level, opened), letters, opened.chunks)
 
 
-def _reopen(path: Path, level: int) -> Source:
+def _reopen(path: Path | str, level: int) -> Source:
     return Source(path, level, _open(path, level))
 
 
-def _open(path: Path, level: int) -> _Opened:
+def _open(path: Path | str, level: int) -> _Opened:
+    if isinstance(path, str):
+        files = Address(path)
+        if not any(map(files.stamp, files.metadata(""))):
+            raise InputFileError(f"{path}: no Zarr image there")
+        return _open_zarr(path, level, files)
     file, inside = split_inside(path)
     if inside is None and not path.exists():
         raise InputFileError(f"{path}: no such file or folder")
@@ -170,7 +178,7 @@ def _open(path: Path, level: int) -> _Opened:
         (path / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")
     )
     if is_zarr:
-        return _open_zarr(path, level)
+        return _open_zarr(path, level, Folder(path))
     if level:
         raise InputFileError(f"{path}: has no levels, got level {level}")
     if path.is_dir():
@@ -197,7 +205,7 @@ def split_inside(path: Path) -> tuple[Path, str | None]:
 
 
 def _one_file(path: Path, array: Any, axes: str, chunks: tuple[int, ...]) -> _Opened:
-    return _Opened(array, axes, chunks, (path,))
+    return _Opened(array, axes, chunks, (str(path),))
 
 
 def _rows(array: Any) -> tuple[int, ...]:
@@ -206,13 +214,13 @@ def _rows(array: Any) -> tuple[int, ...]:
     return (*(1 for _ in others), max(1, min(length, LONGEST_ROW)))
 
 
-def _open_zarr(path: Path, level: int) -> _Opened:
+def _open_zarr(path: Path | str, level: int, files: Folder | Address) -> _Opened:
     zarr = import_optional("zarr", **EXTRA)
     node = zarr.open(path, mode="r")
     if isinstance(node, zarr.Array):
         if level:
             raise InputFileError(f"{path}: is an array without levels, got level {level}")
-        return _zarr_array(node, path, _axes_of(node.ndim), path)
+        return _zarr_array(node, "", _axes_of(node.ndim), files)
     attributes = node.attrs.asdict()
     images = attributes.get("ome", attributes).get("multiscales")
     if not images:
@@ -227,19 +235,16 @@ def _open_zarr(path: Path, level: int) -> _Opened:
     array = node[str(inside)]
     names = [axis if isinstance(axis, str) else axis["name"] for axis in images[0].get("axes", [])]
     letters = "".join(name[0] for name in names)
-    return _zarr_array(array, path / inside, letters or _axes_of(array.ndim), path)
+    return _zarr_array(array, str(inside), letters or _axes_of(array.ndim), files)
 
 
-def _zarr_array(array: Any, folder: Path, axes: str, image: Path) -> _Opened:
-    described = sorted(
-        file for at in {image, folder} for glob in ("*.json", ".z*") for file in at.glob(glob)
-    )
+def _zarr_array(array: Any, inside: str, axes: str, files: Folder | Address) -> _Opened:
     encode = array.metadata.encode_chunk_key
 
-    def file_of(chunk: tuple[int, ...]) -> Path:
-        return folder / str(encode(chunk))
+    def file_of(chunk: tuple[int, ...]) -> str:
+        return files.file(inside, str(encode(chunk)))
 
-    return _Opened(array, axes, _stored(array), tuple(described), file_of)
+    return _Opened(array, axes, _stored(array), files.metadata(inside), file_of, files.stamp)
 
 
 def _open_tiff(path: Path) -> _Opened:
@@ -263,8 +268,9 @@ def _open_folder(path: Path) -> _Opened:
     if not files:
         raise InputFileError(f"{path}: holds neither a Zarr image nor TIFF files")
     array = zarr.open(tifffile.TiffSequence(files).aszarr(), mode="r")
+    names = [str(file) for file in files]
     return _Opened(
-        array, _axes_of(array.ndim), _stored(array), tuple(files), lambda chunk: files[chunk[0]]
+        array, _axes_of(array.ndim), _stored(array), names, lambda chunk: names[chunk[0]]
     )
 
 

@@ -1,0 +1,107 @@
+"""`ecc stack` and `ecc batch` on images behind an address; the store is in this process."""
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core._dask.sections import Work
+from ecc_core._io.parts import Parts
+from ecc_core.cli import main
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Any:
+    """An address that nobody else uses, and its end."""
+    address = f"memory://{tmp_path.name}"
+    yield address
+    fsspec.filesystem("memory").rm(f"/{tmp_path.name}", recursive=True)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_arrays(stack, bucket, image, write_zarr, assert_curve, levels, zarr_format):
+    address = write_zarr(f"{bucket}/a.zarr", image, zarr_format=zarr_format)
+    assert_curve(stack(address, "--thresholds", levels), image)
+
+
+def test_levels_and_labels(stack, bucket, image, assert_curve, levels, write_zarr, write_ome):
+    address = write_ome(f"{bucket}/a.zarr", [image, image[::2, ::2, ::2]], "ZYX")
+    assert_curve(stack(address, "--thresholds", levels, "--level", 1), image[::2, ::2, ::2])
+    labels = (image > 3).astype(np.uint8)
+    write_zarr(f"{address}/labels/cells", labels)
+    table = stack(address, "--thresholds", levels, "--labels", "{input}/labels/cells")
+    known = ecc.region_curves(image, labels, np.arange(9)).values
+    assert table["euler_number"] == known.ravel().tolist()
+
+
+@pytest.mark.parametrize("change", ["none", "other", "removed"])
+def test_resuming(
+    bucket, noise, tmp_path, columns, assert_curve, levels, write_zarr, monkeypatch, change
+):
+    """Groups whose chunks have changed behind the address are computed again, and no others."""
+    image = noise(160, 8, 8)
+    address = write_zarr(f"{bucket}/a.zarr", image, chunks=(4, 8, 8))
+    out = tmp_path / "a.csv"
+    command = ["stack", address, "--out", str(out), "--thresholds", levels, "--resume"]
+    command += ["--max-memory", "3K", "--workers", "2"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Parts, "clear", lambda _: None)
+        assert main(command) == 0
+    read = []
+    emit = Work.emit
+    monkeypatch.setattr(Work, "emit", lambda self, at: read.append(at) or emit(self, at))
+    files = fsspec.filesystem("memory")
+    chunk = f"/{tmp_path.name}/a.zarr/c/0/0/0"
+    if change == "other":
+        image[:4] = 8 - image[:4]
+        write_zarr(f"{bucket}/b.zarr", image, chunks=(4, 8, 8))
+        files.copy(f"/{tmp_path.name}/b.zarr/c/0/0/0", chunk)
+    elif change == "removed":
+        image[:4] = 0
+        files.rm(chunk)
+    assert main(command) == 0
+    assert_curve(columns(out), image)
+    assert len(read) == (0 if change == "none" else 17)  # a group of 16, and the block beside it
+
+
+def test_batch(bucket, tmp_path, image, levels, write_zarr):
+    for name, array in (("b", image), ("a", image[:5])):
+        write_zarr(f"{bucket}/{name}.zarr", array)
+    out = tmp_path / "a.json"
+    assert main(["batch", f"{bucket}/*.zarr", "--out", str(out), "--thresholds", levels]) == 0
+    table = json.loads(out.read_text())["columns"]
+    assert [address.rpartition("/")[2] for address in table["input"]] == ["a.zarr", "b.zarr"]
+    for row, array in enumerate((image[:5], image)):
+        found = [table[level][row] for level in levels.split(",")]
+        assert found == ecc.euler_curve(array, np.arange(9)).values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("memory://nothing/a.zarr", "memory://nothing/a.zarr: no Zarr image there"),
+        ("nonsense://a.zarr", "nonsense://a.zarr: Protocol not known: nonsense"),
+        pytest.param(
+            "s3://bucket/a.zarr",
+            "Install s3fs to access S3",
+            marks=pytest.mark.skipif(
+                importlib.util.find_spec("s3fs") is not None, reason="s3fs is installed"
+            ),
+        ),
+    ],
+)
+def test_errors(tmp_path, capsys, address, message):
+    assert main(["stack", address, "--out", str(tmp_path / "a.csv")]) == 2
+    assert capsys.readouterr().err == f"ecc: error: {message}\n"
+
+
+def test_a_corrupt_chunk(bucket, tmp_path, image, write_zarr, capsys):
+    address = write_zarr(f"{bucket}/a.zarr", image)
+    fsspec.filesystem("memory").pipe(f"/{tmp_path.name}/a.zarr/c/1/2/3", b"damaged")
+    assert main(["stack", address, "--out", str(tmp_path / "a.csv")]) == 2
+    assert f"{address}: cannot read chunk [4:8, 8:12, 12:16]: " in capsys.readouterr().err
