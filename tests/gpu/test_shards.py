@@ -40,7 +40,8 @@ def test_parts_add_up(dtype, cuts):
 def test_parts_in_any_layout():
     image = VOLUME.astype(np.float32)
     parts = spread([image[::2], image[1::2]])
-    parts = [parts[0][:, ::-1], cupy.asfortranarray(parts[1][::-1])]
+    with parts[1].device:
+        parts = [parts[0][:, ::-1], cupy.asfortranarray(parts[1][::-1])]
     whole = np.concatenate([image[::2, ::-1], image[1::2][::-1]])
     found = ecc.euler_curve_shards(parts, LEVELS)
     np.testing.assert_array_equal(found.values.get(), ecc.euler_curve(whole, LEVELS).values)
