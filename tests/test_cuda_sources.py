@@ -42,6 +42,7 @@ SOFT = {"SUPER": (0, 1), "TILT": (0, 1), **BLOCK}
 CASES = {
     "curve2d": SINGLES,
     "curve3d": SINGLES,
+    "small2d": SINGLES,
     "pairs2d": PAIRS,
     "pairs3d": PAIRS,
     "points": [

@@ -20,10 +20,11 @@ RESOURCES = {
     "curve3d": (384, 1),
     "pairs2d": (512, 1),
     "pairs3d": (384, 1),
+    "small2d": (512, 2),
     "points": (256, 4),
 }
 # With 64-bit samples or a mask, which take more registers.
-WIDE_RESOURCES = RESOURCES | {"curve2d": (512, 1), "curve3d": (256, 1)}
+WIDE_RESOURCES = RESOURCES | {"curve2d": (512, 1), "curve3d": (256, 1), "small2d": (512, 1)}
 # Bytes of local memory of a thread beyond which kernels of pairs do without asynchronous copies
 # (docs/design/cuda.md); the tests reach those below.
 SPILL = 32
@@ -44,7 +45,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     Parameters
     ----------
     source : str
-        "curve2d", "curve3d", "pairs2d", "pairs3d" or "points".
+        "curve2d", "curve3d", "pairs2d", "pairs3d", "small2d" or "points".
     device : int
         Part of the key: shared-memory limits belong to a kernel on a device.
     options : tuple of (name, value)

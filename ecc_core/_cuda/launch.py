@@ -39,6 +39,8 @@ __all__ = ["coefficients", "curve", "exact_curve", "region_curves", "value_range
 
 Array = NDArray[Any]
 
+LASTING = 1 << 17  # words that a captured call may keep
+
 
 def curve(
     image: Any,
@@ -112,8 +114,8 @@ def _march(
 ) -> tuple[Any, Any]:
     """Curves at the levels by the marching kernels, and flags of values that are not finite.
 
-    One allocation holds the curves, then bins, tickets and the flag: a CUDA graph that has captured
-    the call stays valid as long as the curves live.
+    One allocation holds the curves, the flags, then mostly bins and tickets: a CUDA graph that has
+    captured the call stays valid as long as the curves live.
     """
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
     layout = arrange(
@@ -132,28 +134,49 @@ def _march(
     ndim = array.ndim - 1
     plan = recipe(layout, ndim, own, kind, prepared.rules, device)
     images, levels = layout.images, prepared.rules.levels
-    buffer = cupy.empty(images * levels + plan.counts + 2 * images, np.int64)
+    zeros = plan.counts + images if plan.counts else 0  # bins and tickets
+    lasting = 0 < zeros <= LASTING and not plan.accumulate and _capturing()
+    buffer = cupy.empty(images * (levels + 1) + (0 if lasting else zeros), np.int64)
     start = buffer.data.ptr
-    counts = start + 8 * images * levels
-    tickets = counts + 8 * plan.counts
-    flag = tickets + 8 * images
-    if plan.counts:
+    flag = start + 8 * images * levels
+    counts = _lasting_zeros(zeros) if lasting else flag + 8 * images
+    if zeros and not lasting:
         stream = cupy.cuda.get_current_stream().ptr
-        cupy.cuda.runtime.memsetAsync(counts, 0, flag + 8 * images - counts, stream)
+        first = flag if plan.accumulate else counts
+        cupy.cuda.runtime.memsetAsync(first, 0, counts + 8 * zeros - first, stream)
     image, result = plan.image.copy(), plan.result.copy()
     image[DATA] = array.data.ptr + layout.offset
     if hidden is not None:
         image[MASK] = hidden.data.ptr + layout.mask_offset
     result[VALUES], result[COUNTS] = start, counts
-    result[TICKETS], result[NOT_FINITE] = tickets, flag
+    result[TICKETS], result[NOT_FINITE] = counts + 8 * plan.counts, flag
     bins = prepared.pair_bins if plan.pairs else prepared.bins
     arguments = (by_value(image), plan.tiling, bins, by_value(result))
-    plan.function((plan.blocks,), (plan.threads,), arguments, shared_mem=plan.shared)
-    values = buffer[: images * levels].reshape(images, levels)
+    plan.function(plan.grid, (plan.threads,), arguments, shared_mem=plan.shared)
+    values, flags = buffer[: images * levels].reshape(images, levels), buffer[images * levels :]
     if plan.accumulate:
-        bins = buffer[images * levels :][: plan.counts].reshape(images, levels + 1)
+        bins = flags[images:][: plan.counts].reshape(images, levels + 1)
         cupy.multiply(running_sums(bins, kind.superlevel), plan.sign, out=values)
-    return values, buffer[-images:] if kind.nan == NAN_REPORT else None
+    return values, flags[:images] if kind.nan == NAN_REPORT else None
+
+
+def _capturing() -> bool:
+    return bool(cupy.cuda.get_current_stream().is_capturing())
+
+
+_captured: list[Any] = []
+
+
+def _lasting_zeros(words: int) -> int:
+    """Address of zeros for a captured call alone, which leaves them as they are.
+
+    They are cleared here, not by the graph: that would take a microsecond of each replay.
+    """
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        _captured.append(cupy.zeros(words, np.int64))
+    stream.synchronize()
+    return int(_captured[-1].data.ptr)
 
 
 def _pick(values: Any, prepared: Prepared) -> Any:

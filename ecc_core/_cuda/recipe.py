@@ -19,6 +19,7 @@ from ecc_core._cuda.tiling import (
     plan2d,
     plan3d,
     plan_pairs,
+    plan_small,
 )
 
 __all__ = ["IMAGE", "RESULT", "Filtration", "Recipe", "image_struct", "recipe"]
@@ -75,7 +76,12 @@ SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
 PACKED_WARPS = 12  # of a block
 PAIR_LEAST = 1 << 16  # samples of each of many 2-D images
 PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10}  # of a warp, on their way to it
-SCAN_BINS = 4096  # more are summed by a kernel of their own
+# More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
+SCAN_BINS = 4096
+ARRIVALS = 1 << 23
+BINS_A_LINE = 4  # of 16 words
+SMALL_BLOCKS = 160  # of all 2-D images of a call for which small2d.cu is faster
+SMALL_COPIES = 4  # of bins
 
 
 class Filtration(NamedTuple):
@@ -128,7 +134,7 @@ class Recipe(NamedTuple):
     """
 
     function: Any
-    blocks: int
+    grid: tuple[int, ...]
     threads: int
     shared: int
     pairs: bool
@@ -173,7 +179,11 @@ def recipe(
     arguments = (layout, deep, last - first, kind, rules, device)
     pairs = rules.pair is not None and not kind.masked
     pairs = pairs and (layout.shape[1] >= PAIR_ROWS if deep else not _crowded(layout, device))
-    plan = _pairs(*arguments) if pairs else _singles(*arguments)
+    small = plan_small(last - first, layout.shape[2])
+    if not deep and bins <= SCAN_BINS and layout.images * small.blocks <= SMALL_BLOCKS:
+        plan, pairs = _small(layout, rules, small), False
+    else:
+        plan = _pairs(*arguments) if pairs else _singles(*arguments)
     tiling = plan.tiling
     options = {**kind.options(None), "VECTOR": int(layout.vector), **plan.options}
     function = kernel(plan.source, device, tuple(options.items()))
@@ -184,17 +194,17 @@ def recipe(
     )
     direct = tiling.blocks == 1 and options["STORE"] == SHARED
     sign = -1 if kind.construction == "T" and deep else 1
-    scanned = bins <= SCAN_BINS
+    scanned = bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
     return Recipe(
         function.kernel,
-        layout.images * tiling.blocks,
+        (layout.images * tiling.blocks,) if plan.grid is None else plan.grid,
         32 * tiling.warps,
         plan.shared,
         pairs,
         image_struct(layout),
         by_value(pack(TILING, tiling.across, tiling.down, tiling.chunk, first, last)),
         pack(RESULT, 0, 0, 0, 0, tiling.blocks, plan.copies, sign, scanned),
-        0 if direct else layout.images * bins,
+        0 if direct else layout.images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
         not (direct or scanned),
         sign,
     )
@@ -214,6 +224,17 @@ class _Plan(NamedTuple):
     tiling: Tiling
     copies: int
     shared: int
+    grid: tuple[int, ...] | None = None
+
+
+def _small(layout: Layout, rules: Rules, tiling: Tiling) -> _Plan:
+    """A lane for every few samples (small2d.cu)."""
+    bins, key_size = rules.levels + 1, rules.key_size
+    table = rules.levels * key_size <= TABLE_BYTES
+    shared = 4 * bins * SMALL_COPIES + (rules.levels * key_size if table else 0) + 1024
+    options = {"BINS": rules.single, "STORE": SHARED, "SHARED_TABLE": int(table)}
+    grid = (layout.images, tiling.across, tiling.down)
+    return _Plan("small2d", options, tiling, SMALL_COPIES, shared, grid)
 
 
 def _pairs(

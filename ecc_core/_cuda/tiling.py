@@ -6,13 +6,16 @@ import itertools
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Tiling", "plan2d", "plan3d", "plan_pairs"]
+__all__ = ["Tiling", "plan2d", "plan3d", "plan_pairs", "plan_small"]
 
 WARP_WIDTH = 128  # columns of a warp
 WARP_ROWS = 8  # 3-D: rows of a warp; 2-D: rows of a step
 PAIR_ROWS = 16  # the same where two samples share a register
 # Warps on a multiprocessor, by registers.
-RESIDENT_WARPS = {"curve2d": 24, "curve3d": 12, "pairs2d": 16, "pairs3d": 12}
+RESIDENT_WARPS = {"curve2d": 24, "curve3d": 12, "pairs2d": 16, "pairs3d": 12, "small2d": 32}
+# Small 2-D images: warps of a block, and the rows and columns that they cover.
+SMALL_WARPS = 16
+SMALL_TILE = (16, 128)
 # What a block costs beside its steps, in steps: the first loads, clearing and adding histograms.
 BLOCK_STEPS = {2: 16, 3: 3}
 ATOMIC_STEPS = 12  # 2-D: more of that where several blocks add up
@@ -110,6 +113,12 @@ def plan_pairs(
             best = cost, Tiling(across, down, chunk, warps, blocks)
     assert best is not None
     return best[1]
+
+
+def plan_small(height: int, width: int) -> Tiling:
+    """Cut a small image into blocks of a fixed size."""
+    across, down = _ceil(width, SMALL_TILE[1]), _ceil(height, SMALL_TILE[0])
+    return Tiling(across, down, SMALL_TILE[0], SMALL_WARPS, across * down)
 
 
 def _candidates(steps: int) -> list[int]:

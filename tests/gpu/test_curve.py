@@ -12,10 +12,24 @@ from ecc_core.errors import NAN_MESSAGE
 cupy = pytest.importorskip("cupy")
 launch = pytest.importorskip("ecc_core._cuda.launch")
 bins = pytest.importorskip("ecc_core._cuda.bins")
+recipe = pytest.importorskip("ecc_core._cuda.recipe")
 
 SHAPES = [(1,), (300,), (1, 1), (19, 150), (40, 256), (1, 1, 1), (9, 30, 140), (20, 70, 128)]
 DTYPES = ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]
 SIDES = list(itertools.product("VT", (False, True)))
+
+
+@pytest.fixture(params=["small", "large"])
+def kernels(request, monkeypatch):
+    """2-D images by the kernel of small ones, or all as large ones are."""
+    if request.param == "large":
+        monkeypatch.setattr(recipe, "SMALL_BLOCKS", 0)
+    recipe.recipe.cache_clear()
+    yield
+    recipe.recipe.cache_clear()
+
+
+both_kernels = pytest.mark.usefixtures("kernels")
 
 
 def truth(images, thresholds, construction, superlevel, mask=None):
@@ -48,6 +62,7 @@ def check(images, thresholds, construction, superlevel, mask=None, nan="omit", *
     np.testing.assert_array_equal(values.get(), expected)
 
 
+@both_kernels
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 def test_float32_of_every_shape(draw, shape, construction, superlevel):
@@ -58,6 +73,7 @@ def test_float32_of_every_shape(draw, shape, construction, superlevel):
         check(images, np.linspace(-2.5, 2.5, 256), construction, superlevel)
 
 
+@both_kernels
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(19, 150), (9, 30, 132)])
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
@@ -75,6 +91,7 @@ def test_every_dtype(draw, dtype, shape, construction, superlevel):
             check(images, ends, construction, superlevel, mask)
 
 
+@both_kernels
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 @pytest.mark.parametrize("shape", [(33, 300), (5, 20, 140)])
 @pytest.mark.parametrize("count", [0, 1, 2, 257, 5000, 40_000, 200_000])
@@ -86,6 +103,7 @@ def test_any_number_of_thresholds(draw, construction, superlevel, shape, count):
     check(images, uneven, construction, superlevel)
 
 
+@both_kernels
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 @pytest.mark.parametrize("shape", [(33, 140), (50, 260), (7, 16, 140), (5, 37, 260)])
 def test_two_samples_in_a_register(draw, construction, superlevel, shape):
@@ -122,6 +140,7 @@ def test_more_than_2_31_samples(shape):
     np.testing.assert_array_equal(found.get()[0], known)
 
 
+@both_kernels
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 @pytest.mark.parametrize("shape", [(33, 140), (7, 20, 140)])
 def test_all_values_of_uint16(draw, construction, superlevel, shape):
@@ -138,6 +157,7 @@ def test_a_bin_that_holds_more_than_16_bits():
     check(checkers.astype(np.uint16), np.arange(1 << 16), "T", False)
 
 
+@both_kernels
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("shape", [(33, 140), (7, 20, 140)])
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
@@ -155,6 +175,7 @@ def test_nan_and_infinities(draw, dtype, shape, construction, superlevel):
         check(images, levels, construction, superlevel, mask)
 
 
+@both_kernels
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("shape", [(1, 1), (33, 140), (7, 20, 140)])
 def test_one_nan_anywhere_raises(draw, dtype, shape):
@@ -168,6 +189,7 @@ def test_one_nan_anywhere_raises(draw, dtype, shape):
         check(images, np.linspace(-1, 1, 9), "T", False, ~np.isnan(images), nan="raise")
 
 
+@both_kernels
 @pytest.mark.parametrize("shape", [(33, 140), (7, 20, 140)])
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 def test_subnormal_values_and_differences(shape, construction, superlevel):
@@ -179,6 +201,7 @@ def test_subnormal_values_and_differences(shape, construction, superlevel):
     check(images, np.unique(images)[::3], construction, superlevel, nan="raise")
 
 
+@both_kernels
 def test_layouts(draw):
     rng = np.random.default_rng(7)
     base = cupy.asarray(draw(rng, (3, 12, 40, 300), "f4"))
@@ -201,6 +224,7 @@ def test_layouts(draw):
             check(view.get(), levels, construction, superlevel, mask.get(), device_image=view)
 
 
+@both_kernels
 def test_thousands_of_small_images(draw):
     rng = np.random.default_rng(8)
     images = draw(rng, (2000, 9, 11), "f4")
@@ -214,3 +238,46 @@ def test_repeats_give_the_same():
     first = launch.curve(images, levels, **options)
     for _ in range(50):
         assert bool((launch.curve(images, levels, **options) == first).all())
+
+
+def test_small_images_of_any_shape(draw):
+    rng = np.random.default_rng(13)
+    for height, width in [(1, 1), (1, 700), (700, 1), (15, 127), (16, 128), (17, 129), (250, 301)]:
+        for dtype, count in (("f4", 256), ("u1", 30), ("i8", 4096)):
+            images = draw(rng, (2, height, width), dtype, few=True)
+            levels = np.linspace(images.min(), images.max(), count)
+            for construction, superlevel in SIDES:
+                check(images, levels, construction, superlevel)
+
+
+@pytest.mark.parametrize("shape", [(90, 140), (700, 700), (20, 40, 300)])
+def test_replays_begin_anew_whatever_ran_before(draw, shape):
+    """Counts are cleared by the call itself; other calls and streams have their own."""
+    rng = np.random.default_rng(14)
+    levels, options = np.linspace(-2, 2, 256), {"construction": "T", "superlevel": False}
+    options |= {"mask": None, "nan": "raise"}
+    image = cupy.empty((1, *shape), np.float32)
+    adopted = launch.Adopted(image, "float32", None)
+    streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
+    launch.enqueue(adopted, levels, **options)
+    with streams[0]:
+        streams[0].begin_capture()
+        captured = [launch.enqueue(adopted, levels, **options) for _ in range(2)]
+        graph = streams[0].end_capture()
+    for turn in range(6):
+        host = draw(rng, image.shape, "f4")
+        if turn % 2:
+            host.ravel()[rng.integers(host.size)] = np.nan
+        image.set(host)
+        cupy.cuda.Device().synchronize()
+        eager = []
+        for _ in range(5):
+            graph.launch(streams[0])
+            for stream in streams:
+                with stream:
+                    eager.append(launch.enqueue(adopted, levels, **options))
+        cupy.cuda.Device().synchronize()
+        for values, flag in captured + eager:
+            assert bool(flag[0]) == bool(turn % 2)
+            if not turn % 2:
+                np.testing.assert_array_equal(values.get(), truth(host, levels, "T", False))

@@ -80,8 +80,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     extern __shared__ uint4 memory[];
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
-    Histogram histogram = {0, result.counts + (long long)index * (bins.count + 1), bins.count + 1,
-                           result.copies, lane & (result.copies - 1)};
+    Histogram histogram = {0, result.counts_of(index, bins.count + 1), bins.count + 1, result.copies,
+                           lane & (result.copies - 1)};
     Key* stashes = (Key*)memory;  // (warps, rows, columns)
     const SharedLayout layout =
         lay_out(stashes + (blockDim.x >> 5) * kLaneRows * kStashWidth, bins);

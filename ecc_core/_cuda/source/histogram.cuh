@@ -3,17 +3,34 @@
 #include "bins.cuh"
 #include "scan.cuh"
 
+// Where a bin is counted: four to a cache line where many blocks add at once, as a line takes one
+// addition at a time.
+__device__ __forceinline__ int place_of(int bin, bool accumulate) {
+    return accumulate ? (bin & ~3) * 4 + (bin & 3) : bin;
+}
+__device__ __forceinline__ int places(int bins, bool accumulate) {
+    return accumulate ? ((bins + 3) & ~3) * 4 : bins;
+}
+
 struct Result {
-    long long* values;  // (images, thresholds); written by the last block of each image
-    unsigned long long*
-        counts;  // (images, bins), zero at launch; unused where one block does a whole image
-    unsigned int* tickets;  // (images,), zero at launch: blocks that have finished
-    long long* not_finite;  // (images,), kNanReport: whether a NaN may have been seen
-    int blocks;             // blocks an image
-    int copies;             // kShared: copies of every bin, a power of two
-    int sign;               // of the construction, 1 or -1
-    int accumulate;         // whether the last block writes `values`
-};
+    long long* values;           // (images, thresholds); written by the last block of each image
+    unsigned long long* counts;  // (images, places), unused where one block does a whole image
+    unsigned long long* tickets;  // (images,)
+    long long* not_finite;        // (images,), kNanReport: whether a NaN may have been seen
+    int blocks;                   // blocks an image
+    int copies;                   // kShared: copies of every bin, a power of two
+    int sign;                     // of the construction, 1 or -1
+    int accumulate;               // whether the last block of an image writes its curve
+
+    __device__ __forceinline__ unsigned long long* counts_of(int image, int bins) const {
+        return counts + (long long)image * places(bins, accumulate);
+    }
+};  // Counts and tickets are zero at launch. With `accumulate` they are so again at the end;
+    // without, the kernel only counts, and `not_finite` is zero at launch, too.
+
+// What an addition to `counts` brings with it where curves are written: when all have arrived, the
+// words themselves tell, so that no block waits for its additions. Sums stay below half of it.
+constexpr int kArrivalBit = 40;
 
 // Half of a packed counter may hold up to this much between two looks at it: four events of every
 // thread of a block (28 x 384) still fit in 16 bits.
@@ -87,15 +104,25 @@ struct Histogram {
         return kSuper ? min(code, bins - 1) : max(bins - 1 - code, 0);
     }
 
+    // All copies of a bin, or of a code.
+    __device__ __forceinline__ int total(int index) const {
+        int sum = 0;
+#pragma unroll 4
+        for (int k = 0; k < copies; ++k)
+            sum += counts[index * copies + ((k + index) & (copies - 1))];
+        return kPairs ? sum >> 4 : sum;
+    }
+
+    __device__ __forceinline__ int kinds() const { return kPairs ? codes : bins; }
+
     // The copies of each bin into its first one; those of codes into bins behind them.
     __device__ __forceinline__ void fold() const {
-        for (int i = threadIdx.x; i < (kPairs ? codes : bins); i += blockDim.x) {
-            int total = 0;
-            for (int k = 0; k < copies; ++k) total += counts[i * copies + ((k + i) & (copies - 1))];
+        for (int i = threadIdx.x; i < kinds(); i += blockDim.x) {
+            const int sum = total(i);
             if (kPairs)
-                atomicAdd(counts + codes * copies + bin_of_code(i), total >> 4);
+                atomicAdd(counts + codes * copies + bin_of_code(i), sum);
             else
-                counts[i * copies] = total;
+                counts[i * copies] = sum;
         }
     }
 
@@ -103,9 +130,12 @@ struct Histogram {
         return counts[kPairs ? codes * copies + bin : bin * copies];
     }
 
-    __device__ __forceinline__ void flush() const {
+    __device__ __forceinline__ void flush(bool accumulate) const {
+        const long long arrival = accumulate ? 1ll << kArrivalBit : 0;
         if (kStore == kShared) {
-            for (int bin = threadIdx.x; bin < bins; bin += blockDim.x) spill(bin, folded(bin));
+            for (int i = threadIdx.x; i < kinds(); i += blockDim.x)
+                atomicAdd(global + place_of(kPairs ? bin_of_code(i) : i, accumulate),
+                          (unsigned long long)(arrival + total(i)));
         } else if (kStore == kPacked) {
             for (int i = threadIdx.x; i < words(); i += blockDim.x) spill_word(i, counts[i]);
         }
@@ -136,43 +166,29 @@ __device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) 
     return layout;
 }
 
-constexpr int kKept = 4;  // bins of a thread that stay in registers between the two passes
-
+// The curve from bins in the order in which their samples enter, and what all of them add up to.
 template <class Load>
-__device__ void write_curve(const Load& load, int bins, const Result& result, long long* values) {
-    __shared__ long long partial[33];
+__device__ long long write_curve(const Load& load, int bins, int sign, long long* values) {
+    __shared__ long long sums[32];  // of warps
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-    const int each = (bins + blockDim.x - 1) / blockDim.x;
-    const int begin = min(bins, (int)threadIdx.x * each), end = min(bins, begin + each);
-    long long own = 0, kept[kKept];
-#pragma unroll
-    for (int i = 0; i < kKept; ++i) {
-        kept[i] = begin + i < end ? load(begin + i) : 0;
-        own += kept[i];
+    long long before = 0;
+    for (int begin = 0; begin < bins; begin += blockDim.x) {
+        const int bin = begin + threadIdx.x;
+        const long long own =
+            running_sum(bin < bins ? load(kSuper ? bins - 1 - bin : bin) : 0, lane);
+        __syncthreads();  // sums of the last time have been read
+        if (lane == 31) sums[warp] = own;
+        __syncthreads();
+        const long long running = running_sum(lane < warps ? sums[lane] : 0, lane);
+        const long long other = __shfl_sync(0xFFFFFFFFu, running, max(warp - 1, 0));
+        if (bin < bins - 1) {
+            const long long value = before + own + (warp > 0 ? other : 0);
+            values[kSuper ? bins - 2 - bin : bin] =
+                sign * (value << (64 - kArrivalBit) >> (64 - kArrivalBit));
+        }
+        before += __shfl_sync(0xFFFFFFFFu, running, 31);
     }
-    for (int bin = begin + kKept; bin < end; ++bin) own += load(bin);
-    const long long inclusive = running_sum(own, lane);
-    if (lane == 31) partial[warp] = inclusive;
-    __syncthreads();
-    if (warp == 0) {
-        const long long sum = running_sum(lane < warps ? partial[lane] : 0, lane);
-        __syncwarp();
-        partial[lane + 1] = sum;
-        if (lane == 0) partial[0] = 0;
-    }
-    __syncthreads();
-    const long long total = partial[warps];
-    long long running = partial[warp] + inclusive - own;
-#pragma unroll
-    for (int i = 0; i < kKept; ++i) {
-        running += kept[i];
-        if (begin + i < min(end, bins - 1))
-            values[begin + i] = result.sign * (kSuper ? total - running : running);
-    }
-    for (int bin = begin + kKept; bin < end; ++bin) {
-        running += load(bin);
-        if (bin < bins - 1) values[bin] = result.sign * (kSuper ? total - running : running);
-    }
+    return before;
 }
 
 struct FromShared {
@@ -181,42 +197,57 @@ struct FromShared {
 };
 
 struct FromGlobal {
-    const unsigned long long* counts;
+    const volatile unsigned long long* counts;  // each time as they are now
     __device__ __forceinline__ long long operator()(int bin) const {
-        return (long long)__ldcg(counts + bin);
+        return (long long)counts[place_of(bin, true)];
     }
 };
 
-// Called by every thread of every block, once its events are counted. One block an image writes its
-// flag; of several, those that have something to tell set it.
+// The curve of an image whose blocks have all begun to add their counts.
+__device__ __forceinline__ void gather(const Histogram& histogram, const Result& result,
+                                       long long* values) {
+    const int arrivals = result.blocks * histogram.kinds();
+    const FromGlobal load = {histogram.global};
+    long long sum;
+    do {
+        sum = write_curve(load, histogram.bins, result.sign, values);
+    } while ((sum + (1ll << (kArrivalBit - 1))) >> kArrivalBit != arrivals);
+    for (int bin = threadIdx.x; bin < histogram.bins; bin += blockDim.x)
+        histogram.global[place_of(bin, true)] = 0;
+}
+
+// Called by every thread of every block, once its events are counted.
 __device__ __forceinline__ void finish(const Histogram& histogram, const Result& result, int image,
                                        bool not_finite) {
-    __shared__ bool last;
-    long long* values = result.values + (long long)image * (histogram.bins - 1);
-    if (kNan == kNanReport) {
-        const bool any = __syncthreads_or(not_finite);
-        if (threadIdx.x == 0 && (any || result.blocks == 1)) result.not_finite[image] = any;
-    } else {
+    __shared__ unsigned long long finished;  // blocks before this one; above, those that saw a NaN
+    long long* const values = result.values + (long long)image * (histogram.bins - 1);
+    bool any = false;
+    if (kNan == kNanReport)
+        any = __syncthreads_or(not_finite);
+    else
         __syncthreads();
-    }
-    if (kStore == kShared) {
+    if (kStore == kShared && result.blocks == 1) {
         histogram.fold();
         __syncthreads();
-        if (result.blocks == 1) {
-            const FromShared load = {histogram};
-            write_curve(load, histogram.bins, result, values);
-            return;
-        }
+        const FromShared load = {histogram};
+        write_curve(load, histogram.bins, result.sign, values);
+        if (kNan == kNanReport && threadIdx.x == 0) result.not_finite[image] = any;
+        return;
     }
-    histogram.flush();
-    if (!result.accumulate) return;
-    __threadfence();
+    histogram.flush(result.accumulate);
+    if (!result.accumulate) {
+        if (any && threadIdx.x == 0) result.not_finite[image] = 1;
+        return;
+    }
+    if (threadIdx.x == 0) {
+        const unsigned long long saw = any ? 1ull << 32 : 0;
+        finished = saw + atomicAdd(result.tickets + image, saw + 1);
+    }
     __syncthreads();
-    if (threadIdx.x == 0)
-        last = atomicAdd(result.tickets + image, 1u) == (unsigned)result.blocks - 1;
-    __syncthreads();
-    if (!last) return;
-    __threadfence();
-    const FromGlobal load = {histogram.global};
-    write_curve(load, histogram.bins, result, values);
+    if ((unsigned)finished != (unsigned)result.blocks - 1) return;
+    gather(histogram, result, values);
+    if (threadIdx.x == 0) {
+        result.tickets[image] = 0;
+        if (kNan == kNanReport) result.not_finite[image] = finished >> 32 != 0;
+    }
 }

@@ -59,8 +59,8 @@ struct PairBlock {
                                          const Result& result, int index, int lane) {
         const SharedLayout layout = lay_out(memory + (blockDim.x >> 5) * warp_bytes, bins);
         thresholds = layout.thresholds;
-        histogram = {layout.counts, result.counts + (long long)index * (bins.count + 1),
-                     bins.count + 1, result.copies, lane & (result.copies - 1),
+        histogram = {layout.counts, result.counts_of(index, bins.count + 1), bins.count + 1,
+                     result.copies, lane & (result.copies - 1),
                      kBytes ? 256 : kBins == kAffine ? (int)bins.last + 1 : bins.count + 1,
                      layout.table};
         histogram.clear();
