@@ -148,6 +148,26 @@ def images(quick: bool) -> Iterator[Row]:
     yield from large(shape, 8, bars, 2 if quick else TURNS)
 
 
+def thresholds(quick: bool) -> Iterator[Row]:
+    """Thresholds that are not even."""
+    image = field((1024, 1024) if quick else (4096, 4096), 8)
+    spread = {
+        "quantiles": np.quantile(image.reshape(-1)[::997], np.linspace(0, 1, 256)),
+        "geometric from 1e-6": np.geomspace(1e-6, 1, 256),
+        "random": np.sort(np.random.default_rng(3).random(256)),
+        "half of them 1e-6 apart": np.sort([*np.linspace(0, 1, 128), *0.5 + 1e-6 * np.arange(128)]),
+    }
+    calls = {
+        name: lambda at=at: ecc.euler_curve(image, at, connectivity=1, workers=1)
+        for name, at in {"even": levels("float32"), **spread}.items()
+    }
+    in_turns(calls, 1)
+    timed = in_turns(calls, 2 if quick else TURNS)
+    for name in spread:
+        case = f"{image.shape[0]}x{image.shape[1]} float32, {name}"
+        yield row(case, 1, 1, timed[name], ("even thresholds", timed["even"]), "<= 4")
+
+
 def against(image: np.ndarray, case: str, bars: dict[str, int], turns: int) -> Iterator[Row]:
     """Our curve against those of the peers."""
     at = np.arange(256)
@@ -242,6 +262,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Row]]] = {
     "volumes": smooth_volumes,
     "noise": noise_volumes,
     "images": images,
+    "thresholds": thresholds,
     "peers": volume_peers,
     "photograph": image_peers,
     "first": first_calls,

@@ -213,14 +213,18 @@ def search_functions():
     ("dtype", "key_dtype"),
     [("float32", "uint8"), ("float64", "uint16"), ("int64", "uint32"), ("uint32", "uint8")],
 )
-def test_search(search_functions, dtype, key_dtype):
+@pytest.mark.parametrize("cells", [50, 20, 2])  # with at most 1, 2 and 5 levels in one
+def test_search(search_functions, dtype, key_dtype, cells):
     rng = np.random.default_rng(7)
     dtype = np.dtype(dtype)
-    levels = np.array([2, 5, 6, 30, 31, 50], dtype)  # at most one in each of 50 cells
+    levels = np.array([2, 5, 6, 30, 31, 50], dtype)
     last = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
-    padded, cells = np.append(levels, [last, last]).astype(dtype), 50
+    padded = np.append(levels, [last] * 8).astype(dtype)
     slope = (cells - 1) / 48
-    starts = np.searchsorted((levels - 2.0) * slope // 1, np.arange(cells)).astype(np.int32)
+    held = np.bincount(((levels - 2.0) * slope).astype(int), minlength=cells)
+    starts = (np.cumsum(held) - held).astype(np.int32)
+    starts[held > 1] = ~starts[held > 1]
+    depth = int(held.max()).bit_length() - 1
     values = rng.integers(0, 60, 64).astype(dtype)
     if dtype.kind == "f":
         values[[3, 20]], values[[7, 30]], values[[11, 40]] = np.nan, np.inf, -np.inf
@@ -228,8 +232,8 @@ def test_search(search_functions, dtype, key_dtype):
         scale, bins = (2.0, slope, cells - 1.0), (first, direction, levels.size)
 
         def arguments(at, scale=scale, bins=bins):
-            count = np.int32(levels.size)
-            return values, np.zeros(64, key_dtype), at, padded, starts, scale, count, bins
+            numbers = starts, np.int32(depth), scale, np.int32(levels.size)
+            return values, np.zeros(64, key_dtype), at, padded, *numbers, bins
 
         for at in (0, 3, 24, 48):
             assert_twins(search_functions, lambda at=at: arguments(at), [1])

@@ -209,30 +209,31 @@ def bin_by_search(
     count: Any,
     scale: Any,
     starts: Any,
-    half: Any,
+    depth: Any,
     bins: Any,
 ) -> Any:
     """Number of levels below each value: a guess of the cell, then a search within it.
 
-    ``starts[k]`` is the number of levels in the cells before k. Cells are found by the same
-    increasing expression for levels and values, so the answer lies in the value's own cell, which
-    holds fewer than ``2 * half`` levels. `levels`, `count` of them, is padded with ``2 * half``
-    times the largest value of the dtype. `scale` is (origin, slope, last cell), and `bins` is
-    (first, direction, rank of NaN); these and the result are those of :func:`bin_evenly`.
+    ``starts[k]`` is the number of levels in the cells before k, its complement if k is *crowded*:
+    if it holds more than one, but fewer than ``2 << depth``. Cells are found by the same increasing
+    expression for levels and values, so the answer lies in the value's own cell. `levels`, `count`
+    of them, is padded with ``2 << depth`` times the largest value of the dtype. `scale` is (origin,
+    slope, last cell), and `bins` is (first, direction, rank of NaN); these and the result are those
+    of :func:`bin_evenly`.
     """
     origin, slope, last = scale
     first, direction, of_nan = bins
     nan, above = False, False
     slices, rows, columns = extents
     base = keys.ctypes.data  # a slice of `keys` would count references at every row
-    whole = columns - columns % BIN_LANES if half == 1 else 0
+    whole = columns - columns % BIN_LANES
     for z in range(slices):
         for y in range(rows):
             row = image_row(address, token, strides, z, y, extents)
             start = at + z * steps[0] + y * steps[1]
             target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(0, whole, BIN_LANES):
-                more, bad = search_vector(row, target, x, levels, starts, scale, count, bins)
+                more, bad = search_vector(row, target, x, levels, starts, depth, scale, count, bins)
                 above |= more != 0
                 nan |= bad != 0
             for x in range(whole, columns):
@@ -240,8 +241,10 @@ def bin_by_search(
                 place = (np.float64(value) - origin) * slope
                 place = place if place > 0.0 else 0.0
                 # Unsigned indices spare numba's check for negative ones.
-                below = np.uint64(starts[np.uint64(place if place < last else last)])
-                step = half
+                start = np.int64(starts[np.uint64(place if place < last else last)])
+                below, step = np.uint64(start), ONE
+                if start < 0:
+                    below, step = np.uint64(~start), ONE << np.uint64(depth)
                 while step:
                     below += step * np.uint64(levels[below + step - ONE] < value)
                     step >>= ONE

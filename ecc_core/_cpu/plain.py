@@ -288,6 +288,7 @@ def search_vector(
     at: Any,
     levels: Any,
     starts: Any,
+    depth: Any,
     scale: Any,
     count: Any,
     bins: Any,
@@ -301,6 +302,11 @@ def search_vector(
         place = (np.float64(value) - origin) * slope
         cell = 0 if bad else np.int64(min(max(place, 0.0), last))
         rank = np.int64(starts[cell])
+        if rank < 0:
+            rank = ~rank
+            for k in range(depth):
+                step = 1 << (depth - k)
+                rank += step * (levels[rank + step - 1] < value)
         rank += levels[rank] < value
         above |= np.uint64(rank == count and not bad) << np.uint64(i)
         nan |= np.uint64(bad) << np.uint64(i)

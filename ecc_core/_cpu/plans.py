@@ -60,6 +60,15 @@ class EvenScale(NamedTuple):
     turned: int
 
 
+class Cells(NamedTuple):
+    """Settings of :func:`ecc_core._cpu.loaders.bin_by_search`."""
+
+    origin: float
+    slope: float
+    starts: NDArray[np.int32]
+    depth: np.int32
+
+
 def curve_plans(
     dtype: np.dtype[Any],
     thresholds: Array,
@@ -268,20 +277,9 @@ def _search_loader(levels: Levels, construction: Construction, top: int) -> Load
     if levels.superlevel:  # count the levels <= value as those < value of their predecessors
         before = int(count > 0 and _next(values[:1], up=False)[0] == values[0])
         values = _next(values[before:], up=False)
-    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
-    origin = float(finite[0]) if finite.size else 0.0
-    span = (float(finite[-1]) - origin) if finite.size else 0.0
-    cells = min(MAX_CELLS, 1 << max(6, int(4 * values.size).bit_length()))
-    slope = (cells - 1) / span if 0 < span < np.inf else 0.0
-    slope = slope if np.isfinite(slope) else 0.0
-    with np.errstate(all="ignore"):
-        place = np.clip((values.astype(np.float64) - origin) * slope, 0.0, cells - 1)
-    place = np.nan_to_num(place, nan=0.0).astype(np.int64)
-    starts = np.searchsorted(place, np.arange(cells), side="left")
-    fullest = int(np.bincount(place, minlength=1).max()) if values.size else 0
-    half = 1 << max(fullest.bit_length() - 1, 0)
+    cells = _cells(values)
     last = np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).max
-    padded = np.concatenate([values, np.full(2 * half, last, values.dtype)])
+    padded = np.concatenate([values, np.full(2 << cells.depth, last, values.dtype)])
     # rank = below (sublevel), or count - before - below (superlevel)
     if levels.superlevel:
         first, direction = (count - before + 1, -1) if construction == "V" else (top - count, 0)
@@ -290,17 +288,37 @@ def _search_loader(levels: Levels, construction: Construction, top: int) -> Load
     else:
         first, direction = (0, 0) if construction == "V" else (top + 1, -1)
         of_nan = count
-    bins, scale = (first, direction, of_nan), (origin, slope, float(cells - 1))
-    token, table = _token(values.dtype), starts.astype(np.int32)
-    step, number = np.uint64(half), np.int32(values.size)
+    bins, scale = (first, direction, of_nan), (cells.origin, cells.slope, cells.starts.size - 1.0)
+    token, number = _token(values.dtype), np.int32(values.size)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
         nan, beyond = loaders.bin_by_search(
-            address, token, *place, padded, number, scale, table, step, bins
+            address, token, *place, padded, number, scale, cells.starts, cells.depth, bins
         )
         return nan, (nan or beyond) and top < count
 
     return load
+
+
+def _cells(values: Array) -> Cells:
+    """Even cells, fine enough to part all levels if there is room for as many."""
+    wide = values.astype(np.float64)
+    finite = wide[np.isfinite(wide)]
+    origin = finite[0] if finite.size else 0.0
+    with np.errstate(all="ignore"):
+        span = finite[-1] - origin if finite.size else 0.0
+        parted = span / np.diff(finite).min() if finite.size > 1 else 1.0
+    wanted = max(64, 4 * values.size, int(min(np.nan_to_num(parted), MAX_CELLS)))
+    count = min(MAX_CELLS, 1 << wanted.bit_length())
+    with np.errstate(all="ignore"):
+        slope = (count - 1) / span if 0 < span < np.inf else 0.0
+        slope = float(slope) if np.isfinite(slope) else 0.0
+        place = np.clip((wide - origin) * slope, 0.0, count - 1)
+    held = np.bincount(np.nan_to_num(place, nan=0.0).astype(np.int64), minlength=count)
+    starts = (np.cumsum(held) - held).astype(np.int32)
+    np.invert(starts, out=starts, where=held > 1)
+    depth = np.int32(max(int(held.max()).bit_length() - 1, 0))
+    return Cells(float(origin), slope, starts, depth)
 
 
 def coefficient_plan(

@@ -6,6 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ecc_core._cpu import llvm
@@ -125,6 +126,14 @@ def _gather(context: Any, builder: Any, array_type: Any, array: Any, index: Any)
     return llvm.call(builder, name, result, [places, _I32(size), every, nothing])
 
 
+def _less(builder: Any, dtype: Any, a: Any, b: Any) -> Any:
+    """Whether elements of arrays of a dtype are less than others, and neither is NaN."""
+    if isinstance(a.type.element, ir.IntType):
+        compare = builder.icmp_signed if dtype.signed else builder.icmp_unsigned
+        return compare("<", a, b)
+    return builder.fcmp_ordered("<", a, b)
+
+
 @intrinsic
 def search_vector(
     typingctx: Any,
@@ -133,17 +142,21 @@ def search_vector(
     at: Any,
     levels: Any,
     starts: Any,
+    depth: Any,
     scale: Any,
     count: Any,
     bins: Any,
 ) -> Any:
-    """:func:`ecc_core._cpu.loaders.bin_by_search` where a cell holds at most one level."""
+    """:func:`ecc_core._cpu.loaders.bin_by_search` of as many values as there are lanes.
+
+    The search is one comparison, unless one of the values is in a crowded cell.
+    """
     sig = types.UniTuple(types.uint64, 2)(
-        values, keys, types.intp, levels, starts, scale, types.int32, bins
+        values, keys, types.intp, levels, starts, types.int32, scale, types.int32, bins
     )
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        values, keys, at, levels, starts, scale, count, bins = args
+        values, keys, at, levels, starts, depth, scale, count, bins = args
         lane = _Lanes(context, builder, sig, BIN_LANES)
         origin, slope, last = (lane.each(builder.extract_value(scale, i)) for i in range(3))
         first, direction, of_nan = (
@@ -152,14 +165,26 @@ def search_vector(
         value, number, nan = lane.values_at(values, at)
         place = lane.confined(builder.fmul(builder.fsub(number, origin), slope), last)
         cell = builder.fptosi(place, first.type)
-        below = _gather(context, builder, sig.args[4], starts, cell)
-        level = _gather(context, builder, sig.args[3], levels, below)
-        if isinstance(level.type.element, ir.IntType):
-            compare = builder.icmp_signed if sig.args[3].dtype.signed else builder.icmp_unsigned
-            past = compare("<", level, value)
-        else:
-            past = builder.fcmp_ordered("<", level, value)
-        below = builder.add(below, builder.zext(past, below.type))
+        start = _gather(context, builder, sig.args[4], starts, cell)
+
+        def advance(below: Any, step: Any) -> Any:
+            """Skip `step` levels where all of them are below the value."""
+            reach = builder.add(below, lane.each(builder.sub(step, _I32(1))))
+            level = _gather(context, builder, sig.args[3], levels, reach)
+            past = builder.sext(_less(builder, sig.args[3].dtype, level, value), below.type)
+            return builder.add(below, builder.and_(past, lane.each(step)))
+
+        crowded = builder.icmp_signed("<", start, llvm.splat(_I32, BIN_LANES, 0))
+        steps = cgutils.alloca_once(builder, start.type)
+        builder.store(builder.select(crowded, builder.not_(start), start), steps)
+        someone = builder.bitcast(crowded, ir.IntType(BIN_LANES))
+        with (
+            builder.if_then(builder.icmp_unsigned("!=", someone, someone.type(0)), likely=False),
+            cgutils.for_range(builder, depth) as loop,
+        ):
+            step = builder.shl(_I32(1), builder.sub(depth, loop.index))
+            builder.store(advance(builder.load(steps), step), steps)
+        below = advance(builder.load(steps), _I32(1))
         above = builder.icmp_signed("==", below, lane.each(count))
         above = builder.and_(above, builder.not_(nan))
         below = builder.xor(builder.select(nan, of_nan, below), direction)
