@@ -3,11 +3,11 @@
     python benchmarks/out_of_core.py time --dtype uint8 --gib 4
     python benchmarks/out_of_core.py memory --gib 16
     python benchmarks/out_of_core.py overhead
-    python benchmarks/out_of_core.py sections
+    python benchmarks/out_of_core.py window
 
 Each measurement is a process of its own with two threads; `time` alternates between the sum of the
-volume, as dask computes it, its curve at 256 thresholds, and `ecc stack`. `sections` counts tasks
-of volumes of tiny blocks that are not read. Rows go to stdout as Markdown.
+volume, as dask computes it, its curve at 256 thresholds, and `ecc stack`. `window` counts the
+blocks that wait at once in volumes of tiny blocks that are not read. Rows go to stdout as Markdown.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from scipy import ndimage
 
 import ecc_core as ecc
 from ecc_core._dask.blocks import Settings
-from ecc_core._dask.sections import Work, _Section, run_groups
+from ecc_core._dask.window import Work, run_groups
 from ecc_core.cli import main as main_of_ecc
 
 CHUNK = 256
@@ -140,33 +141,39 @@ def memory(folder: Path, gib: int) -> None:
         )
 
 
-def sections() -> None:
-    """Tasks and memory of sections, whose graphs do not grow, and of one graph, which does."""
-    print("| blocks | most tasks at once | memory, MiB | tasks of one graph | ms a block |")
-    print("|---|---|---|---|---|")
+def window() -> None:
+    """Blocks that wait for others, which do not grow with the depth, and one graph, which does."""
+    print(
+        "| blocks | of a layer | most that wait | memory, MiB | tasks of one graph | ms a block |"
+    )
+    print("|---|---|---|---|---|---|")
     for side in (8, 16, 24):
-        command = [sys.executable, __file__, "section", "--gib", str(side)]
+        command = [sys.executable, __file__, "blocks", "--gib", str(side)]
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         row = json.loads(found)
-        counts = f"{row['tasks']} | {row['memory']:.0f} | {row['graph']}"
+        counts = f"{side**2} | {row['waiting']} | {row['memory']:.0f} | {row['graph']}"
         print(f"| {side}^3 | {counts} | {row['ms']:.2f} |", flush=True)
 
 
-def section(side: int) -> None:
-    """Print what the sections of side^3 blocks of zeros take."""
+def count_blocks(side: int) -> None:
+    """Print what side^3 blocks of zeros take in one column."""
     points = np.zeros((4, 4, 4), np.uint8)
     settings = Settings(np.arange(256), "T", False, "raise")
     work = Work(lambda _: (points,), ((4,) * side,) * 3, 3, settings, regions=False)
-    groups = work.groups(16, side=8)
-    tasks = []
-    graph = _Section.graph
+    groups = work.groups(16, side=side)
+    waiting: set[Any] = set()
+    most = 0
+    emit = Work.emit
 
-    def counted(self: _Section, *arguments: Any) -> dict[Any, Any]:
-        built = graph(self, *arguments)
-        tasks.append(len(built))
-        return built
+    def counted(self: Work, block: tuple[int, ...]) -> Any:
+        nonlocal most
+        emitted = emit(self, block)
+        waiting.add(block)
+        most = max(most, len(waiting))
+        weakref.finalize(emitted.own, waiting.discard, block)
+        return emitted
 
-    _Section.graph = counted  # type: ignore[method-assign]
+    Work.emit = counted  # type: ignore[method-assign]
     start = time.perf_counter()
     run_groups(
         work,
@@ -181,7 +188,7 @@ def section(side: int) -> None:
     seconds, peak = time.perf_counter() - start, peak_memory()
     volume = da.zeros((4 * side,) * 3, chunks=4, dtype=np.uint8)
     whole = dask.optimize(ecc.euler_curve(volume, 256, range=(0, 255)).values)[0]
-    row = {"tasks": max(tasks), "memory": peak, "ms": seconds / side**3 * 1e3}
+    row = {"waiting": most, "memory": peak, "ms": seconds / side**3 * 1e3}
     print(json.dumps({**row, "graph": len(whole.__dask_graph__())}))
 
 
@@ -206,7 +213,7 @@ def overhead() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "case", choices=["time", "memory", "overhead", "sections", "measure", "section"]
+        "case", choices=["time", "memory", "overhead", "window", "measure", "blocks"]
     )
     parser.add_argument("--dtype", choices=sorted(TOP), default="uint8")
     parser.add_argument("--gib", type=int, default=4)
@@ -218,16 +225,16 @@ def main() -> None:
     if arguments.case == "measure":
         measure(arguments.what, arguments.path)
         return
-    if arguments.case == "section":
-        section(arguments.gib)
+    if arguments.case == "blocks":
+        count_blocks(arguments.gib)
         return
     with tempfile.TemporaryDirectory() as name:
         if arguments.case == "time":
             compare(Path(name), arguments.dtype, arguments.gib, arguments.rounds)
         elif arguments.case == "memory":
             memory(Path(name), arguments.gib)
-        elif arguments.case == "sections":
-            sections()
+        elif arguments.case == "window":
+            window()
         else:
             overhead()
 

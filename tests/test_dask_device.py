@@ -16,7 +16,7 @@ import ecc_core as ecc
 from ecc_core import _dispatch
 from ecc_core._dask import regions
 from ecc_core._dask.blocks import Settings
-from ecc_core._dask.sections import Work, run_groups
+from ecc_core._dask.window import Work, run_groups
 from ecc_core.dask import euler_curve_blocks, local_curves, region_curves
 
 LEVELS = np.arange(-1, 7)
@@ -138,7 +138,7 @@ def test_regions(image):
 
 
 @pytest.mark.parametrize("labelled", [False, True])
-def test_sections(image, labelled):
+def test_stacks(image, labelled):
     """What is kept of a group is on the host."""
     arrays = [image.view(DeviceArray), (image > 2).astype(np.int32).view(DeviceArray)]
 

@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import dask.array as da
@@ -13,9 +12,9 @@ import zarr
 from distributed import Client, LocalCluster
 
 import ecc_core as ecc
-from ecc_core._dask import sections
+from ecc_core._dask import window
 from ecc_core._dask.blocks import Settings
-from ecc_core._dask.sections import Work, run_groups
+from ecc_core._dask.window import Work, run_groups
 from ecc_core.cli import main
 
 SECONDS = 60
@@ -60,10 +59,10 @@ def test_a_killed_worker(client, image, tmp_path):
     assert victim not in client.run(os.getpid).values()
 
 
-def test_a_worker_killed_between_sections(client, image, tmp_path, monkeypatch):
-    """The front that it held is computed again."""
-    monkeypatch.setattr(sections, "SECTION", 16)
-    monkeypatch.setattr(sections, "SECTION_A_THREAD", 1)
+def test_a_worker_killed_between_groups(client, image, tmp_path, monkeypatch):
+    """The blocks that it held are read again."""
+    monkeypatch.setattr(window, "AHEAD_ON_CLUSTER", 2)
+    monkeypatch.setattr(window, "ASKED_ON_CLUSTER", 2)
     folder, killed = str(tmp_path), []
 
     def read(box: tuple[slice, ...]) -> tuple[np.ndarray]:
@@ -71,7 +70,7 @@ def test_a_worker_killed_between_sections(client, image, tmp_path, monkeypatch):
         Path(folder, os.urandom(8).hex()).touch()
         return (image[box],)
 
-    def starting(_: Sequence[int]) -> None:
+    def starting(_: int) -> None:
         if len(tuple(tmp_path.iterdir())) >= 32 and not killed:
             killed.extend(client.run(os.getpid).values())
             os.kill(killed[0], signal.SIGKILL)

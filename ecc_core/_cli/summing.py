@@ -18,7 +18,7 @@ from ecc_core._cli.blockwise import Stack
 from ecc_core._cli.version import version
 from ecc_core._dask.blocks import Settings
 from ecc_core._dask.regions import add_tables, labels_of, values_of
-from ecc_core._dask.sections import Group, Work, run_groups
+from ecc_core._dask.window import Group, Work, run_groups
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
@@ -79,8 +79,8 @@ def curves_of(
         else:
             total.add(group, values)
 
-    def starting(numbers: Sequence[int]) -> None:
-        stamps.update((number, stamp_of(groups[number])) for number in numbers)
+    def starting(number: int) -> None:
+        stamps[number] = stamp_of(groups[number])
 
     with _progress(stack, groups, missing) as advance:
 

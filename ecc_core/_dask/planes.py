@@ -185,22 +185,32 @@ def _layer(
     has a block's own extent, along later ones one point more.
     """
     ndim = len(after)
-
-    def join(place: tuple[int, ...], part: int) -> Array:
-        along = len(place)
-        if along == ndim:
-            plane: Array = getattr(near[place], side)[axis][part]
-            for other in range(axis + 1, ndim):
-                if place[other]:
-                    plane = plane_of(plane, other, slice(0, 1))
-            return plane
-        steps = [step] if along == axis else range(1 + (after[along] if along > axis else 0))
-        pieces = [join((*place, s), part) for s in steps]
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1 + along)
-
-    parts = len(near[(0,) * ndim].last[axis])
+    steps = [range(1 + (after[along] if along > axis else 0)) for along in range(ndim)]
+    steps[axis] = range(step, step + 1)
+    pieces = {}
+    for place in itertools.product(*steps):
+        box = getattr(near[place], side)[axis]
+        for other in range(axis + 1, ndim):
+            if place[other]:
+                box = tuple(plane_of(array, other, slice(0, 1)) for array in box)
+        pieces[place] = box
     # the other axes keep their order, so that later ones are where they were
-    return tuple(_thickness_first(join((), part), axis) for part in range(parts))
+    return tuple(_thickness_first(array, axis) for array in _joined(pieces))
+
+
+def _joined(pieces: dict[tuple[int, ...], Box]) -> Box:
+    """The pieces at all places of a grid, put together along each of its axes, the last first."""
+    for along in reversed(range(len(next(iter(pieces))))):
+        rows: dict[tuple[int, ...], list[Box]] = {}
+        for place, box in pieces.items():
+            rows.setdefault(place[:along], []).append(box)
+        pieces = {
+            place: boxes[0]
+            if len(boxes) == 1
+            else tuple(np.concatenate(parts, axis=1 + along) for parts in zip(*boxes, strict=True))
+            for place, boxes in rows.items()
+        }
+    return pieces[()]
 
 
 def _thickness_first(plane: Array, axis: int) -> Array:

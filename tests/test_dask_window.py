@@ -1,6 +1,8 @@
-"""Sums over the blocks of an image, section by section: right, and bounded."""
+"""Sums over the blocks of an image, in a window that moves over it: right, and bounded."""
 
 import math
+import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ecc_core as ecc
-from ecc_core._dask import sections
+from ecc_core._dask import window
 from ecc_core._dask.blocks import Settings
 from ecc_core._dask.regions import add_tables
-from ecc_core._dask.sections import Group, Work, run_groups
+from ecc_core._dask.window import Group, Work, run_groups
 from ecc_core.testing import strategies
 
 LEVELS = np.arange(6)
@@ -33,7 +35,7 @@ def sums_of(work: Work, groups: list[Group], missing: list[int], **options: Any)
         sums[number] = values
 
     means = {"workers": 1, "scheduler": None, "spoiling": OSError, **options}
-    errors = run_groups(work, groups, missing, finished, starting=announced.extend, **means)
+    errors = run_groups(work, groups, missing, finished, starting=announced.append, **means)
     assert announced == missing
     assert not errors
     return sums
@@ -45,7 +47,7 @@ def chunks_of(data: st.DataObject, shape: tuple[int, ...]) -> tuple[tuple[int, .
 
 
 @given(st.data())
-def test_any_blocks_groups_and_sections(data):
+def test_any_blocks_groups_and_windows(data):
     shape = tuple(data.draw(st.integers(1, 9)) for _ in range(data.draw(st.integers(1, 3))))
     lead = data.draw(st.integers(0, len(shape) - 1))
     image, chunks = noise(*shape), chunks_of(data, shape)
@@ -57,7 +59,8 @@ def test_any_blocks_groups_and_sections(data):
     assert len(set(blocks)) == len(blocks) == math.prod(map(len, chunks))
     first = [n for n in range(len(groups)) if data.draw(st.booleans())]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sections._Threads, "section", data.draw(st.integers(1, 8)))
+        for name in ("AHEAD", "ASKED"):
+            patch.setattr(window, name, data.draw(st.integers(0, 8)))
         sums = sums_of(work, groups, first)
         sums |= sums_of(work, groups, sorted(set(range(len(groups))) - set(first)))
     total = np.zeros((*shape[:lead], LEVELS.size), np.int64)
@@ -83,43 +86,45 @@ def test_any_blocks_of_regions(data):
     np.testing.assert_array_equal(table[:, 1:], expected.values)
 
 
-class Measured(sections._Threads):
-    """Notes how many tasks there are at once, and how many blocks wait."""
-
-    tasks, waiting, read = 0, 0, 0
-
-    def __call__(self, section: Any, front: Any, kept: Any, done: Any) -> Any:
-        graph = section.graph(kept, front)
-        Measured.tasks = max(Measured.tasks, len(graph))
-        Measured.waiting = max(Measured.waiting, len(kept))
-        return super().__call__(section, front, kept, done)
-
-
+@pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("across", [6, 18])
-def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across):
-    """Four times as long, or three times as wide: graphs and fronts of the same size."""
-    bounds = []
-    read = []
+def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers):
+    """Four times as long, or three times as wide: a layer of a column waits, and little more."""
+    lock, emit = threading.Lock(), Work.emit
+    alive = most = 0
 
-    def points(box: tuple[slice, ...]) -> tuple[np.ndarray]:
-        read.append(box)
-        return (np.zeros((1, 1), np.uint8),)
+    def gone() -> None:
+        nonlocal alive
+        with lock:
+            alive -= 1
 
-    monkeypatch.setattr(sections, "_Threads", Measured)
-    monkeypatch.setattr(Measured, "section", 16)
+    def counted(self: Work, block: tuple[int, ...]) -> Any:
+        nonlocal alive, most
+        emitted = emit(self, block)
+        weakref.finalize(emitted.own, gone)
+        with lock:
+            alive += 1
+            most = max(most, alive)
+        return emitted
+
+    monkeypatch.setattr(Work, "emit", counted)
     for length in (10, 40):
-        Measured.tasks = Measured.waiting = 0
-        read.clear()
+        read: list[Any] = []
+
+        def points(box: tuple[slice, ...], read: list[Any] = read) -> tuple[np.ndarray]:
+            read.append(box)
+            return (np.zeros((1, 1), np.uint8),)
+
         settings = Settings(LEVELS, "V", False, "raise")
         work = Work(points, ((1,) * length, (1,) * across), 2, settings, regions=False)
         groups = work.groups(4, side=6)
-        sums_of(work, groups, list(range(len(groups))))
-        bounds.append((Measured.tasks, Measured.waiting))
+        most = 0
+        sums_of(work, groups, list(range(len(groups))), workers=workers)
         columns = -(-across // 6)
         assert len(read) == length * across + (columns - 1) * length  # one beside each column
-    assert bounds[0] == bounds[1]
-    assert bounds[0][0] < 4 * 16
-    assert bounds[0][1] <= 2 * 6 + 2
+        near = (window.AHEAD + window.ASKED + 1) * workers
+        assert most <= 7 + 2 + near + 1  # a layer, and the first two blocks of the next
+    assert alive == 0
 
 
 def test_errors_spoil_their_groups_only():

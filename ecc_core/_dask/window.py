@@ -1,0 +1,305 @@
+"""Sum over the blocks of an image that is read from the disk, in a window that moves over it.
+
+A graph of all blocks would grow with the image. Here a block is read when its turn is near, and
+what it leaves behind, its outermost planes, is dropped with the last earlier neighbour's share. So
+what waits is one layer of blocks. It is bounded too: an image of a large cross-section is divided
+into columns along its first axis, and the blocks beside a column are read once more.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._cpu.pool import available_cores
+from ecc_core._dask.blocks import Settings, emit, share_of_block, total
+from ecc_core._dask.planes import Array, Emitted, neighbours, place_of
+from ecc_core._dask.regions import add_tables, emit_regions, share_of_regions
+from ecc_core._dispatch import on_host
+from ecc_core._optional import import_optional
+
+__all__ = ["Group", "Work", "run_groups"]
+
+# Blocks for each thread: read before a block's share is asked for, so that no thread waits for
+# another one's block, and shares asked for that are not there yet.
+AHEAD, ASKED = 2, 4
+AHEAD_ON_CLUSTER, ASKED_ON_CLUSTER = 8, 16
+MOST_SPOILT = 64
+PURPOSE = {"extra": "dask", "purpose": "computing by blocks"}
+
+Index = tuple[int, ...]
+Values = NDArray[np.int64]
+Done = Callable[[int, Values], None]
+
+
+class Group(NamedTuple):
+    """Consecutive blocks of a column, whose shares are added.
+
+    Attributes
+    ----------
+    images : tuple of int
+        Index of the blocks along the batch axes.
+    column : tuple of slice
+        Which blocks the column has along the spatial axes.
+    first, stop : int
+        The group's blocks in the C order of the column.
+    """
+
+    images: Index
+    column: tuple[slice, ...]
+    first: int
+    stop: int
+
+    def blocks(self) -> Iterator[Index]:
+        """Indices of the blocks, batch axes first."""
+        shape = [part.stop - part.start for part in self.column]
+        for number in range(self.first, self.stop):
+            inside = np.unravel_index(number, shape)
+            yield (
+                *self.images,
+                *(s.start + int(i) for s, i in zip(self.column, inside, strict=True)),
+            )
+
+
+class Work:
+    """What is to be added up: curves, or tables of region curves.
+
+    Parameters
+    ----------
+    read : callable
+        Takes a box, a slice for each axis, and returns its points and their labels, if there are.
+    chunks : tuple of tuple of int
+        Lengths of the blocks along each axis, batch axes first; those of labelled images have
+        length 1 along batch axes.
+    ndim : int
+        Number of spatial axes.
+    settings : Settings
+    regions : bool
+        Whether there are labels.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[tuple[slice, ...]], tuple[Array, ...]],
+        chunks: tuple[tuple[int, ...], ...],
+        ndim: int,
+        settings: Settings,
+        *,
+        regions: bool,
+    ) -> None:
+        self.read, self.settings, self.regions = read, settings, regions
+        self.counts = tuple(map(len, chunks))
+        self.lead = len(chunks) - ndim
+        self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
+
+    def box(self, block: Index) -> tuple[slice, ...]:
+        """Where a block lies, along as many axes as its index has."""
+        return tuple(
+            slice(edges[i], edges[i + 1]) for edges, i in zip(self.edges, block, strict=False)
+        )
+
+    def near(self, block: Index) -> list[Index]:
+        """A block and its later neighbours."""
+        images, at = block[: self.lead], block[self.lead :]
+        return [(*images, *other) for other in neighbours(at, self.counts[self.lead :])]
+
+    def emit(self, block: Index) -> Emitted:
+        """Read a block, and keep what its neighbours need."""
+        arrays = self.read(self.box(block))
+        if self.regions:
+            image, labels = (array.reshape(array.shape[self.lead :]) for array in arrays)
+            return emit_regions(image, labels, settings=self.settings)
+        return emit(*arrays, settings=self.settings, ndim=len(block) - self.lead)
+
+    def share(self, block: Index, emitted: Sequence[Emitted]) -> Values:
+        """What a block adds."""
+        place = place_of(block[self.lead :], self.counts[self.lead :])
+        function = share_of_regions if self.regions else share_of_block
+        return function(emitted, place, self.settings)
+
+    def sum(self, shares: Sequence[Values]) -> Values:
+        """The sum of a group."""
+        return add_tables(shares) if self.regions else total(shares)
+
+    def groups(self, size: int, side: int) -> list[Group]:
+        """All blocks, in groups of at most `size` in columns of `side` blocks across."""
+        images = itertools.product(*map(range, self.counts[: self.lead]))
+        first, *across = self.counts[self.lead :]
+        parts = [[slice(i, min(i + side, n)) for i in range(0, n, side)] for n in across]
+        columns = list(itertools.product([slice(0, first)], *parts))
+        groups = []
+        for at, column in itertools.product(images, columns):
+            count = math.prod(part.stop - part.start for part in column)
+            starts = range(0, count, size)
+            groups += [Group(at, column, i, min(i + size, count)) for i in starts]
+        return groups
+
+
+def run_groups(
+    work: Work,
+    groups: Sequence[Group],
+    missing: Sequence[int],
+    finished: Done,
+    *,
+    workers: int | None,
+    scheduler: str | None,
+    starting: Callable[[int], None],
+    spoiling: type[Exception],
+) -> list[Exception]:
+    """Sum the shares of the groups whose numbers are `missing`.
+
+    Parameters
+    ----------
+    work : Work
+    groups : sequence of Group
+    missing : sequence of int
+        Increasing.
+    finished : callable
+        Takes the number and the sum of a group as soon as it is there.
+    workers, scheduler
+        Threads of this process, or the address of a dask cluster to use instead.
+    starting : callable
+        Takes the number of a group that is going to be read.
+    spoiling : type
+        Errors that spoil the groups whose blocks raise them, and no others.
+
+    Returns
+    -------
+    list of Exception
+        Why groups were spoilt; at most `MOST_SPOILT` of them, after which no more are tried.
+    """
+    errors: list[Exception] = []
+    with _Threads(work, workers) if scheduler is None else _Cluster(work, scheduler) as run:
+        waiting: deque[tuple[int, Any]] = deque()
+        for number, coming in _Window(work, groups, run).sums(missing, starting):
+            waiting.append((number, coming))
+            while waiting and (number == missing[-1] or waiting[0][1].done()):
+                first, values = waiting.popleft()
+                try:
+                    found = values.result()
+                except spoiling as error:
+                    errors.append(error)
+                    if len(errors) == MOST_SPOILT:
+                        return errors
+                else:
+                    finished(first, on_host(found))
+    return errors
+
+
+class _Window:
+    """The blocks that are read, and those whose shares are asked for, both in their order."""
+
+    def __init__(self, work: Work, groups: Sequence[Group], run: _Threads | _Cluster) -> None:
+        self.work, self.groups, self.run = work, groups, run
+        self.emitted: dict[Index, Any] = {}
+        self.order: list[Index] = []  # heap of the same blocks
+        self.asked: deque[Any] = deque()
+        self.following: deque[tuple[Index, int | None]] = deque()
+        self.shares: list[Any] = []
+
+    def sums(
+        self, missing: Sequence[int], starting: Callable[[int], None]
+    ) -> Iterator[tuple[int, Any]]:
+        """Numbers of groups, and their sums, which are on their way."""
+        place: Any = None
+        for number in missing:
+            group = self.groups[number]
+            if (group.images, group.column) != place:
+                yield from self._catch_up(0)
+                self.emitted.clear()
+                self.order.clear()
+                place = group.images, group.column
+            starting(number)
+            *blocks, last = group.blocks()
+            for block in blocks:
+                self._read(block)
+                self.following.append((block, None))
+                yield from self._catch_up(self.run.ahead)
+            self._read(last)
+            self.following.append((last, number))
+        yield from self._catch_up(0)
+
+    def _read(self, block: Index) -> None:
+        """Read a block and its later neighbours, unless they have been."""
+        for near in self.work.near(block):
+            if near not in self.emitted:
+                self.emitted[near] = self.run.submit(Work.emit, near)
+                heapq.heappush(self.order, near)
+
+    def _catch_up(self, ahead: int) -> Iterator[tuple[int, Any]]:
+        """Ask for shares until only so many blocks are ahead."""
+        while len(self.following) > ahead:
+            block, number = self.following.popleft()
+            emitted = [self.emitted[near] for near in self.work.near(block)]
+            self.shares.append(self.run.submit(Work.share, block, emitted))
+            while self.order and self.order[0] <= block:  # no later block needs them
+                del self.emitted[heapq.heappop(self.order)]
+            self.asked.append(self.shares[-1])
+            if len(self.asked) > self.run.asked:
+                self.run.wait([self.asked.popleft()])
+            if number is not None:
+                shares, self.shares = self.shares, []
+                yield number, self.run.submit(Work.sum, shares)
+
+
+class _Threads:
+    """Runs tasks in threads of this process."""
+
+    def __init__(self, work: Work, workers: int | None) -> None:
+        workers = workers or available_cores()
+        self.work, self.wait = work, wait
+        self.ahead, self.asked = AHEAD * workers, ASKED * workers
+        self.pool = ThreadPoolExecutor(workers)
+
+    def __enter__(self) -> _Threads:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pool.shutdown(cancel_futures=True)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Results on their way may be arguments: tasks before this one, so that none waits long."""
+        return self.pool.submit(_call, function, self.work, arguments)
+
+
+def _call(function: Callable[..., Any], work: Work, arguments: Sequence[Any]) -> Any:
+    return function(work, *map(_result, arguments))
+
+
+def _result(argument: Any) -> Any:
+    if isinstance(argument, list):
+        return [_result(part) for part in argument]
+    return argument.result() if isinstance(argument, Future) else argument
+
+
+class _Cluster:
+    """Runs tasks on a dask cluster, where the blocks stay."""
+
+    def __init__(self, work: Work, address: str) -> None:
+        distributed = import_optional("distributed", **PURPOSE)
+        self.client = distributed.Client(address)
+        self.wait = distributed.wait
+        threads = sum(self.client.nthreads().values())
+        self.ahead, self.asked = AHEAD_ON_CLUSTER * threads, ASKED_ON_CLUSTER * threads
+        self.work = self.client.submit(_same, work, pure=False)  # a lost worker's is made again
+
+    def __enter__(self) -> _Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self.client.submit(function, self.work, *arguments, pure=False)
+
+
+def _same(work: Work) -> Work:
+    return work
