@@ -9,8 +9,7 @@ import torch.distributed
 import torch.multiprocessing
 from torch import Tensor, nn
 
-from ecc_core._torch.curve import soft_curve, soft_curve_backward
-from ecc_core._torch.transform import soft_projection, soft_projection_backward
+from ecc_core.nn import EulerCurveLayer
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 
 THRESHOLDS = torch.linspace(0.1, 0.9, 5)
@@ -30,7 +29,7 @@ def test_opcheck_of_the_curve(ties):
     tilt, mask = draw(13).requires_grad_(), draw(1, 6, 7) < 0.8
     thresholds = THRESHOLDS.clone().requires_grad_()
     arguments = (image, thresholds, scalar(5.0), tilt, mask, "V", False, ties, True)
-    torch.library.opcheck(soft_curve, arguments)
+    torch.library.opcheck(torch.ops.ecc.soft_curve.default, arguments)
 
 
 @pytest.mark.parametrize("wanted", ["none", "image", "wide"])
@@ -39,7 +38,7 @@ def test_opcheck_of_the_backward_curve(wanted):
     packed = torch.zeros(2, 0, dtype=torch.int32)
     image = draw(2, 6, 7).half()
     options = (image, THRESHOLDS, torch.tensor(5.0), None, None, "T", True, "raster", wanted)
-    torch.library.opcheck(soft_curve_backward, (*rows, packed, *options))
+    torch.library.opcheck(torch.ops.ecc.soft_curve_backward.default, (*rows, packed, *options))
 
 
 def test_opcheck_of_the_transform():
@@ -48,10 +47,10 @@ def test_opcheck_of_the_transform():
     orthants = torch.tensor([0, 2], dtype=torch.int32)
     heights = THRESHOLDS.clone().requires_grad_()
     arguments = (weights, positions, directions, orthants, heights, scalar(3.0))
-    torch.library.opcheck(soft_projection, arguments)
+    torch.library.opcheck(torch.ops.ecc.soft_projection.default, arguments)
     detached = [argument.detach() for argument in arguments]
     rows = [draw(2, 2, 5) for _ in range(3)]
-    torch.library.opcheck(soft_projection_backward, (*rows, *detached))
+    torch.library.opcheck(torch.ops.ecc.soft_projection_backward.default, (*rows, *detached))
 
 
 def both(image: Tensor, thresholds: Tensor, sharpness: Tensor) -> tuple[Tensor, Tensor]:
@@ -74,6 +73,95 @@ def test_compiles_into_one_graph():
     )
     for own, true in zip(found, wanted, strict=True):
         torch.testing.assert_close(own, true)
+
+
+def curve_of(
+    image: Tensor, thresholds: Tensor, sharpness: Tensor, direction: Tensor, scale: Tensor
+) -> Tensor:
+    options = {"sharpness": sharpness, "direction": direction, "direction_scale": scale}
+    return soft_euler_curve(image, thresholds, **options).square().sum()
+
+
+def transform_of(weights: Tensor, heights: Tensor, sharpness: Tensor, direction: Tensor) -> Tensor:
+    values = soft_euler_transform(weights, direction[None], heights, sharpness=sharpness)
+    return values.square().sum()
+
+
+OF = pytest.mark.parametrize("of", [curve_of, transform_of])
+
+
+def arguments_of(of) -> list[Tensor]:
+    numbers = torch.tensor(4.0), torch.tensor([0.8, 0.6]), torch.tensor(0.2)
+    return [draw(6, 7), THRESHOLDS, *numbers][: 5 if of is curve_of else 4]
+
+
+def by_autograd(of, arguments: list[Tensor]) -> tuple[Tensor, ...]:
+    inputs = [argument.detach().clone().requires_grad_() for argument in arguments]
+    return torch.autograd.grad(of(*inputs), inputs)
+
+
+@OF
+def test_func_grad(of):
+    arguments = arguments_of(of)
+    found = torch.func.grad(of, argnums=tuple(range(len(arguments))))(*arguments)
+    for own, true in zip(found, by_autograd(of, arguments), strict=True):
+        assert true.any()
+        assert torch.equal(own, true)
+
+
+@OF
+@pytest.mark.parametrize("mapped", [(0,), (3,), (0, 1), (2, 3)])
+def test_func_grad_of_each(of, mapped):
+    """`vmap` of `grad` over images, directions, and two arguments at once."""
+    arguments = arguments_of(of)
+    for i in mapped:
+        arguments[i] = torch.stack(
+            [arguments[i], arguments[i] * 1.5, arguments[i].flip(-1) + 0.1]
+            if arguments[i].dim()
+            else list(arguments[i] + torch.arange(3))
+        )
+    dims = tuple(0 if i in mapped else None for i in range(len(arguments)))
+    every = tuple(range(len(arguments)))
+    found = torch.func.vmap(torch.func.grad(of, argnums=every), in_dims=dims)(*arguments)
+    for k in range(3):
+        one = [a[k] if i in mapped else a for i, a in enumerate(arguments)]
+        for own, true in zip(found, by_autograd(of, one), strict=True):
+            torch.testing.assert_close(own[k], true)
+
+
+def test_func_jacobian():
+    def curve(image: Tensor) -> Tensor:
+        return soft_euler_curve(image, THRESHOLDS, sharpness=4.0)
+
+    image = draw(6, 7)
+    expected = torch.autograd.functional.jacobian(curve, image)
+    torch.testing.assert_close(torch.func.jacrev(curve)(image), expected)
+
+
+@pytest.mark.parametrize("hard", [None, "forward"])
+def test_func_grad_of_a_layer(hard):
+    layer = EulerCurveLayer(THRESHOLDS, sharpness=4.0, learn_thresholds=True, hard=hard)
+    parameters, image = dict(layer.named_parameters()), draw(2, 6, 7)
+
+    def loss(parameters: dict[str, Tensor]) -> Tensor:
+        return torch.func.functional_call(layer, parameters, (image,)).square().sum()
+
+    found = torch.func.grad(loss)({k: p.detach() for k, p in parameters.items()})
+    loss(parameters).backward()
+    for name, parameter in parameters.items():
+        torch.testing.assert_close(found[name], parameter.grad)
+
+
+@OF
+def test_func_refuses_second_derivatives(of):
+    first, *rest = arguments_of(of)
+
+    def slope(image: Tensor) -> Tensor:
+        return torch.func.grad(of)(image, *rest).sum()
+
+    kind = "curves" if of is curve_of else "transforms"
+    with pytest.raises(RuntimeError, match=f"characteristic {kind} have no second derivatives"):
+        torch.func.grad(slope)(first)
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])

@@ -1,4 +1,4 @@
-"""How operators on a batch of images behave under `torch.vmap`."""
+"""How operators on a batch of images behave under the transforms of `torch.func`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,39 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["vmapped"]
+__all__ = ["transformable", "vmapped"]
+
+
+def transformable(
+    operator: Callable[..., Any], setup: Callable[..., None], backward: Callable[..., Any]
+) -> Callable[..., Any]:
+    """An operator whose derivative `torch.func` knows, too.
+
+    It does not know the formulas of `torch.library.register_autograd`. Elsewhere these serve: they
+    are compiled by all versions of torch, and called in 0.05 ms less.
+    """
+
+    class Transformable(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(*args: Any) -> Any:
+            return operator(*args)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            setup(ctx, inputs, output)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            return backward(ctx, *gradients)
+
+    def call(*args: Any) -> Any:
+        if torch.compiler.is_compiling() or not torch._C._are_functorch_transforms_active():
+            return operator(*args)
+        return Transformable.apply(*args)  # type: ignore[no-untyped-call]
+
+    return call
 
 
 def vmapped(operator: Callable[..., Any], stacked: tuple[int, ...]) -> Callable[..., Any]:

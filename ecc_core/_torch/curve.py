@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecc_core._torch.batching import vmapped
+from ecc_core._torch.batching import transformable, vmapped
 from ecc_core._torch.packing import packed_shape
 
 __all__ = ["soft_curve"]
@@ -35,18 +35,8 @@ torch.library.define(
     " -> (Tensor by_image, Tensor by_threshold, Tensor by_sharpness)",
     tags=torch.Tag.pt2_compliant_tag,
 )
-soft_curve = torch.ops.ecc.soft_curve.default
-"""Curves (batch, n) of images (batch, *spatial), and derivatives by level and by sharpness.
-
-`thresholds`, `sharpness` and `tilt` are float32, or float64 with an image of float64. With `keep`
-CUDA devices return coefficients, packed, that spare the backward pass to find them.
-"""
-soft_curve_backward = torch.ops.ecc.soft_curve_backward.default
-"""Gradients of the images, and of thresholds (batch, n) and sharpness (batch,) image by image.
-
-`wanted`: "none" (an empty tensor), the gradient of the image in its own dtype ("image"), or in
-float32 although that is narrower ("wide").
-"""
+FORWARD = torch.ops.ecc.soft_curve.default
+BACKWARD = torch.ops.ecc.soft_curve_backward.default
 
 
 @torch.library.impl(NAME, "cpu")
@@ -158,13 +148,30 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     )
 
 
+def _setup_nothing(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    pass
+
+
 def _no_backward(ctx: Any, *gradients: Any) -> Any:
     raise RuntimeError("soft Euler characteristic curves have no second derivatives")
 
+
+soft_curve = transformable(FORWARD, _setup, _backward)
+"""Curves (batch, n) of images (batch, *spatial), and derivatives by level and by sharpness.
+
+`thresholds`, `sharpness` and `tilt` are float32, or float64 with an image of float64. With `keep`
+CUDA devices return coefficients, packed, that spare the backward pass to find them.
+"""
+soft_curve_backward = transformable(BACKWARD, _setup_nothing, _no_backward)
+"""Gradients of the images, and of thresholds (batch, n) and sharpness (batch,) image by image.
+
+`wanted`: "none" (an empty tensor), the gradient of the image in its own dtype ("image"), or in
+float32 although that is narrower ("wide").
+"""
 
 torch.library.register_fake(NAME, _fake)
 torch.library.register_fake(NAME_BACKWARD, _fake_backward)
 torch.library.register_autograd(NAME, _backward, setup_context=_setup)
 torch.library.register_autograd(NAME_BACKWARD, _no_backward)
-torch.library.register_vmap(NAME, vmapped(soft_curve, stacked=(0, 4)))
-torch.library.register_vmap(NAME_BACKWARD, vmapped(soft_curve_backward, stacked=(0, 1, 2, 3, 4, 8)))
+torch.library.register_vmap(NAME, vmapped(FORWARD, stacked=(0, 4)))
+torch.library.register_vmap(NAME_BACKWARD, vmapped(BACKWARD, stacked=(0, 1, 2, 3, 4, 8)))

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecc_core._torch.batching import vmapped
+from ecc_core._torch.batching import transformable, vmapped
 
 __all__ = ["soft_projection"]
 
@@ -30,13 +30,8 @@ torch.library.define(
     "(Tensor by_weights, Tensor by_directions, Tensor by_height, Tensor by_sharpness)",
     tags=torch.Tag.pt2_compliant_tag,
 )
-soft_projection = torch.ops.ecc.soft_projection.default
-"""Curves (batch, k, n) of weights (batch, orthants, points), and derivatives by height, sharpness.
-
-`positions` is (d, points), `directions` (k, d), `orthants` (k,) of int32.
-"""
-soft_projection_backward = torch.ops.ecc.soft_projection_backward.default
-"""Gradients of the weights, and of directions, heights and sharpness image by image."""
+FORWARD = torch.ops.ecc.soft_projection.default
+BACKWARD = torch.ops.ecc.soft_projection_backward.default
 
 
 @torch.library.impl(NAME, "cpu")
@@ -130,13 +125,25 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     )
 
 
+def _setup_nothing(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    pass
+
+
 def _no_backward(ctx: Any, *gradients: Any) -> Any:
     raise RuntimeError("soft Euler characteristic transforms have no second derivatives")
 
+
+soft_projection = transformable(FORWARD, _setup, _backward)
+"""Curves (batch, k, n) of weights (batch, orthants, points), and derivatives by height, sharpness.
+
+`positions` is (d, points), `directions` (k, d), `orthants` (k,) of int32.
+"""
+soft_projection_backward = transformable(BACKWARD, _setup_nothing, _no_backward)
+"""Gradients of the weights, and of directions, heights and sharpness image by image."""
 
 torch.library.register_fake(NAME, _fake)
 torch.library.register_fake(NAME_BACKWARD, _fake_backward)
 torch.library.register_autograd(NAME, _backward, setup_context=_setup)
 torch.library.register_autograd(NAME_BACKWARD, _no_backward)
-torch.library.register_vmap(NAME, vmapped(soft_projection, stacked=(0,)))
-torch.library.register_vmap(NAME_BACKWARD, vmapped(soft_projection_backward, stacked=(0, 1, 2, 3)))
+torch.library.register_vmap(NAME, vmapped(FORWARD, stacked=(0,)))
+torch.library.register_vmap(NAME_BACKWARD, vmapped(BACKWARD, stacked=(0, 1, 2, 3)))
