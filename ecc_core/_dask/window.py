@@ -179,18 +179,26 @@ def run_groups(
     errors: list[Exception] = []
     with _Threads(work, workers) if scheduler is None else _Cluster(work, scheduler) as run:
         waiting: deque[tuple[int, Any]] = deque()
-        for number, coming in _Window(work, groups, run).sums(missing, starting):
-            waiting.append((number, coming))
-            while waiting and (number == missing[-1] or waiting[0][1].done()):
-                first, values = waiting.popleft()
+
+        def deliver(*, all_of_them: bool) -> None:
+            while waiting and len(errors) < MOST_SPOILT:
+                number, coming = waiting[0]
+                if not (all_of_them or coming.done()):
+                    return
+                waiting.popleft()
                 try:
-                    found = values.result()
+                    values = coming.result()
                 except spoiling as error:
                     errors.append(error)
-                    if len(errors) == MOST_SPOILT:
-                        return errors
                 else:
-                    finished(first, on_host(found))
+                    finished(number, on_host(values))
+
+        for asked in _Window(work, groups, run).sums(missing, starting):
+            waiting += asked
+            deliver(all_of_them=False)
+            if len(errors) == MOST_SPOILT:
+                return errors
+        deliver(all_of_them=True)
     return errors
 
 
@@ -207,25 +215,23 @@ class _Window:
 
     def sums(
         self, missing: Sequence[int], starting: Callable[[int], None]
-    ) -> Iterator[tuple[int, Any]]:
-        """Numbers of groups, and their sums, which are on their way."""
+    ) -> Iterator[list[tuple[int, Any]]]:
+        """For each block, numbers of groups and their sums, which are on their way now."""
         place: Any = None
         for number in missing:
             group = self.groups[number]
             if (group.images, group.column) != place:
-                yield from self._catch_up(0)
+                yield self._catch_up(0)
                 self.emitted.clear()
                 self.order.clear()
                 place = group.images, group.column
             starting(number)
-            *blocks, last = group.blocks()
+            blocks = list(group.blocks())
             for block in blocks:
                 self._read(block)
-                self.following.append((block, None))
-                yield from self._catch_up(self.run.ahead)
-            self._read(last)
-            self.following.append((last, number))
-        yield from self._catch_up(0)
+                self.following.append((block, number if block == blocks[-1] else None))
+                yield self._catch_up(self.run.ahead)
+        yield self._catch_up(0)
 
     def _read(self, block: Index) -> None:
         """Read a block and its later neighbours, unless they have been."""
@@ -234,8 +240,9 @@ class _Window:
                 self.emitted[near] = self.run.submit(Work.emit, near)
                 heapq.heappush(self.order, near)
 
-    def _catch_up(self, ahead: int) -> Iterator[tuple[int, Any]]:
-        """Ask for shares until only so many blocks are ahead."""
+    def _catch_up(self, ahead: int) -> list[tuple[int, Any]]:
+        """Ask for shares until only so many blocks are ahead, and for the sums of groups."""
+        sums = []
         while len(self.following) > ahead:
             block, number = self.following.popleft()
             emitted = [self.emitted[near] for near in self.work.near(block)]
@@ -247,7 +254,8 @@ class _Window:
                 self.run.wait([self.asked.popleft()])
             if number is not None:
                 shares, self.shares = self.shares, []
-                yield number, self.run.submit(Work.sum, shares)
+                sums.append((number, self.run.submit(Work.sum, shares)))
+        return sums
 
 
 class _Threads:
