@@ -15,7 +15,8 @@ SHORT = ("unsigned char", "signed char", "unsigned short", "short")
 ELEMENTS = (*SHORT, "unsigned int", "int", "unsigned long long", "long long", *FLOATS)
 BLOCK = {"THREADS": (256,), "BLOCKS": (1,)}
 FILTRATION = {"DOWN": (0, 1), "DUAL": (0, 1), "SUPER": (0, 1)}
-FLAGS = {"MASK": (0,), "VECTOR": (0, 1), "STORE": (0,), "SHARED_TABLE": (0,), **BLOCK}
+FLAGS = {"MASK": (0,), "VECTOR": (0, 1), "STORE": (0,), "SHARED_TABLE": (0,), "BATCH": (0,)}
+FLAGS |= BLOCK
 UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE = range(5)
 LABELS = ("signed char", "unsigned short", "int", "long long", "unsigned long long")
 
@@ -34,9 +35,9 @@ SINGLES = [
     _floats((UNIFORM, SEARCH), MASK=(0, 1)),
 ]
 PAIRS = [
-    _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1)),
-    _curves(SHORT[2:], (UNIFORM, AFFINE), ASYNC=(1,), SHARED_TABLE=(1,)),
-    _floats((UNIFORM, AFFINE), ELEMENT=FLOATS[:3], ASYNC=(1,), SHARED_TABLE=(1,)),
+    _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1)),
+    _curves(SHORT[2:], (UNIFORM, AFFINE), ASYNC=(1,), BATCH=(0, 1), SHARED_TABLE=(1,)),
+    _floats((UNIFORM, AFFINE), ELEMENT=FLOATS[:3], ASYNC=(1,), BATCH=(0, 1), SHARED_TABLE=(1,)),
 ]
 SOFT = {"SUPER": (0, 1), "TILT": (0, 1), **BLOCK}
 CASES = {

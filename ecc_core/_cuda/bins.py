@@ -204,8 +204,9 @@ def _affine_fits(
     codes = np.arange(keys.size) + 1.0 if superlevel else keys.size - np.arange(float(keys.size))
     for share in (0.0, 0.5):
         start = wide[0] + share * np.abs(past - wide).min() * side
-        scale = np.float32(-side * slope / span)
-        low = np.float32((side * start * slope + codes[0]) / span)
+        with np.errstate(over="ignore"):  # then it does not fit
+            scale = np.float32(-side * slope / span)
+            low = np.float32((side * start * slope + codes[0]) / span)
         if not (abs(low) < 1 << 30 and 1e-30 < abs(scale) < 1e30):
             continue
         least = codes / span - np.float64(low)

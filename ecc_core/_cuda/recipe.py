@@ -18,6 +18,7 @@ from ecc_core._cuda.tiling import (
     Tiling,
     plan2d,
     plan3d,
+    plan_batch,
     plan_pairs,
     plan_small,
 )
@@ -57,7 +58,7 @@ IMAGE = np.dtype(
         ("shape", "i4", 4),
     ]
 )
-TILING = np.dtype([(name, "i4") for name in ("across", "down", "chunk", "first", "last")])
+TILING = np.dtype([(name, "i4") for name in ("across", "down", "chunk", "first", "last", "images")])
 RESULT = np.dtype(
     [(name, "i8") for name in ("values", "counts", "tickets", "not_finite")]
     + [(name, "i4") for name in ("blocks", "copies", "sign", "accumulate")]
@@ -74,7 +75,7 @@ SAMPLES_A_COPY = 256  # of a warp, at least
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
 PACKED_WARPS = 12  # of a block
-PAIR_LEAST = 1 << 16  # samples of each of many 2-D images
+PAIR_LEAST = 1 << 16  # samples of each of many 2-D images, at most
 PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10}  # of a warp, on their way to it
 # More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
 SCAN_BINS = 4096
@@ -107,6 +108,7 @@ class Filtration(NamedTuple):
             "BINS": 1 if prepared is None else prepared.rules.single,
             "STORE": GLOBAL,
             "SHARED_TABLE": 0,
+            "BATCH": 0,
         }
 
 
@@ -178,7 +180,7 @@ def recipe(
     bins = rules.levels + 1
     arguments = (layout, deep, last - first, kind, rules, device)
     pairs = rules.pair is not None and not kind.masked
-    pairs = pairs and (layout.shape[1] >= PAIR_ROWS if deep else not _crowded(layout, device))
+    pairs = pairs and (not deep or layout.shape[1] >= PAIR_ROWS)
     small = plan_small(last - first, layout.shape[2])
     if not deep and bins <= SCAN_BINS and layout.images * small.blocks <= SMALL_BLOCKS:
         plan, pairs = _small(layout, rules, small), False
@@ -202,7 +204,7 @@ def recipe(
         plan.shared,
         pairs,
         image_struct(layout),
-        by_value(pack(TILING, tiling.across, tiling.down, tiling.chunk, first, last)),
+        by_value(pack(TILING, *tiling[:3], first, last, layout.images)),
         pack(RESULT, 0, 0, 0, 0, tiling.blocks, plan.copies, sign, scanned),
         0 if direct else layout.images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
         not (direct or scanned),
@@ -211,7 +213,7 @@ def recipe(
 
 
 def _crowded(layout: Layout, device: int) -> bool:
-    """Whether there are many small images: pairs do not pay where a warp has one step only."""
+    """Whether there are many small images: blocks then take them by turns."""
     _, height, width = layout.shape
     return layout.images > processors(device) and height * width <= PAIR_LEAST
 
@@ -244,7 +246,9 @@ def _pairs(
     assert rules.pair is not None
     source = "pairs3d" if deep else "pairs2d"
     _, height, width = layout.shape
-    tiling = plan_pairs(layout.images, deep, steps, height, width, processors(device))
+    count = processors(device)
+    batch = plan_batch(steps, width) if not deep and _crowded(layout, device) else None
+    tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count)
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
     copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * tiling.warps, samples)
     table = {TABLE: 1024, UNIFORM: 4 * rules.levels}.get(rules.pair, 0)
@@ -252,7 +256,11 @@ def _pairs(
     shared = 4 * (rules.codes * copies + rules.levels + 1) + table
     shared += tiling.warps * (PAIR_ROWS // 2 * WARP_WIDTH * 4 + queue)
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": int(rules.pair == UNIFORM)}
-    return _Plan(source, options, tiling, copies, shared)
+    if not batch:
+        return _Plan(source, options, tiling, copies, shared)
+    shared += tiling.warps * 3 * WARP_WIDTH * ITEM_BYTES[kind.element]
+    turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
+    return _Plan(source, {**options, "BATCH": 1}, tiling, copies, shared, (turns,))
 
 
 def _singles(

@@ -6,7 +6,7 @@ import itertools
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Tiling", "plan2d", "plan3d", "plan_pairs", "plan_small"]
+__all__ = ["Tiling", "plan2d", "plan3d", "plan_batch", "plan_pairs", "plan_small"]
 
 WARP_WIDTH = 128  # columns of a warp
 WARP_ROWS = 8  # 3-D: rows of a warp; 2-D: rows of a step
@@ -26,6 +26,7 @@ PAIR_POINTS_A_BLOCK = 1 << 24
 PAIR_BUSY = 12
 PAIR_START = 2
 PAIR_BLOCK = 8
+BATCH_BLOCK = 1  # what an image costs a block of many, in steps
 
 
 class Tiling(NamedTuple):
@@ -113,6 +114,23 @@ def plan_pairs(
             best = cost, Tiling(across, down, chunk, warps, blocks)
     assert best is not None
     return best[1]
+
+
+def plan_batch(steps: int, width: int) -> Tiling | None:
+    """Cut images of which there are many so that a block does one at a time, in pairs.
+
+    None where an image is too wide for that.
+    """
+    across, rows = _ceil(width, WARP_WIDTH), _ceil(steps, PAIR_ROWS)
+    best = None
+    for warps in (4, 8, RESIDENT_WARPS["pairs2d"]):
+        if across > warps:
+            continue
+        parts = _ceil(rows, warps // across)
+        cost = (parts + BATCH_BLOCK) * warps
+        if best is None or cost < best[0]:
+            best = cost, Tiling(across, 1, parts * PAIR_ROWS, warps, 1)
+    return best and best[1]
 
 
 def plan_small(height: int, width: int) -> Tiling:

@@ -104,20 +104,25 @@ struct Histogram {
         return kSuper ? min(code, bins - 1) : max(bins - 1 - code, 0);
     }
 
-    // All copies of a bin, or of a code.
+    // All copies of a bin, or of a code. For the next image they are zero again.
     __device__ __forceinline__ int total(int index) const {
         int sum = 0;
 #pragma unroll 4
-        for (int k = 0; k < copies; ++k)
-            sum += counts[index * copies + ((k + index) & (copies - 1))];
+        for (int k = 0; k < copies; ++k) {
+            int& count = counts[index * copies + ((k + index) & (copies - 1))];
+            sum += count;
+            if (kBatch) count = 0;
+        }
         return kPairs ? sum >> 4 : sum;
     }
 
     __device__ __forceinline__ int kinds() const { return kPairs ? codes : bins; }
 
-    // The copies of each bin into its first one; those of codes into bins behind them.
+    // The copies of each bin into its first one; those of codes into bins behind them, without code
+    // 0 where it never enters.
     __device__ __forceinline__ void fold() const {
-        for (int i = threadIdx.x; i < kinds(); i += blockDim.x) {
+        const int first = kPairs && kBins != kTable ? 1 : 0;
+        for (int i = first + threadIdx.x; i < kinds(); i += blockDim.x) {
             const int sum = total(i);
             if (kPairs)
                 atomicAdd(counts + codes * copies + bin_of_code(i), sum);
@@ -127,7 +132,10 @@ struct Histogram {
     }
 
     __device__ __forceinline__ int folded(int bin) const {
-        return counts[kPairs ? codes * copies + bin : bin * copies];
+        int& count = counts[kPairs ? codes * copies + bin : bin * copies];
+        const int sum = count;
+        if (kBatch) count = 0;
+        return sum;
     }
 
     __device__ __forceinline__ void flush(bool accumulate) const {
@@ -166,34 +174,10 @@ __device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) 
     return layout;
 }
 
-// The curve from bins in the order in which their samples enter, and what all of them add up to.
-template <class Load>
-__device__ long long write_curve(const Load& load, int bins, int sign, long long* values) {
-    __shared__ long long sums[32];  // of warps
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-    long long before = 0;
-    for (int begin = 0; begin < bins; begin += blockDim.x) {
-        const int bin = begin + threadIdx.x;
-        const long long own =
-            running_sum(bin < bins ? load(kSuper ? bins - 1 - bin : bin) : 0, lane);
-        __syncthreads();  // sums of the last time have been read
-        if (lane == 31) sums[warp] = own;
-        __syncthreads();
-        const long long running = running_sum(lane < warps ? sums[lane] : 0, lane);
-        const long long other = __shfl_sync(0xFFFFFFFFu, running, max(warp - 1, 0));
-        if (bin < bins - 1) {
-            const long long value = before + own + (warp > 0 ? other : 0);
-            values[kSuper ? bins - 2 - bin : bin] =
-                sign * (value << (64 - kArrivalBit) >> (64 - kArrivalBit));
-        }
-        before += __shfl_sync(0xFFFFFFFFu, running, 31);
-    }
-    return before;
-}
-
 struct FromShared {
     const Histogram& histogram;
-    __device__ __forceinline__ long long operator()(int bin) const { return histogram.folded(bin); }
+    __device__ __forceinline__ int operator()(int bin) const { return histogram.folded(bin); }
+    __device__ __forceinline__ static int value(int sum) { return sum; }
 };
 
 struct FromGlobal {
@@ -201,7 +185,43 @@ struct FromGlobal {
     __device__ __forceinline__ long long operator()(int bin) const {
         return (long long)counts[place_of(bin, true)];
     }
+    __device__ __forceinline__ static long long value(long long sum) {  // without the arrivals
+        return sum << (64 - kArrivalBit) >> (64 - kArrivalBit);
+    }
 };
+
+// The curve from the first `count` bins in the order in which their samples enter, and what these
+// add up to; nothing in the curve depends on the last bin. A thread takes `each` bins at a time.
+template <class Sum, int each, class Load>
+__device__ Sum write_curve(const Load& load, int bins, int count, int sign, long long* values) {
+    __shared__ Sum sums[32];  // of warps
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+    Sum before = 0;
+    for (int begin = 0; begin < count; begin += each * blockDim.x) {
+        const int first = begin + each * threadIdx.x;
+        Sum kept[each], own = 0;
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            kept[i] = first + i < count ? load(kSuper ? bins - 1 - first - i : first + i) : 0;
+            own += kept[i];
+        }
+        const Sum inclusive = running_sum(own, lane);
+        __syncthreads();  // sums of the last time have been read
+        if (lane == 31) sums[warp] = inclusive;
+        __syncthreads();
+        const Sum others = running_sum(lane < warps ? sums[lane] : 0, lane);
+        const Sum left = __shfl_sync(0xFFFFFFFFu, others, max(warp - 1, 0));
+        Sum running = before + inclusive - own + (warp > 0 ? left : 0);
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            running += kept[i];
+            if (first + i < bins - 1)
+                values[kSuper ? bins - 2 - first - i : first + i] = sign * Load::value(running);
+        }
+        before += __shfl_sync(0xFFFFFFFFu, others, 31);
+    }
+    return before;
+}
 
 // The curve of an image whose blocks have all begun to add their counts.
 __device__ __forceinline__ void gather(const Histogram& histogram, const Result& result,
@@ -210,7 +230,7 @@ __device__ __forceinline__ void gather(const Histogram& histogram, const Result&
     const FromGlobal load = {histogram.global};
     long long sum;
     do {
-        sum = write_curve(load, histogram.bins, result.sign, values);
+        sum = write_curve<long long, 1>(load, histogram.bins, histogram.bins, result.sign, values);
     } while ((sum + (1ll << (kArrivalBit - 1))) >> kArrivalBit != arrivals);
     for (int bin = threadIdx.x; bin < histogram.bins; bin += blockDim.x)
         histogram.global[place_of(bin, true)] = 0;
@@ -230,7 +250,8 @@ __device__ __forceinline__ void finish(const Histogram& histogram, const Result&
         histogram.fold();
         __syncthreads();
         const FromShared load = {histogram};
-        write_curve(load, histogram.bins, result.sign, values);
+        write_curve<int, kBatch ? 2 : 1>(load, histogram.bins, histogram.bins - 1, result.sign,
+                                         values);
         if (kNan == kNanReport && threadIdx.x == 0) result.not_finite[image] = any;
         return;
     }

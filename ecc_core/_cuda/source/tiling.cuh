@@ -15,6 +15,7 @@ struct Tiling {
     int down;         // 3-D: units along y
     int chunk;        // 2-D: rows, a multiple of those of a step; 3-D: slices
     int first, last;  // the rows or slices that count; those beyond are there as neighbours only
+    int images;
 };
 
 // A comparison with the sample beyond the border, as the construction has it: V has no such cell,
