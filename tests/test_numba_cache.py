@@ -7,6 +7,7 @@ import sys
 import numpy as np
 
 import ecc_core as ecc
+from ecc_core._cpu import compiling, kernels
 
 # Every process starts when all have come this far, so that they meet in the cache.
 CALLS = """
@@ -16,33 +17,32 @@ import ecc_core as ecc
 import ecc_core._cpu.launch
 print("ready", flush=True)
 sys.stdin.readline()
-image = np.load(sys.argv[1])
+image = np.arange(1200).reshape(30, 40) * 7919 % 1201
+image = image.astype(sys.argv[1])
 for connectivity in (1, 2):
-    print(*ecc.euler_curve(image, np.linspace(0, 1, 9), connectivity=connectivity).values)
+    print(*ecc.euler_curve(image, 9, range=(0, 1200), connectivity=connectivity).values)
 """
+DTYPES = ["float32", "float64", "int32", "uint32"]
 
 
 def test_processes_share_an_empty_cache(tmp_path):
-    image = np.random.default_rng(7).random((40, 70), dtype=np.float32)
-    np.save(tmp_path / "image.npy", image)
-    cache = tmp_path / "cache"
-    command = [sys.executable, "-W", "error", "-c", CALLS, str(tmp_path / "image.npy")]
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    image = np.arange(1200).reshape(30, 40) * 7919 % 1201
     expected = [
-        " ".join(map(str, ecc.euler_curve(image, np.linspace(0, 1, 9), connectivity=c).values))
+        " ".join(map(str, ecc.euler_curve(image, 9, range=(0, 1200), connectivity=c).values))
         for c in (1, 2)
     ]
-    for _ in range(2):  # the second time from what the first have left
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    for dtypes in (DTYPES, DTYPES[::-1]):  # the second time from what the first have left
         processes = [
             subprocess.Popen(
-                command,
+                [sys.executable, "-W", "error", "-c", CALLS, dtype],
                 env=environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
             )
-            for _ in range(4)
+            for dtype in dtypes
         ]
         for process in processes:
             assert process.stdout.readline() == "ready\n"
@@ -53,5 +53,29 @@ def test_processes_share_an_empty_cache(tmp_path):
             out, errors = process.communicate(timeout=300)
             assert process.returncode == 0, errors
             assert out.splitlines() == expected
-        assert list(cache.rglob("*.nbc"))
-        assert not list(cache.rglob("*.tmp*"))
+        assert list(tmp_path.rglob("*.nbc"))
+        assert not list(tmp_path.rglob("*.tmp*"))
+
+
+def test_one_signature_never_leads_to_the_code_of_another(tmp_path):
+    """Two processes have read an empty index; the first writes its code last."""
+    kind = type(kernels.march_2d._cache._cache_file)
+    assert kind is compiling._SharedFile
+
+    class Second(kind):
+        def _load_index(self):
+            return {}
+
+    class First(kind):
+        def _save_data(self, name, data):
+            Second(str(tmp_path), "march", "stamp").save("float64", "code for float64")
+            super()._save_data(name, data)
+
+    First(str(tmp_path), "march", "stamp").save("float32", "code for float32")
+    after = kind(str(tmp_path), "march", "stamp")
+    for dtype in ("float32", "float64"):
+        assert after.load(dtype) in (None, f"code for {dtype}")
+    after.save("float64", "code for float64")
+    after.save("float32", "code for float32")
+    for dtype in ("float32", "float64"):
+        assert after.load(dtype) == f"code for {dtype}"

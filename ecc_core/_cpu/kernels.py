@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from ecc_core._cpu.compiling import kernel
 from ecc_core._cpu.llvm import count_trailing_zeros
 from ecc_core._cpu.vector_coefficients import (
     HAS_COMPRESS,
@@ -37,20 +37,20 @@ EVENT_FLUSH = 2048
 EVENT_ROOM = EVENT_FLUSH + 2 * 64  # events a list needs room for
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _copy(array: Any, source: Any, target: Any, count: Any) -> None:
     """Copy elements within an array (to assign a slice costs seconds of compiling its errors)."""
     for i in range(count):
         array[target + i] = array[source + i]
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _fill(array: Any, start: Any, count: Any, value: Any) -> None:
     for i in range(start, start + count):
         array[i] = value
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _mirror(keys: Any, geometry: Any, low: Any, high: Any) -> None:
     """Repeat the outermost points behind the borders of the image."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
@@ -69,7 +69,7 @@ def _mirror(keys: Any, geometry: Any, low: Any, high: Any) -> None:
             _copy(keys, end - pitch, end, pitch)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, closed: Any) -> None:
     """Set the planes within a slice (kinds 0..2) at the borders of the image."""
     _, rows, columns, lead, _, _ = geometry
@@ -91,7 +91,7 @@ def _close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, closed: Any
             planes[row] = planes[row] | bit if closed else planes[row] & ~bit
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _drain(
     keys: Any,
     queue: Any,
@@ -111,7 +111,7 @@ def _drain(
             histogram[event_keys[i]] += event_coefficients[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _scatter(
     block: Any, valid: Any, rows: Any, at: Any, pitch: Any, keys: Any, scratch: Any, histogram: Any
 ) -> None:
@@ -126,7 +126,7 @@ def _scatter(
                 wanted &= wanted - ONE
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _write(block: Any, rows: Any, width: Any, scratch: Any, out: Any, at: Any, step: Any) -> None:
     """Write the coefficients of one word to an array of them."""
     for row in range(rows):
@@ -135,7 +135,7 @@ def _write(block: Any, rows: Any, width: Any, scratch: Any, out: Any, at: Any, s
             out[at + row * step + i] = scratch[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _valid(word: Any, words: Any, lead: Any, columns: Any) -> Any:
     """Bits of a word that stand for the block's own points."""
     if word < lead:
@@ -144,7 +144,7 @@ def _valid(word: Any, words: Any, lead: Any, columns: Any) -> Any:
     return (ONE << np.uint64(rest)) - ONE if word == words - 1 and rest else ALL
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def march_2d(
     keys: Any,
     geometry: Any,
@@ -223,7 +223,7 @@ def march_2d(
         _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def march_3d(
     keys: Any,
     geometry: Any,

@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, njit, types
+from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from ecc_core._cpu.compiling import kernel
 from ecc_core._cpu.llvm import fused_multiply_add, prefetch
 from ecc_core._cpu.vector_bins import BIN_LANES, bin_value, bin_vector, search_vector
 
@@ -44,7 +45,7 @@ def pointer(typingctx: Any, address: Any) -> Any:
     return types.voidptr(types.intp), codegen
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def image_row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: Any) -> Any:
     """One row of the image. Rows that come soon are asked for now: hardware looks ahead less."""
     _, rows, columns = extents
@@ -58,7 +59,7 @@ def image_row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: A
     return carray(pointer(here), columns, token.dtype)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def copy_keys(
     address: Any,
     token: Any,
@@ -82,7 +83,7 @@ def copy_keys(
                 target[x] = (row[x] ^ flip) + shift
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def order_floats(
     address: Any,
     token: Any,
@@ -118,7 +119,7 @@ def order_floats(
     return bad
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def look_up_keys(
     address: Any,
     token: Any,
@@ -148,7 +149,7 @@ def look_up_keys(
     return bad
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def bin_evenly(
     address: Any,
     token: Any,
@@ -196,7 +197,7 @@ def bin_evenly(
     return nan != 0, above != 0
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def bin_by_search(
     address: Any,
     token: Any,
@@ -256,7 +257,7 @@ def bin_by_search(
     return nan, above
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def hide_points(
     address: Any, strides: Any, extents: Any, keys: Any, at: Any, steps: Any, never: Any
 ) -> None:
@@ -273,7 +274,7 @@ def hide_points(
                     target[x] = never
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def multiply_add(values: Any, slope: Any, offset: Any, out: Any) -> None:
     """``values * slope + offset`` with one rounding, as :func:`bin_evenly` computes it."""
     for i in range(values.size):

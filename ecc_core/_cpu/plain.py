@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from ecc_core._cpu.compiling import kernel
 from ecc_core._cpu.llvm import fused_multiply_add
 from ecc_core._cpu.vector_bins import BIN_LANES
 from ecc_core._cpu.vector_coefficients import (
@@ -40,19 +40,19 @@ NONE = np.uint64(0)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _bit(words: Any, at: Any, x: Any) -> Any:
     """Bit x of the word at `at`: 0 or 1."""
     return np.int64((words[at] >> np.uint64(x)) & ONE)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _set(words: Any, at: Any, x: Any, bit: Any) -> None:
     place = ONE << np.uint64(x)
     words[at] = words[at] | place if bit else words[at] & ~place
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _signed(words: Any, at: Any, planes: Any, x: Any) -> Any:
     """The number at point x of `planes` planes in two's complement, 8 words apart."""
     number = 0
@@ -61,7 +61,7 @@ def _signed(words: Any, at: Any, planes: Any, x: Any) -> Any:
     return number - (1 << planes) if number >> (planes - 1) else number
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def planes_2d(
     keys: Any, start: Any, pitch: Any, rows: Any, planes: Any, out: Any, stride: Any
 ) -> None:
@@ -76,7 +76,7 @@ def planes_2d(
             _set(planes, at + 2 * stride, x, keys[here] >= keys[here + 1])
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _largest(keys: Any, at: Any, pitch: Any, down: Any, right: Any) -> Any:
     """The largest key of a point and of its neighbours `down` rows and `right` columns on."""
     largest = keys[at]
@@ -86,7 +86,7 @@ def _largest(keys: Any, at: Any, pitch: Any, down: Any, right: Any) -> Any:
     return largest
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def planes_3d(
     keys: Any,
     start: Any,
@@ -110,7 +110,7 @@ def planes_3d(
                     _set(planes, at + (2 * down + right) * stride, x, largest >= next_largest)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def beat_planes(
     keys: Any,
     labels: Any,
@@ -132,7 +132,7 @@ def beat_planes(
             _set(planes, back + row, x, not wins if same else flip == ALL)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _finish(
     along: Any, across: Any, wins: Any, size: Any, carry: Any, at: Any, edge: Any, out: Any
 ) -> None:
@@ -152,7 +152,7 @@ def _finish(
         incoming = lost
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _queue(block: Any, into: Any) -> Any:
     """The union of the non-zero planes, and how many rows are queued."""
     queue, queued, valid, rows, at, pitch = into
@@ -169,7 +169,7 @@ def _queue(block: Any, into: Any) -> Any:
     return some, queued
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def coefficients_2d(
     planes: Any,
     row: Any,
@@ -192,7 +192,7 @@ def coefficients_2d(
     return _queue(out, into)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _along_3d(planes: Any, row: Any, between: Any, before: Any, pairs: Any, x: Any) -> Any:
     """Coefficient along z and y at point x; `pairs` leads to the planes maximised over y."""
     wins = _bit(planes, row, x)
@@ -203,7 +203,7 @@ def _along_3d(planes: Any, row: Any, between: Any, before: Any, pairs: Any, x: A
     return here - wins * y_pair - lost * y_pair_above
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def coefficients_3d(
     planes: Any,
     row: Any,
@@ -233,13 +233,13 @@ def coefficients_3d(
     return _queue(out, into)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def expand_coefficients(coefficients: Any, row: Any, out: Any, at: Any) -> None:
     for x in range(LANES):
         out[at + x] = _signed(coefficients, row, COEFFICIENT_PLANES, x)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def append_events(
     queue: Any, row: Any, keys: Any, event_keys: Any, coefficients: Any, count: Any
 ) -> Any:
@@ -255,7 +255,7 @@ def append_events(
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def bin_value(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
     slope, offset, turn = scale
     first, direction, of_nan, turned, downwards = bins
@@ -271,7 +271,7 @@ def bin_value(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any
     return np.uint64(above), np.uint64(nan)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def bin_vector(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
     above, nan = NONE, NONE
     for i in range(BIN_LANES):
@@ -281,7 +281,7 @@ def bin_vector(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: An
     return above, nan
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def search_vector(
     values: Any,
     keys: Any,

@@ -10,8 +10,9 @@ import itertools
 from typing import Any
 
 import numpy as np
-from numba import carray, njit
+from numba import carray
 
+from ecc_core._cpu.compiling import kernel
 from ecc_core._cpu.llvm import count_trailing_zeros
 from ecc_core._cpu.loaders import image_row, pointer
 from ecc_core._cpu.vector_planes import beat_planes
@@ -46,14 +47,14 @@ def _cells(extent: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 _EDGES, _SQUARES, _CUBES = _cells(1), _cells(2), _cells(3)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def mark_labels(labels: Any, present: Any) -> None:
     """Set `present` at every label; unsigned indices spare numba's check for negative ones."""
     for i in range(labels.size):
         present[np.uint64(labels[i])] = True
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def copy_labels(
     address: Any, token: Any, strides: Any, extents: Any, labels: Any, at: Any, steps: Any, ids: Any
 ) -> None:
@@ -70,7 +71,7 @@ def copy_labels(
                 target[x] = ids[np.uint64(row[x])]  # unsigned: no check for negative indices
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _add(total: Any, plane: Any) -> Any:
     """Add one plane to a number of 4 planes."""
     a, b, c, d = total
@@ -79,7 +80,7 @@ def _add(total: Any, plane: Any) -> Any:
     return a ^ plane, b ^ ab, c ^ abc, d ^ (c & abc)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _take(total: Any, plane: Any) -> Any:
     """Subtract one plane from a number of 4 planes."""
     a, b, c, d = total
@@ -88,7 +89,7 @@ def _take(total: Any, plane: Any) -> Any:
     return a ^ plane, b ^ ab, c ^ abc, d ^ (~c & abc)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _pair(
     planes: Any, at: Any, direction: Any, strides: Any, behind: Any, outside: Any, first: Any
 ) -> Any:
@@ -110,7 +111,7 @@ def _pair(
     return forward, backward
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _coefficients_2d(planes: Any, at: Any, strides: Any, outside: Any, first: Any) -> Any:
     """The coefficients of the 64 points whose planes lie at `at`, as 4 planes."""
     east, west = _pair(planes, at, 0, strides, 0, outside, first)
@@ -122,7 +123,7 @@ def _coefficients_2d(planes: Any, at: Any, strides: Any, outside: Any, first: An
     return _add(_add(total, east & north & northeast), west & north & northwest)
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def _coefficients_3d(
     planes: Any, at: Any, strides: Any, behind: Any, outside: Any, first: Any, beats: Any
 ) -> Any:
@@ -144,7 +145,7 @@ def _coefficients_3d(
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def march_regions(
     keys: Any,
     labels: Any,
@@ -228,7 +229,7 @@ def march_regions(
                         histograms[label - 1, keys[point + np.int64(bit)]] += signed
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def cumulate_rows(histograms: Any, descending: Any, entered: Any, curves: Any) -> None:
     """Add to each curve the sums of a histogram over the first ``entered[i]`` keys.
 

@@ -12,7 +12,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from ecc_core._cpu.compiling import kernel
 
 __all__ = ["MOMENTS", "REACH", "deposit", "evaluate", "gather", "tabulate"]
 
@@ -20,7 +21,7 @@ REACH = 20.0  # s(-20) = 2e-9
 MOMENTS = 4
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _window(value: Any, ends: Any) -> Any:
     """The first window that ends above the value; as many as there are if none does."""
     low, high = 0, ends.size
@@ -33,7 +34,7 @@ def _window(value: Any, ends: Any) -> Any:
     return low
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def deposit(
     values: Any,
     weights: Any,
@@ -66,7 +67,7 @@ def deposit(
         moments[slot, 0] += weight
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _near(level: Any, starts: Any, ends: Any, offsets: Any, width: Any, reach: Any) -> Any:
     """The window of a level, and the range of its bins nearer to the level than `reach`."""
     window = _window(level, ends)
@@ -78,7 +79,7 @@ def _near(level: Any, starts: Any, ends: Any, offsets: Any, width: Any, reach: A
     return window, first, max(first, last)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _weigh(z: Any, a: Any, sharpness: Any, weights: Any) -> None:
     """The factors of the moments of a bin whose middle is at z, `a` wide in units of z.
 
@@ -98,7 +99,7 @@ def _weigh(z: Any, a: Any, sharpness: Any, weights: Any) -> None:
     weights[2, 3] = -c * (3 * s3 + z * s4) / sharpness
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
 def _dot(weights: Any, moments: Any) -> Any:
     """The sum of products, in an order that lets them be taken several at a time."""
     total = 0.0
@@ -108,7 +109,7 @@ def _dot(weights: Any, moments: Any) -> Any:
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def evaluate(
     moments: Any,
     levels: Any,
@@ -144,7 +145,7 @@ def evaluate(
                 results[kind, image, j] += _dot(weights[kind], moments[image, slot:])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def tabulate(
     gradients: Any,
     levels: Any,
@@ -193,7 +194,7 @@ def tabulate(
                 table[image, at + bin, 1] += gradient * nodes[bin, 1]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def gather(
     values: Any,
     weights: Any,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ecc_core._cpu.compiling import kernel
 from ecc_core._cpu.pool import available_cores, share
 from ecc_core._cpu.soft import Windows, windows
 from ecc_core._cpu.soft_kernels import MOMENTS, deposit, evaluate, gather, tabulate
@@ -45,7 +45,7 @@ class Projection(NamedTuple):
     sharpness: float
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _project(positions: Any, direction: Any, heights: Any) -> None:
     for i in range(heights.size):
         height = direction[0] * positions[0, i]

@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ecc_core._cpu.compiling import kernel
 
 __all__ = [
     "BLOCK",
@@ -69,7 +70,7 @@ def make_grid(levels: NDArray[np.float64], reach: float, *, scaled: bool = False
     return Grid(levels, low, scale, np.searchsorted(cell, np.arange(cells + 1)).astype(np.int64))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def place(height: Any, grid: Any) -> Any:
     """The bin of one height."""
     levels, top = grid.levels, grid.levels.size
@@ -89,7 +90,7 @@ def place(height: Any, grid: Any) -> Any:
     return low
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nnan", "nsz"})
+@kernel(error_model="numpy", fastmath={"contract", "nnan", "nsz"})
 def guess(
     x: Any, y: Any, z: Any, directions: Any, d: Any, origin: Any, scale: Any, top: Any, bins: Any
 ) -> Any:
@@ -106,7 +107,7 @@ def guess(
     return close
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def settle(x: Any, y: Any, z: Any, directions: Any, d: Any, grid: Any, bins: Any) -> None:
     """Find the bins, with certainty."""
     for i in range(x.size):
@@ -114,7 +115,7 @@ def settle(x: Any, y: Any, z: Any, directions: Any, d: Any, grid: Any, bins: Any
         bins[i] = place(height, grid)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def scatter(bins: Any, weights: Any, histograms: Any, d: Any) -> None:
     # Four distant points a turn: neighbours often share a bin and would wait for each other.
     count = weights.size
@@ -129,7 +130,7 @@ def scatter(bins: Any, weights: Any, histograms: Any, d: Any) -> None:
         histograms[d, bins[i]] += weights[i]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def add_points(
     points: Any,
     count: Any,
@@ -153,7 +154,7 @@ def add_points(
             scatter(bins, ws, histograms, d)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def accumulate(histograms: Any, order: Any, sign: Any, values: Any) -> None:
     """Write the cumulative sums of the histograms, times `sign`, to the rows that `order` gives."""
     for d in range(order.size):

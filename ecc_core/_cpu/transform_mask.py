@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from ecc_core._cpu.compiling import kernel
 from ecc_core._cpu.llvm import count_trailing_zeros
 from ecc_core._cpu.transform_heights import BLOCK, add_points
 from ecc_core._cpu.transform_orthants import orthant_frame
@@ -28,7 +28,7 @@ FLUSH = 4096  # points to collect before they are projected on the directions
 ROOM = FLUSH + 64
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def pack(pixels: Any, padded: Any, outside: Any, bits: Any) -> None:
     """Write the planes of (slices, rows, columns) pixels, inverted if `outside` is all ones.
 
@@ -55,7 +55,7 @@ def pack(pixels: Any, padded: Any, outside: Any, bits: Any) -> None:
             bits[target + whole] = ((word << ONE) | carry) ^ outside
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def link(bits: Any, words: Any, back: Any, forward: Any) -> None:
     """Write the planes of the pairs of set points along the last axis, by either of the two.
 
@@ -71,7 +71,7 @@ def link(bits: Any, words: Any, back: Any, forward: Any) -> None:
             carry = word >> TOP
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _active_words(
     bits: Any, edges: Any, tile: Any, end: Any, offsets: Any, present: Any, planes: Any, active: Any
 ) -> Any:
@@ -98,7 +98,7 @@ def _active_words(
     return found
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _collect(planes: Any, at: Any, here: Any, widths: Any, points: Any, count: Any) -> Any:
     """Append the critical points of a word; `here` is its (slice, row, column) position."""
     x, y, z, weights = points
@@ -115,7 +115,7 @@ def _collect(planes: Any, at: Any, here: Any, widths: Any, points: Any, count: A
     return count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def count_mask(
     bits: Any,
     links: Any,

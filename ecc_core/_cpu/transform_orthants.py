@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
+from ecc_core._cpu.compiling import kernel
 
 __all__ = ["orthant_frame", "orthant_signs"]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def orthant_signs(orthant: Any) -> Any:
     """Signs of the directions along (slices, rows, columns)."""
     return 1 - ((orthant >> 1) & 2), 1 - (orthant & 2), 1 - ((orthant << 1) & 2)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def orthant_frame(orthant: Any, axes: Any, closed: Any) -> Any:
     """Steps to the neighbours that cells span to, and the padded index of the first position.
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from ecc_core._cpu.compiling import kernel
 from ecc_core._cpu.llvm import count_trailing_zeros
 from ecc_core._cpu.transform_heights import Grid, guess, scatter, settle
 from ecc_core._cpu.transform_orthants import orthant_signs
@@ -25,7 +25,7 @@ __all__ = ["count_regions", "list_corners", "measure_regions", "sort_points"]
 NONE, ONE = np.uint64(0), np.uint64(1)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _differ(first: Any, second: Any, mixed: Any) -> None:
     """Mark the windows of two rows in which not all points are equal."""
     n = first.size - 1
@@ -36,7 +36,7 @@ def _differ(first: Any, second: Any, mixed: Any) -> None:
         mixed[i] |= differ != 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _largest(window: Any, bound: Any) -> Any:
     """The largest label below `bound`, or 0."""
     largest = 0
@@ -45,7 +45,7 @@ def _largest(window: Any, bound: Any) -> Any:
     return largest
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _pattern(window: Any, label: Any) -> Any:
     pattern = np.int64(0)
     for bit in range(8):
@@ -53,7 +53,7 @@ def _pattern(window: Any, label: Any) -> Any:
     return pattern
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _list_row(rows: Any, at: Any, marks: Any, critical: Any, corners: Any, count: Any) -> Any:
     """Append the corners of the marked windows of a row."""
     here, row, depth, row_depth = rows
@@ -83,7 +83,7 @@ def _list_row(rows: Any, at: Any, marks: Any, critical: Any, corners: Any, count
     return count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _load(labels: Any, z: Any, y: Any, out: Any) -> None:
     """Copy a row with a point of padding on either side; zeros outside of the image."""
     slices, rows, columns = labels.shape
@@ -96,7 +96,7 @@ def _load(labels: Any, z: Any, y: Any, out: Any) -> None:
             out[x + 1] = 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def list_corners(labels: Any, axes: Any, critical: Any, first: Any, corners: Any) -> Any:
     """List the corners of the rows of windows from `first` on, as long as there is room.
 
@@ -135,7 +135,7 @@ def list_corners(labels: Any, axes: Any, critical: Any, first: Any, corners: Any
     return (slices + axes[0]) * lines, count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def measure_regions(corners: Any, region: Any, critical: Any, boxes: Any, counts: Any) -> None:
     """Widen the regions' bounding boxes, and count their critical points by orthant.
 
@@ -157,7 +157,7 @@ def measure_regions(corners: Any, region: Any, critical: Any, boxes: Any, counts
             orthants &= orthants - ONE
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def sort_points(
     corners: Any,
     region: Any,
@@ -196,7 +196,7 @@ def sort_points(
             weights[j] = table[orthant, pattern]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _accumulate(histogram: Any, values: Any, region: Any, row: Any) -> None:
     """Write the cumulative sum of a histogram as one curve of a region, and clear it."""
     total = np.int64(0)
@@ -206,7 +206,7 @@ def _accumulate(histogram: Any, values: Any, region: Any, row: Any) -> None:
         histogram[0, j] = 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def count_regions(
     points: Any,
     offsets: Any,

@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from ecc_core._cpu.compiling import kernel
 from ecc_core._cpu.transform_heights import BLOCK, TOLERANCE, add_points
 from ecc_core._cpu.transform_orthants import orthant_frame, orthant_signs
 from ecc_core._orthants import ORTHANTS
@@ -30,7 +30,7 @@ UNROLL = 16  # levels a turn of the vectorised loops
 ROWS = 8  # rows at a time: their prefix sums stay in the first-level cache
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def pad_weights(weights: Any, axes: Any, negate: Any, absent: Any, values: Any) -> None:
     """Copy the weights, or their negatives, into a padded image; 0 becomes `absent`."""
     slices, rows, columns = weights.shape
@@ -43,12 +43,12 @@ def pad_weights(weights: Any, axes: Any, negate: Any, absent: Any, values: Any) 
                 out[x] = weight if weight != 0 else absent
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _cell(weight: Any, absent: Any) -> Any:
     return weight if abs(weight) < absent else 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _weigh(here: Any, below: Any, start: Any, step: Any, absent: Any, out: Any) -> None:
     """Coefficients of a row in its slice, from itself and the row that cells span to."""
     n = out.size
@@ -63,13 +63,13 @@ def _weigh(here: Any, below: Any, start: Any, step: Any, absent: Any, out: Any) 
         out[i] = _cell(w, absent) - edges + _cell(xy, absent)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _maximum(one: Any, other: Any, out: Any) -> None:
     for i in range(out.size):
         out[i] = max(one[i], other[i])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _weigh_row(
     values: Any, at: Any, steps: Any, axes: Any, absent: Any, scratch: Any, out: Any
 ) -> None:
@@ -91,7 +91,7 @@ def _weigh_row(
             out[i] -= behind[i]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nnan", "nsz"})
+@kernel(error_model="numpy", fastmath={"contract", "nnan", "nsz"})
 def _cross(start: Any, step: Any, tolerance: Any, points: Any, turns: Any, counts: Any) -> Any:
     """Guess how many points lie at or below each level; whether any guess is too close.
 
@@ -107,7 +107,7 @@ def _cross(start: Any, step: Any, tolerance: Any, points: Any, turns: Any, count
     return close
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _walk(
     widths: Any, base: Any, slope: Any, levels: Any, first: Any, turns: Any, counts: Any
 ) -> None:
@@ -123,13 +123,13 @@ def _walk(
         counts[j] = k
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _gather(sums: Any, row: Any, counts: Any, turns: Any, d: Any, first: Any, curves: Any) -> None:
     for j in range(turns):
         curves[d, np.uint64(first + j)] += sums[row, np.uint32(counts[j])]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _add_rows(
     widths: Any,
     heights: Any,
@@ -174,7 +174,7 @@ def _add_rows(
         _gather(sums, row, counts, turns, d, first, curves)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def count_weights(
     values: Any,
     absent: Any,
