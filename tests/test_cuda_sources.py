@@ -46,6 +46,10 @@ CASES = {
     "small2d": SINGLES,
     "pairs2d": PAIRS,
     "pairs3d": PAIRS,
+    "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(2,), ASYNC=(0, 1))],
+    "words3d": [
+        _curves(SHORT[2:], (UNIFORM, SEARCH, CONSECUTIVE), VECTOR=(0, 1, 2), ASYNC=(1,), STORE=(2,))
+    ],
     "points": [
         _curves(ELEMENTS, (SEARCH,), OUTPUT=(0, 1), REGIONS=(0, 1), MASK=(0, 1)),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -89,8 +90,8 @@ class Layout(NamedTuple):
         In samples.
     offset, mask_offset : int
         Bytes from the first sample to the one the kernels begin with.
-    vector : bool
-        Whether four samples at a time can be read.
+    vector, wide : bool
+        Whether four samples, and whether 16 bytes at a time can be read.
     """
 
     images: int
@@ -100,6 +101,7 @@ class Layout(NamedTuple):
     offset: int
     mask_offset: int
     vector: bool
+    wide: bool
 
 
 @lru_cache(maxsize=1024)
@@ -135,10 +137,8 @@ def arrange(
         return None
     lead = 4 - len(shape)
     bytes_apart = (steps[0], *[0] * lead, *steps[1:-1])
-    four = min(4 * itemsize, 16)
-    vector = sizes[-1] % 4 == 0 and all(
-        place % four == 0 for place in (address + offset, *bytes_apart)
-    )
+    together = math.gcd(16, address + offset, *bytes_apart, sizes[-1] * itemsize)
+    vector = sizes[-1] % 4 == 0 and together >= min(4 * itemsize, 16)
     return Layout(
         sizes[0],
         (*[1] * lead, *sizes[1:]),
@@ -147,4 +147,5 @@ def arrange(
         offset,
         mask_offset if mask_strides else 0,
         vector,
+        vector and together == 16,
     )

@@ -20,6 +20,8 @@ RESOURCES = {
     "curve3d": (384, 1),
     "pairs2d": (512, 1),
     "pairs3d": (384, 1),
+    "bytes3d": (512, 1),
+    "words3d": (384, 1),
     "small2d": (512, 2),
     "points": (256, 4),
 }
@@ -45,7 +47,8 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     Parameters
     ----------
     source : str
-        "curve2d", "curve3d", "pairs2d", "pairs3d", "small2d" or "points".
+        "curve2d", "curve3d", "pairs2d", "pairs3d", "bytes3d", "words3d", "small2d"
+        or "points".
     device : int
         Part of the key: shared-memory limits belong to a kernel on a device.
     options : tuple of (name, value)
@@ -55,7 +58,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     wide = given["ELEMENT"] in WIDE or given["MASK"]
     given["THREADS"], given["BLOCKS"] = (WIDE_RESOURCES if wide else RESOURCES)[source]
     name = "points" if source == "points" else "curve"
-    if not source.startswith("pairs"):
+    if not source.startswith(("pairs", "bytes", "words")):
         return function(source, name, device, tuple(given.items()))
     found = function(source, name, device, (*given.items(), ("ASYNC", 1)))
     if found.local_size_bytes > SPILL:

@@ -70,13 +70,17 @@ VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
 TABLE_BYTES = 16 << 10  # of thresholds in shared memory
 COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
 # The same for pairs. In 2-D, cache for the sides of a warp is worth more.
-PAIR_COPIES_BYTES = {"pairs2d": 1400, "pairs3d": 2800}
+PAIR_COPIES_BYTES = {"pairs2d": 1400, "pairs3d": 2800, "bytes3d": 1400}
 SAMPLES_A_COPY = 256  # of a warp, at least
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
 PACKED_WARPS = 12  # of a block
+ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
 PAIR_LEAST = 1 << 16  # samples of each of many 2-D images, at most
-PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10}  # of a warp, on their way to it
+# Rows of a warp on their way to it; pairs3d has twice as many of types of up to 16 bits.
+PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10, "bytes3d": 10, "words3d": 6}
+# Rows of a warp's codes, two in one: in bytes3d those of two slices, rows beside them included.
+PAIR_STASH_ROWS = {"pairs2d": 8, "pairs3d": 8, "bytes3d": 20}
 # More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
 SCAN_BINS = 4096
 ARRIVALS = 1 << 23
@@ -180,14 +184,17 @@ def recipe(
     bins = rules.levels + 1
     arguments = (layout, deep, last - first, kind, rules, device)
     pairs = rules.pair is not None and not kind.masked
-    pairs = pairs and (not deep or layout.shape[1] >= PAIR_ROWS)
+    tall = layout.shape[1] >= PAIR_ROWS and layout.shape[2] > 1 and layout.strides[2] < ROW_STRIDE
+    pairs = pairs and (tall or not deep)
+    words = deep and tall and not (pairs or kind.masked) and kind.element in ("uint16", "int16")
+    words = words and _store(bins, False, device) == PACKED
     small = plan_small(last - first, layout.shape[2])
     if not deep and bins <= SCAN_BINS and layout.images * small.blocks <= SMALL_BLOCKS:
         plan, pairs = _small(layout, rules, small), False
     else:
-        plan = _pairs(*arguments) if pairs else _singles(*arguments)
+        plan = (_pairs if pairs else _words if words else _singles)(*arguments)
     tiling = plan.tiling
-    options = {**kind.options(None), "VECTOR": int(layout.vector), **plan.options}
+    options = {**kind.options(None), "VECTOR": layout.vector + layout.wide, **plan.options}
     function = kernel(plan.source, device, tuple(options.items()))
     # What shared memory leaves is cache, where neighbours and events find their samples again.
     resident = RESIDENT_WARPS[plan.source] // tiling.warps
@@ -245,22 +252,37 @@ def _pairs(
     """Two samples in a register (pairs.cuh)."""
     assert rules.pair is not None
     source = "pairs3d" if deep else "pairs2d"
+    if deep and layout.wide and rules.pair == TABLE:
+        source = "bytes3d"
     _, height, width = layout.shape
-    count = processors(device)
+    count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
     batch = plan_batch(steps, width) if not deep and _crowded(layout, device) else None
-    tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count)
+    tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block)
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
     copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * tiling.warps, samples)
     table = {TABLE: 1024, UNIFORM: 4 * rules.levels}.get(rules.pair, 0)
-    queue = PAIR_QUEUE_ROWS[source] * WARP_WIDTH * ITEM_BYTES[kind.element]
+    item = ITEM_BYTES[kind.element]
+    queue = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) * WARP_WIDTH * item
     shared = 4 * (rules.codes * copies + rules.levels + 1) + table
-    shared += tiling.warps * (PAIR_ROWS // 2 * WARP_WIDTH * 4 + queue)
+    shared += tiling.warps * (PAIR_STASH_ROWS[source] * WARP_WIDTH * 4 + queue)
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": int(rules.pair == UNIFORM)}
     if not batch:
         return _Plan(source, options, tiling, copies, shared)
     shared += tiling.warps * 3 * WARP_WIDTH * ITEM_BYTES[kind.element]
     turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
     return _Plan(source, {**options, "BATCH": 1}, tiling, copies, shared, (turns,))
+
+
+def _words(
+    layout: Layout, _deep: bool, steps: int, _kind: Filtration, rules: Rules, device: int
+) -> _Plan:
+    """Volumes of 16-bit integers, counted by value (words3d.cu)."""
+    _, height, width = layout.shape
+    warps = RESIDENT_WARPS["words3d"]
+    tiling = plan_pairs(layout.images, True, steps, height, width, processors(device), (warps,))
+    shared = (2 << 16) + warps * (PAIR_ROWS + PAIR_QUEUE_ROWS["words3d"]) * WARP_WIDTH * 2
+    options = {"BINS": rules.single, "STORE": GLOBAL, "SHARED_TABLE": 0}
+    return _Plan("words3d", options, tiling, 1, shared)
 
 
 def _singles(

@@ -13,6 +13,7 @@ WARP_ROWS = 8  # 3-D: rows of a warp; 2-D: rows of a step
 PAIR_ROWS = 16  # the same where two samples share a register
 # Warps on a multiprocessor, by registers.
 RESIDENT_WARPS = {"curve2d": 24, "curve3d": 12, "pairs2d": 16, "pairs3d": 12, "small2d": 32}
+RESIDENT_WARPS |= {"bytes3d": 16, "words3d": 12}
 # Small 2-D images: warps of a block, and the rows and columns that they cover.
 SMALL_WARPS = 16
 SMALL_TILE = (16, 128)
@@ -89,18 +90,24 @@ def plan3d(
 
 @lru_cache(maxsize=4096)
 def plan_pairs(
-    images: int, deep: bool, steps: int, height: int, width: int, processors: int
+    images: int,
+    deep: bool,
+    steps: int,
+    height: int,
+    width: int,
+    processors: int,
+    block: tuple[int, ...],
 ) -> Tiling:
     """Cut images into columns of rows or slices, each for one warp.
 
-    `steps` are the rows (2-D) or slices (3-D) that count.
+    `steps` are the rows (2-D) or slices (3-D) that count, `block` the warps that a block may
+    have, the last as many as fit on a multiprocessor.
     """
     across = _ceil(width, WARP_WIDTH)
     down = _ceil(height, PAIR_ROWS) if deep else 1
     rows = 1 if deep else PAIR_ROWS  # of a step
-    most = RESIDENT_WARPS["pairs3d" if deep else "pairs2d"]
-    best = None
-    for warps, parts in itertools.product((4, 8, most), _candidates(_ceil(steps, rows))):
+    best, most = None, block[-1]
+    for warps, parts in itertools.product(block, _candidates(_ceil(steps, rows))):
         chunk = parts * rows
         if chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH * warps > PAIR_POINTS_A_BLOCK:
             continue

@@ -29,3 +29,31 @@ def test_kernels_of_pairs_keep_all_in_registers(source, element, rule):
         options = {**kind.options(None), "BINS": rule, "VECTOR": 1, "STORE": recipe.SHARED}
         kernel = compile_.kernel(source, 0, tuple(options.items()))
         assert kernel.local_size_bytes == 0
+
+
+@pytest.mark.parametrize("element", ["uint8", "int8"])
+def test_kernels_of_bytes_keep_all_in_registers(element):
+    for construction, superlevel in itertools.product("VT", (False, True)):
+        kind = recipe.filtration(construction, superlevel, "raise", element, False)
+        options = {**kind.options(None), "BINS": 3, "VECTOR": 2, "STORE": recipe.SHARED}
+        kernel = compile_.kernel("bytes3d", 0, tuple(options.items()))
+        assert kernel.local_size_bytes == 0
+
+
+@pytest.mark.parametrize("element", ["uint16", "int16"])
+@pytest.mark.parametrize("vector", [1, 2])
+def test_kernels_of_words_keep_nearly_all_in_registers(element, vector):
+    """Else they are compiled once more, without asynchronous copies."""
+    for construction, superlevel in itertools.product("VT", (False, True)):
+        kind = recipe.filtration(construction, superlevel, "raise", element, False)
+        options = {**kind.options(None), "BINS": 2, "VECTOR": vector, "STORE": recipe.GLOBAL}
+        kernel = compile_.kernel("words3d", 0, tuple(options.items()))
+        assert kernel.local_size_bytes <= compile_.SPILL
+
+
+def test_volumes_of_floats_that_report_nan_keep_all_in_registers():
+    for construction, superlevel in itertools.product("VT", (False, True)):
+        kind = recipe.filtration(construction, superlevel, "raise", "float32", False)
+        options = {**kind.options(None), "BINS": 4, "VECTOR": 2, "STORE": recipe.SHARED}
+        kernel = compile_.kernel("pairs3d", 0, tuple(options.items()))
+        assert kernel.local_size_bytes == 0

@@ -105,7 +105,9 @@ def test_any_number_of_thresholds(draw, construction, superlevel, shape, count):
 
 @both_kernels
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
-@pytest.mark.parametrize("shape", [(33, 140), (50, 260), (7, 16, 140), (5, 37, 260)])
+@pytest.mark.parametrize(
+    "shape", [(33, 140), (50, 260), (7, 16, 140), (5, 37, 260), (6, 20, 144), (3, 33, 272)]
+)
 def test_two_samples_in_a_register(draw, construction, superlevel, shape):
     rng = np.random.default_rng(11)
     affine, near = np.linspace(-2, 2, 33), np.linspace(-1.7, 1.9, 40)
@@ -149,6 +151,33 @@ def test_all_values_of_uint16(draw, construction, superlevel, shape):
         images = draw(rng, (2, *shape), "u2", few)
         check(images, np.arange(1 << 16), construction, superlevel)
         check(images, np.arange(-3, 40), construction, superlevel)
+
+
+@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
+@pytest.mark.parametrize("dtype", ["u2", "i2"])
+@pytest.mark.parametrize("shape", [(1, 16, 2), (4, 16, 140), (3, 37, 264), (9, 32, 141)])
+def test_volumes_of_16_bits(draw, construction, superlevel, dtype, shape):
+    rng = np.random.default_rng(13)
+    info = np.iinfo(dtype)
+    ends = np.array([info.min, info.min + 1, 0, 5, info.max - 1, info.max], dtype)
+    uneven = np.unique(rng.integers(info.min, info.max, 30_000))
+    for images in (draw(rng, (2, *shape), dtype), rng.choice(ends, (2, *shape))):
+        for levels in (np.arange(info.min, info.max + 1), uneven):
+            check(images, levels, construction, superlevel)
+
+
+def test_volumes_that_fill_one_bin():
+    """Many times what a count of 16 bits holds, of both signs."""
+    shape = (64, 512, 512)
+    levels = np.arange(1 << 16)
+    checkers = np.indices(shape, np.uint16).sum(axis=0, dtype=np.uint16) % 2
+    options = {"superlevel": False, "mask": None, "nan": "omit"}
+    for host in (7 * checkers + 65_528, np.full(shape, 40_000, np.uint16)):
+        for construction, connectivity in (("V", 1), ("T", 3)):
+            device = cupy.asarray(host)[None]
+            found = launch.curve(device, levels, construction=construction, **options)
+            known = ecc_core.euler_curve(host, levels, connectivity=connectivity).values
+            np.testing.assert_array_equal(found.get()[0], known)
 
 
 def test_a_bin_that_holds_more_than_16_bits():

@@ -9,6 +9,7 @@
         return result;                                                   \
     }
 ECC_FLOAT2(subtract_floats, "sub.rn.f32")
+ECC_FLOAT2(subtract_floats_saturated, "sub.rn.sat.f32")  // to [0, 1]
 ECC_FLOAT2(multiply_saturated, "mul.rn.sat.f32")
 ECC_FLOAT2(larger, "max.f32")
 ECC_FLOAT2(smaller, "min.f32")
@@ -90,6 +91,17 @@ __device__ __forceinline__ void multiply_matrices(float (&out)[4], const pair (&
           "f"(c[2]), "f"(c[3]));
 }
 
+// The same with numbers of single precision, of which 11 bits count: matrices of 16 x 8 and 8 x 8.
+__device__ __forceinline__ void multiply_matrices(float (&out)[4], const float (&a)[4], float b0,
+                                                  float b1, const float (&c)[4]) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%10, %11, %12, %13};"
+        : "=f"(out[0]), "=f"(out[1]), "=f"(out[2]), "=f"(out[3])
+        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
+          "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)),
+          "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+
 // Bytes of `a` and `b` as __byte_perm selects them; those marked by 8 become eight copies of their
 // sign.
 template <unsigned selector>
@@ -135,8 +147,43 @@ __device__ __forceinline__ void shared_load(unsigned address, unsigned (&words)[
                  : "memory");
 }
 
+__device__ __forceinline__ void shared_store(unsigned address, const unsigned (&words)[2]) {
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), "r"(words[0]), "r"(words[1])
+                 : "memory");
+}
+
+__device__ __forceinline__ void shared_load(unsigned address, unsigned (&words)[2]) {
+    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
+                 : "=r"(words[0]), "=r"(words[1])
+                 : "r"(address)
+                 : "memory");
+}
+
 __device__ __forceinline__ void shared_add(unsigned address, int amount) {
     asm volatile("red.shared.add.s32 [%0], %1;" ::"r"(address), "r"(amount) : "memory");
+}
+
+// Returns what was there.
+__device__ __forceinline__ unsigned shared_exchange_add(unsigned address, unsigned amount) {
+    unsigned before;
+    asm volatile("atom.shared.add.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "r"(address), "r"(amount)
+                 : "memory");
+    return before;
+}
+
+__device__ __forceinline__ unsigned shared_take(unsigned address) {
+    unsigned before;
+    asm volatile("atom.shared.exch.b32 %0, [%1], 0;" : "=r"(before) : "r"(address) : "memory");
+    return before;
+}
+
+// Both bits of shift amounts beyond 31 are dropped.
+__device__ __forceinline__ unsigned shift_left(unsigned value, unsigned bits) {
+    unsigned result;
+    asm("shf.l.wrap.b32 %0, 0, %1, %2;" : "=r"(result) : "r"(value), "r"(bits));
+    return result;
 }
 
 // The lane, in a way that what follows from it is not kept in registers for long.

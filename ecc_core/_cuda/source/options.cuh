@@ -16,6 +16,8 @@ constexpr bool kMask = ECC_MASK;
 
 // Four samples at a time; needs aligned rows whose length is a multiple of four.
 constexpr bool kVector = ECC_VECTOR;
+// 2: and rows are multiples of 16 bytes.
+constexpr bool kWide = ECC_VECTOR > 1;
 
 // How a value finds its bin (see bins.cuh) and where bins are counted (see histogram.cuh).
 enum BinRule { kUniform = 0, kSearch = 1, kConsecutive = 2, kTable = 3, kAffine = 4 };

@@ -3,7 +3,7 @@
 // may come in any order that stays the same.
 #pragma once
 #include "bins.cuh"
-#include "tiling.cuh"
+#include "steps.cuh"
 
 constexpr int kPairRows8 = kPairRows / 2;  // a lane's pairs in a column: of rows r and r + 8
 
@@ -189,44 +189,8 @@ __device__ __forceinline__ Border next_row(Border p) {
     return {__shfl_down_sync(kWarp, p.a, 1), __shfl_down_sync(kWarp, p.b, 1)};
 }
 
-// What lane 0 sees left of its first column, and the bits of the last column of lane 31: bit i is
-// row i - 1.
-struct Sides {
-    unsigned left, right;
-};
-
 __device__ __forceinline__ Sides sides(Border border, bool first) {
     const pair won = contest(border.a, border.b);
     const unsigned left = __ballot_sync(kWarp, won & 0xFFFFu);
     return {first ? (kDual ? ~0u : 0u) : left, __ballot_sync(kWarp, won >> 16)};
 }
-
-// Coefficients of rows by themselves.
-struct Steps : Trits {
-    __device__ __forceinline__ Steps(plane plus, plane minus) : Trits{plus, minus} {}
-    // What is taken away where these rows are maxima.
-    __device__ __forceinline__ Trits taken(plane where) const {
-        return {minus & where, plus & where};
-    }
-};
-
-// A lane's place in the image.
-struct Place {
-    int lane;
-    unsigned last_lane;  // of word b: the last column of the last lane
-    plane last_column;   // of the image
-
-    __device__ __forceinline__ Place(int lane, int x, int width)
-        : lane(lane), last_lane(lane == 31 ? 0xFFFF0000u : 0u),
-          last_column(column_bits(width - x) & ~column_bits(width - 1 - x)) {}
-
-    // From comparisons with the right neighbours the coefficients of rows by themselves. `shift`: 15,
-    // or 16 for the rows before.
-    __device__ __forceinline__ Steps steps(plane bits, Sides sides, int shift) const {
-        bits.b = (bits.b & ~last_lane) | (sides.right << shift & last_lane);
-        bits = force(bits, last_column);
-        const unsigned other = __shfl_up_sync(kWarp, bits.b, 1);
-        const plane left = left_of(bits, lane == 0 ? sides.left << shift : other);
-        return {bits & ~left, ~bits & left};
-    }
-};

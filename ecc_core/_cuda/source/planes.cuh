@@ -1,6 +1,6 @@
 // Arithmetic on bit planes: every operation acts on all samples of a lane at once.
 #pragma once
-#ifdef ECC_PAIRS
+#if defined(ECC_PAIRS) || defined(ECC_WORDS)
 #include "layout_pairs.cuh"
 #else
 #include "layout.cuh"

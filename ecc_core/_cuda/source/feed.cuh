@@ -1,0 +1,97 @@
+// Rows of a warp on their way to it, up to a slice ahead, through shared memory.
+#pragma once
+#include "tiling.cuh"
+
+// A slice comes in items of two rows, from the row above a warp's rows to the row below. Pairs:
+// item i is rows i - 1 and i + 7, as they share registers; else rows 2 i - 1 and 2 i.
+constexpr int kApart = kPairs ? kPairRows / 2 : 1;  // rows between the two
+constexpr int kStep = kPairs ? 1 : 2;               // rows from item to item
+constexpr int kItems = (kPairRows - kApart + 1) / kStep + 1;
+
+// A copy is 16 bytes a lane where several rows take no more: lanes then read what others have
+// copied. Else it is one item, and lanes copy their own samples; pairs do without row 7 of the
+// first item and row 8 of the last.
+constexpr bool kAhead = kVector && ECC_ASYNC;
+constexpr int kCopyRows = kWide && kAhead ? 16 / (int)sizeof(Quad) : 1;
+constexpr bool kShares = kCopyRows > 1;
+constexpr int kCopyItems = kCopyRows > 2 ? kCopyRows / 2 : 1;
+constexpr int kCopies = kItems / kCopyItems;  // of a slice
+// Room for so many.
+constexpr int kRing = !kPairs ? kCopies / 3 : sizeof(Quad) < 16 ? kCopies : kCopies / 2;
+
+struct Feed {
+    static constexpr int kLaneBytes = kShares ? 16 : sizeof(Quad);         // of a copy
+    static constexpr int kBytes = kRing * kCopyItems * 64 * sizeof(Quad);  // of a warp
+
+    const Columns& columns;
+    Quad* ring;
+    const char* next;  // of the slice asked for: the lane's first row and column
+    int row;           // bytes from row to row
+    int first, last;   // bytes from `next` to the first row, and to the last one
+    long long slice;   // bytes from slice to slice
+    int slices;        // that may still be asked for
+
+    // `data`: first row and column of the warp, which is column `left` of the image, in the first
+    // of `slices` slices.
+    __device__ __forceinline__ Feed(const Image& image, const Element* data, int left, int slices,
+                                    void* ring, const Columns& columns, bool above, bool below)
+        : columns(columns), ring((Quad*)ring), row((int)image.row * (int)sizeof(Element)),
+          slice(image.slice * (long long)sizeof(Element)), slices(slices) {
+        constexpr int lanes = 32 / kCopyRows;
+        const int lane = lane_again(), part = kShares ? lane / lanes : 0;
+        const int columns_in = (image.width - left) * (int)sizeof(Element);
+        const int column = kVector ? min(lane % lanes * kLaneBytes, columns_in - kLaneBytes) : 0;
+        next = (const char*)data + (long long)row * (part / 2 * kStep + part % 2 * kApart) + column;
+        first = part > 0 || above ? -row : 0;
+        last = row * ((kCopies - 1) * kCopyItems * kStep - 1);
+        if (!kShares) last += row * kApart;
+        if (!below && part == kCopyRows - 1) last -= row;
+    }
+
+    __device__ __forceinline__ void copy(Quad* to, long long offset) const {
+        const char* const from = next + offset;
+        const int lane = lane_again();
+        if (kAhead) {
+            copy_ahead<kLaneBytes>((char*)to + lane * kLaneBytes, from);
+        } else if (kVector) {
+            to[lane] = *(const Quad*)from;
+        } else {
+#pragma unroll
+            for (int x = 0; x < kLaneWidth; ++x)
+                to[lane].v[x] = ((const Element*)from)[columns.at[x]];
+        }
+    }
+
+    // Copy `k` of a slice; after the last one comes the next slice.
+    __device__ __forceinline__ void ask(int k) {
+        Quad* const to = ring + k % kRing * kCopyItems * 64;
+        const bool at_end = k == kCopies - 1;
+        const long long offset = (long long)row * (k * kCopyItems * kStep - 1);
+        if (kShares) {
+            copy(to, k == 0 ? first : at_end ? last : offset);
+        } else {
+            if (!kPairs || !at_end) copy(to, k == 0 ? first : offset);
+            if (!kPairs || k > 0) copy(to + 32, at_end ? last : offset + row * kApart);
+        }
+        if (kAhead) end_of_copy();
+        if (at_end && --slices > 0) next += slice;
+    }
+
+    // Before anything is taken.
+    __device__ __forceinline__ void begin() {
+#pragma unroll
+        for (int k = 0; k < kRing - 1; ++k) ask(k);
+    }
+
+    // The lane's samples of the items of a slice, in order: the second row is 32 quads after the
+    // first.
+    __device__ __forceinline__ const Quad* take(int i) {
+        const int k = i / kCopyItems;
+        if (i % kCopyItems == 0) {
+            if (kAhead) wait_for_copy<kRing - 2>();
+            if (kShares) __syncwarp();
+            ask((k + kRing - 1) % kCopies);
+        }
+        return ring + (k % kRing * kCopyItems + i % kCopyItems) * 64 + lane_again();
+    }
+};

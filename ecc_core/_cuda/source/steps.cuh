@@ -1,0 +1,39 @@
+// From comparisons with the neighbours in a row to coefficients, sixteen rows a lane.
+#pragma once
+#include "tiling.cuh"
+
+// What lane 0 sees left of its first column, and the bits of the last column of lane 31: bit i is
+// row i - 1.
+struct Sides {
+    unsigned left, right;
+};
+
+// Coefficients of rows by themselves.
+struct Steps : Trits {
+    __device__ __forceinline__ Steps(plane plus, plane minus) : Trits{plus, minus} {}
+    // What is taken away where these rows are maxima.
+    __device__ __forceinline__ Trits taken(plane where) const {
+        return {minus & where, plus & where};
+    }
+};
+
+// A lane's place in the image.
+struct Place {
+    int lane;
+    unsigned last_lane;  // of word b: the last column of the last lane
+    plane last_column;   // of the image
+
+    __device__ __forceinline__ Place(int lane, int x, int width)
+        : lane(lane), last_lane(lane == 31 ? 0xFFFF0000u : 0u),
+          last_column(column_bits(width - x) & ~column_bits(width - 1 - x)) {}
+
+    // From comparisons with the right neighbours the coefficients of rows by themselves. `shift`: 15,
+    // or 16 for the rows before.
+    __device__ __forceinline__ Steps steps(plane bits, Sides sides, int shift) const {
+        bits.b = (bits.b & ~last_lane) | (sides.right << shift & last_lane);
+        bits = force(bits, last_column);
+        const unsigned other = __shfl_up_sync(kWarp, bits.b, 1);
+        const plane left = left_of(bits, lane == 0 ? sides.left << shift : other);
+        return {bits & ~left, ~bits & left};
+    }
+};

@@ -1,0 +1,111 @@
+// What the kernels share that march through volumes with sixteen rows a warp.
+//
+// A warp owns 128 columns and 16 rows and marches through `chunk` slices. What the row above gives
+// to the first one is computed once more, so that warps need not wait for each other. Images have
+// 16 rows and 2 columns at least. curve3d.cu states the formula.
+#pragma once
+#include "feed.cuh"
+#include "steps.cuh"
+
+// Comparisons of a slice s with the samples at x + 1, y + 1 and s + 1. n: maxima over y; m: over s;
+// b: over both. `before`: the same as the rows see them that follow.
+struct Planes3 {
+    plane g, n, m, b, below, m_below, behind;
+    plane n_before, b_before, below_before, m_below_before;
+};
+
+// Where a warp works.
+struct Unit {
+    int left, y;            // its first column and row
+    int rows_before;        // rows above that other warps own: y or more
+    int begin, end, start;  // slices that it owns, and the first one that it reads
+
+    __device__ __forceinline__ Unit(const Image& image, const Tiling& tiling, int index)
+        : left(index % tiling.across * kWarpWidth),
+          rows_before(index / tiling.across % tiling.down * kPairRows) {
+        y = min(rows_before, image.height - kPairRows);  // the last rows may be repeated
+        begin = tiling.first + index / (tiling.across * tiling.down) * tiling.chunk;
+        end = min(begin + tiling.chunk, tiling.last);
+        start = max(begin - 1, 0);
+    }
+};
+
+// The columns beside a warp's borders on their way to it, a slice ahead. Lane i has row i - 1.
+struct BorderFeed {
+    const Element* next;  // of the slice asked for: the column left of the warp
+    Element left[2], right[2];  // outer and inner column, inner and outer column
+    long long slice;
+    int width, slices;  // columns to the warp's last one; slices that may still be asked for
+
+    // Where the image has no column on a side, any two do.
+    __device__ __forceinline__ BorderFeed(const Image& image, const Element* data, const Unit& unit)
+        : slice(image.slice), slices(image.depth - unit.start) {
+        const int lane = min(lane_again(), kPairRows + 1);
+        const int row = min(max(unit.y - 1 + lane, 0), image.height - 1);
+        const int from = max(unit.left - 1, 0);
+        next = data + row * image.row + from;
+        width = max(min(unit.left + kWarpWidth, image.width - 1) - 1, 0) - from;
+    }
+
+    template <bool inner = true>
+    __device__ __forceinline__ void ask() {
+        left[0] = next[0], right[1] = next[width + 1];
+        if (inner) left[1] = next[1], right[0] = next[width];
+        if (--slices > 0) next += slice;
+    }
+};
+
+// What a warp cannot see of its two sides, for slices s and s + 1.
+template <class Border>
+struct AllSides {
+    Sides g, n, m, b;
+
+    __device__ __forceinline__ AllSides(Border p, Border q, bool first) {
+        const Border at_m = owner(p, q);
+        g = sides(p, first);
+        n = sides(owner(p, next_row(p)), first);
+        m = sides(at_m, first);
+        b = sides(owner(at_m, next_row(at_m)), first);
+    }
+};
+
+// Coefficients of a slice after the other.
+struct Combiner {
+    const Image& image;
+    const Unit& unit;
+    Numbers3 given_behind;  // what slice s - 1 gives to slice s
+
+    __device__ __forceinline__ Combiner(const Image& image, const Unit& unit)
+        : image(image), unit(unit), given_behind{kNone, kNone, kNone} {}
+
+    template <class Border>
+    __device__ __forceinline__ Numbers4 operator()(Planes3 w, const AllSides<Border>& side, int s) {
+        const int here = lane_again();
+        const Place place(here, unit.left + here * kLaneWidth, image.width);
+        const bool below = unit.y + kPairRows < image.height;  // whether there are rows
+        const plane last_rows = below ? kNone : ~row_bits(kPairRows - 1);
+        w.below = force(w.below, last_rows);
+        w.m_below = force(w.m_below, last_rows);
+        if (kDual && unit.y == 0) {  // the first row is its own row above
+            w.below_before = w.below_before | row_bits(1);
+            w.m_below_before = w.m_below_before | row_bits(1);
+        }
+        if (s == image.depth - 1) w.behind = kDual ? kNone : kAll;
+        const Numbers3 flat = sum(place.steps(w.g, side.g, 15),
+                                  place.steps(w.n, side.n, 15).taken(~w.below),
+                                  place.steps(w.n_before, side.n, 16).taken(w.below_before));
+        const Numbers3 deep =
+            sum(place.steps(w.m, side.m, 15), place.steps(w.b, side.b, 15).taken(~w.m_below),
+                place.steps(w.b_before, side.b, 16).taken(w.m_below_before));
+        if (kDual && s == 0) given_behind = flat;
+        const Numbers4 c = subtract(flat, only(deep, ~w.behind), given_behind);
+        given_behind = only(deep, w.behind);
+        return c;
+    }
+
+    // The samples that the warp counts.
+    __device__ __forceinline__ plane own() const {
+        return column_bits(image.width - unit.left - lane_again() * kLaneWidth) &
+               ~row_bits(unit.rows_before - unit.y);
+    }
+};
