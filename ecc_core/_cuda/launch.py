@@ -32,14 +32,13 @@ from ecc_core._cuda.recipe import (
     filtration,
     recipe,
 )
+from ecc_core._cuda.zeros import lasting_zeros
 from ecc_core._directions import Tilt
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["coefficients", "curve", "exact_curve", "region_curves", "value_range"]
 
 Array = NDArray[Any]
-
-LASTING = 1 << 17  # words that a captured call may keep
 
 
 def curve(
@@ -135,11 +134,11 @@ def _march(
     plan = recipe(layout, ndim, own, kind, prepared.rules, device)
     images, levels = layout.images, prepared.rules.levels
     zeros = plan.counts + images if plan.counts else 0  # bins and tickets
-    lasting = 0 < zeros <= LASTING and not plan.accumulate and _capturing()
+    lasting = 0 if plan.accumulate else lasting_zeros(zeros, device)
     buffer = cupy.empty(images * (levels + 1) + (0 if lasting else zeros), np.int64)
     start = buffer.data.ptr
     flag = start + 8 * images * levels
-    counts = _lasting_zeros(zeros) if lasting else flag + 8 * images
+    counts = lasting or flag + 8 * images
     if zeros and not lasting:
         stream = cupy.cuda.get_current_stream().ptr
         first = flag if plan.accumulate else counts
@@ -158,25 +157,6 @@ def _march(
         bins = flags[images:][: plan.counts].reshape(images, levels + 1)
         cupy.multiply(running_sums(bins, kind.superlevel), plan.sign, out=values)
     return values, flags[:images] if kind.nan == NAN_REPORT else None
-
-
-def _capturing() -> bool:
-    return bool(cupy.cuda.get_current_stream().is_capturing())
-
-
-_captured: list[Any] = []
-
-
-def _lasting_zeros(words: int) -> int:
-    """Address of zeros for a captured call alone, which leaves them as they are.
-
-    They are cleared here, not by the graph: that would take a microsecond of each replay.
-    """
-    stream = cupy.cuda.Stream(non_blocking=True)
-    with stream:
-        _captured.append(cupy.zeros(words, np.int64))
-    stream.synchronize()
-    return int(_captured[-1].data.ptr)
 
 
 def _pick(values: Any, prepared: Prepared) -> Any:

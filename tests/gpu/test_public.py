@@ -117,3 +117,22 @@ def test_a_cuda_graph_captures_the_call():
         stream.synchronize()
     expected = ecc.euler_curve(VOLUME[::-1].astype(np.float32), thresholds).values
     assert_arrays_equal(values, expected, like=image)
+
+
+@pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
+def test_torch_captures_the_call(mode):
+    torch = pytest.importorskip("torch")
+    image = torch.from_numpy(RNG.normal(size=(300, 300)).astype(np.float32)).cuda()
+    thresholds = np.linspace(-2, 2, 50)
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    with torch.cuda.stream(stream):
+        ecc.euler_curve(image, thresholds, nan="omit")
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=stream, capture_error_mode=mode):
+        values = ecc.euler_curve(image, thresholds, nan="omit").values
+    for _ in range(3):
+        image.normal_()
+        graph.replay()
+        torch.cuda.synchronize()
+        expected = ecc.euler_curve(image.cpu().numpy(), thresholds).values
+        np.testing.assert_array_equal(values.cpu().numpy(), expected)
