@@ -15,28 +15,27 @@ MOST = 1 << 15  # words of a call: clearing more costs little beside its image
 LINE = 16  # words of a cache line
 
 _lock = threading.Lock()
-_stocks: dict[int, list[tuple[Any, int]]] = {}  # of each device: memory and the words taken
+_stocks: dict[int, tuple[Any, int]] = {}  # of each device: memory and the words taken
 
 
 def lasting_zeros(words: int, device: int) -> int:
     """Address of zeros on the current device for the captured call alone; 0 for other calls.
 
-    A capture may forbid to allocate and to wait, so calls that are not captured lay in a stock. 0,
-    too, if there is not enough.
+    A capture may forbid to allocate and to wait, so a call that is not captured lays in the stock.
+    0, too, where it does not suffice: graphs may be replayed at any time, so nothing comes back.
     """
     if not 0 < words <= MOST:
         return 0
     capturing = cupy.cuda.get_current_stream().is_capturing()
     with _lock:
-        stock = _stocks.setdefault(device, [])
         if not capturing:
-            if not stock or stock[-1][1] + MOST > STOCK:
-                stock.append((_cleared(STOCK), 0))
+            if device not in _stocks:
+                _stocks[device] = _cleared(STOCK), 0
             return 0
-        if not stock or stock[-1][1] + words > STOCK:
+        memory, taken = _stocks.get(device, (None, STOCK))
+        if taken + words > STOCK:
             return 0
-        memory, taken = stock[-1]  # graphs may be replayed at any time: it is kept
-        stock[-1] = memory, taken + -(-words // LINE) * LINE
+        _stocks[device] = memory, taken + -(-words // LINE) * LINE
     return int(memory.data.ptr) + 8 * taken
 
 
