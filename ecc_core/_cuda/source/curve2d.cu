@@ -141,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             above = given;
             const Numbers3 c = sum(here, kept, received);
             const plane owned = own & row_bits(end - row) & (kMask ? present : ~0u);
-            count(stash, {c.b0, c.b1, c.b2, c.b2}, owned);
+            count(stash, extend(c), owned);
         }
     }
     finish(histogram, result, index, check.failed());

@@ -252,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         side_p = own.side(start);
         side_q = own.side(start + 1);
     }
-    Numbers3 given_behind = {0, 0, 0};  // what slice s - 1 gives to slice s
+    Numbers3 given_behind = zeros();  // what slice s - 1 gives to slice s
     __syncthreads();
     for (int s = start; s < end; ++s) {
         Planes3 w;

@@ -8,6 +8,7 @@
         asm(instruction " %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b)); \
         return result;                                                   \
     }
+ECC_FLOAT2(add_truncated, "add.rz.f32")  // rounded towards zero
 ECC_FLOAT2(subtract_floats, "sub.rn.f32")
 ECC_FLOAT2(subtract_floats_saturated, "sub.rn.sat.f32")  // to [0, 1]
 ECC_FLOAT2(multiply_saturated, "mul.rn.sat.f32")
@@ -61,6 +62,15 @@ ECC_PAIR2(larger_pair, "max.f16x2")
 ECC_PAIR2(smaller_pair, "min.f16x2")
 ECC_PAIR2(add_pairs, "add.rn.f16x2")
 #undef ECC_PAIR2
+
+// Which lanes of the warp have a < b in their low halves, and in their high halves.
+__device__ __forceinline__ void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
+    asm volatile(
+        "{ .reg .pred p, q; setp.lt.f16x2 p|q, %2, %3; vote.sync.ballot.b32 %0, p, 0xFFFFFFFF;"
+        " vote.sync.ballot.b32 %1, q, 0xFFFFFFFF; }"
+        : "=r"(low), "=r"(high)
+        : "r"(a), "r"(b));
+}
 
 // a * b + c, rounded down; `saturated` to [0, 1], NaN to 0.
 __device__ __forceinline__ float multiply_add_down(float a, float b, float c) {
@@ -177,6 +187,13 @@ __device__ __forceinline__ unsigned shared_take(unsigned address) {
     unsigned before;
     asm volatile("atom.shared.exch.b32 %0, [%1], 0;" : "=r"(before) : "r"(address) : "memory");
     return before;
+}
+
+// How far the highest bit is from the sign; `bits` are not zero.
+__device__ __forceinline__ int shift_to_sign(unsigned bits) {
+    int shift;
+    asm("bfind.shiftamt.u32 %0, %1;" : "=r"(shift) : "r"(bits));
+    return shift;
 }
 
 // Both bits of shift amounts beyond 31 are dropped.

@@ -83,12 +83,10 @@ struct Counter {
     // One by one, in each lane its own.
     __device__ __forceinline__ void sparse(const Stash& stash, Numbers4 c, plane events) const {
         while (events) {
-            const int i = __clz(events);
-            events &= ~(0x80000000u >> i);
+            const int i = shift_to_sign(events);
+            events ^= 0x80000000u >> i;
             const Key key = stash.get(i >> 2, i & 3);
-            const plane digits = ((c.b3 << i) >> 31 << 3) | ((c.b2 << i) >> 31 << 2) |
-                                 ((c.b1 << i) >> 31 << 1) | ((c.b0 << i) >> 31);
-            event(key, (int)(digits << 28) >> 28);
+            event(key, coefficient(c.b0, c.b1, c.b2, c.b3, i));
         }
     }
 

@@ -5,6 +5,8 @@
 
 typedef unsigned int plane;
 
+constexpr plane kNone = 0u, kAll = ~0u;
+
 constexpr plane kFirstColumn = 0x88888888u;
 constexpr plane kLastColumn = 0x11111111u;
 constexpr plane kLastRow = 0x0000000Fu;

@@ -1,5 +1,5 @@
 // A bit for each of a lane's 64 samples, sixteen rows of four columns, in two words.
-// Sample (row r, column x) is bit r + 16 * (x % 2) of word a (columns 0 and 1) or b (2 and 3).
+// Sample (row r, column x) is bit r + 16 * (x / 2) of word a (columns 0 and 2) or b (1 and 3).
 #pragma once
 #include "image.cuh"
 
@@ -18,7 +18,7 @@ constexpr plane kNone = {0u, 0u}, kAll = {~0u, ~0u};
 
 // Bits of the left neighbours. The high half of `other` holds those of the first column.
 __device__ __forceinline__ plane left_of(plane bits, unsigned other) {
-    return {__byte_perm(other, bits.a, 0x5432), __byte_perm(bits.a, bits.b, 0x5432)};
+    return {__byte_perm(other, bits.b, 0x5432), bits.a};
 }
 
 // The same plane seen from the next row; the first row sees the first row of `above`.
@@ -32,8 +32,8 @@ __device__ __forceinline__ plane last_row(plane bits) { return {bits.a >> 15, bi
 
 // Bits of the samples that lie in columns [0, columns) of the lane.
 __device__ __forceinline__ plane column_bits(int columns) {
-    return {(columns > 0 ? 0xFFFFu : 0u) | (columns > 1 ? 0xFFFF0000u : 0u),
-            (columns > 2 ? 0xFFFFu : 0u) | (columns > 3 ? 0xFFFF0000u : 0u)};
+    return {(columns > 0 ? 0xFFFFu : 0u) | (columns > 2 ? 0xFFFF0000u : 0u),
+            (columns > 1 ? 0xFFFFu : 0u) | (columns > 3 ? 0xFFFF0000u : 0u)};
 }
 
 // Bits of the samples that lie in rows [0, rows) of the lane.

@@ -10,39 +10,46 @@ constexpr int kDense = 14;
 
 constexpr int kStashRow = 32 * kLaneWidth * sizeof(pair);  // bytes
 
-    struct PairCounter {
-    unsigned stash;  // shared addresses: the lane's pairs, and code 0 of the lane's copy
-    unsigned counts;
-    unsigned step;  // bytes from code to code
+// A row of the lane in shared memory: the columns of one word of planes, then of the other.
+__device__ __forceinline__ void keep(unsigned address, const pair (&p)[kLaneWidth]) {
+    shared_store(address, {p[0], p[2], p[1], p[3]});
+}
+__device__ __forceinline__ void recall(unsigned address, pair (&p)[kLaneWidth]) {
+    pair kept[kLaneWidth];
+    shared_load(address, kept);
+    p[0] = kept[0], p[1] = kept[2], p[2] = kept[1], p[3] = kept[3];
+}
+
+struct PairCounter {
+    unsigned stash;   // shared address of the lane's pairs
+    unsigned step;    // bytes from code to code
+    unsigned counts;  // shared address that a half of zero would have in the lane's copy
 
     __device__ __forceinline__ PairCounter(const pair* stash, const Histogram& histogram)
-        : stash(shared_address(stash)), step(4u * histogram.copies),
-          counts(shared_address(histogram.counts + histogram.lane_copy)) {}
+        : stash(shared_address(stash)),
+          step(4u * histogram.copies),
+          counts(shared_address(histogram.counts + histogram.lane_copy) - kCodeZero * step) {}
 
     __device__ __forceinline__ void put(int row, const pair (&four)[kLaneWidth]) const {
-        shared_store(stash + row * kStashRow, four);
+        keep(stash + row * kStashRow, four);
     }
 
-    // One by one, in each lane its own: the events of a word, whose columns begin `place` bytes
-    // after the lane's first.
+    // One by one, in each lane its own: the events of a word, whose columns begin at `place`.
     __device__ __forceinline__ void sparse(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
                                            unsigned events, int place) const {
+        const unsigned last = stash + place + 7 * kStashRow + 3 * 2;  // of bit 31
         while (events) {
-            const int i = 31 - __clz(events);
-            events ^= 1u << i;
+            const int shift = shift_to_sign(events);
+            events ^= 0x80000000u >> shift;
             const unsigned code =
-                shared_short(stash + place + ((i & 7) * kStashRow + (i >> 3) * 2));
-            const int upper = 31 - i;  // from bit i to the sign
-            const int amount = ((int)(b3 << upper) >> 31 & 0x80) | (b2 << upper >> 31) << 6 |
-                               (b1 << upper >> 31) << 5 | (b0 << upper >> 31) << 4;
-            shared_add(counts + (code - kCodeZero) * step, (int)(signed char)amount);
+                shared_short(last - shift * kStashRow + (shift >> 3) * (8 * kStashRow - 2));
+            shared_add(counts + code * step, 16 * coefficient(b0, b1, b2, b3, shift));
         }
     }
 
     __device__ __forceinline__ void add(pair codes, int low, int high) const {
-        const unsigned offsets = codes * step - kCodeZero * 0x10001u * step;  // below 64 KiB
-        shared_add(counts + (offsets & 0xFFFFu), low);
-        shared_add(counts + (offsets >> 16), high);
+        shared_add(counts + (codes & 0xFFFFu) * step, low);
+        shared_add(counts + (codes >> 16) * step, high);
     }
 
     // Row by row, all lanes together.

@@ -3,6 +3,7 @@
 // may come in any order that stays the same.
 #pragma once
 #include "bins.cuh"
+#include "rows.cuh"
 #include "steps.cuh"
 
 constexpr int kPairRows8 = kPairRows / 2;  // a lane's pairs in a column: of rows r and r + 8
@@ -26,23 +27,26 @@ __device__ __forceinline__ pair contest(pair a, pair b) {
 }
 
 // Weights that make one matrix product add a row and the eighth below it, in a lane's four columns,
-// to four numbers of 16 bits in the same lane. With lane 4 g + t: the left matrix has the lane's
+// to the numbers of Rows in the same lane. With lane 4 g + t: the left matrix has the lane's
 // columns in rows g and g + 8 at 2 t, 2 t + 1 and eight after, the product has the lane's sums in
 // these rows at 2 t and 2 t + 1.
 struct RowWeights {
     pair even, odd;
 
-    __device__ __forceinline__ explicit RowWeights(int lane) {
-        constexpr pair one_256 = 0x5C003C00u;
-        even = lane >> 2 == 2 * (lane & 3) ? one_256 : 0u;
-        odd = lane >> 2 == 2 * (lane & 3) + 1 ? one_256 : 0u;
+    // `with_above`: of the row above, which is a half, and the seventh row.
+    __device__ __forceinline__ explicit RowWeights(int lane, bool with_above = false) {
+        const pair first = with_above ? 0x58003800u : 0x5C003C00u;
+        even = lane >> 2 == 2 * (lane & 3) ? first : 0u;
+        odd = lane >> 2 == 2 * (lane & 3) + 1 ? first : 0u;
     }
-    // Of the row above only, which counts half of the first row.
-    __device__ __forceinline__ RowWeights above() const {
-        RowWeights half = *this;
-        half.even &= 0x3800u;
-        half.odd &= 0x3800u;
-        return half;
+    // Of one of the two rows only.
+    __device__ __forceinline__ RowWeights low() const { return masked(0xFFFFu); }
+    __device__ __forceinline__ RowWeights high() const { return masked(0xFFFF0000u); }
+    __device__ __forceinline__ RowWeights masked(unsigned bits) const {
+        RowWeights some = *this;
+        some.even &= bits;
+        some.odd &= bits;
+        return some;
     }
     __device__ __forceinline__ void next() {
         even = add_pairs(even, even);
@@ -50,32 +54,17 @@ struct RowWeights {
     }
 };
 
-// Bits of a plane on their way from the rows: of four columns in the last bits of each number. With
-// a row above there are 17, that row in the last.
-template <bool with_above>
-struct Rows {
-    float column[4];
-
-    // `first`: nothing has been added before.
-    __device__ __forceinline__ void add(bool first, const pair (&won)[kLaneWidth],
-                                        RowWeights weights) {
-        constexpr float none = with_above ? 4194304.0f : 8388608.0f;
-        const pair a[4] = {won[0], won[2], won[1], won[3]};
-        const float before[4] = {first ? none : column[0], first ? none : column[1],
-                                 first ? none : column[2], first ? none : column[3]};
-        multiply_matrices(column, a, weights.even, weights.odd, before);
+// Rows r and r + 8 of a plane with a row above, which comes as row -1. `before`: set by the last rows.
+__device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
+                                         const pair (&won)[kLaneWidth], RowWeights weights) {
+    if (r < kPairRows8 - 1) {
+        rows.add(r < 0, won, r < 0 ? weights.low() : weights);
+        return;
     }
-
-    __device__ __forceinline__ plane bits(int shift) const {
-        unsigned word[4];
-#pragma unroll
-        for (int x = 0; x < 4; ++x) word[x] = __float_as_uint(column[x]) >> shift;
-        return {__byte_perm(word[0], word[1], 0x5410), __byte_perm(word[2], word[3], 0x5410)};
-    }
-    __device__ __forceinline__ plane own() const { return bits(with_above ? 1 : 0); }
-    // As the rows see them that follow.
-    __device__ __forceinline__ plane before() const { return bits(0); }
-};
+    rows.add(false, won, weights.low());
+    before = rows.before();
+    rows.add(false, won, weights.high());
+}
 
 __device__ __forceinline__ void contest(pair (&won)[kLaneWidth], const pair (&p)[kLaneWidth],
                                         const pair (&q)[kLaneWidth]) {
@@ -189,8 +178,18 @@ __device__ __forceinline__ Border next_row(Border p) {
     return {__shfl_down_sync(kWarp, p.a, 1), __shfl_down_sync(kWarp, p.b, 1)};
 }
 
-__device__ __forceinline__ Sides sides(Border border, bool first) {
-    const pair won = contest(border.a, border.b);
-    const unsigned left = __ballot_sync(kWarp, won & 0xFFFFu);
-    return {first ? (kDual ? ~0u : 0u) : left, __ballot_sync(kWarp, won >> 16)};
+__device__ __forceinline__ Border beyond(Border p, Outside outside) {
+    constexpr pair code = kRising ? 0x7BFF7BFFu : 0xFBFFFBFFu;
+    if (outside.left) p.a = __byte_perm(p.a, code, 0x3254);
+    if (outside.right) p.b = __byte_perm(p.b, code, 0x5410);
+    return p;
+}
+
+__device__ __forceinline__ Sides sides(Border border) {
+    Sides won;
+    if (kLargest)
+        vote_less(border.a, border.b, won.left, won.right);
+    else
+        vote_less(border.b, border.a, won.left, won.right);
+    return won;
 }

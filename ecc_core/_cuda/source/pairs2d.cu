@@ -131,7 +131,7 @@ __device__ __forceinline__ void march(const Strip& strip, int begin, int end, co
     for (int row = begin; row < end; row += kPairRows) {
         const int x = strip.left + lane_again() * kLaneWidth;
         const Place place(lane_again(), x, image.width);
-        const Border samples = border.codes(encode);
+        const Border samples = beyond(border.codes(encode), Outside(strip.left, image.width));
         Strip next = strip;
         int then = row + kPairRows;
         if (kBatch && then >= end) {
@@ -139,8 +139,7 @@ __device__ __forceinline__ void march(const Strip& strip, int begin, int end, co
             start.ask(next, then);
         }
         next.load(border, then);
-        const Sides g_sides = sides(samples, strip.left == 0);
-        const Sides m_sides = sides(owner(samples, next_row(samples)), strip.left == 0);
+        const Sides g_sides = sides(samples), m_sides = sides(owner(samples, next_row(samples)));
         if (row == begin && (kDual || row > 0))
             above = given_to(row == 0, row_up, p, place, m_sides, RowWeights(strip.lane));
         const Planes2 w = compare(strip, row, p, next, then, queue, encode, count, check);
@@ -151,7 +150,7 @@ __device__ __forceinline__ void march(const Strip& strip, int begin, int end, co
         const Numbers3 c = sum(g, m.taken(~below),
                                {next_row(given.plus, above.plus), next_row(given.minus, above.minus)});
         above = {last_row(given.plus), last_row(given.minus)};
-        count({c.b0, c.b1, c.b2, c.b2}, column_bits(image.width - x) & row_bits(end - row));
+        count(extend(c), column_bits(image.width - x) & row_bits(end - row));
     }
 }
 

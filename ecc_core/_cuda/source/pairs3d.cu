@@ -22,10 +22,10 @@ struct Stash {
         next = both - here;
     }
     __device__ __forceinline__ void load(int i, pair (&p)[kLaneWidth]) const {
-        shared_load(here + i * kStashRow, p);
+        recall(here + i * kStashRow, p);
     }
     __device__ __forceinline__ void store(int i, const pair (&p)[kLaneWidth]) const {
-        shared_store(next + i * kStashRow, p);
+        keep(next + i * kStashRow, p);
     }
     // The first and the last column of the warp, in the row of the lane.
     __device__ __forceinline__ pair sides() const {
@@ -53,7 +53,8 @@ __device__ __forceinline__ Planes3 compare(pair (&kept)[kItems][kLaneWidth], con
     auto& p = kStashed ? fresh : kept;
     Rows<false> g, m, behind;
     Rows<true> n, b, below, m_below;
-    RowWeights weights(lane_again());
+    Planes3 w;
+    RowWeights weights(lane_again(), true);
     pair q_before[kLaneWidth], m_row[kLaneWidth], won[kLaneWidth];
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {  // item i comes in, item i - 1 is compared
@@ -76,15 +77,14 @@ __device__ __forceinline__ Planes3 compare(pair (&kept)[kItems][kLaneWidth], con
                 n_row[x] = owner(p[i - 1][x], p[i][x]);
                 b_row[x] = owner(m_row[x], m_next[x]);
             }
-            const RowWeights at = r < 0 ? weights.above() : weights;
             contest_right(won, n_row);
-            n.add(r < 0, won, at);
+            add_rows(n, w.n_before, r, won, weights);
             contest_right(won, b_row);
-            b.add(r < 0, won, at);
+            add_rows(b, w.b_before, r, won, weights);
             contest(won, p[i - 1], p[i]);
-            below.add(r < 0, won, at);
+            add_rows(below, w.below_before, r, won, weights);
             contest(won, m_row, m_next);
-            m_below.add(r < 0, won, at);
+            add_rows(m_below, w.m_below_before, r, won, weights);
             if (r >= 0) {
                 contest_right(won, p[i - 1]);
                 g.add(r == 0, won, weights);
@@ -93,8 +93,8 @@ __device__ __forceinline__ Planes3 compare(pair (&kept)[kItems][kLaneWidth], con
                 contest(won, p[i - 1], q_before);
                 behind.add(r == 0, won, weights);
                 if (!kStashed) count.put(r, p[i - 1]);
-                weights.next();
             }
+            weights.next();
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x)
                 if (!kStashed) p[i - 1][x] = q_before[x];
@@ -108,9 +108,9 @@ __device__ __forceinline__ Planes3 compare(pair (&kept)[kItems][kLaneWidth], con
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x)
         if (!kStashed) p[kItems - 1][x] = q_before[x];
-    return {g.own(),           n.own(),      m.own(),      b.own(),        below.own(),
-            m_below.own(),     behind.own(), n.before(),   b.before(),     below.before(),
-            m_below.before()};
+    w.g = g.own(), w.n = n.own(), w.m = m.own(), w.b = b.own();
+    w.below = below.own(), w.m_below = m_below.own(), w.behind = behind.own();
+    return w;
 }
 
 struct PairBorders : BorderFeed {
@@ -119,13 +119,11 @@ struct PairBorders : BorderFeed {
     // Of the slice asked for; where it is stashed, the warp must have taken it. Asks for the next.
     __device__ __forceinline__ Border take(const Encoder& encode, const Stash& stash) {
         PairCheck check;  // other lanes see these samples too
-        Border found = {encode(left[0], right[0], check), encode(left[1], right[1], check)};
-        if (kStashed) {
-            const pair inner = stash.sides(), outer = encode(left[0], right[1], check);
-            found = {__byte_perm(outer, inner, 0x7610), __byte_perm(inner, outer, 0x7610)};
-        }
+        const pair outer = encode(left[0], right[1], check);
+        const pair inner = kStashed ? stash.sides() : encode(left[1], right[0], check);
         ask<!kStashed>();
-        return found;
+        return beyond({__byte_perm(outer, inner, 0x7610), __byte_perm(inner, outer, 0x7610)},
+                      outside);
     }
 };
 
@@ -171,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             if (!kStashed) border_q = borders.take(encode, stash);
             const Planes3 w = compare(p, stash, feed, encode, count, check);
             if (kStashed) border_q = borders.take(encode, stash);
-            const AllSides<Border> side(border_p, border_q, unit.left == 0);
+            const AllSides<Border> side(border_p, border_q);
             border_p = border_q;
             const Numbers4 c = combine(w, side, s);
             if (kStashed) count.stash = stash.here + kStashRow;  // item 1 is row 0

@@ -15,7 +15,8 @@ struct Trits {
     plane plus, minus;
 };
 
-// A two's complement number for each sample. Three planes hold [-4, 3], four hold [-8, 7].
+// A number for each sample. Three planes hold [-3, 3], three more than the number; four hold
+// [-8, 7] in two's complement.
 struct Numbers3 {
     plane b0, b1, b2;
 };
@@ -23,30 +24,48 @@ struct Numbers4 {
     plane b0, b1, b2, b3;
 };
 
+__device__ __forceinline__ Numbers3 zeros() { return {kAll, kAll, kNone}; }
+
 // -(g - left) where `where` is set.
 __device__ __forceinline__ Trits taken(plane g, plane left, plane where) {
     return {~g & left & where, g & ~left & where};
 }
 
 __device__ __forceinline__ Numbers3 sum(Trits a, Trits b, Trits c) {
-    // Count plus and not-minus (0..6), then subtract 3.
+    // Plus and not-minus.
     const plane plus = a.plus ^ b.plus ^ c.plus, plus2 = majority(a.plus, b.plus, c.plus);
     const plane minus = ~(a.minus ^ b.minus ^ c.minus),
                 minus2 = ~majority(a.minus, b.minus, c.minus);
     const plane low = plus ^ minus, carry = plus & minus;
     const plane middle = plus2 ^ minus2 ^ carry, high = majority(plus2, minus2, carry);
-    return {~low, middle ^ low, ~(high ^ (middle & low))};
+    return {low, middle, high};
 }
 
 __device__ __forceinline__ Numbers3 only(Numbers3 a, plane where) {
-    return {a.b0 & where, a.b1 & where, a.b2 & where};
+    return {a.b0 | ~where, a.b1 | ~where, a.b2 & where};
 }
 
-// a - b - c = a + ~b + ~c + 2, in four bits.
+// In two's complement; the last plane counts twice.
+__device__ __forceinline__ Numbers4 extend(Numbers3 a) {
+    const plane negative = ~(a.b2 | (a.b1 & a.b0));
+    return {~a.b0, a.b1 ^ a.b0, negative, negative};
+}
+
+// a - b - c: as they hold three more, that is a + ~b + ~c + 5 in four bits.
 __device__ __forceinline__ Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c) {
     const plane s0 = a.b0 ^ b.b0 ^ c.b0, m0 = majority(a.b0, ~b.b0, ~c.b0);
     const plane s1 = a.b1 ^ b.b1 ^ c.b1, m1 = majority(a.b1, ~b.b1, ~c.b1);
     const plane s2 = a.b2 ^ b.b2 ^ c.b2, m2 = majority(a.b2, ~b.b2, ~c.b2);
-    const plane carry1 = s1 | m0, carry2 = majority(s2, m1, carry1);
-    return {s0, ~(s1 ^ m0), s2 ^ m1 ^ carry1, s2 ^ m2 ^ carry2};
+    const plane carry = majority(s1, m0, s0);
+    const plane some = s2 | m1 | carry, all = s2 & m1 & carry;
+    return {~s0, s1 ^ m0 ^ s0, ~(s2 ^ m1 ^ carry), m2 ^ (some & ~all)};
+}
+
+// The coefficient of the sample whose bit a shift by `shift` makes the sign.
+__device__ __forceinline__ int coefficient(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
+                                           int shift) {
+    unsigned digits = (int)(b3 << shift) >> 31;
+    digits = __funnelshift_l(b2 << shift, digits, 1);
+    digits = __funnelshift_l(b1 << shift, digits, 1);
+    return (int)__funnelshift_l(b0 << shift, digits, 1);
 }

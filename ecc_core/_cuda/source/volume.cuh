@@ -36,10 +36,13 @@ struct BorderFeed {
     Element left[2], right[2];  // outer and inner column, inner and outer column
     long long slice;
     int width, slices;  // columns to the warp's last one; slices that may still be asked for
+    Outside outside;
 
     // Where the image has no column on a side, any two do.
     __device__ __forceinline__ BorderFeed(const Image& image, const Element* data, const Unit& unit)
-        : slice(image.slice), slices(image.depth - unit.start) {
+        : slice(image.slice),
+          slices(image.depth - unit.start),
+          outside(unit.left, image.width) {
         const int lane = min(lane_again(), kPairRows + 1);
         const int row = min(max(unit.y - 1 + lane, 0), image.height - 1);
         const int from = max(unit.left - 1, 0);
@@ -60,12 +63,12 @@ template <class Border>
 struct AllSides {
     Sides g, n, m, b;
 
-    __device__ __forceinline__ AllSides(Border p, Border q, bool first) {
+    __device__ __forceinline__ AllSides(Border p, Border q) {
         const Border at_m = owner(p, q);
-        g = sides(p, first);
-        n = sides(owner(p, next_row(p)), first);
-        m = sides(at_m, first);
-        b = sides(owner(at_m, next_row(at_m)), first);
+        g = sides(p);
+        n = sides(owner(p, next_row(p)));
+        m = sides(at_m);
+        b = sides(owner(at_m, next_row(at_m)));
     }
 };
 
@@ -76,7 +79,7 @@ struct Combiner {
     Numbers3 given_behind;  // what slice s - 1 gives to slice s
 
     __device__ __forceinline__ Combiner(const Image& image, const Unit& unit)
-        : image(image), unit(unit), given_behind{kNone, kNone, kNone} {}
+        : image(image), unit(unit), given_behind(zeros()) {}
 
     template <class Border>
     __device__ __forceinline__ Numbers4 operator()(Planes3 w, const AllSides<Border>& side, int s) {
@@ -105,7 +108,7 @@ struct Combiner {
 
     // The samples that the warp counts.
     __device__ __forceinline__ plane own() const {
-        return column_bits(image.width - unit.left - lane_again() * kLaneWidth) &
+        return Place::columns(unit.left + lane_again() * kLaneWidth, image.width) &
                ~row_bits(unit.rows_before - unit.y);
     }
 };

@@ -5,6 +5,7 @@
 // in a word of shared memory, and spill to global memory before they can overflow.
 #define ECC_WORDS
 #include "histogram.cuh"
+#include "rows.cuh"
 #include "spread.cuh"
 #include "volume.cuh"
 
@@ -19,40 +20,17 @@ __device__ __forceinline__ float contest(float a, float b) {
     return kDown ? subtract_floats_saturated(a, b) : subtract_floats_saturated(b, a);
 }
 
-// Weights that make one matrix product add a row to numbers of a lane's four columns. With lane
+// Weights that make one matrix product add a row to the numbers of Rows in the same lane. With lane
 // 4 g + t: the left matrix has the lane's columns in rows g and g + 8 at t and t + 4, the product
 // has their sums at 2 t and 2 t + 1.
 struct RowWeights {
-    float even, odd;
+    float even, odd;  // first of the row above, which is a half
 
     __device__ __forceinline__ explicit RowWeights(int lane) {
         even = lane >> 2 == 2 * (lane & 3) ? 0.5f : 0.0f;
         odd = lane >> 2 == 2 * (lane & 3) + 1 ? 0.5f : 0.0f;
     }
     __device__ __forceinline__ void next() { even += even, odd += odd; }
-};
-
-// Bits of a plane on their way from the rows, the row above in the last bit.
-struct Rows {
-    float column[4];
-
-    __device__ __forceinline__ void add(bool first, const float (&won)[kLaneWidth],
-                                        RowWeights weights) {
-        const float a[4] = {won[0], won[2], won[1], won[3]};
-        float before[4];
-#pragma unroll
-        for (int x = 0; x < 4; ++x) before[x] = first ? 4194304.0f : column[x];
-        multiply_matrices(column, a, weights.even, weights.odd, before);
-    }
-
-    __device__ __forceinline__ plane bits(int shift) const {
-        unsigned word[4];
-#pragma unroll
-        for (int x = 0; x < 4; ++x) word[x] = __float_as_uint(column[x]) >> shift;
-        return {__byte_perm(word[0], word[1], 0x5410), __byte_perm(word[2], word[3], 0x5410)};
-    }
-    __device__ __forceinline__ plane own() const { return bits(1); }
-    __device__ __forceinline__ plane before() const { return bits(0); }
 };
 
 // Four samples of a row as they are in memory.
@@ -125,15 +103,13 @@ struct WordCounter {
     // after the lane's first.
     __device__ __forceinline__ void sparse(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
                                            unsigned events, int place) const {
+        const unsigned last = stash + place + 15 * kStashRow + 4;  // of bit 31
         while (events) {
-            const int i = 31 - __clz(events);
-            events ^= 1u << i;
+            const int shift = shift_to_sign(events);
+            events ^= 0x80000000u >> shift;
             const unsigned value =
-                shared_short(stash + place + ((i & 15) * kStashRow + (i >> 4) * 2));
-            const int upper = 31 - i;  // from bit i to the sign
-            const int amount = ((int)(b3 << upper) >> 31 & -8) | (b2 << upper >> 31) << 2 |
-                               (b1 << upper >> 31) << 1 | b0 << upper >> 31;
-            if (far(add(value, amount))) relieve(value);
+                shared_short(last - shift * kStashRow + (shift >> 4) * (16 * kStashRow - 4));
+            if (far(add(value, coefficient(b0, b1, b2, b3, shift)))) relieve(value);
         }
     }
 
@@ -154,7 +130,7 @@ struct WordCounter {
     __device__ __forceinline__ void row(int r, unsigned first, unsigned second) const {
         constexpr unsigned left = lower ? 0x9991u : 0x8880u, right = lower ? 0xBBB3u : 0xAAA2u;
         const Packed four = get(r);
-        const unsigned value[4] = {four.words[0], four.words[0] >> 16, four.words[1],
+        const unsigned value[4] = {four.words[0], four.words[1], four.words[0] >> 16,
                                    four.words[1] >> 16};
         const int amount[4] = {
             (int)permute<left>(first, 0) >> 4, (int)permute<right>(first, 0) >> 4,
@@ -178,7 +154,7 @@ struct WordCounter {
             dense(c, events);
         else {
             sparse(c.b0.a, c.b1.a, c.b2.a, c.b3.a, events.a, 0);
-            sparse(c.b0.b, c.b1.b, c.b2.b, c.b3.b, events.b, 4);
+            sparse(c.b0.b, c.b1.b, c.b2.b, c.b3.b, events.b, 2);
         }
     }
 };
@@ -186,7 +162,9 @@ struct WordCounter {
 // Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return.
 __device__ __forceinline__ Planes3 compare(Packed (&p)[kRows], Feed& feed,
                                            const WordCounter& count) {
-    Rows g, m, behind, n, b, below, m_below;
+    Planes3 w;
+    Rows<false> g, m, behind;
+    Rows<true> n, b, below, m_below;
     RowWeights weights(lane_again());
     Packed q_packed;
     float p_before[kLaneWidth], q_before[kLaneWidth], m_row[kLaneWidth], won[kLaneWidth];
@@ -207,6 +185,10 @@ __device__ __forceinline__ Planes3 compare(Packed (&p)[kRows], Feed& feed,
             for (int x = 0; x < kLaneWidth; ++x) {
                 n_row[x] = later(p_before[x], p_row[x]);
                 b_row[x] = later(m_row[x], m_next[x]);
+            }
+            if (r == kPairRows - 1) {
+                w.n_before = n.before(), w.b_before = b.before();
+                w.below_before = below.before(), w.m_below_before = m_below.before();
             }
             contest_right(won, n_row);
             n.add(r < 0, won, weights);
@@ -237,9 +219,9 @@ __device__ __forceinline__ Planes3 compare(Packed (&p)[kRows], Feed& feed,
         }
     }
     p[kRows - 1] = q_packed;
-    return {g.own(),           n.own(),      m.own(),      b.own(),        below.own(),
-            m_below.own(),     behind.own(), n.before(),   b.before(),     below.before(),
-            m_below.before()};
+    w.g = g.own(), w.n = n.own(), w.m = m.own(), w.b = b.own();
+    w.below = below.own(), w.m_below = m_below.own(), w.behind = behind.own();
+    return w;
 }
 
 // The columns left and right of the two borders of a warp.
@@ -262,17 +244,21 @@ __device__ __forceinline__ Border next_row(Border p) {
     return next;
 }
 
-__device__ __forceinline__ Sides sides(Border border, bool first) {
-    const unsigned left = __ballot_sync(kWarp, contest(border.left[0], border.left[1]) != 0.0f);
-    return {first ? (kDual ? ~0u : 0u) : left,
-            __ballot_sync(kWarp, contest(border.right[0], border.right[1]) != 0.0f)};
+// Whether b owns what it shares with a.
+__device__ __forceinline__ bool wins(float a, float b) { return kDown ? b < a : a < b; }
+
+__device__ __forceinline__ Sides sides(Border border) {
+    return {__ballot_sync(kWarp, wins(border.left[0], border.left[1])),
+            __ballot_sync(kWarp, wins(border.right[0], border.right[1]))};
 }
 
 struct WordBorders : BorderFeed {
     using BorderFeed::BorderFeed;
 
     __device__ __forceinline__ Border take() const {
-        return {{to_key(left[0]), to_key(left[1])}, {to_key(right[0]), to_key(right[1])}};
+        constexpr float beyond = kDown != kDual ? 0.0f : 16777216.0f;
+        return {{outside.left ? beyond : to_key(left[0]), to_key(left[1])},
+                {to_key(right[0]), outside.right ? beyond : to_key(right[1])}};
     }
 };
 
@@ -314,7 +300,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             const Planes3 w = compare(p, feed, count);
             const Border border_q = borders.take();
             borders.ask();
-            const AllSides<Border> side(border_p, border_q, unit.left == 0);
+            const AllSides<Border> side(border_p, border_q);
             border_p = border_q;
             const Numbers4 c = combine(w, side, s);
             if (s >= unit.begin) count(c, combine.own());
