@@ -104,7 +104,8 @@ def _adopt(shards: Any) -> tuple[_dispatch.Home, list[Any]]:
                 f"got {type(shard).__name__} of {type(shard).__module__.partition('.')[0]}"
             )
     homes = [_dispatch.Home(shard) for shard in shards]
-    parts = [home.take(shard, "shards") for home, shard in zip(homes, shards, strict=True)]
+    pairs = zip(homes, shards, strict=True)
+    parts = [s if home.on_device else home.take(s, "shards") for home, s in pairs]
     kinds = [(home.library, home.on_device) for home in homes]
     _check_equal("library and kind of memory", kinds, [home.place for home in homes])
     dtypes = [getattr(s, "dtype", p.dtype) for s, p in zip(shards, parts, strict=True)]

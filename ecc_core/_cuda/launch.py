@@ -8,18 +8,20 @@ ranges, exact curves and regions.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._cuda.arrays import Adopted, adopt, arrange, as_cupy, numbers
-from ecc_core._cuda.bins import Prepared, prepare
+from ecc_core._cuda.arrays import Adopted, Layout, adopt, arrange, as_cupy, numbers
+from ecc_core._cuda.bins import Prepared, Rules, prepare
 from ecc_core._cuda.points import point_coefficients, point_curves, running_sums
 from ecc_core._cuda.recipe import (
     COUNTS,
     DATA,
+    ITEM_BYTES,
     MASK,
     NAN_OMIT,
     NAN_REPORT,
@@ -28,6 +30,7 @@ from ecc_core._cuda.recipe import (
     VALUES,
     Construction,
     Filtration,
+    Recipe,
     by_value,
     filtration,
     recipe,
@@ -103,6 +106,83 @@ def enqueue(
     return values, flag if kind.nan == NAN_REPORT else None
 
 
+class March(NamedTuple):
+    """What computes curves of images in a layout, at the levels, by a marching kernel."""
+
+    layout: Layout
+    plan: Recipe
+    prepared: Prepared
+    device: int
+
+    def begin(self, data: int, mask: int = 0) -> Any:
+        """Launch the kernel for an array and a mask at these addresses.
+
+        The memory returned holds the curves, flags of values that are not finite, then mostly bins
+        and tickets: a CUDA graph that has captured the call stays valid as long as it lives.
+        """
+        plan, images, levels = self.plan, self.layout.images, self.prepared.rules.levels
+        zeros = plan.counts + images if plan.counts else 0  # bins and tickets
+        lasting = 0 if plan.accumulate else lasting_zeros(zeros, self.device)
+        memory = cupy.cuda.alloc(8 * (images * (levels + 1) + (0 if lasting else zeros)))
+        flags = memory.ptr + 8 * images * levels
+        counts = lasting or flags + 8 * images
+        if zeros and not lasting:
+            stream = cupy.cuda.get_current_stream().ptr
+            first = flags if plan.accumulate else counts
+            cupy.cuda.runtime.memsetAsync(first, 0, counts + 8 * zeros - first, stream)
+        image, result = plan.image.copy(), plan.result.copy()
+        image[DATA] = data + self.layout.offset
+        if mask:
+            image[MASK] = mask + self.layout.mask_offset
+        result[VALUES], result[COUNTS] = memory.ptr, counts
+        result[TICKETS], result[NOT_FINITE] = counts + 8 * plan.counts, flags
+        bins = self.prepared.pair_bins if plan.pairs else self.prepared.bins
+        arguments = (by_value(image), plan.tiling, bins, by_value(result))
+        plan.function(plan.grid, (plan.threads,), arguments, shared_mem=plan.shared)
+        return memory
+
+    def flags(self, memory: Any) -> Any:
+        """The flags in the memory."""
+        images, levels = self.layout.images, self.prepared.rules.levels
+        return cupy.ndarray((images,), np.int64, memory + 8 * images * levels)
+
+
+def whole_march(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    address: int,
+    thresholds: Array,
+    kind: Filtration,
+    device: int,
+) -> March | None:
+    """The march of images (batch, *spatial), or None where curves at thresholds take more than it.
+
+    `address` counts modulo 16 only. The device is the current one.
+    """
+    prepared = prepare(thresholds, kind.element, kind.superlevel, device)
+    if prepared.pick is not None or (kind.nan == NAN_OMIT and prepared.reaches_last):
+        return None
+    found = _planned(shape, strides, address, kind, prepared.rules, device)
+    return found and March(*found, prepared, device)
+
+
+@lru_cache(maxsize=1024)
+def _planned(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    address: int,
+    kind: Filtration,
+    rules: Rules,
+    device: int,
+) -> tuple[Layout, Recipe] | None:
+    """What is needed for curves without masks by one kernel; None where one does not suffice."""
+    layout = arrange(shape, strides, ITEM_BYTES[kind.element], address, None, False)
+    if layout is None:
+        return None
+    plan = recipe(layout, len(shape) - 1, None, kind, rules, device)
+    return None if plan.accumulate else (layout, plan)
+
+
 def _march(
     array: Any,
     mask: Any,
@@ -111,11 +191,7 @@ def _march(
     own: tuple[int, int] | None,
     device: int,
 ) -> tuple[Any, Any]:
-    """Curves at the levels by the marching kernels, and flags of values that are not finite.
-
-    One allocation holds the curves, the flags, then mostly bins and tickets: a CUDA graph that has
-    captured the call stays valid as long as the curves live.
-    """
+    """Curves at the levels by the marching kernels, and flags of values that are not finite."""
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
     layout = arrange(
         array.shape,
@@ -130,33 +206,16 @@ def _march(
         if hidden is not None:
             hidden = cupy.ascontiguousarray(hidden)
         return _march(array, hidden, kind, prepared, own, device)
-    ndim = array.ndim - 1
-    plan = recipe(layout, ndim, own, kind, prepared.rules, device)
+    plan = recipe(layout, array.ndim - 1, own, kind, prepared.rules, device)
+    march = March(layout, plan, prepared, device)
+    memory = march.begin(array.data.ptr, 0 if hidden is None else hidden.data.ptr)
     images, levels = layout.images, prepared.rules.levels
-    zeros = plan.counts + images if plan.counts else 0  # bins and tickets
-    lasting = 0 if plan.accumulate else lasting_zeros(zeros, device)
-    buffer = cupy.empty(images * (levels + 1) + (0 if lasting else zeros), np.int64)
-    start = buffer.data.ptr
-    flag = start + 8 * images * levels
-    counts = lasting or flag + 8 * images
-    if zeros and not lasting:
-        stream = cupy.cuda.get_current_stream().ptr
-        first = flag if plan.accumulate else counts
-        cupy.cuda.runtime.memsetAsync(first, 0, counts + 8 * zeros - first, stream)
-    image, result = plan.image.copy(), plan.result.copy()
-    image[DATA] = array.data.ptr + layout.offset
-    if hidden is not None:
-        image[MASK] = hidden.data.ptr + layout.mask_offset
-    result[VALUES], result[COUNTS] = start, counts
-    result[TICKETS], result[NOT_FINITE] = counts + 8 * plan.counts, flag
-    bins = prepared.pair_bins if plan.pairs else prepared.bins
-    arguments = (by_value(image), plan.tiling, bins, by_value(result))
-    plan.function(plan.grid, (plan.threads,), arguments, shared_mem=plan.shared)
-    values, flags = buffer[: images * levels].reshape(images, levels), buffer[images * levels :]
+    values = cupy.ndarray((images, levels), np.int64, memory)
     if plan.accumulate:
-        bins = flags[images:][: plan.counts].reshape(images, levels + 1)
+        bins = memory + 8 * images * (levels + 1)
+        bins = cupy.ndarray((images, levels + 1), np.int64, bins)
         cupy.multiply(running_sums(bins, kind.superlevel), plan.sign, out=values)
-    return values, flags[:images] if kind.nan == NAN_REPORT else None
+    return values, march.flags(memory) if kind.nan == NAN_REPORT else None
 
 
 def _pick(values: Any, prepared: Prepared) -> Any:

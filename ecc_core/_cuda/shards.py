@@ -3,8 +3,9 @@
 Every shard is counted on its device, on the stream that is current there. Two neighbours together
 have the curves of both, and of their slices that meet as a pair, less that of each of these slices.
 One of them is copied to the other's device, and the pair is counted, on a stream beside, while the
-shards are counted. The current stream of the first shard's device adds the curves. All others wait
-for that before they go on, so that nothing is written to or used again too early.
+shards are counted. Each device sends its curves to a table on the first shard's device as soon as
+they are done; the current stream of that device adds them. All others wait for that before they go
+on, so that nothing is written to or used again too early.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cuda.arrays import Adopted, adopt, numbers
-from ecc_core._cuda.launch import enqueue
+from ecc_core._cuda.launch import enqueue, whole_march
+from ecc_core._cuda.recipe import NAN_REPORT, Filtration
+from ecc_core._cuda.recipe import filtration as filtration_of
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["curve"]
@@ -46,16 +49,48 @@ def curve(shards: Sequence[Any], thresholds: NDArray[Any], **filtration: Any) ->
     first device is being captured, the work on other devices is part of the graph, which stays
     valid as long as the curve lives.
     """
-    parts: list[_Part] = []
-    for shard in shards:  # first of all every device gets its work
-        parts.append(_count(shard, parts[0] if parts else None, thresholds, filtration))
-    seams = [_count_between(*pair, thresholds, filtration) for pair in pairwise(parts)]
-    # Seams are there first.
-    total = _sum(parts[0].queue, [*seams, *(part.share() for part in parts)], 3 * len(seams))
+    seams = 3 * (len(shards) - 1)
+    with adopt(shards[0]) as first:
+        asked = _Asked.of(first.element, thresholds, filtration)
+        lead = _Lead.of(first.array, seams + len(shards), thresholds.size)
+    parts = [_count(shard, lead, asked) for shard in shards]  # first every device gets its work
+    shares = [_count_between(*pair, asked) for pair in pairwise(parts)]
+    shares += [_Share(part.queue, part.values, 1) for part in parts]
+    total = _sum(lead, seams, shares)
     for part in parts:
         if part.flag is not None:
             part.raise_for_nan()
-    return parts[0].adopted.give_back(total)
+    return first.give_back(total)
+
+
+class _Asked(NamedTuple):
+    """What to count."""
+
+    thresholds: NDArray[Any]
+    options: dict[str, Any]
+    kind: Filtration
+
+    @classmethod
+    def of(cls, element: str, thresholds: NDArray[Any], options: dict[str, Any]) -> _Asked:
+        kind = filtration_of(**options, element=element, masked=False)
+        return cls(thresholds, options, kind)
+
+    def begin(self, images: Adopted, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """Count images in the memory of an array, on the current stream and its device.
+
+        Returns memory that begins with the curves, and the flag or None.
+        """
+        array = images.array
+        data = array.data
+        march = whole_march(
+            shape, strides, data.ptr % 16, self.thresholds, self.kind, array.device.id
+        )
+        if march is None:
+            whole = images._replace(array=cupy.ndarray(shape, array.dtype, data, strides))
+            values, flag = enqueue(whole, self.thresholds, mask=None, **self.options)
+            return cupy.ascontiguousarray(values).data, flag
+        values = march.begin(data.ptr)
+        return values, march.flags(values) if self.kind.nan == NAN_REPORT else None
 
 
 class _Queue(NamedTuple):
@@ -84,12 +119,28 @@ def _stream_beside(_device: int, _turn: int) -> Any:
     return cupy.cuda.Stream(non_blocking=True)
 
 
-class _Share(NamedTuple):
-    """Rows of the table, the queue that makes them, the event after it, and memory that it uses."""
+class _Lead(NamedTuple):
+    """The queue that adds, its table, and the event after which others may write to it."""
 
-    values: Any
     queue: _Queue
-    done: Any
+    table: Any
+    ready: Any
+    captured: bool
+
+    @classmethod
+    def of(cls, array: Any, rows: int, count: int) -> _Lead:
+        """The current queue of an array's device."""
+        queue = _Queue.current(array)
+        table = cupy.empty((rows, count), np.int64)
+        return cls(queue, table, queue.mark(), bool(queue.stream.is_capturing()))
+
+
+class _Share(NamedTuple):
+    """Some rows of the table, the queue that makes them, and memory that it uses."""
+
+    queue: _Queue
+    values: Any
+    rows: int
     memory: tuple[Any, ...] = ()
 
 
@@ -100,8 +151,8 @@ class _Part(NamedTuple):
     ----------
     ready : event
         After it the shard may be read.
-    values, flag : array
-        Its curve, and what is set where NaN must be looked for.
+    values, flag
+        Memory of its curve, and what is set where NaN must be looked for.
     """
 
     adopted: Adopted
@@ -109,13 +160,6 @@ class _Part(NamedTuple):
     ready: Any
     values: Any
     flag: Any
-
-    def captured(self) -> bool:
-        return bool(self.queue.stream.is_capturing())
-
-    def share(self) -> _Share:
-        with self.queue.device:
-            return _Share(self.values, self.queue, self.queue.mark())
 
     def slice(self, index: int) -> tuple[Any, Any]:
         """A slice in one piece, and the event after which it may be read."""
@@ -132,26 +176,25 @@ class _Part(NamedTuple):
                 raise ValueError(NAN_MESSAGE)
 
 
-def _count(shard: Any, lead: _Part | None, thresholds: Any, filtration: dict[str, Any]) -> _Part:
+def _count(shard: Any, lead: _Lead, asked: _Asked) -> _Part:
     """Begin with a shard. The graph that captures the first one's stream captures this one too."""
     with adopt(shard) as adopted:
         queue = _Queue.current(adopted.array)
-        if lead is not None and lead.captured() and not queue.stream.is_capturing():
+        if lead.captured and not queue.stream.is_capturing():
             queue = queue.beside(1)
             queue.stream.wait_event(lead.ready)
         ready = queue.mark()
+        array = adopted.array
         with queue.stream:
-            whole = adopted._replace(array=adopted.array[None])
-            values, flag = enqueue(whole, thresholds, mask=None, **filtration)
-        return _Part(adopted, queue, ready, values, flag)
+            found = asked.begin(adopted, (1, *array.shape), (0, *array.strides))
+        return _Part(adopted, queue, ready, *found)
 
 
-def _count_between(
-    before: _Part, after: _Part, thresholds: Any, filtration: dict[str, Any]
-) -> _Share:
+def _count_between(before: _Part, after: _Part, asked: _Asked) -> _Share:
     """Begin with the slices where two neighbours meet, on the device of the first."""
     first, first_ready = before.slice(-1)
     second, second_ready = after.slice(0)
+    step = first.nbytes
     with before.queue.device:
         queue = before.queue.beside(0)
         with queue.stream:
@@ -159,39 +202,36 @@ def _count_between(
             queue.stream.wait_event(second_ready)
             # Slices repeated have the curve of one: these windows are one, both and the other.
             slices = cupy.empty((4, *first.shape[1:]), first.dtype)
-            for place, source in enumerate((first, first, second, slices[2:3])):
-                _copy(slices.data + place * first.nbytes, source, queue)
-            windows = cupy.ndarray(
-                (3, 2, *first.shape[1:]),
-                first.dtype,
-                slices.data,
-                (first.nbytes, *slices.strides),
-            )
-            pairs = before.adopted._replace(array=windows)
-            values, _ = enqueue(pairs, thresholds, mask=None, **filtration)
-        return _Share(values, queue, queue.mark(), (first, second, slices))
+            data = slices.data
+            for place, source in enumerate((first.data, first.data, second.data, data + 2 * step)):
+                (data + place * step).copy_from_device_async(source, step, queue.stream)
+            windows = before.adopted._replace(array=slices)
+            shape, strides = (3, 2, *first.shape[1:]), (step, *slices.strides)
+            values, _ = asked.begin(windows, shape, strides)
+        return _Share(queue, values, 3, (first, second, slices))
 
 
-def _copy(target: Any, source: Any, queue: _Queue) -> None:
-    """Copy an array to an address of the queue's device."""
-    target.copy_from_device_async(source.data, source.nbytes, queue.stream)
-
-
-def _sum(queue: _Queue, shares: Sequence[_Share], seams: int) -> Any:
+def _sum(lead: _Lead, seams: int, shares: Sequence[_Share]) -> Any:
     """The sum of shares, the first rows of which are seams; all queues wait for it."""
+    rows, count = lead.table.shape
+    target = lead.table.data
+    arrivals = []
+    for share in shares:
+        size = 8 * count * share.rows
+        with share.queue.device:
+            share.queue.stream.wait_event(lead.ready)
+            target.copy_from_device_async(share.values, size, share.queue.stream)
+            arrivals.append(share.queue.mark())
+        target = target + size
+    queue = lead.queue
     with queue.device, queue.stream:
-        rows = sum(len(share.values) for share in shares)
-        table = cupy.empty((rows, shares[0].values.shape[1]), np.int64)
-        target = table.data
-        for share in shares:
-            queue.stream.wait_event(share.done)
-            _copy(target, share.values, queue)
-            target = target + share.values.nbytes
-        total = cupy.empty(table.shape[1], np.int64)
-        add_rows(table, seams, rows, total)
+        for arrival in arrivals:
+            queue.stream.wait_event(arrival)
+        total = cupy.empty(count, np.int64)
+        add_rows(lead.table, seams, rows, total)
         added = queue.mark()
-        if queue.stream.is_capturing():
-            total = _keeping(total, (table, shares))
+        if lead.captured:
+            total = _keeping(total, (lead, shares))
     for share in shares:
         share.queue.stream.wait_event(added)
     return total

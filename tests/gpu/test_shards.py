@@ -37,6 +37,22 @@ def test_parts_add_up(dtype, cuts):
                 assert_arrays_equal(found.values, known.values, like=parts[0])
 
 
+@pytest.mark.parametrize(
+    "thresholds",
+    [[-np.inf, 0.5, 50.0], [0.5, 50.0, np.inf], [3.0, 3.0, 70.0], np.linspace(0, 200, 5000), []],
+    ids=["-inf", "inf", "repeated", "many", "none"],
+)
+@pytest.mark.parametrize("dtype", ["f4", "i4"])
+def test_thresholds_that_take_more_than_one_kernel(thresholds, dtype):
+    image = VOLUME.astype(dtype)
+    parts = spread(np.split(image, [7, 20]))
+    for superlevel in (False, True):
+        options = {"superlevel": superlevel, "nan": "omit"}
+        found = ecc.euler_curve_shards(parts, thresholds, **options)
+        known = ecc.euler_curve(image, thresholds, **options)
+        assert_arrays_equal(found.values, known.values, like=parts[0])
+
+
 def test_parts_in_any_layout():
     image = VOLUME.astype(np.float32)
     parts = spread([image[::2], image[1::2]])
