@@ -8,6 +8,7 @@
         asm(instruction " %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b)); \
         return result;                                                   \
     }
+ECC_FLOAT2(add_floats, "add.rn.f32")
 ECC_FLOAT2(add_truncated, "add.rz.f32")  // rounded towards zero
 ECC_FLOAT2(subtract_floats, "sub.rn.f32")
 ECC_FLOAT2(subtract_floats_saturated, "sub.rn.sat.f32")  // to [0, 1]

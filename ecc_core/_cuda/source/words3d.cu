@@ -30,7 +30,10 @@ struct RowWeights {
         even = lane >> 2 == 2 * (lane & 3) ? 0.5f : 0.0f;
         odd = lane >> 2 == 2 * (lane & 3) + 1 ? 0.5f : 0.0f;
     }
-    __device__ __forceinline__ void next() { even += even, odd += odd; }
+    __device__ __forceinline__ void next() {
+        even = add_floats(even, even);  // not chosen anew, as the compiler would
+        odd = add_floats(odd, odd);
+    }
 };
 
 // Four samples of a row as they are in memory.
