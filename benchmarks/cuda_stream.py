@@ -4,6 +4,7 @@
 
 Rates in GB/s of a uint8 volume: a plain pinned copy to all devices at once, the curve from pinned
 memory, and the curve of a quarter of it as an ordinary NumPy array against a plain copy of that.
+Then milliseconds of volumes of which every device holds its part.
 """
 
 from __future__ import annotations
@@ -26,12 +27,23 @@ from ecc_core._cuda import stream
 
 LEVELS = np.arange(256)
 OPTIONS = {"construction": "T", "superlevel": False, "nan": "raise"}
+SHARDED = [
+    ((1024, 1024, 1024), "float32"),
+    ((2048, 2048, 2048), "uint8"),
+    ((2048, 2048, 2048), "float32"),
+    ((4096, 2048, 2048), "float32"),
+]
+REST = 0.05  # seconds after which a device that was busy has its full clock again
 
 
-def seconds(call: Callable[[], Any], repeats: int = 3) -> float:
+def seconds(call: Callable[[], Any], repeats: int = 3, rest: float = 0) -> float:
+    """The least time of a call; the processor stays awake while the devices rest."""
     call()
     best = float("inf")
     for _ in range(repeats):
+        awake = time.perf_counter() + rest
+        while time.perf_counter() < awake:
+            pass
         start = time.perf_counter()
         call()
         best = min(best, time.perf_counter() - start)
@@ -59,7 +71,10 @@ def copy_only(volume: np.ndarray, devices: Sequence[int]) -> None:
 
 
 def shards(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> dict[str, float]:
-    """Milliseconds for a volume of which each device holds its part: a call, and its replay."""
+    """Milliseconds for a volume of which each device holds its part: a call, and its replay.
+
+    Both wait for the curve, and begin after a rest.
+    """
     levels = LEVELS if dtype == "uint8" else np.linspace(0, 1, 256)
     depth = shape[0] // len(devices)
     parts = []
@@ -68,9 +83,10 @@ def shards(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> dict[s
             rng = cupy.random.RandomState(device)
             draw = rng.random_sample if dtype == "float32" else partial(rng.randint, 0, 256)
             part = cupy.empty((depth, *shape[1:]), dtype)
-            for piece in np.array_split(part, 8):
+            for piece in np.array_split(part, 16):
                 piece[...] = draw(size=piece.shape, dtype=dtype)
             cupy.cuda.Device().synchronize()
+            cupy.get_default_memory_pool().free_all_blocks()
         parts.append(part)
 
     def curve() -> Any:
@@ -84,7 +100,7 @@ def shards(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> dict[s
             curve()
             queue.synchronize()
 
-        direct = seconds(call, 20)
+        direct = seconds(call, 20, REST)
         queue.begin_capture()
         values = curve()
         graph = queue.end_capture()
@@ -93,7 +109,7 @@ def shards(shape: tuple[int, ...], dtype: str, devices: Sequence[int]) -> dict[s
             graph.launch(queue)
             queue.synchronize()
 
-        replayed = seconds(replay, 20)
+        replayed = seconds(replay, 20, REST)
         assert bool((values == curve()).all())
     return {"call_ms": direct * 1e3, "replay_ms": replayed * 1e3}
 
@@ -130,8 +146,9 @@ def main() -> None:
             / 1e9
             / seconds(lambda d=devices: stream.curve(plain, LEVELS, devices=d, **OPTIONS), 5)
         )
-        row["shards_float32_1024"] = shards((1024,) * 3, "float32", devices)
-        row["shards_uint8_2048"] = shards((2048,) * 3, "uint8", devices)
+        for shape, dtype in SHARDED:
+            name = "x".join(map(str, shape))
+            row[f"shards_{dtype}_{name}"] = shards(shape, dtype, devices)
         report["rows"].append(row)
         print(row, flush=True)
     print(json.dumps(report))
