@@ -32,7 +32,7 @@ WIDE_RESOURCES = RESOURCES | {"curve2d": (512, 1), "curve3d": (256, 1), "small2d
 SPILL = 32
 # Registers of a thread, where it helps that the compiler is told so in so many words: it then computes
 # less anew to save some.
-REGISTERS = {"pairs3d": 168}
+REGISTERS = {"pairs3d": 168, "bytes3d": 128}
 WIDE = ("double", "long long", "unsigned long long")
 
 

@@ -54,18 +54,6 @@ struct RowWeights {
     }
 };
 
-// Rows r and r + 8 of a plane with a row above, which comes as row -1. `before`: set by the last rows.
-__device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
-                                         const pair (&won)[kLaneWidth], RowWeights weights) {
-    if (r < kPairRows8 - 1) {
-        rows.add(r < 0, won, r < 0 ? weights.low() : weights);
-        return;
-    }
-    rows.add(false, won, weights.low());
-    before = rows.before();
-    rows.add(false, won, weights.high());
-}
-
 __device__ __forceinline__ void contest(pair (&won)[kLaneWidth], const pair (&p)[kLaneWidth],
                                         const pair (&q)[kLaneWidth]) {
 #pragma unroll

@@ -44,6 +44,19 @@ __device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
            check);
 }
 
+// Rows r and r + 8 of a plane with a row above, which comes as row -1, with row 7 where that was
+// loaded. `before`: set by the last rows.
+__device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
+                                         const pair (&won)[kLaneWidth], RowWeights weights) {
+    if (r < kPairRows8 - 1) {
+        rows.add(r < 0, won, r < 0 && !kShares ? weights.low() : weights);
+        return;
+    }
+    if (!kShares) rows.add(false, won, weights.low());
+    before = rows.before();
+    rows.add(false, won, weights.high());
+}
+
 // Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, from the row above
 // to the row below.
 __device__ __forceinline__ Planes3 compare(pair (&kept)[kItems][kLaneWidth], const Stash& stash,
