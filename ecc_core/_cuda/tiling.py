@@ -27,6 +27,7 @@ PAIR_POINTS_A_BLOCK = 1 << 24
 PAIR_BUSY = 12
 PAIR_START = 2
 PAIR_BLOCK = 8
+PAIR_APART = 0.04  # 3-D: share of the time that each more block on a multiprocessor costs
 BATCH_BLOCK = 1  # what an image costs a block of many, in steps
 
 
@@ -116,7 +117,10 @@ def plan_pairs(
         each = _ceil(images * blocks, processors)
         busy = max(PAIR_BUSY, min(each, resident) * warps)
         extra = PAIR_START + PAIR_BLOCK / warps * min(each, resident)
-        cost = _rounds(each, resident) * (parts + extra) * busy
+        # Blocks that have a multiprocessor to themselves do not end apart.
+        rounds = each if deep and resident == 1 else _rounds(each, resident)
+        apart = 1 + PAIR_APART * (resident - 1) if deep else 1
+        cost = rounds * (parts + extra) * busy * apart
         if best is None or cost < best[0]:
             best = cost, Tiling(across, down, chunk, warps, blocks)
     assert best is not None
