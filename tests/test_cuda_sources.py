@@ -35,9 +35,9 @@ SINGLES = [
     _floats((UNIFORM, SEARCH), MASK=(0, 1)),
 ]
 PAIRS = [
-    _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1)),
-    _curves(SHORT[2:], (UNIFORM, AFFINE), ASYNC=(1,), BATCH=(0, 1), SHARED_TABLE=(1,)),
-    _floats((UNIFORM, AFFINE), ELEMENT=FLOATS[:3], ASYNC=(1,), BATCH=(0, 1), SHARED_TABLE=(1,)),
+    _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1, 2)),
+    _curves(SHORT[2:], (UNIFORM, AFFINE), ASYNC=(1,), BATCH=(0, 1, 2), SHARED_TABLE=(1,)),
+    _floats((UNIFORM, AFFINE), ELEMENT=FLOATS[:3], ASYNC=(1,), BATCH=(0, 1, 2), SHARED_TABLE=(1,)),
 ]
 SOFT = {"SUPER": (0, 1), "TILT": (0, 1), **BLOCK}
 CASES = {

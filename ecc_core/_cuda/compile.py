@@ -30,9 +30,9 @@ WIDE_RESOURCES = RESOURCES | {"curve2d": (512, 1), "curve3d": (256, 1), "small2d
 # Bytes of local memory of a thread beyond which kernels of pairs do without asynchronous copies
 # (docs/design/cuda.md); the tests reach those below.
 SPILL = 32
-# Registers of a thread, where it helps that the compiler is told so in so many words: it then computes
-# less anew to save some.
-REGISTERS = {"pairs3d": 168, "bytes3d": 128}
+# Registers of a thread, where it helps that the compiler is told so in so many words: it then
+# computes less anew to save some.
+REGISTERS = {"pairs2d": 128, "pairs3d": 168, "bytes3d": 128}
 WIDE = ("double", "long long", "unsigned long long")
 
 

@@ -184,8 +184,9 @@ def recipe(
     bins = rules.levels + 1
     arguments = (layout, deep, last - first, kind, rules, device)
     pairs = rules.pair is not None and not kind.masked
-    tall = layout.shape[1] >= PAIR_ROWS and layout.shape[2] > 1 and layout.strides[2] < ROW_STRIDE
-    pairs = pairs and (tall or not deep)
+    near = abs(layout.strides[2]) < ROW_STRIDE
+    tall = layout.shape[1] >= PAIR_ROWS and layout.shape[2] > 1 and near
+    pairs = pairs and (tall if deep else near)
     words = deep and tall and not (pairs or kind.masked) and kind.element in ("uint16", "int16")
     words = words and _store(bins, False, device) == PACKED
     small = plan_small(last - first, layout.shape[2])
@@ -267,10 +268,12 @@ def _pairs(
     shared += tiling.warps * (PAIR_STASH_ROWS[source] * WARP_WIDTH * 4 + queue)
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": int(rules.pair == UNIFORM)}
     if not batch:
-        return _Plan(source, options, tiling, copies, shared)
+        grid = None if deep else (layout.images, tiling.blocks)
+        return _Plan(source, options, tiling, copies, shared, grid)
     shared += tiling.warps * 3 * WARP_WIDTH * ITEM_BYTES[kind.element]
     turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
-    return _Plan(source, {**options, "BATCH": 1}, tiling, copies, shared, (turns,))
+    options["BATCH"] = 2 if tiling.across == 1 else 1
+    return _Plan(source, options, tiling, copies, shared, (turns,))
 
 
 def _words(

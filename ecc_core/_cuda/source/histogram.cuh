@@ -106,10 +106,11 @@ struct Histogram {
 
     // All copies of a bin, or of a code. For the next image they are zero again.
     __device__ __forceinline__ int total(int index) const {
+        const int first = index * copies;
         int sum = 0;
 #pragma unroll 4
         for (int k = 0; k < copies; ++k) {
-            int& count = counts[index * copies + ((k + index) & (copies - 1))];
+            int& count = counts[first + ((k + (first >> 5)) & (copies - 1))];  // each lane its bank
             sum += count;
             if (kBatch) count = 0;
         }

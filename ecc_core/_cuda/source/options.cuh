@@ -27,7 +27,7 @@ constexpr int kStore = ECC_STORE;
 // Whether the thresholds are copied to shared memory.
 constexpr bool kSharedTable = ECC_SHARED_TABLE;
 
-// pairs2d.cu: blocks take images by turns, each alone.
+// pairs2d.cu: blocks take images by turns, each alone. 2: and a row is for one warp.
 constexpr bool kBatch = ECC_BATCH;
 
 // The kernels of pairs*.cu keep two samples in a register; they define it before all else.

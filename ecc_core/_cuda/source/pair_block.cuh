@@ -2,9 +2,23 @@
 #pragma once
 #include "pair_events.cuh"
 
-__device__ __forceinline__ void load_quad(Quad& quad, const Element* row, const Columns& columns) {
+// The four columns of a lane: the first from that of its warp, the others from the first.
+struct LaneColumns {
+    unsigned first, at[kLaneWidth];
+
+    __device__ __forceinline__ LaneColumns(int lane, int left, int width) {
+        const Columns columns(lane, left, width);
+        first = columns.at[0];
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) at[x] = columns.at[x] - first;
+    }
+};
+
+// `row`: the lane's first sample.
+__device__ __forceinline__ void load_quad(Quad& quad, const Element* row,
+                                          const LaneColumns& columns) {
     if (kVector) {
-        quad = *(const Quad*)(row + columns.at[0]);
+        quad = *(const Quad*)row;
     } else {
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) quad.v[x] = row[columns.at[x]];
@@ -20,10 +34,10 @@ struct Queue {
     Quad* lane;
 
     __device__ __forceinline__ static void copy(Quad* to, const Element* row,
-                                                const Columns& columns) {
+                                                const LaneColumns& columns) {
         if (kAsync) {
             constexpr int bytes = sizeof(Quad) < 16 ? sizeof(Quad) : 16;
-            copy_ahead<bytes>(to, row + columns.at[0]);
+            copy_ahead<bytes>(to, row);
         } else {
             load_quad(*to, row, columns);
         }
@@ -31,19 +45,18 @@ struct Queue {
 
     __device__ __forceinline__ Quad* slot(int i) const { return lane + i % copies * 64; }
 
-    // Item `i`: the first or the second row may not be needed.
-    __device__ __forceinline__ void ask(int i, bool first, const Element* low, bool second,
-                                        const Element* high, const Columns& columns) const {
-        if (first) copy(slot(i), low, columns);
-        if (second) copy(slot(i) + 32, high, columns);
+    // Item `i`.
+    __device__ __forceinline__ void ask(int i, const Element* low, const Element* high,
+                                        const LaneColumns& columns) const {
+        copy(slot(i), low, columns);
+        copy(slot(i) + 32, high, columns);
         if (kAsync) end_of_copy();
     }
 
-    // A row that was not asked for counts as the other one.
-    __device__ __forceinline__ void take(int i, bool first, bool second, const Encoder& encode,
-                                         pair (&out)[kLaneWidth], PairCheck& check) const {
+    __device__ __forceinline__ void take(int i, const Encoder& encode, pair (&out)[kLaneWidth],
+                                         PairCheck& check) const {
         if (kAsync) wait_for_copy<copies - 1>();
-        encode(slot(i) + (first ? 0 : 32), slot(i) + (second ? 32 : 0), out, check);
+        encode(slot(i), slot(i) + 32, out, check);
     }
 };
 

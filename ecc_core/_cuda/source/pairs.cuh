@@ -143,21 +143,6 @@ struct Border {
     pair a, b;
 };
 
-struct BorderRow {
-    Element left[2], right[2];
-
-    // `row`: the first column of the warp, which is column `first` of the image.
-    __device__ __forceinline__ void load(const Element* row, int first, int width) {
-        const Element* const last = row + (min(first + kWarpWidth, width) - 1 - first);
-        left[0] = row[first > 0 ? -1 : 0], left[1] = row[0];
-        right[0] = last[0], right[1] = last[first + kWarpWidth < width ? 1 : 0];
-    }
-    __device__ __forceinline__ Border codes(const Encoder& encode) const {
-        PairCheck check;  // other lanes see these samples too
-        return {encode(left[0], right[0], check), encode(left[1], right[1], check)};
-    }
-};
-
 __device__ __forceinline__ Border owner(Border p, Border q) {
     return {owner(p.a, q.a), owner(p.b, q.b)};
 }
@@ -166,10 +151,12 @@ __device__ __forceinline__ Border next_row(Border p) {
     return {__shfl_down_sync(kWarp, p.a, 1), __shfl_down_sync(kWarp, p.b, 1)};
 }
 
+// The code of columns that the image does not have.
+constexpr pair kOutside = kRising ? 0x7BFF7BFFu : 0xFBFFFBFFu;
+
 __device__ __forceinline__ Border beyond(Border p, Outside outside) {
-    constexpr pair code = kRising ? 0x7BFF7BFFu : 0xFBFFFBFFu;
-    if (outside.left) p.a = __byte_perm(p.a, code, 0x3254);
-    if (outside.right) p.b = __byte_perm(p.b, code, 0x5410);
+    if (outside.left) p.a = __byte_perm(p.a, kOutside, 0x3254);
+    if (outside.right) p.b = __byte_perm(p.b, kOutside, 0x5410);
     return p;
 }
 

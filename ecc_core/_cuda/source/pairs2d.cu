@@ -1,11 +1,13 @@
 // The Euler characteristic curve of 2-D images whose samples need no more than their bins: as
 // curve2d.cu, two samples in a register.
 //
-// A warp owns 128 columns and marches down `chunk` rows, sixteen at a time; a lane owns four columns
-// and has a row and the eighth below it in one register.
+// A warp owns 128 columns and marches down `chunk` rows, sixteen at a time; a lane owns four
+// columns and has a row and the eighth below it in one register. The grid is images, blocks.
 #define ECC_PAIRS
 #include "pair_block.cuh"
+#include "sides2d.cuh"
 
+constexpr bool kAlone = ECC_BATCH > 1;  // no warp has another beside it
 constexpr int kCopies = 4;  // divides the row pairs of a step, so that each finds its slot in place
 typedef Queue<kCopies> RowQueue;
 
@@ -16,21 +18,31 @@ struct Planes2 {
 // The columns of a warp.
 struct Strip {
     const Image& image;
-    const Element* data;  // column `left` of row 0 of its image
-    const Columns& columns;
+    const Element* data;  // the lane's first column of row 0 of its image
+    const LaneColumns& columns;
     int left, lane;
 
+    // The host sees to it that rows are apart by 32-bit integers.
     __device__ __forceinline__ const Element* row(int y) const {
-        return data + min(max(y, 0), image.height - 1) * image.row;
-    }
-
-    __device__ __forceinline__ void load(BorderRow& border, int y) const {
-        border.load(row(y - 1 + min(lane, kPairRows + 1)), left, image.width);
+        const int bytes = (int)image.row * (int)sizeof(Element);
+        return (const Element*)((const char*)data + product(min(y, image.height - 1), bytes));
     }
 
     // Rows y + r and the eighth below.
     __device__ __forceinline__ void ask(const RowQueue& queue, int y, int r) const {
-        queue.ask(r, true, row(y + r), true, row(y + r + kPairRows8), columns);
+        queue.ask(r, row(y + r), row(y + r + kPairRows8), columns);
+    }
+
+    // Beside the warp, in row `y`.
+    __device__ __forceinline__ Element outer(int y) const {
+        return row(y)[beside(left, image.width) - (int)columns.first];
+    }
+    // Of the sixteen rows from row `y` on.
+    __device__ __forceinline__ Element outer_rows(int y) const {
+        return outer(y + (lane_again() & 15));
+    }
+    __device__ __forceinline__ pair code(Element outer, const Encoder& encode) const {
+        return outer_code(outer, left, image.width, encode);
     }
 };
 
@@ -49,7 +61,7 @@ __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, pair (&p)[
 #pragma unroll
     for (int r = 0; r < kPairRows8; ++r) {
         pair q[kLaneWidth], both[kLaneWidth], won[kLaneWidth];
-        queue.take(r + 1, true, true, encode, next, check);
+        queue.take(r + 1, encode, next, check);
         const int coming = r + 1 + kCopies;
         if (coming <= kPairRows8)
             strip.ask(queue, coming < kPairRows8 ? y : y + kPairRows8, coming);
@@ -90,20 +102,23 @@ __device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWid
     return place.steps(m.own(), m_sides, 16).taken(border ? kAll : below.own());
 }
 
-// The rows of a warp that its first step needs before those in the queue. Of the next image they wait
-// in shared memory until the last one is done.
+// The rows of a warp that its first step needs before those in the queue, and what is beside them.
+// Those of the next image wait in shared memory until the last one is done.
 struct Start {
     static constexpr int kBytes = kBatch ? 3 * 32 * sizeof(Quad) : 0;
     Quad* lane;
     Quad up, low, high;
+    Element outer_up, outer;
 
     __device__ __forceinline__ void ask(const Strip& strip, int y) {
+        if (!kAlone) outer_up = strip.outer(max(y - 1, 0)), outer = strip.outer_rows(y);
+        const Element* const row_up = strip.row(max(y - 1, 0));
         if (kBatch) {
-            RowQueue::copy(lane, strip.row(y - 1), strip.columns);
+            RowQueue::copy(lane, row_up, strip.columns);
             RowQueue::copy(lane + 32, strip.row(y), strip.columns);
             RowQueue::copy(lane + 64, strip.row(y + kPairRows8), strip.columns);
         } else {
-            load_quad(up, strip.row(y - 1), strip.columns);
+            load_quad(up, row_up, strip.columns);
             load_quad(low, strip.row(y), strip.columns);
             load_quad(high, strip.row(y + kPairRows8), strip.columns);
         }
@@ -118,37 +133,67 @@ struct Start {
     }
 };
 
-// The rows from `begin` to `end` of an image. `start`, `border` and the queue hold the first ones, and
-// in the end those of the image at `after`.
+// Of the maxima of the row above and the first one, whose codes are `up` and `p`, as lanes 0 and 31
+// see them.
+__device__ __forceinline__ Sides sides_above(const pair (&up)[kLaneWidth],
+                                             const pair (&p)[kLaneWidth], pair outer_up,
+                                             pair outer) {
+    constexpr int end = kLaneWidth - 1;
+    const pair first = __shfl_sync(kWarp, outer, lane_again() & 16);
+    const pair inner = on_the_left() ? owner(up[0], p[0]) : owner(up[end], p[end]);
+    const Sides found = sides(owner(outer_up, first), inner);
+    return {found.left, found.right >> 15};
+}
+
+// The rows from `begin` to `end` of an image. `start` and the queue hold the first ones, and in the
+// end those of the image at `after`.
 __device__ __forceinline__ void march(const Strip& strip, int begin, int end, const Element* after,
-                                      Start& start, BorderRow& border, const RowQueue& queue,
-                                      const Encoder& encode, const PairCounter& count,
-                                      PairCheck& check) {
+                                      Start& start, const RowQueue& queue, const Encoder& encode,
+                                      const PairCounter& count, PairCheck& check) {
     const Image& image = strip.image;
     pair p[kLaneWidth], row_up[kLaneWidth];
     start.take(encode, p, row_up, check);
     Trits above = {kNone, kNone};
+    pair outer, outer_up;
+    if (!kAlone)
+        outer = strip.code(start.outer, encode), outer_up = strip.code(start.outer_up, encode);
     for (int row = begin; row < end; row += kPairRows) {
         const int x = strip.left + lane_again() * kLaneWidth;
         const Place place(lane_again(), x, image.width);
-        const Border samples = beyond(border.codes(encode), Outside(strip.left, image.width));
         Strip next = strip;
         int then = row + kPairRows;
-        if (kBatch && then >= end) {
+        const bool last = kBatch && then >= end;
+        if (last) {
             next.data = after, then = begin;
             start.ask(next, then);
         }
-        next.load(border, then);
-        const Sides g_sides = sides(samples), m_sides = sides(owner(samples, next_row(samples)));
-        if (row == begin && (kDual || row > 0))
-            above = given_to(row == 0, row_up, p, place, m_sides, RowWeights(strip.lane));
+        Element coming, under;  // beside the next step's rows, and beside its first one
+        if (!kAlone) {
+            coming = next.outer_rows(then);
+            under = last ? strip.outer(row + kPairRows) : coming;
+        }
+        if (row == begin && (kDual || row > 0)) {
+            const Sides side = kAlone ? kNoSides : sides_above(row_up, p, outer_up, outer);
+            above = given_to(row == 0, row_up, p, place, side, RowWeights(strip.lane));
+        }
         const Planes2 w = compare(strip, row, p, next, then, queue, encode, count, check);
-        const Steps g = place.steps(w.g, g_sides, 15), m = place.steps(w.m, m_sides, 15);
+        Sides g_sides = kNoSides, m_sides = kNoSides;
+        if (!kAlone) {
+            const pair inner = inner_code(count), outer_next = strip.code(coming, encode);
+            const pair outer_below =
+                code_below(outer, kBatch ? strip.code(under, encode) : outer_next);
+            pair inner_below = code_below(inner, p[0]);
+            if (lane_again() == 31) inner_below = p[kLaneWidth - 1];
+            g_sides = sides(outer, inner);
+            m_sides = sides(owner(outer, outer_below), owner(inner, inner_below));
+            outer = outer_next;
+        }
+        const Steps g = place.steps(w.g, g_sides, 16), m = place.steps(w.m, m_sides, 16);
         const int rest = image.height - row;
         const plane below = force(w.below, row_bits(rest) & ~row_bits(rest - 1));
         const Trits given = m.taken(below);
-        const Numbers3 c = sum(g, m.taken(~below),
-                               {next_row(given.plus, above.plus), next_row(given.minus, above.minus)});
+        const Trits got = {next_row(given.plus, above.plus), next_row(given.minus, above.minus)};
+        const Numbers3 c = sum(g, m.taken(~below), got);
         above = {last_row(given.plus), last_row(given.minus)};
         count(extend(c), column_bits(image.width - x) & row_bits(end - row));
     }
@@ -158,24 +203,24 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
     extern __shared__ uint4 memory[];
     constexpr int kWarpBytes = kStashBytes + RowQueue::kBytes + Start::kBytes;
-    int index = blockIdx.x / result.blocks;
-    const int block = blockIdx.x % result.blocks;
+    int index = blockIdx.x;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
-    const int unit = block * (blockDim.x >> 5) + warp;
-    const int left = unit % tiling.across * kWarpWidth;
-    const int begin = tiling.first + unit / tiling.across * tiling.chunk,
+    const unsigned unit = blockIdx.y * (blockDim.x >> 5) + warp, across = tiling.across;
+    const unsigned down = unit / across;
+    const int left = (unit - down * across) * kWarpWidth;
+    const int begin = tiling.first + down * tiling.chunk,
               end = min(begin + tiling.chunk, tiling.last);
-    const Columns columns(lane, left, image.width);
-    Strip strip = {image, image.data + index * image.batch + left, columns, left, lane};
+    const LaneColumns columns(lane, left, image.width);
+    const Element* const first = image.data + index * image.batch + left + columns.first;
+    Strip strip = {image, first, columns, left, lane};
     const RowQueue queue = {(Quad*)(room + kStashBytes) + lane};
     Start start;
     start.lane = (Quad*)(room + kStashBytes + RowQueue::kBytes) + lane;
-    BorderRow border;
     if (begin < end) {  // on their way while counts are cleared
-        strip.load(border, begin);
         start.ask(strip, begin);
         if (kBatch && kAsync) end_of_copy();
+        __syncwarp();  // keeps the compiler from asking for the others first
 #pragma unroll
         for (int r = 1; r <= kCopies; ++r) strip.ask(queue, begin, r);
     }
@@ -190,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         const Element* const after = strip.data + (more ? gridDim.x * image.batch : 0);
         PairCheck check;
         if (begin < end)
-            march(strip, begin, end, after, start, border, queue, encode, count, check);
+            march(strip, begin, end, after, start, queue, encode, count, check);
         finish(shared.histogram, result, index, check.failed());
         if (!more) return;
         index = next;

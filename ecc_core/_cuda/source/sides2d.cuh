@@ -1,0 +1,43 @@
+// What a warp of pairs2d.cu cannot see of its two sides. Lanes 0 to 15 have the left side in the
+// sixteen rows of a step, lanes 16 to 31 the right one; codes are in low halves.
+#pragma once
+#include "pair_events.cuh"
+
+// Of a warp with no column beside it.
+constexpr Sides kNoSides = {kDual ? ~0u : 0u, kDual ? 0u : ~0u};
+
+__device__ __forceinline__ bool on_the_left() { return lane_again() < 16; }
+
+// The column beside the warp: its distance from the warp's first one, which is column `left`.
+__device__ __forceinline__ int beside(int left, int width) {
+    return on_the_left() ? max(left - 1, 0) - left : min(kWarpWidth, width - 1 - left);
+}
+
+__device__ __forceinline__ pair outer_code(Element sample, int left, int width,
+                                           const Encoder& encode) {
+    PairCheck check;  // other lanes see these samples too
+    const bool outside = on_the_left() ? left == 0 : left + kWarpWidth >= width;
+    return outside ? kOutside : encode(sample, sample, check);
+}
+
+// The warp's own first or last column, once all its rows are kept.
+__device__ __forceinline__ pair inner_code(const PairCounter& count) {
+    const int lane = lane_again();
+    const unsigned warp = count.stash - lane * (kLaneWidth * sizeof(pair));
+    const unsigned column = on_the_left() ? 0 : kStashRow - sizeof(pair);
+    __syncwarp();
+    return shared_short(warp + (lane & 7) * kStashRow + (lane >> 3 & 1) * 2 + column);
+}
+
+// The code of the row below. Below the last one is what lanes 0 and 16 have in `next`.
+__device__ __forceinline__ pair code_below(pair code, pair next) {
+    const int lane = lane_again();
+    return __shfl_sync(kWarp, lane & 15 ? code : next, (lane & 16) | ((lane + 1) & 15));
+}
+
+// Comparisons across the sides; bit i of each is row i.
+__device__ __forceinline__ Sides sides(pair outer, pair inner) {
+    const pair won = on_the_left() ? contest(outer, inner) : contest(inner, outer);
+    const unsigned both = __ballot_sync(kWarp, won & 0xFFFFu);
+    return {both, both >> 16};
+}
