@@ -76,6 +76,7 @@ SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
 PACKED_WARPS = 12  # of a block
 ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
+GRID_ROWS = 65535  # that a grid of blocks may have
 PAIR_LEAST = 1 << 16  # samples of each of many 2-D images, at most
 # Rows of a warp on their way to it; pairs3d has twice as many of types of up to 16 bits.
 PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10, "bytes3d": 10, "words3d": 6}
@@ -184,9 +185,10 @@ def recipe(
     bins = rules.levels + 1
     arguments = (layout, deep, last - first, kind, rules, device)
     pairs = rules.pair is not None and not kind.masked
-    near = abs(layout.strides[2]) < ROW_STRIDE
+    near = abs(layout.strides[2]) < ROW_STRIDE or layout.shape[1] == 1
     tall = layout.shape[1] >= PAIR_ROWS and layout.shape[2] > 1 and near
-    pairs = pairs and (tall if deep else near)
+    few = layout.images <= GRID_ROWS or _by_turns(layout, last - first, device) is not None
+    pairs = pairs and (tall if deep else near and few)
     words = deep and tall and not (pairs or kind.masked) and kind.element in ("uint16", "int16")
     words = words and _store(bins, False, device) == PACKED
     small = plan_small(last - first, layout.shape[2])
@@ -220,10 +222,12 @@ def recipe(
     )
 
 
-def _crowded(layout: Layout, device: int) -> bool:
-    """Whether there are many small images: blocks then take them by turns."""
+def _by_turns(layout: Layout, steps: int, device: int) -> Tiling | None:
+    """The tiling of many small images, which blocks take by turns; None for others."""
     _, height, width = layout.shape
-    return layout.images > processors(device) and height * width <= PAIR_LEAST
+    if layout.images <= processors(device) or height * width > PAIR_LEAST:
+        return None
+    return plan_batch(steps, width)
 
 
 class _Plan(NamedTuple):
@@ -257,7 +261,7 @@ def _pairs(
         source = "bytes3d"
     _, height, width = layout.shape
     count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
-    batch = plan_batch(steps, width) if not deep and _crowded(layout, device) else None
+    batch = None if deep else _by_turns(layout, steps, device)
     tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block)
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
     copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * tiling.warps, samples)
@@ -268,12 +272,12 @@ def _pairs(
     shared += tiling.warps * (PAIR_STASH_ROWS[source] * WARP_WIDTH * 4 + queue)
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": int(rules.pair == UNIFORM)}
     if not batch:
-        grid = None if deep else (layout.images, tiling.blocks)
+        grid = None if deep else (tiling.blocks, layout.images)
         return _Plan(source, options, tiling, copies, shared, grid)
     shared += tiling.warps * 3 * WARP_WIDTH * ITEM_BYTES[kind.element]
     turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
     options["BATCH"] = 2 if tiling.across == 1 else 1
-    return _Plan(source, options, tiling, copies, shared, (turns,))
+    return _Plan(source, options, tiling, copies, shared, (1, turns))
 
 
 def _words(

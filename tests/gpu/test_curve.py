@@ -142,6 +142,17 @@ def test_more_than_2_31_samples(shape):
     np.testing.assert_array_equal(found.get()[0], known)
 
 
+@pytest.mark.parametrize("shape", [(1, 1 << 28), (65_540, 257, 256)])
+def test_more_blocks_or_images_than_a_grid_has_rows(shape):
+    images = cupy.random.default_rng(12).integers(0, 256, shape, np.uint8)
+    options = {"construction": "V", "superlevel": False, "mask": None, "nan": "omit"}
+    found = launch.curve(images, np.arange(256), **options).get()
+    for i in (0, -1):
+        host = images[i].get()
+        known = ecc_core.euler_curve(host, np.arange(256), connectivity=1).values
+        np.testing.assert_array_equal(found[i], known)
+
+
 @both_kernels
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 @pytest.mark.parametrize("shape", [(33, 140), (7, 20, 140)])

@@ -2,7 +2,7 @@
 // curve2d.cu, two samples in a register.
 //
 // A warp owns 128 columns and marches down `chunk` rows, sixteen at a time; a lane owns four
-// columns and has a row and the eighth below it in one register. The grid is images, blocks.
+// columns and has a row and the eighth below it in one register. The grid is blocks, images.
 #define ECC_PAIRS
 #include "pair_block.cuh"
 #include "sides2d.cuh"
@@ -203,10 +203,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
     extern __shared__ uint4 memory[];
     constexpr int kWarpBytes = kStashBytes + RowQueue::kBytes + Start::kBytes;
-    int index = blockIdx.x;
+    int index = blockIdx.y;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
-    const unsigned unit = blockIdx.y * (blockDim.x >> 5) + warp, across = tiling.across;
+    const unsigned unit = blockIdx.x * (blockDim.x >> 5) + warp, across = tiling.across;
     const unsigned down = unit / across;
     const int left = (unit - down * across) * kWarpWidth;
     const int begin = tiling.first + down * tiling.chunk,
@@ -230,9 +230,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const Encoder encode(bins, shared.thresholds);
     const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
     for (;;) {
-        const int next = index + gridDim.x;
+        const int next = index + gridDim.y;
         const bool more = kBatch && next < tiling.images;
-        const Element* const after = strip.data + (more ? gridDim.x * image.batch : 0);
+        const Element* const after = strip.data + (more ? gridDim.y * image.batch : 0);
         PairCheck check;
         if (begin < end)
             march(strip, begin, end, after, start, queue, encode, count, check);
