@@ -8,7 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["transformable", "vmapped"]
+__all__ = ["keep_nothing", "transformable", "vmapped"]
+
+
+def keep_nothing(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """The `setup` of an operator whose `backward` needs nothing."""
 
 
 def transformable(

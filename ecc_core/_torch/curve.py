@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecc_core._torch.batching import transformable, vmapped
+from ecc_core._torch.batching import keep_nothing, transformable, vmapped
 from ecc_core._torch.packing import packed_shape
 
 __all__ = ["soft_curve"]
@@ -148,10 +148,6 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     )
 
 
-def _setup_nothing(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    pass
-
-
 def _no_backward(ctx: Any, *gradients: Any) -> Any:
     raise RuntimeError("soft Euler characteristic curves have no second derivatives")
 
@@ -162,7 +158,7 @@ soft_curve = transformable(FORWARD, _setup, _backward)
 `thresholds`, `sharpness` and `tilt` are float32, or float64 with an image of float64. With `keep`
 CUDA devices return coefficients, packed, that spare the backward pass to find them.
 """
-soft_curve_backward = transformable(BACKWARD, _setup_nothing, _no_backward)
+soft_curve_backward = transformable(BACKWARD, keep_nothing, _no_backward)
 """Gradients of the images, and of thresholds (batch, n) and sharpness (batch,) image by image.
 
 `wanted`: "none" (an empty tensor), the gradient of the image in its own dtype ("image"), or in

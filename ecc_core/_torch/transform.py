@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecc_core._torch.batching import transformable, vmapped
+from ecc_core._torch.batching import keep_nothing, transformable, vmapped
 
 __all__ = ["soft_projection"]
 
@@ -125,10 +125,6 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     )
 
 
-def _setup_nothing(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    pass
-
-
 def _no_backward(ctx: Any, *gradients: Any) -> Any:
     raise RuntimeError("soft Euler characteristic transforms have no second derivatives")
 
@@ -138,7 +134,7 @@ soft_projection = transformable(FORWARD, _setup, _backward)
 
 `positions` is (d, points), `directions` (k, d), `orthants` (k,) of int32.
 """
-soft_projection_backward = transformable(BACKWARD, _setup_nothing, _no_backward)
+soft_projection_backward = transformable(BACKWARD, keep_nothing, _no_backward)
 """Gradients of the weights, and of directions, heights and sharpness image by image."""
 
 torch.library.register_fake(NAME, _fake)

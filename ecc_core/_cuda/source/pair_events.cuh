@@ -55,8 +55,7 @@ struct PairCounter {
     // Row by row, all lanes together.
     __device__ __forceinline__ void dense(const Numbers4& c, plane events) const {
         unsigned first[8], second[8];
-        spread(c.b0.a & events.a, c.b1.a & events.a, c.b2.a & events.a, c.b3.a & events.a, first);
-        spread(c.b0.b & events.b, c.b1.b & events.b, c.b2.b & events.b, c.b3.b & events.b, second);
+        spread(c, events, first, second);
 #pragma unroll
         for (int r = 0; r < 8; ++r) {
             pair four[kLaneWidth];

@@ -21,7 +21,6 @@ __device__ __forceinline__ pair owner(pair a, pair b) {
     return kLargest ? larger_pair(a, b) : smaller_pair(a, b);
 }
 
-// 1 where b owns what a and b share, else 0.
 __device__ __forceinline__ pair contest(pair a, pair b) {
     return kLargest ? subtract_saturated(b, a) : subtract_saturated(a, b);
 }
@@ -53,20 +52,6 @@ struct RowWeights {
         odd = add_pairs(odd, odd);
     }
 };
-
-__device__ __forceinline__ void contest(pair (&won)[kLaneWidth], const pair (&p)[kLaneWidth],
-                                        const pair (&q)[kLaneWidth]) {
-#pragma unroll
-    for (int x = 0; x < kLaneWidth; ++x) won[x] = contest(p[x], q[x]);
-}
-
-__device__ __forceinline__ void contest_right(pair (&won)[kLaneWidth],
-                                              const pair (&row)[kLaneWidth]) {
-    const pair right = __shfl_down_sync(kWarp, row[0], 1);
-#pragma unroll
-    for (int x = 0; x < kLaneWidth; ++x)
-        won[x] = contest(row[x], x < kLaneWidth - 1 ? row[(x + 1) % kLaneWidth] : right);
-}
 
 // The upper row of `a` over the lower row of `b`.
 __device__ __forceinline__ pair between(pair a, pair b) { return __byte_perm(a, b, 0x5432); }

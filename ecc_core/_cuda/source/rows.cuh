@@ -1,6 +1,30 @@
-// Bits of a plane on their way from the rows, by matrix products whose weights are powers of two.
+// From rows of samples to planes: what a comparison makes of samples, and how matrix products whose
+// weights are powers of two collect that.
 #pragma once
-#include "planes.cuh"
+#include "tiling.cuh"
+
+#ifdef ECC_PAIRS
+typedef pair Sample;  // two of them
+#else
+typedef float Sample;
+#endif
+
+// 1 where b owns what a and b share, else 0.
+__device__ __forceinline__ Sample contest(Sample a, Sample b);
+
+__device__ __forceinline__ void contest(Sample (&won)[kLaneWidth], const Sample (&p)[kLaneWidth],
+                                        const Sample (&q)[kLaneWidth]) {
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x) won[x] = contest(p[x], q[x]);
+}
+
+__device__ __forceinline__ void contest_right(Sample (&won)[kLaneWidth],
+                                              const Sample (&row)[kLaneWidth]) {
+    const Sample right = __shfl_down_sync(kWarp, row[0], 1);
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x)
+        won[x] = contest(row[x], x < kLaneWidth - 1 ? row[(x + 1) % kLaneWidth] : right);
+}
 
 // A number for each of the lane's four columns, a bit a row. With a row above, that row is the last
 // bit, of half the weight of the first. The numbers are the last bits of floats: columns 2 and 3 are

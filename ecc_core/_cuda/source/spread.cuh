@@ -1,5 +1,6 @@
 // Planes as coefficients, sixteen rows a lane.
 #pragma once
+#include "planes.cuh"
 
 // The four planes of a word as eight words: word r holds in its bytes the coefficients of rows r
 // and r + 8 of its first column, then of its second.
@@ -19,4 +20,12 @@ __device__ __forceinline__ void spread(unsigned b0, unsigned b1, unsigned b2, un
         rows[r] = (word[r] << 4) & kUpper;
         rows[r + 4] = word[r] & kUpper;
     }
+}
+
+// The same of both words, where there are events.
+__device__ __forceinline__ void spread(const Numbers4& c, plane events, unsigned (&first)[8],
+                                       unsigned (&second)[8]) {
+    const plane b0 = c.b0 & events, b1 = c.b1 & events, b2 = c.b2 & events, b3 = c.b3 & events;
+    spread(b0.a, b1.a, b2.a, b3.a, first);
+    spread(b0.b, b1.b, b2.b, b3.b, second);
 }

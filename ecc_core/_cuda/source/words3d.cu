@@ -15,7 +15,6 @@ constexpr int kWarpBytes = kPairRows * kStashRow + Feed::kBytes;
 constexpr int kWords = 1 << 15;  // of two counts each
 constexpr unsigned kMany = 14;   // events in a lane: more, and every sample is walked
 
-// 1 where b owns what a and b share, else 0.
 __device__ __forceinline__ float contest(float a, float b) {
     return kDown ? subtract_floats_saturated(a, b) : subtract_floats_saturated(b, a);
 }
@@ -49,20 +48,6 @@ struct Packed {
         out[3] = __uint_as_float(__byte_perm(b, kMagic, 0x7632));
     }
 };
-
-__device__ __forceinline__ void contest(float (&won)[kLaneWidth], const float (&p)[kLaneWidth],
-                                        const float (&q)[kLaneWidth]) {
-#pragma unroll
-    for (int x = 0; x < kLaneWidth; ++x) won[x] = contest(p[x], q[x]);
-}
-
-__device__ __forceinline__ void contest_right(float (&won)[kLaneWidth],
-                                              const float (&row)[kLaneWidth]) {
-    const float right = __shfl_down_sync(kWarp, row[0], 1);
-#pragma unroll
-    for (int x = 0; x < kLaneWidth; ++x)
-        won[x] = contest(row[x], x < kLaneWidth - 1 ? row[(x + 1) % kLaneWidth] : right);
-}
 
 // Events of a warp, whose samples wait in shared memory.
 struct WordCounter {
@@ -119,8 +104,7 @@ struct WordCounter {
     // Row by row, all lanes together.
     __device__ __forceinline__ void dense(const Numbers4& c, plane events) const {
         unsigned first[8], second[8];
-        spread(c.b0.a & events.a, c.b1.a & events.a, c.b2.a & events.a, c.b3.a & events.a, first);
-        spread(c.b0.b & events.b, c.b1.b & events.b, c.b2.b & events.b, c.b3.b & events.b, second);
+        spread(c, events, first, second);
 #pragma unroll
         for (int r = 0; r < 8; ++r) {
             row<0>(r, first[r], second[r]);
