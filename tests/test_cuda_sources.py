@@ -47,8 +47,8 @@ CASES = {
     "pairs2d": PAIRS,
     "pairs3d": PAIRS,
     "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(2,), ASYNC=(0, 1))],
-    "words3d": [
-        _curves(SHORT[2:], (UNIFORM, SEARCH, CONSECUTIVE), VECTOR=(0, 1, 2), ASYNC=(1,), STORE=(2,))
+    "shorts3d": [
+        _curves(SHORT[2:], (UNIFORM, SEARCH, CONSECUTIVE), VECTOR=(1,), ASYNC=(0, 1), STORE=(2,))
     ],
     "points": [
         _curves(ELEMENTS, (SEARCH,), OUTPUT=(0, 1), REGIONS=(0, 1), MASK=(0, 1)),

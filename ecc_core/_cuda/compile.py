@@ -9,7 +9,7 @@ from typing import Any
 
 import cupy
 
-__all__ = ["function", "kernel"]
+__all__ = ["compares_shorts", "function", "kernel", "processors", "shared_limit"]
 
 SOURCE = Path(__file__).parent / "source"
 
@@ -21,7 +21,7 @@ RESOURCES = {
     "pairs2d": (512, 1),
     "pairs3d": (384, 1),
     "bytes3d": (512, 1),
-    "words3d": (384, 1),
+    "shorts3d": (384, 1),
     "small2d": (512, 2),
     "points": (256, 4),
 }
@@ -50,7 +50,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     Parameters
     ----------
     source : str
-        "curve2d", "curve3d", "pairs2d", "pairs3d", "bytes3d", "words3d", "small2d"
+        "curve2d", "curve3d", "pairs2d", "pairs3d", "bytes3d", "shorts3d", "small2d"
         or "points".
     device : int
         Part of the key: shared-memory limits belong to a kernel on a device.
@@ -61,7 +61,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     wide = given["ELEMENT"] in WIDE or given["MASK"]
     given["THREADS"], given["BLOCKS"] = (WIDE_RESOURCES if wide else RESOURCES)[source]
     name = "points" if source == "points" else "curve"
-    if not source.startswith(("pairs", "bytes", "words")):
+    if not source.startswith(("pairs", "bytes", "shorts")):
         return function(source, name, device, tuple(given.items()))
     found = function(source, name, device, (*given.items(), ("ASYNC", 1)))
     if found.local_size_bytes > SPILL:
@@ -89,6 +89,12 @@ def shared_limit(device: int) -> int:
     """Bytes of shared memory that a block may have."""
     attributes = cupy.cuda.Device(device).attributes
     return int(attributes["MaxSharedMemoryPerBlockOptin"])
+
+
+@cache
+def compares_shorts(device: int) -> bool:
+    """Whether there is an instruction for two integers of 16 bits at once (shorts3d.cu)."""
+    return int(cupy.cuda.Device(device).compute_capability) >= 90
 
 
 @cache

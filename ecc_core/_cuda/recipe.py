@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ecc_core._cuda.arrays import Layout
 from ecc_core._cuda.bins import TABLE, UNIFORM, Prepared, Rules
-from ecc_core._cuda.compile import kernel, processors, shared_limit
+from ecc_core._cuda.compile import compares_shorts, kernel, processors, shared_limit
 from ecc_core._cuda.tiling import (
     PAIR_ROWS,
     RESIDENT_WARPS,
@@ -79,9 +79,9 @@ ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are
 GRID_ROWS = 65535  # that a grid of blocks may have
 PAIR_LEAST = 1 << 16  # samples of each of many 2-D images, at most
 # Rows of a warp on their way to it; pairs3d has twice as many of types of up to 16 bits.
-PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10, "bytes3d": 10, "words3d": 6}
+PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10, "bytes3d": 10, "shorts3d": 10}
 # Rows of a warp's codes, two in one: in bytes3d those of two slices, rows beside them included.
-PAIR_STASH_ROWS = {"pairs2d": 8, "pairs3d": 8, "bytes3d": 20}
+PAIR_STASH_ROWS = {"pairs2d": 8, "pairs3d": 8, "bytes3d": 20, "shorts3d": 8}
 # More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
 SCAN_BINS = 4096
 ARRIVALS = 1 << 23
@@ -189,13 +189,14 @@ def recipe(
     tall = layout.shape[1] >= PAIR_ROWS and layout.shape[2] > 1 and near
     few = layout.images <= GRID_ROWS or _by_turns(layout, last - first, device) is not None
     pairs = pairs and (tall if deep else near and few)
-    words = deep and tall and not (pairs or kind.masked) and kind.element in ("uint16", "int16")
-    words = words and _store(bins, False, device) == PACKED
+    shorts = deep and tall and not (pairs or kind.masked) and kind.element in ("uint16", "int16")
+    shorts = shorts and layout.vector and compares_shorts(device)
+    shorts = shorts and _store(bins, False, device) == PACKED
     small = plan_small(last - first, layout.shape[2])
     if not deep and bins <= SCAN_BINS and layout.images * small.blocks <= SMALL_BLOCKS:
         plan, pairs = _small(layout, rules, small), False
     else:
-        plan = (_pairs if pairs else _words if words else _singles)(*arguments)
+        plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
     tiling = plan.tiling
     options = {**kind.options(None), "VECTOR": layout.vector + layout.wide, **plan.options}
     function = kernel(plan.source, device, tuple(options.items()))
@@ -280,16 +281,18 @@ def _pairs(
     return _Plan(source, options, tiling, copies, shared, (1, turns))
 
 
-def _words(
+def _shorts(
     layout: Layout, _deep: bool, steps: int, _kind: Filtration, rules: Rules, device: int
 ) -> _Plan:
-    """Volumes of 16-bit integers, counted by value (words3d.cu)."""
+    """Volumes of 16-bit integers, counted by value (shorts3d.cu)."""
     _, height, width = layout.shape
-    warps = RESIDENT_WARPS["words3d"]
+    warps = RESIDENT_WARPS["shorts3d"]
     tiling = plan_pairs(layout.images, True, steps, height, width, processors(device), (warps,))
-    shared = (2 << 16) + warps * (PAIR_ROWS + PAIR_QUEUE_ROWS["words3d"]) * WARP_WIDTH * 2
-    options = {"BINS": rules.single, "STORE": GLOBAL, "SHARED_TABLE": 0}
-    return _Plan("words3d", options, tiling, 1, shared)
+    rows = 2 * PAIR_STASH_ROWS["shorts3d"] + PAIR_QUEUE_ROWS["shorts3d"]
+    shared = (2 << 16) + warps * rows * WARP_WIDTH * 2
+    # Wider copies, which lanes share, take longer here.
+    options = {"BINS": rules.single, "STORE": GLOBAL, "SHARED_TABLE": 0, "VECTOR": 1}
+    return _Plan("shorts3d", options, tiling, 1, shared)
 
 
 def _singles(

@@ -13,7 +13,7 @@ WARP_ROWS = 8  # 3-D: rows of a warp; 2-D: rows of a step
 PAIR_ROWS = 16  # the same where two samples share a register
 # Warps on a multiprocessor, by registers.
 RESIDENT_WARPS = {"curve2d": 24, "curve3d": 12, "pairs2d": 16, "pairs3d": 12, "small2d": 32}
-RESIDENT_WARPS |= {"bytes3d": 16, "words3d": 12}
+RESIDENT_WARPS |= {"bytes3d": 16, "shorts3d": 12}
 # Small 2-D images: warps of a block, and the rows and columns that they cover.
 SMALL_WARPS = 16
 SMALL_TILE = (16, 128)

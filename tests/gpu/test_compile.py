@@ -41,13 +41,12 @@ def test_kernels_of_bytes_keep_all_in_registers(element):
 
 
 @pytest.mark.parametrize("element", ["uint16", "int16"])
-@pytest.mark.parametrize("vector", [1, 2])
-def test_kernels_of_words_keep_nearly_all_in_registers(element, vector):
+def test_kernels_of_shorts_keep_nearly_all_in_registers(element):
     """Else they are compiled once more, without asynchronous copies."""
     for construction, superlevel in itertools.product("VT", (False, True)):
         kind = recipe.filtration(construction, superlevel, "raise", element, False)
-        options = {**kind.options(None), "BINS": 2, "VECTOR": vector, "STORE": recipe.GLOBAL}
-        kernel = compile_.kernel("words3d", 0, tuple(options.items()))
+        options = {**kind.options(None), "BINS": 2, "VECTOR": 1, "STORE": recipe.GLOBAL}
+        kernel = compile_.kernel("shorts3d", 0, tuple(options.items()))
         assert kernel.local_size_bytes <= compile_.SPILL
 
 

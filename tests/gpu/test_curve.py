@@ -166,7 +166,7 @@ def test_all_values_of_uint16(draw, construction, superlevel, shape):
 
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 @pytest.mark.parametrize("dtype", ["u2", "i2"])
-@pytest.mark.parametrize("shape", [(1, 16, 2), (4, 16, 140), (3, 37, 264), (9, 32, 141)])
+@pytest.mark.parametrize("shape", [(1, 16, 4), (4, 16, 140), (3, 37, 256), (9, 32, 141)])
 def test_volumes_of_16_bits(draw, construction, superlevel, dtype, shape):
     rng = np.random.default_rng(13)
     info = np.iinfo(dtype)

@@ -127,6 +127,12 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);
 }
 
+__device__ __forceinline__ unsigned global_short(const void* address) {
+    unsigned value;
+    asm volatile("ld.global.u16 %0, [%1];" : "=r"(value) : "l"(address));
+    return value;
+}
+
 __device__ __forceinline__ float shared_float(unsigned address) {
     float value;
     asm("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address));

@@ -2,22 +2,20 @@
 #pragma once
 #include "tiling.cuh"
 
-// A slice comes in items of two rows, from the row above a warp's rows to the row below. Pairs:
-// item i is rows i - 1 and i + 7, as they share registers; else rows 2 i - 1 and 2 i.
-constexpr int kApart = kPairs ? kPairRows / 2 : 1;  // rows between the two
-constexpr int kStep = kPairs ? 1 : 2;               // rows from item to item
-constexpr int kItems = (kPairRows - kApart + 1) / kStep + 1;
+// A slice comes in items of two rows that share registers, from the row above a warp's rows to the
+// row below: item i is rows i - 1 and i + 7.
+constexpr int kItems = kPairRows8 + 2;
 
 // A copy is 16 bytes a lane where several rows take no more: lanes then read what others have
-// copied. Else it is one item, and lanes copy their own samples; pairs do without row 7 of the
-// first item and row 8 of the last.
+// copied. Else it is one item, and lanes copy their own samples; row 7 of the first item and
+// row 8 of the last are not copied.
 constexpr bool kAhead = kVector && ECC_ASYNC;
 constexpr int kCopyRows = kWide && kAhead ? 16 / (int)sizeof(Quad) : 1;
 constexpr bool kShares = kCopyRows > 1;
 constexpr int kCopyItems = kCopyRows > 2 ? kCopyRows / 2 : 1;
 constexpr int kCopies = kItems / kCopyItems;  // of a slice
 // Room for so many.
-constexpr int kRing = !kPairs ? kCopies / 3 : sizeof(Quad) < 16 ? kCopies : kCopies / 2;
+constexpr int kRing = sizeof(Quad) < 16 && !kShorts ? kCopies : kCopies / 2;
 
 struct Feed {
     static constexpr int kLaneBytes = kShares ? 16 : sizeof(Quad);         // of a copy
@@ -41,10 +39,10 @@ struct Feed {
         const int lane = lane_again(), part = kShares ? lane / lanes : 0;
         const int columns_in = (image.width - left) * (int)sizeof(Element);
         const int column = kVector ? min(lane % lanes * kLaneBytes, columns_in - kLaneBytes) : 0;
-        next = (const char*)data + (long long)row * (part / 2 * kStep + part % 2 * kApart) + column;
+        next = (const char*)data + (long long)row * (part / 2 + part % 2 * kPairRows8) + column;
         first = part > 0 || above ? -row : 0;
-        last = row * ((kCopies - 1) * kCopyItems * kStep - 1);
-        if (!kShares) last += row * kApart;
+        last = row * ((kCopies - 1) * kCopyItems - 1);
+        if (!kShares) last += row * kPairRows8;
         if (!below && part == kCopyRows - 1) last -= row;
     }
 
@@ -66,12 +64,12 @@ struct Feed {
     __device__ __forceinline__ void ask(int k) {
         Quad* const to = ring + k % kRing * kCopyItems * 64;
         const bool at_end = k == kCopies - 1;
-        const long long offset = (long long)row * (k * kCopyItems * kStep - 1);
+        const long long offset = (long long)row * (k * kCopyItems - 1);
         if (kShares) {
             copy(to, k == 0 ? first : at_end ? last : offset);
         } else {
-            if (!kPairs || !at_end) copy(to, k == 0 ? first : offset);
-            if (!kPairs || k > 0) copy(to + 32, at_end ? last : offset + row * kApart);
+            if (!at_end) copy(to, k == 0 ? first : offset);
+            if (k > 0) copy(to + 32, at_end ? last : offset + row * kPairRows8);
         }
         if (kAhead) end_of_copy();
         if (at_end && --slices > 0) next += slice;

@@ -13,6 +13,7 @@ __device__ __forceinline__ plane operator^(plane p, plane q) { return {p.a ^ q.a
 __device__ __forceinline__ plane operator~(plane p) { return {~p.a, ~p.b}; }
 
 constexpr int kPairRows = 16;
+constexpr int kPairRows8 = kPairRows / 2;  // a lane's pairs in a column: of rows r and r + 8
 constexpr unsigned kFirstRow = 0x00010001u;  // of two columns
 constexpr plane kNone = {0u, 0u}, kAll = {~0u, ~0u};
 

@@ -30,9 +30,15 @@ constexpr bool kSharedTable = ECC_SHARED_TABLE;
 // pairs2d.cu: blocks take images by turns, each alone. 2: and a row is for one warp.
 constexpr bool kBatch = ECC_BATCH;
 
-// The kernels of pairs*.cu keep two samples in a register; they define it before all else.
-#ifdef ECC_PAIRS
+// The kernels of pairs*.cu keep two codes of samples in a register, shorts3d.cu two samples; they say
+// so before all else.
+#if defined(ECC_PAIRS)
 constexpr bool kPairs = true;
 #else
 constexpr bool kPairs = false;
+#endif
+#if defined(ECC_SHORTS)
+constexpr bool kShorts = true;
+#else
+constexpr bool kShorts = false;
 #endif

@@ -6,8 +6,6 @@
 #include "rows.cuh"
 #include "steps.cuh"
 
-constexpr int kPairRows8 = kPairRows / 2;  // a lane's pairs in a column: of rows r and r + 8
-
 // Code k is the number 1024 + k of half precision, whose bits are kCodeZero + k.
 //   kTable (types of 8 bits): the value, counted from the least.
 //   kAffine, kUniform: the bin (superlevel) or the number of thresholds less the bin (sublevel), so
@@ -21,8 +19,23 @@ __device__ __forceinline__ pair owner(pair a, pair b) {
     return kLargest ? larger_pair(a, b) : smaller_pair(a, b);
 }
 
+// 1 where b owns what a and b share, else 0.
 __device__ __forceinline__ pair contest(pair a, pair b) {
     return kLargest ? subtract_saturated(b, a) : subtract_saturated(a, b);
+}
+
+__device__ __forceinline__ void contest(pair (&won)[kLaneWidth], const pair (&p)[kLaneWidth],
+                                        const pair (&q)[kLaneWidth]) {
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x) won[x] = contest(p[x], q[x]);
+}
+
+__device__ __forceinline__ void contest_right(pair (&won)[kLaneWidth],
+                                              const pair (&row)[kLaneWidth]) {
+    const pair right = __shfl_down_sync(kWarp, row[0], 1);
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x)
+        won[x] = contest(row[x], x < kLaneWidth - 1 ? row[(x + 1) % kLaneWidth] : right);
 }
 
 // Weights that make one matrix product add a row and the eighth below it, in a lane's four columns,
@@ -50,6 +63,9 @@ struct RowWeights {
     __device__ __forceinline__ void next() {
         even = add_pairs(even, even);
         odd = add_pairs(odd, odd);
+    }
+    __device__ __forceinline__ void add(float (&column)[4], const pair (&won)[kLaneWidth]) const {
+        multiply_matrices(column, {won[0], won[2], won[1], won[3]}, even, odd, column);
     }
 };
 

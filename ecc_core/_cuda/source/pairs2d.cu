@@ -73,11 +73,11 @@ __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, pair (&p)[
             both[x] = owner(p[x], q[x]);
         }
         contest_right(won, p);
-        g.add(r == 0, won, weights);
+        g.add(won, weights);
         contest_right(won, both);
-        m.add(r == 0, won, weights);
+        m.add(won, weights);
         contest(won, p, q);
-        below.add(r == 0, won, weights);
+        below.add(won, weights);
         weights.next();
         count.put(r, p);
 #pragma unroll
@@ -96,9 +96,9 @@ __device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWid
     for (int x = 0; x < kLaneWidth; ++x) both[x] = owner(up[x], p[x]);
     Rows<false> m, below;
     contest_right(won, both);
-    m.add(true, won, weights);
+    m.add(won, weights);
     contest(won, up, p);
-    below.add(true, won, weights);
+    below.add(won, weights);
     return place.steps(m.own(), m_sides, 16).taken(border ? kAll : below.own());
 }
 

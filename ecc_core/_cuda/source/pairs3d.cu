@@ -49,12 +49,12 @@ __device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
 __device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
                                          const pair (&won)[kLaneWidth], RowWeights weights) {
     if (r < kPairRows8 - 1) {
-        rows.add(r < 0, won, r < 0 && !kShares ? weights.low() : weights);
+        rows.add(won, r < 0 && !kShares ? weights.low() : weights);
         return;
     }
-    if (!kShares) rows.add(false, won, weights.low());
+    if (!kShares) rows.add(won, weights.low());
     before = rows.before();
-    rows.add(false, won, weights.high());
+    rows.add(won, weights.high());
 }
 
 // Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, from the row above
@@ -100,11 +100,11 @@ __device__ __forceinline__ Planes3 compare(pair (&kept)[kItems][kLaneWidth], con
             add_rows(m_below, w.m_below_before, r, won, weights);
             if (r >= 0) {
                 contest_right(won, p[i - 1]);
-                g.add(r == 0, won, weights);
+                g.add(won, weights);
                 contest_right(won, m_row);
-                m.add(r == 0, won, weights);
+                m.add(won, weights);
                 contest(won, p[i - 1], q_before);
-                behind.add(r == 0, won, weights);
+                behind.add(won, weights);
                 if (!kStashed) count.put(r, p[i - 1]);
             }
             weights.next();

@@ -1,6 +1,6 @@
 // Arithmetic on bit planes: every operation acts on all samples of a lane at once.
 #pragma once
-#if defined(ECC_PAIRS) || defined(ECC_WORDS)
+#if defined(ECC_PAIRS) || defined(ECC_SHORTS)
 #include "layout_pairs.cuh"
 #else
 #include "layout.cuh"

@@ -20,6 +20,7 @@ struct Unit {
     int rows_before;        // rows above that other warps own: y or more
     int begin, end, start;  // slices that it owns, and the first one that it reads
 
+    Unit() = default;
     __device__ __forceinline__ Unit(const Image& image, const Tiling& tiling, int index)
         : left(index % tiling.across * kWarpWidth),
           rows_before(index / tiling.across % tiling.down * kPairRows) {
@@ -54,6 +55,9 @@ struct BorderFeed {
     __device__ __forceinline__ void ask() {
         left[0] = next[0], right[1] = next[width + 1];
         if (inner) left[1] = next[1], right[0] = next[width];
+        advance();
+    }
+    __device__ __forceinline__ void advance() {
         if (--slices > 0) next += slice;
     }
 };
@@ -73,23 +77,25 @@ struct AllSides {
 };
 
 // Coefficients of a slice after the other.
+template <class Unit>
 struct Combiner {
     const Image& image;
-    const Unit& unit;
+    Unit& unit;
     Numbers3 given_behind;  // what slice s - 1 gives to slice s
 
-    __device__ __forceinline__ Combiner(const Image& image, const Unit& unit)
+    __device__ __forceinline__ Combiner(const Image& image, Unit& unit)
         : image(image), unit(unit), given_behind(zeros()) {}
 
     template <class Border>
     __device__ __forceinline__ Numbers4 operator()(Planes3 w, const AllSides<Border>& side, int s) {
         const int here = lane_again();
         const Place place(here, unit.left + here * kLaneWidth, image.width);
-        const bool below = unit.y + kPairRows < image.height;  // whether there are rows
+        const int y = unit.y;
+        const bool below = y + kPairRows < image.height;  // whether there are rows
         const plane last_rows = below ? kNone : ~row_bits(kPairRows - 1);
         w.below = force(w.below, last_rows);
         w.m_below = force(w.m_below, last_rows);
-        if (kDual && unit.y == 0) {  // the first row is its own row above
+        if (kDual && y == 0) {  // the first row is its own row above
             w.below_before = w.below_before | row_bits(1);
             w.m_below_before = w.m_below_before | row_bits(1);
         }

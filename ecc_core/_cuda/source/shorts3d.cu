@@ -1,0 +1,368 @@
+// The Euler characteristic curve of 3-D images of 16-bit integers with more thresholds than the
+// codes of pairs3d.cu tell apart: two samples in a register as they are, a row and the eighth below
+// it. A lane owns four columns.
+//
+// One instruction finds the larger of two samples, for both halves, and leaves in predicates which
+// it is; additions that depend on these make the planes. Counts are by value, two values in a word
+// of shared memory, and spill to global memory before they can overflow.
+//
+// Rows are multiples of four samples.
+#define ECC_SHORTS
+#include "histogram.cuh"
+#include "rows.cuh"
+#include "spread.cuh"
+#include "volume.cuh"
+
+constexpr int kStashRow = 32 * kLaneWidth * sizeof(pair);  // bytes
+constexpr int kWarpBytes = kPairRows8 * kStashRow + Feed::kBytes;
+constexpr int kWords = 1 << 15;  // of two counts each
+constexpr bool kSigned = Element(-1) < Element(0);
+constexpr unsigned kMany = 14;  // events in a lane: more, and every sample is walked
+
+// The later of two samples in each half, and in predicates p and q whether that is `a`. The compiler
+// knows this for one instruction (VIMNMX).
+#define ECC_RACE(operation, type, a, b, then)                                              \
+    "{ .reg .pred p, q; .reg .u16 a, b, c, d; " operation "." type "x2 %0, " a ", " b ";"  \
+    " mov.b32 {a, b}, %0; mov.b32 {c, d}, " a "; setp.eq." type " p, a, c; setp.eq." type  \
+    " q, b, d; " then " }"
+#define ECC_RACES(a, b, then, ...)                                                \
+    if (kSigned && kDown) asm(ECC_RACE("min", "s16", a, b, then) : __VA_ARGS__);  \
+    if (kSigned && !kDown) asm(ECC_RACE("max", "s16", a, b, then) : __VA_ARGS__); \
+    if (!kSigned && kDown) asm(ECC_RACE("min", "u16", a, b, then) : __VA_ARGS__); \
+    if (!kSigned && !kDown) asm(ECC_RACE("max", "u16", a, b, then) : __VA_ARGS__);
+
+__device__ __forceinline__ pair owner(pair a, pair b) {
+    pair later;
+    ECC_RACES("%1", "%2", "", "=&r"(later) : "r"(a), "r"(b))
+    return later;
+}
+
+// Where the low or the high half of b owns what it shares with a: 1 and 2^16.
+__device__ __forceinline__ pair contest(pair a, pair b) {
+    pair later, won;
+    ECC_RACES("%2", "%3", "selp.b32 %1, 0, 1, p; @!q add.u32 %1, %1, 65536;",
+              "=&r"(later), "=&r"(won) : "r"(a), "r"(b))
+    return won;
+}
+
+// Planes as they grow, a bit a row.
+typedef Rows<false> Own;
+// The same with a row above, whose bit has half the weight of the first.
+struct Both {
+    static constexpr float kHalves = Rows<true>::kHalves;
+    float column[4] = {kHalves, kHalves, kHalves, kHalves};
+
+    __device__ __forceinline__ plane own() const {
+        constexpr float low = Own::kLow - kHalves, high = Own::kHigh - kHalves;
+        return Own::words({add_truncated(column[0], low), add_truncated(column[1], low),
+                           add_truncated(column[2], high), add_truncated(column[3], high)});
+    }
+    // As the rows see them that follow.
+    __device__ __forceinline__ plane before() const {
+        return {__byte_perm(__float_as_uint(column[0]), __float_as_uint(column[2]), 0x5410),
+                __byte_perm(__float_as_uint(column[1]), __float_as_uint(column[3]), 0x5410)};
+    }
+};
+
+// Comparisons that end in planes.
+struct Races {
+    float unused;  // a comparison whose later samples are not used takes two instructions more
+
+    // Of the pairs `a` and `b` in column x of item i, rows i - 1 and i + 7: who owns what they share,
+    // and where b does, a bit. Row 7 does not come with the row above, but with row 15.
+    template <class Rows>
+    __device__ __forceinline__ static pair run(Rows& rows, int i, int x, pair a, pair b) {
+        const float low = 0.5f * (1 << i), high = 128.0f * (1 << i);
+        float& to = rows.column[x];
+        pair later;
+        if (i > 0) {
+            ECC_RACES("%2", "%3", "@!p add.f32 %1, %1, %4; @!q add.f32 %1, %1, %5;",
+                      "=&r"(later), "+f"(to) : "r"(a), "r"(b), "f"(low), "f"(high))
+        } else {
+            ECC_RACES("%2", "%3", "@!p add.f32 %1, %1, %4;",
+                      "=&r"(later), "+f"(to) : "r"(a), "r"(b), "f"(low))
+        }
+        return later;
+    }
+
+    // With the samples to the right, of which the last is `next`.
+    template <class Rows>
+    __device__ __forceinline__ void right(Rows& rows, int i, const pair (&row)[kLaneWidth],
+                                          pair next) {
+        float later[kLaneWidth];
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x)
+            later[x] = __uint_as_float(
+                run(rows, i, x, row[x], x < kLaneWidth - 1 ? row[(x + 1) % kLaneWidth] : next));
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; x += 2)
+            unused = multiply_add(later[x], later[x + 1], unused);
+    }
+};
+
+__device__ __forceinline__ pair from_right(pair first) {
+    return __shfl_down_sync(kWarp, first, 1);
+}
+
+// Two rows of a lane. Item 0 is the row above only, the last item the row below.
+__device__ __forceinline__ void take(Feed& feed, int i, pair (&out)[kLaneWidth]) {
+    const Quad* const quads = feed.take(i);
+    const uint2 low = *(const uint2*)(quads + (i < kItems - 1 ? 0 : 32)),
+                high = *(const uint2*)(quads + (i > 0 ? 32 : 0));
+    out[0] = __byte_perm(low.x, high.x, 0x5410);
+    out[1] = __byte_perm(low.x, high.x, 0x7632);
+    out[2] = __byte_perm(low.y, high.y, 0x5410);
+    out[3] = __byte_perm(low.y, high.y, 0x7632);
+}
+
+// The upper rows of item 1 as the lower rows of the last item.
+__device__ __forceinline__ void between(const pair (&first)[kLaneWidth],
+                                        pair (&last)[kLaneWidth]) {
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x) last[x] = __byte_perm(first[x], last[x], 0x5432);
+}
+
+// Events of a warp, whose samples wait in shared memory.
+struct Counter {
+    unsigned stash, counts;  // shared addresses: of the lane's samples, of value 0
+    const Histogram& histogram;
+    const Bins& bins;
+
+    // The columns of one word of planes, then of the other.
+    __device__ __forceinline__ void put(int row, const pair (&p)[kLaneWidth]) const {
+        shared_store(stash + row * kStashRow, {p[0], p[2], p[1], p[3]});
+    }
+
+    __device__ __forceinline__ void spill(int word, int packed) const {
+        const int low = (short)packed, high = (packed - low) >> 16;
+        const Element a = (Element)(2 * word), b = (Element)(2 * word + 1);
+        if (low) histogram.spill(bin_of(to_key(a), bins, bins.thresholds, bins.table), low);
+        if (high) histogram.spill(bin_of(to_key(b), bins, bins.thresholds, bins.table), high);
+    }
+
+    // Not zero where a count has left [-2^13, 2^13): long before others, up to 28 of each thread
+    // since then, can make it overflow.
+    __device__ __forceinline__ static unsigned far(unsigned packed) {
+        return (packed + 0x20002000u) & 0xC000C000u;
+    }
+
+    // `value`: its last 16 bits. Returns what was there.
+    __device__ __forceinline__ unsigned add(unsigned value, int amount) const {
+        return shared_exchange_add(counts + (value << 1 & 0x1FFFCu),
+                                   shift_left(amount, value << 4));
+    }
+    __device__ __forceinline__ void relieve(unsigned value) const {
+        const unsigned place = value << 1 & 0x1FFFCu;
+        spill((int)(place >> 2), (int)shared_take(counts + place));
+    }
+
+    // One by one, in each lane its own: the events of a word, whose columns begin at `place`.
+    __device__ __forceinline__ void sparse(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
+                                           unsigned events, int place) const {
+        const unsigned last = stash + place + 7 * kStashRow + 3 * 2;  // of bit 31
+        while (events) {
+            const int shift = shift_to_sign(events);
+            events ^= 0x80000000u >> shift;
+            const unsigned value =
+                shared_short(last - shift * kStashRow + (shift >> 3) * (8 * kStashRow - 2));
+            if (far(add(value, coefficient(b0, b1, b2, b3, shift)))) relieve(value);
+        }
+    }
+
+    // Row by row, all lanes together.
+    __device__ __forceinline__ void dense(const Numbers4& c, plane events) const {
+        unsigned first[8], second[8];
+        spread(c, events, first, second);
+#pragma unroll
+        for (int r = 0; r < kPairRows8; ++r) {
+            unsigned four[4];
+            shared_load(stash + r * kStashRow, four);
+            columns(four[0], four[1], first[r]);
+            columns(four[2], four[3], second[r]);
+        }
+    }
+
+    // Two columns of a row and the eighth below it. Their coefficients are the upper halves of bytes.
+    __device__ __forceinline__ void columns(pair a, pair b, unsigned coefficients) const {
+        const unsigned value[4] = {a, a >> 16, b, b >> 16};
+        const int amount[4] = {(int)permute<0x8880>(coefficients, 0) >> 4,
+                               (int)permute<0x9991>(coefficients, 0) >> 4,
+                               (int)permute<0xAAA2>(coefficients, 0) >> 4,
+                               (int)permute<0xBBB3>(coefficients, 0) >> 4};
+        unsigned there[4], any = 0;
+#pragma unroll
+        for (int x = 0; x < 4; ++x) there[x] = add(value[x], amount[x]);
+#pragma unroll
+        for (int x = 0; x < 4; ++x) any |= far(there[x]);
+        if (any) {
+            for (int x = 0; x < 4; ++x)
+                if (far(there[x])) relieve(value[x]);
+        }
+    }
+
+    __device__ __forceinline__ void operator()(const Numbers4& c, plane own) const {
+        const plane events = (c.b0 | c.b1 | c.b2 | c.b3) & own;
+        const unsigned own_events = __popc(events.a) + __popc(events.b);
+        const unsigned most = __reduce_max_sync(kWarp, own_events);
+        if (most > kMany)
+            dense(c, events);
+        else {
+            sparse(c.b0.a, c.b1.a, c.b2.a, c.b3.a, events.a, 0);
+            __syncwarp();
+            sparse(c.b0.b, c.b1.b, c.b2.b, c.b3.b, events.b, 8);
+            __syncwarp();
+        }
+    }
+};
+
+// Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, from the row above
+// to the row below.
+__device__ __forceinline__ Planes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed,
+                                           const Counter& count, Races& races) {
+    Own g, m, behind;
+    Both n, b, below, m_below;
+    pair m_row[kLaneWidth];
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+        if (i < kItems - 1) {  // what does not need the next slice
+            const pair right = from_right(p[i][0]);
+            pair n_row[kLaneWidth];
+#pragma unroll
+            for (int x = 0; x < kLaneWidth; ++x)
+                n_row[x] = races.run(below, i, x, p[i][x], p[i + 1][x]);
+            const pair n_right = from_right(n_row[0]);
+            if (i > 0) {
+                races.right(g, i, p[i], right);
+                count.put(i - 1, p[i]);
+            }
+            races.right(n, i, n_row, n_right);
+        }
+        pair q[kLaneWidth], m_next[kLaneWidth];
+        take(feed, i, q);
+        if (i == kItems - 1) between(p[1], q);
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) {
+            m_next[x] = i > 0 && i < kItems - 1 ? races.run(behind, i, x, p[i][x], q[x])
+                                                : owner(p[i][x], q[x]);
+            p[i][x] = q[x];
+        }
+        if (i > 0) {  // the item before
+            const pair right = from_right(m_row[0]);
+            pair b_row[kLaneWidth];
+#pragma unroll
+            for (int x = 0; x < kLaneWidth; ++x)
+                b_row[x] = races.run(m_below, i - 1, x, m_row[x], m_next[x]);
+            const pair b_right = from_right(b_row[0]);
+            if (i > 1) races.right(m, i - 1, m_row, right);
+            races.right(b, i - 1, b_row, b_right);
+        }
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) m_row[x] = m_next[x];
+    }
+    return {g.own(), n.own(), m.own(), b.own(), below.own(), m_below.own(),
+            behind.own(), n.before(), b.before(), below.before(), m_below.before()};
+}
+
+// The columns left and right of the two borders of a warp, those of the left border in the low
+// halves. Lane i holds row i - 1 of the warp's rows.
+struct Border {
+    pair a, b;
+    unsigned no_left, no_right;  // all bits: the image has no column there
+};
+
+__device__ __forceinline__ Border owner(Border p, Border q) {
+    return {owner(p.a, q.a), owner(p.b, q.b), p.no_left, p.no_right};
+}
+
+__device__ __forceinline__ Border next_row(Border p) {
+    return {__shfl_down_sync(kWarp, p.a, 1), __shfl_down_sync(kWarp, p.b, 1), p.no_left,
+            p.no_right};
+}
+
+__device__ __forceinline__ Sides sides(Border border) {
+    const pair won = contest(border.a, border.b);
+    const unsigned left = __ballot_sync(kWarp, won & 0xFFFFu),
+                   right = __ballot_sync(kWarp, won >> 16);
+    return {kDual ? left | border.no_left : left & ~border.no_left,
+            kDual ? right & ~border.no_right : right | border.no_right};
+}
+
+// What a warp keeps in shared memory, as registers are short.
+struct Kept : Unit {
+    int width;  // of ShortBorders
+};
+
+struct ShortBorders : BorderFeed {
+    using BorderFeed::BorderFeed;
+    unsigned outer[2], inner[2];  // left and right; not shorts, which the compiler packs at once
+
+    __device__ __forceinline__ void ask(int width) {
+        const Element* const last = next + width;
+        outer[0] = global_short(next), outer[1] = global_short(last + 1);
+        inner[0] = global_short(next + 1), inner[1] = global_short(last);
+        advance();
+    }
+
+    // Of the slice asked for; asks for the next.
+    __device__ __forceinline__ Border take(const volatile Kept& kept) {
+        const Border border = {__byte_perm(outer[0], inner[1], 0x5410),
+                               __byte_perm(inner[0], outer[1], 0x5410), 0u, 0u};
+        ask(kept.width);
+        return border;
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
+    curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
+    extern __shared__ uint4 memory[];
+    __shared__ Kept kept[ECC_THREADS / 32];
+    const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
+    const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
+    char* const room = (char*)memory + warp * kWarpBytes;
+    int* const counts = (int*)((char*)memory + (blockDim.x >> 5) * kWarpBytes);
+    const Unit unit(image, tiling, block * (blockDim.x >> 5) + warp);
+    const Columns columns(lane, unit.left, image.width);
+    const Element* const data = image.data + index * image.batch + unit.start * image.slice;
+    Feed feed(image, data + unit.y * image.row + unit.left, unit.left, image.depth - unit.start,
+              room + kPairRows8 * kStashRow, columns, unit.y > 0,
+              unit.y + kPairRows < image.height);
+    if (unit.begin < unit.end) feed.begin();  // on their way while counts are cleared
+    const Histogram histogram = {counts, result.counts_of(index, bins.count + 1), bins.count + 1,
+                                 1, 0};
+    for (int i = threadIdx.x; i < kWords; i += blockDim.x) counts[i] = 0;
+    __syncthreads();
+
+    const Counter count = {shared_address((const pair*)room + lane * kLaneWidth),
+                           shared_address(counts), histogram, bins};
+    if (unit.begin < unit.end) {
+        pair p[kItems][kLaneWidth];
+        ShortBorders borders(image, data, unit);
+        borders.ask(borders.width);
+        static_cast<Unit&>(kept[warp]) = unit;
+        kept[warp].width = borders.width;
+        __syncwarp();
+        const volatile Kept& here = kept[warp];
+#pragma unroll
+        for (int i = 0; i < kItems; ++i) take(feed, i, p[i]);
+        between(p[1], p[kItems - 1]);
+        Border border_p = borders.take(here);
+        Combiner combine(image, here);
+        Races races = {0.0f};
+        // uniform(): else the compiler thinks that lanes may differ, and lets them part.
+        for (int s = unit.start; s < uniform(here.end); ++s) {
+            Border border_q = borders.take(here);
+            const Planes3 w = compare(p, feed, count, races);
+            const Outside outside(here.left, image.width);
+            border_p.no_left = border_q.no_left = outside.left ? ~0u : 0u;
+            border_p.no_right = border_q.no_right = outside.right ? ~0u : 0u;
+            const AllSides<Border> side(border_p, border_q);
+            border_p = border_q;
+            const Numbers4 c = combine(w, side, s);
+            if (s >= uniform(here.begin)) count(c, combine.own());
+        }
+        shared_store(count.stash, {__float_as_uint(races.unused), 0u});
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < kWords; i += blockDim.x) count.spill(i, counts[i]);
+    finish(histogram, result, index, false);
+}
