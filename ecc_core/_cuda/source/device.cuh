@@ -190,9 +190,12 @@ __device__ __forceinline__ unsigned shared_exchange_add(unsigned address, unsign
     return before;
 }
 
-__device__ __forceinline__ unsigned shared_take(unsigned address) {
+__device__ __forceinline__ unsigned shared_exchange(unsigned address, unsigned value) {
     unsigned before;
-    asm volatile("atom.shared.exch.b32 %0, [%1], 0;" : "=r"(before) : "r"(address) : "memory");
+    asm volatile("atom.shared.exch.b32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "r"(address), "r"(value)
+                 : "memory");
     return before;
 }
 

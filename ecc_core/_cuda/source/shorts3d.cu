@@ -16,6 +16,7 @@
 constexpr int kStashRow = 32 * kLaneWidth * sizeof(pair);  // bytes
 constexpr int kWarpBytes = kPairRows8 * kStashRow + Feed::kBytes;
 constexpr int kWords = 1 << 15;  // of two counts each
+constexpr unsigned kZero = 0x20002000u;  // a word of counts starts with
 constexpr bool kSigned = Element(-1) < Element(0);
 constexpr unsigned kMany = 14;  // events in a lane: more, and every sample is walked
 
@@ -133,17 +134,18 @@ struct Counter {
         shared_store(stash + row * kStashRow, {p[0], p[2], p[1], p[3]});
     }
 
-    __device__ __forceinline__ void spill(int word, int packed) const {
-        const int low = (short)packed, high = (packed - low) >> 16;
+    __device__ __forceinline__ void spill(int word, unsigned counted) const {
+        const int both = (int)(counted - kZero);
+        const int low = (short)both, high = (both - low) >> 16;
         const Element a = (Element)(2 * word), b = (Element)(2 * word + 1);
         if (low) histogram.spill(bin_of(to_key(a), bins, bins.thresholds, bins.table), low);
         if (high) histogram.spill(bin_of(to_key(b), bins, bins.thresholds, bins.table), high);
     }
 
-    // Not zero where a count has left [-2^13, 2^13): long before others, up to 28 of each thread
+    // Not zero where a count has left [-2^13, 2^13): long before others, up to 56 of each thread
     // since then, can make it overflow.
-    __device__ __forceinline__ static unsigned far(unsigned packed) {
-        return (packed + 0x20002000u) & 0xC000C000u;
+    __device__ __forceinline__ static unsigned far(unsigned counted) {
+        return counted & 0xC000C000u;
     }
 
     // `value`: its last 16 bits. Returns what was there.
@@ -153,7 +155,7 @@ struct Counter {
     }
     __device__ __forceinline__ void relieve(unsigned value) const {
         const unsigned place = value << 1 & 0x1FFFCu;
-        spill((int)(place >> 2), (int)shared_take(counts + place));
+        spill((int)(place >> 2), shared_exchange(counts + place, kZero));
     }
 
     // One by one, in each lane its own: the events of a word, whose columns begin at `place`.
@@ -177,26 +179,23 @@ struct Counter {
         for (int r = 0; r < kPairRows8; ++r) {
             unsigned four[4];
             shared_load(stash + r * kStashRow, four);
-            columns(four[0], four[1], first[r]);
-            columns(four[2], four[3], second[r]);
-        }
-    }
-
-    // Two columns of a row and the eighth below it. Their coefficients are the upper halves of bytes.
-    __device__ __forceinline__ void columns(pair a, pair b, unsigned coefficients) const {
-        const unsigned value[4] = {a, a >> 16, b, b >> 16};
-        const int amount[4] = {(int)permute<0x8880>(coefficients, 0) >> 4,
-                               (int)permute<0x9991>(coefficients, 0) >> 4,
-                               (int)permute<0xAAA2>(coefficients, 0) >> 4,
-                               (int)permute<0xBBB3>(coefficients, 0) >> 4};
-        unsigned there[4], any = 0;
+            const unsigned value[8] = {four[0], four[0] >> 16, four[1], four[1] >> 16,
+                                       four[2], four[2] >> 16, four[3], four[3] >> 16};
+            // The upper halves of bytes.
+            const int amount[8] = {
+                (int)permute<0x8880>(first[r], 0) >> 4, (int)permute<0x9991>(first[r], 0) >> 4,
+                (int)permute<0xAAA2>(first[r], 0) >> 4, (int)permute<0xBBB3>(first[r], 0) >> 4,
+                (int)permute<0x8880>(second[r], 0) >> 4, (int)permute<0x9991>(second[r], 0) >> 4,
+                (int)permute<0xAAA2>(second[r], 0) >> 4, (int)permute<0xBBB3>(second[r], 0) >> 4};
+            unsigned there[8], any = 0;
 #pragma unroll
-        for (int x = 0; x < 4; ++x) there[x] = add(value[x], amount[x]);
+            for (int x = 0; x < 8; ++x) there[x] = add(value[x], amount[x]);
 #pragma unroll
-        for (int x = 0; x < 4; ++x) any |= far(there[x]);
-        if (any) {
-            for (int x = 0; x < 4; ++x)
-                if (far(there[x])) relieve(value[x]);
+            for (int x = 0; x < 8; ++x) any |= far(there[x]);
+            if (any) {
+                for (int x = 0; x < 8; ++x)
+                    if (far(there[x])) relieve(value[x]);
+            }
         }
     }
 
@@ -319,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
-    int* const counts = (int*)((char*)memory + (blockDim.x >> 5) * kWarpBytes);
+    unsigned* const counts = (unsigned*)((char*)memory + (blockDim.x >> 5) * kWarpBytes);
     const Unit unit(image, tiling, block * (blockDim.x >> 5) + warp);
     const Columns columns(lane, unit.left, image.width);
     const Element* const data = image.data + index * image.batch + unit.start * image.slice;
@@ -327,9 +326,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
               room + kPairRows8 * kStashRow, columns, unit.y > 0,
               unit.y + kPairRows < image.height);
     if (unit.begin < unit.end) feed.begin();  // on their way while counts are cleared
-    const Histogram histogram = {counts, result.counts_of(index, bins.count + 1), bins.count + 1,
+    const Histogram histogram = {nullptr, result.counts_of(index, bins.count + 1), bins.count + 1,
                                  1, 0};
-    for (int i = threadIdx.x; i < kWords; i += blockDim.x) counts[i] = 0;
+    for (int i = threadIdx.x; i < kWords; i += blockDim.x) counts[i] = kZero;
     __syncthreads();
 
     const Counter count = {shared_address((const pair*)room + lane * kLaneWidth),
