@@ -4,21 +4,10 @@
 #include "histogram.cuh"
 #include "pairs.cuh"
 #include "spread.cuh"
+#include "stash.cuh"
 
 // More events than this in some lane of the warp, and it pays to walk every sample instead.
 constexpr int kDense = 14;
-
-constexpr int kStashRow = 32 * kLaneWidth * sizeof(pair);  // bytes
-
-// A row of the lane in shared memory: the columns of one word of planes, then of the other.
-__device__ __forceinline__ void keep(unsigned address, const pair (&p)[kLaneWidth]) {
-    shared_store(address, {p[0], p[2], p[1], p[3]});
-}
-__device__ __forceinline__ void recall(unsigned address, pair (&p)[kLaneWidth]) {
-    pair kept[kLaneWidth];
-    shared_load(address, kept);
-    p[0] = kept[0], p[1] = kept[2], p[2] = kept[1], p[3] = kept[3];
-}
 
 struct PairCounter {
     unsigned stash;   // shared address of the lane's pairs
@@ -37,14 +26,9 @@ struct PairCounter {
     // One by one, in each lane its own: the events of a word, whose columns begin at `place`.
     __device__ __forceinline__ void sparse(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
                                            unsigned events, int place) const {
-        const unsigned last = stash + place + 7 * kStashRow + 3 * 2;  // of bit 31
-        while (events) {
-            const int shift = shift_to_sign(events);
-            events ^= 0x80000000u >> shift;
-            const unsigned code =
-                shared_short(last - shift * kStashRow + (shift >> 3) * (8 * kStashRow - 2));
-            shared_add(counts + code * step, 16 * coefficient(b0, b1, b2, b3, shift));
-        }
+        each_event(stash + place, b0, b1, b2, b3, events, [this](unsigned code, int amount) {
+            shared_add(counts + code * step, 16 * amount);
+        });
     }
 
     __device__ __forceinline__ void add(pair codes, int low, int high) const {

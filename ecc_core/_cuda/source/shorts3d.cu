@@ -11,9 +11,9 @@
 #include "histogram.cuh"
 #include "rows.cuh"
 #include "spread.cuh"
+#include "stash.cuh"
 #include "volume.cuh"
 
-constexpr int kStashRow = 32 * kLaneWidth * sizeof(pair);  // bytes
 constexpr int kWarpBytes = kPairRows8 * kStashRow + Feed::kBytes;
 constexpr int kWords = 1 << 15;  // of two counts each
 constexpr unsigned kZero = 0x20002000u;  // a word of counts starts with
@@ -129,9 +129,8 @@ struct Counter {
     const Histogram& histogram;
     const Bins& bins;
 
-    // The columns of one word of planes, then of the other.
     __device__ __forceinline__ void put(int row, const pair (&p)[kLaneWidth]) const {
-        shared_store(stash + row * kStashRow, {p[0], p[2], p[1], p[3]});
+        keep(stash + row * kStashRow, p);
     }
 
     __device__ __forceinline__ void spill(int word, unsigned counted) const {
@@ -161,14 +160,9 @@ struct Counter {
     // One by one, in each lane its own: the events of a word, whose columns begin at `place`.
     __device__ __forceinline__ void sparse(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
                                            unsigned events, int place) const {
-        const unsigned last = stash + place + 7 * kStashRow + 3 * 2;  // of bit 31
-        while (events) {
-            const int shift = shift_to_sign(events);
-            events ^= 0x80000000u >> shift;
-            const unsigned value =
-                shared_short(last - shift * kStashRow + (shift >> 3) * (8 * kStashRow - 2));
-            if (far(add(value, coefficient(b0, b1, b2, b3, shift)))) relieve(value);
-        }
+        each_event(stash + place, b0, b1, b2, b3, events, [this](unsigned value, int amount) {
+            if (far(add(value, amount))) relieve(value);
+        });
     }
 
     // Row by row, all lanes together.
