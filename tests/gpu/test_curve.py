@@ -177,13 +177,30 @@ def test_volumes_of_16_bits(draw, construction, superlevel, dtype, shape):
             check(images, levels, construction, superlevel)
 
 
+@pytest.fixture
+def one_processor(monkeypatch):
+    """Blocks are as large as on a device with a single multiprocessor."""
+    monkeypatch.setattr(recipe, "processors", lambda _: 1)
+    recipe.recipe.cache_clear()
+    yield
+    recipe.recipe.cache_clear()
+
+
+@pytest.mark.usefixtures("one_processor")
 def test_volumes_that_fill_one_bin():
     """Many times what a count of 16 bits holds, of both signs."""
-    shape = (64, 512, 512)
+    shape = (512, 48, 512)
     levels = np.arange(1 << 16)
     checkers = np.indices(shape, np.uint16).sum(axis=0, dtype=np.uint16) % 2
     options = {"superlevel": False, "mask": None, "nan": "omit"}
-    for host in (7 * checkers + 65_528, np.full(shape, 40_000, np.uint16)):
+    # By the number of odd indices: coefficients from -5 to 7 where there is none.
+    odd = (np.indices(shape) % 2).sum(axis=0)
+    orders = np.array([[5, 0, 1, 9], [5, 0, 9, 9], [4, 9, 8, 0], [4, 9, 0, 0]], np.uint16)
+    crystals = [order[odd] for order in orders]
+    # One in 32 samples counts, so that few events of a word do.
+    z, y, x = np.ogrid[:512, :48, :512]
+    peaks = ((z % 2 | y % 4 | x % 4) == 0).astype(np.uint16)
+    for host in (7 * checkers + 65_528, np.full(shape, 40_000, np.uint16), 9 * peaks, *crystals):
         for construction, connectivity in (("V", 1), ("T", 3)):
             device = cupy.asarray(host)[None]
             found = launch.curve(device, levels, construction=construction, **options)

@@ -122,6 +122,13 @@ __device__ __forceinline__ unsigned permute(unsigned a, unsigned b) {
     return result;
 }
 
+// low * (weights & 255) + high * (weights >> 8), of the halves of a register.
+__device__ __forceinline__ unsigned dot_halves(unsigned halves, unsigned weights) {
+    unsigned result;
+    asm("dp2a.lo.u32.u32 %0, %1, %2, 0;" : "=r"(result) : "r"(halves), "r"(weights));
+    return result;
+}
+
 // Shared memory by its 32-bit address: no conversion from a generic pointer at every use.
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);

@@ -6,8 +6,8 @@
 #include "spread.cuh"
 #include "stash.cuh"
 
-// More events than this in some lane of the warp, and it pays to walk every sample instead.
-constexpr int kDense = 14;
+// More events than this in some word of the warp, and it pays to walk every sample instead.
+constexpr unsigned kDense = 8;
 
 struct PairCounter {
     unsigned stash;   // shared address of the lane's pairs
@@ -23,12 +23,13 @@ struct PairCounter {
         keep(stash + row * kStashRow, four);
     }
 
-    // One by one, in each lane its own: the events of a word, whose columns begin at `place`.
-    __device__ __forceinline__ void sparse(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
-                                           unsigned events, int place) const {
-        each_event(stash + place, b0, b1, b2, b3, events, [this](unsigned code, int amount) {
-            shared_add(counts + code * step, 16 * amount);
-        });
+    // One by one, in all lanes at a time; `most` in a word.
+    __device__ __forceinline__ void sparse(const Numbers4& c, plane events, unsigned most) const {
+        for (unsigned k = 0; k < most; ++k) {
+            const Events next = take_events(stash, c, events);
+            shared_add(counts + next.a.half * step, 16 * next.a.amount);
+            shared_add(counts + next.b.half * step, 16 * next.b.amount);
+        }
     }
 
     __device__ __forceinline__ void add(pair codes, int low, int high) const {
@@ -53,12 +54,10 @@ struct PairCounter {
 
     __device__ __forceinline__ void operator()(const Numbers4& c, plane own) const {
         const plane events = (c.b0 | c.b1 | c.b2 | c.b3) & own;
-        const unsigned most = __reduce_max_sync(kWarp, (unsigned)(__popc(events.a) + __popc(events.b)));
+        const unsigned most = most_events(events);
         if (most > kDense)
             dense(c, events);
-        else {
-            sparse(c.b0.a, c.b1.a, c.b2.a, c.b3.a, events.a, 0);
-            sparse(c.b0.b, c.b1.b, c.b2.b, c.b3.b, events.b, 8);
-        }
+        else
+            sparse(c, events, most);
     }
 };

@@ -16,9 +16,15 @@
 
 constexpr int kWarpBytes = kPairRows8 * kStashRow + Feed::kBytes;
 constexpr int kWords = 1 << 15;  // of two counts each
-constexpr unsigned kZero = 0x20002000u;  // a word of counts starts with
+// A count starts at kZero and goes to global memory once a lane sees it outside [0, 2^13). A lane
+// looks after kBlind samples at the latest. Each adds from -5 to 7, which is 1 less the Euler
+// characteristic of a part of an octahedron's surface. So a count stays within 2^16 around kMiddle.
+constexpr unsigned kZero = 0x1000u;
+constexpr int kBlind = 12;
+constexpr unsigned kMiddle = kZero + kBlind * ECC_THREADS * (7 - 5) / 2;
+static_assert(0x2000 + kBlind * ECC_THREADS * (7 + 5) < 0x10000, "counts do not fit");
 constexpr bool kSigned = Element(-1) < Element(0);
-constexpr unsigned kMany = 14;  // events in a lane: more, and every sample is walked
+constexpr unsigned kMany = kBlind / 2;  // events in a word: more, and every sample is walked
 
 // The later of two samples in each half, and in predicates p and q whether that is `a`. The compiler
 // knows this for one instruction (VIMNMX).
@@ -123,6 +129,12 @@ __device__ __forceinline__ void between(const pair (&first)[kLaneWidth],
     for (int x = 0; x < kLaneWidth; ++x) last[x] = __byte_perm(first[x], last[x], 0x5432);
 }
 
+// Four numbers of 4 bits, in upper halves of bytes, as bytes.
+__device__ __forceinline__ unsigned signed_bytes(unsigned upper) {
+    const unsigned low = upper >> 4;
+    return low + (low & 0x08080808u) * 0x1Eu;
+}
+
 // Events of a warp, whose samples wait in shared memory.
 struct Counter {
     unsigned stash, counts;  // shared addresses: of the lane's samples, of value 0
@@ -134,77 +146,91 @@ struct Counter {
     }
 
     __device__ __forceinline__ void spill(int word, unsigned counted) const {
-        const int both = (int)(counted - kZero);
-        const int low = (short)both, high = (both - low) >> 16;
+        const int both = (int)(counted - kMiddle * 0x10001u), from = kMiddle - kZero;
+        const int half = (short)both, low = half + from, high = ((both - half) >> 16) + from;
         const Element a = (Element)(2 * word), b = (Element)(2 * word + 1);
         if (low) histogram.spill(bin_of(to_key(a), bins, bins.thresholds, bins.table), low);
         if (high) histogram.spill(bin_of(to_key(b), bins, bins.thresholds, bins.table), high);
     }
 
-    // Not zero where a count has left [-2^13, 2^13): long before others, up to 56 of each thread
-    // since then, can make it overflow.
+    // Not zero where one of two counts is outside [0, 2^13).
     __device__ __forceinline__ static unsigned far(unsigned counted) {
-        return counted & 0xC000C000u;
+        return counted & 0xE000E000u;
     }
 
-    // `value`: its last 16 bits. Returns what was there.
-    __device__ __forceinline__ unsigned add(unsigned value, int amount) const {
-        return shared_exchange_add(counts + (value << 1 & 0x1FFFCu),
-                                   shift_left(amount, value << 4));
+    // Bytes from value 0 to the word of a value, from twice the value.
+    __device__ __forceinline__ static unsigned place(unsigned twice) { return twice & 0x1FFFCu; }
+
+    // `shift`: 16 where the value is odd; its last five bits. Returns what was there.
+    __device__ __forceinline__ unsigned add(unsigned place, unsigned shift, int amount) const {
+        return shared_exchange_add(counts + place, shift_left(amount, shift));
+    }
+    __device__ __forceinline__ unsigned add(Event event) const {
+        return add(place(event.half << 1), event.half << 4, event.amount);
     }
     __device__ __forceinline__ void relieve(unsigned value) const {
-        const unsigned place = value << 1 & 0x1FFFCu;
-        spill((int)(place >> 2), shared_exchange(counts + place, kZero));
+        const unsigned here = place(value << 1);
+        if (far(shared_exchange_add(counts + here, 0)))
+            spill((int)(here >> 2), shared_exchange(counts + here, kZero * 0x10001u));
     }
 
-    // One by one, in each lane its own: the events of a word, whose columns begin at `place`.
-    __device__ __forceinline__ void sparse(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
-                                           unsigned events, int place) const {
-        each_event(stash + place, b0, b1, b2, b3, events, [this](unsigned value, int amount) {
-            if (far(add(value, amount))) relieve(value);
-        });
+    // One by one, in all lanes at a time; `most` in a word.
+    __device__ __forceinline__ void sparse(const Numbers4& c, plane events, unsigned most) const {
+        plane again = events;
+        unsigned seen = 0;
+        for (unsigned k = 0; k < most; ++k) {
+            const Events next = take_events(stash, c, events);
+            seen |= add(next.a) | add(next.b);
+        }
+        if (__any_sync(kWarp, far(seen))) {
+#pragma unroll 1
+            for (unsigned k = 0; k < most; ++k) {
+                const Events next = take_events(stash, c, again);
+                relieve(next.a.half);
+                relieve(next.b.half);
+            }
+        }
     }
 
-    // Row by row, all lanes together.
+    // A row, whose coefficients are upper halves of bytes. Returns what was there of all.
+    __device__ __forceinline__ unsigned add_row(int row, unsigned first, unsigned second) const {
+        unsigned four[4], seen = 0;
+        shared_load(stash + row * kStashRow, four);
+        const unsigned a = signed_bytes(first), b = signed_bytes(second);
+        const unsigned amount[8] = {permute<0x8880>(a, 0), permute<0x9991>(a, 0),
+                                    permute<0xAAA2>(a, 0), permute<0xBBB3>(a, 0),
+                                    permute<0x8880>(b, 0), permute<0x9991>(b, 0),
+                                    permute<0xAAA2>(b, 0), permute<0xBBB3>(b, 0)};
+#pragma unroll
+        for (int x = 0; x < 8; ++x) {
+            const unsigned one = x % 2 ? 0x100u : 1u;  // of a register, the half
+            seen |= add(place(dot_halves(four[x / 2], 2 * one)), dot_halves(four[x / 2], 16 * one),
+                        (int)amount[x]);
+        }
+        return seen;
+    }
+
+    // Row by row, in all lanes at a time.
     __device__ __forceinline__ void dense(const Numbers4& c, plane events) const {
         unsigned first[8], second[8];
         spread(c, events, first, second);
 #pragma unroll
         for (int r = 0; r < kPairRows8; ++r) {
-            unsigned four[4];
-            shared_load(stash + r * kStashRow, four);
-            const unsigned value[8] = {four[0], four[0] >> 16, four[1], four[1] >> 16,
-                                       four[2], four[2] >> 16, four[3], four[3] >> 16};
-            // The upper halves of bytes.
-            const int amount[8] = {
-                (int)permute<0x8880>(first[r], 0) >> 4, (int)permute<0x9991>(first[r], 0) >> 4,
-                (int)permute<0xAAA2>(first[r], 0) >> 4, (int)permute<0xBBB3>(first[r], 0) >> 4,
-                (int)permute<0x8880>(second[r], 0) >> 4, (int)permute<0x9991>(second[r], 0) >> 4,
-                (int)permute<0xAAA2>(second[r], 0) >> 4, (int)permute<0xBBB3>(second[r], 0) >> 4};
-            unsigned there[8], any = 0;
-#pragma unroll
-            for (int x = 0; x < 8; ++x) there[x] = add(value[x], amount[x]);
-#pragma unroll
-            for (int x = 0; x < 8; ++x) any |= far(there[x]);
-            if (any) {
+            if (far(add_row(r, first[r], second[r]))) {
+#pragma unroll 1
                 for (int x = 0; x < 8; ++x)
-                    if (far(there[x])) relieve(value[x]);
+                    relieve(shared_short(stash + r * kStashRow + 2 * x));
             }
         }
     }
 
     __device__ __forceinline__ void operator()(const Numbers4& c, plane own) const {
         const plane events = (c.b0 | c.b1 | c.b2 | c.b3) & own;
-        const unsigned own_events = __popc(events.a) + __popc(events.b);
-        const unsigned most = __reduce_max_sync(kWarp, own_events);
+        const unsigned most = most_events(events);
         if (most > kMany)
             dense(c, events);
-        else {
-            sparse(c.b0.a, c.b1.a, c.b2.a, c.b3.a, events.a, 0);
-            __syncwarp();
-            sparse(c.b0.b, c.b1.b, c.b2.b, c.b3.b, events.b, 8);
-            __syncwarp();
-        }
+        else
+            sparse(c, events, most);
     }
 };
 
@@ -320,13 +346,17 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
               room + kPairRows8 * kStashRow, columns, unit.y > 0,
               unit.y + kPairRows < image.height);
     if (unit.begin < unit.end) feed.begin();  // on their way while counts are cleared
-    const Histogram histogram = {nullptr, result.counts_of(index, bins.count + 1), bins.count + 1,
-                                 1, 0};
-    for (int i = threadIdx.x; i < kWords; i += blockDim.x) counts[i] = kZero;
+    __shared__ Bins shared_bins;
+    __shared__ Histogram histogram;
+    if (threadIdx.x == 0) {
+        shared_bins = bins;
+        histogram = {nullptr, result.counts_of(index, bins.count + 1), bins.count + 1, 1, 0};
+    }
+    for (int i = threadIdx.x; i < kWords; i += blockDim.x) counts[i] = kZero * 0x10001u;
     __syncthreads();
 
     const Counter count = {shared_address((const pair*)room + lane * kLaneWidth),
-                           shared_address(counts), histogram, bins};
+                           shared_address(counts), histogram, shared_bins};
     if (unit.begin < unit.end) {
         pair p[kItems][kLaneWidth];
         ShortBorders borders(image, data, unit);

@@ -14,17 +14,36 @@ __device__ __forceinline__ void recall(unsigned address, pair (&p)[kLaneWidth]) 
     p[0] = kept[0], p[1] = kept[2], p[2] = kept[1], p[3] = kept[3];
 }
 
-// The events of a word, in each lane its own: calls `then` with the half of a pair and the
-// coefficient. `columns`: address of the columns of the word in the first row.
-template <class Then>
-__device__ __forceinline__ void each_event(unsigned columns, unsigned b0, unsigned b1, unsigned b2,
-                                           unsigned b3, unsigned events, const Then& then) {
+// A sample, which is half of a pair, and its coefficient.
+struct Event {
+    unsigned half;
+    int amount;
+};
+
+// Takes an event off a word. `columns`: address of the columns of the word in the first row. Where
+// there is none, it is any sample with zero: so lanes need not part, and wait for each other.
+__device__ __forceinline__ Event take_event(unsigned columns, unsigned b0, unsigned b1, unsigned b2,
+                                            unsigned b3, unsigned& events) {
     const unsigned last = columns + 7 * kStashRow + 3 * 2;  // of bit 31
-    while (events) {
-        const int shift = shift_to_sign(events);
-        events ^= 0x80000000u >> shift;
-        const unsigned half =
-            shared_short(last - shift * kStashRow + (shift >> 3) * (8 * kStashRow - 2));
-        then(half, coefficient(b0, b1, b2, b3, shift));
-    }
+    const unsigned later = events - 1u;
+    const int shift = shift_to_sign(events ^ later);
+    const unsigned half =
+        shared_short(last - shift * kStashRow + (shift >> 3) * (8 * kStashRow - 2));
+    const int amount = events ? coefficient(b0, b1, b2, b3, shift) : 0;
+    events &= later;
+    return {half, amount};
+}
+
+// One of each word.
+struct Events {
+    Event a, b;
+};
+__device__ __forceinline__ Events take_events(unsigned columns, const Numbers4& c, plane& events) {
+    return {take_event(columns, c.b0.a, c.b1.a, c.b2.a, c.b3.a, events.a),
+            take_event(columns + 8, c.b0.b, c.b1.b, c.b2.b, c.b3.b, events.b)};
+}
+
+// The most that a word of any lane has.
+__device__ __forceinline__ unsigned most_events(plane events) {
+    return __reduce_max_sync(0xFFFFFFFFu, (unsigned)max(__popc(events.a), __popc(events.b)));
 }
