@@ -9,6 +9,7 @@
 // Rows are multiples of four samples.
 #define ECC_SHORTS
 #include "histogram.cuh"
+#include "races.cuh"
 #include "rows.cuh"
 #include "spread.cuh"
 #include "stash.cuh"
@@ -23,34 +24,7 @@ constexpr unsigned kZero = 0x1000u;
 constexpr int kBlind = 12;
 constexpr unsigned kMiddle = kZero + kBlind * ECC_THREADS * (7 - 5) / 2;
 static_assert(0x2000 + kBlind * ECC_THREADS * (7 + 5) < 0x10000, "counts do not fit");
-constexpr bool kSigned = Element(-1) < Element(0);
 constexpr unsigned kMany = kBlind / 2;  // events in a word: more, and every sample is walked
-
-// The later of two samples in each half, and in predicates p and q whether that is `a`. The compiler
-// knows this for one instruction (VIMNMX).
-#define ECC_RACE(operation, type, a, b, then)                                              \
-    "{ .reg .pred p, q; .reg .u16 a, b, c, d; " operation "." type "x2 %0, " a ", " b ";"  \
-    " mov.b32 {a, b}, %0; mov.b32 {c, d}, " a "; setp.eq." type " p, a, c; setp.eq." type  \
-    " q, b, d; " then " }"
-#define ECC_RACES(a, b, then, ...)                                                \
-    if (kSigned && kDown) asm(ECC_RACE("min", "s16", a, b, then) : __VA_ARGS__);  \
-    if (kSigned && !kDown) asm(ECC_RACE("max", "s16", a, b, then) : __VA_ARGS__); \
-    if (!kSigned && kDown) asm(ECC_RACE("min", "u16", a, b, then) : __VA_ARGS__); \
-    if (!kSigned && !kDown) asm(ECC_RACE("max", "u16", a, b, then) : __VA_ARGS__);
-
-__device__ __forceinline__ pair owner(pair a, pair b) {
-    pair later;
-    ECC_RACES("%1", "%2", "", "=&r"(later) : "r"(a), "r"(b))
-    return later;
-}
-
-// Where the low or the high half of b owns what it shares with a: 1 and 2^16.
-__device__ __forceinline__ pair contest(pair a, pair b) {
-    pair later, won;
-    ECC_RACES("%2", "%3", "selp.b32 %1, 0, 1, p; @!q add.u32 %1, %1, 65536;",
-              "=&r"(later), "=&r"(won) : "r"(a), "r"(b))
-    return won;
-}
 
 // Planes as they grow, a bit a row.
 typedef Rows<false> Own;
@@ -81,15 +55,7 @@ struct Races {
     __device__ __forceinline__ static pair run(Rows& rows, int i, int x, pair a, pair b) {
         const float low = 0.5f * (1 << i), high = 128.0f * (1 << i);
         float& to = rows.column[x];
-        pair later;
-        if (i > 0) {
-            ECC_RACES("%2", "%3", "@!p add.f32 %1, %1, %4; @!q add.f32 %1, %1, %5;",
-                      "=&r"(later), "+f"(to) : "r"(a), "r"(b), "f"(low), "f"(high))
-        } else {
-            ECC_RACES("%2", "%3", "@!p add.f32 %1, %1, %4;",
-                      "=&r"(later), "+f"(to) : "r"(a), "r"(b), "f"(low))
-        }
-        return later;
+        return i > 0 ? race(a, b, to, low, high) : race(a, b, to, low);
     }
 
     // With the samples to the right, of which the last is `next`.
