@@ -26,7 +26,7 @@ demo-gui: $(READY)
 
 # In one process: the kernels use all cores, and compiling them once is most of the work.
 test: lint
-	sh tools/ensure_gui.sh
+	sh tools/ensure_system.sh
 	$(BIN)/python -m pytest
 
 lint: $(READY)

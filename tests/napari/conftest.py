@@ -10,12 +10,12 @@ import pytest
 try:
     import qtpy.QtWidgets  # noqa: F401
 except ImportError as error:  # Qt's system libraries
-    WHY_NOT = f"Qt cannot be loaded ({error}): sh tools/ensure_gui.sh"
+    WHY_NOT = f"Qt cannot be loaded ({error}): sh tools/ensure_system.sh"
     collect_ignore_glob = ["test_*.py"]
 else:
     WHY_NOT = ""
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or shutil.which("Xvfb")):
-        WHY_NOT = "there is neither a display nor Xvfb: sh tools/ensure_gui.sh"
+        WHY_NOT = "there is neither a display nor Xvfb: sh tools/ensure_system.sh"
 
 HERE = Path(__file__).parent
 TIMEOUT = 20_000

@@ -1,0 +1,124 @@
+// CUDA C++ for the CPU, as far as the kernels of curves need it. A thread is a fiber; those of a
+// warp wait for each other at the instructions that concern all of them.
+#pragma once
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __align__(bytes) alignas(bytes)
+#define __shared__ static  // one block at a time
+
+struct uint2 {
+    unsigned x, y;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+struct Index {
+    unsigned x, y, z;
+};
+extern Index threadIdx, blockIdx, blockDim, gridDim;
+extern uint4 memory[];  // shared memory that a kernel is launched with
+
+// The kernel broke a rule. The first one counts.
+void fail(const char* rule);
+
+// What each lane of the warp gives, once all have.
+constexpr int kMost = 24;  // bytes
+const std::array<char, kMost>* meet(const void* value, int bytes);
+void meet_in_block();
+bool any_in_block(bool value);
+
+template <class T>
+std::array<T, 32> all_lanes(T value) {
+    static_assert(sizeof(T) <= kMost);
+    const auto* given = meet(&value, sizeof(T));
+    std::array<T, 32> values;
+    for (int lane = 0; lane < 32; ++lane) memcpy(&values[lane], &given[lane], sizeof(T));
+    return values;
+}
+
+inline int lane_again() { return threadIdx.x & 31; }
+
+template <class T>
+T __shfl_sync(unsigned, T value, int lane) {
+    return all_lanes(value)[lane & 31];
+}
+template <class T>
+T __shfl_down_sync(unsigned, T value, int step) {
+    const int lane = lane_again() + step;
+    const auto values = all_lanes(value);
+    return lane < 32 ? values[lane] : value;
+}
+template <class T>
+T __shfl_up_sync(unsigned, T value, int step) {
+    const int lane = lane_again() - step;
+    const auto values = all_lanes(value);
+    return lane >= 0 ? values[lane] : value;
+}
+inline unsigned __ballot_sync(unsigned, unsigned predicate) {
+    unsigned bits = 0, lane = 0;
+    for (const unsigned value : all_lanes(predicate)) bits |= (value != 0) << lane++;
+    return bits;
+}
+inline bool __any_sync(unsigned warp, unsigned predicate) { return __ballot_sync(warp, predicate); }
+template <class T>
+T __reduce_max_sync(unsigned, T value) {
+    for (const T other : all_lanes(value)) value = other > value ? other : value;
+    return value;
+}
+inline void __syncwarp() { all_lanes(0); }
+inline void __syncthreads() { meet_in_block(); }
+inline bool __syncthreads_or(bool value) { return any_in_block(value); }
+
+template <class T>
+T min(T a, T b) {
+    return b < a ? b : a;
+}
+template <class T>
+T max(T a, T b) {
+    return a < b ? b : a;
+}
+
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+    const uint64_t bytes = (uint64_t)b << 32 | a;
+    unsigned result = 0;
+    for (int i = 0; i < 4; ++i) {
+        const unsigned which = selector >> (4 * i) & 15;
+        const unsigned byte = bytes >> (8 * (which & 7)) & 255;
+        result |= (which & 8 ? (byte & 128 ? 255 : 0) : byte) << (8 * i);
+    }
+    return result;
+}
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
+    return (((uint64_t)high << 32 | low) << (shift & 31)) >> 32;
+}
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+
+template <class To, class From>
+To bits_as(From from) {
+    static_assert(sizeof(To) == sizeof(From));
+    To to;
+    memcpy(&to, &from, sizeof(To));
+    return to;
+}
+inline unsigned __float_as_uint(float value) { return bits_as<unsigned>(value); }
+inline float __uint_as_float(unsigned bits) { return bits_as<float>(bits); }
+
+template <class T>
+T atomicAdd(T* address, T value) {
+    const T before = *address;
+    *address += value;
+    return before;
+}
+template <class T>
+T atomicExch(T* address, T value) {
+    const T before = *address;
+    *address = value;
+    return before;
+}

@@ -1,0 +1,158 @@
+// Runs the kernel of the file KERNEL, block by block.
+#include "cuda.hpp"
+
+#include <deque>
+#include <string>
+#include <ucontext.h>
+#include <vector>
+
+#include KERNEL
+
+Index threadIdx, blockIdx, blockDim, gridDim;
+alignas(1024) uint4 memory[1 << 14];
+
+namespace {
+struct Copy {
+    void* to;
+    const void* from;
+    int bytes;
+};
+struct Thread {
+    ucontext_t context;
+    std::vector<char> stack = std::vector<char>(1 << 16);
+    bool done;
+    std::vector<Copy> open;
+    std::deque<std::vector<Copy>> groups;
+};
+struct Warp {
+    std::array<char, kMost> given[2][32];
+    int arrived, turn;
+};
+struct Block {
+    int arrived, turn;
+    bool any[2];
+};
+
+std::deque<Thread> threads;
+std::vector<Warp> warps;
+Block block;
+ucontext_t scheduler;
+std::string broken;
+int shared_bytes;
+int idle;  // turns since some threads could go on
+
+Thread& self() { return threads[threadIdx.x]; }
+void wait() { swapcontext(&self().context, &scheduler); }
+
+void run_thread();
+void begin(Thread& thread) {
+    thread.done = false;
+    thread.open.clear(), thread.groups.clear();
+    getcontext(&thread.context);
+    thread.context.uc_stack.ss_sp = thread.stack.data();
+    thread.context.uc_stack.ss_size = thread.stack.size();
+    thread.context.uc_link = &scheduler;
+    makecontext(&thread.context, run_thread, 0);
+}
+// Lanes and warps in another order each time, so that none can rely on one.
+void run_block() {
+    memset((void*)memory, 0xA5, sizeof memory);
+    for (Warp& warp : warps) warp.arrived = warp.turn = 0;
+    block = {};
+    for (Thread& thread : threads) begin(thread);
+    unsigned random = 1, left = blockDim.x;
+    for (idle = 0; left; ++idle) {
+        if (idle > 10000) return fail("all lanes come to where they meet");
+        random = random * 1664525u + 1013904223u;
+        const unsigned first = (random >> 16) % warps.size() * 32, turn = random >> 8;
+        for (unsigned i = 0; i < 32; ++i) {
+            threadIdx.x = first + ((i * 5 + turn) & 31);
+            if (self().done) continue;
+            swapcontext(&scheduler, &self().context);
+            if (self().done) --left, idle = 0;
+        }
+    }
+}
+
+struct Arguments {
+    const Image* image;
+    const Tiling* tiling;
+    const Bins* bins;
+    const Result* result;
+} arguments;
+void run_thread() {
+    curve(*arguments.image, *arguments.tiling, *arguments.bins, *arguments.result);
+    self().done = true;
+}
+}  // namespace
+
+void fail(const char* rule) {
+    if (broken.empty()) broken = rule;
+}
+
+const std::array<char, kMost>* meet(const void* value, int bytes) {
+    Warp& warp = warps[threadIdx.x / 32];
+    const int turn = warp.turn;
+    memcpy(&warp.given[turn][threadIdx.x & 31], value, bytes);
+    if (++warp.arrived == 32)
+        warp.arrived = idle = 0, warp.turn ^= 1;
+    else
+        while (warp.turn == turn) wait();
+    return warp.given[turn];
+}
+
+bool any_in_block(bool value) {
+    const int turn = block.turn;
+    if (block.arrived == 0) block.any[turn] = false;
+    block.any[turn] |= value;
+    if (++block.arrived == (int)blockDim.x)
+        block.arrived = idle = 0, block.turn ^= 1;
+    else
+        while (block.turn == turn) wait();
+    return block.any[turn];
+}
+void meet_in_block() { any_in_block(false); }
+
+// Addresses begin at 1024.
+unsigned shared_address(const void* pointer) {
+    const std::ptrdiff_t offset = (const char*)pointer - (const char*)memory;
+    return offset >= 0 && offset < (std::ptrdiff_t)sizeof memory ? 1024 + (unsigned)offset : 0;
+}
+char* shared(unsigned address, int bytes) {
+    if (address % bytes) fail("an address is a multiple of what is there");
+    if (address >= 1024 && address - 1024 + bytes <= (unsigned)shared_bytes)
+        return (char*)memory + (address - 1024);
+    fail("shared memory is used as far as it was asked for");
+    return (char*)memory;
+}
+
+void copy_later(void* to, const void* from, int bytes) {
+    shared(shared_address(to), bytes);
+    if ((std::size_t)from % bytes) fail("a copy begins at a multiple of its bytes");
+    self().open.push_back({to, from, bytes});
+}
+void close_group() {
+    self().groups.push_back({});
+    self().groups.back().swap(self().open);
+}
+void finish_groups(int but) {
+    for (auto& groups = self().groups; (int)groups.size() > but; groups.pop_front())
+        for (const Copy& copy : groups.front()) memcpy(copy.to, copy.from, copy.bytes);
+}
+
+// Returns the rule that was broken first, or an empty string.
+extern "C" const char* launch(const unsigned* grid, unsigned block_threads, int shared_memory,
+                              const Image* image, const Tiling* tiling, const Bins* bins,
+                              const Result* result) {
+    broken.clear();
+    shared_bytes = shared_memory;
+    arguments = {image, tiling, bins, result};
+    gridDim = {grid[0], grid[1], grid[2]};
+    blockDim = {block_threads, 1, 1};
+    threads.resize(block_threads);
+    warps.resize(block_threads / 32);
+    for (blockIdx.z = 0; blockIdx.z < grid[2]; ++blockIdx.z)
+        for (blockIdx.y = 0; blockIdx.y < grid[1]; ++blockIdx.y)
+            for (blockIdx.x = 0; blockIdx.x < grid[0]; ++blockIdx.x) run_block();
+    return broken.c_str();
+}
