@@ -80,21 +80,8 @@ struct Counter {
             histogram.add(bin_of(key, bins, layout.thresholds, layout.table), amount);
     }
 
-    // One by one, in each lane its own, `most` in a lane. Where additions return what was there,
-    // lanes that part do not meet again soon, so they stay together and some add zero.
-    __device__ __forceinline__ void sparse(const Stash& stash, Numbers4 c, plane events,
-                                           unsigned most) const {
-        if (kStore == kPacked) {
-            for (unsigned k = 0; k < most; ++k) {
-                const plane later = events - 1u;
-                const int i = shift_to_sign(events ^ later);
-                const int amount = events ? coefficient(c.b0, c.b1, c.b2, c.b3, i) : 0;
-                const Key key = stash.get(i >> 2, i & 3);
-                histogram.add(bin_of(key, bins, layout.thresholds, layout.table), amount);
-                events &= later;
-            }
-            return;
-        }
+    // One by one, in each lane its own.
+    __device__ __forceinline__ void sparse(const Stash& stash, Numbers4 c, plane events) const {
         while (events) {
             const int i = shift_to_sign(events);
             events ^= 0x80000000u >> i;
@@ -141,6 +128,6 @@ struct Counter {
         if (most > kDense)
             dense(stash, c, events);
         else
-            sparse(stash, c, events, most);
+            sparse(stash, c, events);
     }
 };
