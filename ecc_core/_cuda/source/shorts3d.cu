@@ -301,6 +301,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
     extern __shared__ uint4 memory[];
     __shared__ Kept kept[ECC_THREADS / 32];
+    __shared__ Bins shared_bins;  // counts spill rarely, and registers are short
+    __shared__ Histogram histogram;
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
@@ -312,8 +314,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
               room + kPairRows8 * kStashRow, columns, unit.y > 0,
               unit.y + kPairRows < image.height);
     if (unit.begin < unit.end) feed.begin();  // on their way while counts are cleared
-    __shared__ Bins shared_bins;
-    __shared__ Histogram histogram;
     if (threadIdx.x == 0) {
         shared_bins = bins;
         histogram = {nullptr, result.counts_of(index, bins.count + 1), bins.count + 1, 1, 0};
