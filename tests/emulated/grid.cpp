@@ -1,7 +1,9 @@
 // Runs the kernel of the file KERNEL, block by block.
 #include "cuda.hpp"
 
+#include <csetjmp>
 #include <deque>
+#include <memory>
 #include <string>
 #include <ucontext.h>
 #include <vector>
@@ -17,10 +19,13 @@ struct Copy {
     const void* from;
     int bytes;
 };
+constexpr int kStackBytes = 1 << 16;
+// Begins as a context of its own, and goes on by jumps, which need no system calls.
 struct Thread {
-    ucontext_t context;
-    std::vector<char> stack = std::vector<char>(1 << 16);
-    bool done;
+    ucontext_t start;
+    std::unique_ptr<char[]> stack{new char[kStackBytes]};
+    jmp_buf here;
+    bool begun, done;
     std::vector<Copy> open;
     std::deque<std::vector<Copy>> groups;
 };
@@ -36,23 +41,30 @@ struct Block {
 std::deque<Thread> threads;
 std::vector<Warp> warps;
 Block block;
-ucontext_t scheduler;
+jmp_buf scheduler;
 std::string broken;
 int shared_bytes;
 int idle;  // turns since some threads could go on
 
 Thread& self() { return threads[threadIdx.x]; }
-void wait() { swapcontext(&self().context, &scheduler); }
+void wait() {
+    if (!_setjmp(self().here)) _longjmp(scheduler, 1);
+}
+void go_on(Thread& thread) {
+    if (_setjmp(scheduler)) return;
+    if (thread.begun) _longjmp(thread.here, 1);
+    thread.begun = true;
+    setcontext(&thread.start);
+}
 
 void run_thread();
 void begin(Thread& thread) {
-    thread.done = false;
+    thread.begun = thread.done = false;
     thread.open.clear(), thread.groups.clear();
-    getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = thread.stack.data();
-    thread.context.uc_stack.ss_size = thread.stack.size();
-    thread.context.uc_link = &scheduler;
-    makecontext(&thread.context, run_thread, 0);
+    getcontext(&thread.start);
+    thread.start.uc_stack.ss_sp = thread.stack.get();
+    thread.start.uc_stack.ss_size = kStackBytes;
+    makecontext(&thread.start, run_thread, 0);
 }
 // Lanes and warps in another order each time, so that none can rely on one.
 void run_block() {
@@ -68,7 +80,7 @@ void run_block() {
         for (unsigned i = 0; i < 32; ++i) {
             threadIdx.x = first + ((i * 5 + turn) & 31);
             if (self().done) continue;
-            swapcontext(&scheduler, &self().context);
+            go_on(self());
             if (self().done) --left, idle = 0;
         }
     }
@@ -83,6 +95,7 @@ struct Arguments {
 void run_thread() {
     curve(*arguments.image, *arguments.tiling, *arguments.bins, *arguments.result);
     self().done = true;
+    _longjmp(scheduler, 1);
 }
 }  // namespace
 
@@ -154,5 +167,6 @@ extern "C" const char* launch(const unsigned* grid, unsigned block_threads, int 
     for (blockIdx.z = 0; blockIdx.z < grid[2]; ++blockIdx.z)
         for (blockIdx.y = 0; blockIdx.y < grid[1]; ++blockIdx.y)
             for (blockIdx.x = 0; blockIdx.x < grid[0]; ++blockIdx.x) run_block();
+    threads.clear();
     return broken.c_str();
 }
