@@ -58,7 +58,6 @@ class Emulator:
         self.backend = _backend()
         self.processors = 4
         self._compiler, self._folder = compiler, folder
-        self._libraries: dict[str, ctypes.CDLL] = {}
         sources = folder / "source"
         shutil.copytree(self.backend.compile.SOURCE, sources)
         for file in sources.iterdir():
@@ -66,28 +65,21 @@ class Emulator:
         for name in STANDS_IN:
             shutil.copy(HERE / name, sources)
         recipe = self.backend.recipe
-        recipe.kernel = self._kernel
+        self.backend.compile.function = self._function
         recipe.processors = lambda _: self.processors
         recipe.shared_limit = lambda _: SHARED_BYTES
         recipe.compares_shorts = lambda _: True
 
-    def _kernel(self, source: str, _device: int, options: tuple[tuple[str, object], ...]):
-        given = dict(options)
-        wide = given["ELEMENT"] in self.backend.compile.WIDE or given["MASK"]
-        compile_ = self.backend.compile
-        limits = (compile_.WIDE_RESOURCES if wide else compile_.RESOURCES)[source]
-        given |= dict(zip(("THREADS", "BLOCKS"), limits, strict=True)) | {"ASYNC": 1}
-        macros = [f"-DECC_{name}={value}" for name, value in given.items()]
-        key = " ".join([source, *macros])
-        if key not in self._libraries:
-            target = self._folder / f"{len(self._libraries)}.so"
-            command = [self._compiler, *FLAGS.split(), f"-I{HERE}", f"-I{self._folder / 'source'}"]
-            command += [f'-DKERNEL="{source}.cu"', *macros, str(HERE / "grid.cpp")]
-            subprocess.run([*command, "-o", str(target)], check=True)
-            library = ctypes.CDLL(str(target))
-            library.launch.restype = ctypes.c_char_p
-            self._libraries[key] = library
-        return SimpleNamespace(kernel=(source, self._libraries[key]))
+    def _function(
+        self, source: str, _name: str, _device: int, macros: tuple[tuple[str, object], ...]
+    ):
+        target = self._folder / f"{sum(1 for _ in self._folder.iterdir())}.so"
+        command = [self._compiler, *FLAGS.split(), f"-I{HERE}", f"-I{self._folder / 'source'}"]
+        command += [f'-DKERNEL="{source}.cu"', *(f"-DECC_{name}={value}" for name, value in macros)]
+        subprocess.run([*command, str(HERE / "grid.cpp"), "-o", str(target)], check=True)
+        library = ctypes.CDLL(str(target))
+        library.launch.restype = ctypes.c_char_p
+        return SimpleNamespace(kernel=(source, library), local_size_bytes=0)
 
     def curve(self, images, thresholds, construction, superlevel, nan="raise"):
         """The curves of a batch at levels, and the name of the kernel."""

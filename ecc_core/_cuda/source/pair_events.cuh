@@ -53,11 +53,6 @@ struct PairCounter {
     }
 
     __device__ __forceinline__ void operator()(const Numbers4& c, plane own) const {
-        const plane events = (c.b0 | c.b1 | c.b2 | c.b3) & own;
-        const unsigned most = most_events(events);
-        if (most > kDense)
-            dense(c, events);
-        else
-            sparse(c, events, most);
+        count_events(*this, c, own, kDense);
     }
 };

@@ -24,7 +24,6 @@ constexpr unsigned kZero = 0x1000u;
 constexpr int kBlind = 12;
 constexpr unsigned kMiddle = kZero + kBlind * ECC_THREADS * (7 - 5) / 2;
 static_assert(0x2000 + kBlind * ECC_THREADS * (7 + 5) < 0x10000, "counts do not fit");
-constexpr unsigned kMany = kBlind / 2;  // events in a word: more, and every sample is walked
 
 // Planes as they grow, a bit a row.
 typedef Rows<false> Own;
@@ -191,12 +190,7 @@ struct Counter {
     }
 
     __device__ __forceinline__ void operator()(const Numbers4& c, plane own) const {
-        const plane events = (c.b0 | c.b1 | c.b2 | c.b3) & own;
-        const unsigned most = most_events(events);
-        if (most > kMany)
-            dense(c, events);
-        else
-            sparse(c, events, most);
+        count_events(*this, c, own, kBlind / 2);
     }
 };
 

@@ -43,7 +43,16 @@ __device__ __forceinline__ Events take_events(unsigned columns, const Numbers4& 
             take_event(columns + 8, c.b0.b, c.b1.b, c.b2.b, c.b3.b, events.b)};
 }
 
-// The most that a word of any lane has.
-__device__ __forceinline__ unsigned most_events(plane events) {
-    return __reduce_max_sync(0xFFFFFFFFu, (unsigned)max(__popc(events.a), __popc(events.b)));
+// Counts the samples of a warp that are its own: one by one up to `many` in a word of any lane, and
+// else every sample.
+template <class Counter>
+__device__ __forceinline__ void count_events(const Counter& counter, const Numbers4& c, plane own,
+                                             unsigned many) {
+    const plane events = (c.b0 | c.b1 | c.b2 | c.b3) & own;
+    const unsigned most =
+        __reduce_max_sync(0xFFFFFFFFu, (unsigned)max(__popc(events.a), __popc(events.b)));
+    if (most > many)
+        counter.dense(c, events);
+    else
+        counter.sparse(c, events, most);
 }
