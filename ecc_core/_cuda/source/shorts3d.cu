@@ -15,7 +15,8 @@
 #include "stash.cuh"
 #include "volume.cuh"
 
-constexpr int kWarpBytes = kPairRows8 * kStashRow + Feed::kBytes;
+constexpr int kSideBytes = 48;  // of Ends
+constexpr int kWarpBytes = kPairRows8 * kStashRow + Feed::kBytes + 2 * kSideBytes;
 constexpr int kWords = 1 << 15;  // of two counts each
 // A count starts at kZero and goes to global memory once a lane sees it outside [0, 2^13). A lane
 // looks after kBlind samples at the latest. Each adds from -5 to 7, which is 1 less the Euler
@@ -266,6 +267,33 @@ __device__ __forceinline__ Sides sides(Border border) {
             kDual ? right & ~border.no_right : right | border.no_right};
 }
 
+// A warp's own first and last column, from the two lanes that have them to a row a lane. To load
+// them with those beside would take long: eighteen rows, often of one bank of the cache.
+struct Ends {
+    unsigned side;  // shared address: the items of the first column, then of the last one
+
+    __device__ __forceinline__ void put(const pair (&p)[kItems][kLaneWidth]) const {
+        const int lane = lane_again();
+        pair column[kItems];
+#pragma unroll
+        for (int i = 0; i < kItems; ++i) column[i] = lane < 16 ? p[i][0] : p[i][kLaneWidth - 1];
+        __syncwarp();  // those of the slice before are read
+        if (lane % 31 == 0) {
+            const unsigned to = side + (lane < 16 ? 0 : kSideBytes);
+            shared_store(to, {column[0], column[1], column[2], column[3]});
+            shared_store(to + 16, {column[4], column[5], column[6], column[7]});
+            shared_store(to + 32, {column[8], column[9]});
+        }
+        __syncwarp();
+    }
+    // The first column in low halves, the last one in high halves; lane i has row i - 1.
+    __device__ __forceinline__ pair get() const {
+        const int lane = min(lane_again(), kPairRows + 1);
+        const unsigned at = side + (lane < kItems ? 4 * lane : 4 * (lane - kPairRows8) + 2);
+        return shared_short(at) | shared_short(at + kSideBytes) << 16;
+    }
+};
+
 // What a warp keeps in shared memory, as registers are short.
 struct Kept : Unit {
     int width;  // of ShortBorders
@@ -273,20 +301,18 @@ struct Kept : Unit {
 
 struct ShortBorders : BorderFeed {
     using BorderFeed::BorderFeed;
-    unsigned outer[2], inner[2];  // left and right; not shorts, which the compiler packs at once
+    unsigned outer[2];  // left and right; not shorts, which the compiler packs at once
 
     __device__ __forceinline__ void ask(int width) {
-        const Element* const last = next + width;
-        outer[0] = global_short(next), outer[1] = global_short(last + 1);
-        inner[0] = global_short(next + 1), inner[1] = global_short(last);
+        outer[0] = global_short(next), outer[1] = global_short(next + width + 1);
         advance();
     }
 
-    // Of the slice asked for; asks for the next.
-    __device__ __forceinline__ Border take(const volatile Kept& kept) {
-        const Border border = {__byte_perm(outer[0], inner[1], 0x5410),
-                               __byte_perm(inner[0], outer[1], 0x5410), 0u, 0u};
-        ask(kept.width);
+    // Of the slice asked for, whose own columns are `ends`; asks for the next.
+    __device__ __forceinline__ Border take(pair ends, int width) {
+        const Border border = {__byte_perm(outer[0], ends, 0x7610),
+                               __byte_perm(ends, outer[1], 0x5410), 0u, 0u};
+        ask(width);
         return border;
     }
 };
@@ -328,13 +354,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 #pragma unroll
         for (int i = 0; i < kItems; ++i) take(feed, i, p[i]);
         between(p[1], p[kItems - 1]);
-        Border border_p = borders.take(here);
+        const Ends ends = {shared_address(room + kWarpBytes - 2 * kSideBytes)};
+        ends.put(p);
+        Border border_p = borders.take(ends.get(), here.width);
         Combiner combine(image, here);
         Races races = {0.0f};
         // uniform(): else the compiler thinks that lanes may differ, and lets them part.
         for (int s = unit.start; s < uniform(here.end); ++s) {
-            Border border_q = borders.take(here);
             const Planes3 w = compare(p, feed, count, races);
+            ends.put(p);
+            Border border_q = borders.take(ends.get(), here.width);
             const Outside outside(here.left, image.width);
             border_p.no_left = border_q.no_left = outside.left ? ~0u : 0u;
             border_p.no_right = border_q.no_right = outside.right ? ~0u : 0u;
