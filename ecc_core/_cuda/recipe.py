@@ -58,7 +58,10 @@ IMAGE = np.dtype(
         ("shape", "i4", 4),
     ]
 )
-TILING = np.dtype([(name, "i4") for name in ("across", "down", "chunk", "first", "last", "images")])
+TILING = np.dtype(
+    [(name, "i4") for name in ("across", "down", "chunk", "first", "last", "images")]
+    + [(name, "i4") for name in ("chunks", "tail")]
+)
 RESULT = np.dtype(
     [(name, "i8") for name in ("values", "counts", "tickets", "not_finite")]
     + [(name, "i4") for name in ("blocks", "copies", "sign", "accumulate")]
@@ -199,6 +202,7 @@ def recipe(
     else:
         plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
     tiling = plan.tiling
+    cut, chunks = tiling[:3], tiling.chunks(last - first)
     options = {**kind.options(None), "VECTOR": layout.vector + layout.wide, **plan.options}
     function = kernel(plan.source, device, tuple(options.items()))
     # What shared memory leaves is cache, where neighbours and events find their samples again.
@@ -216,7 +220,7 @@ def recipe(
         plan.shared,
         pairs,
         image_struct(layout),
-        by_value(pack(TILING, *tiling[:3], first, last, layout.images)),
+        by_value(pack(TILING, *cut, first, last, layout.images, chunks, tiling.tail)),
         pack(RESULT, 0, 0, 0, 0, tiling.blocks, plan.copies, sign, scanned),
         0 if direct else layout.images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
         not (direct or scanned),
@@ -264,7 +268,8 @@ def _pairs(
     _, height, width = layout.shape
     count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
     batch = None if deep else _by_turns(layout, steps, device)
-    tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block)
+    tails = source == "bytes3d"
+    tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block, tails)
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
     copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * tiling.warps, samples)
     table = {TABLE: 1024, UNIFORM: 4 * rules.levels}.get(rules.pair, 0)
@@ -288,7 +293,8 @@ def _shorts(
     """Volumes of 16-bit integers, counted by value (shorts3d.cu)."""
     _, height, width = layout.shape
     warps = RESIDENT_WARPS["shorts3d"]
-    tiling = plan_pairs(layout.images, True, steps, height, width, processors(device), (warps,))
+    count = processors(device)
+    tiling = plan_pairs(layout.images, True, steps, height, width, count, (warps,), tails=True)
     rows = 2 * PAIR_STASH_ROWS["shorts3d"] + PAIR_QUEUE_ROWS["shorts3d"]
     shared = (2 << 16) + warps * (rows * WARP_WIDTH * 2 + SHORT_ENDS_BYTES)
     # Wider copies, which lanes share, take longer here.

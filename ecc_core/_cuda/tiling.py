@@ -28,17 +28,26 @@ PAIR_BUSY = 12
 PAIR_START = 2
 PAIR_BLOCK = 8
 PAIR_APART = 0.04  # 3-D: share of the time that each more block on a multiprocessor costs
+TAIL_GAIN = 0.985  # of the time, for which warps share what chunks leave
 BATCH_BLOCK = 1  # what an image costs a block of many, in steps
 
 
 class Tiling(NamedTuple):
-    """Units along x and y, steps of the march in a unit, warps of a block, blocks of an image."""
+    """Units along x and y, steps of the march in a unit, warps of a block, blocks of an image.
+
+    `tail`: where warps share what the chunks of all columns leave, the slices for each.
+    """
 
     across: int
     down: int
     chunk: int
     warps: int
     blocks: int
+    tail: int = 0
+
+    def chunks(self, steps: int) -> int:
+        """The chunks of a column."""
+        return steps // self.chunk if self.tail else _ceil(steps, self.chunk)
 
 
 @lru_cache(maxsize=4096)
@@ -98,11 +107,13 @@ def plan_pairs(
     width: int,
     processors: int,
     block: tuple[int, ...],
+    tails: bool = False,
 ) -> Tiling:
     """Cut images into columns of rows or slices, each for one warp.
 
     `steps` are the rows (2-D) or slices (3-D) that count, `block` the warps that a block may
-    have, the last as many as fit on a multiprocessor.
+    have, the last as many as fit on a multiprocessor. `tails`: whether warps may share what the
+    chunks of all columns leave.
     """
     across = _ceil(width, WARP_WIDTH)
     down = _ceil(height, PAIR_ROWS) if deep else 1
@@ -124,7 +135,37 @@ def plan_pairs(
         if best is None or cost < best[0]:
             best = cost, Tiling(across, down, chunk, warps, blocks)
     assert best is not None
+    if tails and (shared := _share_tails(across, down, steps, most, processors // images)):
+        longest, tiling = shared
+        if (longest + PAIR_START + PAIR_BLOCK / most) * most < TAIL_GAIN * best[0]:
+            return tiling
     return best[1]
+
+
+def _share_tails(
+    across: int, down: int, steps: int, warps: int, blocks: int
+) -> tuple[int, Tiling] | None:
+    """Chunks for all warps of some blocks but those that share what chunks leave.
+
+    Also the most steps that a warp takes. None where there are no such warps.
+    """
+    columns = across * down
+    chunks, spare = divmod(blocks * warps, columns)
+    if not chunks or not spare:
+        return None
+    best = None
+    for chunk in range(steps // chunks, 0, -1):
+        left = steps - chunks * chunk
+        if not 0 < left < chunk:
+            continue
+        tail = _ceil(columns * left, spare)
+        starts = _ceil(tail, left)  # beside the first
+        longest = max(chunk, tail + PAIR_START * starts)
+        if best and longest > best[0]:
+            break
+        if longest * PAIR_ROWS * WARP_WIDTH * warps <= PAIR_POINTS_A_BLOCK:
+            best = longest, Tiling(across, down, chunk, warps, blocks, tail)
+    return best
 
 
 def plan_batch(steps: int, width: int) -> Tiling | None:

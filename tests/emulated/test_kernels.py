@@ -5,6 +5,7 @@ import pytest
 from scipy import ndimage
 
 import ecc_core
+from ecc_core._cuda import tiling
 
 SIDES = [("V", False), ("T", True)]  # V sublevel and T superlevel compare in one order
 EVEN = np.linspace(-2, 2, 64)
@@ -55,6 +56,20 @@ def check(emulator, images, levels, side, kernel):
 def test_curves(emulator, case, side):
     kernel, shape, dtype, levels = CASES[case]
     for images in fields(shape, dtype):
+        check(emulator, images, levels, side, kernel)
+
+
+@pytest.mark.parametrize("side", SIDES, ids=lambda side: side[0])
+@pytest.mark.parametrize(
+    ("kernel", "dtype", "levels"),
+    [("bytes3d", "uint8", BYTES), ("shorts3d", "uint16", SHORTS)],
+)
+def test_warps_share_what_chunks_leave(emulator, monkeypatch, kernel, dtype, levels, side):
+    monkeypatch.setattr(emulator, "processors", 1)
+    shape = (24, 40, 272)
+    warps = tiling.RESIDENT_WARPS[kernel]
+    assert tiling.plan_pairs(1, True, *shape, 1, (warps,), tails=True).tail
+    for images in fields((1, *shape), dtype):
         check(emulator, images, levels, side, kernel)
 
 

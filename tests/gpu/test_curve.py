@@ -7,6 +7,7 @@ import pytest
 
 import ecc_core
 from ecc_core import _reference
+from ecc_core._cuda.tiling import plan_pairs
 from ecc_core.errors import NAN_MESSAGE
 
 cupy = pytest.importorskip("cupy")
@@ -184,6 +185,19 @@ def one_processor(monkeypatch):
     recipe.recipe.cache_clear()
     yield
     recipe.recipe.cache_clear()
+
+
+@pytest.mark.usefixtures("one_processor")
+@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2"])
+@pytest.mark.parametrize("shape", [(24, 40, 272), (30, 37, 272), (25, 70, 144)])
+def test_warps_share_what_chunks_leave(draw, shape, dtype, construction, superlevel):
+    info = np.iinfo(dtype)
+    warps = 16 if info.bits == 8 else 12
+    assert plan_pairs(1, True, *shape, 1, (warps,), tails=True).tail
+    for few in (False, True):
+        images = draw(np.random.default_rng(14), (1, *shape), dtype, few)
+        check(images, np.arange(info.min, info.max + 1), construction, superlevel)
 
 
 @pytest.mark.usefixtures("one_processor")

@@ -1,6 +1,6 @@
 // Rows of a warp on their way to it, up to a slice ahead, through shared memory.
 #pragma once
-#include "tiling.cuh"
+#include "units.cuh"
 
 // A slice comes in items of two rows that share registers, from the row above a warp's rows to the
 // row below: item i is rows i - 1 and i + 7.
@@ -21,7 +21,7 @@ struct Feed {
     static constexpr int kLaneBytes = kShares ? 16 : sizeof(Quad);         // of a copy
     static constexpr int kBytes = kRing * kCopyItems * 64 * sizeof(Quad);  // of a warp
 
-    const Columns& columns;
+    const Columns* columns;  // where samples are copied one by one
     Quad* ring;
     const char* next;  // of the slice asked for: the lane's first row and column
     int row;           // bytes from row to row
@@ -29,15 +29,16 @@ struct Feed {
     long long slice;   // bytes from slice to slice
     int slices;        // that may still be asked for
 
-    // `data`: first row and column of the warp, which is column `left` of the image, in the first
-    // of `slices` slices.
-    __device__ __forceinline__ Feed(const Image& image, const Element* data, int left, int slices,
-                                    void* ring, const Columns& columns, bool above, bool below)
-        : columns(columns), ring((Quad*)ring), row((int)image.row * (int)sizeof(Element)),
-          slice(image.slice * (long long)sizeof(Element)), slices(slices) {
+    // Of an image of a batch.
+    __device__ __forceinline__ Feed(const Image& image, const Unit& unit, int index, void* ring,
+                                    const Columns& columns)
+        : columns(&columns), ring((Quad*)ring), row((int)image.row * (int)sizeof(Element)),
+          slice(image.slice * (long long)sizeof(Element)), slices(image.depth - unit.start) {
+        const Element* const data = unit.data(image, index) + unit.y * image.row + unit.left;
+        const bool above = unit.y > 0, below = unit.y + kPairRows < image.height;
         constexpr int lanes = 32 / kCopyRows;
         const int lane = lane_again(), part = kShares ? lane / lanes : 0;
-        const int columns_in = (image.width - left) * (int)sizeof(Element);
+        const int columns_in = (image.width - unit.left) * (int)sizeof(Element);
         const int column = kVector ? min(lane % lanes * kLaneBytes, columns_in - kLaneBytes) : 0;
         next = (const char*)data + (long long)row * (part / 2 + part % 2 * kPairRows8) + column;
         first = part > 0 || above ? -row : 0;
@@ -56,7 +57,7 @@ struct Feed {
         } else {
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x)
-                to[lane].v[x] = ((const Element*)from)[columns.at[x]];
+                to[lane].v[x] = ((const Element*)from)[columns->at[x]];
         }
     }
 
@@ -73,6 +74,12 @@ struct Feed {
         }
         if (kAhead) end_of_copy();
         if (at_end && --slices > 0) next += slice;
+    }
+
+    // Before the room is used by another.
+    __device__ __forceinline__ static void end() {
+        if (kAhead) wait_for_copy<0>();
+        __syncwarp();
     }
 
     // Before anything is taken.

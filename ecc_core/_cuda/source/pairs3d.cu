@@ -149,23 +149,20 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
-    const Unit unit(image, tiling, block * (blockDim.x >> 5) + warp);
-    const Columns columns(lane, unit.left, image.width);
-    const Element* const data = image.data + index * image.batch + unit.start * image.slice;
-    Feed feed(image, data + unit.y * image.row + unit.left, unit.left, image.depth - unit.start,
-              room + kStash, columns, unit.y > 0,
-              unit.y + kPairRows < image.height);
-    if (unit.begin < unit.end) feed.begin();  // on their way while counts are cleared
+    Work<kStashed> work(image, tiling, block * (blockDim.x >> 5) + warp);
+    const Columns columns(lane, work.left, image.width);
+    Feed feed(image, work, index, room + kStash, columns);
+    if (work.some()) feed.begin();  // on their way while counts are cleared
     const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
     __syncthreads();
 
     PairCheck check;
-    if (unit.begin < unit.end) {
+    while (work.some()) {
         const Encoder encode(bins, shared.thresholds);
         PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
         Stash stash(count.stash);
         pair p[kItems][kLaneWidth];
-        PairBorders borders(image, data, unit);
+        PairBorders borders(image, work, index);
         borders.ask<!kStashed>();
 #pragma unroll
         for (int i = 0; i < kItems; ++i) {
@@ -176,8 +173,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         for (int x = 0; x < kLaneWidth; ++x)
             if (!kShares) p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
         Border border_p = borders.take(encode, stash), border_q = border_p;
-        Combiner combine(image, unit);
-        for (int s = unit.start; s < unit.end; ++s) {
+        Combiner combine(image, work);
+        for (int s = work.start; s < work.end; ++s) {
             stash.turn();
             if (!kStashed) border_q = borders.take(encode, stash);
             const Planes3 w = compare(p, stash, feed, encode, count, check);
@@ -186,8 +183,13 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             border_p = border_q;
             const Numbers4 c = combine(w, side, s);
             if (kStashed) count.stash = stash.here + kStashRow;  // item 1 is row 0
-            if (s >= unit.begin) count(c, combine.own());
+            if (s >= work.begin) count(c, combine.own());
         }
+        if (!work.more()) break;
+        feed.end();
+        work.next(image, tiling);
+        feed = Feed(image, work, index, room + kStash, columns);
+        feed.begin();
     }
     finish(shared.histogram, result, index, check.failed());
 }

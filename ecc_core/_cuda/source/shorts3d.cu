@@ -295,7 +295,7 @@ struct Ends {
 };
 
 // What a warp keeps in shared memory, as registers are short.
-struct Kept : Unit {
+struct Kept : Work<true> {
     int width;  // of ShortBorders
 };
 
@@ -327,13 +327,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
     unsigned* const counts = (unsigned*)((char*)memory + (blockDim.x >> 5) * kWarpBytes);
-    const Unit unit(image, tiling, block * (blockDim.x >> 5) + warp);
-    const Columns columns(lane, unit.left, image.width);
-    const Element* const data = image.data + index * image.batch + unit.start * image.slice;
-    Feed feed(image, data + unit.y * image.row + unit.left, unit.left, image.depth - unit.start,
-              room + kPairRows8 * kStashRow, columns, unit.y > 0,
-              unit.y + kPairRows < image.height);
-    if (unit.begin < unit.end) feed.begin();  // on their way while counts are cleared
+    Work<true> work(image, tiling, block * (blockDim.x >> 5) + warp);
+    const Columns columns(lane, work.left, image.width);
+    Feed feed(image, work, index, room + kPairRows8 * kStashRow, columns);
+    if (work.some()) feed.begin();  // on their way while counts are cleared
     if (threadIdx.x == 0) {
         shared_bins = bins;
         histogram = {nullptr, result.counts_of(index, bins.count + 1), bins.count + 1, 1, 0};
@@ -343,11 +340,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 
     const Counter count = {shared_address((const pair*)room + lane * kLaneWidth),
                            shared_address(counts), histogram, shared_bins};
-    if (unit.begin < unit.end) {
+    while (work.some()) {
         pair p[kItems][kLaneWidth];
-        ShortBorders borders(image, data, unit);
+        ShortBorders borders(image, work, index);
         borders.ask(borders.width);
-        static_cast<Unit&>(kept[warp]) = unit;
+        static_cast<Work<true>&>(kept[warp]) = work;
         kept[warp].width = borders.width;
         __syncwarp();
         const volatile Kept& here = kept[warp];
@@ -360,7 +357,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         Combiner combine(image, here);
         Races races = {0.0f};
         // uniform(): else the compiler thinks that lanes may differ, and lets them part.
-        for (int s = unit.start; s < uniform(here.end); ++s) {
+        for (int s = work.start; s < uniform(here.end); ++s) {
             const Planes3 w = compare(p, feed, count, races);
             ends.put(p);
             Border border_q = borders.take(ends.get(), here.width);
@@ -373,6 +370,12 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             if (s >= uniform(here.begin)) count(c, combine.own());
         }
         shared_store(count.stash, {__float_as_uint(races.unused), 0u});
+        work.from = uniform(here.from), work.to = uniform(here.to);
+        if (!work.more()) break;
+        feed.end();
+        work.next(image, tiling);
+        feed = Feed(image, work, index, room + kPairRows8 * kStashRow, columns);
+        feed.begin();
     }
     __syncthreads();
     for (int i = threadIdx.x; i < kWords; i += blockDim.x) count.spill(i, counts[i]);

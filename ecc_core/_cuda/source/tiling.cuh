@@ -16,6 +16,7 @@ struct Tiling {
     int chunk;        // 2-D: rows, a multiple of those of a step; 3-D: slices
     int first, last;  // the rows or slices that count; those beyond are there as neighbours only
     int images;
+    int chunks, tail;  // 3-D, pairs and shorts: of each column; slices of a warp beyond these
 };
 
 // A comparison with the sample beyond the border, as the construction has it: V has no such cell,

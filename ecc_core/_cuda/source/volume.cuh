@@ -1,8 +1,8 @@
 // What the kernels share that march through volumes with sixteen rows a warp.
 //
-// A warp owns 128 columns and 16 rows and marches through `chunk` slices. What the row above gives
-// to the first one is computed once more, so that warps need not wait for each other. Images have
-// 16 rows and 2 columns at least. curve3d.cu states the formula.
+// A warp owns 128 columns and 16 rows and marches through some slices. What the row above gives to
+// the first one is computed once more, so that warps need not wait for each other. Images have 16
+// rows and 2 columns at least. curve3d.cu states the formula.
 #pragma once
 #include "feed.cuh"
 #include "steps.cuh"
@@ -14,23 +14,6 @@ struct Planes3 {
     plane n_before, b_before, below_before, m_below_before;
 };
 
-// Where a warp works.
-struct Unit {
-    int left, y;            // its first column and row
-    int rows_before;        // rows above that other warps own: y or more
-    int begin, end, start;  // slices that it owns, and the first one that it reads
-
-    Unit() = default;
-    __device__ __forceinline__ Unit(const Image& image, const Tiling& tiling, int index)
-        : left(index % tiling.across * kWarpWidth),
-          rows_before(index / tiling.across % tiling.down * kPairRows) {
-        y = min(rows_before, image.height - kPairRows);  // the last rows may be repeated
-        begin = tiling.first + index / (tiling.across * tiling.down) * tiling.chunk;
-        end = min(begin + tiling.chunk, tiling.last);
-        start = max(begin - 1, 0);
-    }
-};
-
 // The columns beside a warp's borders on their way to it, a slice ahead. Lane i has row i - 1.
 struct BorderFeed {
     const Element* next;  // of the slice asked for: the column left of the warp
@@ -40,14 +23,14 @@ struct BorderFeed {
     Outside outside;
 
     // Where the image has no column on a side, any two do.
-    __device__ __forceinline__ BorderFeed(const Image& image, const Element* data, const Unit& unit)
+    __device__ __forceinline__ BorderFeed(const Image& image, const Unit& unit, int index)
         : slice(image.slice),
           slices(image.depth - unit.start),
           outside(unit.left, image.width) {
         const int lane = min(lane_again(), kPairRows + 1);
         const int row = min(max(unit.y - 1 + lane, 0), image.height - 1);
         const int from = max(unit.left - 1, 0);
-        next = data + row * image.row + from;
+        next = unit.data(image, index) + row * image.row + from;
         width = max(min(unit.left + kWarpWidth, image.width - 1) - 1, 0) - from;
     }
 
