@@ -85,7 +85,6 @@ PAIR_LEAST = 1 << 16  # samples of each of many 2-D images, at most
 PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10, "bytes3d": 10, "shorts3d": 10}
 # Rows of a warp's codes, two in one: in bytes3d those of two slices, rows beside them included.
 PAIR_STASH_ROWS = {"pairs2d": 8, "pairs3d": 8, "bytes3d": 20, "shorts3d": 8}
-SHORT_ENDS_BYTES = 96  # of a warp's first and last column
 # More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
 SCAN_BINS = 4096
 ARRIVALS = 1 << 23
@@ -296,7 +295,7 @@ def _shorts(
     count = processors(device)
     tiling = plan_pairs(layout.images, True, steps, height, width, count, (warps,), tails=True)
     rows = 2 * PAIR_STASH_ROWS["shorts3d"] + PAIR_QUEUE_ROWS["shorts3d"]
-    shared = (2 << 16) + warps * (rows * WARP_WIDTH * 2 + SHORT_ENDS_BYTES)
+    shared = (2 << 16) + warps * rows * WARP_WIDTH * 2
     # Wider copies, which lanes share, take longer here.
     options = {"BINS": rules.single, "STORE": GLOBAL, "SHARED_TABLE": 0, "VECTOR": 1}
     return _Plan("shorts3d", options, tiling, 1, shared)

@@ -1,6 +1,7 @@
 // Runs the kernel of the file KERNEL, block by block.
 #include "cuda.hpp"
 
+#include <algorithm>
 #include <csetjmp>
 #include <deque>
 #include <memory>
@@ -44,6 +45,8 @@ Block block;
 jmp_buf scheduler;
 std::string broken;
 int shared_bytes;
+constexpr unsigned kDeclared = 128;
+std::vector<const char*> declared;
 int idle;  // turns since some threads could go on
 
 Thread& self() { return threads[threadIdx.x]; }
@@ -126,15 +129,23 @@ bool any_in_block(bool value) {
 }
 void meet_in_block() { any_in_block(false); }
 
-// Addresses begin at 1024.
+// Addresses of what was asked for begin at 65536. What kernels declare has those before, each
+// kDeclared bytes.
 unsigned shared_address(const void* pointer) {
-    const std::ptrdiff_t offset = (const char*)pointer - (const char*)memory;
-    return offset >= 0 && offset < (std::ptrdiff_t)sizeof memory ? 1024 + (unsigned)offset : 0;
+    const char* const here = (const char*)pointer;
+    const std::ptrdiff_t offset = here - (const char*)memory;
+    if (offset >= 0 && offset < (std::ptrdiff_t)sizeof memory) return 65536 + (unsigned)offset;
+    const auto found = std::find(declared.begin(), declared.end(), here);
+    const unsigned index = found - declared.begin();
+    if (found == declared.end()) declared.push_back(here);
+    return kDeclared * (1 + index) + (std::size_t)here % 16;
 }
 char* shared(unsigned address, int bytes) {
     if (address % bytes) fail("an address is a multiple of what is there");
-    if (address >= 1024 && address - 1024 + bytes <= (unsigned)shared_bytes)
-        return (char*)memory + (address - 1024);
+    if (address >= 65536 && address - 65536 + bytes <= (unsigned)shared_bytes)
+        return (char*)memory + (address - 65536);
+    const unsigned index = address / kDeclared - 1;
+    if (index < declared.size()) return (char*)declared[index] + address % kDeclared;
     fail("shared memory is used as far as it was asked for");
     return (char*)memory;
 }

@@ -129,13 +129,12 @@ __device__ __forceinline__ Planes3 compare(pair (&kept)[kItems][kLaneWidth], con
 struct PairBorders : BorderFeed {
     using BorderFeed::BorderFeed;
 
-    // Of the slice asked for; where it is stashed, the warp must have taken it. Asks for the next.
-    __device__ __forceinline__ Border take(const Encoder& encode, const Stash& stash) {
+    // Of the slice asked for, whose own columns are `ends`; asks for the next.
+    __device__ __forceinline__ Border take(pair ends, const Encoder& encode) {
         PairCheck check;  // other lanes see these samples too
-        const pair outer = encode(left[0], right[1], check);
-        const pair inner = kStashed ? stash.sides() : encode(left[1], right[0], check);
-        ask<!kStashed>();
-        return beyond({__byte_perm(outer, inner, 0x7610), __byte_perm(inner, outer, 0x7610)},
+        const pair outer = encode(left, right, check);
+        ask();
+        return beyond({__byte_perm(outer, ends, 0x7610), __byte_perm(ends, outer, 0x7610)},
                       outside);
     }
 };
@@ -145,6 +144,7 @@ constexpr int kStashRows = kStashed ? 2 * kItems : kPairRows8;
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
     extern __shared__ uint4 memory[];
+    alignas(16) __shared__ char ends_of[ECC_THREADS / 32][kStashed ? 1 : Ends::kBytes];
     constexpr int kStash = kStashRows * kStashRow, kWarpBytes = kStash + Feed::kBytes;
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
@@ -163,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         Stash stash(count.stash);
         pair p[kItems][kLaneWidth];
         PairBorders borders(image, work, index);
-        borders.ask<!kStashed>();
+        borders.ask();
 #pragma unroll
         for (int i = 0; i < kItems; ++i) {
             take(feed, i, encode, p[i], check);
@@ -172,13 +172,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x)
             if (!kShares) p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
-        Border border_p = borders.take(encode, stash), border_q = border_p;
+        const Ends ends = {shared_address(ends_of[warp])};
+        if (!kStashed) ends.put(p);
+        Border border_p = borders.take(kStashed ? stash.sides() : ends.get(), encode);
         Combiner combine(image, work);
         for (int s = work.start; s < work.end; ++s) {
             stash.turn();
-            if (!kStashed) border_q = borders.take(encode, stash);
             const Planes3 w = compare(p, stash, feed, encode, count, check);
-            if (kStashed) border_q = borders.take(encode, stash);
+            if (!kStashed) ends.put(p);
+            const Border border_q =
+                borders.take(kStashed ? stash.sides() : ends.get(), encode);
             const AllSides<Border> side(border_p, border_q);
             border_p = border_q;
             const Numbers4 c = combine(w, side, s);

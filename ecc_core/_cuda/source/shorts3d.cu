@@ -15,8 +15,7 @@
 #include "stash.cuh"
 #include "volume.cuh"
 
-constexpr int kSideBytes = 48;  // of Ends
-constexpr int kWarpBytes = kPairRows8 * kStashRow + Feed::kBytes + 2 * kSideBytes;
+constexpr int kWarpBytes = kPairRows8 * kStashRow + Feed::kBytes;
 constexpr int kWords = 1 << 15;  // of two counts each
 // A count starts at kZero and goes to global memory once a lane sees it outside [0, 2^13). A lane
 // looks after kBlind samples at the latest. Each adds from -5 to 7, which is 1 less the Euler
@@ -267,33 +266,6 @@ __device__ __forceinline__ Sides sides(Border border) {
             kDual ? right & ~border.no_right : right | border.no_right};
 }
 
-// A warp's own first and last column, from the two lanes that have them to a row a lane. To load
-// them with those beside would take long: eighteen rows, often of one bank of the cache.
-struct Ends {
-    unsigned side;  // shared address: the items of the first column, then of the last one
-
-    __device__ __forceinline__ void put(const pair (&p)[kItems][kLaneWidth]) const {
-        const int lane = lane_again();
-        pair column[kItems];
-#pragma unroll
-        for (int i = 0; i < kItems; ++i) column[i] = lane < 16 ? p[i][0] : p[i][kLaneWidth - 1];
-        __syncwarp();  // those of the slice before are read
-        if (lane % 31 == 0) {
-            const unsigned to = side + (lane < 16 ? 0 : kSideBytes);
-            shared_store(to, {column[0], column[1], column[2], column[3]});
-            shared_store(to + 16, {column[4], column[5], column[6], column[7]});
-            shared_store(to + 32, {column[8], column[9]});
-        }
-        __syncwarp();
-    }
-    // The first column in low halves, the last one in high halves; lane i has row i - 1.
-    __device__ __forceinline__ pair get() const {
-        const int lane = min(lane_again(), kPairRows + 1);
-        const unsigned at = side + (lane < kItems ? 4 * lane : 4 * (lane - kPairRows8) + 2);
-        return shared_short(at) | shared_short(at + kSideBytes) << 16;
-    }
-};
-
 // What a warp keeps in shared memory, as registers are short.
 struct Kept : Work<true> {
     int width;  // of ShortBorders
@@ -304,7 +276,7 @@ struct ShortBorders : BorderFeed {
     unsigned outer[2];  // left and right; not shorts, which the compiler packs at once
 
     __device__ __forceinline__ void ask(int width) {
-        outer[0] = global_short(next), outer[1] = global_short(next + width + 1);
+        outer[0] = global_short(next), outer[1] = global_short(next + width);
         advance();
     }
 
@@ -320,6 +292,7 @@ struct ShortBorders : BorderFeed {
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
     extern __shared__ uint4 memory[];
+    alignas(16) __shared__ char ends_of[ECC_THREADS / 32][Ends::kBytes];
     __shared__ Kept kept[ECC_THREADS / 32];
     __shared__ Bins shared_bins;  // counts spill rarely, and registers are short
     __shared__ Histogram histogram;
@@ -351,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 #pragma unroll
         for (int i = 0; i < kItems; ++i) take(feed, i, p[i]);
         between(p[1], p[kItems - 1]);
-        const Ends ends = {shared_address(room + kWarpBytes - 2 * kSideBytes)};
+        const Ends ends = {shared_address(ends_of[warp])};
         ends.put(p);
         Border border_p = borders.take(ends.get(), here.width);
         Combiner combine(image, here);

@@ -14,12 +14,12 @@ struct Planes3 {
     plane n_before, b_before, below_before, m_below_before;
 };
 
-// The columns beside a warp's borders on their way to it, a slice ahead. Lane i has row i - 1.
+// The columns beside a warp on their way to it, a slice ahead. Lane i has row i - 1.
 struct BorderFeed {
     const Element* next;  // of the slice asked for: the column left of the warp
-    Element left[2], right[2];  // outer and inner column, inner and outer column
+    Element left, right;
     long long slice;
-    int width, slices;  // columns to the warp's last one; slices that may still be asked for
+    int width, slices;  // columns to the one right of the warp; slices that may still be asked for
     Outside outside;
 
     // Where the image has no column on a side, any two do.
@@ -31,17 +31,45 @@ struct BorderFeed {
         const int row = min(max(unit.y - 1 + lane, 0), image.height - 1);
         const int from = max(unit.left - 1, 0);
         next = unit.data(image, index) + row * image.row + from;
-        width = max(min(unit.left + kWarpWidth, image.width - 1) - 1, 0) - from;
+        width = min(unit.left + kWarpWidth, image.width - 1) - from;
     }
 
-    template <bool inner = true>
     __device__ __forceinline__ void ask() {
-        left[0] = next[0], right[1] = next[width + 1];
-        if (inner) left[1] = next[1], right[0] = next[width];
+        left = next[0], right = next[width];
         advance();
     }
     __device__ __forceinline__ void advance() {
         if (--slices > 0) next += slice;
+    }
+};
+
+// A warp's own first and last column, from the two lanes that have them to a row a lane. To load
+// them with those beside takes longer: eighteen rows, often of one bank of the cache.
+struct Ends {
+    static constexpr int kSide = 48, kBytes = 2 * kSide;
+    unsigned address;  // shared: items of the first column, then of the last one
+
+    __device__ __forceinline__ void put(const pair (&p)[kItems][kLaneWidth]) const {
+        const int lane = lane_again();
+        const bool first = lane < 16;
+        const unsigned to = address + (first ? 0 : kSide);
+        pair column[kItems];
+#pragma unroll
+        for (int i = 0; i < kItems; ++i) column[i] = first ? p[i][0] : p[i][kLaneWidth - 1];
+        __syncwarp();  // those of the slice before are read
+        if (lane % 31 == 0) {
+            shared_store(to, {column[0], column[1], column[2], column[3]});
+            shared_store(to + 16, {column[4], column[5], column[6], column[7]});
+            shared_store(to + 32, {column[8], column[9]});
+        }
+        __syncwarp();
+    }
+
+    // The first column in low halves, the last one in high halves; lane i has row i - 1.
+    __device__ __forceinline__ pair get() const {
+        const int lane = min(lane_again(), kPairRows + 1);
+        const unsigned at = address + (lane < kItems ? 4 * lane : 4 * (lane - kPairRows8) + 2);
+        return shared_short(at) | shared_short(at + kSide) << 16;
     }
 };
 
