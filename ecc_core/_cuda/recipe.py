@@ -60,7 +60,7 @@ IMAGE = np.dtype(
 )
 TILING = np.dtype(
     [(name, "i4") for name in ("across", "down", "chunk", "first", "last", "images")]
-    + [(name, "i4") for name in ("chunks", "tail")]
+    + [(name, "i4") for name in ("chunks", "tail", "share")]
 )
 RESULT = np.dtype(
     [(name, "i8") for name in ("values", "counts", "tickets", "not_finite")]
@@ -219,7 +219,7 @@ def recipe(
         plan.shared,
         pairs,
         image_struct(layout),
-        by_value(pack(TILING, *cut, first, last, layout.images, chunks, tiling.tail)),
+        by_value(pack(TILING, *cut, first, last, layout.images, chunks, tiling.tail, tiling.share)),
         pack(RESULT, 0, 0, 0, 0, tiling.blocks, plan.copies, sign, scanned),
         0 if direct else layout.images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
         not (direct or scanned),

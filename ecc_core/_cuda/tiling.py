@@ -28,7 +28,8 @@ PAIR_BUSY = 12
 PAIR_START = 2
 PAIR_BLOCK = 8
 PAIR_APART = 0.04  # 3-D: share of the time that each more block on a multiprocessor costs
-TAIL_GAIN = 0.985  # of the time, for which warps share what chunks leave
+UNEVEN_STEPS = 8  # 2-D: of a unit, at most; more gain nothing
+GAIN = 0.985  # of the time, for which warps get uneven shares
 BATCH_BLOCK = 1  # what an image costs a block of many, in steps
 
 
@@ -36,6 +37,7 @@ class Tiling(NamedTuple):
     """Units along x and y, steps of the march in a unit, warps of a block, blocks of an image.
 
     `tail`: where warps share what the chunks of all columns leave, the slices for each.
+    `share`: where units are not equal, their steps, of 16 rows, times 2^16.
     """
 
     across: int
@@ -44,6 +46,7 @@ class Tiling(NamedTuple):
     warps: int
     blocks: int
     tail: int = 0
+    share: int = 0
 
     def chunks(self, steps: int) -> int:
         """The chunks of a column."""
@@ -135,11 +138,30 @@ def plan_pairs(
         if best is None or cost < best[0]:
             best = cost, Tiling(across, down, chunk, warps, blocks)
     assert best is not None
-    if tails and (shared := _share_tails(across, down, steps, most, processors // images)):
-        longest, tiling = shared
-        if (longest + PAIR_START + PAIR_BLOCK / most) * most < TAIL_GAIN * best[0]:
-            return tiling
+    blocks, uneven = processors // images, None
+    if not deep:
+        uneven = _differ_by_a_step(across, steps, most, blocks)
+    elif tails:
+        uneven = _share_tails(across, down, steps, most, blocks)
+    if uneven and (uneven[0] + PAIR_START + PAIR_BLOCK / most) * most < GAIN * best[0]:
+        return uneven[1]
     return best[1]
+
+
+def _differ_by_a_step(
+    across: int, rows: int, warps: int, blocks: int
+) -> tuple[float, Tiling] | None:
+    """Units for all warps of some blocks, and the steps that count as their time.
+
+    None where units are too long to gain.
+    """
+    down, steps = blocks * warps // across, _ceil(rows, PAIR_ROWS)
+    if not down < steps <= UNEVEN_STEPS * down:
+        return None
+    longest, share = _ceil(steps, down), _ceil(steps << 16, down)
+    blocks = _ceil(across * down, warps)
+    tiling = Tiling(across, 1, longest * PAIR_ROWS, warps, blocks, share=share)
+    return (steps / down + longest) / 2, tiling
 
 
 def _share_tails(

@@ -59,6 +59,14 @@ def test_curves(emulator, case, side):
         check(emulator, images, levels, side, kernel)
 
 
+@pytest.mark.parametrize("shape", [(400, 1030), (350, 2300)])
+def test_units_of_images_differ_by_a_step(emulator, shape):
+    warps = tiling.RESIDENT_WARPS["pairs2d"]
+    assert tiling.plan_pairs(1, False, shape[0], *shape, emulator.processors, (warps,)).share
+    for images in fields((1, *shape), "float32"):
+        check(emulator, images, EVEN, ("V", False), "pairs2d")
+
+
 @pytest.mark.parametrize("side", SIDES, ids=lambda side: side[0])
 @pytest.mark.parametrize(
     ("kernel", "dtype", "levels"),

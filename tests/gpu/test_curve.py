@@ -189,6 +189,20 @@ def one_processor(monkeypatch):
 
 @pytest.mark.usefixtures("one_processor")
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
+@pytest.mark.parametrize("dtype", ["u1", "f4"])
+@pytest.mark.parametrize("shape", [(100, 300), (201, 130), (350, 520)])
+def test_units_of_images_differ_by_a_step(
+    draw, monkeypatch, shape, dtype, construction, superlevel
+):
+    monkeypatch.setattr(recipe, "SMALL_BLOCKS", 0)
+    assert plan_pairs(1, False, shape[0], *shape, 1, (16,)).share
+    images = draw(np.random.default_rng(15), (1, *shape), dtype)
+    levels = np.arange(256) if dtype == "u1" else np.linspace(-2, 2, 64)
+    check(images, levels, construction, superlevel)
+
+
+@pytest.mark.usefixtures("one_processor")
+@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 @pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2"])
 @pytest.mark.parametrize("shape", [(24, 40, 272), (30, 37, 272), (25, 70, 144)])
 def test_warps_share_what_chunks_leave(draw, shape, dtype, construction, superlevel):

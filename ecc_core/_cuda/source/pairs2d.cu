@@ -208,9 +208,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     char* const room = (char*)memory + warp * kWarpBytes;
     const unsigned unit = blockIdx.x * (blockDim.x >> 5) + warp, across = tiling.across;
     const unsigned down = unit / across;
-    const int left = (unit - down * across) * kWarpWidth;
-    const int begin = tiling.first + down * tiling.chunk,
-              end = min(begin + tiling.chunk, tiling.last);
+    const unsigned column = unit - down * across;
+    const int left = column * kWarpWidth;
+    int begin = down * tiling.chunk, end = begin + tiling.chunk;
+    if (!kBatch && tiling.share) {  // in every block some units are a step shorter
+        const unsigned from = down * tiling.share + (column % 16 << 12);
+        begin = (from >> 16) * kPairRows, end = (from + tiling.share >> 16) * kPairRows;
+    }
+    begin += tiling.first, end = min(end + tiling.first, tiling.last);
     const LaneColumns columns(lane, left, image.width);
     const Element* const first = image.data + index * image.batch + left + columns.first;
     Strip strip = {image, first, columns, left, lane};

@@ -17,6 +17,7 @@ struct Tiling {
     int first, last;  // the rows or slices that count; those beyond are there as neighbours only
     int images;
     int chunks, tail;  // 3-D, pairs and shorts: of each column; slices of a warp beyond these
+    unsigned share;    // 2-D, pairs: steps of a unit times 2^16, where they are not all the same
 };
 
 // A comparison with the sample beyond the border, as the construction has it: V has no such cell,
