@@ -145,7 +145,8 @@ char* shared(unsigned address, int bytes) {
     if (address >= 65536 && address - 65536 + bytes <= (unsigned)shared_bytes)
         return (char*)memory + (address - 65536);
     const unsigned index = address / kDeclared - 1;
-    if (index < declared.size()) return (char*)declared[index] + address % kDeclared;
+    if (index < declared.size())
+        return (char*)((std::size_t)declared[index] & ~15ul) + address % kDeclared;
     fail("shared memory is used as far as it was asked for");
     return (char*)memory;
 }
