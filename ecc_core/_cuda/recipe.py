@@ -60,7 +60,7 @@ IMAGE = np.dtype(
 )
 TILING = np.dtype(
     [(name, "i4") for name in ("across", "down", "chunk", "first", "last", "images")]
-    + [(name, "i4") for name in ("chunks", "tail", "share")]
+    + [(name, "i4") for name in ("chunks", "tail", "share")]  # where units are not equal
 )
 RESULT = np.dtype(
     [(name, "i8") for name in ("values", "counts", "tickets", "not_finite")]
@@ -201,7 +201,7 @@ def recipe(
     else:
         plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
     tiling = plan.tiling
-    cut, chunks = tiling[:3], tiling.chunks(last - first)
+    uneven = tiling.chunks(last - first), tiling.tail, tiling.share
     options = {**kind.options(None), "VECTOR": layout.vector + layout.wide, **plan.options}
     function = kernel(plan.source, device, tuple(options.items()))
     # What shared memory leaves is cache, where neighbours and events find their samples again.
@@ -219,7 +219,7 @@ def recipe(
         plan.shared,
         pairs,
         image_struct(layout),
-        by_value(pack(TILING, *cut, first, last, layout.images, chunks, tiling.tail, tiling.share)),
+        by_value(pack(TILING, *tiling[:3], first, last, layout.images, *uneven)),
         pack(RESULT, 0, 0, 0, 0, tiling.blocks, plan.copies, sign, scanned),
         0 if direct else layout.images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
         not (direct or scanned),

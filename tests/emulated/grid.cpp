@@ -45,7 +45,8 @@ Block block;
 jmp_buf scheduler;
 std::string broken;
 int shared_bytes;
-constexpr unsigned kDeclared = 128;
+// Shared addresses: what a kernel declares, kDeclared bytes each, then what it is launched with.
+constexpr unsigned kDeclared = 128, kAsked = 1 << 16;
 std::vector<const char*> declared;
 int idle;  // turns since some threads could go on
 
@@ -129,12 +130,10 @@ bool any_in_block(bool value) {
 }
 void meet_in_block() { any_in_block(false); }
 
-// Addresses of what was asked for begin at 65536. What kernels declare has those before, each
-// kDeclared bytes.
 unsigned shared_address(const void* pointer) {
     const char* const here = (const char*)pointer;
     const std::ptrdiff_t offset = here - (const char*)memory;
-    if (offset >= 0 && offset < (std::ptrdiff_t)sizeof memory) return 65536 + (unsigned)offset;
+    if (offset >= 0 && offset < (std::ptrdiff_t)sizeof memory) return kAsked + (unsigned)offset;
     const auto found = std::find(declared.begin(), declared.end(), here);
     const unsigned index = found - declared.begin();
     if (found == declared.end()) declared.push_back(here);
@@ -142,8 +141,8 @@ unsigned shared_address(const void* pointer) {
 }
 char* shared(unsigned address, int bytes) {
     if (address % bytes) fail("an address is a multiple of what is there");
-    if (address >= 65536 && address - 65536 + bytes <= (unsigned)shared_bytes)
-        return (char*)memory + (address - 65536);
+    if (address >= kAsked && address - kAsked + bytes <= (unsigned)shared_bytes)
+        return (char*)memory + (address - kAsked);
     const unsigned index = address / kDeclared - 1;
     if (index < declared.size())
         return (char*)((std::size_t)declared[index] & ~15ul) + address % kDeclared;
@@ -154,6 +153,12 @@ char* shared(unsigned address, int bytes) {
 void copy_later(void* to, const void* from, int bytes) {
     shared(shared_address(to), bytes);
     if ((std::size_t)from % bytes) fail("a copy begins at a multiple of its bytes");
+    const auto in_the_way = [&](const Copy& copy) {
+        return (char*)to < (char*)copy.to + copy.bytes && (char*)copy.to < (char*)to + bytes;
+    };
+    for (const auto& group : self().groups)
+        if (std::any_of(group.begin(), group.end(), in_the_way))
+            fail("no copy goes where another is on its way");
     self().open.push_back({to, from, bytes});
 }
 void close_group() {

@@ -173,15 +173,13 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         for (int x = 0; x < kLaneWidth; ++x)
             if (!kShares) p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
         const Ends ends = {shared_address(ends_of[warp])};
-        if (!kStashed) ends.put(p);
-        Border border_p = borders.take(kStashed ? stash.sides() : ends.get(), encode);
+        Border border_p = borders.take(kStashed ? stash.sides() : ends.columns(p), encode);
         Combiner combine(image, work);
         for (int s = work.start; s < work.end; ++s) {
             stash.turn();
             const Planes3 w = compare(p, stash, feed, encode, count, check);
-            if (!kStashed) ends.put(p);
             const Border border_q =
-                borders.take(kStashed ? stash.sides() : ends.get(), encode);
+                borders.take(kStashed ? stash.sides() : ends.columns(p), encode);
             const AllSides<Border> side(border_p, border_q);
             border_p = border_q;
             const Numbers4 c = combine(w, side, s);

@@ -325,15 +325,13 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         for (int i = 0; i < kItems; ++i) take(feed, i, p[i]);
         between(p[1], p[kItems - 1]);
         const Ends ends = {shared_address(ends_of[warp])};
-        ends.put(p);
-        Border border_p = borders.take(ends.get(), here.width);
+        Border border_p = borders.take(ends.columns(p), here.width);
         Combiner combine(image, here);
         Races races = {0.0f};
         // uniform(): else the compiler thinks that lanes may differ, and lets them part.
         for (int s = work.start; s < uniform(here.end); ++s) {
             const Planes3 w = compare(p, feed, count, races);
-            ends.put(p);
-            Border border_q = borders.take(ends.get(), here.width);
+            Border border_q = borders.take(ends.columns(p), here.width);
             const Outside outside(here.left, image.width);
             border_p.no_left = border_q.no_left = outside.left ? ~0u : 0u;
             border_p.no_right = border_q.no_right = outside.right ? ~0u : 0u;

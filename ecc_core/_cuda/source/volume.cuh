@@ -49,6 +49,14 @@ struct Ends {
     static constexpr int kSide = 48, kBytes = 2 * kSide;
     unsigned address;  // shared: items of the first column, then of the last one
 
+    // The first column in low halves, the last one in high halves; lane i has row i - 1.
+    __device__ __forceinline__ pair columns(const pair (&p)[kItems][kLaneWidth]) const {
+        put(p);
+        const int lane = min(lane_again(), kPairRows + 1);
+        const unsigned at = address + (lane < kItems ? 4 * lane : 4 * (lane - kPairRows8) + 2);
+        return shared_short(at) | shared_short(at + kSide) << 16;
+    }
+
     __device__ __forceinline__ void put(const pair (&p)[kItems][kLaneWidth]) const {
         const int lane = lane_again();
         const bool first = lane < 16;
@@ -63,13 +71,6 @@ struct Ends {
             shared_store(to + 32, {column[8], column[9]});
         }
         __syncwarp();
-    }
-
-    // The first column in low halves, the last one in high halves; lane i has row i - 1.
-    __device__ __forceinline__ pair get() const {
-        const int lane = min(lane_again(), kPairRows + 1);
-        const unsigned at = address + (lane < kItems ? 4 * lane : 4 * (lane - kPairRows8) + 2);
-        return shared_short(at) | shared_short(at + kSide) << 16;
     }
 };
 
