@@ -20,8 +20,8 @@ import cupy
 import numpy as np
 from cupyx.scipy.ndimage import gaussian_filter
 
-from ecc_core._cuda import launch
-from ecc_core._cuda.arrays import Adopted, element_of
+from ecc_core._backends.cuda import launch
+from ecc_core._backends.cuda.arrays import Adopted, element_of
 
 BINS = 256
 OPTIONS = {"superlevel": False, "mask": None, "nan": "omit"}
@@ -104,7 +104,7 @@ def cases(quick: bool) -> list[tuple[tuple[int, ...], str, int]]:
 
 def check(image: Any, dtype: str, construction: str) -> bool:
     """Equality with the CPU backend on a corner of the first images."""
-    from ecc_core._cpu import launch as cpu
+    from ecc_core._backends.cpu import launch as cpu
 
     corner = image[(slice(2), *(slice(0, 1100 if image.ndim == 3 else 150),) * (image.ndim - 1))]
     host = corner.get()

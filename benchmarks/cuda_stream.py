@@ -23,7 +23,7 @@ import cupyx
 import numpy as np
 
 import ecc_core as ecc
-from ecc_core._cuda import stream
+from ecc_core._backends.cuda import stream
 
 LEVELS = np.arange(256)
 OPTIONS = {"construction": "T", "superlevel": False, "nan": "raise"}

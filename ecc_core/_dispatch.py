@@ -45,7 +45,7 @@ def dtype_of(array: Any) -> np.dtype[Any]:
 
 def cpu() -> ModuleType:
     """The backend of NumPy arrays."""
-    from ecc_core._cpu import launch
+    from ecc_core._backends.cpu import launch
 
     return launch
 
@@ -66,29 +66,29 @@ class Home:
         if not self.on_device:
             return cpu()
         need_cupy("arrays on CUDA devices")
-        from ecc_core._cuda import launch as cuda
+        from ecc_core._backends.cuda import launch as cuda
 
         return cuda
 
     def shards(self) -> ModuleType:
         """The backend's module of images in parts."""
         if not self.on_device:
-            from ecc_core._cpu import shards as on_cpu
+            from ecc_core._backends.cpu import shards as on_cpu
 
             return on_cpu
         need_cupy("arrays on CUDA devices")
-        from ecc_core._cuda import shards as on_cuda
+        from ecc_core._backends.cuda import shards as on_cuda
 
         return on_cuda
 
     def transforms(self) -> ModuleType:
         """The backend's module of transforms, for what :meth:`lend` gives."""
         if not self.on_device:
-            from ecc_core._cpu import transform_launch
+            from ecc_core._backends.cpu import transform_launch
 
             return transform_launch
         need_cupy("arrays on CUDA devices")
-        from ecc_core._cuda import transform
+        from ecc_core._backends.cuda import transform
 
         return transform
 
@@ -99,7 +99,7 @@ class Home:
             yield array
             return
         need_cupy("arrays on CUDA devices")
-        from ecc_core._cuda.arrays import adopt, numbers
+        from ecc_core._backends.cuda.arrays import adopt, numbers
 
         with adopt(array) as adopted:
             yield numbers(adopted)
@@ -198,7 +198,7 @@ def streaming(devices: Any) -> tuple[ModuleType, list[int]]:
         raise BackendError(f"`devices` need a CUDA device, got none: {error}") from error
     if max(numbers) >= count:
         raise ValueError(f"`devices` must be numbers below {count}, of CUDA devices, got {numbers}")
-    from ecc_core._cuda import stream
+    from ecc_core._backends.cuda import stream
 
     return stream, numbers
 

@@ -67,7 +67,7 @@ Transform = TypeVar("Transform", EulerTransform, RegionTransforms)
 
 
 def _descriptors() -> ModuleType:
-    from ecc_core._cpu import transform_descriptors
+    from ecc_core._backends.cpu import transform_descriptors
 
     return transform_descriptors
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core import _checks
+from ecc_core._backends.cpu.pool import available_cores
 from ecc_core._cli import options
 from ecc_core._cli.stack_options import labels_path
-from ecc_core._cpu.pool import available_cores
 from ecc_core._directions import Tilt
 from ecc_core._dispatch import on_host
 from ecc_core._io.views import Blocks, View, grown_chunks

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecc_core._cpu import launch, soft
+from ecc_core._backends.cpu import launch, soft
 from ecc_core._torch import direct
 from ecc_core._torch.cells import filtration, split_coefficients
 from ecc_core.errors import NAN_MESSAGE

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ecc_core._cuda import soft
-from ecc_core._cuda.soft import Arguments
+from ecc_core._backends.cuda import soft
+from ecc_core._backends.cuda.soft import Arguments
 from ecc_core._torch import direct
 from ecc_core._torch.cells import filtration, split_coefficients
 from ecc_core._torch.packing import packed_shape, unpack

@@ -58,7 +58,7 @@ def _backward_on_cpu(
 
 @torch.library.impl(NAME, "cuda")
 def _on_cuda(*given: Tensor) -> tuple[Tensor, ...]:
-    from ecc_core._cuda import soft_transform
+    from ecc_core._backends.cuda import soft_transform
 
     return soft_transform.curves(*given)
 
@@ -67,7 +67,7 @@ def _on_cuda(*given: Tensor) -> tuple[Tensor, ...]:
 def _backward_on_cuda(
     gradient: Tensor, slopes: Tensor, spreads: Tensor, *given: Tensor
 ) -> tuple[Tensor, ...]:
-    from ecc_core._cuda import soft_transform
+    from ecc_core._backends.cuda import soft_transform
 
     found = soft_transform.gradients(gradient, *given)
     return *found, gradient * slopes, (gradient * spreads).sum((1, 2))

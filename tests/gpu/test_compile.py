@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 cupy = pytest.importorskip("cupy")
-compile_ = pytest.importorskip("ecc_core._cuda.compile")
-recipe = pytest.importorskip("ecc_core._cuda.recipe")
+compile_ = pytest.importorskip("ecc_core._backends.cuda.compile")
+recipe = pytest.importorskip("ecc_core._backends.cuda.recipe")
 
 
 @pytest.mark.parametrize("element", ["uint8", "uint16", "float16", "float32"])

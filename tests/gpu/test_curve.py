@@ -7,13 +7,13 @@ import pytest
 
 import ecc_core
 from ecc_core import _reference
-from ecc_core._cuda.tiling import plan_pairs
+from ecc_core._backends.cuda.tiling import plan_pairs
 from ecc_core.errors import NAN_MESSAGE
 
 cupy = pytest.importorskip("cupy")
-launch = pytest.importorskip("ecc_core._cuda.launch")
-bins = pytest.importorskip("ecc_core._cuda.bins")
-recipe = pytest.importorskip("ecc_core._cuda.recipe")
+launch = pytest.importorskip("ecc_core._backends.cuda.launch")
+bins = pytest.importorskip("ecc_core._backends.cuda.bins")
+recipe = pytest.importorskip("ecc_core._backends.cuda.recipe")
 
 SHAPES = [(1,), (300,), (1, 1), (19, 150), (40, 256), (1, 1, 1), (9, 30, 140), (20, 70, 128)]
 DTYPES = ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]

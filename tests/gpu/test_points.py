@@ -8,7 +8,7 @@ import pytest
 from ecc_core import _reference
 
 cupy = pytest.importorskip("cupy")
-launch = pytest.importorskip("ecc_core._cuda.launch")
+launch = pytest.importorskip("ecc_core._backends.cuda.launch")
 
 SIDES = list(itertools.product("VT", (False, True)))
 

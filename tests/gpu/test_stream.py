@@ -11,7 +11,7 @@ from ecc_core.testing import assert_curves_equal
 
 cupy = pytest.importorskip("cupy")
 cupyx = pytest.importorskip("cupyx")
-stream = pytest.importorskip("ecc_core._cuda.stream")
+stream = pytest.importorskip("ecc_core._backends.cuda.stream")
 
 OPTIONS = {"superlevel": False, "nan": "raise"}
 

@@ -1,0 +1,1 @@
+"""One folder a backend: the kernels, and their launch."""

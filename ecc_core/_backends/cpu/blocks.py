@@ -1,0 +1,218 @@
+"""Cut an image into blocks, and stage and march over them one by one."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu import kernels, loaders
+from ecc_core._backends.cpu.plans import Construction, Plan
+from ecc_core._directions import Tilt
+
+__all__ = ["Block", "Layout", "Marcher", "Source", "TiltedSource", "cut", "lay_out"]
+
+Array = NDArray[Any]
+
+STAGED_BYTES = 1 << 20  # keys of one block: they stay in the second-level cache
+CACHE_LINE = 64
+KEPT_BYTES = 1 << 22  # of each kind of memory, by each thread
+MAX_ROWS = 64
+MAX_COLUMNS = 8192
+
+
+class Block(NamedTuple):
+    """Own points of a block: half-open ranges along (z, y, x)."""
+
+    start: tuple[int, int, int]
+    stop: tuple[int, int, int]
+
+
+class Source:
+    """Read-only access to boxes of a (slices, rows, columns) array by address."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.shape: tuple[int, int, int] = (array.shape[0], array.shape[1], array.shape[2])
+        size = array.itemsize
+        self.direct = (
+            array.dtype.isnative
+            and array.flags.aligned
+            and (array.shape[2] <= 1 or array.strides[2] == size)
+            and all(step % size == 0 for step in array.strides[:2])
+        )
+
+    def box(self, block: Block) -> tuple[int, tuple[int, int], Array]:
+        """Address, strides of slices and rows in elements, and the array they belong to."""
+        part = self.array[tuple(map(slice, block.start, block.stop))]
+        if not self.direct:
+            part = self.read(part, block.start)
+        size = part.itemsize
+        return part.ctypes.data, (part.strides[0] // size, part.strides[1] // size), part
+
+    def read(self, part: Array, start: tuple[int, ...]) -> Array:
+        return np.array(part, dtype=part.dtype.newbyteorder("="), order="C")
+
+
+class TiltedSource(Source):
+    """Boxes of a directional filtration, computed one at a time."""
+
+    def __init__(self, array: Array, tilt: Tilt) -> None:
+        super().__init__(array)
+        self.direct = False
+        self.tilt = tilt
+
+    def read(self, part: Array, start: tuple[int, ...]) -> Array:
+        lead = 3 - len(self.tilt.terms)
+        return np.ascontiguousarray(self.tilt.add(part, start[lead:]))
+
+
+def cut(shape: tuple[int, int, int], key_size: int, ndim: int) -> list[Block]:
+    """Blocks that cover a volume, or a stack of images, and whose keys fit in the cache."""
+    slices, rows, columns = shape
+    width = min(columns, MAX_COLUMNS)
+    row_bytes = (width + 128) * key_size
+    if ndim == 3:
+        height = min(rows, MAX_ROWS)
+        depth = max(8, STAGED_BYTES // (row_bytes * (height + 2)) - 2)
+    else:
+        height = min(rows, max(MAX_ROWS, STAGED_BYTES // (4 * row_bytes)))
+        depth = max(1, STAGED_BYTES // (4 * row_bytes * (height + 2)))
+    height, depth = _evenly(rows, height), _evenly(slices, depth)
+    return [
+        Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
+        for z in range(0, slices, depth)
+        for y in range(0, rows, height)
+        for x in range(0, columns, width)
+    ]
+
+
+def _evenly(count: int, step: int) -> int:
+    """A step near the given one that leaves no small rest."""
+    return -(-count // max(1, round(count / step))) if count else 1
+
+
+class Layout(NamedTuple):
+    """Where the keys of a block and its halo lie in a flat array.
+
+    `geometry` is that of the kernels: own slices, rows and columns, whether a word of halo comes
+    before each row, and the strides of rows and slices. `box` is what there is to read of the
+    block and its halo, `extents` its size, `at` where its first point goes, and `steps` the strides
+    of slices and rows.
+    """
+
+    geometry: tuple[int, int, int, int, int, int]
+    box: Block
+    extents: tuple[int, int, int]
+    at: int
+    steps: tuple[int, int]
+
+    @property
+    def size(self) -> int:
+        """Elements that hold the block and its halo."""
+        return (self.geometry[0] + 2) * self.geometry[5]
+
+
+def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: int = 1) -> Layout:
+    """Place a block: words of 64 columns start at its own first column, rows come in eights."""
+    (z, y, x), (z_end, y_end, x_end) = block
+    slices, rows, columns = z_end - z, y_end - y, x_end - x
+    lead = int(x > 0)
+    pitch = 64 * (lead + -(-columns // 64) + spare_words)
+    slice_stride = pitch * (-(-rows // kernels.ROWS) * kernels.ROWS + 2)
+    halo = int(ndim == 3)
+    above, before = min(z, halo), min(y, 1)
+    left = min(x, 64)
+    depth, height, width = shape
+    start = (z - above, y - before, x - left)
+    stop = (min(z_end + halo, depth), min(y_end + 1, height), min(x_end + 1, width))
+    return Layout(
+        (slices, rows, columns, lead, pitch, slice_stride),
+        Block(start, stop),
+        (stop[0] - start[0], stop[1] - start[1], stop[2] - start[2]),
+        (1 - above) * slice_stride + (1 - before) * pitch + 64 * lead - left,
+        (slice_stride, pitch),
+    )
+
+
+class _Scratch(threading.local):
+    """Memory that a thread keeps: touching new pages costs as much as a small image."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, NDArray[np.uint8]] = {}
+
+    def take(self, name: str, count: int, dtype: Any) -> Array:
+        """An array of `count` elements at the start of a cache line; its contents are arbitrary."""
+        size = count * np.dtype(dtype).itemsize
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < size:
+            buffer = np.empty(size + CACHE_LINE, np.uint8)
+            buffer = buffer[-buffer.ctypes.data % CACHE_LINE :]
+            if size <= KEPT_BYTES:
+                self._buffers[name] = buffer
+        return buffer[:size].view(dtype)
+
+
+_scratch = _Scratch()
+
+
+class Marcher:
+    """Scratch memory of one thread, and the march over one block after another."""
+
+    def __init__(
+        self, source: Source, mask: Source | None, construction: Construction, ndim: int
+    ) -> None:
+        self.source = source
+        self.mask = mask
+        self.closed = construction == "T"
+        self.ndim = ndim
+        self.keys: Array = np.empty(0)
+        self._scratch: tuple[Any, ...] = ()
+        self._scratch_for: Any = None
+
+    def stage(self, plan: Plan, block: Block) -> tuple[bool, bool]:
+        """Load a block's keys; whether there was a NaN, whether a key did not fit."""
+        _, box, extents, at, steps = layout = lay_out(block, self.source.shape, self.ndim)
+        if self._scratch_for != (layout.geometry, plan.key_dtype):
+            self._scratch_for = (layout.geometry, plan.key_dtype)
+            self._allocate(layout, plan.key_dtype)
+        keys = self.keys
+        # The loaders read by address: the arrays must live until they are done.
+        address, strides, values = self.source.box(box)
+        nan, unfit = plan.load(address, strides, extents, keys, at, steps)
+        if self.mask is not None:
+            address, strides, shown = self.mask.box(box)
+            loaders.hide_points(address, strides, extents, keys, at, steps, np.uint64(plan.never))
+            nan = nan and bool(np.isnan(values[shown.view(np.bool_)]).any())
+        return nan, unfit
+
+    def _allocate(self, layout: Layout, key_dtype: np.dtype[Any]) -> None:
+        _, rows, columns, lead, _, _ = layout.geometry
+        words = lead + -(-columns // 64)
+        kinds = 14 if self.ndim == 3 else 3
+        queue = _scratch.take("queue", 6 * kernels.QUEUE_ROOM, np.uint64)
+        self.keys = _scratch.take("keys", layout.size, key_dtype)
+        self._scratch = (
+            _scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), np.uint64),
+            _scratch.take("word", 5 * kernels.ROWS, np.uint64),
+            _scratch.take("carry", 3 * (rows + kernels.ROWS), np.uint64),
+            queue.reshape(6, kernels.QUEUE_ROOM),
+            _scratch.take("event keys", kernels.EVENT_ROOM, key_dtype),
+            _scratch.take("event coefficients", kernels.EVENT_ROOM, np.int8),
+        )
+
+    def march(self, block: Block, histograms: Array, out: Array) -> None:
+        """Add the staged block to histograms, or write its coefficients to `out`."""
+        geometry = self._scratch_for[0]
+        low = tuple(a == 0 for a in block.start)
+        high = tuple(b == n for b, n in zip(block.stop, self.source.shape, strict=True))
+        if self.ndim == 3:
+            kernels.march_3d(
+                self.keys, geometry, low, high, self.closed, *self._scratch, histograms[0], out
+            )
+        else:
+            kernels.march_2d(
+                self.keys, geometry, low, high, self.closed, *self._scratch, histograms, out
+            )

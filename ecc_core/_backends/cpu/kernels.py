@@ -1,0 +1,312 @@
+"""March over a staged block of keys: tournament planes, coefficients, events.
+
+A staged block is a flat array of unsigned keys with one point of halo around the block's own
+points (see :mod:`ecc_core._backends.cpu.loaders`). Kernels always compute the sublevel curve of the
+V-construction of the keys; what differs in the T-construction is the order of the keys, which the
+loader reverses, and what happens at the borders of the image: ``closed`` borders (T) behave as if
+the points outside never won against a point inside, open ones (V) as if there were no cell.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.vector_coefficients import (
+    HAS_COMPRESS,
+    append_events,
+    coefficients_2d,
+    coefficients_3d,
+    expand_coefficients,
+)
+from ecc_core._backends.cpu.vector_planes import planes_2d, planes_3d
+
+__all__ = ["EVENT_ROOM", "QUEUE_ROOM", "march_2d", "march_3d"]
+
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+ONE = np.uint64(1)
+NONE = np.uint64(0)
+ROWS = 8
+NONZERO = 4 * ROWS
+QUEUE_FLUSH = 512
+QUEUE_ROOM = QUEUE_FLUSH + 2 * ROWS  # rows a queue needs room for
+EVENT_FLUSH = 2048
+EVENT_ROOM = EVENT_FLUSH + 2 * 64  # events a list needs room for
+
+
+@kernel()
+def _copy(array: Any, source: Any, target: Any, count: Any) -> None:
+    """Copy elements within an array (to assign a slice costs seconds of compiling its errors)."""
+    for i in range(count):
+        array[target + i] = array[source + i]
+
+
+@kernel()
+def _fill(array: Any, start: Any, count: Any, value: Any) -> None:
+    for i in range(start, start + count):
+        array[i] = value
+
+
+@kernel()
+def _mirror(keys: Any, geometry: Any, low: Any, high: Any) -> None:
+    """Repeat the outermost points behind the borders of the image."""
+    slices, rows, columns, lead, pitch, slice_stride = geometry
+    first = 64 * lead
+    if high[2]:
+        for z in range(slices + 2):
+            for y in range(rows + 2):
+                end = z * slice_stride + y * pitch + first + columns
+                keys[end] = keys[end - 1]
+    for z in range(slices + 2):
+        start = z * slice_stride
+        if low[1]:
+            _copy(keys, start + pitch, start, pitch)
+        if high[1]:
+            end = start + (rows + 1) * pitch
+            _copy(keys, end - pitch, end, pitch)
+
+
+@kernel()
+def _close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, closed: Any) -> None:
+    """Set the planes within a slice (kinds 0..2) at the borders of the image."""
+    _, rows, columns, lead, _, _ = geometry
+    column_stride = rows + 2 * ROWS
+    words = lead + (columns + 63) // 64
+    kind_stride = words * column_stride
+    inside = ALL if closed else NONE
+    for word in range(words):
+        for kind in range(2):
+            row = kind * kind_stride + word * column_stride
+            if low[1]:
+                planes[row] = ~inside
+            if high[1]:
+                planes[row + rows] = inside
+    if high[2]:
+        bit = ONE << np.uint64((columns - 1) & 63)
+        last = 2 * kind_stride + (words - 1) * column_stride
+        for row in range(last, last + rows + 1):
+            planes[row] = planes[row] | bit if closed else planes[row] & ~bit
+
+
+@kernel()
+def _drain(
+    keys: Any,
+    queue: Any,
+    event_keys: Any,
+    event_coefficients: Any,
+    queued: Any,
+    histogram: Any,
+) -> None:
+    """Add the coefficients of all queued rows to the histogram of their keys."""
+    row = 0
+    while row < queued:
+        count = 0
+        while row < queued and count < EVENT_FLUSH:
+            count = append_events(queue, row, keys, event_keys, event_coefficients, count)
+            row += 1
+        for i in range(count):
+            histogram[event_keys[i]] += event_coefficients[i]
+
+
+@kernel()
+def _scatter(
+    block: Any, valid: Any, rows: Any, at: Any, pitch: Any, keys: Any, scratch: Any, histogram: Any
+) -> None:
+    """Add the coefficients of one word where the target cannot compress vectors."""
+    for row in range(rows):
+        wanted = block[NONZERO + row] & valid
+        if wanted:
+            expand_coefficients(block, row, scratch, 0)
+            while wanted:
+                i = count_trailing_zeros(wanted)
+                histogram[keys[at + row * pitch + i]] += scratch[i]
+                wanted &= wanted - ONE
+
+
+@kernel()
+def _write(block: Any, rows: Any, width: Any, scratch: Any, out: Any, at: Any, step: Any) -> None:
+    """Write the coefficients of one word to an array of them."""
+    for row in range(rows):
+        expand_coefficients(block, row, scratch, 0)
+        for i in range(width):
+            out[at + row * step + i] = scratch[i]
+
+
+@kernel()
+def _valid(word: Any, words: Any, lead: Any, columns: Any) -> Any:
+    """Bits of a word that stand for the block's own points."""
+    if word < lead:
+        return NONE
+    rest = columns & 63
+    return (ONE << np.uint64(rest)) - ONE if word == words - 1 and rest else ALL
+
+
+@kernel()
+def march_2d(
+    keys: Any,
+    geometry: Any,
+    low: Any,
+    high: Any,
+    closed: Any,
+    planes: Any,
+    block: Any,
+    carry: Any,
+    queue: Any,
+    event_keys: Any,
+    event_coefficients: Any,
+    histograms: Any,
+    out: Any,
+) -> None:
+    """Curves or coefficients of a stack of images.
+
+    Parameters
+    ----------
+    keys : uint array
+        Staged keys, with an unused slice before and behind the `slices` images.
+    geometry : tuple of int
+        (slices, rows, columns, lead, pitch, slice stride): own points, whether a word of halo
+        precedes every row, and the strides of `keys` in elements.
+    low, high : tuple of bool
+        Which sides of the block are borders of the image (z, y, x).
+    closed : bool
+        Whether borders are those of the T-construction.
+    planes, block, carry, queue, event_keys, event_coefficients : arrays
+        Scratch: kinds of planes, one coefficient word, what passes along x, queued rows, and the
+        keys and coefficients of their points. All are arguments of their own: numba would count
+        references to the members of a tuple at every use, atomically.
+    histograms : (slices or 1, bins) int64 array
+        Signed histograms to add to, one an image, or one for all.
+    out : int8 array
+        (slices, rows, columns) coefficients instead of histograms, unless empty.
+    """
+    slices, rows, columns, lead, pitch, slice_stride = geometry
+    words = lead + (columns + 63) // 64
+    column_stride = rows + 2 * ROWS
+    kind_stride = words * column_stride
+    if closed:
+        _mirror(keys, geometry, low, high)
+    for z in range(slices):
+        for word in range(words):
+            start = (z + 1) * slice_stride + 64 * word
+            planes_2d(keys, start, pitch, rows + 1, planes, word * column_stride, kind_stride)
+        _close_in_plane(planes, geometry, low, high, closed)
+        histogram = histograms[z % histograms.shape[0]]
+        _fill(carry, 0, carry.size, NONE)
+        queued = 0
+        for word in range(words):
+            valid = _valid(word, words, lead, columns)
+            edge = ONE if closed and low[2] and word == 0 else NONE
+            for row in range(0, rows, ROWS):
+                at = word * column_stride + row + 1
+                own = min(ROWS, rows - row)
+                point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
+                into = (queue, queued, valid, own, point, pitch)
+                some, queued = coefficients_2d(
+                    planes, at, kind_stride, carry, 3 * row, edge, block, into
+                )
+                if out.size:
+                    queued = 0
+                    if word >= lead:
+                        first = 64 * (word - lead)
+                        to = (z * rows + row) * columns + first
+                        width = min(64, columns - first)
+                        _write(block, own, width, event_coefficients, out, to, columns)
+                elif HAS_COMPRESS:
+                    if queued > QUEUE_FLUSH:
+                        _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
+                        queued = 0
+                elif some & valid:
+                    _scatter(block, valid, own, point, pitch, keys, event_coefficients, histogram)
+        _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
+
+
+@kernel()
+def march_3d(
+    keys: Any,
+    geometry: Any,
+    low: Any,
+    high: Any,
+    closed: Any,
+    planes: Any,
+    block: Any,
+    carry: Any,
+    queue: Any,
+    event_keys: Any,
+    event_coefficients: Any,
+    histogram: Any,
+    out: Any,
+) -> None:
+    """As :func:`march_2d` for one volume and one (bins,) histogram."""
+    slices, rows, columns, lead, pitch, slice_stride = geometry
+    words = lead + (columns + 63) // 64
+    column_stride = rows + 2 * ROWS
+    kind_stride = words * column_stride
+    inside = ALL if closed else NONE
+    if closed:
+        _mirror(keys, geometry, low, high)
+        if low[0]:
+            _copy(keys, slice_stride, 0, slice_stride)
+    queued = 0
+    # The planes between slices of the slice before are kept: two sets of 7 kinds take turns.
+    for z in range(-1, slices):
+        current = ((z + 1) & 1) * 7 * kind_stride
+        previous = 7 * kind_stride - current
+        between = current + 3 * kind_stride
+        if z == -1 and low[0]:
+            _fill(planes, between, 4 * kind_stride, ~inside)
+            continue
+        for word in range(words):
+            start = (z + 1) * slice_stride + 64 * word
+            planes_3d(
+                keys,
+                start,
+                start + slice_stride,
+                pitch,
+                rows + 1,
+                planes,
+                current + word * column_stride,
+                kind_stride,
+            )
+        if z == -1:
+            continue
+        if z == slices - 1 and high[0]:
+            _fill(planes, between, 4 * kind_stride, inside)
+        _close_in_plane(planes[current:], geometry, low, high, closed)
+        _fill(carry, 0, carry.size, NONE)
+        for word in range(words):
+            valid = _valid(word, words, lead, columns)
+            edge = ONE if closed and low[2] and word == 0 else NONE
+            for row in range(0, rows, ROWS):
+                at = word * column_stride + row + 1
+                own = min(ROWS, rows - row)
+                point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
+                into = (queue, queued, valid, own, point, pitch)
+                some, queued = coefficients_3d(
+                    planes,
+                    current + at,
+                    between + at,
+                    previous + 3 * kind_stride + at,
+                    kind_stride,
+                    carry,
+                    3 * row,
+                    edge,
+                    block,
+                    into,
+                )
+                if out.size:
+                    queued = 0
+                    if word >= lead:
+                        first = 64 * (word - lead)
+                        to = (z * rows + row) * columns + first
+                        width = min(64, columns - first)
+                        _write(block, own, width, event_coefficients, out, to, columns)
+                elif HAS_COMPRESS:
+                    if queued > QUEUE_FLUSH:
+                        _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
+                        queued = 0
+                elif some & valid:
+                    _scatter(block, valid, own, point, pitch, keys, event_coefficients, histogram)
+    _drain(keys, queue, event_keys, event_coefficients, queued, histogram)

@@ -1,0 +1,294 @@
+"""The CPU backend: from checked NumPy arrays to curves and coefficients.
+
+Every function takes an image of shape (batch, *spatial) with 1 to 3 spatial axes, a mask of the
+same shape or None, and the number of worker threads.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.blocks import Block, Marcher, Source, TiltedSource, cut
+from ecc_core._backends.cpu.plans import Construction, Plan, coefficient_plan, cumulate, curve_plans
+from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.regions import region_curves
+from ecc_core._directions import Tilt
+from ecc_core.errors import NAN_MESSAGE
+
+__all__ = ["coefficients", "curve", "exact_curve", "region_curves", "value_range"]
+
+Array = NDArray[Any]
+Values = NDArray[np.int64]
+
+NO_OUTPUT = np.empty(0, np.int8)
+NO_HISTOGRAM = np.zeros((1, 1), np.int64)
+
+
+def curve(
+    image: Array,
+    thresholds: Array,
+    *,
+    construction: Construction,
+    superlevel: bool,
+    mask: Array | None,
+    nan: str,
+    tilt: Tilt | None,
+    workers: int | None,
+) -> Values:
+    """Euler characteristic of each image of a batch at sorted thresholds: (batch, n) int64."""
+    result = np.zeros((image.shape[0], thresholds.size), np.int64)
+    if image.size == 0 or thresholds.size == 0:
+        return result
+    ndim = image.ndim - 1
+    dtype = np.dtype(np.float64) if tilt else image.dtype.newbyteorder("=")
+    points = image[0].size
+    plans = curve_plans(
+        dtype, thresholds, superlevel, construction, masked=mask is not None, points=points
+    )
+    for part, view, hidden in _parts(image, mask, tilt, plans[-1].key_dtype.itemsize):
+        source = TiltedSource(view, tilt) if tilt else Source(view)
+        stack = _Stack(source, None if hidden is None else Source(hidden), construction, ndim)
+        result[part] = stack.curves(plans, nan, workers)
+    if construction == "T" and ndim == 3:
+        np.negative(result, out=result)
+    return result
+
+
+class _Stack:
+    """One volume, or images of one shape, to be cut into blocks and marched over."""
+
+    def __init__(
+        self, source: Source, mask: Source | None, construction: Construction, ndim: int
+    ) -> None:
+        self.source, self.mask = source, mask
+        self.construction, self.ndim = construction, max(ndim, 2)
+
+    def marcher(self) -> Marcher:
+        return Marcher(self.source, self.mask, self.construction, self.ndim)
+
+    def curves(self, plans: list[Plan], nan: str, workers: int | None) -> Values:
+        """One curve an image, (images, n); a volume is one image."""
+        blocks = cut(self.source.shape, plans[-1].key_dtype.itemsize, self.ndim)
+        images = self.source.shape[0] if self.ndim == 2 else 1
+        result = np.zeros((images, plans[0].entered.size), np.int64)
+
+        def each(queue: Iterator[Block]) -> None:
+            marcher = self.marcher()
+            for block in queue:
+                histograms = _add_blocks(marcher, plans, iter([block]), nan)
+                at = slice(block.start[0], block.stop[0])
+                result[at] = _cumulate(plans, histograms, self.construction)
+
+        def together(queue: Iterator[Block]) -> Values:
+            histograms = _add_blocks(self.marcher(), plans, queue, nan)
+            return _cumulate(plans, histograms, self.construction)
+
+        points = math.prod(self.source.shape)
+        count = worker_count(workers, points, plans[-1].top + 1)
+        if images > 1:
+            share(blocks, each, count)
+        else:
+            result[:] = sum(share(blocks, together, count))
+        return result
+
+    def coefficients(
+        self, plan: Plan, nan: str, workers: int | None, out: NDArray[np.int8]
+    ) -> None:
+        """Write the coefficients of one volume or image to `out`."""
+
+        def write(queue: Iterator[Block]) -> None:
+            marcher = self.marcher()
+            for block in queue:
+                has_nan, _ = marcher.stage(plan, block)
+                if has_nan and nan == "raise":
+                    raise ValueError(NAN_MESSAGE)
+                own = tuple(b - a for a, b in zip(block.start, block.stop, strict=True))
+                buffer = np.empty(math.prod(own), np.int8)
+                marcher.march(block, NO_HISTOGRAM, buffer)
+                out[tuple(map(slice, block.start, block.stop))] = buffer.reshape(own)
+
+        blocks = cut(self.source.shape, plan.key_dtype.itemsize, self.ndim)
+        share(blocks, write, worker_count(workers, out.size, 1))
+
+
+def _parts(
+    image: Array, mask: Array | None, tilt: Tilt | None, key_size: int
+) -> Iterator[tuple[slice, Array, Array | None]]:
+    """Views of (slices, rows, columns) to compute at once, with their place in the batch.
+
+    Images of one or two axes come as one stack if blocks hold whole ones. The curve does not change
+    when axes are swapped or reversed, so each view is laid out as nearly as its memory lies.
+    """
+    count, spatial = image.shape[0], image.ndim - 1
+    order, flips = list(range(1, image.ndim)), [slice(None)] * spatial
+    if not image.flags.c_contiguous and tilt is None:
+        order.sort(key=lambda axis: -abs(image.strides[axis]))
+        flips = [slice(None, None, -1 if image.strides[axis] < 0 else 1) for axis in order]
+
+    def lay(array: Array) -> Array:
+        laid: Array = array.transpose(0, *order)[(slice(None), *flips)]
+        return laid if spatial > 1 else laid[:, None, :]
+
+    view = lay(image)
+    shown = None
+    if mask is not None:
+        shown = lay(np.broadcast_to(mask, image.shape).view(np.uint8))
+    if spatial == 3:
+        for i in range(count):
+            yield slice(i, i + 1), view[i], None if shown is None else shown[i]
+        return
+    step = 1
+    if count > 1 and cut((count, *view.shape[1:]), key_size, 2)[0].stop[1:] == view.shape[1:]:
+        step = count
+    for i in range(0, count, step):
+        part = slice(i, i + step)
+        yield part, view[part], None if shown is None else shown[part]
+
+
+def _add_blocks(
+    marcher: Marcher, plans: list[Plan], blocks: Iterator[Block], nan: str
+) -> list[Values | None]:
+    """Signed histograms of blocks, one for each plan that was used, one row an image."""
+    histograms: list[Values | None] = [None] * len(plans)
+    current = 0
+    for block in blocks:
+        has_nan, unfit = marcher.stage(plans[current], block)
+        if has_nan and nan == "raise":
+            raise ValueError(NAN_MESSAGE)
+        if unfit:
+            current += 1
+            marcher.stage(plans[current], block)
+        histogram = histograms[current]
+        if histogram is None:
+            images = block.stop[0] - block.start[0] if marcher.ndim == 2 else 1
+            histogram = np.zeros((images, plans[current].top + 1), np.int64)
+            histograms[current] = histogram
+        marcher.march(block, histogram, NO_OUTPUT)
+    return histograms
+
+
+def _cumulate(
+    plans: list[Plan], histograms: list[Values | None], construction: Construction
+) -> Values:
+    """Curves from the histograms of all plans, one row an image."""
+    used = [(p, h) for p, h in zip(plans, histograms, strict=True) if h is not None]
+    rows = used[0][1].shape[0] if used else 1
+    total = np.zeros((rows, plans[0].entered.size), np.int64)
+    for plan, histogram in used:
+        cumulate(plan, histogram, construction, out=total)
+    return total
+
+
+def coefficients(
+    image: Array,
+    *,
+    construction: Construction,
+    superlevel: bool,
+    mask: Array | None,
+    nan: str,
+    workers: int | None,
+) -> NDArray[np.int8]:
+    """Coefficient of every point of each image: int8, the image's shape."""
+    out = np.zeros(image.shape, np.int8)
+    if image.size == 0:
+        return out
+    spatial = image.ndim - 1
+    given = image
+    if mask is not None and image.dtype.kind in "iu" and image.dtype.itemsize == 8:
+        # No wider integers are left for a value beyond all others.
+        image = np.unique(image, return_inverse=True)[1].reshape(image.shape).astype(np.uint32)
+    dtype = image.dtype.newbyteorder("=")
+    plan = coefficient_plan(dtype, superlevel, construction, mask is not None)
+
+    def lay(array: Array, i: int) -> Array:
+        return array[i] if spatial == 3 else array if spatial == 2 else array[:, None]
+
+    for i in range(image.shape[0] if spatial == 3 else 1):  # others are the slices of one stack
+        source = Source(lay(image, i))
+        shown = None if mask is None else Source(lay(mask, i).view(np.uint8))
+        stack = _Stack(source, shown, construction, spatial)
+        stack.coefficients(plan, nan, workers, lay(out, i))
+    if construction == "T" and spatial == 3:
+        np.negative(out, out=out)
+    if mask is not None:
+        out[~mask] = 0
+    if given.dtype.kind == "f" and nan == "omit":
+        out[np.isnan(given)] = 0
+    return out
+
+
+def exact_curve(
+    image: Array,
+    *,
+    construction: Construction,
+    superlevel: bool,
+    mask: Array | None,
+    nan: str,
+    tilt: Tilt | None,
+    workers: int | None,
+) -> tuple[Array, Values]:
+    """The levels at which the curve of one image (batch of 1) changes, and the values there."""
+    if tilt is not None:
+        image = tilt.add(image, (0,) * (image.ndim - 1))
+    options: dict[str, Any] = {
+        "construction": construction,
+        "superlevel": superlevel,
+        "mask": mask,
+        "nan": nan,
+        "workers": workers,
+    }
+    dtype = image.dtype.newbyteorder("=")
+    if dtype.itemsize <= 2:
+        levels = _all_values(dtype)
+        values = curve(image, levels, tilt=None, **options)[0]
+        jumps = np.diff(values[::-1], prepend=0)[::-1] if superlevel else np.diff(values, prepend=0)
+        return levels[jumps != 0], values[jumps != 0]
+    counts = coefficients(image, **options)
+    changes = counts != 0
+    levels, where = np.unique(image[changes].astype(dtype), return_inverse=True)
+    jumps = np.zeros(levels.size, np.int64)
+    np.add.at(jumps, where, counts[changes])
+    levels, jumps = levels[jumps != 0], jumps[jumps != 0]
+    if superlevel:
+        return levels, np.cumsum(jumps[::-1])[::-1]
+    return levels, np.cumsum(jumps)
+
+
+def _all_values(dtype: np.dtype[Any]) -> Array:
+    """Every value of a dtype of at most 16 bits, increasing."""
+    if dtype.kind == "b":
+        return np.array([False, True])
+    bits = np.arange(1 << (8 * dtype.itemsize), dtype=np.uint32)
+    values = bits.astype(f"u{dtype.itemsize}").view(dtype)
+    return np.unique(values[~np.isnan(values)])
+
+
+def value_range(
+    image: Array, *, mask: Array | None, nan: str, tilt: Tilt | None
+) -> tuple[Any, Any]:
+    """Smallest and largest finite value that is not masked; (None, None) where there is none."""
+    bounds: list[Any] = []
+    # Slabs of a quarter of a million points stay in the cache for the second pass.
+    step = max(1, (1 << 18) * image.shape[0] * image.shape[1] // max(image.size, 1))
+    starts = range(0, image.shape[1] if image.size else 0, step)
+    for i, start in itertools.product(range(image.shape[0]), starts):
+        part = image[i, start : start + step]
+        if tilt is not None:
+            part = tilt.add(part, (start,) + (0,) * (part.ndim - 1))
+        if mask is not None:
+            part = part[mask[i, start : start + step]]
+        if part.dtype == np.float16:
+            part = part.astype(np.float32)  # NumPy compares half floats one by one
+        if part.dtype.kind == "f" and part.size and not np.isfinite([part.min(), part.max()]).all():
+            if nan == "raise" and np.isnan(part).any():
+                raise ValueError(NAN_MESSAGE)
+            part = part[np.isfinite(part)]
+        if part.size:
+            bounds += [part.min(), part.max()]
+    return (min(bounds), max(bounds)) if bounds else (None, None)

@@ -1,0 +1,245 @@
+"""March over a staged block of keys and labels: the coefficients of each region by itself.
+
+A point owns a cell if it beats the cell's other points. In the V-construction of one region a point
+beats nothing outside of it; in the T-construction it beats all that is outside.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from numba import carray
+
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.loaders import image_row, pointer
+from ecc_core._backends.cpu.vector_planes import beat_planes
+
+__all__ = ["DIRECTIONS", "copy_labels", "cumulate_rows", "march_regions", "mark_labels"]
+
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+ONE = np.uint64(1)
+NONE = np.uint64(0)
+TOP = np.uint64(63)
+
+# Offsets (z, y, x) to the neighbours that come later in C order; first the 4 of the same slice.
+DIRECTIONS = [d for d in itertools.product((0, 1), (-1, 0, 1), (-1, 0, 1)) if d > (0, 0, 0)]
+_OFFSETS = np.array(DIRECTIONS)
+
+
+def _cells(extent: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Cells at a point that span `extent` axes, as the neighbours that complete them.
+
+    A neighbour is its direction's index, or 25 - the index of the opposite direction.
+    """
+    number: dict[tuple[int, ...], int] = {d: i for i, d in enumerate(DIRECTIONS)}
+    number |= {tuple(-o for o in d): 25 - i for i, d in enumerate(DIRECTIONS)}
+    cells = []
+    for far in itertools.product((-1, 0, 1), repeat=3):
+        if sum(map(abs, far)) == extent:
+            corners = itertools.product(*({0, a} for a in far))
+            cells.append([number[c] for c in corners if any(c)])
+    return np.array(cells, dtype=np.uint64)
+
+
+_EDGES, _SQUARES, _CUBES = _cells(1), _cells(2), _cells(3)
+
+
+@kernel()
+def mark_labels(labels: Any, present: Any) -> None:
+    """Set `present` at every label; unsigned indices spare numba's check for negative ones."""
+    for i in range(labels.size):
+        present[np.uint64(labels[i])] = True
+
+
+@kernel()
+def copy_labels(
+    address: Any, token: Any, strides: Any, extents: Any, labels: Any, at: Any, steps: Any, ids: Any
+) -> None:
+    """Stage the rows of ``ids`` that labels stand for."""
+    slices, rows, columns = extents
+    base = labels.ctypes.data
+    base = labels.ctypes.data
+    for z in range(slices):
+        for y in range(rows):
+            row = image_row(address, token, strides, z, y, extents)
+            start = at + z * steps[0] + y * steps[1]
+            target = carray(pointer(base + start * labels.itemsize), columns, labels.dtype)
+            for x in range(columns):
+                target[x] = ids[np.uint64(row[x])]  # unsigned: no check for negative indices
+
+
+@kernel()
+def _add(total: Any, plane: Any) -> Any:
+    """Add one plane to a number of 4 planes."""
+    a, b, c, d = total
+    ab = a & plane
+    abc = b & ab
+    return a ^ plane, b ^ ab, c ^ abc, d ^ (c & abc)
+
+
+@kernel()
+def _take(total: Any, plane: Any) -> Any:
+    """Subtract one plane from a number of 4 planes."""
+    a, b, c, d = total
+    ab = ~a & plane
+    abc = ~b & ab
+    return a ^ plane, b ^ ab, c ^ abc, d ^ (~c & abc)
+
+
+@kernel()
+def _pair(
+    planes: Any, at: Any, direction: Any, strides: Any, behind: Any, outside: Any, first: Any
+) -> Any:
+    """Whether 64 points beat their neighbours in a direction, and in the opposite one.
+
+    Backward planes of a direction follow its forward ones, and stand where the neighbour that came
+    before compared itself: `behind` slices on, a row up or down, shifted along x.
+    """
+    word_step, direction_step = strides
+    forward = planes[np.uint64(at + 2 * direction * direction_step)]
+    dy, dx = _OFFSETS[direction, 1], _OFFSETS[direction, 2]
+    there = at + behind + (2 * direction + 1) * direction_step - dy
+    backward = planes[np.uint64(there)]
+    if dx == 1:
+        before = outside if first else planes[np.uint64(there - word_step)]
+        backward = (backward << ONE) | (before >> TOP)
+    elif dx == -1:
+        backward = (backward >> ONE) | (planes[np.uint64(there + word_step)] << TOP)
+    return forward, backward
+
+
+@kernel()
+def _coefficients_2d(planes: Any, at: Any, strides: Any, outside: Any, first: Any) -> Any:
+    """The coefficients of the 64 points whose planes lie at `at`, as 4 planes."""
+    east, west = _pair(planes, at, 0, strides, 0, outside, first)
+    southwest, northeast = _pair(planes, at, 1, strides, 0, outside, first)
+    south, north = _pair(planes, at, 2, strides, 0, outside, first)
+    southeast, northwest = _pair(planes, at, 3, strides, 0, outside, first)
+    total = _take(_take(_take(_take((ALL, NONE, NONE, NONE), east), west), south), north)
+    total = _add(_add(total, east & south & southeast), west & south & southwest)
+    return _add(_add(total, east & north & northeast), west & north & northwest)
+
+
+@kernel()
+def _coefficients_3d(
+    planes: Any, at: Any, strides: Any, behind: Any, outside: Any, first: Any, beats: Any
+) -> Any:
+    """As :func:`_coefficients_2d`; the slice before has its planes `behind` further."""
+    for i in range(13):
+        step = behind if i >= 4 else 0
+        beats[i], beats[25 - i] = _pair(planes, at, i, strides, step, outside, first)
+    total = (ALL, NONE, NONE, NONE)
+    for i in range(6):
+        total = _take(total, beats[_EDGES[i, 0]])
+    for i in range(12):
+        square = beats[_SQUARES[i, 0]] & beats[_SQUARES[i, 1]] & beats[_SQUARES[i, 2]]
+        total = _add(total, square)
+    for i in range(8):
+        cube = ALL
+        for j in range(7):
+            cube &= beats[_CUBES[i, j]]
+        total = _take(total, cube)
+    return total
+
+
+@kernel()
+def march_regions(
+    keys: Any,
+    labels: Any,
+    geometry: Any,
+    count: Any,
+    closed: Any,
+    planes: Any,
+    beats: Any,
+    histograms: Any,
+) -> None:
+    """Add the coefficients of a block's points to the histograms of their regions.
+
+    Parameters
+    ----------
+    keys, labels : uint arrays
+        Staged alike, with a halo of label 0 outside of the image. Label 0 is no region.
+    geometry : tuple of int
+        As for :func:`ecc_core._backends.cpu.kernels.march_3d`; a word more follows every row.
+    count : int
+        Directions: 4 within a slice, or all 13.
+    closed : bool
+        T-construction.
+    planes, beats : uint64 arrays
+        Scratch.
+    histograms : (regions, bins) integer array
+        To add to; row i is label i + 1.
+    """
+    slices, rows, columns, lead, pitch, slice_stride = geometry
+    words = lead + (columns + 63) // 64
+    flip = ALL if closed else NONE
+    word_step = rows + 2
+    direction_step = (words + 1) * word_step
+    parity_step = 2 * count * direction_step
+    strides = (word_step, direction_step)
+    for z in range(-1 if count > 4 else 0, slices):
+        current = ((z + 1) & 1) * parity_step
+        for i in range(count):
+            dz, dy, dx = _OFFSETS[i]
+            for word in range(words + 1):
+                here = (z + 1) * slice_stride + 64 * word
+                there = here + dz * slice_stride + dy * pitch + dx
+                out = current + 2 * i * direction_step + word * word_step
+                # The last row's planes are needed where the neighbour is not below.
+                lines = rows + 2 if dy < 0 else rows + 1
+                skip = 1 if dy < 0 else 0
+                beat_planes(
+                    keys,
+                    labels,
+                    here + skip * pitch,
+                    there + skip * pitch,
+                    pitch,
+                    lines - skip,
+                    flip,
+                    planes,
+                    out + skip,
+                    out + skip + direction_step,
+                )
+        if z < 0:
+            continue
+        for word in range(lead, words):
+            last = columns - 64 * (word - lead)
+            valid = ALL if last >= 64 else (ONE << np.uint64(last)) - ONE
+            for row in range(rows):
+                at = current + word * word_step + row + 1
+                first = word == 0
+                if count == 4:
+                    a, b, c, d = _coefficients_2d(planes, at, strides, flip, first)
+                else:
+                    a, b, c, d = _coefficients_3d(
+                        planes, at, strides, parity_step - 2 * current, flip, first, beats
+                    )
+                wanted = (a | b | c | d) & valid
+                point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
+                while wanted:
+                    bit = np.uint64(count_trailing_zeros(wanted))
+                    wanted &= wanted - ONE
+                    label = labels[point + np.int64(bit)]
+                    if label:
+                        value = ((a >> bit) & ONE) + 2 * ((b >> bit) & ONE) + 4 * ((c >> bit) & ONE)
+                        signed = np.int64(value) - 8 * np.int64((d >> bit) & ONE)
+                        histograms[label - 1, keys[point + np.int64(bit)]] += signed
+
+
+@kernel()
+def cumulate_rows(histograms: Any, descending: Any, entered: Any, curves: Any) -> None:
+    """Add to each curve the sums of a histogram over the first ``entered[i]`` keys.
+
+    `descending`: the keys enter from the largest to the smallest.
+    """
+    count, bins = histograms.shape
+    reached = np.zeros(bins + 1, np.int64)
+    for row in range(count):
+        for i in range(bins):
+            key = bins - 1 - i if descending else i
+            reached[i + 1] = reached[i] + histograms[row, key]
+        for i in range(entered.size):
+            curves[row, i] += reached[entered[i]]

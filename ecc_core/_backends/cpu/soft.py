@@ -1,0 +1,165 @@
+"""Soft curves of points with coefficients: windows around the levels, memory, threads.
+
+Sums are taken in an order that depends on sizes only, so results do not depend on the number of
+threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.pool import available_cores, share
+from ecc_core._backends.cpu.soft_kernels import MOMENTS, REACH, deposit, evaluate, gather, tabulate
+
+__all__ = ["Windows", "curves", "gradients", "windows"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+STEP = 1 / 8  # width of a bin in units of 1 / sharpness
+CHUNK = 1 << 20  # points whose moments are summed at once
+MEMORY = 1 << 26  # bytes of moments at once
+ALONE = 1 << 15  # points that do not pay for waking a thread
+
+
+class Windows(NamedTuple):
+    """The line of values cut into windows around the levels.
+
+    Attributes
+    ----------
+    starts, ends : (n,) arrays
+        Increasing; windows do not overlap.
+    offsets : (n + 1,) array
+        Slot of the gap below each window; the last slot is all above the last window.
+    width : float
+        Of a bin.
+    """
+
+    starts: Floats
+    ends: Floats
+    offsets: Integers
+    width: float
+
+    @property
+    def slots(self) -> int:
+        return int(self.offsets[-1]) + 1
+
+
+def windows(levels: Floats, sharpness: float) -> Windows:
+    """Windows of REACH / sharpness on both sides of every finite level."""
+    width = STEP / sharpness
+    reach = REACH / sharpness
+    finite = np.sort(levels[np.isfinite(levels)])
+    apart = np.diff(finite) > 2 * reach
+    starts = finite[np.r_[True, apart]] - reach if finite.size else finite
+    lasts = finite[np.r_[apart, True]] + reach if finite.size else finite
+    bins = np.maximum(np.ceil((lasts - starts) / width), 1).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(bins + 1)])
+    return Windows(starts, starts + bins * width, offsets, width)
+
+
+def curves(values: Array, weights: Array, levels: Floats, sharpness: float) -> Floats:
+    """Sums over the points of weight * s(sharpness * (level - value)), and their derivatives.
+
+    Parameters
+    ----------
+    values : (images, points) array
+        Floats without NaN; infinite ones enter first or never.
+    weights : (images, points) array
+    levels : (n,) array
+    sharpness : float
+
+    Returns
+    -------
+    (3, images, n) array
+        The sums, their derivatives by the level and by the sharpness.
+    """
+    images, points = values.shape
+    results = np.zeros((3, images, levels.size))
+    if results.size == 0 or points == 0:
+        return results
+    grid = windows(levels, sharpness)
+    chunks = -(-points // CHUNK)
+    step = max(1, MEMORY // (8 * MOMENTS * grid.slots * chunks))
+
+    def add(pieces: Iterator[tuple[Array, Array, Floats]]) -> None:
+        for value, weight, into in pieces:
+            deposit(value, weight, *grid, into)
+
+    def sum_up(parts: Iterator[slice]) -> None:
+        for part in parts:
+            out = np.zeros((3, moments[part].shape[0], levels.size))
+            evaluate(moments[part].sum(1), levels, sharpness, *grid, out)
+            results[:, first:][:, part] = out
+
+    for first in range(0, images, step):
+        group = slice(first, first + step)
+        count = len(values[group])
+        moments = np.zeros((count, chunks, grid.slots, MOMENTS))
+        pieces = [
+            (value[at : at + CHUNK], weight[at : at + CHUNK], moments[i, at // CHUNK])
+            for i, (value, weight) in enumerate(zip(values[group], weights[group], strict=True))
+            for at in range(0, points, CHUNK)
+        ]
+        workers = _workers(count * points)
+        share(pieces, add, workers)
+        share(_slices(count, workers), sum_up, workers)
+    return results
+
+
+def gradients(
+    values: Array,
+    weights: Array,
+    levels: Floats,
+    sharpness: float,
+    upstream: Floats,
+    out: Array,
+    *,
+    steps: bool = False,
+) -> None:
+    """Write weight * sum over the levels of upstream * sharpness * s'(z) for every point to `out`.
+
+    With `steps` the sum is that of upstream * s(z), the derivative by the weight. `upstream` is
+    (images, n), the others as for :func:`curves`.
+    """
+    images, points = values.shape
+    if out.size == 0:
+        return
+    grid = windows(levels, sharpness)
+    chunk = max(CHUNK // images, ALONE)
+
+    def look_up(pieces: Iterator[tuple[Array, Array, Floats, Array]]) -> None:
+        for value, weight, own, into in pieces:
+            gather(value, weight, *grid, own, steps, into)
+
+    def fill(parts: Iterator[slice]) -> None:
+        for part in parts:
+            tabulate(upstream[first:][part], levels, sharpness, steps, *grid, table[part])
+
+    step = max(1, MEMORY // (16 * grid.slots))
+    for first in range(0, images, step):
+        count = min(step, images - first)
+        table = np.zeros((count, grid.slots, 2))
+        workers = _workers(count * points)
+        share(_slices(count, workers), fill, workers)
+        pieces = [
+            (values[first + i, at], weights[first + i, at], table[i], out[first + i, at])
+            for i in range(count)
+            for at in (slice(a, a + chunk) for a in range(0, points, chunk))
+        ]
+        share(pieces, look_up, workers)
+
+
+def _workers(points: int) -> int:
+    return max(1, min(available_cores(), points // ALONE))
+
+
+def _slices(count: int, parts: int) -> list[slice]:
+    edges = [count * i // parts for i in range(parts + 1)]
+    return [slice(a, b) for a, b in pairwise(edges) if a < b]

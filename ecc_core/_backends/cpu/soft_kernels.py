@@ -1,0 +1,231 @@
+"""Moments of critical points near the levels, soft curves from them, and gradients.
+
+The logistic function s differs from a step only where |z| < REACH, z = sharpness * (level - value).
+So the line of values is cut into *windows* around the levels, with one slot for each gap below a
+window and even bins of `width` within it (see :func:`ecc_core._backends.cpu.soft.windows`). Slots
+count up along the line; slot ``offsets[i]`` is the gap below window i, the last one all that lies
+above.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ecc_core._backends.cpu.compiling import kernel
+
+__all__ = ["MOMENTS", "REACH", "deposit", "evaluate", "gather", "tabulate"]
+
+REACH = 20.0  # s(-20) = 2e-9
+MOMENTS = 4
+
+
+@kernel(error_model="numpy")
+def _window(value: Any, ends: Any) -> Any:
+    """The first window that ends above the value; as many as there are if none does."""
+    low, high = 0, ends.size
+    while low < high:
+        middle = (low + high) >> 1
+        if ends[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel(error_model="numpy")
+def deposit(
+    values: Any,
+    weights: Any,
+    starts: Any,
+    ends: Any,
+    offsets: Any,
+    width: Any,
+    moments: Any,
+) -> None:
+    """Add weights times 1, e, e**2, e**3 to the slots of their values.
+
+    e is the distance from the middle of the bin, in bins. Infinite values enter first or never.
+    """
+    per_bin = 1 / width
+    for i in range(values.size):
+        weight = float(weights[i])
+        value = float(values[i])
+        if weight == 0 or value == np.inf:
+            continue
+        window = _window(value, ends)
+        slot = offsets[window]
+        if window < ends.size and value >= starts[window]:
+            place = (value - starts[window]) * per_bin
+            bin = min(int(place), offsets[window + 1] - slot - 2)
+            e = place - bin - 0.5
+            slot += 1 + bin
+            moments[slot, 1] += weight * e
+            moments[slot, 2] += weight * e * e
+            moments[slot, 3] += weight * e * e * e
+        moments[slot, 0] += weight
+
+
+@kernel(error_model="numpy")
+def _near(level: Any, starts: Any, ends: Any, offsets: Any, width: Any, reach: Any) -> Any:
+    """The window of a level, and the range of its bins nearer to the level than `reach`."""
+    window = _window(level, ends)
+    if window == ends.size:  # an infinite level
+        return window, 0, 0
+    bins = offsets[window + 1] - offsets[window] - 1
+    first = int(max((level - reach - starts[window]) / width, 0.0))
+    last = int(min((level + reach - starts[window]) / width + 1, float(bins)))
+    return window, first, max(first, last)
+
+
+@kernel(error_model="numpy")
+def _weigh(z: Any, a: Any, sharpness: Any, weights: Any) -> None:
+    """The factors of the moments of a bin whose middle is at z, `a` wide in units of z.
+
+    They are Taylor's for s(z), and for its derivatives by the level and by the sharpness.
+    """
+    s = 1 / (1 + math.exp(-z))
+    s1 = s * (1 - s)
+    s2 = s1 * (1 - 2 * s)
+    s3 = s1 * (1 - 6 * s1)
+    s4 = s2 * (1 - 12 * s1)
+    b, c = a * a / 2, a * a * a / 6
+    weights[0, 0], weights[0, 1], weights[0, 2], weights[0, 3] = s, -a * s1, b * s2, -c * s3
+    weights[1, 0], weights[1, 1] = sharpness * s1, -sharpness * a * s2
+    weights[1, 2], weights[1, 3] = sharpness * b * s3, -sharpness * c * s4
+    weights[2, 0], weights[2, 1] = z * s1 / sharpness, -a * (s1 + z * s2) / sharpness
+    weights[2, 2] = b * (2 * s2 + z * s3) / sharpness
+    weights[2, 3] = -c * (3 * s3 + z * s4) / sharpness
+
+
+@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
+def _dot(weights: Any, moments: Any) -> Any:
+    """The sum of products, in an order that lets them be taken several at a time."""
+    total = 0.0
+    for bin in range(weights.shape[0]):
+        for moment in range(MOMENTS):
+            total += weights[bin, moment] * moments[bin, moment]
+    return total
+
+
+@kernel(error_model="numpy")
+def evaluate(
+    moments: Any,
+    levels: Any,
+    sharpness: Any,
+    starts: Any,
+    ends: Any,
+    offsets: Any,
+    width: Any,
+    results: Any,
+) -> None:
+    """Curves, and their derivatives by level and by sharpness: results (3, images, levels).
+
+    `moments` is (images, slots, 4).
+    """
+    images, slots, _ = moments.shape
+    below = np.zeros((images, slots + 1))
+    for image in range(images):
+        for slot in range(slots):
+            below[image, slot + 1] = below[image, slot] + moments[image, slot, 0]
+    for j in range(levels.size):
+        level = levels[j]
+        if level == -np.inf:
+            continue
+        window, first, last = _near(level, starts, ends, offsets, width, REACH / sharpness)
+        slot = offsets[window] + 1 + first
+        weights = np.empty((3, last - first, MOMENTS))
+        for bin in range(first, last):
+            z = sharpness * (level - starts[window] - (bin + 0.5) * width)
+            _weigh(z, sharpness * width, sharpness, weights[:, bin - first])
+        for image in range(images):
+            results[0, image, j] = below[image, min(slot, slots)]
+            for kind in range(3):
+                results[kind, image, j] += _dot(weights[kind], moments[image, slot:])
+
+
+@kernel(error_model="numpy")
+def tabulate(
+    gradients: Any,
+    levels: Any,
+    sharpness: Any,
+    steps: Any,
+    starts: Any,
+    ends: Any,
+    offsets: Any,
+    width: Any,
+    table: Any,
+) -> None:
+    """The sum over the levels of gradient * (s' or s), and its slope, at the ends of all bins.
+
+    `gradients` is (images, levels), `table` (images, slots, 2), zero. With `steps` the sum is that
+    of ``s(z)``, which is not zero above the windows; otherwise that of ``sharpness * s'(z)``.
+    Slopes are by the bin, along growing values.
+    """
+    images = gradients.shape[0]
+    for j in range(levels.size):
+        level = levels[j]
+        if level == -np.inf:
+            continue
+        window, first, last = _near(level, starts, ends, offsets, width, REACH / sharpness)
+        if steps:
+            for image in range(images):
+                table[image, : offsets[window] + first, 0] += gradients[image, j]
+        if window == ends.size:
+            if steps:
+                for image in range(images):
+                    table[image, offsets[window], 0] += gradients[image, j]
+            continue
+        nodes = np.empty((last + 1 - first, 2))
+        for bin in range(first, last + 1):
+            z = sharpness * (level - starts[window] - bin * width)
+            s = 1 / (1 + math.exp(-z))
+            s1 = s * (1 - s)
+            value, slope = s, -s1 * sharpness * width
+            if not steps:
+                value = s1 * sharpness
+                slope = -s1 * (1 - 2 * s) * sharpness * sharpness * width
+            nodes[bin - first, 0], nodes[bin - first, 1] = value, slope
+        for image in range(images):
+            gradient, at = gradients[image, j], offsets[window] + first
+            for bin in range(nodes.shape[0]):
+                table[image, at + bin, 0] += gradient * nodes[bin, 0]
+                table[image, at + bin, 1] += gradient * nodes[bin, 1]
+
+
+@kernel(error_model="numpy")
+def gather(
+    values: Any,
+    weights: Any,
+    starts: Any,
+    ends: Any,
+    offsets: Any,
+    width: Any,
+    table: Any,
+    steps: Any,
+    out: Any,
+) -> None:
+    """Write weight * table(value): cubic Hermite in the windows, constant or zero between them."""
+    per_bin = 1 / width
+    for i in range(values.size):
+        weight = float(weights[i])
+        value = float(values[i])
+        out[i] = 0
+        if weight == 0:
+            continue
+        window = _window(value, ends)
+        first = offsets[window]
+        if window == ends.size or value < starts[window]:
+            if steps:
+                out[i] = weight * table[first, 0]
+            continue
+        place = (value - starts[window]) * per_bin
+        bin = min(int(place), offsets[window + 1] - first - 2)
+        u = place - bin
+        v0, d0 = table[first + bin, 0], table[first + bin, 1]
+        v1, d1 = table[first + bin + 1, 0], table[first + bin + 1, 1]
+        rise = v1 - v0
+        cubic = d0 + d1 - 2 * rise
+        out[i] = weight * (v0 + u * (d0 + u * (rise - d0 - cubic + u * cubic)))

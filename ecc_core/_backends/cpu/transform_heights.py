@@ -1,0 +1,164 @@
+"""Heights of weighted points in a direction, counted into the bins of sorted levels.
+
+The height of a point x in direction u is, in float64 and in this order, each product and each sum
+rounded::
+
+    (u[0] * x[0] + u[1] * x[1]) + u[2] * x[2]
+
+Bin j of a histogram takes what lies in (level j - 1, level j], the last bin what lies above all
+levels. A bin is guessed in fast arithmetic; every guess that is not certain is settled by
+comparing the height itself with the levels.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.compiling import kernel
+
+__all__ = [
+    "BLOCK",
+    "Grid",
+    "accumulate",
+    "add_points",
+    "guess",
+    "make_grid",
+    "place",
+    "scatter",
+    "settle",
+]
+
+BLOCK = 1024  # points at a time: their coordinates stay in the first-level cache
+TOLERANCE = 2.0**-20  # of a bin's width: a guess further than this from a level is certain
+MOST_CELLS = 2**20
+
+
+class Grid(NamedTuple):
+    """Sorted levels and what it takes to guess where a height lies among them."""
+
+    levels: NDArray[np.float64]
+    origin: float
+    scale: float
+    """Cells a unit of height; ``(height - origin) * scale`` is the place on the grid."""
+    first: NDArray[np.int64]
+    """For each cell the number of levels in the cells before it; empty if the levels are evenly
+    spaced, then the cells end at the levels."""
+
+
+def make_grid(levels: NDArray[np.float64], reach: float, *, scaled: bool = False) -> Grid:
+    """Return the grid of sorted levels for heights of at most `reach`, in magnitude.
+
+    A grid that will be `scaled` has one cell for all levels, unless they are evenly spaced.
+    """
+    finite = levels[np.isfinite(levels)]
+    low, high = (float(finite[0]), float(finite[-1])) if finite.size else (0.0, 0.0)
+    width = high - low
+    if 0 < width < np.inf and finite.size == levels.size:
+        scale = (levels.size - 1) / width
+        error = np.abs((levels - low) * scale - np.arange(levels.size)).max()
+        rounding = 16 * np.finfo(np.float64).eps * (reach + abs(low)) * scale
+        if error < TOLERANCE / 4 and rounding < TOLERANCE / 4:
+            return Grid(levels, low, scale, np.empty(0, dtype=np.int64))
+    cells = min(4 * levels.size, MOST_CELLS)
+    scale = cells / width if 0 < width < np.inf and not scaled else np.inf
+    if scale == np.inf:
+        return Grid(levels, low, 0.0, np.array([0, levels.size]))
+    cell = np.clip((levels - low) * scale, 0, cells - 1).astype(np.int64)
+    return Grid(levels, low, scale, np.searchsorted(cell, np.arange(cells + 1)).astype(np.int64))
+
+
+@kernel(error_model="numpy")
+def place(height: Any, grid: Any) -> Any:
+    """The bin of one height."""
+    levels, top = grid.levels, grid.levels.size
+    position = (height - grid.origin) * grid.scale
+    if grid.first.size:
+        cell = int(min(position, grid.first.size - 2.0)) if position > 0.0 else 0
+        low, high = grid.first[cell], grid.first[cell + 1]
+    else:  # a cell of slack on either side, far more than rounding needs
+        cell = int(min(position, float(top))) if position > 0.0 else 0
+        low, high = max(cell - 1, 0), min(cell + 2, top)
+    while low < high:
+        middle = (low + high) >> 1
+        if height <= levels[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel(error_model="numpy", fastmath={"contract", "nnan", "nsz"})
+def guess(
+    x: Any, y: Any, z: Any, directions: Any, d: Any, origin: Any, scale: Any, top: Any, bins: Any
+) -> Any:
+    """Guess the bins among evenly spaced levels; whether any guess is too close to a level."""
+    to_x, to_y, to_z = directions[d, 2] * scale, directions[d, 1] * scale, directions[d, 0] * scale
+    offset = -origin * scale
+    close = 0
+    for i in range(x.size):
+        position = x[i] * to_x + (y[i] * to_y + (z[i] * to_z + offset))
+        position = min(max(position, 0.0), top)
+        upper = np.ceil(position - TOLERANCE)
+        close |= (upper - position) <= TOLERANCE
+        bins[i] = np.uint32(np.int32(upper))
+    return close
+
+
+@kernel(error_model="numpy")
+def settle(x: Any, y: Any, z: Any, directions: Any, d: Any, grid: Any, bins: Any) -> None:
+    """Find the bins, with certainty."""
+    for i in range(x.size):
+        height = (directions[d, 0] * z[i] + directions[d, 1] * y[i]) + directions[d, 2] * x[i]
+        bins[i] = place(height, grid)
+
+
+@kernel(error_model="numpy")
+def scatter(bins: Any, weights: Any, histograms: Any, d: Any) -> None:
+    # Four distant points a turn: neighbours often share a bin and would wait for each other.
+    count = weights.size
+    quarter = count >> 2
+    for i in range(quarter):
+        j, k, l = i + quarter, i + 2 * quarter, i + 3 * quarter  # noqa: E741
+        histograms[d, bins[i]] += weights[i]
+        histograms[d, bins[j]] += weights[j]
+        histograms[d, bins[k]] += weights[k]
+        histograms[d, bins[l]] += weights[l]
+    for i in range(4 * quarter, count):
+        histograms[d, bins[i]] += weights[i]
+
+
+@kernel(error_model="numpy")
+def add_points(
+    points: Any,
+    count: Any,
+    directions: Any,
+    first: Any,
+    last: Any,
+    grid: Any,
+    bins: Any,
+    histograms: Any,
+) -> None:
+    """Add the first `count` of (x, y, z, weight) to the histograms of directions ``first:last``."""
+    x, y, z, weights = points
+    even, top = grid.first.size == 0, float(grid.levels.size)
+    origin, scale = grid.origin, grid.scale
+    for start in range(0, count, BLOCK):
+        stop = min(start + BLOCK, count)
+        xs, ys, zs, ws = x[start:stop], y[start:stop], z[start:stop], weights[start:stop]
+        for d in range(first, last):
+            if not even or guess(xs, ys, zs, directions, d, origin, scale, top, bins):
+                settle(xs, ys, zs, directions, d, grid, bins)
+            scatter(bins, ws, histograms, d)
+
+
+@kernel(error_model="numpy")
+def accumulate(histograms: Any, order: Any, sign: Any, values: Any) -> None:
+    """Write the cumulative sums of the histograms, times `sign`, to the rows that `order` gives."""
+    for d in range(order.size):
+        row, total = np.uint64(order[d]), sign * histograms[d, 0]
+        for j in range(values.shape[1]):
+            values[row, j] = total
+            total += sign * histograms[d, j + 1]

@@ -1,0 +1,282 @@
+"""Memory and threads of the transform on the CPU.
+
+Kernels see three axes (slices, rows, columns); images of fewer axes have the leading ones of
+length 1. Directions are sorted by orthant, and threads share them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.pool import available_cores, share
+from ecc_core._backends.cpu.transform_heights import accumulate, make_grid
+from ecc_core._backends.cpu.transform_mask import ALL, NONE, count_mask, link, pack
+from ecc_core._backends.cpu.transform_regions import (
+    count_regions,
+    list_corners,
+    measure_regions,
+    sort_points,
+)
+from ecc_core._backends.cpu.transform_vector import LANES
+from ecc_core._backends.cpu.transform_weights import UNROLL, count_weights, pad_weights
+from ecc_core._orthants import (
+    ORTHANTS,
+    Axes,
+    Directions,
+    Frame,
+    coefficient_table,
+    place_points,
+    sort_directions,
+)
+from ecc_core._transform_checks import MOST_WEIGHT
+
+__all__ = [
+    "find_regions",
+    "mask_transform",
+    "region_transforms",
+    "weighted_transform",
+]
+
+Floats = NDArray[np.float64]
+
+CORNERS = 2**18  # room for the corners of a few rows of a label image
+CHUNK = 64  # regions that a thread takes at a time
+SMALL = 2**20  # points times directions below which a second thread costs more than it saves
+SPARSE = 32  # points of a mask that cost as much as one critical point, roughly
+
+
+def _share_directions(
+    directions: Directions, workers: int, count: Callable[[int, int, NDArray[np.int64]], Any]
+) -> None:
+    """Call `count` on ranges of directions and where in the range each orthant starts."""
+    total = len(directions.orthant)
+    shares = min(workers, total)
+    edges = [total * i // shares for i in range(shares + 1)] if total else [0]
+
+    def work(ranges: Iterator[tuple[int, int]]) -> None:
+        for first, last in ranges:
+            starts = np.searchsorted(directions.orthant[first:last], np.arange(ORTHANTS + 1))
+            count(first, last, starts.astype(np.int64))
+
+    share(list(pairwise(edges)), work, workers)
+
+
+def _workers(workers: int | None, work: int) -> int:
+    if workers is None:
+        return available_cores() if work > SMALL else 1
+    return workers
+
+
+def _collect(
+    directions: Directions, histograms: NDArray[Any], heights: int, frame: Frame
+) -> NDArray[Any]:
+    """Return the curves in the caller's order, with the sign that the construction needs."""
+    values = np.empty((len(histograms), heights), dtype=histograms.dtype)
+    accumulate(histograms, directions.order, frame.sign, values)
+    return values
+
+
+class Bits(NamedTuple):
+    """A mask, or for the T-construction its complement, as planes of bits."""
+
+    points: NDArray[np.uint64]
+    links: tuple[NDArray[np.uint64], NDArray[np.uint64]]
+    """Pairs of set points along the last axis, by the later and the earlier of the two."""
+    padded: tuple[int, ...]
+    """Slices, rows and words a row."""
+
+
+def _bits(mask: NDArray[np.bool_], frame: Frame) -> Bits:
+    outside = ALL if frame.closed else NONE
+    words = (frame.shape[2] + 2 + 63) // 64
+    padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
+    bits = np.full(math.prod(padded) + LANES, outside)
+    back, forward = np.empty_like(bits), np.empty_like(bits)
+    pixels = np.require(mask, requirements=("C", "W")).reshape(frame.shape).view(np.uint8)
+    pack(pixels, padded, outside, bits)
+    link(bits, words, back, forward)
+    return Bits(bits, (back, forward), padded)
+
+
+def mask_transform(
+    mask: NDArray[np.bool_],
+    directions: Floats,
+    heights: Floats,
+    spacing: Floats,
+    closed: bool,
+    workers: int | None = 1,
+) -> NDArray[np.int64]:
+    """Return the transform (directions, heights) of a mask, int64.
+
+    `closed` stands for the T-construction, of masks of at least two axes (in one it is the same);
+    `workers` None for as many threads as there are cores.
+    """
+    frame = place_points(mask.shape, spacing, closed)
+    by_orthant = sort_directions(directions)
+    grid = make_grid(heights, frame.reach)
+    bits = _bits(mask, frame)
+    histograms = np.zeros((len(directions), heights.size + 1), dtype=np.int64)
+
+    def count(first: int, last: int, starts: NDArray[np.int64]) -> None:
+        count_mask(
+            *bits,
+            frame.axes,
+            int(closed),
+            frame.positions,
+            by_orthant.vectors[first:last],
+            starts,
+            grid,
+            histograms[first:last],
+        )
+
+    _share_directions(by_orthant, _workers(workers, mask.size * len(directions) // SPARSE), count)
+    return _collect(by_orthant, histograms, heights.size, frame)
+
+
+def weighted_transform(
+    weights: NDArray[Any],
+    directions: Floats,
+    heights: Floats,
+    spacing: Floats,
+    closed: bool,
+    workers: int | None = 1,
+) -> NDArray[Any]:
+    """Return the transform of int64 or float64 weights in their dtype.
+
+    Points of weight 0 are no part of the complex.
+    """
+    frame = place_points(weights.shape, spacing, closed)
+    by_orthant = sort_directions(directions)
+    grid = make_grid(heights, frame.reach)
+    absent = weights.dtype.type(np.inf if weights.dtype.kind == "f" else MOST_WEIGHT)
+    padded = tuple(n + 2 * axis for n, axis in zip(frame.shape, frame.axes, strict=True))
+    outside = -absent if closed else absent
+    values = np.full(padded, outside)
+    image = np.require(weights, requirements=("C", "W")).reshape(frame.shape)
+    pad_weights(image, frame.axes, closed, outside, values)
+    bins = heights.size + 1 + UNROLL
+    histograms, curves = (np.zeros((len(directions), bins), dtype=weights.dtype) for _ in range(2))
+
+    def count(first: int, last: int, starts: NDArray[np.int64]) -> None:
+        count_weights(
+            values,
+            absent,
+            frame.axes,
+            int(closed),
+            frame.positions,
+            float(spacing[-1]),
+            by_orthant.vectors[first:last],
+            starts,
+            grid,
+            histograms[first:last],
+            curves[first:last],
+        )
+
+    _share_directions(by_orthant, _workers(workers, weights.size * len(directions)), count)
+    values = _collect(by_orthant, histograms, heights.size, frame)
+    values[by_orthant.order] += frame.sign * curves[:, : heights.size]
+    return values
+
+
+class Regions(NamedTuple):
+    """The critical points of labelled regions, each centred in its bounding box."""
+
+    labels: NDArray[np.int64]
+    """Labels of the regions, increasing."""
+    radii: Floats
+    """Half the diagonal of each bounding box of closed pixels."""
+    points: tuple[NDArray[Any], ...]
+    """Coordinates (x, y, z) and weights, sorted by orthant and region."""
+    offsets: NDArray[np.int64]
+    """(orthants, regions + 1): where the points of each region start."""
+
+
+def _corners(labels: NDArray[Any], axes: Axes, critical: NDArray[np.uint64]) -> NDArray[Any]:
+    """Return the corners of all labels."""
+    image = np.require(labels, requirements=("C", "W")).reshape((1,) * axes.count(0) + labels.shape)
+    lines = (image.shape[0] + axes[0]) * (image.shape[1] + axes[1])
+    room = np.empty((5, max(8 * (image.shape[2] + 1), CORNERS)), dtype=labels.dtype)
+    line, chunks = 0, []
+    while line < lines:
+        line, count = list_corners(image, axes, critical, line, room)
+        chunks.append(room[:, :count].copy())
+    return chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
+
+
+def _number(found: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the distinct labels, increasing, and the place of each label among them."""
+    largest = int(found.max(initial=0))
+    if largest > 8 * found.size:
+        return np.unique(found, return_inverse=True)
+    seen = np.zeros(largest + 1, dtype=np.bool_)
+    seen[found] = True
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[found]
+
+
+def find_regions(labels: NDArray[Any], spacing: Floats, closed: bool) -> Regions:
+    """Find the critical points of all regions of an int32 or int64 label image."""
+    missing = 3 - labels.ndim
+    axes = (0,) * missing + (1,) * labels.ndim
+    table = coefficient_table(labels.ndim, closed)
+    critical = np.packbits(table != 0, axis=0, bitorder="little")[0].astype(np.uint64)
+    corners = _corners(labels, axes, critical)
+    present, region = _number(corners[3])
+    boxes = np.empty((present.size, 3, 2), dtype=np.int64)
+    boxes[..., 0], boxes[..., 1] = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+    counts = np.zeros((ORTHANTS, present.size), dtype=np.int64)
+    measure_regions(corners, region, critical, boxes, counts)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    offsets = ends[present.size * np.arange(ORTHANTS)[:, None] + np.arange(present.size + 1)]
+    points = (*(np.empty(ends[-1]) for _ in range(3)), np.empty(ends[-1], dtype=np.int64))
+    steps = np.zeros(3)
+    steps[missing:] = spacing
+    sort_points(
+        corners, region, boxes, steps, int(closed), table, critical, offsets[:, :-1].copy(), points
+    )
+    sides = boxes[:, missing:, 1] - boxes[:, missing:, 0] + 1
+    return Regions(present, np.linalg.norm(sides * spacing / 2, axis=1), points, offsets)
+
+
+def region_transforms(
+    regions: Regions,
+    directions: Floats,
+    heights: Floats,
+    scales: Floats | None,
+    workers: int | None = 1,
+) -> NDArray[np.int64]:
+    """Return the transforms (regions, directions, heights), int64.
+
+    The levels of a region are the heights times its scale.
+    """
+    by_orthant = sort_directions(directions)
+    starts = np.searchsorted(by_orthant.orthant, np.arange(ORTHANTS + 1)).astype(np.int64)
+    count = len(regions.labels)
+    factors = np.ones(count) if scales is None else scales
+    reach = float((3 * regions.radii / factors).max(initial=0.0))
+    grid = make_grid(heights, reach, scaled=scales is not None)
+    values = np.empty((count, len(directions), heights.size), dtype=np.int64)
+
+    def work(chunks: Iterator[int]) -> None:
+        for first in chunks:
+            count_regions(
+                regions.points,
+                regions.offsets,
+                by_orthant.vectors,
+                by_orthant.order,
+                starts,
+                grid,
+                factors,
+                first,
+                min(first + CHUNK, count),
+                values,
+            )
+
+    critical = len(regions.points[0]) // ORTHANTS
+    share(range(0, count, CHUNK), work, _workers(workers, critical * len(directions)))
+    return values

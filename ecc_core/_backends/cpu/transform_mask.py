@@ -1,0 +1,167 @@
+"""Critical points of a mask, once an orthant, and the histograms of their heights.
+
+One kernel serves both constructions (see :mod:`ecc_core._orthants`): the V- on the
+mask, the T- on its complement. Points are bits, padded by one on both sides of every axis that the
+image has, in words of 64 points, row after row, with 8 words of slack behind them. Outside of the
+image all bits are `outside`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.transform_heights import BLOCK, add_points
+from ecc_core._backends.cpu.transform_orthants import orthant_frame
+from ecc_core._backends.cpu.transform_vector import LANES, critical_planes, pack_word
+from ecc_core._orthants import ORTHANTS
+
+__all__ = ["count_mask", "link", "pack"]
+
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+NONE, ONE, TOP = np.uint64(0), np.uint64(1), np.uint64(63)
+TILE = 512  # words at a time: their planes stay in the first-level cache
+FLUSH = 4096  # points to collect before they are projected on the directions
+ROOM = FLUSH + 64
+
+
+@kernel(error_model="numpy")
+def pack(pixels: Any, padded: Any, outside: Any, bits: Any) -> None:
+    """Write the planes of (slices, rows, columns) pixels, inverted if `outside` is all ones.
+
+    The padding is there already.
+    """
+    slices, rows, columns = pixels.shape
+    _, padded_rows, words = padded
+    before_slices, before_rows = (padded[0] - slices) >> 1, (padded_rows - rows) >> 1
+    flat = pixels.reshape(-1)
+    whole = columns >> 6
+    for z in range(slices):
+        for y in range(rows):
+            source = (z * rows + y) * columns
+            target = ((z + before_slices) * padded_rows + y + before_rows) * words
+            carry = NONE
+            for i in range(whole):
+                word = pack_word(flat, source + 64 * i)
+                bits[target + i] = ((word << ONE) | carry) ^ outside
+                carry = word >> TOP
+            word = NONE
+            for x in range(64 * whole, columns):
+                if flat[source + x] != 0:
+                    word |= ONE << np.uint64(x & 63)
+            bits[target + whole] = ((word << ONE) | carry) ^ outside
+
+
+@kernel(error_model="numpy")
+def link(bits: Any, words: Any, back: Any, forward: Any) -> None:
+    """Write the planes of the pairs of set points along the last axis, by either of the two.
+
+    What lies beyond the padding does not matter: there, points have coefficient 0 in any case.
+    """
+    for start in range(0, bits.size - LANES, words):
+        carry = NONE
+        for i in range(start, start + words):
+            word = bits[i]
+            following = bits[i + 1] if i + 1 < start + words else NONE
+            back[i] = word & ((word << ONE) | carry)
+            forward[i] = word & ((word >> ONE) | (following << TOP))
+            carry = word >> TOP
+
+
+@kernel(error_model="numpy")
+def _active_words(
+    bits: Any, edges: Any, tile: Any, end: Any, offsets: Any, present: Any, planes: Any, active: Any
+) -> Any:
+    """List the words of ``tile:end`` with critical points, and how many there are."""
+    found = np.int64(0)
+    for at in range(tile, end, LANES):
+        lanes = critical_planes(
+            bits,
+            edges,
+            at,
+            offsets[1],
+            offsets[0],
+            present[1],
+            present[0],
+            planes,
+            at - tile,
+            TILE,
+        )
+        if end - at < LANES:
+            lanes &= (ONE << np.uint64(end - at)) - ONE
+        for lane in range(LANES):  # without branches, which nothing could predict
+            active[found] = at + lane
+            found += np.int64((lanes >> np.uint64(lane)) & ONE)
+    return found
+
+
+@kernel(error_model="numpy")
+def _collect(planes: Any, at: Any, here: Any, widths: Any, points: Any, count: Any) -> Any:
+    """Append the critical points of a word; `here` is its (slice, row, column) position."""
+    x, y, z, weights = points
+    depth, height, column = here
+    nonzero, negative, double = planes[at], planes[at + TILE], planes[at + 2 * TILE]
+    while nonzero != NONE:
+        bit = count_trailing_zeros(nonzero)
+        nonzero &= nonzero - ONE
+        x[count], y[count], z[count] = widths[column + bit], height, depth
+        minus_one = np.int64((negative >> np.uint64(bit)) & ONE)
+        minus_two = np.int64((double >> np.uint64(bit)) & ONE)
+        weights[count] = 1 - 2 * minus_one - minus_two
+        count += 1
+    return count
+
+
+@kernel(error_model="numpy")
+def count_mask(
+    bits: Any,
+    links: Any,
+    padded: Any,
+    axes: Any,
+    closed: Any,
+    positions: Any,
+    directions: Any,
+    starts: Any,
+    grid: Any,
+    histograms: Any,
+) -> None:
+    """Add the critical points of each orthant to the histograms of its directions.
+
+    `links` are the two results of :func:`link`, `padded` is the shape of the bits in words, `axes`
+    tells which axes the image has, `closed` is 1 for the T-construction, `positions` are the
+    coordinates of the points (V) or corners (T) along the three axes. The directions of orthant i
+    are ``starts[i]:starts[i + 1]``.
+    """
+    depths, heights, widths = positions
+    _, rows, words = padded
+    present = (ALL if axes[0] else NONE, ALL if axes[1] else NONE)
+    points = (np.empty(ROOM), np.empty(ROOM), np.empty(ROOM), np.empty(ROOM, dtype=np.int64))
+    bins = np.empty(BLOCK, dtype=np.uint32)
+    planes = np.empty(3 * TILE, dtype=np.uint64)
+    active = np.empty(TILE + 1, dtype=np.int64)
+    for orthant in range(ORTHANTS):
+        first, last = starts[orthant], starts[orthant + 1]
+        if first == last:
+            continue
+        steps, shifts = orthant_frame(orthant, axes, closed)
+        offsets = (steps[0] * rows * words, steps[1] * words)
+        edges = links[1] if steps[2] > 0 else links[0]
+        count = 0
+        for slice_ in range(depths.size):
+            begin = ((slice_ + shifts[0]) * rows + shifts[1]) * words
+            end = begin + heights.size * words
+            for tile in range(begin, end, TILE):
+                stop = min(tile + TILE, end)
+                found = _active_words(bits, edges, tile, stop, offsets, present, planes, active)
+                for i in range(found):
+                    place = active[i] - begin
+                    row = np.int64(np.uint32(place) // np.uint32(words))
+                    here = (depths[slice_], heights[row], 64 * (place - row * words) - shifts[2])
+                    count = _collect(planes, active[i] - tile, here, widths, points, count)
+                    if count >= FLUSH:
+                        add_points(points, count, directions, first, last, grid, bins, histograms)
+                        count = 0
+        add_points(points, count, directions, first, last, grid, bins, histograms)

@@ -1,0 +1,249 @@
+"""The transforms of all labelled regions, from one pass over the label image.
+
+A window is 2 points wide along each axis. Windows with one label everywhere hold no critical
+point; in the others every label is looked up by itself in the table of
+:func:`ecc_core._orthants.coefficient_table`. A *corner* is a label in a window where
+it has a critical point in some orthant: the window's index along the three axes, the label, and
+the pattern of the window's points that have it. The extreme points of a region are critical, so
+the corners also tell its bounding box.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.transform_heights import Grid, guess, scatter, settle
+from ecc_core._backends.cpu.transform_orthants import orthant_signs
+from ecc_core._orthants import ORTHANTS
+
+__all__ = ["count_regions", "list_corners", "measure_regions", "sort_points"]
+
+NONE, ONE = np.uint64(0), np.uint64(1)
+
+
+@kernel(error_model="numpy")
+def _differ(first: Any, second: Any, mixed: Any) -> None:
+    """Mark the windows of two rows in which not all points are equal."""
+    n = first.size - 1
+    left, right, below_left, below_right = first[:n], first[1:], second[:n], second[1:]
+    for i in range(n):
+        w = left[i]
+        differ = (w ^ right[i]) | (w ^ below_left[i]) | (w ^ below_right[i])
+        mixed[i] |= differ != 0
+
+
+@kernel(error_model="numpy")
+def _largest(window: Any, bound: Any) -> Any:
+    """The largest label below `bound`, or 0."""
+    largest = 0
+    for label in window:
+        largest = max(largest, label if label < bound else 0)
+    return largest
+
+
+@kernel(error_model="numpy")
+def _pattern(window: Any, label: Any) -> Any:
+    pattern = np.int64(0)
+    for bit in range(8):
+        pattern |= np.int64(window[bit] == label) << bit
+    return pattern
+
+
+@kernel(error_model="numpy")
+def _list_row(rows: Any, at: Any, marks: Any, critical: Any, corners: Any, count: Any) -> Any:
+    """Append the corners of the marked windows of a row."""
+    here, row, depth, row_depth = rows
+    for word in range(marks.size):
+        marked = marks[word]
+        while marked != NONE:
+            x = 8 * word + (count_trailing_zeros(marked) >> 3)
+            marked &= marked - ONE
+            window = (
+                here[x],
+                here[x + 1],
+                row[x],
+                row[x + 1],
+                depth[x],
+                depth[x + 1],
+                row_depth[x],
+                row_depth[x + 1],
+            )
+            label = max(window)
+            while label > 0:
+                pattern = _pattern(window, label)
+                if critical[pattern] != NONE:
+                    corners[0, count], corners[1, count], corners[2, count] = at[0], at[1], x
+                    corners[3, count], corners[4, count] = label, pattern
+                    count += 1
+                label = _largest(window, label)
+    return count
+
+
+@kernel(error_model="numpy")
+def _load(labels: Any, z: Any, y: Any, out: Any) -> None:
+    """Copy a row with a point of padding on either side; zeros outside of the image."""
+    slices, rows, columns = labels.shape
+    if 0 <= z < slices and 0 <= y < rows:
+        row = labels[z, y]
+        for x in range(columns):
+            out[x + 1] = row[x]
+    else:
+        for x in range(columns):
+            out[x + 1] = 0
+
+
+@kernel(error_model="numpy")
+def list_corners(labels: Any, axes: Any, critical: Any, first: Any, corners: Any) -> Any:
+    """List the corners of the rows of windows from `first` on, as long as there is room.
+
+    The bits of ``critical[pattern]`` tell in which orthants the pattern's coefficient is not zero.
+    Returns the row to go on with and the number of corners.
+    """
+    slices, rows, columns = labels.shape
+    # Whole words of 8 windows, so that a run of uniform windows is passed over at once.
+    mixed = np.zeros((columns + 8) // 8 * 8, dtype=np.uint8)
+    marks = mixed.view(np.uint64)
+    here, row = np.zeros(columns + 2, labels.dtype), np.zeros(columns + 2, labels.dtype)
+    depth, row_depth = np.zeros(columns + 2, labels.dtype), np.zeros(columns + 2, labels.dtype)
+    lines, count = rows + axes[1], 0
+    for line in range(first, (slices + axes[0]) * lines):
+        if corners.shape[1] - count < 8 * (columns + 1):
+            return line, count
+        z, y = line // lines, line % lines
+        # The window of line y has the rows y - 1 and y; along missing axes only the first is used.
+        if line == first or y == 0:
+            _load(labels, z - axes[0], y - axes[1], here)
+            if axes[0]:
+                _load(labels, z, y - axes[1], depth)
+        else:
+            here, row = row, here
+            depth, row_depth = row_depth, depth
+        for word in range(marks.size):
+            marks[word] = NONE
+        if axes[1]:
+            _load(labels, z - axes[0], y, row)
+        _differ(here, row if axes[1] else here, mixed)
+        if axes[0]:
+            _load(labels, z, y, row_depth)
+            _differ(here, depth, mixed)
+            _differ(here, row_depth, mixed)
+        count = _list_row((here, row, depth, row_depth), (z, y), marks, critical, corners, count)
+    return (slices + axes[0]) * lines, count
+
+
+@kernel(error_model="numpy")
+def measure_regions(corners: Any, region: Any, critical: Any, boxes: Any, counts: Any) -> None:
+    """Widen the regions' bounding boxes, and count their critical points by orthant.
+
+    ``boxes[i]`` is the lowest and the highest padded index of region i along the three axes,
+    ``counts[orthant, i]`` its number of critical points.
+    """
+    for i in range(region.size):
+        box, pattern = boxes[region[i]], corners[4, i]
+        for axis in range(3):
+            # The bits of a pattern on the far side of the window.
+            far = 0xF0 if axis == 0 else 0xCC if axis == 1 else 0xAA
+            place = corners[axis, i]
+            lowest = place if pattern & ~far else place + 1
+            highest = place + 1 if pattern & far else place
+            box[axis, 0], box[axis, 1] = min(box[axis, 0], lowest), max(box[axis, 1], highest)
+        orthants = critical[pattern]
+        while orthants != NONE:
+            counts[count_trailing_zeros(orthants), region[i]] += 1
+            orthants &= orthants - ONE
+
+
+@kernel(error_model="numpy")
+def sort_points(
+    corners: Any,
+    region: Any,
+    boxes: Any,
+    spacing: Any,
+    closed: Any,
+    table: Any,
+    critical: Any,
+    ends: Any,
+    points: Any,
+) -> None:
+    """Sort critical points by orthant and region, centred in the region's bounding box.
+
+    ``ends[orthant, i]`` is where the points of region i start, on return where they end; `points`
+    are their coordinates and weights (x, y, z, weight). `spacing` is 0 along axes that the image
+    does not have.
+    """
+    x, y, z, weights = points
+    for i in range(region.size):
+        box, pattern = boxes[region[i]], corners[4, i]
+        # Twice the index of the window's first point, from the centre of the box.
+        depth = 2 * corners[0, i] - (box[0, 0] + box[0, 1])
+        row = 2 * corners[1, i] - (box[1, 0] + box[1, 1])
+        column = 2 * corners[2, i] - (box[2, 0] + box[2, 1])
+        orthants = critical[pattern]
+        while orthants != NONE:
+            orthant = count_trailing_zeros(orthants)
+            orthants &= orthants - ONE
+            j = ends[orthant, region[i]]
+            ends[orthant, region[i]] += 1
+            # The owner is the point furthest along s (V) or the centre of the window (T).
+            signs = orthant_signs(orthant)
+            z[j] = (depth + (1 if closed else 1 + signs[0])) * 0.5 * spacing[0]
+            y[j] = (row + (1 if closed else 1 + signs[1])) * 0.5 * spacing[1]
+            x[j] = (column + (1 if closed else 1 + signs[2])) * 0.5 * spacing[2]
+            weights[j] = table[orthant, pattern]
+
+
+@kernel(error_model="numpy")
+def _accumulate(histogram: Any, values: Any, region: Any, row: Any) -> None:
+    """Write the cumulative sum of a histogram as one curve of a region, and clear it."""
+    total = np.int64(0)
+    for j in range(values.shape[2]):
+        total += histogram[0, j]
+        values[region, row, j] = total
+        histogram[0, j] = 0
+
+
+@kernel(error_model="numpy")
+def count_regions(
+    points: Any,
+    offsets: Any,
+    directions: Any,
+    order: Any,
+    starts: Any,
+    grid: Any,
+    radii: Any,
+    first: Any,
+    last: Any,
+    values: Any,
+) -> None:
+    """Write the transforms of the regions ``first:last``.
+
+    `points` are those of :func:`sort_points`, those of region i start at ``offsets[orthant, i]``.
+    The levels of a region are those of the grid times its radius. ``order[d]`` is the row of
+    direction d in ``values[region]``.
+    """
+    widest = 0
+    for orthant in range(ORTHANTS):
+        for region in range(first, last):
+            widest = max(widest, offsets[orthant, region + 1] - offsets[orthant, region])
+    bins = np.empty(widest, dtype=np.uint32)
+    histogram = np.zeros((1, grid.levels.size + 1), dtype=np.int64)
+    x, y, z, weights = points
+    even, top = grid.first.size == 0, float(grid.levels.size)
+    for region in range(first, last):
+        radius = radii[region]
+        own = Grid(grid.levels * radius, grid.origin * radius, grid.scale / radius, grid.first)
+        for orthant in range(ORTHANTS):
+            low, high = starts[orthant], starts[orthant + 1]
+            if low == high:
+                continue
+            begin, end = offsets[orthant, region], offsets[orthant, region + 1]
+            xs, ys, zs, ws = x[begin:end], y[begin:end], z[begin:end], weights[begin:end]
+            for d in range(low, high):
+                if not even or guess(xs, ys, zs, directions, d, own.origin, own.scale, top, bins):
+                    settle(xs, ys, zs, directions, d, own, bins)
+                scatter(bins, ws, histogram, 0)
+                _accumulate(histogram, values, region, np.uint64(order[d]))

@@ -1,0 +1,252 @@
+"""The transform of an image of weights, row by row.
+
+The coefficient of a point is the sum of (-1)**dimension * weight over its cells, and hardly ever
+zero, so rows take the place of lists of critical points. As for masks, one kernel serves both
+constructions (see :mod:`ecc_core._orthants`). A cell of the V-construction weighs
+the maximum of its points; in the T-construction a cell weighs the minimum over the cubes around
+it, minus the maximum of the negated weights. A point that is no part of the complex holds
+`absent` (T: minus that), infinity or an integer of that role, so that a maximum of this magnitude
+is no cell (V) or comes from no cube (T). Either way it weighs nothing.
+
+Along a row the heights in one direction are sorted. Unless the levels lie closer than the points,
+the place of each level is found among the points of the row instead of each point among the levels,
+and prefix sums of the coefficients give the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.transform_heights import BLOCK, TOLERANCE, add_points
+from ecc_core._backends.cpu.transform_orthants import orthant_frame, orthant_signs
+from ecc_core._orthants import ORTHANTS
+
+__all__ = ["UNROLL", "count_weights", "pad_weights"]
+
+UNROLL = 16  # levels a turn of the vectorised loops
+ROWS = 8  # rows at a time: their prefix sums stay in the first-level cache
+
+
+@kernel(error_model="numpy")
+def pad_weights(weights: Any, axes: Any, negate: Any, absent: Any, values: Any) -> None:
+    """Copy the weights, or their negatives, into a padded image; 0 becomes `absent`."""
+    slices, rows, columns = weights.shape
+    for z in range(slices):
+        for y in range(rows):
+            out = values[z + axes[0], y + axes[1], axes[2] : axes[2] + columns]
+            row = weights[z, y]
+            for x in range(columns):
+                weight = -row[x] if negate else row[x]
+                out[x] = weight if weight != 0 else absent
+
+
+@kernel(error_model="numpy")
+def _cell(weight: Any, absent: Any) -> Any:
+    return weight if abs(weight) < absent else 0
+
+
+@kernel(error_model="numpy")
+def _weigh(here: Any, below: Any, start: Any, step: Any, absent: Any, out: Any) -> None:
+    """Coefficients of a row in its slice, from itself and the row that cells span to."""
+    n = out.size
+    near, near_below = here[start : start + n], below[start : start + n]
+    far = here[start + step : start + step + n]
+    far_below = below[start + step : start + step + n]
+    for i in range(n):
+        w = near[i]
+        x, y = max(w, far[i]), max(w, near_below[i])
+        xy = max(max(x, near_below[i]), far_below[i])
+        edges = _cell(x, absent) + _cell(y, absent)
+        out[i] = _cell(w, absent) - edges + _cell(xy, absent)
+
+
+@kernel(error_model="numpy")
+def _maximum(one: Any, other: Any, out: Any) -> None:
+    for i in range(out.size):
+        out[i] = max(one[i], other[i])
+
+
+@kernel(error_model="numpy")
+def _weigh_row(
+    values: Any, at: Any, steps: Any, axes: Any, absent: Any, scratch: Any, out: Any
+) -> None:
+    """Coefficients of the row that starts at the padded index `at`."""
+    z, y, start = at
+    pairs, pairs_below, behind = scratch
+    below = pairs_below
+    if axes[1]:
+        below = values[z, y + steps[1]]
+    else:
+        for k in range(pairs_below.size):
+            pairs_below[k] = absent
+    _weigh(values[z, y], below, start, steps[2], absent, out)
+    if axes[0]:
+        _maximum(values[z, y], values[z + steps[0], y], pairs)
+        _maximum(below, values[z + steps[0], y + steps[1]], pairs_below)
+        _weigh(pairs, pairs_below, start, steps[2], absent, behind)
+        for i in range(out.size):
+            out[i] -= behind[i]
+
+
+@kernel(error_model="numpy", fastmath={"contract", "nnan", "nsz"})
+def _cross(start: Any, step: Any, tolerance: Any, points: Any, turns: Any, counts: Any) -> Any:
+    """Guess how many points lie at or below each level; whether any guess is too close.
+
+    The levels lie at the places `start`, `start` + `step`, ... among the points, the first of which
+    has place 1.
+    """
+    close = 0
+    most = points + 0.5
+    for j in range(turns):
+        count = min(max(start + step * j, 0.5), most)
+        counts[j] = np.int32(count + tolerance)
+        close |= (count - np.float64(counts[j])) <= tolerance
+    return close
+
+
+@kernel(error_model="numpy")
+def _walk(
+    widths: Any, base: Any, slope: Any, levels: Any, first: Any, turns: Any, counts: Any
+) -> None:
+    """The same as :func:`_cross`, by comparing heights with levels."""
+    n = widths.size
+    start, sign = (0, 1) if slope >= 0 else (n - 1, -1)
+    k = 0
+    for j in range(turns):
+        if first + j >= levels.size:
+            k = n
+        while k < n and base + slope * widths[start + sign * k] <= levels[first + j]:
+            k += 1
+        counts[j] = k
+
+
+@kernel(error_model="numpy")
+def _gather(sums: Any, row: Any, counts: Any, turns: Any, d: Any, first: Any, curves: Any) -> None:
+    for j in range(turns):
+        curves[d, np.uint64(first + j)] += sums[row, np.uint32(counts[j])]
+
+
+@kernel(error_model="numpy")
+def _add_rows(
+    widths: Any,
+    heights: Any,
+    depth: Any,
+    sums: Any,
+    direction: Any,
+    spacing: Any,
+    grid: Any,
+    counts: Any,
+    d: Any,
+    histograms: Any,
+    curves: Any,
+) -> None:
+    """Add rows to the curve of a direction in which the points lie denser than the levels.
+
+    The rows lie at `heights` and `depth`, their points at `widths`. `sums` are the prefix sums of
+    each row's coefficients in order of increasing height. What a row adds up to goes into the
+    histogram, what it adds before that into the curve.
+    """
+    n, slope, top = widths.size, direction[2], grid.levels.size
+    rise, width = abs(slope) * spacing, abs(slope) * abs(widths[n - 1] - widths[0])
+    step = 1.0 / (grid.scale * rise) if rise > 0.0 else np.inf
+    tolerance = TOLERANCE * (1.0 + step)
+    reach = abs(depth) + abs(heights[0]) + abs(heights[-1]) + abs(widths[0]) + abs(widths[n - 1])
+    reach += abs(grid.origin) + top / grid.scale
+    certain = tolerance < 0.25 and 1e-14 * reach < rise * TOLERANCE
+    for row in range(heights.size):
+        base = direction[0] * depth + direction[1] * heights[row]
+        lowest = base - 0.5 * width + 0.5 * slope * (widths[0] + widths[n - 1])
+        low = (lowest - grid.origin) * grid.scale
+        high = low + width * grid.scale
+        # One level too many on either side does no harm.
+        first = np.int64(min(max(np.ceil(low - TOLERANCE), 0.0), top))
+        end = np.int64(min(max(np.ceil(high + TOLERANCE), 0.0), top))
+        turns = (end - first + UNROLL - 1) // UNROLL * UNROLL
+        histograms[d, first + turns] += sums[row, n]
+        if turns == 0:
+            continue
+        start = (first - low) * step + 1.0
+        if not certain or _cross(start, step, tolerance, n, turns, counts):
+            _walk(widths, base, slope, grid.levels, first, turns, counts)
+        _gather(sums, row, counts, turns, d, first, curves)
+
+
+@kernel(error_model="numpy")
+def count_weights(
+    values: Any,
+    absent: Any,
+    axes: Any,
+    closed: Any,
+    positions: Any,
+    spacing: Any,
+    directions: Any,
+    starts: Any,
+    grid: Any,
+    histograms: Any,
+    curves: Any,
+) -> None:
+    """Add the coefficients of each orthant to the histograms and curves of its directions.
+
+    `values` are the weights (V) or the negated weights (T), padded by one point on both sides of
+    the axes that the image has. `spacing` is that of the last axis. For the other arguments see
+    :func:`ecc_core._backends.cpu.transform_mask.count_mask`. The result is the cumulative sum of
+    the histograms plus the curves, both with `UNROLL` bins of slack.
+    """
+    depths, heights, widths = positions
+    n = widths.size
+    coefficients = np.empty((ROWS, n), dtype=values.dtype)
+    sums = np.zeros((ROWS, n + 1), dtype=values.dtype)
+    scratch = (
+        np.empty(values.shape[2], dtype=values.dtype),
+        np.empty(values.shape[2], dtype=values.dtype),
+        np.empty(n, dtype=values.dtype),
+    )
+    counts, bins = np.empty(n + 4 * UNROLL, dtype=np.int32), np.empty(BLOCK, dtype=np.uint32)
+    x, y, z = np.empty(ROWS * n), np.empty(ROWS * n), np.empty(ROWS * n)
+    for i in range(x.size):
+        x[i] = widths[i % n]
+    points = (x, y, z, coefficients.reshape(-1))
+    sparse = grid.first.size > 0 or spacing * grid.scale > 1.0  # in some direction at least
+    for orthant in range(ORTHANTS):
+        first, last = starts[orthant], starts[orthant + 1]
+        if first == last:
+            continue
+        steps, shifts = orthant_frame(orthant, axes, closed)
+        sign = orthant_signs(orthant)[2]
+        for slice_ in range(depths.size):
+            for i in range(z.size):
+                z[i] = depths[slice_]
+            for block in range(0, heights.size, ROWS):
+                count = min(ROWS, heights.size - block)
+                for row in range(count):
+                    at = (slice_ + shifts[0], block + row + shifts[1], shifts[2])
+                    _weigh_row(values, at, steps, axes, absent, scratch, coefficients[row])
+                    if sparse:
+                        for k in range(row * n, (row + 1) * n):
+                            y[k] = heights[block + row]
+                    for k in range(n):
+                        place = k if sign > 0 else n - 1 - k
+                        sums[row, k + 1] = sums[row, k] + coefficients[row, place]
+                for d in range(first, last):
+                    direction = (directions[d, 0], directions[d, 1], directions[d, 2])
+                    if not sparse or (
+                        grid.first.size == 0 and abs(direction[2]) * spacing * grid.scale <= 1.0
+                    ):
+                        _add_rows(
+                            widths,
+                            heights[block : block + count],
+                            depths[slice_],
+                            sums,
+                            direction,
+                            spacing,
+                            grid,
+                            counts,
+                            d,
+                            histograms,
+                            curves,
+                        )
+                    else:
+                        add_points(points, count * n, directions, d, d + 1, grid, bins, histograms)

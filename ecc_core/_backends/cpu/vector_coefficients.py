@@ -1,0 +1,364 @@
+"""Coefficients from planes of comparisons: carry-save sums of planes, queues of non-zero rows.
+
+numba does not vectorise these loops by itself, so they are portable LLVM vector IR; vectors are 64
+lanes wide, and LLVM splits them on narrower machines. :mod:`ecc_core._backends.cpu.plain` holds the
+same operations, and those of the other ``vector_`` modules, as plain loops, and the tests hold them
+equal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding
+from llvmlite import ir
+from numba import config, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from ecc_core._backends.cpu import llvm
+from ecc_core._backends.cpu.vector_planes import LANES
+
+__all__ = [
+    "COEFFICIENT_PLANES",
+    "HAS_COMPRESS",
+    "NONZERO_PLANE",
+    "ROWS",
+    "append_events",
+    "coefficients_2d",
+    "coefficients_3d",
+    "expand_coefficients",
+]
+
+ROWS = 8  # rows a coefficient word holds: 8 x 64 bits, one 512-bit vector
+COEFFICIENT_PLANES = 4  # two's complement: -8..7
+NONZERO_PLANE = 4  # the plane behind them: 1 where the coefficient is not zero
+
+
+def _has_compress() -> bool:
+    """Whether the target compresses bytes in registers; elsewhere LLVM's expansion is slow."""
+    if config.CPU_FEATURES is not None:
+        return "+avx512vbmi2" in config.CPU_FEATURES
+    if config.CPU_NAME not in (None, "host"):
+        return False
+    return bool(llvmlite.binding.get_host_cpu_features().get("avx512vbmi2", False))
+
+
+HAS_COMPRESS = _has_compress()
+
+
+class _Logic:
+    """Carry-save arithmetic on vectors of planes; numbers are lists of planes, lowest bit first."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+        self.ones = llvm.splat(llvm.I64, ROWS, -1)
+
+    def inv(self, a: Any) -> Any:
+        return self.builder.xor(a, self.ones)
+
+    def both(self, a: Any, b: Any) -> Any:
+        return self.builder.and_(a, b)
+
+    def either(self, a: Any, b: Any) -> Any:
+        return self.builder.or_(a, b)
+
+    def odd(self, *planes: Any) -> Any:
+        result = planes[0]
+        for plane in planes[1:]:
+            result = self.builder.xor(result, plane)
+        return result
+
+    def most(self, a: Any, b: Any, c: Any) -> Any:
+        return self.either(self.both(a, b), self.both(c, self.either(a, b)))
+
+    def total(self, a: Any, b: Any, c: Any) -> list[Any]:
+        """a + b + c of three planes."""
+        return [self.odd(a, b, c), self.most(a, b, c)]
+
+    def difference(self, a: list[Any], b: list[Any]) -> list[Any]:
+        """a - b of unsigned numbers of equal length, in two's complement with one plane more."""
+        result, borrow = [], None
+        for p, q in zip(a, b, strict=True):
+            if borrow is None:
+                result.append(self.odd(p, q))
+                borrow = self.both(self.inv(p), q)
+            else:
+                result.append(self.odd(p, q, borrow))
+                borrow = self.most(self.inv(p), q, borrow)
+        return [*result, borrow]
+
+    def subtract(self, a: list[Any], b: list[Any], planes: int) -> list[Any]:
+        """a - b in two's complement, both sign-extended to `planes` planes."""
+        a = a + [a[-1]] * (planes - len(a))
+        b = b + [b[-1]] * (planes - len(b))
+        return self.difference(a, b)[:planes]
+
+    def masked(self, number: list[Any], plane: Any) -> list[Any]:
+        return [self.both(bit, plane) for bit in number]
+
+    def shifted(
+        self, number: list[Any], carry: Any, offset: Any, edge: list[Any], edge_bit: Any
+    ) -> list[Any]:
+        """Move every plane one point on along x; the last point of the word before comes in.
+
+        `carry` keeps the planes of the word before. At a border of the image `edge_bit` is a plane
+        whose lowest bit takes the incoming point from `edge` instead.
+        """
+        builder, result = self.builder, []
+        for i, bit in enumerate(number):
+            place = builder.add(offset, llvm.I64(ROWS * i))
+            held = llvm.load(builder, carry, place, llvm.I64, ROWS)
+            before = builder.lshr(held, llvm.splat(llvm.I64, ROWS, 63))
+            llvm.store(builder, bit, carry, place)
+            moved = self.either(builder.shl(bit, llvm.splat(llvm.I64, ROWS, 1)), before)
+            result.append(self.either(moved, self.both(edge[i], edge_bit)))
+        return result
+
+
+def _compress(builder: Any, values: Any, bits: Any) -> Any:
+    lanes, width = values.type.count, values.type.element.width
+    name = f"llvm.experimental.vector.compress.v{lanes}i{width}"
+    undefined = ir.Constant(values.type, ir.Undefined)
+    return llvm.call(builder, name, values.type, [values, bits, undefined])
+
+
+def _queue(context: Any, builder: Any, words: list[Any], into: Any, into_type: Any) -> Any:
+    """Queue the rows that have a non-zero coefficient; the new number of queued rows.
+
+    Without a branch, which would be mispredicted for every other word.
+    """
+    queue, queued, valid, rows, at, pitch = cgutils.unpack_tuple(builder, into)
+    target = context.make_array(into_type[0])(context, builder, queue)
+    capacity = builder.extract_value(target.shape, 1)
+    number = ir.Constant(ir.VectorType(llvm.I64, ROWS), [llvm.I64(i) for i in range(ROWS)])
+    planes, nonzero = words[:-1], builder.and_(words[-1], llvm.each(builder, valid, ROWS))
+    steps = builder.mul(number, llvm.each(builder, pitch, ROWS))
+    wanted = builder.and_(
+        builder.icmp_unsigned("!=", nonzero, llvm.splat(llvm.I64, ROWS, 0)),
+        builder.icmp_signed("<", number, llvm.each(builder, rows, ROWS)),
+    )
+    offsets = builder.add(llvm.each(builder, at, ROWS), steps)
+    for i, word in enumerate([*planes, nonzero, offsets]):
+        place = builder.add(queued, builder.mul(capacity, llvm.I64(i)))
+        llvm.store(builder, _compress(builder, word, wanted), target.data, place)
+    kept = builder.ctpop(builder.bitcast(wanted, llvm.I8))
+    return builder.add(queued, builder.zext(kept, llvm.I64))
+
+
+def _finish(
+    context: Any,
+    builder: Any,
+    logic: _Logic,
+    along: list[Any],
+    across: list[Any],
+    wins: Any,
+    sig: Any,
+    args: Any,
+) -> Any:
+    """The last axis: c = along - wins * across - (the point before loses) * across(before)."""
+    carry_type, _, _, out_type, into_type = sig.args[-5:]
+    carry, offset, edge, out, into = args[-5:]
+    data, target = (
+        llvm.data(context, builder, carry_type, carry),
+        llvm.data(context, builder, out_type, out),
+    )
+    edge_plane = llvm.each(builder, edge, ROWS)
+    lost = logic.masked(across, logic.inv(wins))
+    incoming = logic.shifted(lost, data, offset, along, edge_plane)
+    total = logic.subtract(along, logic.masked(across, wins), COEFFICIENT_PLANES)
+    total = logic.subtract(total, incoming, COEFFICIENT_PLANES)
+    nonzero = total[0]
+    for plane in total[1:]:
+        nonzero = logic.either(nonzero, plane)
+    for i, plane in enumerate([*total, nonzero]):
+        llvm.store(builder, plane, target, llvm.I64(ROWS * i))
+    some = llvm.call(builder, f"llvm.vector.reduce.or.v{ROWS}i64", llvm.I64, [nonzero])
+    queued = builder.extract_value(into, 1)
+    if HAS_COMPRESS:
+        queued = _queue(context, builder, [*total, nonzero], into, into_type)
+    return context.make_tuple(builder, sig.return_type, [some, queued])
+
+
+@intrinsic
+def coefficients_2d(
+    typingctx: Any,
+    planes: Any,
+    row: Any,
+    stride: Any,
+    carry: Any,
+    at: Any,
+    edge: Any,
+    out: Any,
+    into: Any,
+) -> Any:
+    """Coefficients of 8 rows of one 64-point column from the planes of :func:`planes_2d`.
+
+    `row` is the offset of the first row's planes (the row before lies one element lower), `carry`
+    keeps what passes from one word to the next along x, `edge` is 1 where the points before this
+    word mirror its first. Writes 4 planes of 8 words and the non-zero plane into `out`.
+
+    Where the target can compress vectors, the rows with a non-zero coefficient are queued too:
+    `into` is (queue, rows queued, valid bits, valid rows, offset of the keys, pitch of the keys).
+    The 6 rows of the queue take, for each queued row, its 4 planes, its non-zero plane and the
+    offset of its keys. Returns the union of the non-zero plane's 8 words, and how many rows are
+    queued then.
+    """
+    result = types.Tuple((types.uint64, types.intp))
+    sig = result(planes, types.intp, types.intp, carry, types.intp, types.uint64, carry, into)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        planes, row, stride = args[:3]
+        data = llvm.data(context, builder, sig.args[0], planes)
+        logic = _Logic(builder)
+
+        def plane(kind: int, shift: int = 0) -> Any:
+            offset = builder.add(row, builder.mul(stride, llvm.I64(kind)))
+            return llvm.load(builder, data, builder.add(offset, llvm.I64(shift)), llvm.I64, ROWS)
+
+        def along(kind: int) -> list[Any]:
+            # [loses to below] - [row above loses to it], with wins = not loses
+            return logic.difference([plane(kind, -1)], [plane(kind)])
+
+        return _finish(context, builder, logic, along(0), along(1), plane(2), sig, args)
+
+    return sig, codegen
+
+
+@intrinsic
+def coefficients_3d(
+    typingctx: Any,
+    planes: Any,
+    row: Any,
+    between: Any,
+    before: Any,
+    stride: Any,
+    carry: Any,
+    at: Any,
+    edge: Any,
+    out: Any,
+    into: Any,
+) -> Any:
+    """As :func:`coefficients_2d` in 3-D.
+
+    `row` is the offset of the in-plane kinds (0..2), `between` and `before` of the kinds between
+    slices (3..6, counted from 0) of this slice and of the slice before.
+    """
+    result = types.Tuple((types.uint64, types.intp))
+    sig = result(
+        planes,
+        types.intp,
+        types.intp,
+        types.intp,
+        types.intp,
+        carry,
+        types.intp,
+        types.uint64,
+        carry,
+        into,
+    )
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        planes, row, between, before, stride = args[:5]
+        data = llvm.data(context, builder, sig.args[0], planes)
+        logic = _Logic(builder)
+
+        def plane(start: Any, kind: int, shift: int = 0) -> Any:
+            offset = builder.add(start, builder.mul(stride, llvm.I64(kind)))
+            return llvm.load(builder, data, builder.add(offset, llvm.I64(shift)), llvm.I64, ROWS)
+
+        def along(kind: int) -> list[Any]:
+            """Coefficients along z and y of x (kind 0) or of the maximum over x (kind 1)."""
+            wins, before_loses = plane(row, kind), logic.inv(plane(row, kind, -1))
+            pairs = kind + 2  # the same maximised over y
+            loses = logic.inv
+            gained = logic.total(
+                loses(plane(between, kind)),
+                logic.both(wins, loses(plane(before, pairs))),
+                logic.both(before_loses, loses(plane(before, pairs, -1))),
+            )
+            spent = logic.total(
+                loses(plane(before, kind)),
+                logic.both(wins, loses(plane(between, pairs))),
+                logic.both(before_loses, loses(plane(between, pairs, -1))),
+            )
+            return logic.difference(gained, spent)
+
+        return _finish(context, builder, logic, along(0), along(1), plane(row, 2), sig, args)
+
+    return sig, codegen
+
+
+def _expanded(builder: Any, words: list[Any]) -> Any:
+    """64 int8 coefficients from the 4 planes of one row."""
+    total = None
+    for i, word in enumerate(words):
+        bits = builder.bitcast(word, ir.VectorType(llvm.I1, LANES))
+        weight = -(1 << i) if i == COEFFICIENT_PLANES - 1 else 1 << i
+        chosen, other = (llvm.splat(llvm.I8, LANES, number) for number in (weight, 0))
+        part = builder.select(bits, chosen, other)
+        total = part if total is None else builder.or_(total, part)
+    return total
+
+
+@intrinsic
+def expand_coefficients(typingctx: Any, coefficients: Any, row: Any, out: Any, at: Any) -> Any:
+    """Write the 64 coefficients of row `row` of a coefficient word to ``out[at:at + 64]``."""
+    sig = types.void(coefficients, types.intp, out, types.intp)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        coefficients, row, out, at = args
+        data = llvm.data(context, builder, sig.args[0], coefficients)
+        target = llvm.data(context, builder, sig.args[2], out)
+        words = [
+            builder.load(builder.gep(data, [builder.add(row, llvm.I64(ROWS * i))]))
+            for i in range(COEFFICIENT_PLANES)
+        ]
+        llvm.store(builder, _expanded(builder, words), target, at)
+        return context.get_dummy_value()
+
+    return sig, codegen
+
+
+@intrinsic
+def append_events(
+    typingctx: Any, queue: Any, row: Any, keys: Any, event_keys: Any, coefficients: Any, count: Any
+) -> Any:
+    """Append the keys and coefficients of a queued row to two lists; the new count.
+
+    Both lists need room for 64 entries more than they will hold.
+    """
+    sig = types.intp(queue, types.intp, keys, event_keys, coefficients, types.intp)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        queue, row, keys, event_keys, coefficients, count = args
+        source = context.make_array(sig.args[0])(context, builder, queue)
+        capacity = builder.extract_value(source.shape, 1)
+        *planes, wanted, at = (
+            builder.load(
+                builder.gep(source.data, [builder.add(row, builder.mul(capacity, llvm.I64(i)))])
+            )
+            for i in range(NONZERO_PLANE + 2)
+        )
+        key_data = llvm.data(context, builder, sig.args[2], keys)
+        key_list = llvm.data(context, builder, sig.args[3], event_keys)
+        coefficient_list = llvm.data(context, builder, sig.args[4], coefficients)
+        element = context.get_value_type(sig.args[2].dtype)
+        # Pieces of one 512-bit register: LLVM splits wider compressions badly.
+        lanes = 512 // element.width
+        place = count
+        for first in range(0, LANES, lanes):
+            piece = builder.lshr(wanted, llvm.I64(first))
+            if lanes < LANES:
+                piece = builder.trunc(piece, ir.IntType(lanes))
+            bits = builder.bitcast(piece, ir.VectorType(llvm.I1, lanes))
+            values = llvm.load(builder, key_data, builder.add(at, llvm.I64(first)), element, lanes)
+            llvm.store(builder, _compress(builder, values, bits), key_list, place)
+            kept = builder.ctpop(piece)
+            place = builder.add(place, builder.zext(kept, llvm.I64) if lanes < LANES else kept)
+        bits = builder.bitcast(wanted, ir.VectorType(llvm.I1, LANES))
+        values = _compress(builder, _expanded(builder, planes), bits)
+        llvm.store(builder, values, coefficient_list, count)
+        return place
+
+    return sig, codegen

@@ -1,0 +1,198 @@
+"""Bit planes of comparisons: one bit for each of 64 points, one word for a row of them.
+
+A "tournament" is the comparison of a point's key with that of its neighbour along one axis; the
+winner owns the cell between them, and ties go to the lower index. ``docs/design/cpu.md`` derives
+the formulas.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from ecc_core._backends.cpu import llvm
+
+__all__ = ["LANES", "beat_planes", "planes_2d", "planes_3d"]
+
+LANES = 64
+
+
+class _Rows:
+    """Emit the loop over the rows of one 64-point column, keeping each row for the next turn."""
+
+    def __init__(self, context: Any, builder: Any, sig: Any, args: Any) -> None:
+        self.builder = builder
+        self.element = context.get_value_type(sig.args[0].dtype)
+        self.vector = ir.VectorType(self.element, LANES)
+        self.keys = llvm.data(context, builder, sig.args[0], args[0])
+
+    def maximum(self, a: Any, b: Any) -> Any:
+        return self.builder.select(self.builder.icmp_unsigned(">", a, b), a, b)
+
+    def wins(self, a: Any, b: Any) -> Any:
+        return self.builder.bitcast(self.builder.icmp_unsigned(">=", a, b), llvm.I64)
+
+    def load(self, start: Any, pitch: Any, row: Any) -> tuple[Any, Any, Any]:
+        """Keys of a row, of the same row one column on, and their maximum."""
+        builder = self.builder
+        offset = builder.add(start, builder.mul(row, pitch))
+        here = llvm.load(builder, self.keys, offset, self.element, LANES)
+        right = llvm.load(builder, self.keys, builder.add(offset, llvm.I64(1)), self.element, LANES)
+        return here, right, self.maximum(here, right)
+
+    def emit(
+        self, starts: list[Any], pitch: Any, rows: Any, planes: Any, out: Any, kind_stride: Any
+    ) -> None:
+        builder = self.builder
+        kept = [[cgutils.alloca_once(builder, self.vector) for _ in range(3)] for _ in starts]
+
+        def keep(loaded: list[tuple[Any, Any, Any]]) -> None:
+            for slots, values in zip(kept, loaded, strict=True):
+                for slot, value in zip(slots, values, strict=True):
+                    builder.store(value, slot)
+
+        keep([self.load(start, pitch, llvm.I64(0)) for start in starts])
+        with cgutils.for_range(builder, rows) as loop:
+            current = [tuple(builder.load(slot) for slot in slots) for slots in kept]
+            following = builder.add(loop.index, llvm.I64(1))
+            coming = [self.load(start, pitch, following) for start in starts]
+            base = builder.add(out, loop.index)
+            for kind, plane in enumerate(self.compare(current, coming)):
+                offset = builder.add(base, builder.mul(kind_stride, llvm.I64(kind)))
+                builder.store(plane, builder.gep(planes, [offset]))
+            keep(coming)
+
+    def compare(self, current: list[Any], coming: list[Any]) -> list[Any]:
+        here, right, across = current[0]
+        below, _, below_across = coming[0]
+        in_plane = [
+            self.wins(here, below),
+            self.wins(across, below_across),
+            self.wins(here, right),
+        ]
+        if len(current) == 1:
+            return in_plane
+        (next_here, _, next_across), (next_below, _, next_below_across) = current[1], coming[1]
+        between_slices = [
+            self.wins(here, next_here),
+            self.wins(across, next_across),
+            self.wins(self.maximum(here, below), self.maximum(next_here, next_below)),
+            self.wins(
+                self.maximum(across, below_across), self.maximum(next_across, next_below_across)
+            ),
+        ]
+        return in_plane + between_slices
+
+
+@intrinsic
+def planes_2d(
+    typingctx: Any, keys: Any, start: Any, pitch: Any, rows: Any, planes: Any, out: Any, stride: Any
+) -> Any:
+    """Tournament planes of `rows` rows of one 64-point column.
+
+    Writes the planes of row r at ``planes[out + r + kind * stride]``; the kinds are
+    0: x >= below, 1: max(x, right) >= the same below, 2: x >= right.
+    """
+    sig = types.void(keys, types.intp, types.intp, types.intp, planes, types.intp, types.intp)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        _, start, pitch, rows, planes, out, stride = args
+        data = llvm.data(context, builder, sig.args[4], planes)
+        _Rows(context, builder, sig, args).emit([start], pitch, rows, data, out, stride)
+        return context.get_dummy_value()
+
+    return sig, codegen
+
+
+@intrinsic
+def planes_3d(
+    typingctx: Any,
+    keys: Any,
+    start: Any,
+    next_start: Any,
+    pitch: Any,
+    rows: Any,
+    planes: Any,
+    out: Any,
+    stride: Any,
+) -> Any:
+    """As :func:`planes_2d`, with the kinds 3..6 for the tournaments with the next slice.
+
+    They are 3: x, 4: max over x, 5: max over y, 6: max over xy, each >= the same a slice on.
+    """
+    sig = types.void(
+        keys, types.intp, types.intp, types.intp, types.intp, planes, types.intp, types.intp
+    )
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        _, start, next_start, pitch, rows, planes, out, stride = args
+        data = llvm.data(context, builder, sig.args[5], planes)
+        starts = [start, next_start]
+        _Rows(context, builder, sig, args).emit(starts, pitch, rows, data, out, stride)
+        return context.get_dummy_value()
+
+    return sig, codegen
+
+
+@intrinsic
+def beat_planes(
+    typingctx: Any,
+    keys: Any,
+    labels: Any,
+    here: Any,
+    there: Any,
+    pitch: Any,
+    rows: Any,
+    flip: Any,
+    planes: Any,
+    out: Any,
+    back: Any,
+) -> Any:
+    """For `rows` rows, which points beat their neighbour in one direction, and the reverse.
+
+    `here` and `there` are the offsets of the first 64 points and of their neighbours in `keys` and
+    `labels`. A point beats one of the same label if its key is at least as large (the neighbour, if
+    its key is larger). One of another label is beaten by both if `flip` is all ones, by neither if
+    it is 0. Writes the points' planes at `out` + row and the neighbours' at `back` + row.
+    """
+    sig = types.void(
+        keys,
+        labels,
+        types.intp,
+        types.intp,
+        types.intp,
+        types.intp,
+        types.uint64,
+        planes,
+        types.intp,
+        types.intp,
+    )
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        keys, labels, here, there, pitch, rows, flip, planes, out, back = args
+        data = llvm.data(context, builder, sig.args[7], planes)
+
+        def compare(array: Any, array_type: Any, relation: str, step: Any) -> Any:
+            element = context.get_value_type(array_type.dtype)
+            source = llvm.data(context, builder, array_type, array)
+            points, neighbours = (
+                llvm.load(builder, source, builder.add(start, step), element, LANES)
+                for start in (here, there)
+            )
+            return builder.bitcast(builder.icmp_unsigned(relation, points, neighbours), llvm.I64)
+
+        with cgutils.for_range(builder, rows) as loop:
+            step = builder.mul(loop.index, pitch)
+            wins = compare(keys, sig.args[0], ">=", step)
+            same = compare(labels, sig.args[1], "==", step)
+            for offset, plane in ((out, wins), (back, builder.not_(wins))):
+                beats = builder.and_(builder.xor(plane, flip), same)
+                address = builder.gep(data, [builder.add(offset, loop.index)])
+                builder.store(builder.xor(beats, flip), address)
+        return context.get_dummy_value()
+
+    return sig, codegen

@@ -1,0 +1,357 @@
+"""Everything about a call of a marching kernel that depends on shapes and types only."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cuda.arrays import Layout
+from ecc_core._backends.cuda.bins import TABLE, UNIFORM, Prepared, Rules
+from ecc_core._backends.cuda.compile import compares_shorts, kernel, processors, shared_limit
+from ecc_core._backends.cuda.tiling import (
+    PAIR_ROWS,
+    RESIDENT_WARPS,
+    WARP_WIDTH,
+    Tiling,
+    plan2d,
+    plan3d,
+    plan_batch,
+    plan_pairs,
+    plan_small,
+)
+
+__all__ = ["IMAGE", "RESULT", "Filtration", "Recipe", "image_struct", "recipe"]
+
+Construction = Literal["V", "T"]
+
+ELEMENTS = {
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "uint16": "unsigned short",
+    "int16": "short",
+    "uint32": "unsigned int",
+    "int32": "int",
+    "uint64": "unsigned long long",
+    "int64": "long long",
+    "float16": "Half",
+    "bfloat16": "BFloat",
+    "float32": "float",
+    "float64": "double",
+}
+ITEM_BYTES = {
+    name: 2 if "16" in name else int(name[-2:]) // 8 for name in ELEMENTS if name[-1] != "8"
+}
+ITEM_BYTES |= {"uint8": 1, "int8": 1}
+NAN_NONE, NAN_REPORT, NAN_OMIT = range(3)
+SHARED, PACKED, GLOBAL = range(3)
+
+# Structures of image.cuh, march.cuh and histogram.cuh.
+IMAGE = np.dtype(
+    [
+        ("data", "i8"),
+        ("mask", "i8"),
+        ("strides", "i8", 3),
+        ("mask_strides", "i8", 3),
+        ("shape", "i4", 4),
+    ]
+)
+TILING = np.dtype(
+    [(name, "i4") for name in ("across", "down", "chunk", "first", "last", "images")]
+    + [(name, "i4") for name in ("chunks", "tail", "share")]  # where units are not equal
+)
+RESULT = np.dtype(
+    [(name, "i8") for name in ("values", "counts", "tickets", "not_finite")]
+    + [(name, "i4") for name in ("blocks", "copies", "sign", "accumulate")]
+)
+# Addresses by their index where a structure is seen as 64-bit integers.
+DATA, MASK = 0, 1
+VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
+
+TABLE_BYTES = 16 << 10  # of thresholds in shared memory
+COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
+# The same for pairs. In 2-D, cache for the sides of a warp is worth more.
+PAIR_COPIES_BYTES = {"pairs2d": 1400, "pairs3d": 2800, "bytes3d": 1400}
+SAMPLES_A_COPY = 256  # of a warp, at least
+SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
+SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
+PACKED_WARPS = 12  # of a block
+ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
+GRID_ROWS = 65535  # that a grid of blocks may have
+PAIR_LEAST = 1 << 16  # samples of each of many 2-D images, at most
+# Rows of a warp on their way to it; pairs3d has twice as many of types of up to 16 bits.
+PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10, "bytes3d": 10, "shorts3d": 10}
+# Rows of a warp's codes, two in one: in bytes3d those of two slices, rows beside them included.
+PAIR_STASH_ROWS = {"pairs2d": 8, "pairs3d": 8, "bytes3d": 20, "shorts3d": 8}
+# More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
+SCAN_BINS = 4096
+ARRIVALS = 1 << 23
+BINS_A_LINE = 4  # of 16 words
+SMALL_BLOCKS = 160  # of all 2-D images of a call for which small2d.cu is faster
+SMALL_COPIES = 4  # of bins
+
+
+class Filtration(NamedTuple):
+    """What the kernels are compiled for, whatever the thresholds."""
+
+    construction: Construction
+    superlevel: bool
+    nan: int
+    element: str
+    masked: bool
+
+    def options(self, prepared: Prepared | None) -> dict[str, Any]:
+        """The macros of options.cuh that every kernel needs."""
+        dual = self.construction == "T"
+        return {
+            "ELEMENT": ELEMENTS[self.element],
+            "DOWN": int(dual != self.superlevel),
+            "DUAL": int(dual),
+            "SUPER": int(self.superlevel),
+            "NAN": self.nan,
+            "MASK": int(self.masked),
+            "VECTOR": 0,
+            "BINS": 1 if prepared is None else prepared.rules.single,
+            "STORE": GLOBAL,
+            "SHARED_TABLE": 0,
+            "BATCH": 0,
+        }
+
+
+def filtration(
+    construction: Construction, superlevel: bool, nan: str, element: str, masked: bool
+) -> Filtration:
+    """With what `nan` means for the element type."""
+    policy = NAN_OMIT if nan == "omit" else NAN_REPORT
+    return Filtration(
+        construction, superlevel, policy if "float" in element else NAN_NONE, element, masked
+    )
+
+
+class Recipe(NamedTuple):
+    """A kernel and its arguments; `image` and `result` still lack the addresses.
+
+    Attributes
+    ----------
+    pairs : bool
+        Whether the kernel is one of those that keep two samples in a register.
+    counts : int
+        Bins in global memory of all images; 0 where each block does a whole image.
+    accumulate : bool
+        Whether the curves are to be summed from the bins by another kernel.
+    """
+
+    function: Any
+    grid: tuple[int, ...]
+    threads: int
+    shared: int
+    pairs: bool
+    image: NDArray[Any]
+    tiling: NDArray[Any]
+    result: NDArray[Any]
+    counts: int
+    accumulate: bool
+    sign: int
+
+
+def pack(dtype: np.dtype[Any], *fields: Any) -> NDArray[Any]:
+    """A structure as integers: CuPy passes plain arrays by value much faster than structures."""
+    structure = np.array([fields], dtype)
+    return structure.view(np.int64 if dtype.itemsize % 8 == 0 else np.int32)
+
+
+def by_value(array: NDArray[Any]) -> NDArray[np.void]:
+    """A kernel argument: the bytes of the array, as one element."""
+    return array.view(f"V{array.nbytes}")
+
+
+def image_struct(layout: Layout) -> NDArray[np.int64]:
+    """The kernels' Image, without addresses."""
+    shape = (*layout.shape, 0)
+    return pack(IMAGE, 0, 0, layout.strides, layout.mask_strides, shape)
+
+
+@lru_cache(maxsize=256)
+def recipe(
+    layout: Layout,
+    ndim: int,
+    own: tuple[int, int] | None,
+    kind: Filtration,
+    rules: Rules,
+    device: int,
+) -> Recipe:
+    """How to compute the curves of images of a layout."""
+    deep = ndim == 3
+    first, last = own or (0, layout.shape[0 if deep else 1])
+    bins = rules.levels + 1
+    arguments = (layout, deep, last - first, kind, rules, device)
+    pairs = rules.pair is not None and not kind.masked
+    near = abs(layout.strides[2]) < ROW_STRIDE or layout.shape[1] == 1
+    tall = layout.shape[1] >= PAIR_ROWS and layout.shape[2] > 1 and near
+    few = layout.images <= GRID_ROWS or _by_turns(layout, last - first, device) is not None
+    pairs = pairs and (tall if deep else near and few)
+    shorts = deep and tall and not (pairs or kind.masked) and kind.element in ("uint16", "int16")
+    shorts = shorts and layout.vector and compares_shorts(device)
+    shorts = shorts and _store(bins, False, device) == PACKED
+    small = plan_small(last - first, layout.shape[2])
+    if not deep and bins <= SCAN_BINS and layout.images * small.blocks <= SMALL_BLOCKS:
+        plan, pairs = _small(layout, rules, small), False
+    else:
+        plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
+    tiling = plan.tiling
+    uneven = tiling.chunks(last - first), tiling.tail, tiling.share
+    options = {**kind.options(None), "VECTOR": layout.vector + layout.wide, **plan.options}
+    function = kernel(plan.source, device, tuple(options.items()))
+    # What shared memory leaves is cache, where neighbours and events find their samples again.
+    resident = RESIDENT_WARPS[plan.source] // tiling.warps
+    function.preferred_shared_memory_carveout = min(
+        100, -(-100 * resident * (plan.shared + SPARE_BYTES) // shared_limit(device))
+    )
+    direct = tiling.blocks == 1 and options["STORE"] == SHARED
+    sign = -1 if kind.construction == "T" and deep else 1
+    scanned = bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
+    return Recipe(
+        function.kernel,
+        (layout.images * tiling.blocks,) if plan.grid is None else plan.grid,
+        32 * tiling.warps,
+        plan.shared,
+        pairs,
+        image_struct(layout),
+        by_value(pack(TILING, *tiling[:3], first, last, layout.images, *uneven)),
+        pack(RESULT, 0, 0, 0, 0, tiling.blocks, plan.copies, sign, scanned),
+        0 if direct else layout.images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
+        not (direct or scanned),
+        sign,
+    )
+
+
+def _by_turns(layout: Layout, steps: int, device: int) -> Tiling | None:
+    """The tiling of many small images, which blocks take by turns; None for others."""
+    _, height, width = layout.shape
+    if layout.images <= processors(device) or height * width > PAIR_LEAST:
+        return None
+    return plan_batch(steps, width)
+
+
+class _Plan(NamedTuple):
+    """A kernel, its macros beside those of every kernel, and how its blocks work."""
+
+    source: str
+    options: dict[str, int]
+    tiling: Tiling
+    copies: int
+    shared: int
+    grid: tuple[int, ...] | None = None
+
+
+def _small(layout: Layout, rules: Rules, tiling: Tiling) -> _Plan:
+    """A lane for every few samples (small2d.cu)."""
+    bins, key_size = rules.levels + 1, rules.key_size
+    table = rules.levels * key_size <= TABLE_BYTES
+    shared = 4 * bins * SMALL_COPIES + (rules.levels * key_size if table else 0) + 1024
+    options = {"BINS": rules.single, "STORE": SHARED, "SHARED_TABLE": int(table)}
+    grid = (layout.images, tiling.across, tiling.down)
+    return _Plan("small2d", options, tiling, SMALL_COPIES, shared, grid)
+
+
+def _pairs(
+    layout: Layout, deep: bool, steps: int, kind: Filtration, rules: Rules, device: int
+) -> _Plan:
+    """Two samples in a register (pairs.cuh)."""
+    assert rules.pair is not None
+    source = "pairs3d" if deep else "pairs2d"
+    if deep and layout.wide and rules.pair == TABLE:
+        source = "bytes3d"
+    _, height, width = layout.shape
+    count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
+    batch = None if deep else _by_turns(layout, steps, device)
+    tails = source == "bytes3d"
+    tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block, tails)
+    samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
+    copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * tiling.warps, samples)
+    table = {TABLE: 1024, UNIFORM: 4 * rules.levels}.get(rules.pair, 0)
+    item = ITEM_BYTES[kind.element]
+    queue = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) * WARP_WIDTH * item
+    shared = 4 * (rules.codes * copies + rules.levels + 1) + table
+    shared += tiling.warps * (PAIR_STASH_ROWS[source] * WARP_WIDTH * 4 + queue)
+    options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": int(rules.pair == UNIFORM)}
+    if not batch:
+        grid = None if deep else (tiling.blocks, layout.images)
+        return _Plan(source, options, tiling, copies, shared, grid)
+    shared += tiling.warps * 3 * WARP_WIDTH * ITEM_BYTES[kind.element]
+    turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
+    options["BATCH"] = 2 if tiling.across == 1 else 1
+    return _Plan(source, options, tiling, copies, shared, (1, turns))
+
+
+def _shorts(
+    layout: Layout, _deep: bool, steps: int, _kind: Filtration, rules: Rules, device: int
+) -> _Plan:
+    """Volumes of 16-bit integers, counted by value (shorts3d.cu)."""
+    _, height, width = layout.shape
+    warps = RESIDENT_WARPS["shorts3d"]
+    count = processors(device)
+    tiling = plan_pairs(layout.images, True, steps, height, width, count, (warps,), tails=True)
+    rows = 2 * PAIR_STASH_ROWS["shorts3d"] + PAIR_QUEUE_ROWS["shorts3d"]
+    shared = (2 << 16) + warps * rows * WARP_WIDTH * 2
+    # Wider copies, which lanes share, take longer here.
+    options = {"BINS": rules.single, "STORE": GLOBAL, "SHARED_TABLE": 0, "VECTOR": 1}
+    return _Plan("shorts3d", options, tiling, 1, shared)
+
+
+def _singles(
+    layout: Layout, deep: bool, steps: int, kind: Filtration, rules: Rules, device: int
+) -> _Plan:
+    """One sample in a register: any type, mask and number of thresholds."""
+    bins, key_size = rules.levels + 1, rules.key_size
+    wide = key_size == 8 or kind.masked
+    store = _store(bins, wide, device)
+    tiling = _tiling(layout, deep, steps, store, bins, wide, device)
+    table = rules.levels * key_size <= TABLE_BYTES
+    samples = tiling.chunk * (8 if deep else 1) * WARP_WIDTH
+    copies = _copies(4 * bins, COPIES_BYTES * tiling.warps, samples) if store == SHARED else 1
+    words = {SHARED: bins * copies, PACKED: (bins + 1) // 2, GLOBAL: 0}[store]
+    shared = 4 * words + (rules.levels * key_size if table else 0) + 1024
+    shared += tiling.warps * _warp_bytes(deep, key_size, ITEM_BYTES[kind.element])
+    options = {"BINS": rules.single, "STORE": store, "SHARED_TABLE": int(table)}
+    return _Plan("curve3d" if deep else "curve2d", options, tiling, copies, shared)
+
+
+def _copies(one: int, room: int, samples: int) -> int:
+    """Copies of a block's bins: as many as pay for clearing and adding them.
+
+    The bins take `one` bytes each time, and may take `room`; `samples` are those of a warp.
+    """
+    most = min(32, max(1, samples // SAMPLES_A_COPY), room // one)
+    return 1 << (max(1, most).bit_length() - 1)
+
+
+def _warp_bytes(deep: bool, key_size: int, item_size: int) -> int:
+    """Shared memory of a warp: its stash, and in 3-D its queue and its part of the exchange."""
+    return 8 * 128 * key_size + (3 * 128 * item_size + 2 * 32 * 4 if deep else 0)
+
+
+def _store(bins: int, wide: bool, device: int) -> int:
+    if 4 * bins <= SHARED_BYTES:
+        return SHARED
+    fits = 2 * bins + TABLE_BYTES + SPARE_BYTES + PACKED_WARPS * 6400 <= shared_limit(device)
+    return PACKED if fits and not wide else GLOBAL
+
+
+def _tiling(
+    layout: Layout, deep: bool, steps: int, store: int, bins: int, wide: bool, device: int
+) -> Tiling:
+    """Large histograms need large blocks: few of them fit on a multiprocessor."""
+    _, height, width = layout.shape
+    count = processors(device)
+    block: tuple[int, ...] = (PACKED_WARPS,)
+    if deep:
+        if store != PACKED:
+            block = (8,) if store == SHARED and 4 * bins > 4 * COPIES_BYTES else (4, 8)
+            block += () if wide else (12,)
+        return plan3d(layout.images, steps, height, width, count, block)
+    if store != PACKED:
+        block = (8, 16 if wide else 24)
+    return plan2d(layout.images, steps, width, count, block)

@@ -1,0 +1,299 @@
+"""Curves of host volumes on one or several devices, slab by slab.
+
+Each device has a run of slabs, a copy stream and a compute stream. While one slab is computed the
+next one is copied; what the device cannot copy by itself, threads copy to pinned buffers first,
+piece by piece: pieces are small enough to be sent from the processor's cache. Slices that a slab
+needs of the one before stay on the device, so each is copied once. The curves of slabs add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import pairwise
+from typing import Any, Literal, TypeVar
+
+import cupy
+import cupyx
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cuda.arrays import Adopted, element_of
+from ecc_core._backends.cuda.launch import enqueue
+from ecc_core.errors import NAN_MESSAGE
+
+__all__ = ["curve", "value_range"]
+
+Result = TypeVar("Result")
+
+SLAB_BYTES = 512 << 20  # less where the device has less than eight times as much
+CHUNK_BYTES = 2 << 30  # of slices that are stored together; more are read more than once
+COPY_THREADS = 8  # of all devices, from pageable memory; Python keeps more from working at once
+THREAD_BYTES = 1 << 20  # for which a thread pays
+PIECE_BYTES = 8 << 20  # that a thread copies at a time, at most
+HOST = 1  # cudaMemoryTypeHost
+TO_DEVICE, ON_DEVICE = 1, 3  # cudaMemcpyKind
+
+
+def curve(
+    volume: Any,
+    thresholds: NDArray[Any],
+    *,
+    construction: Literal["V", "T"],
+    superlevel: bool,
+    nan: str,
+    devices: Sequence[int],
+    slab_bytes: int = SLAB_BYTES,
+) -> NDArray[np.int64]:
+    """Euler characteristic of a host volume at sorted thresholds: (n,) int64.
+
+    Parameters
+    ----------
+    volume : (p, m, n) or (m, n) array
+        NumPy array, memmap, or anything with ``shape`` and ``dtype`` whose slices along the first
+        axis become NumPy arrays, such as a zarr array. It need not fit into device memory.
+    devices : sequence of int
+        Each gets a run of slabs.
+    slab_bytes : int
+        About so many are copied at once.
+
+    Raises
+    ------
+    ValueError
+        For NaN in the volume, with ``nan="raise"``.
+    """
+    if 0 in volume.shape:
+        return np.zeros(thresholds.size, np.int64)
+    options = {"construction": construction, "superlevel": superlevel, "nan": nan}
+    parts = _on_devices(
+        volume, devices, slab_bytes, lambda slabs: _add_slabs(slabs, thresholds, options)
+    )
+    if nan == "raise" and any(seen for _, seen in parts):
+        raise ValueError(NAN_MESSAGE)
+    total: NDArray[np.int64] = np.sum([values for values, _ in parts], axis=0)
+    return total
+
+
+def value_range(
+    volume: Any, *, nan: str, devices: Sequence[int], slab_bytes: int = SLAB_BYTES
+) -> tuple[Any, Any]:
+    """Smallest and largest finite value; (None, None) where there is none. As :func:`curve`."""
+    if 0 in volume.shape:
+        return None, None
+    parts = _on_devices(volume, devices, slab_bytes, _range_of_slabs)
+    if nan == "raise" and any(seen for _, _, seen in parts):
+        raise ValueError(NAN_MESSAGE)
+    low, high = min(low for low, _, _ in parts), max(high for _, high, _ in parts)
+    return (low, high) if low <= high else (None, None)
+
+
+def _on_devices(
+    volume: Any, devices: Sequence[int], slab_bytes: int, work: Callable[[_Slabs], Result]
+) -> list[Result]:
+    """What `work` makes of the slabs of each device."""
+    if isinstance(volume, np.ndarray) and volume.flags.f_contiguous:
+        volume = volume.T  # the curve stays the same
+    depth, count = _stored_together(volume), volume.shape[0]
+    chunks = np.linspace(0, -(-count // depth), len(devices) + 1).astype(int)
+    bounds = np.minimum(chunks * depth, count).tolist()
+
+    threads = max(1, COPY_THREADS // len(devices))
+
+    def run(index: int) -> Result:
+        first, last = bounds[index], bounds[index + 1]
+        with cupy.cuda.Device(devices[index]):
+            return work(_Slabs(volume, first, last, depth, slab_bytes, threads))
+
+    with ThreadPoolExecutor(len(devices)) as pool:
+        return list(pool.map(run, range(len(devices))))
+
+
+def _stored_together(volume: Any) -> int:
+    """Slices that are read together, such as those of a chunk."""
+    chunks = getattr(volume, "chunks", None)
+    depth = int(chunks[0]) if chunks else 1
+    return depth if depth * _slice_bytes(volume) <= CHUNK_BYTES else 1
+
+
+def _slice_bytes(volume: Any) -> int:
+    return int(np.dtype(volume.dtype).itemsize * math.prod(volume.shape[1:]))
+
+
+def _ahead(slabs: _Slabs) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
+    """The slabs, each fetched by a thread while the one before is dealt with."""
+    set_device, device = cupy.cuda.runtime.setDevice, cupy.cuda.runtime.getDevice()
+    with ThreadPoolExecutor(1, initializer=set_device, initargs=(device,)) as fetcher:
+        iterator = iter(slabs)
+        coming = fetcher.submit(next, iterator, None)
+        while (slab := coming.result()) is not None:
+            coming = fetcher.submit(next, iterator, None)
+            yield slab
+
+
+def _add_slabs(
+    slabs: _Slabs, thresholds: NDArray[Any], options: dict[str, Any]
+) -> tuple[NDArray[np.int64], bool]:
+    """Sum of the curves of the slabs of one device, and whether NaN was seen."""
+    compute = cupy.cuda.Stream(non_blocking=True)
+    floats = slabs.dtype.kind == "f"
+    with compute:
+        total = cupy.zeros((1, thresholds.size), np.int64)
+        seen = cupy.zeros((), np.bool_)
+        for slab, own, ready, done in _ahead(slabs):
+            compute.wait_event(ready)
+            adopted = Adopted(slab[None], element_of(slab.dtype), _same)
+            values, _ = enqueue(adopted, thresholds, mask=None, own=own, **options)
+            total += values
+            if floats:
+                seen |= cupy.isnan(slab).any()
+            done.record(compute)
+        compute.synchronize()
+        return total.get()[0], bool(seen)
+
+
+def _range_of_slabs(slabs: _Slabs) -> tuple[Any, Any, bool]:
+    """Smallest and largest finite value of the slabs of one device, and whether NaN was seen."""
+    compute = cupy.cuda.Stream(non_blocking=True)
+    floats = slabs.dtype.kind == "f"
+    dtype = np.dtype(np.uint8) if slabs.dtype == np.bool_ else slabs.dtype
+    limits = (np.inf, -np.inf) if floats else (np.iinfo(dtype).max, np.iinfo(dtype).min)
+    with compute:
+        low, high = (cupy.full((), limit, dtype) for limit in limits)
+        seen = cupy.zeros((), np.bool_)
+        for slab, (first, last), ready, done in _ahead(slabs):
+            compute.wait_event(ready)
+            own = slab[first:last].view(dtype)
+            if floats:
+                seen |= cupy.isnan(own).any()
+                finite = cupy.isfinite(own)
+                least = cupy.where(finite, own, dtype.type(np.inf)).min()
+                most = cupy.where(finite, own, dtype.type(-np.inf)).max()
+            else:
+                least, most = own.min(), own.max()
+            low, high = cupy.minimum(low, least), cupy.maximum(high, most)
+            done.record(compute)
+        compute.synchronize()
+        return low.get()[()], high.get()[()], bool(seen)
+
+
+def _same(array: Any) -> Any:
+    return array
+
+
+class _Slabs:
+    """Slabs of a volume on the current device, each with its neighbours and what of it counts.
+
+    A slab ends one slice before what has been read: that slice lacks the next one.
+    """
+
+    def __init__(
+        self, volume: Any, first: int, last: int, depth: int, slab_bytes: int, threads: int
+    ) -> None:
+        self.volume, self.first, self.last = volume, first, last
+        self.dtype = np.dtype(volume.dtype).newbyteorder("=")
+        self.slice_bytes = _slice_bytes(volume)
+        low, high = max(first - 1, 0), min(last + 1, volume.shape[0])
+        slab_bytes = min(slab_bytes, cupy.cuda.runtime.memGetInfo()[0] // 8)
+        step = -(-max(4, slab_bytes // self.slice_bytes) // depth) * depth
+        self.cuts = [low, *range((low + 3) // step * step + step, high - 2, step), high]
+        self.copy = cupy.cuda.Stream(non_blocking=True)
+        longest = 2 + max(b - a for a, b in pairwise(self.cuts))
+        shape = (longest, *volume.shape[1:])
+        self.buffers = [cupy.empty(shape, self.dtype) for _ in range(2)]
+        self.staging = None
+        if not _is_pinned(volume):
+            self.staging = _Staging(self.copy, longest * self.slice_bytes, threads)
+
+    def __iter__(self) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
+        """Yield slab, own indices, the event to wait for and the event to record."""
+        if self.first == self.last:
+            return
+        done = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
+        place, start = 0, self.first  # slices in the buffer before, and the first one to count
+        try:
+            for turn, (low, high) in enumerate(pairwise(self.cuts)):
+                buffer, before = self.buffers[turn % 2], self.buffers[1 - turn % 2]
+                if turn > 1:
+                    self.copy.wait_event(done[turn % 2])
+                kept = min(2, place)
+                if kept:
+                    self._move(buffer, 0, before[place - kept :].data.ptr, kept, ON_DEVICE)
+                self._upload(buffer, kept, low, high)
+                ready = cupy.cuda.Event(disable_timing=True)
+                ready.record(self.copy)
+                stop = self.last if high == self.cuts[-1] else high - 1
+                own = (start - low + kept, stop - low + kept)
+                place, start = kept + high - low, stop
+                yield buffer[:place], own, ready, done[turn % 2]
+        finally:
+            self.copy.synchronize()
+            if self.staging is not None:
+                self.staging.pool.shutdown()
+
+    def _upload(self, buffer: Any, place: int, low: int, high: int) -> None:
+        """Slices [low, high) of the volume to `buffer`, from index `place` on."""
+        part = np.ascontiguousarray(self.volume[low:high], self.dtype)
+        if self.staging is None:
+            self._move(buffer, place, part.ctypes.data, high - low, TO_DEVICE)
+        else:
+            self.staging.send(
+                buffer.data.ptr + place * self.slice_bytes, part.reshape(-1).view(np.uint8)
+            )
+
+    def _move(self, buffer: Any, place: int, source: int, slices: int, kind: int) -> None:
+        size = slices * self.slice_bytes
+        _move(buffer.data.ptr + place * self.slice_bytes, source, size, kind, self.copy)
+
+
+def _move(target: int, source: int, size: int, kind: int, stream: Any) -> None:
+    cupy.cuda.runtime.memcpyAsync(target, source, size, kind, stream.ptr)
+
+
+class _Piece:
+    """A pinned buffer, and an event that tells when it has been sent."""
+
+    def __init__(self, size: int) -> None:
+        self.memory = cupyx.empty_pinned(size, np.uint8)
+        self.sent = cupy.cuda.Event(block=True, disable_timing=True)
+
+
+class _Staging:
+    """Threads that copy up to `most` bytes to the device through pinned pieces, two for each."""
+
+    def __init__(self, stream: Any, most: int, threads: int) -> None:
+        self.stream = stream
+        self.threads = min(threads, -(-most // THREAD_BYTES))
+        self.size = min(PIECE_BYTES, -(-most // self.threads))
+        self.pieces = [[_Piece(self.size) for _ in range(2)] for _ in range(self.threads)]
+        self.pool = ThreadPoolExecutor(self.threads)
+
+    def send(self, target: int, source: NDArray[np.uint8]) -> None:
+        """Copy `source` to the address `target`, as many bytes by each thread."""
+        turns = -(-source.size // (self.threads * self.size))
+        size = -(-source.size // (self.threads * turns))
+
+        def work(thread: int) -> None:
+            for turn in range(turns):
+                start = (turn * self.threads + thread) * size
+                part = source[start : start + size]
+                piece = self.pieces[thread][turn % 2]
+                piece.sent.synchronize()
+                np.copyto(piece.memory[: part.size], part)
+                data = piece.memory.ctypes.data
+                _move(target + start, data, part.size, TO_DEVICE, self.stream)
+                piece.sent.record(self.stream)
+
+        futures = [self.pool.submit(work, thread) for thread in range(self.threads)]
+        wait(futures)
+        for future in futures:
+            future.result()
+
+
+def _is_pinned(volume: Any) -> bool:
+    """Whether the device can copy from the volume's memory by itself."""
+    if not isinstance(volume, np.ndarray) or not volume.flags.c_contiguous:
+        return False
+    if not volume.dtype.isnative:
+        return False
+    return int(cupy.cuda.runtime.pointerGetAttributes(volume.ctypes.data).type) == HOST

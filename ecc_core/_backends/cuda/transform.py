@@ -1,0 +1,155 @@
+"""Transforms on CUDA: from checked CuPy arrays to the curves of all directions.
+
+Everything runs on the current device, in the order of the current stream. Results do not depend on
+the run: bins are integers, for weights that are floats too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cuda.recipe import by_value, pack
+from ecc_core._backends.cuda.transform_regions import find_regions, region_transforms
+from ecc_core._backends.cuda.transform_sampling import (
+    DIRECTIONS,
+    THREADS,
+    accumulate,
+    launch,
+    place_grid,
+    plan,
+    sample,
+)
+from ecc_core._orthants import Frame
+from ecc_core._transform_checks import MOST_WEIGHT
+
+__all__ = ["find_regions", "mask_transform", "region_transforms", "weighted_transform"]
+
+Floats = NDArray[np.float64]
+
+# Structures of transform_mask.cu and transform_weights.cu.
+MASK = np.dtype(
+    [("bits", "i8")]
+    + [(name, "i4") for name in ("slices", "rows", "words", "closed", "outside", "sign")]
+)
+WEIGHTS = [("padded", "i8")] + [(name, "i4") for name in ("rows", "columns", "closed", "sign")]
+SCALES = [("first_scale", "f8"), ("second_scale", "f8")]
+
+WORD = 32  # points of a mask that a thread handles together
+ROWS, COLUMNS = THREADS // 32, 256  # of weights that a block handles together
+ROW_BYTES, RUN_BYTES = 8 * (COLUMNS + 32), 96
+MOST_TURNS = 1 << 17  # of a block over a mask: 2 * 8192 a turn fit a bin of 32 bits
+MOST_BLOCKS = 1 << 16
+SAFE_EXPONENT = 900  # weights of 2**900 are scaled before they are added
+
+
+def mask_transform(
+    mask: Any, directions: Floats, heights: Floats, spacing: Floats, closed: bool
+) -> Any:
+    """The transform (directions, heights) of a mask, int64.
+
+    `closed` stands for the T-construction, of masks of at least two axes.
+    """
+    values = cupy.zeros((len(directions), heights.size), np.int64)
+    if values.size == 0:
+        return values
+    frame, grid = place_grid(mask.shape, spacing, closed)
+    lines, columns = mask.size // mask.shape[-1], mask.shape[-1]
+    words = -(-columns // WORD)
+    outside = -1 if closed else 0
+    bits = cupy.empty((lines, words), np.int32)
+    sampling = sample(directions, heights, frame.reach)
+    units = -(-_lines(frame) * -(-len(frame.positions[2]) // WORD) // THREADS)
+    work = plan(sampling, units, bin_bytes=4, budget=20 << 10, spare=10 << 10, resident=8)
+    blocks = max(work.blocks, -(-units // MOST_TURNS))
+    macros: dict[str, int | str] = {"SHARED": int(work.shared > 0)}
+    pixels = cupy.ascontiguousarray(mask)
+    sizes = np.int64(lines), np.int32(columns), np.int32(words), np.int32(outside)
+    launch("transform_mask", "pack", -(-bits.size // THREADS), (pixels, bits, *sizes), macros)
+    _memory, samples = sampling.upload(work.jobs)
+    planes = pack(MASK, bits.data.ptr, *frame.shape[:2], words, closed, outside, frame.sign)
+    arguments = by_value(planes), grid, samples, values, np.int32(blocks)
+    jobs = len(work.jobs)
+    launch("transform_mask", "count_mask", blocks * jobs, arguments, macros, work.shared)
+    return accumulate(values)
+
+
+def _lines(frame: Frame) -> int:
+    """Rows of points or corners."""
+    return len(frame.positions[0]) * len(frame.positions[1])
+
+
+def weighted_transform(
+    weights: Any, directions: Floats, heights: Floats, spacing: Floats, closed: bool
+) -> Any:
+    """The transform of int64 or float64 weights in their dtype.
+
+    Points of weight 0 are no part of the complex.
+    """
+    shape = (len(directions), heights.size)
+    if 0 in shape:
+        return cupy.zeros(shape, weights.dtype)
+    frame, grid = place_grid(weights.shape, spacing, closed)
+    points = _lines(frame) * len(frame.positions[2])
+    if weights.dtype.kind != "f":
+        return _weighted(weights, directions, heights, frame, grid, (1.0, 1.0))[0]
+    # A coefficient has up to 8 cells; with this many bits behind the largest one no sum of all
+    # points overflows.
+    bits = 62 - (8 * points - 1).bit_length()
+    largest = max(float(weights.max()), -float(weights.min()))
+    exponent, moved = math.frexp(largest)[1], 0
+    if abs(exponent) > SAFE_EXPONENT:
+        weights, exponent, moved = cupy.ldexp(weights, -exponent), 0, exponent
+    scales = 2.0 ** (bits - exponent), 2.0**bits
+    first, second = _weighted(weights, directions, heights, frame, grid, scales)
+    carry = second >> bits
+    sums = (first + carry).astype(np.float64) + (second - (carry << bits)) * 2.0**-bits
+    return cupy.ldexp(sums, exponent - bits + moved)
+
+
+def _weighted(
+    weights: Any,
+    directions: Floats,
+    heights: Floats,
+    frame: Frame,
+    grid: Any,
+    scales: tuple[float, float],
+) -> Any:
+    """The transform (parts, directions, heights) in integers, two parts for floats."""
+    floats = weights.dtype.kind == "f"
+    parts = 2 if floats else 1
+    values = cupy.zeros((parts, len(directions), heights.size), np.int64)
+    sampling = sample(directions, heights, frame.reach)
+    width = len(frame.positions[2])
+    units = -(-_lines(frame) // ROWS) * -(-width // COLUMNS)
+    spare = parts * ROWS * ROW_BYTES + RUN_BYTES * DIRECTIONS
+    work = plan(sampling, units, bin_bytes=8 * parts, budget=64 << 10, spare=spare, resident=3)
+    absent = weights.dtype.type(np.inf if floats else MOST_WEIGHT)
+    macros: dict[str, int | str] = {"SHARED": int(work.shared > 0), "PARTS": parts}
+    macros["WEIGHT"] = "double" if floats else "long long"
+    padded = _padded(weights, frame, absent, macros)
+    dtype = np.dtype([*WEIGHTS, ("absent", absent.dtype), *SCALES])
+    image = pack(
+        dtype, padded.data.ptr, *padded.shape[1:], frame.closed, frame.sign, absent, *scales
+    )
+    _memory, samples = sampling.upload(work.jobs)
+    arguments = by_value(image), grid, samples, values, np.int32(work.blocks)
+    blocks = work.blocks * len(work.jobs)
+    launch("transform_weights", "count_weights", blocks, arguments, macros, work.shared)
+    return accumulate(values)
+
+
+def _padded(weights: Any, frame: Frame, absent: Any, macros: dict[str, int | str]) -> Any:
+    """The weights as the kernel reads them."""
+    slices, rows, columns = frame.shape
+    deep = frame.axes[0]
+    padded = cupy.empty((slices + 2 * deep, rows + 2, columns + 2), weights.dtype)
+    sizes = (np.int32(n) for n in (*frame.shape, deep, frame.closed))
+    arguments = cupy.ascontiguousarray(weights), padded, *sizes, absent
+    blocks = min(-(-padded.size // THREADS), MOST_BLOCKS)
+    launch("transform_weights", "pad", blocks, arguments, macros)
+    return padded

@@ -1,0 +1,174 @@
+"""The transforms of all labelled regions of a label image on the device."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cuda.recipe import by_value, pack
+from ecc_core._backends.cuda.transform_sampling import (
+    DIRECTIONS,
+    THREADS,
+    accumulate,
+    launch,
+    sample,
+    split,
+)
+from ecc_core._orthants import coefficient_table
+
+__all__ = ["find_regions", "region_transforms"]
+
+Floats = NDArray[np.float64]
+
+# Structures of transform_regions.cu.
+LABELS = np.dtype(
+    [("data", "i8")] + [(name, "i4") for name in ("slices", "rows", "columns", "deep", "wide", "")]
+)
+CORNERS = np.dtype([(name, "i8") for name in ("windows", "labels", "patterns")])
+MEASURES = np.dtype(
+    [(name, "i8") for name in ("boxes", "scales", "coefficients")]
+    + [("spacing", "f8", 3), ("closed", "i4"), ("", "i4")]
+)
+
+
+class Regions(NamedTuple):
+    """Corners of labelled regions and the regions' bounding boxes.
+
+    Attributes
+    ----------
+    labels : device array
+        Labels of the regions, increasing.
+    radii : (n,) array
+        Half the diagonal of each bounding box of closed pixels.
+    image : array
+        The kernels' Labels.
+    label : str
+        The type of a label.
+    corners : tuple of device arrays
+        Windows, labels and patterns.
+    numbers : device array
+        The region of each corner.
+    boxes : device array
+        The lowest and the highest padded index of each region along three axes.
+    spacing : (d,) array
+    closed : bool
+    """
+
+    labels: Any
+    radii: Floats
+    image: Any
+    label: str
+    corners: tuple[Any, ...]
+    numbers: Any
+    boxes: Any
+    spacing: Floats
+    closed: bool
+
+
+@cache
+def _tables(ndim: int, closed: bool, _device: int) -> tuple[Any, Any]:
+    """Coefficients by (orthant, pattern), and in which orthants those of a pattern are not zero."""
+    table = np.zeros((8, 256), np.int8)
+    known = coefficient_table(ndim, closed)
+    table[:, : known.shape[1]] = known
+    critical = np.packbits(table != 0, axis=0, bitorder="little")[0]
+    arrays = cupy.asarray(table), cupy.asarray(critical)
+    cupy.cuda.get_current_stream().synchronize()  # other streams may use them next
+    return arrays
+
+
+def find_regions(labels: Any, spacing: Floats, closed: bool) -> Regions:
+    """Find the corners of all regions of an int32 or int64 label image."""
+    missing = 3 - labels.ndim
+    shape = (1,) * missing + labels.shape
+    deep, wide = int(missing < 1), int(missing < 2)
+    kept = cupy.ascontiguousarray(labels)
+    image = by_value(pack(LABELS, kept.data.ptr, *shape, deep, wide, 0))
+    label = "int" if labels.dtype == np.int32 else "long long"
+    windows = (shape[0] + deep) * (shape[1] + wide) * (shape[2] + 1) if labels.size else 0
+    corners = _list_corners(image, windows, labels.ndim, closed, label)
+    count = corners[0].size
+    present, numbers = cupy.empty(0, np.int64), cupy.empty(0, np.int64)
+    if count:
+        present, numbers = cupy.unique(corners[1], return_inverse=True)
+    boxes = cupy.empty((present.size, 3, 2), np.int32)
+    boxes[..., 0], boxes[..., 1] = np.iinfo(np.int32).max, np.iinfo(np.int32).min
+    if count:
+        arguments = image, _corners(corners), numbers, np.int64(count), boxes
+        launch("transform_regions", "measure_regions", _blocks(count), arguments, {"LABEL": label})
+    box = boxes.get()[:, missing:].astype(np.int64)
+    radii = np.linalg.norm((box[..., 1] - box[..., 0] + 1) * spacing / 2, axis=1)
+    return Regions(present, radii, image, label, corners, numbers, boxes, spacing, closed)
+
+
+def _list_corners(image: Any, windows: int, ndim: int, closed: bool, label: str) -> tuple[Any, ...]:
+    """Windows, labels and patterns of all corners: counted first, then listed."""
+    critical = _tables(ndim, closed, cupy.cuda.runtime.getDevice())[1]
+    corners: tuple[Any, ...] = ()
+    size = 0
+    for _ in range(2):
+        corners = tuple(cupy.empty(size, dtype) for dtype in (np.int64, np.int64, np.uint8))
+        count = cupy.zeros(1, np.uint64)
+        arguments = image, critical, np.int64(windows), _corners(corners), count
+        if windows:
+            launch(
+                "transform_regions", "list_corners", _blocks(windows), arguments, {"LABEL": label}
+            )
+        size = size or int(count[0])
+        if not size:
+            break
+    return corners
+
+
+def _corners(corners: tuple[Any, ...]) -> Any:
+    """The kernels' Corners; without room for any, null."""
+    return by_value(pack(CORNERS, *(c.data.ptr if c.size else 0 for c in corners)))
+
+
+def _blocks(count: int) -> int:
+    return -(-count // THREADS)
+
+
+def region_transforms(
+    regions: Regions, directions: Floats, heights: Floats, scales: Floats | None
+) -> Any:
+    """The transforms (regions, directions, heights), int64.
+
+    The levels of a region are the heights times its scale.
+    """
+    values = cupy.zeros((regions.labels.size, len(directions), heights.size), np.int64)
+    if values.size == 0:
+        return values
+    factors = np.ones(regions.radii.size) if scales is None else scales
+    sampling = sample(directions, heights, float((3 * regions.radii / factors).max()))
+    count = regions.numbers.size
+    jobs = split(sampling.starts, DIRECTIONS)
+    _memory, samples = sampling.upload(jobs)
+    spacing = regions.spacing
+    table = _tables(spacing.size, regions.closed, cupy.cuda.runtime.getDevice())[0]
+    units = None if scales is None else cupy.asarray(scales)
+    measures = pack(
+        MEASURES,
+        regions.boxes.data.ptr,
+        0 if units is None else units.data.ptr,
+        table.data.ptr,
+        (*[0.0] * (3 - spacing.size), *spacing.tolist()),
+        regions.closed,
+        0,
+    )
+    arguments = (
+        regions.image,
+        _corners(regions.corners),
+        regions.numbers,
+        np.int64(count),
+        by_value(measures),
+        samples,
+        values,
+    )
+    blocks = (_blocks(count), len(jobs))
+    launch("transform_regions", "count_regions", blocks, arguments, {"LABEL": regions.label})
+    return accumulate(values)

@@ -1,0 +1,202 @@
+"""Directions, levels and the points' coordinates on the device, and how blocks share the work."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cuda.compile import function, processors, shared_limit
+from ecc_core._backends.cuda.recipe import by_value, pack
+from ecc_core._orthants import ORTHANTS, Frame, place_points, sort_directions
+
+__all__ = [
+    "DIRECTIONS",
+    "THREADS",
+    "Plan",
+    "Sampling",
+    "accumulate",
+    "launch",
+    "place_grid",
+    "plan",
+    "sample",
+    "split",
+]
+
+Floats = NDArray[np.float64]
+
+THREADS = 256
+DIRECTIONS = 32  # that a block counts together, at most
+QUARTER = 0.25  # of a step: levels closer than this to their even places are found by arithmetic
+
+# Structures of transform.cuh; Sampling points to its parts in the order of memory.
+AXIS = [("centre", "f8"), ("step", "f8"), ("points", "i4"), ("present", "i4")]
+GRID = np.dtype([(name, AXIS) for name in ("z", "y", "x")])
+SAMPLING = np.dtype(
+    [(name, "i8") for name in ("directions", "levels", "rows", "jobs")]
+    + [("count", "i4"), ("directions_count", "i4"), ("origin", "f8"), ("scale", "f8")]
+)
+
+
+class Sampling(NamedTuple):
+    """Directions sorted by orthant, and sorted levels.
+
+    Attributes
+    ----------
+    directions, levels, rows : array
+        Vectors (k, 3), the levels, and the row of each direction in the result.
+    starts : tuple of int
+        Where the directions of each orthant start.
+    origin, scale : float
+        Level k is near ``origin + k / scale``; scale is 0 if they are not evenly spaced.
+    """
+
+    directions: Floats
+    levels: Floats
+    rows: NDArray[np.int32]
+    starts: tuple[int, ...]
+    origin: float
+    scale: float
+
+    @property
+    def most(self) -> int:
+        """Directions of an orthant, at most."""
+        return max(b - a for a, b in pairwise(self.starts))
+
+    def upload(self, jobs: NDArray[np.int32]) -> tuple[Any, Any]:
+        """The kernels' Sampling, and the device memory that it points to."""
+        parts = (self.directions, self.levels, self.rows, jobs)
+        memory = cupy.asarray(np.concatenate([part.reshape(-1).view(np.uint8) for part in parts]))
+        places = np.cumsum([memory.data.ptr, *(part.nbytes for part in parts[:-1])])
+        sizes = self.levels.size, self.rows.size
+        return memory, by_value(pack(SAMPLING, *places, *sizes, self.origin, self.scale))
+
+
+def sample(directions: Floats, heights: Floats, reach: float) -> Sampling:
+    """Directions and levels for the device. `reach` bounds the magnitude of heights."""
+    return _sample(directions.tobytes(), directions.shape[1], heights.tobytes(), reach)
+
+
+@lru_cache(maxsize=16)
+def _sample(directions: bytes, ndim: int, heights: bytes, reach: float) -> Sampling:
+    by_orthant = sort_directions(np.frombuffer(directions).reshape(-1, ndim))
+    levels = np.frombuffer(heights)
+    starts = np.searchsorted(by_orthant.orthant, np.arange(ORTHANTS + 1))
+    rows = by_orthant.order.astype(np.int32)
+    return Sampling(by_orthant.vectors, levels, rows, tuple(starts.tolist()), *_even(levels, reach))
+
+
+def _even(levels: Floats, reach: float) -> tuple[float, float]:
+    """First level and levels a unit of height, if that tells all levels well enough."""
+    low = float(levels[0])
+    with np.errstate(all="ignore"):
+        scale = float((levels.size - 1) / (levels[-1] - levels[0]))
+        error = np.abs((levels - low) * scale - np.arange(levels.size)).max()
+        rounding = 16 * np.finfo(np.float64).eps * (reach + abs(low)) * scale
+    return (low, scale) if error + rounding < QUARTER else (0.0, 0.0)
+
+
+@lru_cache(maxsize=64)
+def split(starts: tuple[int, ...], size: int) -> NDArray[np.int32]:
+    """Runs (first, last, orthant) of directions of one orthant, at most `size` in each."""
+    jobs = []
+    for orthant in range(ORTHANTS):
+        first, last = starts[orthant], starts[orthant + 1]
+        runs = -(-(last - first) // size)
+        edges = [first + (last - first) * i // max(runs, 1) for i in range(runs + 1)]
+        jobs += [(edges[i], edges[i + 1], orthant) for i in range(runs)]
+    return np.array(jobs, np.int32)
+
+
+class Plan(NamedTuple):
+    """How blocks share the directions and the image.
+
+    Attributes
+    ----------
+    jobs : array
+        Directions that a block counts together.
+    blocks : int
+        Of each job.
+    shared : int
+        Bytes of dynamic shared memory; 0 if bins and levels stay in global memory.
+    """
+
+    jobs: NDArray[np.int32]
+    blocks: int
+    shared: int
+
+
+def plan(
+    sampling: Sampling,
+    units: int,
+    *,
+    bin_bytes: int,
+    budget: int,
+    spare: int,
+    resident: int,
+) -> Plan:
+    """Share the directions among jobs, and `units` of work on the image among the blocks of each.
+
+    A block has bins of so many bytes for each direction in shared memory, within the `budget` if
+    that is enough for one, beside the bytes `spare` that the kernel declares. `resident` blocks fit
+    on a multiprocessor.
+    """
+    device = cupy.cuda.runtime.getDevice()
+    levels = sampling.levels.size
+    each, fixed = levels * bin_bytes + 24, 8 * levels
+    size = min(DIRECTIONS, max(1, (budget - fixed) // each))
+    fits = fixed + size * each <= shared_limit(device) - spare
+    # A small image is shared by its directions.
+    wanted = -(-2 * processors(device) // units)
+    size = max(1, min(size if fits else DIRECTIONS, sampling.most, sampling.rows.size // wanted))
+    jobs = split(sampling.starts, size)
+    blocks = max(1, min(units, resident * processors(device) // len(jobs)))
+    return Plan(jobs, blocks, fixed + size * each if fits else 0)
+
+
+def place_grid(shape: tuple[int, ...], spacing: Floats, closed: bool) -> tuple[Frame, Any]:
+    """The frame of an image and the kernels' Grid."""
+    return _place_grid(shape, tuple(spacing.tolist()), closed)
+
+
+@lru_cache(maxsize=64)
+def _place_grid(
+    shape: tuple[int, ...], spacing: tuple[float, ...], closed: bool
+) -> tuple[Frame, Any]:
+    frame = place_points(shape, np.array(spacing), closed)
+    steps = (*[1.0] * (3 - len(spacing)), *spacing)
+    axes = []
+    for positions, step, present in zip(frame.positions, steps, frame.axes, strict=True):
+        axes.append(((len(positions) - 1) / 2, step, len(positions), present))
+    return frame, by_value(pack(GRID, *axes))
+
+
+def launch(
+    source: str,
+    name: str,
+    blocks: int | tuple[int, int],
+    arguments: tuple[Any, ...],
+    macros: dict[str, int | str] | None = None,
+    shared: int = 0,
+) -> None:
+    """Run a kernel of a transform on the current stream."""
+    device = cupy.cuda.runtime.getDevice()
+    kernel = function(source, name, device, (("THREADS", THREADS), *(macros or {}).items()))
+    kernel(
+        blocks if isinstance(blocks, tuple) else (blocks,), (THREADS,), arguments, shared_mem=shared
+    )
+
+
+def accumulate(bins: Any) -> Any:
+    """Running sums along the last axis of contiguous bins, in place."""
+    launch(
+        "transform_sums",
+        "accumulate",
+        bins.size // bins.shape[-1],
+        (bins, np.int32(bins.shape[-1])),
+    )
+    return bins

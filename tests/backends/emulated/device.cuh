@@ -1,0 +1,152 @@
+// What ecc_core/_backends/cuda/source/device.cuh has, in plain C++.
+#pragma once
+#include <cfenv>
+
+typedef unsigned pair;
+
+// Arithmetic as the device rounds it. `noinline`: else the compiler computes before the mode is set.
+__attribute__((noinline)) inline float multiply_add(float a, float b, float c) {
+    return std::fmaf(a, b, c);
+}
+__attribute__((noinline)) inline float add_floats(float a, float b) { return a + b; }
+template <class Operation, class... Values>
+float rounded(int mode, Operation operation, Values... values) {
+    std::fesetround(mode);
+    const float result = operation(values...);
+    std::fesetround(FE_TONEAREST);
+    return result;
+}
+inline float saturated(float v) { return v > 1 ? 1.0f : v > 0 ? v : 0.0f; }  // NaN to 0
+inline float add_truncated(float a, float b) { return rounded(FE_TOWARDZERO, add_floats, a, b); }
+inline float multiply_add_down(float a, float b, float c) {
+    return rounded(FE_DOWNWARD, multiply_add, a, b, c);
+}
+inline float multiply_add_down_saturated(float a, float b, float c) {
+    return saturated(multiply_add_down(a, b, c));
+}
+inline float subtract_floats(float a, float b) {
+    return std::isnan(a - b) ? __uint_as_float(0x7FFFFFFFu) : a - b;  // the canonical NaN
+}
+inline float subtract_floats_saturated(float a, float b) { return saturated(a - b); }
+inline float multiply_saturated(float a, float b) { return saturated(a * b); }
+// -0 is less than 0, and a number comes before NaN.
+inline float larger(float a, float b) {
+    return a == b ? (std::signbit(a) ? b : a) : std::fmax(a, b);
+}
+inline float smaller(float a, float b) {
+    return a == b ? (std::signbit(a) ? a : b) : std::fmin(a, b);
+}
+inline float larger_or_nan(float a, float b) { return a != a || b != b ? NAN : larger(a, b); }
+inline float smaller_or_nan(float a, float b) { return a != a || b != b ? NAN : smaller(a, b); }
+
+inline bool is_less(float a, float b) { return (int)__float_as_uint(subtract_floats(a, b)) < 0; }
+template <class T>
+bool is_less(T a, T b) {
+    return a < b;
+}
+inline unsigned choose_less(float a, float b, unsigned yes, unsigned no) { return a < b ? yes : no; }
+
+// Half precision.
+inline float half_to_float(unsigned short bits) { return bits_as<_Float16>(bits); }
+inline unsigned short to_half(float value) { return bits_as<unsigned short>((_Float16)value); }
+inline float low_half(pair p) { return half_to_float(p & 0xFFFFu); }
+inline float high_half(pair p) { return half_to_float(p >> 16); }
+template <class Operation>
+pair each_half(pair a, pair b, Operation operation) {
+    return to_half(operation(low_half(a), low_half(b))) |
+           to_half(operation(high_half(a), high_half(b))) << 16;
+}
+inline pair subtract_saturated(pair a, pair b) { return each_half(a, b, subtract_floats_saturated); }
+inline pair larger_pair(pair a, pair b) { return each_half(a, b, larger); }
+inline pair smaller_pair(pair a, pair b) { return each_half(a, b, smaller); }
+inline pair add_pairs(pair a, pair b) { return each_half(a, b, add_floats); }
+inline void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
+    low = __ballot_sync(~0u, low_half(a) < low_half(b));
+    high = __ballot_sync(~0u, high_half(a) < high_half(b));
+}
+inline unsigned short to_half_truncated(float value) {
+    const unsigned short half = to_half(value);
+    return std::fabs(half_to_float(half)) > std::fabs(value) ? half - 1 : half;
+}
+inline pair to_pair(float low, float high) {
+    return to_half_truncated(low) | to_half_truncated(high) << 16;
+}
+
+// PTX ISA, matrix fragments for mma.m16n8k16: a lane is 4 g + t.
+inline void multiply_matrices(float (&out)[4], const pair (&a)[4], pair b0, pair b1,
+                              const float (&c)[4]) {
+    const auto given = all_lanes(std::array<pair, 6>{a[0], a[1], a[2], a[3], b0, b1});
+    const auto entry = [&](int lane, int index, int k) {
+        return k & 1 ? high_half(given[lane][index]) : low_half(given[lane][index]);
+    };
+    const int g = lane_again() >> 2, t = lane_again() & 3;
+    for (int i = 0; i < 4; ++i) {
+        const int below = i >> 1, column = 2 * t + (i & 1);
+        double sum = c[i];
+        for (int k = 0; k < 16; ++k)
+            sum += (double)entry(4 * g + k % 8 / 2, below + 2 * (k / 8), k) *
+                   entry(4 * column + k % 8 / 2, 4 + k / 8, k);
+        out[i] = (float)sum;
+        if (out[i] != sum) fail("a sum of the tensor cores is exact");
+    }
+}
+
+template <unsigned selector>
+unsigned permute(unsigned a, unsigned b) {
+    return __byte_perm(a, b, selector);
+}
+inline unsigned dot_halves(unsigned halves, unsigned weights) {
+    return (halves & 0xFFFFu) * (weights & 255) + (halves >> 16) * (weights >> 8 & 255);
+}
+inline int shift_to_sign(unsigned bits) { return bits ? __builtin_clz(bits) : -1; }
+inline unsigned shift_left(unsigned value, unsigned bits) { return value << (bits & 31); }
+inline long long product(int a, int b) { return (long long)a * b; }
+inline unsigned opaque(unsigned value) { return value; }
+inline unsigned global_short(const void* address) { return *(const unsigned short*)address; }
+inline void prefetch(const void*) {}
+
+// Shared memory.
+char* shared(unsigned address, int bytes);
+unsigned shared_address(const void* pointer);
+template <class T>
+T load_shared(unsigned address) {
+    T value;
+    memcpy(&value, shared(address, sizeof(T)), sizeof(T));
+    return value;
+}
+inline float shared_float(unsigned address) { return load_shared<float>(address); }
+inline int shared_int(unsigned address) { return load_shared<int>(address); }
+inline unsigned shared_short(unsigned address) { return load_shared<unsigned short>(address); }
+template <int count>
+void store_words(unsigned address, const unsigned (&words)[count]) {
+    memcpy(shared(address, sizeof words), words, sizeof words);
+}
+template <int count>
+void load_words(unsigned address, unsigned (&words)[count]) {
+    memcpy(words, shared(address, sizeof words), sizeof words);
+}
+inline void shared_store(unsigned address, const unsigned (&w)[4]) { store_words(address, w); }
+inline void shared_store(unsigned address, const unsigned (&w)[2]) { store_words(address, w); }
+inline void shared_load(unsigned address, unsigned (&w)[4]) { load_words(address, w); }
+inline void shared_load(unsigned address, unsigned (&w)[2]) { load_words(address, w); }
+inline unsigned shared_exchange_add(unsigned address, unsigned amount) {
+    return atomicAdd((unsigned*)shared(address, 4), amount);
+}
+inline unsigned shared_exchange(unsigned address, unsigned value) {
+    return atomicExch((unsigned*)shared(address, 4), value);
+}
+inline void shared_add(unsigned address, int amount) { shared_exchange_add(address, amount); }
+
+// Copies that arrive when they are waited for, and not before.
+void copy_later(void* to, const void* from, int bytes);
+void close_group();
+void finish_groups(int but);
+template <int bytes>
+void copy_ahead(void* to, const void* from) {
+    copy_later(to, from, bytes);
+}
+inline void end_of_copy() { close_group(); }
+template <int groups>
+void wait_for_copy() {
+    finish_groups(groups);
+}

@@ -1,0 +1,117 @@
+"""That CUDA sources compile for every type and option, on machines without a device too."""
+
+import ctypes
+import importlib.util
+import itertools
+import random
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "ecc_core/_backends/cuda/source"
+
+FLOATS = ("Half", "BFloat", "float", "double")
+SHORT = ("unsigned char", "signed char", "unsigned short", "short")
+ELEMENTS = (*SHORT, "unsigned int", "int", "unsigned long long", "long long", *FLOATS)
+BLOCK = {"THREADS": (256,), "BLOCKS": (1,)}
+FILTRATION = {"DOWN": (0, 1), "DUAL": (0, 1), "SUPER": (0, 1)}
+FLAGS = {"MASK": (0,), "VECTOR": (0, 1), "STORE": (0,), "SHARED_TABLE": (0,), "BATCH": (0,)}
+FLAGS |= BLOCK
+UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE = range(5)
+LABELS = ("signed char", "unsigned short", "int", "long long", "unsigned long long")
+
+
+def _curves(elements, rules, **more):
+    return {"ELEMENT": elements, **FILTRATION, "NAN": (0,), "BINS": rules, **FLAGS, **more}
+
+
+def _floats(rules, **more):
+    return _curves(FLOATS, rules, **{"NAN": (1, 2), **more})
+
+
+SINGLES = [
+    _curves(ELEMENTS, (SEARCH,), MASK=(0, 1), STORE=(0, 1, 2)),
+    _curves(SHORT, (UNIFORM, CONSECUTIVE), SHARED_TABLE=(1,)),
+    _floats((UNIFORM, SEARCH), MASK=(0, 1)),
+]
+PAIRS = [
+    _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1, 2)),
+    _curves(SHORT[2:], (UNIFORM, AFFINE), ASYNC=(1,), BATCH=(0, 1, 2), SHARED_TABLE=(1,)),
+    _floats((UNIFORM, AFFINE), ELEMENT=FLOATS[:3], ASYNC=(1,), BATCH=(0, 1, 2), SHARED_TABLE=(1,)),
+]
+SOFT = {"SUPER": (0, 1), "TILT": (0, 1), **BLOCK}
+CASES = {
+    "curve2d": SINGLES,
+    "curve3d": SINGLES,
+    "small2d": SINGLES,
+    "pairs2d": PAIRS,
+    "pairs3d": PAIRS,
+    "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(2,), ASYNC=(0, 1))],
+    "shorts3d": [
+        _curves(SHORT[2:], (UNIFORM, SEARCH, CONSECUTIVE), VECTOR=(1,), ASYNC=(0, 1), STORE=(2,))
+    ],
+    "points": [
+        _curves(ELEMENTS, (SEARCH,), OUTPUT=(0, 1), REGIONS=(0, 1), MASK=(0, 1)),
+    ],
+    "soft_levels": [{"SUPER": (0, 1)}],
+    "soft_march": [
+        {"ELEMENT": FLOATS, "REAL": (real,), "FLAT": (0, 1), "DUAL": (0, 1), "MASK": (0, 1)}
+        | {"DEPOSIT": (0, 1), **SOFT}
+        for real in ("float", "double")
+    ],
+    "soft_gather": [{"ELEMENT": FLOATS, "OUT": ("float", "double"), "UNIT": (0, 1), **SOFT}],
+    "soft_project": [{"REAL": ("float", "double"), "THREADS": (256,)}],
+    "transform_mask": [{"SHARED": (0, 1), "THREADS": (256,)}],
+    "transform_regions": [{"LABEL": LABELS, "THREADS": (256,)}],
+    "transform_sums": [{"THREADS": (256,)}],
+    "transform_weights": [
+        {"SHARED": (0, 1), "PARTS": (1, 2), "WEIGHT": ("double", "long long"), "THREADS": (256,)}
+    ],
+}
+MOST = 16  # variants of a source that are compiled
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    """NVIDIA's run-time compiler, which needs neither a device nor a driver."""
+    if not (found := importlib.util.find_spec("nvidia")):
+        pytest.skip("nvidia-cuda-nvrtc-cu12 is not installed")
+    for folder in found.submodule_search_locations:
+        for file in Path(folder).glob("*/lib/libnvrtc.so.*"):
+            return ctypes.CDLL(str(file))
+    pytest.skip("nvidia-cuda-nvrtc-cu12 is not installed")
+
+
+def _compile(nvrtc, source, macros):
+    """What the compiler has to say; None where all is well."""
+    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    text = (SOURCE / source).with_suffix(".cu").read_bytes()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, source.encode(), 0, None, None)
+    options = ["-arch=compute_90", "--std=c++17", f"-I{SOURCE}"]
+    options += [f"-DECC_{name}={value}" for name, value in macros.items()]
+    given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    failed = nvrtc.nvrtcCompileProgram(program, len(options), given)
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return f"{source} with {macros}: {log.value.decode()}" if failed else None
+
+
+def test_every_source_has_its_case():
+    assert set(CASES) == {file.stem for file in SOURCE.glob("*.cu")}
+
+
+@pytest.mark.parametrize("source", CASES)
+def test_sources_compile(nvrtc, source):
+    variants = [
+        dict(zip(case, values, strict=True))
+        for case in CASES[source]
+        for values in itertools.product(*case.values())
+    ]
+    chosen = random.Random(0).sample(variants, min(MOST, len(variants)))
+    assert not [log for macros in chosen if (log := _compile(nvrtc, source, macros))]
+
+
+def test_a_wrong_source_is_noticed(nvrtc):
+    assert "ECC_THREADS" in _compile(nvrtc, "transform_sums", {})

@@ -1,0 +1,249 @@
+"""The vector intrinsics of the CPU kernels and their plain twins: equal on random input."""
+
+import inspect
+
+import numpy as np
+import pytest
+from numba import njit
+
+from ecc_core._backends.cpu import plain, vector_bins, vector_coefficients, vector_planes
+
+PITCH = 128
+ROWS = 16
+STRIDE = ROWS + 16  # planes of one kind: rows, and spare words for the vectors' ends
+KINDS = 7
+ALL = 0xFFFFFFFFFFFFFFFF
+KEY_DTYPES = ("uint8", "uint16", "uint32", "uint64")
+
+
+VECTOR = {
+    name: getattr(module, name)
+    for module in (vector_bins, vector_coefficients, vector_planes)
+    for name in module.__all__
+    if name.islower()
+}
+HAS_COMPRESS = vector_coefficients.HAS_COMPRESS
+
+
+def compiled(operation):
+    @njit
+    def call(*arguments):
+        return operation(*arguments)
+
+    return call
+
+
+def both(name):
+    """A compiled call of an operation, once of the intrinsic and once of its plain twin."""
+    return compiled(VECTOR[name]), compiled(getattr(plain, name))
+
+
+def random_keys(rng, dtype, top, size=40 * PITCH):
+    """Keys of few or of all values, so that there are ties or large ones."""
+    return rng.integers(0, top, size, dtype=dtype, endpoint=True)
+
+
+def words(rng, *shape):
+    return rng.integers(0, ALL, shape, dtype=np.uint64, endpoint=True)
+
+
+def assert_twins(functions, make_arguments, outputs, cut=None):
+    """Both results and the arrays at `outputs` are equal after a call with equal arguments."""
+    seen = []
+    for function in functions:
+        arguments = make_arguments()
+        result = function(*arguments)
+        arrays = [arguments[i] for i in outputs]
+        seen.append((result, [a[:result] if cut else a for a in arrays]))
+    assert seen[0][0] == seen[1][0]
+    for found, expected in zip(seen[0][1], seen[1][1], strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.fixture(scope="module")
+def plane_functions():
+    return {
+        2: both("planes_2d"),
+        3: both("planes_3d"),
+    }
+
+
+@pytest.mark.parametrize("dtype", KEY_DTYPES)
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_planes(plane_functions, dtype, ndim):
+    rng = np.random.default_rng(ndim)
+    for top in (2, np.iinfo(dtype).max):
+        keys = random_keys(rng, dtype, top)
+        starts = (5, 5 + (ROWS + 2) * PITCH)[: ndim - 1]
+
+        def arguments(keys=keys, starts=starts):
+            return keys, *starts, PITCH, ROWS, np.zeros(KINDS * STRIDE, np.uint64), 3, STRIDE
+
+        assert_twins(plane_functions[ndim], arguments, [-3])
+        planes = arguments()
+        plane_functions[ndim][0](*planes)
+        assert np.count_nonzero(planes[-3]) > (3, 7)[ndim - 2] * ROWS // 2
+
+
+@pytest.fixture(scope="module")
+def beat_functions():
+    return both("beat_planes")
+
+
+@pytest.mark.parametrize("labels_dtype", ["uint16", "uint32"])
+@pytest.mark.parametrize("dtype", KEY_DTYPES)
+def test_beat_planes(beat_functions, dtype, labels_dtype):
+    rng = np.random.default_rng(3)
+    for top, flip in ((3, 0), (np.iinfo(dtype).max, ALL)):
+        keys, labels = random_keys(rng, dtype, top), random_keys(rng, labels_dtype, 2)
+
+        def arguments(keys=keys, labels=labels, flip=flip):
+            planes = np.zeros(4 * STRIDE, np.uint64)
+            flip = np.uint64(flip)
+            return keys, labels, PITCH, 2 * PITCH + 1, PITCH, ROWS, flip, planes, 1, 2 * STRIDE
+
+        assert_twins(beat_functions, arguments, [7])
+
+
+@pytest.fixture(scope="module")
+def coefficient_functions():
+    return {
+        2: both("coefficients_2d"),
+        3: both("coefficients_3d"),
+    }
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_coefficients(coefficient_functions, ndim):
+    rng = np.random.default_rng(10 + ndim)
+    starts = (3, 3 * STRIDE + 3, 7 * STRIDE + 3)[: 1 if ndim == 2 else 3]
+    for case in range(30):
+        planes = words(rng, 11 * STRIDE)
+        carry = words(rng, 5 * 8)
+        if case % 2:  # many rows of the word without a coefficient
+            planes[:] = np.where(rng.random(planes.size) < 0.9, np.uint64(ALL), planes)
+            carry[:] = 0
+        edge = int(case % 3 == 0)
+        if edge:  # the first word of a row: nothing came before
+            carry[:] = 0
+        valid = np.uint64(ALL if case % 5 else 0x0FF0)
+        own = 8 if case % 4 else 5
+
+        def arguments(planes=planes, carry=carry, edge=edge, valid=valid, own=own):
+            queue = np.zeros((6, 32), np.uint64)
+            into = (queue, 6, valid, own, 1000, PITCH)
+            out = np.zeros(5 * 8, np.uint64)
+            return planes, *starts, STRIDE, carry.copy(), 8, np.uint64(edge), out, into
+
+        assert_twins(coefficient_functions[ndim], arguments, [-5, -2])
+        queues = []
+        for function in coefficient_functions[ndim]:
+            given = arguments()
+            _, queued = function(*given)
+            queues.append(given[-1][0][:, 6:queued])
+        np.testing.assert_array_equal(*queues)
+        assert queues[0].shape[1] <= own
+        if HAS_COMPRESS and case == 1:
+            assert queues[0].shape[1] > 0
+
+
+def test_expand_coefficients():
+    functions = both("expand_coefficients")
+    coefficients = words(np.random.default_rng(4), 5 * 8)
+    for row in range(8):
+        out = np.zeros(80, np.int8)
+        assert_twins(functions, lambda row=row, out=out: (coefficients, row, out.copy(), 3), [2])
+
+
+@pytest.fixture(scope="module")
+def event_functions():
+    return both("append_events")
+
+
+@pytest.mark.skipif(not HAS_COMPRESS, reason="used only where the machine can compress")
+@pytest.mark.parametrize("dtype", KEY_DTYPES)
+def test_append_events(event_functions, dtype):
+    rng = np.random.default_rng(5)
+    keys = random_keys(rng, dtype, np.iinfo(dtype).max)
+    queue = words(rng, 6, 12)
+    queue[4, :4] = ALL, 0, 1 << 63, 1  # and random ones
+    queue[5] = rng.integers(0, keys.size - 64, 12)
+    for row in range(12):
+
+        def arguments(row=row):
+            return queue, row, keys, np.zeros(256, dtype), np.zeros(256, np.int8), 7
+
+        assert_twins(event_functions, arguments, [3, 4], cut=True)
+
+
+@pytest.fixture(scope="module")
+def bin_functions():
+    return {name: both(name) for name in ("bin_vector", "bin_value")}
+
+
+@pytest.mark.parametrize("name", ["bin_vector", "bin_value"])
+@pytest.mark.parametrize(
+    ("dtype", "key_dtype"),
+    [("float32", "uint8"), ("float64", "uint16"), ("int32", "uint32"), ("uint64", "uint8")],
+)
+def test_bins(bin_functions, name, dtype, key_dtype):
+    rng = np.random.default_rng(6)
+    kind = np.dtype(dtype).kind
+    values = rng.integers(0 if kind == "u" else -20, 120, 64).astype(dtype)
+    if kind == "f":
+        values += rng.random(64).astype(dtype)
+        values[[3, 20]], values[[7, 30]], values[[11, 40]] = np.nan, np.inf, -np.inf
+    count = np.int32(100)
+    for first, direction, downwards in ((0, 0, 0), (101, -1, 0), (5, 0, 1)):
+        scale, bins = (1.01, 0.3, 40.0), (first, direction, 100, 41, downwards)
+
+        def arguments(at, scale=scale, bins=bins):
+            return values, np.zeros(64, key_dtype), at, scale, count, bins
+
+        for at in (0, 3, 24, 48):
+            assert_twins(bin_functions[name], lambda at=at: arguments(at), [1])
+
+
+@pytest.fixture(scope="module")
+def search_functions():
+    return both("search_vector")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "key_dtype"),
+    [("float32", "uint8"), ("float64", "uint16"), ("int64", "uint32"), ("uint32", "uint8")],
+)
+@pytest.mark.parametrize("cells", [50, 20, 2])  # with at most 1, 2 and 5 levels in one
+def test_search(search_functions, dtype, key_dtype, cells):
+    rng = np.random.default_rng(7)
+    dtype = np.dtype(dtype)
+    levels = np.array([2, 5, 6, 30, 31, 50], dtype)
+    last = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+    padded = np.append(levels, [last] * 8).astype(dtype)
+    slope = (cells - 1) / 48
+    held = np.bincount(((levels - 2.0) * slope).astype(int), minlength=cells)
+    starts = (np.cumsum(held) - held).astype(np.int32)
+    starts[held > 1] = ~starts[held > 1]
+    depth = int(held.max()).bit_length() - 1
+    values = rng.integers(0, 60, 64).astype(dtype)
+    if dtype.kind == "f":
+        values[[3, 20]], values[[7, 30]], values[[11, 40]] = np.nan, np.inf, -np.inf
+    for first, direction in ((0, 0), (7, -1)):
+        scale, bins = (2.0, slope, cells - 1.0), (first, direction, levels.size)
+
+        def arguments(at, scale=scale, bins=bins):
+            numbers = starts, np.int32(depth), scale, np.int32(levels.size)
+            return values, np.zeros(64, key_dtype), at, padded, *numbers, bins
+
+        for at in (0, 3, 24, 48):
+            assert_twins(search_functions, lambda at=at: arguments(at), [1])
+
+
+def test_twins_have_the_same_arguments():
+    for name in plain.__all__:
+        if name in ("bin_value", "bin_vector"):
+            continue  # made by a function, with arguments of its own
+        found = list(inspect.signature(getattr(plain, name).py_func).parameters)
+        expected = list(inspect.signature(VECTOR[name]._defn).parameters)[1:]
+        assert found == expected, name
+    assert set(VECTOR) == set(plain.__all__)

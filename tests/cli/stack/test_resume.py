@@ -1,0 +1,211 @@
+"""`ecc stack --resume`: nothing done is lost, whatever happens; nothing outdated is used."""
+
+import multiprocessing
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core._dask.window import Work
+from ecc_core._io.parts import Parts
+from ecc_core.cli import main
+
+KILLS = 20
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "curve.csv"
+
+
+@pytest.fixture
+def large(tmp_path: Path, noise: Any, write_zarr: Any) -> tuple[Path, np.ndarray]:
+    """An image of 768 blocks in two columns: --max-memory makes them small."""
+    image = noise(96, 128, 32)
+    return write_zarr(tmp_path / "large.zarr", image, chunks=(8, 8, 8)), image
+
+
+@pytest.fixture
+def arguments(large: Any, out: Path, levels: str) -> list[str]:
+    small = ["--max-memory", "6K", "--workers", "2", "--thresholds", levels]  # blocks of a chunk
+    return ["stack", str(large[0]), "--out", str(out), "--resume", *small]
+
+
+def parts_of(out: Path) -> list[Path]:
+    """Parts in the order of their numbers."""
+    found = out.parent.glob(f"{out.name}.parts/*.npy")
+    return sorted(found, key=lambda path: int(path.name.split("-")[1]))
+
+
+@pytest.fixture
+def blocks_read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """Indices of the blocks that are read."""
+    read: list[tuple[int, ...]] = []
+    emit = Work.emit
+
+    def counted(self: Work, block: tuple[int, ...]) -> Any:
+        read.append(block)
+        return emit(self, block)
+
+    monkeypatch.setattr(Work, "emit", counted)
+    return read
+
+
+def test_killed_at_any_moment(large, out, arguments, columns, assert_curve):
+    """It ends with the right numbers, and computes no part twice."""
+    context = multiprocessing.get_context("forkserver")  # its children need no imports
+    context.set_forkserver_preload(
+        ["ecc_core.cli", "ecc_core._backends.cpu.launch", "dask.threaded", "zarr"]
+    )
+    rng = np.random.default_rng(0)
+    done: dict[str, int] = {}
+    for _ in range(KILLS):
+        process = context.Process(target=main, args=(arguments,))
+        process.start()
+        goal = len(done) + int(rng.integers(0, 2))
+        while process.is_alive() and len(parts_of(out)) < goal:
+            time.sleep(0.001)
+        time.sleep(float(rng.uniform(0, 0.02)))
+        assert process.is_alive()
+        process.kill()
+        process.join()
+        now = {file.name: file.stat().st_mtime_ns for file in parts_of(out)}
+        assert done.items() <= now.items()
+        done = now
+    assert len(done) >= 5
+    assert main(arguments) == 0
+    assert_curve(columns(out), large[1])
+    assert not out.with_name("curve.csv.parts").exists()
+
+
+@pytest.fixture
+def interrupted(arguments: list[str], out: Path, capsys: Any) -> Any:
+    """Leave 7 parts behind, as on a disk that is full."""
+    keep, kept = Parts.keep, []
+
+    def fail(self: Parts, number: int, stamp: str, values: np.ndarray) -> None:
+        if len(kept) == 7:
+            raise OSError(28, os.strerror(28), str(out))
+        kept.append(number)
+        keep(self, number, stamp, values)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Parts, "keep", fail)
+        assert main(arguments) == 2
+    assert len(parts_of(out)) == 7
+    return capsys.readouterr().err
+
+
+def test_a_full_disk(interrupted, arguments, large, out, columns, assert_curve):
+    assert interrupted == f"ecc: error: {out}: No space left on device\n"
+    assert not out.exists()
+    assert main(arguments) == 0
+    assert_curve(columns(out), large[1])
+
+
+def test_what_is_there_is_not_read_again(interrupted, arguments, blocks_read):
+    assert main(arguments) == 0
+    assert len(set(blocks_read)) == 768 - 7 * 16
+
+
+def test_damaged_parts(interrupted, arguments, large, out, columns, assert_curve):
+    first, second, *_ = parts_of(out)
+    first.write_bytes(first.read_bytes()[:100])
+    np.save(second, np.zeros(3))
+    assert main(arguments) == 0
+    assert_curve(columns(out), large[1])
+
+
+def test_other_settings(interrupted, arguments, large, out, columns, assert_curve):
+    assert main([*arguments, "--superlevel"]) == 0
+    assert_curve(columns(out), large[1], superlevel=True)
+
+
+def test_without_resume(interrupted, arguments, large, out, columns, assert_curve):
+    for part in parts_of(out):
+        np.save(part, np.load(part) + 1)
+    assert main([a for a in arguments if a != "--resume"]) == 0
+    assert_curve(columns(out), large[1])
+
+
+def test_changed_points(
+    interrupted, arguments, large, out, columns, assert_curve, blocks_read, write_zarr
+):
+    """Groups whose files have changed are computed again, and no others."""
+    path, image = large
+    image[:8, :8, :8] = 8 - image[:8, :8, :8]
+    changed = write_zarr(path.with_name("changed.zarr"), image, chunks=(8, 8, 8))
+    (changed / "c/0/0/0").replace(path / "c/0/0/0")
+    assert main(arguments) == 0
+    assert_curve(columns(out), image)
+    assert (0, 0, 0) in blocks_read
+    assert len(set(blocks_read)) <= 768 - 7 * 16 + 16 + 32  # its group, and what that needs
+
+
+def test_a_removed_chunk(interrupted, arguments, large, out, columns, assert_curve):
+    path, image = large
+    (path / "c/0/0/0").unlink()
+    image[:8, :8, :8] = 0
+    assert main(arguments) == 0
+    assert_curve(columns(out), image)
+
+
+def test_a_changed_file(tmp_path, out, levels, noise, columns, assert_curve):
+    """The parts of an image in a single file all depend on it."""
+    path, image = tmp_path / "a.npy", noise(160, 16, 16)
+    np.save(path, image)
+    command = ["stack", str(path), "--out", str(out), "--resume", "--thresholds", levels]
+    command += ["--max-memory", "6K", "--workers", "2"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Parts, "clear", lambda _: None)
+        assert main(command) == 0
+    assert len(parts_of(out)) > 1
+    np.save(path, 8 - image)
+    assert main(command) == 0
+    assert_curve(columns(out), 8 - image)
+
+
+def test_a_corrupt_chunk_spoils_its_groups_only(
+    large, out, arguments, columns, assert_curve, blocks_read, capsys
+):
+    path, image = large
+    chunk = path / "c/5/4/3"
+    good = chunk.read_bytes()
+    chunk.write_bytes(b"damaged")
+    assert main(arguments) == 2
+    message = capsys.readouterr().err
+    assert message.startswith(f"ecc: error: {path}: cannot read chunk [40:48, 32:40, 24:32]: ")
+    assert message.count("\n") == 1
+    kept = len(parts_of(out))
+    assert kept >= 40  # of 48: the chunk and its earlier neighbours are in 4 to 8 groups
+    chunk.write_bytes(good)
+    blocks_read.clear()
+    assert main(arguments) == 0
+    assert_curve(columns(out), image)
+    assert len(set(blocks_read)) < 500
+
+
+def test_regions(tmp_path, out, arguments, large, columns, write_zarr):
+    labels = np.indices(large[1].shape).sum(axis=0).astype(np.uint16) // 40
+    path = write_zarr(tmp_path / "labels.zarr", labels, chunks=(16, 16, 16))
+    command = [*arguments, "--labels", str(path), "--max-memory", "20K"]
+    keep, kept = Parts.keep, []
+
+    def stop(self: Parts, number: int, stamp: str, values: np.ndarray) -> None:
+        if len(kept) == 4:
+            raise OSError(28, os.strerror(28), str(out))
+        kept.append(number)
+        keep(self, number, stamp, values)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Parts, "keep", stop)
+        assert main(command) == 2
+    assert main(command) == 0
+    ids, _, values = ecc.region_curves(large[1], labels, np.arange(9))
+    table = columns(out)
+    assert table["label"] == np.repeat(ids, 9).tolist()
+    assert table["euler_number"] == values.ravel().tolist()

@@ -1,0 +1,305 @@
+"""Soft curves and transforms: values and gradients against plain PyTorch and the exact results."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import ecc_core as ecc
+from ecc_core._torch import reference
+from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
+
+SHAPES = [(2, 33), (2, 11, 13), (2, 6, 7, 8)]
+CASES = [
+    pytest.param(shape, connectivity, id=f"{len(shape) - 1}d-{'V' if connectivity == 1 else 'T'}")
+    for shape in SHAPES
+    for connectivity in sorted({1, len(shape) - 1})
+]
+SHARPNESS = 9.0
+
+
+def letter(connectivity: int) -> str:
+    return "V" if connectivity == 1 else "T"
+
+
+def relative(found: Tensor, wanted: Tensor) -> float:
+    return ((found.double() - wanted).norm() / wanted.norm()).item()
+
+
+def draw(shape: tuple[int, ...], dtype: torch.dtype, seed: int = 0) -> Tensor:
+    """Distinct values between 0 and 1: no ties."""
+    generator = torch.Generator().manual_seed(seed)
+    count = int(np.prod(shape))
+    return (torch.randperm(count, generator=generator).to(dtype) / count).reshape(shape)
+
+
+def plain_curve(
+    image: Tensor,
+    thresholds: Tensor,
+    sharpness: Tensor,
+    direction: Tensor | None = None,
+    scale: Tensor | None = None,
+    spacing: float = 1.0,
+    **options: Any,
+) -> Tensor:
+    """The definition, through the reference."""
+    tilt = None
+    if direction is not None and scale is not None:
+        unit = direction / direction.norm()
+        places = [(torch.arange(n).double() - (n - 1) / 2) * spacing for n in image.shape[1:]]
+        tilt = torch.cat([scale * u * x for u, x in zip(unit, places, strict=True)])
+    options = {"mask": None, "superlevel": False, "ties": "raster", **options}
+    return reference.soft_curve(image, thresholds, sharpness, tilt=tilt, **options)
+
+
+def gradients(result: Tensor, inputs: list[Tensor], seed: int = 0) -> tuple[Tensor, ...]:
+    upstream = torch.rand(result.shape, generator=torch.Generator().manual_seed(seed)) + 0.5
+    return torch.autograd.grad(result, inputs, upstream.to(result))
+
+
+@pytest.mark.parametrize("superlevel", [False, True], ids=["sub", "super"])
+@pytest.mark.parametrize(("shape", "connectivity"), CASES)
+def test_curve_equals_the_reference(shape, connectivity, superlevel):
+    ndim = len(shape) - 1
+    numbers = [
+        draw(shape, torch.float32),
+        torch.linspace(-0.4, 1.3, 9),
+        torch.tensor(SHARPNESS),
+        torch.tensor([0.3, -1.0, 0.8][:ndim]),
+        torch.tensor(0.11),
+    ]
+    mask = draw(shape, torch.float32, seed=1) < 0.85
+    found = [number.clone().requires_grad_() for number in numbers]
+    wanted = [number.double().requires_grad_() for number in numbers]
+    image, thresholds, sharpness, direction, scale = found
+    curve = soft_euler_curve(
+        image,
+        thresholds,
+        sharpness=sharpness,
+        direction=direction,
+        direction_scale=scale,
+        spacing=0.5,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        n_spatial=ndim,
+    )
+    plain = plain_curve(
+        *wanted,
+        spacing=0.5,
+        mask=mask,
+        construction=letter(connectivity),
+        superlevel=superlevel,
+    )
+    assert curve.dtype == torch.float32
+    assert curve.shape == (2, 9)
+    assert relative(curve, plain) < 1e-5
+    pairs = zip(gradients(curve, found), gradients(plain, wanted), strict=True)
+    for name, (own, true) in zip(("image", "t", "l", "u", "a"), pairs, strict=True):
+        if not (ndim == 1 and name == "u"):  # where a direction has one way to go
+            assert relative(own, true) < 1e-5, name
+
+
+@pytest.mark.parametrize(("shape", "connectivity"), CASES)
+def test_curve_gradcheck(shape, connectivity):
+    ndim = len(shape) - 1
+    small = (1, *(4 if ndim == 3 else 5 for _ in range(ndim)))
+    inputs = (
+        draw(small, torch.float64),
+        torch.linspace(-0.2, 1.2, 4, dtype=torch.float64),
+        torch.tensor(SHARPNESS, dtype=torch.float64),
+        torch.tensor([0.3, -1.0, 0.8][:ndim], dtype=torch.float64),
+        torch.tensor(0.07, dtype=torch.float64),
+    )
+
+    def curve(image, thresholds, sharpness, direction, scale):
+        return soft_euler_curve(
+            image,
+            thresholds,
+            sharpness=sharpness,
+            direction=direction,
+            direction_scale=scale,
+            connectivity=connectivity,
+            n_spatial=ndim,
+        )
+
+    assert torch.autograd.gradcheck(curve, tuple(x.requires_grad_() for x in inputs))
+
+
+@pytest.mark.parametrize(("shape", "connectivity"), CASES)
+def test_transform_gradcheck(shape, connectivity):
+    ndim = len(shape) - 1
+    small = (1, *(3 if ndim == 3 else 4 for _ in range(ndim)))
+    weights = draw(small, torch.float64) + 0.1
+    directions = torch.tensor(
+        [[0.3, -1.0, 0.8][:ndim], [-0.5, 0.2, -0.9][:ndim]], dtype=torch.float64
+    )
+    inputs = (
+        weights,
+        directions,
+        torch.linspace(-2.0, 2.0, 3, dtype=torch.float64),
+        torch.tensor(2.0, dtype=torch.float64),
+    )
+
+    def transform(weights, directions, heights, sharpness):
+        return soft_euler_transform(
+            weights,
+            directions,
+            heights,
+            sharpness=sharpness,
+            connectivity=connectivity,
+            n_spatial=ndim,
+        )
+
+    assert torch.autograd.gradcheck(transform, tuple(x.requires_grad_() for x in inputs))
+
+
+@pytest.mark.parametrize("extension", ["max", "min"])
+@pytest.mark.parametrize(("shape", "connectivity"), CASES)
+def test_transform_equals_the_reference(shape, connectivity, extension):
+    ndim = len(shape) - 1
+    weights = draw(shape, torch.float32) * (draw(shape, torch.float32, seed=1) < 0.7)
+    directions = torch.randn(5, ndim, generator=torch.Generator().manual_seed(2))
+    numbers = [weights, directions, torch.linspace(-6, 6, 9), torch.tensor(1.5)]
+    found = [number.clone().requires_grad_() for number in numbers]
+    wanted = [number.double().requires_grad_() for number in numbers]
+    transform = soft_euler_transform(
+        *found[:3],
+        sharpness=found[3],
+        connectivity=connectivity,
+        n_spatial=ndim,
+        spacing=0.8,
+        extension=extension,
+    )
+    plain = reference.soft_transform(
+        wanted[0],
+        wanted[1] / wanted[1].norm(dim=1, keepdim=True),
+        *wanted[2:],
+        construction=letter(connectivity),
+        spacing=(0.8,) * ndim,
+        extension=extension,
+    )
+    assert relative(transform, plain) < 1e-5
+    pairs = zip(gradients(transform, found), gradients(plain, wanted), strict=True)
+    for name, (own, true) in zip(("weights", "u", "t", "l"), pairs, strict=True):
+        if not (ndim == 1 and name == "u"):
+            assert relative(own, true) < 1e-5, name
+
+
+@pytest.mark.parametrize("sharpness", [1.0, 40.0, 600.0, 3000.0, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+def test_windows_of_any_width(sharpness, offset):
+    """From one window for all thresholds to one apiece, finer than float32 can tell apart."""
+    image = (draw((2, 40, 50), torch.float32) + offset).requires_grad_()
+    thresholds = (draw((37,), torch.float32, seed=3) * 1.2 - 0.1 + offset).requires_grad_()
+    curve = soft_euler_curve(image, thresholds, sharpness=sharpness)
+    exact = [x.detach().double().requires_grad_() for x in (image, thresholds)]
+    plain = plain_curve(*exact, torch.tensor(sharpness).double(), construction="T")
+    assert relative(curve, plain) < 1e-5
+    for own, true in zip(
+        gradients(curve, [image, thresholds]), gradients(plain, exact), strict=True
+    ):
+        assert (own.double() - true).norm() <= 1e-5 * true.norm() + 1e-6 * sharpness
+
+
+@pytest.mark.parametrize(("shape", "connectivity"), CASES)
+def test_sharp_curves_are_the_exact_ones(shape, connectivity):
+    ndim = len(shape) - 1
+    image = np.random.default_rng(0).integers(0, 6, shape)
+    for superlevel, thresholds in ((False, np.arange(6) + 0.5), (True, np.arange(6) - 0.5)):
+        exact = ecc.euler_curve(
+            image,
+            thresholds,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            axis=tuple(range(1, ndim + 1)),
+        )
+        soft = soft_euler_curve(
+            torch.from_numpy(image),
+            thresholds,
+            sharpness=200.0,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            n_spatial=ndim,
+        )
+        np.testing.assert_allclose(soft.numpy(), exact.values, atol=1e-6)
+
+
+@pytest.mark.parametrize(("shape", "connectivity"), CASES)
+def test_sharp_transforms_are_the_exact_ones(shape, connectivity):
+    rng = np.random.default_rng(1)
+    weights = rng.integers(0, 3, shape[1:]).astype(np.float32)
+    directions, heights = rng.normal(size=(4, weights.ndim)), np.linspace(-5, 5, 11) + 0.01
+    exact = ecc.euler_transform(
+        weights, directions, heights, connectivity=connectivity, weighted=True
+    )
+    soft = soft_euler_transform(
+        torch.from_numpy(weights),
+        directions,
+        heights,
+        sharpness=1e5,
+        connectivity=connectivity,
+        n_spatial=weights.ndim,
+    )
+    np.testing.assert_allclose(soft.numpy(), exact.values, atol=1e-4)
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_ties_go_to_the_raster_owner_or_are_split(connectivity):
+    image = torch.tensor([[2.0, 2, 1], [2, 2, 3], [0, 2, 2]])
+    thresholds = torch.tensor([1.5, 2.5])
+    maps = {}
+    for ties in ("raster", "split"):
+        own, exact = image.clone().requires_grad_(), image.double().requires_grad_()
+        curve = soft_euler_curve(
+            own, thresholds, sharpness=2.0, connectivity=connectivity, ties=ties
+        )
+        plain = plain_curve(
+            exact[None],
+            thresholds.double(),
+            torch.tensor(2.0).double(),
+            construction=letter(connectivity),
+            ties=ties,
+        )
+        (maps[ties],) = gradients(curve[None], [own])
+        assert relative(maps[ties], gradients(plain, [exact])[0]) < 1e-5
+    coefficients = torch.from_numpy(
+        ecc.euler_coefficients(image.numpy(), connectivity=connectivity)
+    )
+    assert ((maps["raster"] != 0) <= (coefficients != 0)).all()
+    torch.testing.assert_close(maps["raster"].sum(), maps["split"].sum())
+    assert (maps["split"] - maps["raster"]).abs().max() > 0.1
+
+
+def test_infinite_points_are_steps_without_gradient():
+    image = draw((1, 6, 6), torch.float32)
+    image[0, 2, 2], image[0, 4, 1] = torch.inf, -torch.inf
+    own, exact = image.clone().requires_grad_(), image.double().requires_grad_()
+    thresholds = torch.linspace(0, 1, 5)
+    curve = soft_euler_curve(own, thresholds, sharpness=SHARPNESS)
+    plain = plain_curve(
+        exact, thresholds.double(), torch.tensor(SHARPNESS).double(), construction="T"
+    )
+    assert relative(curve, plain) < 1e-5
+    assert relative(gradients(curve, [own])[0], gradients(plain, [exact])[0]) < 1e-5
+
+
+def test_infinite_thresholds_see_all_or_nothing():
+    image = draw((5, 5), torch.float32)
+    curve = soft_euler_curve(image, [-torch.inf, torch.inf], sharpness=3.0)
+    assert curve.tolist() == [0.0, 1.0]
+
+
+def test_workers_do_not_change_the_sums(monkeypatch):
+    image = draw((3, 200, 200), torch.float32).requires_grad_()
+    results = []
+    for cores in (1, 2):
+        monkeypatch.setattr(
+            "ecc_core._backends.cpu.soft.available_cores", lambda cores=cores: cores
+        )
+        curve = soft_euler_curve(image, torch.linspace(0, 1, 33), sharpness=50.0)
+        results.append((curve.detach(), *gradients(curve, [image])))
+    for one, two in zip(*results, strict=True):
+        assert torch.equal(one, two)

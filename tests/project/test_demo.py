@@ -1,0 +1,48 @@
+"""The demo: its tables hold the Euler numbers of the sets that it shows."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from skimage import data
+
+import ecc_core as ecc
+
+DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo")
+    done = subprocess.run(
+        [sys.executable, DEMO, "--out", folder / "out", "--page", folder / "page.png"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr  # matplotlib may say there that it looks for fonts
+    assert "All done" in done.stdout
+    return folder
+
+
+def test_files(output: Path) -> None:
+    names = [
+        f"{n}.{s}" for n in ("brick", "cell", "coins", "porous_volume") for s in ("csv", "png")
+    ]
+    assert sorted(path.name for path in (output / "out").iterdir()) == names
+    for picture in output.rglob("*.png"):
+        assert picture.stat().st_size > 50_000
+
+
+def test_numbers(output: Path) -> None:
+    with (output / "out" / "brick.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    image = data.brick()
+    assert len(rows) > 500
+    for row in rows[::37]:
+        binary = image <= np.float64(row["threshold"])
+        connectivity = {"8": 2, "4": 1}[row["neighbours"]]
+        assert int(row["euler_number"]) == ecc.euler_number(binary, connectivity)

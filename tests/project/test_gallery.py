@@ -1,0 +1,83 @@
+"""The examples of the gallery run, draw, and find what their text says."""
+
+import re
+import runpy
+import socket
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples" / "gallery"
+EXAMPLES = sorted(FOLDER.glob("plot_*.py"))
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Run an example without a display and without the network; its names, and what it drew."""
+
+    def refuse(*arguments):
+        raise AssertionError("an example asked for the network")
+
+    def run_file(name):
+        names = runpy.run_path(str(FOLDER / name))
+        return names, [plt.figure(number) for number in plt.get_fignums()]
+
+    backend = plt.get_backend()
+    plt.switch_backend("agg")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    yield run_file
+    plt.close("all")
+    plt.switch_backend(backend)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example(path, run):
+    if path.stem == "plot_soft_curve":
+        pytest.importorskip("torch", reason="soft curves are tensors")
+    names, figures = run(path.name)
+    assert figures
+    for figure in figures:
+        figure.canvas.draw()
+        assert figure.axes
+    if check := CHECKS.get(path.stem):
+        assert check(names)
+
+
+CHECKS = {
+    "plot_cell": lambda names: (
+        names["one"].size > names["t"].size / 2
+        and not (names["c"][names["entering"] & (names["image"] > 85)]).any()
+    ),
+    "plot_coins": lambda names: names["count"] == 24,
+    "plot_galaxies": lambda names: names["objects"] > 500 and names["dark"].values[-1] == 0,
+    "plot_gaussian_field": lambda names: all(
+        np.corrcoef(names["expected"](names["t"], shape), found(names, shape))[0, 1] > 0.97
+        for shape in ((320, 320), (96, 96, 96))
+    ),
+    "plot_pipeline": lambda names: names["model"].score(names["test"], names["kinds"]) > 0.9,
+    "plot_porous_medium": lambda names: abs(names["zero"] - names["last"]) < 1,
+    "plot_regions": lambda names: len(names["table"]) == 24,
+    "plot_retina": lambda names: names["within"].values.min() < 0 < names["rim"][-1],
+    "plot_shapes": lambda names: (
+        names["distances"][0, 1] == 0 and names["distances"][0, 2] < names["distances"][0, 3] / 2
+    ),
+    "plot_soft_curve": lambda names: names["chi"] == 0,
+    "plot_vessels": lambda names: names["network"] == 1 - names["LOOPS"],
+}
+
+
+def found(names, shape):
+    return names["ecc"].euler_curve(names["field"](shape, 1), names["t"]).values
+
+
+def test_every_example_has_a_title_and_cells():
+    assert len(EXAMPLES) >= 10
+    for path in EXAMPLES:
+        text = path.read_text(encoding="utf-8")
+        title, line = re.match(r'"""\n(.+)\n(=+)\n\n', text).groups()
+        assert len(title) == len(line), path.name
+        assert text.count("\n# %%\n") >= 3, path.name
+    assert set(CHECKS) <= {path.stem for path in EXAMPLES}

@@ -1,0 +1,159 @@
+"""What a user installs: the files in the wheel and the source archive, and the metadata."""
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from email.message import Message
+from email.parser import Parser
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("ecc_core", "napari_ecc")
+EXTRAS = {"io", "features", "torch", "dask", "napari", "cuda12", "cuda13", "all"}
+
+
+class Distribution(NamedTuple):
+    wheel: Path
+    sdist: Path
+    wheel_files: set[PurePosixPath]
+    sdist_files: set[PurePosixPath]
+    metadata: Message
+
+
+@pytest.fixture(scope="module")
+def distribution(tmp_path_factory):
+    """Build both from the working tree, without touching it and without the network."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    built = subprocess.run(command, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (wheel,) = folder.glob("*.whl")
+    (sdist,) = folder.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        text = archive.read(metadata).decode()
+    with tarfile.open(sdist) as archive:
+        members = [PurePosixPath(name) for name in archive.getnames()]
+    return Distribution(
+        wheel,
+        sdist,
+        {PurePosixPath(name) for name in names},
+        {PurePosixPath(*member.parts[1:]) for member in members},
+        Parser().parsestr(text),
+    )
+
+
+def source_files() -> set[PurePosixPath]:
+    """Everything in the packages that is not a cache."""
+    return {
+        PurePosixPath(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_wheel_holds_the_packages_and_nothing_else(distribution):
+    packages = {f for f in distribution.wheel_files if not f.parts[0].endswith(".dist-info")}
+    assert packages == source_files()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_wheel_is_typed(distribution, package):
+    assert PurePosixPath(package, "py.typed") in distribution.wheel_files
+
+
+def test_sdist_builds_on_its_own(distribution):
+    """It holds the sources, the tests, and what the metadata refer to, but no caches."""
+    files = distribution.sdist_files
+    assert source_files() <= files
+    for name in ("pyproject.toml", "README.md", "LICENSE", "tests/project/test_packaging.py"):
+        assert PurePosixPath(name) in files
+    assert not [f for f in files if {".venv", "__pycache__", "demo-output"} & set(f.parts)]
+
+
+def test_metadata(distribution):
+    metadata = distribution.metadata
+    assert metadata["Name"] == "napari-ecc"
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["License-Expression"] == "BSD-3-Clause"
+    assert set(metadata.get_all("Provides-Extra")) == EXTRAS
+
+
+def test_base_dependencies_are_light(distribution):
+    required = distribution.metadata.get_all("Requires-Dist")
+    base = {r.partition(">")[0] for r in required if "extra ==" not in r}
+    assert base == {"numpy", "numba", "pyarrow"}
+
+
+def requirements(name: str) -> set[str]:
+    """Return the names of what a distribution needs without extras, and of what these need."""
+    found = set()
+    for line in importlib.metadata.requires(name) or ():
+        required = re.match(r"[\w.-]+", line)[0]
+        if ";" not in line and required not in found:
+            found |= {required} | requirements(required)
+    return found
+
+
+@pytest.fixture(params=["wheel", "sdist"])
+def installed(request, distribution, tmp_path):
+    """An interpreter that has the package and its base dependencies, and nothing else."""
+    archive = getattr(distribution, request.param)
+    venv.create(tmp_path / "venv", with_pip=False)
+    python = tmp_path / "venv" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
+    build = ["--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    command = [*pip, *build, archive]
+    # The backend comes from this environment, the package goes to the other one.
+    shown = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(command, capture_output=True, text=True, env=shown)
+    assert done.returncode == 0, done.stderr
+    base = tmp_path / "base"
+    base.mkdir()
+    for name in requirements("napari-ecc"):
+        files = importlib.metadata.distribution(name).files
+        for top in {file.parts[0] for file in files} - {"..", "__pycache__"}:
+            source = importlib.metadata.distribution(name).locate_file(top)
+            (base / top).symlink_to(source)
+    return python, base
+
+
+def test_it_works_where_nothing_else_is_installed(installed, tmp_path):
+    python, base = installed
+    code = """
+import importlib.resources, importlib.util, json
+import ecc_core as ecc
+t, chi = ecc.euler_curve([[0, 1], [1, 0]], 2, connectivity=1)
+folder = importlib.resources.files("ecc_core") / "_backends" / "cuda" / "source"
+print(json.dumps({
+    "file": ecc.__file__,
+    "chi": chi.tolist(),
+    "cuda": sorted(entry.name for entry in folder.iterdir()),
+    "others": [m for m in ("torch", "scipy", "dask", "napari") if importlib.util.find_spec(m)],
+}))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(base), "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = partial(subprocess.run, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    done = run([python, "-c", code])
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert python.parents[1] in Path(result["file"]).parents
+    assert result["chi"] == [2, 1]
+    sources = ROOT / "ecc_core" / "_backends" / "cuda" / "source"
+    assert result["cuda"] == sorted(entry.name for entry in sources.iterdir())
+    assert result["others"] == []
+    done = run([python.parent / "ecc", "--version"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("ecc ")
