@@ -38,8 +38,8 @@ def check_axes(shape: tuple[int, ...], name: str) -> None:
 def as_mask(image: Array, shown: Array | None) -> NDArray[np.bool_]:
     """A boolean image; other dtypes must hold 0 and 1 only. Points not shown are not set."""
     if image.dtype != np.bool_:
-        kept = image if shown is None else image[shown]
-        if not ((kept == 0) | (kept == 1)).all():
+        binary = (image == 0) | (image == 1)
+        if not (binary if shown is None else binary | ~shown).all():
             raise ValueError(
                 "`image` must be boolean, or 0 and 1, unless `weighted` is True, "
                 f"got {image.dtype} with other values"

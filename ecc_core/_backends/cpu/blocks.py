@@ -185,7 +185,7 @@ class Marcher:
         if self.mask is not None:
             address, strides, shown = self.mask.box(box)
             loaders.hide_points(address, strides, extents, keys, at, steps, np.uint64(plan.never))
-            nan = nan and bool(np.isnan(values[shown.view(np.bool_)]).any())
+            nan = nan and bool((np.isnan(values) & (shown != 0)).any())
         return nan, unfit
 
     def _allocate(self, layout: Layout, key_dtype: np.dtype[Any]) -> None:

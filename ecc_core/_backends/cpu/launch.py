@@ -282,7 +282,7 @@ def value_range(
         if tilt is not None:
             part = tilt.add(part, (start,) + (0,) * (part.ndim - 1))
         if mask is not None:
-            part = part[mask[i, start : start + step]]
+            part = part[mask[i, start : start + step].copy()]  # others may write to the mask
         if part.dtype == np.float16:
             part = part.astype(np.float32)  # NumPy compares half floats one by one
         if part.dtype.kind == "f" and part.size and not np.isfinite([part.min(), part.max()]).all():

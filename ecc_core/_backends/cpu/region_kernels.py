@@ -49,18 +49,27 @@ _EDGES, _SQUARES, _CUBES = _cells(1), _cells(2), _cells(3)
 
 @kernel()
 def mark_labels(labels: Any, present: Any) -> None:
-    """Set `present` at every label; unsigned indices spare numba's check for negative ones."""
+    """Set `present` at every label that is in range (others may change the labels meanwhile).
+
+    Unsigned indices spare numba's check for negative ones.
+    """
+    size = np.uint64(present.size)
     for i in range(labels.size):
-        present[np.uint64(labels[i])] = True
+        label = np.uint64(labels[i])
+        if label < size:
+            present[label] = True
 
 
 @kernel()
 def copy_labels(
     address: Any, token: Any, strides: Any, extents: Any, labels: Any, at: Any, steps: Any, ids: Any
 ) -> None:
-    """Stage the rows of ``ids`` that labels stand for."""
+    """Stage the rows of ``ids`` that labels stand for; labels out of range are background.
+
+    Every label is read once: what another thread writes meanwhile is never used as an index.
+    """
     slices, rows, columns = extents
-    base = labels.ctypes.data
+    size = np.uint64(ids.size)
     base = labels.ctypes.data
     for z in range(slices):
         for y in range(rows):
@@ -68,7 +77,8 @@ def copy_labels(
             start = at + z * steps[0] + y * steps[1]
             target = carray(pointer(base + start * labels.itemsize), columns, labels.dtype)
             for x in range(columns):
-                target[x] = ids[np.uint64(row[x])]  # unsigned: no check for negative indices
+                label = np.uint64(row[x])  # unsigned: no check for negative indices
+                target[x] = ids[label] if label < size else 0
 
 
 @kernel()

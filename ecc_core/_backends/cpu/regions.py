@@ -75,7 +75,8 @@ def _rank(labels: Array) -> tuple[Array, Array, NDArray[np.unsignedinteger[Any]]
         return np.empty(0, native), labels, np.zeros(1, np.uint16)
     largest = int(labels.max())
     if largest >= LABELS_A_POINT * labels.size + 256:
-        ids, ranks = np.unique(labels, return_inverse=True)
+        # A copy without the negative labels that another thread may have written since the checks.
+        ids, ranks = np.unique(np.maximum(labels, 0), return_inverse=True)
         first = int(ids[0] != 0)
         table = np.arange(first, ids.size + first, dtype=_rank_dtype(ids.size))
         return ids[ids != 0], ranks.reshape(labels.shape), table

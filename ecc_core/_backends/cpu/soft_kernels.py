@@ -75,8 +75,11 @@ def _near(level: Any, starts: Any, ends: Any, offsets: Any, width: Any, reach: A
     if window == ends.size:  # an infinite level
         return window, 0, 0
     bins = offsets[window + 1] - offsets[window] - 1
-    first = int(max((level - reach - starts[window]) / width, 0.0))
-    last = int(min((level + reach - starts[window]) / width + 1, float(bins)))
+    low = (level - reach - starts[window]) / width
+    high = (level + reach - starts[window]) / width + 1
+    # Written so that any level, NaN too, gives bins of the window.
+    first = int(min(low if low > 0.0 else 0.0, float(bins)))
+    last = int(high if high < bins else float(bins))
     return window, first, max(first, last)
 
 
@@ -217,7 +220,7 @@ def gather(
             continue
         window = _window(value, ends)
         first = offsets[window]
-        if window == ends.size or value < starts[window]:
+        if window == ends.size or not value >= starts[window]:
             if steps:
                 out[i] = weight * table[first, 0]
             continue
