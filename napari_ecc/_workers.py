@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -74,8 +75,9 @@ class Runner:
     """Runs jobs in a worker thread, the newest request only.
 
     A request that comes while a job runs asks that job to stop, and is started when it has; of
-    several such requests the last one is. Results of older requests are dropped. All callbacks are
-    called in the main thread. A job's exception is shown as a notification.
+    several such requests the last one is. Results of older requests are dropped. Callbacks are
+    called in the main thread, in the order of the steps and never nested, even if a callback or
+    napari's progress bar processes events. A job's exception is shown as a notification.
 
     Parameters
     ----------
@@ -90,11 +92,14 @@ class Runner:
         How many parts of how many are done.
     failed : Signal of str
         The message that was shown.
+    stopped : Signal
+        The user has cancelled a job, which has not delivered its last step.
     """
 
     busy = Signal(bool)
     progressed = Signal(int, int)
     failed = Signal(str)
+    stopped = Signal()
 
     def __init__(self, description: str) -> None:
         self.description = description
@@ -105,6 +110,8 @@ class Runner:
         self._taken = threading.Event()
         self._bar: Any = None
         self._started = 0.0
+        self._arrived: deque[Callable[[], None]] = deque()
+        self._delivering = False
 
     @property
     def running(self) -> bool:
@@ -132,9 +139,15 @@ class Runner:
         self._pending = None
         self._stop_current()
 
+    def stop(self) -> None:
+        """Cancel because the user wants it."""
+        if self.running:
+            self.cancel()
+            self.stopped.emit()
+
     def close(self) -> None:
-        """Cancel, and call nobody any more."""
-        for signal in (self.busy, self.progressed, self.failed):
+        """Cancel and disconnect all signals."""
+        for signal in (self.busy, self.progressed, self.failed, self.stopped):
             signal.disconnect()
         self.cancel()
 
@@ -151,11 +164,26 @@ class Runner:
         self._started = time.monotonic()
         self._taken.set()
         worker = create_worker(_guarded, job, self._cancelled, self._taken)
-        worker.yielded.connect(partial(self._on_step, self._generation, on_step))
-        worker.finished.connect(self._on_finished)
+        generation = self._generation
+        worker.yielded.connect(
+            lambda step: self._deliver(partial(self._on_step, generation, on_step, step))
+        )
+        worker.finished.connect(lambda: self._deliver(self._on_finished))
         self._worker = worker
         self.busy.emit(True)
         worker.start()
+
+    def _deliver(self, event: Callable[[], None]) -> None:
+        """Handle an event of the worker when those before it have been handled."""
+        self._arrived.append(event)
+        if self._delivering:
+            return
+        self._delivering = True
+        try:
+            while self._arrived:
+                self._arrived.popleft()()
+        finally:
+            self._delivering = False
 
     def _on_step(self, generation: int, on_step: OnStep, step: Step | _Failure) -> None:
         self._taken.set()
@@ -164,13 +192,13 @@ class Runner:
         if isinstance(step, _Failure):
             self._report(step.error)
             return
-        if step.total > 1:
-            self._show_progress(step)
         try:
             on_step(step)
         except Exception as error:  # the layer may be gone by now
             log.debug("a result could not be shown", exc_info=True)
             self._report(error)
+        if step.total > 1 and generation == self._generation:
+            self._show_progress(step)
 
     def _report(self, error: Exception) -> None:
         message = str(error) or type(error).__name__

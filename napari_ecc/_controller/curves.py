@@ -183,5 +183,6 @@ def _growing(request: Request) -> Iterator[Step]:
             done += 1
         upward = changes[::-1].cumsum()[::-1] if request.superlevel else changes.cumsum()
         complete = done == len(parts)
-        curve = Curve(levels, upward, request.superlevel, "complete" if complete else "partial")
+        stage: Stage = "complete" if complete else "partial"
+        curve = Curve(levels, upward, request.superlevel, stage, done, len(parts))
         yield Step((curve, field if complete else None), done, len(parts))

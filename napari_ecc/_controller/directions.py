@@ -202,7 +202,21 @@ class DirectionController(DockController):
 
     def _result_line(self, level: Level) -> str:
         size = level.note or describe(level.array.shape)
+        missing = self._missing()
+        if missing:
+            return f"Partial: {len(self._rows) - missing} of {len(self._rows)} directions …"
         return f"{size}, {level.array.dtype} · CPU"
+
+    def _missing(self) -> int:
+        """Number of rows of the transform that are not known."""
+        return int(np.isnan(self._rows).any(axis=1).sum())
+
+    def _on_stopped(self) -> None:
+        known = len(self._rows) - self._missing()
+        self.model.status = f"Cancelled: {known} of {len(self._rows)} directions."
+
+    def _on_failed(self, message: str) -> None:
+        self._show_nothing(message)
 
     def _show_nothing(self, why: str) -> None:
         self.runner.cancel()

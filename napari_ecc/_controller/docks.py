@@ -38,15 +38,25 @@ class DockController:
         self.images = LayerChoice(viewer, self.session.explorer, "image")
         self.runner = Runner(description)
         self._links, self._of_layer = Links(), Links()
+        self._links.add(self._on_stopped, self.runner.stopped)
+        self._links.add(self._on_failed, self.runner.failed)
 
     @property
     def running(self) -> bool:
         """Whether something is computed."""
         return self.runner.running
 
+    def _on_stopped(self) -> None:
+        """Say that the user has cancelled the work, and what there is of it."""
+        raise NotImplementedError
+
+    def _on_failed(self, message: str) -> None:
+        """Show nothing but what went wrong."""
+        raise NotImplementedError
+
     def close(self) -> None:
         """Stop, and let go of the viewer."""
-        self.runner.close()
         self._links.close()
+        self.runner.close()
         self._of_layer.close()
         self.images.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from napari.layers import Image, Labels, Shapes
@@ -24,6 +24,7 @@ from napari_ecc._controller.layers import (
     problem_with,
     select,
 )
+from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.overlays import SetOverlay
 from napari_ecc._controller.roi import Roi, read_roi
 from napari_ecc._controller.session import session_of
@@ -36,8 +37,18 @@ from napari_ecc._workers import Runner, Step
 __all__ = ["ExplorerController"]
 
 CURVE_FIELDS = ("superlevel", "diagonals", "bins", "sigma", "scope")
+OUTDATED = "The curve is that of earlier settings."
 TIMES = "\N{MULTIPLICATION SIGN}"
 DATA_EVENTS = ("data", "paint", "labels_update", "scale", "translate", "rotate", "shear", "affine")
+
+
+class Source(NamedTuple):
+    """What a curve is computed of: a layer, its selected part, the request, the region."""
+
+    layer: Any
+    selection: Selection
+    request: Request
+    roi: Roi | None
 
 
 class ExplorerController:
@@ -69,10 +80,9 @@ class ExplorerController:
         self.closer = CloserLook(viewer, self.model)
         self._labels = LabelsMaker(viewer, self.session.history)
         self._set = SetOverlay(viewer)
-        self._request: Request | None = None
-        self._selection: Selection | None = None
+        self._wanted: Source | None = None
+        self._shown: Source | None = None
         self._field: Field | None = None
-        self._roi: Roi | None = None
         self._explored: Any = None
         self._watched: list[Any] = []
         self._started = 0.0
@@ -147,6 +157,8 @@ class ExplorerController:
             (events.show_changes, self.closer.locate),
             (events.roi, self._on_roi),
             *[(getattr(events, name), self.request_curve) for name in CURVE_FIELDS],
+            (self.curves.stopped, self._on_stopped),
+            (self.curves.failed, self._on_failed),
         ]
 
     def _connect(self) -> None:
@@ -217,16 +229,16 @@ class ExplorerController:
         self.curves.cancel()
         self.closer.forget()
         self._set.hide()
-        self._field = self._selection = self._request = None
+        self._field = self._wanted = self._shown = None
         self.model.curve = None
         self.model.counts = None
         self.model.threshold = math.nan
 
     def _on_dims(self) -> None:
         layer = self.image
-        if layer is None or self._selection is None:
+        if layer is None or self._wanted is None:
             return
-        if select(self.viewer, layer, self.model.scope).where != self._selection.where:
+        if select(self.viewer, layer, self.model.scope).where != self._wanted.selection.where:
             self.request_curve()
 
     def request_curve(self) -> None:
@@ -240,34 +252,32 @@ class ExplorerController:
             self.model.status = problem
             return
         try:
-            self._prepare(layer)
+            self._wanted = source = self._source(layer)
         except ValueError as error:
             self.curves.cancel()
             self.model.status = str(error)
             return
         self.closer.cancel()
         self._started = time.perf_counter()
-        request, roi, selection = self._request, self._roi, self._selection
-        assert request is not None
-        assert selection is not None
 
         def job() -> Iterator[Step]:
-            wanted = request if roi is None else request.restricted(roi.read())
-            yield from compute_curve(wanted)
+            roi = source.roi
+            yield from compute_curve(
+                source.request if roi is None else source.request.restricted(roi.read())
+            )
 
-        self.curves.submit(job, lambda step: self._on_curve(step, layer, selection))
+        self.curves.submit(job, lambda step: self._on_curve(step, source))
 
-    def _prepare(self, layer: Any) -> None:
+    def _source(self, layer: Any) -> Source:
         """Say what is to be computed, of the layers as they are now."""
         model = self.model
         selection = select(self.viewer, layer, model.scope)
         region = layer_named(self.viewer, model.roi)
-        self._roi = None
+        roi = None
         if region is not None:
-            self._roi = read_roi(self.viewer, layer, selection, region, model.scope)
+            roi = read_roi(self.viewer, layer, selection, region, model.scope)
         finest = float(selection.spacing.min())
-        self._selection = selection
-        self._request = Request(
+        request = Request(
             levels=selection.levels,
             mask=None,
             bounds=_bounds(layer, selection),
@@ -276,23 +286,44 @@ class ExplorerController:
             diagonals=model.diagonals,
             sigma=tuple((model.sigma * finest / selection.spacing).tolist()),
         )
+        return Source(layer, selection, request, roi)
 
-    def _on_curve(self, step: Step, layer: Any, selection: Selection) -> None:
+    def _on_curve(self, step: Step, source: Source) -> None:
         curve, field = step.value
+        layer, selection = source.layer, source.selection
+        self._shown, self._field = source, field
+        if field is None:
+            self.closer.forget()
+        else:
+            self.closer.take(layer, selection, field)
         model = self.model
         model.counts = None
         model.curve = curve
         if math.isnan(model.threshold) and curve.thresholds.size:
             model.threshold = _first_threshold(curve, layer)
-        model.status = _progress_line(curve, step)
+        model.status = f"{curve.in_words().capitalize()} …"
         if field is None:
             return
-        self._field = field
-        self.closer.take(layer, selection, field)
         model.status = self._result_line(field)
         if model.show_set:
             self._set.show(layer, selection, field, model)
         self.closer.look()
+
+    def _on_stopped(self) -> None:
+        """The user has cancelled the curve."""
+        curve = self.model.curve
+        if curve is None:
+            self.model.status = "Cancelled."
+        elif not curve.complete:
+            self.model.curve = curve.stopped()
+            self.model.status = f"{self.model.curve.in_words().capitalize()}."
+        else:
+            self.model.status = f"Cancelled. {OUTDATED}"
+
+    def _on_failed(self, message: str) -> None:
+        """The curve could not be computed."""
+        self.model.curve = None
+        self.model.status = message
 
     def _result_line(self, field: Field) -> str:
         shape = f" {TIMES} ".join(str(n) for n in field.data.shape)
@@ -306,11 +337,11 @@ class ExplorerController:
         self.closer.look()
 
     def _on_show_set(self) -> None:
-        layer = self.image
+        shown = self._shown
         if not self.model.show_set:
             self._set.remove()
-        elif layer is not None and self._field is not None and self._selection is not None:
-            self._set.show(layer, self._selection, self._field, self.model)
+        elif shown is not None and self._field is not None:
+            self._set.show(shown.layer, shown.selection, self._field, self.model)
 
     def snap(self, threshold: float) -> None:
         """Move the threshold to the nearest one of the curve."""
@@ -338,19 +369,19 @@ class ExplorerController:
 
     def make_labels(self) -> None:
         """Add a Labels layer of the components at the threshold; it can be undone."""
-        layer = self.image
-        if layer is None or self._field is None or self._selection is None:
+        shown = self._shown
+        if shown is None or self._field is None:
             show_info("There is no curve yet.")
             return
-        self._labels.make(layer, self._selection, self._field, self.model)
+        self._labels.make(shown.layer, shown.selection, self._field, self.model)
 
     def python_call(self) -> str:
         """The `ecc_core` call that gives this curve; "" if there is none."""
-        layer, curve = self.image, self.model.curve
-        if layer is None or curve is None or self._request is None or self._selection is None:
+        shown, curve = self._shown, self.model.curve
+        if shown is None or curve is None:
             return ""
-        code = "" if self._roi is None else self._roi.code
-        return python_call(layer, self._selection, self._request, curve, code)
+        code = "" if shown.roi is None else shown.roi.code
+        return python_call(shown.layer, shown.selection, shown.request, curve, code)
 
     def save_table(self, path: str) -> None:
         """Write the curve as CSV or Parquet.
@@ -365,13 +396,17 @@ class ExplorerController:
         ValueError, OSError
             For another suffix, or if it cannot be written.
         """
-        from ecc_core.io import check_output, write_table
-
         curve = self.model.curve
         if curve is None:
             raise ValueError("There is no curve yet.")
-        columns = {"threshold": curve.thresholds, "euler_characteristic": curve.values}
-        write_table(check_output(path, (".csv", ".parquet")), columns)
+        write_columns(
+            path,
+            {
+                "threshold": curve.thresholds,
+                "euler_characteristic": curve.values,
+                "complete": np.full(curve.thresholds.size, curve.complete),
+            },
+        )
 
 
 def _bounds(layer: Any, selection: Selection) -> tuple[float, float] | None:
@@ -392,9 +427,3 @@ def _first_threshold(curve: Curve, layer: Any) -> float:
     """The middle of the contrast limits, which is where the eye divides the image."""
     low, high = layer.contrast_limits
     return curve.nearest((low + high) / 2)
-
-
-def _progress_line(curve: Curve, step: Step) -> str:
-    if curve.stage == "preview":
-        return "Preview from the coarsest level …"
-    return f"Block {step.done} of {step.total} …"

@@ -18,6 +18,7 @@ __all__ = [
     "placement",
     "problem_with",
     "select",
+    "snapshot",
 ]
 
 PLUGIN_KEY = "napari-ecc"
@@ -95,6 +96,14 @@ def as_indexable(array: Any) -> Any:
     from dask import array as da
 
     return da.from_array(array, chunks=getattr(array, "chunks", None) or "auto")
+
+
+def snapshot(array: Any) -> Any:
+    """A copy of an array in memory, for a worker to read while the user paints on the layer.
+
+    A lazy array is returned as it is: what a worker reads of it is a copy.
+    """
+    return array if is_lazy(array) else array.copy()
 
 
 def select(viewer: Any, layer: Any, scope: str) -> Selection:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 import ecc_core as ecc
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.following import LayerChoice
-from napari_ecc._controller.layers import Selection, index_code, problem_with, select
+from napari_ecc._controller.layers import Selection, index_code, problem_with, select, snapshot
 from napari_ecc._controller.loading import Level, describe, fitting_level, load
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.region_features import merged
@@ -84,6 +84,11 @@ def measure(what: Measure, features: Any) -> Iterator[Step]:
     yield Step((regions, merged(features, regions.labels, feature_columns(regions))), 3, 3)
 
 
+def _held(level: Level) -> Level:
+    """The same with an array that nobody paints on."""
+    return level._replace(array=snapshot(level.array))
+
+
 class RegionController(DockController):
     """Measures objects, and keeps the selected one the same everywhere.
 
@@ -105,6 +110,7 @@ class RegionController(DockController):
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
         self._picker = LabelPicker(viewer, lambda: self.objects.layer, self.pick)
         self._code = ""
+        self._changed = False
         events = self.model.events
         self._links.add(self._on_other_layer, explorer.events.image, events.labels)
         self._links.add(self._select_in_layer, events.selected)
@@ -121,15 +127,16 @@ class RegionController(DockController):
         """Measure all objects in the background; the results become features of their layer."""
         image, labels = self.images.layer, self.objects.layer
         try:
-            what, self._code = self._prepare(image, labels)
+            what, code = self._prepare(image, labels)
         except ValueError as error:
             self._forget(str(error))
             return
         self.model.status = "Measuring …"
+        self._changed = False
         assert labels is not None
         features = labels.features
         self.runner.submit(
-            lambda: measure(what, features), lambda step: self._on_step(step, labels)
+            lambda: measure(what, features), lambda step: self._on_step(step, labels, code)
         )
 
     def pick(self, label: int) -> None:
@@ -174,8 +181,8 @@ class RegionController(DockController):
                 f"{describe(shapes[1])}, got {describe(shapes[0])}."
             )
         what = Measure(
-            image=fitting_level(pixels, image.name),
-            labels=fitting_level(objects, labels.name),
+            image=_held(fitting_level(pixels, image.name)),
+            labels=_held(fitting_level(objects, labels.name)),
             name=labels.name,
             superlevel=model.superlevel,
             connectivity=len(objects.axes) if model.diagonals else 1,
@@ -187,14 +194,25 @@ class RegionController(DockController):
             raise ValueError(f"“{labels.name}” and “{image.name}” must have the same levels.")
         return what, _code(what, image, pixels, labels, objects)
 
-    def _on_step(self, step: Step, labels: Any) -> None:
+    def _on_stopped(self) -> None:
+        kept = "the objects are those of the last measurement."
+        nothing = "nothing has been measured."
+        self.model.status = f"Cancelled: {nothing if self.model.regions is None else kept}"
+
+    def _on_failed(self, message: str) -> None:
+        self._forget(message)
+
+    def _on_step(self, step: Step, labels: Any, code: str) -> None:
         if step.value is None:
             return
+        self._code = code
         regions, features = step.value
         count = len(regions.labels)
         self.model.selected = 0
         self.model.regions = regions
         self.model.status = f"{count:,} object{'s' if count != 1 else ''} · CPU"
+        if self._changed:
+            self.model.status = STALE
         if labels in self.viewer.layers:
             self._write_features(labels, features)
 
@@ -223,9 +241,12 @@ class RegionController(DockController):
             return
         self._of_layer.add(self._on_selected_label, layer.events.selected_label)
         self._of_layer.add(self._on_stale, layer.events.data, layer.events.paint)
+        if self.images.layer is not None:
+            self._of_layer.add(self._on_stale, self.images.layer.events.data)
         self._forget("Press Measure.")
 
     def _on_stale(self, *_: Any) -> None:
+        self._changed = True
         if self.model.regions is not None:
             self.model.status = STALE
 

@@ -9,7 +9,7 @@ import numpy as np
 from napari.layers import Shapes
 from numpy.typing import NDArray
 
-from napari_ecc._controller.layers import Selection, index_code, select
+from napari_ecc._controller.layers import Selection, index_code, select, snapshot
 
 __all__ = ["Roi", "read_roi"]
 
@@ -73,7 +73,8 @@ def read_roi(viewer: Any, image: Any, selection: Selection, roi: Any, scope: str
             f"got {tuple(labels.shape)}."
         )
     code = f"mask = np.asarray(viewer.layers[{roi.name!r}].data{index_code(chosen)}) > 0"
-    return Roi(lambda: np.asarray(labels) > 0, code)
+    held = snapshot(labels)
+    return Roi(lambda: np.asarray(held) > 0, code)
 
 
 def _polygons(image: Any, selection: Selection, shapes: Any) -> list[NDArray[np.float64]]:

@@ -149,7 +149,10 @@ class SeriesController(DockController):
         )
 
     def save_table(self, path: str) -> None:
-        """Write a row for each known frame and threshold; see `write_columns`."""
+        """Write a row for each known frame and threshold; see `write_columns`.
+
+        The column ``complete`` is false where frames are missing.
+        """
         table = self.model.table()
         frames = np.flatnonzero(~np.isnan(table).any(axis=1))
         if frames.size == 0:
@@ -159,6 +162,7 @@ class SeriesController(DockController):
             "frame": np.repeat(frames, thresholds.size),
             "threshold": np.tile(thresholds, frames.size),
             "euler_characteristic": table[frames].ravel().astype(np.int64),
+            "complete": np.full(frames.size * thresholds.size, frames.size == len(table)),
         }
         write_columns(path, columns)
 
@@ -188,7 +192,15 @@ class SeriesController(DockController):
         known = model.length - len(model.missing())
         where = device_name() or "CPU"
         shape = levels_of(self._layer)[0].shape[-self._frame_ndim :]
-        model.status = f"{known} of {model.length} frames of {describe(shape)} · {where}"
+        state = "" if known == model.length else "Partial: "
+        model.status = f"{state}{known} of {model.length} frames of {describe(shape)} · {where}"
+
+    def _on_stopped(self) -> None:
+        known = self.model.length - len(self.model.missing())
+        self.model.status = f"Cancelled: {known} of {self.model.length} frames."
+
+    def _on_failed(self, message: str) -> None:
+        self.model.status = message
 
     def _change_layer(self, *_: Any) -> None:
         self._of_layer.close()

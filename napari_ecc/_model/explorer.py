@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from psygnal import SignalGroupDescriptor
 __all__ = ["Counts", "Curve", "ExplorerModel"]
 
 Scope = Literal["slice", "volume"]
-Stage = Literal["preview", "partial", "complete"]
+Stage = Literal["preview", "partial", "stopped", "complete"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,14 +25,38 @@ class Curve:
     thresholds, values : (n,) arrays
     superlevel : bool
         Whether the sets are ``image >= t``.
-    stage : {"preview", "partial", "complete"}
-        From a coarse level of a multiscale image; from the blocks read so far; exact.
+    stage : {"preview", "partial", "stopped", "complete"}
+        From a coarse level of a multiscale image; from the blocks read so far, of which more will
+        come or not; exact.
+    done, total : int
+        Number of blocks that have been read, and of all.
     """
 
     thresholds: NDArray[np.float64]
     values: NDArray[np.int64]
     superlevel: bool
     stage: Stage = "complete"
+    done: int = 0
+    total: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is the exact curve of the whole image."""
+        return self.stage == "complete"
+
+    def in_words(self) -> str:
+        """What it is the curve of, if not of the whole image; "" otherwise."""
+        if self.complete:
+            return ""
+        if self.stage == "preview" or not self.done:
+            what = "preview from the coarsest level"
+        else:
+            what = f"partial, {self.done} of {self.total} blocks"
+        return f"cancelled: {what}" if self.stage == "stopped" else what
+
+    def stopped(self) -> Curve:
+        """The same curve, of which no more will come."""
+        return self if self.complete else replace(self, stage="stopped")
 
     def value_at(self, threshold: float) -> int:
         """The curve's step at a threshold: exact if it is one of `thresholds`."""

@@ -193,8 +193,8 @@ class EulerExplorer(Panel):
             self._show_threshold()
             return
         style = "step-left" if curve.superlevel else "step-right"
-        dashed = curve.stage != "complete"
-        self.plot.set_lines([Line(curve.thresholds, curve.values, style, dashed=dashed)])
+        line = Line(curve.thresholds, curve.values, style, dashed=not curve.complete)
+        self.plot.set_lines([line], note=curve.in_words())
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, curve.thresholds.size - 1)
         span = float(curve.thresholds[-1] - curve.thresholds[0])
@@ -224,10 +224,13 @@ class EulerExplorer(Panel):
             self.readout.setText("")
             return
         euler = curve.value_at(self.model.threshold) if counts is None else counts.euler
-        text = f"<b style='font-size: large'>χ = {_signed(euler)}</b>"
+        if curve.complete:
+            text = f"<b style='font-size: large'>χ = {_signed(euler)}</b>"
+        else:
+            text = f"<i>χ = {_signed(euler)} ({curve.in_words()})</i>"
         if counts is not None:
             text += f"&nbsp;&nbsp; {counts.in_words()}"
-        elif self.controller.closer.counts_on_demand:
+        elif curve.complete and self.controller.closer.counts_on_demand:
             text += "&nbsp;&nbsp; <a href='#'>count components</a>"
         self.readout.setText(text)
 

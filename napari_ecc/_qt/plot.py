@@ -74,7 +74,7 @@ class CurvePlot(QWidget):
         self._labels = (x_label, y_label)
         self._lines: tuple[Line, ...] = ()
         self._bounds = (0.0, 1.0, 0.0, 1.0)
-        self._message = ""
+        self._message = self._note = ""
         self._threshold: float | None = None
         self._band: tuple[float, float] | None = None
         self._colours = PAPER
@@ -91,7 +91,7 @@ class CurvePlot(QWidget):
         """Where the line is."""
         return self._threshold
 
-    def set_lines(self, lines: Sequence[Line], message: str = "") -> None:
+    def set_lines(self, lines: Sequence[Line], message: str = "", note: str = "") -> None:
         """Draw these curves.
 
         Parameters
@@ -100,9 +100,11 @@ class CurvePlot(QWidget):
             The last one on top.
         message : str, default ""
             Shown where there is nothing to draw.
+        note : str, default ""
+            Written above the curves, also in saved pictures: what they are not.
         """
         self._lines = tuple(line for line in lines if len(line.x))
-        self._message = message
+        self._message, self._note = message, note
         self._set_bounds()
 
     def set_x_label(self, label: str) -> None:
@@ -247,6 +249,10 @@ class CurvePlot(QWidget):
             painter.setPen(pen)
             painter.drawPolyline(_polyline(line, frame))
         painter.setClipping(False)
+        if self._note:
+            painter.setPen(QColor(colours.accent))
+            top = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
+            painter.drawText(frame.plot.adjusted(6, 2, -6, 0), top, self._note)
 
     def _paint_threshold(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
         if self._threshold is None or not self._lines:

@@ -31,7 +31,7 @@ class WorkLine(QWidget):
         self.bar.setMaximumWidth(90)
         self.bar.setTextVisible(False)
         self.cancel = QPushButton("Cancel")
-        self.cancel.clicked.connect(lambda _: runner.cancel())
+        self.cancel.clicked.connect(lambda _: runner.stop())
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.text, stretch=1)

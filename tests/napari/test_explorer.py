@@ -316,7 +316,26 @@ def test_multiscale_shows_the_coarse_level_first(explorer, qtbot):
     assert overlay.multiscale
 
 
-def test_cancel_and_newest_request(explorer, qtbot):
+def assert_marked_as_incomplete(panel, folder):
+    """A cancelled curve is dashed, named in words, and saved with its mark."""
+    curve = panel.model.curve
+    assert curve.stage == "stopped"
+    words = f"cancelled: partial, {curve.done} of {curve.total} blocks"
+    assert curve.done < curve.total
+    assert curve.in_words() == words
+    assert panel.plot._lines[0].dashed
+    assert panel.plot._note == words
+    assert words in panel.readout.text()
+    assert "<b" not in panel.readout.text()
+    assert "Cancelled" in panel.work.text.text()
+    panel.save(str(folder / "cancelled.csv"))
+    table = np.genfromtxt(folder / "cancelled.csv", delimiter=",", names=True, dtype=None)
+    assert not table["complete"].any()
+    panel.save(str(folder / "cancelled.svg"))
+    assert words in (folder / "cancelled.svg").read_text()
+
+
+def test_cancel_and_newest_request(explorer, qtbot, tmp_path):
     """Cancel ends the work; of many requests the last one is answered."""
     slow = da.from_array(smooth(40, 64, 64), chunks=(2, 64, 64)).map_blocks(_slowly)
     viewer, panel = explorer(smooth(20, 30), smooth(20, 30, seed=1), name="small")
@@ -327,7 +346,7 @@ def test_cancel_and_newest_request(explorer, qtbot):
     qtbot.waitUntil(lambda: panel.work.cancel.isVisibleTo(panel), timeout=TIMEOUT)
     panel.work.cancel.click()
     settle(qtbot, panel)
-    assert panel.model.curve.stage == "partial"
+    assert_marked_as_incomplete(panel, tmp_path)
     panel.controller.request_curve()
     for name in ("small", "slow", "small [1]"):
         panel.image.setCurrentText(name)
@@ -458,3 +477,38 @@ def test_settings_are_where_the_explorer_starts(explorer):
     assert panel.bins.value() == 32
     assert panel.superlevel.currentData() is False
     assert_curve_of(panel, image, superlevel=False)
+
+
+def test_painting_a_region_does_not_change_what_is_computed(explorer, qtbot, monkeypatch):
+    """The worker has its own copy; the painted region is computed after that."""
+    import threading
+
+    from napari_ecc._controller import explorer as controller
+
+    image, began, go = smooth(40, 50), threading.Event(), threading.Event()
+    viewer, panel = explorer(image)
+    region = np.zeros((40, 50), int)
+    region[:20] = 1
+    layer = viewer.add_labels(region.copy(), name="region")
+    read_roi = controller.read_roi
+
+    def gated(*args):
+        roi = read_roi(*args)
+
+        def read():
+            began.set()
+            assert go.wait(10)
+            return roi.read()
+
+        return roi._replace(read=read)
+
+    monkeypatch.setattr(controller, "read_roi", gated)
+    panel.model.roi = "region"
+    qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
+    layer.data[:] = 1  # without an event, as another plugin might
+    go.set()
+    settle(qtbot, panel)
+    assert_curve_of(panel, image, mask=region > 0)
+    layer.paint((10, 10), 0)
+    settle(qtbot, panel)
+    assert_curve_of(panel, image, mask=layer.data > 0)

@@ -24,9 +24,10 @@ def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):
     _, panel = explorer(ramp(30, 40))
     curve = panel.model.curve
     panel.save(str(tmp_path / "curve.csv"))
-    t, chi = np.loadtxt(tmp_path / "curve.csv", delimiter=",", skiprows=1).T
-    assert_array_equal(t, curve.thresholds)
-    assert_array_equal(chi, curve.values)
+    table = np.genfromtxt(tmp_path / "curve.csv", delimiter=",", names=True, dtype=None)
+    assert_array_equal(table["threshold"], curve.thresholds)
+    assert_array_equal(table["euler_characteristic"], curve.values)
+    assert table["complete"].all()
     panel.save(str(tmp_path / "curve.parquet"))
     table = parquet.read_table(tmp_path / "curve.parquet").to_pydict()
     assert_array_equal(table["threshold"], curve.thresholds)

@@ -212,3 +212,56 @@ def test_labels_go_while_they_are_read(make_napari_viewer_proxy, open_panel, qtb
     qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
     if how == "removed":
         assert panel.model.regions is None
+
+
+def test_painting_during_measure(make_napari_viewer_proxy, open_panel, qtbot, monkeypatch):
+    """The objects are those of the moment of the click, and said to have changed since."""
+    image, labels = objects()
+    began, go = threading.Event(), threading.Event()
+    measure = ecc.region_curves
+
+    def gated(*args, **options):
+        began.set()
+        assert go.wait(10)
+        return measure(*args, **options)
+
+    monkeypatch.setattr(ecc, "region_curves", gated)
+    viewer = make_napari_viewer_proxy()
+    picture = viewer.add_image(image.copy())
+    layer = viewer.add_labels(labels.copy(), name="objects")
+    _, panel = open_panel("Euler regions", viewer=viewer)
+    panel.controller.measure()
+    qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
+    layer.brush_size = 20
+    layer.paint((10, 10), 1_000_000_007)
+    picture.data[:] = 0
+    go.set()
+    settle(qtbot, panel)
+    found = panel.model.regions.curves
+    assert_array_equal(found.labels, [2, 4, 6, 8, 10, 12])
+    assert_array_equal(found.values, measure(image, labels, 32, superlevel=True).values)
+    assert "measure again" in panel.model.status
+
+
+def test_cancelled_measurement_says_so(make_napari_viewer_proxy, open_panel, qtbot, monkeypatch):
+    image, labels = objects()
+    began, go = threading.Event(), threading.Event()
+    measure = ecc.region_curves
+
+    def gated(*args, **options):
+        began.set()
+        assert go.wait(10)
+        return measure(*args, **options)
+
+    monkeypatch.setattr(ecc, "region_curves", gated)
+    viewer = make_napari_viewer_proxy()
+    viewer.add_image(image)
+    viewer.add_labels(labels)
+    _, panel = open_panel("Euler regions", viewer=viewer)
+    panel.controller.measure()
+    qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
+    panel.work.cancel.click()
+    go.set()
+    settle(qtbot, panel)
+    assert panel.work.text.text() == "Cancelled: nothing has been measured."
+    assert panel.model.regions is None

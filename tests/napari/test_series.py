@@ -155,7 +155,7 @@ def test_clear_messages(series, qtbot):
 
 
 @pytest.mark.parametrize("how", ["cancelled", "removed", "replaced", "closed"])
-def test_interrupted(make_napari_viewer_proxy, open_panel, qtbot, how):
+def test_interrupted(make_napari_viewer_proxy, open_panel, qtbot, how, tmp_path):
     """What was computed before the Cancel button stays; the rest comes when it is asked for."""
     image = movie(6, 16, 16)
     reached, go = threading.Event(), threading.Event()
@@ -188,6 +188,11 @@ def test_interrupted(make_napari_viewer_proxy, open_panel, qtbot, how):
     qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
     if how == "cancelled":
         assert 0 < known <= len(panel.model.rows) < 6
+        assert panel.work.text.text() == f"Cancelled: {len(panel.model.rows)} of 6 frames."
+        panel.save(str(tmp_path / "some.csv"))
+        table = np.genfromtxt(tmp_path / "some.csv", delimiter=",", names=True, dtype=None)
+        assert not table["complete"].any()
+        assert np.unique(table["frame"]).size == len(panel.model.rows)
         controller.request()
         settle(qtbot, panel)
         assert_exact(panel, image)

@@ -112,3 +112,63 @@ def test_busy_and_progress(runner, qtbot, monkeypatch):
     assert done == [(1, 3), (2, 3), (3, 3)]
     assert max(bars) == 1
     assert len(progress._all_instances) == 0
+
+
+def test_results_arrive_in_order_however_the_event_loop_is_nested(
+    make_napari_viewer, qtbot, monkeypatch
+):
+    """napari's progress bar processes events, in which the next step or the end can arrive."""
+    make_napari_viewer(show=True)
+    monkeypatch.setattr("napari_ecc._workers.SHOW_PROGRESS_AFTER", 0.0)
+    monkeypatch.setattr("napari_ecc._workers.FORWARD_EVERY", 0.0)
+    runner = Runner("nested")
+    for _ in range(50):
+        shown = []
+
+        def job():
+            for part in range(1, 7):
+                yield Step(part, part, 6)
+                time.sleep(0.001)
+
+        def slowly(step, shown=shown):
+            time.sleep(0.003)
+            shown.append(step.value)
+
+        runner.submit(job, slowly)
+        qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
+        assert shown == sorted(shown)
+        assert shown[-1] == 6
+    runner.close()
+
+
+def test_a_callback_that_processes_events_is_not_overtaken(runner, qtbot, qapp):
+    """Steps and the end of a job wait until the callback has returned."""
+    shown, ends = [], []
+    runner.busy.connect(ends.append)
+
+    def job():
+        for part in range(5):
+            yield Step(part)
+
+    def nested(step):
+        qtbot.wait(30)
+        assert True not in ends[1:]
+        assert False not in ends
+        shown.append(step.value)
+
+    runner.submit(job, nested)
+    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
+    assert shown == sorted(shown)
+    assert shown[-1] == 4
+    assert ends == [True, False]
+
+
+def test_stopping_is_told_and_cancelling_is_not(runner, qtbot):
+    stopped = []
+    runner.stopped.connect(lambda: stopped.append(True))
+    runner.stop()
+    assert stopped == []
+    for end in (runner.cancel, runner.stop):
+        runner.submit(lambda: iter([Step(0)]), lambda _: None)
+        end()
+    assert stopped == [True]
