@@ -1,13 +1,14 @@
 """The command ``ecc``."""
 
 import argparse
+import errno
 import logging
 import os
 import re
 import sys
 from collections.abc import Sequence
-from io import TextIOWrapper
-from typing import NoReturn
+from io import StringIO, TextIOBase, TextIOWrapper
+from typing import Any, NoReturn
 
 from ecc_core._cli import batch, curve, info, stack, transform
 from ecc_core._cli.options import one_line
@@ -16,7 +17,7 @@ from ecc_core.errors import EccError
 __all__ = ["main"]
 
 COMMANDS = (curve, stack, batch, transform, info)
-BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         Exit code: 0; 1 if some images of a batch failed; 2 if an input or output cannot be used,
-        after one line on stderr; 130 if interrupted; 141 if nobody reads the output any more.
+        after one line on stderr; 70 after an error that should not happen; 130 if interrupted;
+        141 if the output pipe was closed.
 
     Raises
     ------
@@ -54,30 +56,73 @@ def main(argv: Sequence[str] | None = None) -> int:
       curve   256 thresholds from 0 to 1, 8-connected, sublevel sets
     0
     """
-    logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # what matters is raised
-    if isinstance(sys.stdout, TextIOWrapper):  # file names need not be valid Unicode
-        sys.stdout.reconfigure(errors="backslashreplace")
-    arguments = _parser().parse_args(
-        _attach_negative_numbers(sys.argv[1:] if argv is None else argv)
-    )
+    _prepare_streams()
     try:
-        code = arguments.run(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes once more at exit: give it somewhere to write to
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+        return _run(argv)
     except KeyboardInterrupt:
         print("ecc: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _prepare_streams() -> None:
+    for library in ("distributed", "tifffile"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)  # what matters is raised
+    if sys.stdout is None:
+        sys.stdout = _ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = StringIO()
+    if isinstance(sys.stdout, TextIOWrapper):  # file names need not be valid Unicode
+        sys.stdout.reconfigure(errors="surrogateescape")
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    """Run the command; errors become a line on stderr and an exit code."""
+    try:
+        try:
+            arguments = _parser().parse_args(
+                _attach_negative_numbers(sys.argv[1:] if argv is None else argv)
+            )
+            return arguments.run(arguments) or 0
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        return BROKEN_PIPE
     except (EccError, OSError, ImportError, MemoryError) as error:
+        _drop_output()
         print(f"ecc: error: {one_line(error)}", file=sys.stderr)
         return BAD_INPUT
-    return code or 0
+    except Exception as error:
+        if os.environ.get("ECC_TRACEBACK"):
+            raise
+        print(
+            f"ecc: internal error: {type(error).__name__}: {one_line(error)} "
+            "(please report it; ECC_TRACEBACK=1 in the environment shows where it happened)",
+            file=sys.stderr,
+        )
+        return INTERNAL_ERROR
+
+
+def _drop_output() -> None:
+    """Forget what could not be written to stdout, which Python would try again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _ClosedOutput(TextIOBase):
+    """Stands for a stdout that the calling process has closed."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "stdout is closed")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors take one line."""
+    """A parser whose errors take one line, and whose help is not lost without a word."""
+
+    def print_help(self, file: Any = None) -> None:
+        (file or sys.stdout).write(self.format_help())
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._cli import options
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
+from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
 from ecc_core.io import (
@@ -217,9 +218,8 @@ def _smooth(image: Array, sigma: float) -> Array:
 def _columns(curves: list[NamedCurve], *, labelled: bool) -> dict[str, Array]:
     """Return one row for each threshold of each curve."""
     sizes = [curve.values.size for curve in curves]
-    # names that are no valid Unicode could not be written
-    names = [curve.path.encode("utf-8", "replace").decode() for curve in curves]
-    columns = {"input": np.repeat(np.array(names, dtype=str), sizes)}
+    paths = np.array([curve.path for curve in curves], dtype=str)
+    columns = {"input": np.repeat(paths, sizes)}
     if labelled:
         labels = np.array([c.label for c in curves]) if curves else np.empty(0, np.int64)
         columns["label"] = np.repeat(labels, sizes)
@@ -261,5 +261,5 @@ def _plot(path: Path, curves: list[NamedCurve], arguments: argparse.Namespace) -
         words = [] if curve.label is None else [f"label {curve.label}"]
         if several or not words:
             words.insert(0, Path(curve.path).name if distinct else curve.path)
-        named[" ".join(words)] = (curve.thresholds, curve.values)
+        named[printable(" ".join(words))] = (curve.thresholds, curve.values)
     write_figure(path, plot_curves(named, superlevel=arguments.superlevel))

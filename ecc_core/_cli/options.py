@@ -126,8 +126,8 @@ def blame(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def one_line(error: BaseException) -> str:
     """Return what an error says in one line."""
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
         return "not enough memory" + (f": {error}" if str(error) else "")
     return " ".join(str(error).split()) or type(error).__name__

@@ -63,9 +63,15 @@ def run(arguments: argparse.Namespace) -> None:
         import_optional("matplotlib", extra="io", purpose="plotting")
     stack = open_stack(arguments.input, arguments)
     at = thresholds_of(stack, arguments)
-    folder = arguments.out.with_name(arguments.out.name + ".parts")
-    with options.blame(arguments.input):
-        curves = curves_of(stack, at, arguments, folder, resume=arguments.resume)
+    parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"))
+    with parts.locked():
+        with options.blame(arguments.input):
+            curves = curves_of(stack, at, arguments, parts.folder, resume=arguments.resume)
+        _write(stack, at, curves, arguments)
+        parts.clear()
+
+
+def _write(stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespace) -> None:
     image = stack.blocks.image
     metadata = {
         "software": f"napari-ecc {version()}",
@@ -77,7 +83,6 @@ def run(arguments: argparse.Namespace) -> None:
     write_table(arguments.out, _columns(stack, at, curves), metadata=metadata)
     if arguments.plot:
         _plot(arguments.plot, stack, at, curves, superlevel=arguments.superlevel)
-    Parts(folder, "").clear()
 
 
 def _columns(stack: Stack, at: Array, curves: Curves) -> dict[str, Array]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
+from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
 from ecc_core.io import FIGURE_SUFFIXES, atomic_file, read_image, write_figure
@@ -111,7 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
         with atomic_file(arguments.out) as file:
             np.savez_compressed(file, **result._asdict())
     if arguments.plot:
-        _plot(arguments.plot, Path(path).name, result)
+        _plot(arguments.plot, printable(Path(path).name), result)
 
 
 def _only_input(arguments: argparse.Namespace) -> str:

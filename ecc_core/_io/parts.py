@@ -2,19 +2,26 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.write import atomic_file
+from ecc_core._io.locks import sole_run
+from ecc_core._io.write import whole_file
 
 __all__ = ["Parts", "fingerprint"]
 
 Values = NDArray[np.int64]
+
+DIGEST = 16  # bytes at the end of a part
+NAME = re.compile(r"([0-9a-f]{16})-(\d+)-([0-9a-f]{16})\.npy")
+UNFINISHED = re.compile(rf"\.{NAME.pattern}\.[0-9a-f]{{8}}\.tmp")
 
 
 def fingerprint(facts: Mapping[str, Any]) -> str:
@@ -24,30 +31,55 @@ def fingerprint(facts: Mapping[str, Any]) -> str:
 
 
 class Parts:
-    """A folder of arrays, each of them whole or absent.
+    """A folder of arrays, each of them whole or absent, with a checksum at its end.
 
     Parameters
     ----------
     folder : pathlib.Path
-        Made when the first part is kept. Nothing else belongs in it.
+        Made when it is locked or the first part is kept. Files of others in it are left alone.
     job : str
         Fingerprint of what is computed; parts of other jobs are none of this one's.
     """
 
-    def __init__(self, folder: Path, job: str) -> None:
+    def __init__(self, folder: Path, job: str = "") -> None:
         self.folder, self.job = folder, job
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs from these parts; without parts the folder is gone afterwards.
+
+        Raises
+        ------
+        BlockingIOError
+            If another run has locked them.
+        """
+        self.folder.mkdir(exist_ok=True)
+        try:
+            with sole_run(
+                self.folder / "lock", f"{self.folder}: in use by another run for the same output"
+            ):
+                yield
+        finally:
+            with suppress(OSError):  # parts, or somebody else's files, stay
+                self.folder.rmdir()
 
     def _path(self, number: int, stamp: str) -> Path:
         return self.folder / f"{self.job}-{number}-{stamp}.npy"
 
     def numbers(self) -> set[int]:
         """Numbers of the parts of this job, whatever their stamps."""
-        return {int(path.name.split("-")[1]) for path in self.folder.glob(f"{self.job}-*-*.npy")}
+        if not self.folder.is_dir():
+            return set()
+        found = (NAME.fullmatch(path.name) for path in self.folder.iterdir())
+        return {int(match[2]) for match in found if match and match[1] == self.job}
 
     def load(self, number: int, stamp: str, fits: Callable[[Values], bool]) -> Values | None:
         """A part that was computed from what `stamp` tells, or None if it is missing or damaged."""
         try:
-            values = np.load(self._path(number, stamp), allow_pickle=False)
+            content = self._path(number, stamp).read_bytes()
+            if _digest(content[:-DIGEST]) != content[-DIGEST:]:
+                return None
+            values = np.load(BytesIO(content), allow_pickle=False)
         except (OSError, ValueError, EOFError):
             return None
         good = isinstance(values, np.ndarray) and values.dtype == np.int64 and fits(values)
@@ -56,15 +88,21 @@ class Parts:
     def keep(self, number: int, stamp: str, values: Values) -> None:
         """Write a part, whole or not at all."""
         self.folder.mkdir(exist_ok=True)
-        with atomic_file(self._path(number, stamp)) as file:
-            np.save(file, values, allow_pickle=False)
+        stream = BytesIO()
+        np.save(stream, values, allow_pickle=False)
+        content = stream.getvalue()
+        with whole_file(self._path(number, stamp)) as file:
+            file.write(content + _digest(content))
 
     def clear(self) -> None:
         """Remove all parts, those of other jobs too, and what an interrupted write left."""
         if not self.folder.is_dir():
             return
-        for pattern in ("*-*-*.npy", ".*-*.npy.*.tmp"):
-            for path in self.folder.glob(pattern):
-                path.unlink()
-        with suppress(OSError):  # somebody else's files stay
-            self.folder.rmdir()
+        for path in self.folder.iterdir():
+            if NAME.fullmatch(path.name) or UNFINISHED.fullmatch(path.name):
+                with suppress(OSError):
+                    path.unlink()
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=DIGEST).digest()

@@ -1,8 +1,10 @@
 """Write tables and figures, each whole or not at all."""
 
 import csv
+import glob
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ecc_core._io.locks import is_in_use, is_removed, lock_file
 from ecc_core._optional import import_optional
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ __all__ = [
     "TABLE_SUFFIXES",
     "atomic_file",
     "check_output",
+    "printable",
+    "whole_file",
     "write_csv",
     "write_figure",
     "write_table",
@@ -33,6 +38,8 @@ TABLE_SUFFIXES = (".csv", ".parquet", ".json")
 """Suffixes of the tables that can be written."""
 FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
 """Suffixes of the figures that can be written."""
+FORMULA = re.compile(r"[=+@\-\t\r]")
+"""What makes a spreadsheet take a cell for a formula, at its start."""
 
 
 def check_output(path: str | os.PathLike[str], suffixes: Sequence[str]) -> Path:
@@ -113,21 +120,51 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     ...     os.listdir(folder)
     ['notes.txt']
     """
+    _remove_abandoned(Path(os.path.realpath(path)))
+    with whole_file(path) as file:
+        yield file
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Do what `atomic_file` does, but leave what killed processes have left."""
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    temporary = None
     try:
-        with temporary.open("xb") as file:
+        temporary, file = _create_temporary(target)
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
     except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink()
+        if isinstance(error, OSError) and (
+            temporary is None or error.filename in (None, str(temporary))
+        ):
             error.filename = str(path)
         raise
     _sync_folder(target.parent)
+
+
+def _create_temporary(target: Path) -> tuple[Path, IO[bytes]]:
+    """Create a file beside `target` whose lock says that this process writes it."""
+    while True:
+        path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+        file = path.open("xb")
+        if lock_file(file) and not is_removed(file):
+            return path, file
+        file.close()  # another process has looked at it before it was locked, and removed it
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove the temporary files of processes that were killed while they wrote this file."""
+    for path in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
+        with suppress(OSError):
+            if not is_in_use(path):
+                path.unlink()
 
 
 def _sync_folder(folder: Path) -> None:
@@ -196,6 +233,9 @@ def write_table(
 def write_csv(stream: TextIO, columns: Mapping[str, ArrayLike]) -> None:
     """Write a table as CSV to an open text stream.
 
+    Text that a spreadsheet would take for a formula, because it begins with ``=``, ``+``, ``-``,
+    ``@`` or a tab, gets an apostrophe before it.
+
     Parameters
     ----------
     stream : text file
@@ -212,14 +252,32 @@ def write_csv(stream: TextIO, columns: Mapping[str, ArrayLike]) -> None:
     0.5,3
     1.0,1
     """
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
     # tolist() gives Python's numbers, whose text is the shortest that reads back the same
-    writer.writerows(zip(*(np.asarray(v).tolist() for v in columns.values()), strict=True))
+    lists = [_cells(np.asarray(values)) for values in columns.values()]
+    texts = [value for values in lists for value in values if isinstance(value, str)]
+    # before Python 3.13 a carriage return is not quoted by itself
+    broken = any("\r" in text for text in (*columns, *texts))
+    writer = csv.writer(
+        stream, lineterminator="\n", quoting=csv.QUOTE_ALL if broken else csv.QUOTE_MINIMAL
+    )
+    writer.writerow(columns)
+    writer.writerows(zip(*lists, strict=True))
+
+
+def _cells(values: NDArray[Any]) -> list[Any]:
+    cells: list[Any] = values.tolist()
+    if values.dtype.kind not in "UO":
+        return cells
+    return [f"'{c}" if isinstance(c, str) and FORMULA.match(c) else c for c in cells]
+
+
+def printable(name: str) -> str:
+    r"""Return a file name as valid Unicode, with ``\xff`` for a byte 0xff that is none."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _write_csv(file: IO[bytes], columns: Mapping[str, NDArray[Any]], _: dict[str, Any]) -> None:
-    stream = TextIOWrapper(file, encoding="utf-8", newline="")
+    stream = TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline="")
     write_csv(stream, columns)
     stream.detach()
 
@@ -240,9 +298,17 @@ def _write_parquet(
 ) -> None:
     pyarrow = import_optional("pyarrow", extra="io", purpose="writing Parquet files")
     parquet = import_optional("pyarrow.parquet", extra="io", purpose="writing Parquet files")
-    native = {name: v.astype(v.dtype.newbyteorder("="), copy=False) for name, v in columns.items()}
+    native = {name: _for_arrow(values) for name, values in columns.items()}
     table = pyarrow.table(native).replace_schema_metadata({"ecc": json.dumps(metadata)})
     parquet.write_table(table, file)
+
+
+def _for_arrow(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values in native byte order, and text as valid Unicode."""
+    if values.dtype.kind in "UO":
+        texts = [printable(v) if isinstance(v, str) else v for v in values.tolist()]
+        return np.array(texts, values.dtype.kind)
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def write_figure(path: str | os.PathLike[str], figure: "Figure", *, dpi: float = 300) -> None:

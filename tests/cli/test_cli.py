@@ -594,6 +594,27 @@ class TestProcess:
             assert process.stderr.read() == ""
         assert process.returncode == 141
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+    @pytest.mark.parametrize("arguments", [["--help"], ["info", "a.npy"], ["curve", "a.npy"]])
+    @pytest.mark.parametrize(
+        ("redirection", "code", "errors"),
+        [
+            (">/dev/full", 2, "ecc: error: No space left on device\n"),
+            (">&-", 2, "ecc: error: stdout is closed\n"),
+            (">/dev/full 2>&-", 2, ""),
+            (">/dev/null 2>&-", 0, ""),
+        ],
+    )
+    def test_output_that_cannot_be_written(
+        self, tmp_path: Path, arguments: list[str], redirection: str, code: int, errors: str
+    ) -> None:
+        np.save(tmp_path / "a.npy", np.arange(1000))
+        shell = ["sh", "-c", f'"$0" -m ecc_core.cli "$@" {redirection}', sys.executable]
+        done = subprocess.run(
+            [*shell, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (code, errors)
+
     @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
     def test_interrupted(self, image_file: str, tmp_path: Path) -> None:
         code = (
@@ -621,10 +642,14 @@ class TestProcess:
     def test_names_that_are_no_unicode(self, tmp_path: Path) -> None:
         path = tmp_path / os.fsdecode(b"\xff.npy")
         np.save(path, noise(5, 5))
-        for name, flags in (("info", []), ("curve", ["--out", str(tmp_path / "c.parquet")])):
-            with command(name, path, *flags) as process:
-                _, errors = process.communicate()
+        plot = ["--plot", tmp_path / "c.svg"]
+        for arguments in (["info"], ["curve", "--out", tmp_path / "c.csv", *plot]):
+            with command(*arguments, path, errors="surrogateescape") as process:
+                output, errors = process.communicate()
             assert (process.returncode, errors) == (0, "")
+            assert output.partition("\n")[0] == (str(path) if arguments == ["info"] else "")
+        assert os.fsencode(path) in (tmp_path / "c.csv").read_bytes()
+        assert r"\xff.npy" in (tmp_path / "c.svg").read_text()
 
 
 def read_slowly(path: str, **options: Any) -> np.ndarray:

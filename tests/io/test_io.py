@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import struct
+import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -355,6 +356,28 @@ class TestTables:
         np.testing.assert_array_equal(np.array(thresholds, np.float64), COLUMNS["threshold"])
         assert [int(v) for v in values] == COLUMNS["euler_number"].tolist()
 
+    def test_text_that_spreadsheets_would_run(self, tmp_path: Path) -> None:
+        names = ["=1+1.png", "+a", "-a", "@a", "\ta", "a=1", "a\rb", "\rc"]
+        numbers = np.arange(8) - 1
+        write_table(tmp_path / "t.csv", {"input": np.array(names), "n": numbers})
+        with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file)
+        assert header == ["input", "n"]
+        escaped = ["'=1+1.png", "'+a", "'-a", "'@a", "'\ta", "a=1", "a\rb", "'\rc"]
+        assert rows == [[name, str(n)] for name, n in zip(escaped, numbers, strict=True)]
+
+    @pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
+    def test_names_that_are_not_unicode(self, tmp_path: Path, suffix: str) -> None:
+        name = os.fsdecode(b"caf\xe9-\xc3\xa9.png")
+        path = tmp_path / f"t{suffix}"
+        write_table(path, {"input": np.array([name])}, metadata={"inputs": [name]})
+        if suffix == ".csv":
+            assert path.read_bytes() == b"input\ncaf\xe9-\xc3\xa9.png\n"
+        elif suffix == ".json":
+            assert json.loads(path.read_text())["columns"]["input"] == [name]
+        else:
+            assert parquet.read_table(path)["input"].to_pylist() == ["caf\\xe9-\u00e9.png"]
+
     def test_json(self, tmp_path: Path) -> None:
         write_table(tmp_path / "t.json", COLUMNS, metadata=METADATA)
         text = (tmp_path / "t.json").read_text(encoding="utf-8")
@@ -450,6 +473,31 @@ class TestAtomicity:
             self.write(path)
         assert path.read_text() == "old"
         assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+    @pytest.mark.skipif(os.name != "posix", reason="POSIX locks")
+    def test_what_a_killed_process_has_left(self, tmp_path: Path) -> None:
+        """It goes with the next write of that file; what is being written stays."""
+        code = (
+            "import sys, time\n"
+            "from ecc_core.io import atomic_file\n"
+            "with atomic_file(sys.argv[1]) as file:\n"
+            "    print('open', flush=True)\n"
+            "    time.sleep(60)"
+        )
+        path = tmp_path / "t[1].csv"
+        command = [sys.executable, "-c", code, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "open\n"
+            (left,) = tmp_path.iterdir()
+            other = tmp_path / left.name.replace("t[1]", "t1")
+            other.write_text("another file's")
+            write_table(path, COLUMNS)
+            assert left.exists()
+            process.kill()
+        assert left.exists()
+        write_table(path, COLUMNS)
+        assert set(tmp_path.iterdir()) == {path, other}
 
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
     def test_an_error_while_writing(self, tmp_path: Path, error: type[BaseException]) -> None:

@@ -113,9 +113,36 @@ def test_what_is_there_is_not_read_again(interrupted, arguments, blocks_read):
 
 
 def test_damaged_parts(interrupted, arguments, large, out, columns, assert_curve):
-    first, second, *_ = parts_of(out)
+    first, second, third, *_ = parts_of(out)
     first.write_bytes(first.read_bytes()[:100])
     np.save(second, np.zeros(3))
+    content = bytearray(third.read_bytes())
+    content[-30] ^= 4  # the last of its numbers
+    third.write_bytes(content)
+    assert main(arguments) == 0
+    assert_curve(columns(out), large[1])
+
+
+def test_files_of_others(interrupted, arguments, large, out, columns, assert_curve):
+    folder = out.with_name("curve.csv.parts")
+    job = parts_of(out)[0].name.split("-")[0]
+    foreign = {f"{job}-x-y.npy", "notes.txt", "1-2-3.npy"}
+    for name in foreign:
+        (folder / name).write_text("not ours")
+    assert main(arguments) == 0
+    assert_curve(columns(out), large[1])
+    assert {path.name for path in folder.iterdir()} == foreign
+
+
+def test_one_run_at_a_time(interrupted, arguments, large, out, columns, assert_curve, capsys):
+    parts = Parts(out.with_name("curve.csv.parts"))
+    before = parts_of(out)
+    with parts.locked():
+        for command in (arguments, [a for a in arguments if a != "--resume"]):
+            assert main(command) == 2
+            message = "in use by another run for the same output"
+            assert capsys.readouterr().err == f"ecc: error: {parts.folder}: {message}\n"
+    assert parts_of(out) == before
     assert main(arguments) == 0
     assert_curve(columns(out), large[1])
 
@@ -127,7 +154,9 @@ def test_other_settings(interrupted, arguments, large, out, columns, assert_curv
 
 def test_without_resume(interrupted, arguments, large, out, columns, assert_curve):
     for part in parts_of(out):
-        np.save(part, np.load(part) + 1)
+        content = np.load(part)
+        parts = Parts(part.parent, part.name.split("-")[0])
+        parts.keep(*part.stem.split("-")[1:], content + 1)
     assert main([a for a in arguments if a != "--resume"]) == 0
     assert_curve(columns(out), large[1])
 
