@@ -22,9 +22,9 @@ from cupyx.scipy.ndimage import gaussian_filter
 
 from ecc_core._backends.cuda import launch
 from ecc_core._backends.cuda.arrays import Adopted, element_of
+from ecc_core._request.filtration import Filtration
 
 BINS = 256
-OPTIONS = {"superlevel": False, "mask": None, "nan": "omit"}
 
 
 def field(shape: tuple[int, ...], sigma: float, dtype: str, images: int = 1) -> Any:
@@ -102,16 +102,20 @@ def cases(quick: bool) -> list[tuple[tuple[int, ...], str, int]]:
     return small + ([] if quick else large)
 
 
+def filtration_of(images: Any, construction: str, nan: str) -> Filtration:
+    ndim = images.ndim - 1
+    return Filtration(ndim, 1 if construction == "V" else ndim, nan=nan)
+
+
 def check(image: Any, dtype: str, construction: str) -> bool:
     """Equality with the CPU backend on a corner of the first images."""
     from ecc_core._backends.cpu import launch as cpu
 
     corner = image[(slice(2), *(slice(0, 1100 if image.ndim == 3 else 150),) * (image.ndim - 1))]
     host = corner.get()
-    known = cpu.curve(
-        host, levels(dtype), construction=construction, tilt=None, workers=None, **OPTIONS
-    )
-    found = launch.curve(corner, levels(dtype), construction=construction, **OPTIONS)
+    filtration = filtration_of(image, construction, "omit")
+    known = cpu.curve(host, levels(dtype), filtration)
+    found = launch.curve(corner, levels(dtype), filtration)
     return bool((found.get() == known).all())
 
 
@@ -121,9 +125,9 @@ def measure(shape: tuple[int, ...], dtype: str, images: int, rate: float) -> lis
         image = field(shape, sigma, dtype, images)
         thresholds = levels(dtype)
         for construction in "VT":
-            given = {**OPTIONS, "nan": "raise", "construction": construction}
+            filtration = filtration_of(image, construction, "raise")
             adopted = Adopted(image, element_of(image.dtype), None)
-            call = partial(launch.enqueue, adopted, thresholds, **given)
+            call = partial(launch.enqueue, adopted, thresholds, filtration)
             good = check(image, dtype, construction)
             small = image.nbytes < 1 << 27
             seconds = replay(call) if small else replay(call, times=10)
@@ -151,15 +155,15 @@ def whole_calls() -> dict[str, float]:
     thresholds = levels("float32")
     result = {}
     for nan in ("omit", "raise"):
-        options = {**OPTIONS, "nan": nan, "construction": "T"}
+        filtration = filtration_of(image, "T", nan)
         for _ in range(20):
-            launch.curve(image, thresholds, **options)
+            launch.curve(image, thresholds, filtration)
         cupy.cuda.Device().synchronize()
         best = float("inf")
         for _ in range(20):
             start = time.perf_counter()
             for _ in range(50):
-                launch.curve(image, thresholds, **options)
+                launch.curve(image, thresholds, filtration)
             cupy.cuda.Device().synchronize()
             best = min(best, (time.perf_counter() - start) / 50)
         result[nan] = best * 1e6

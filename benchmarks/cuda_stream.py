@@ -24,9 +24,10 @@ import numpy as np
 
 import ecc_core as ecc
 from ecc_core._backends.cuda import stream
+from ecc_core._request.filtration import Filtration
 
 LEVELS = np.arange(256)
-OPTIONS = {"construction": "T", "superlevel": False, "nan": "raise"}
+FILTRATION = Filtration(3, 3)
 SHARDED = [
     ((1024, 1024, 1024), "float32"),
     ((2048, 2048, 2048), "uint8"),
@@ -132,19 +133,19 @@ def main() -> None:
     )
     known = None
     for devices in [list(range(n)) for n in (1, 2, 4) if n <= count]:
-        found = stream.curve(pinned, LEVELS, devices=devices, **OPTIONS)
+        found = stream.curve(pinned, LEVELS, FILTRATION, devices=devices)
         known = found if known is None else known
         row = {"devices": len(devices), "equal": bool((found == known).all())}
         row["copy"] = pinned.nbytes / 1e9 / seconds(lambda d=devices: copy_only(pinned, d))
         row["curve"] = (
             pinned.nbytes
             / 1e9
-            / seconds(lambda d=devices: stream.curve(pinned, LEVELS, devices=d, **OPTIONS))
+            / seconds(lambda d=devices: stream.curve(pinned, LEVELS, FILTRATION, devices=d))
         )
         row["pageable_curve"] = (
             plain.nbytes
             / 1e9
-            / seconds(lambda d=devices: stream.curve(plain, LEVELS, devices=d, **OPTIONS), 5)
+            / seconds(lambda d=devices: stream.curve(plain, LEVELS, FILTRATION, devices=d), 5)
         )
         for shape, dtype in SHARDED:
             name = "x".join(map(str, shape))

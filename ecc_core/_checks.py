@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, Literal, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,16 +81,16 @@ def spatial_axes(
     return positive
 
 
-def check_connectivity(connectivity: int | None, ndim: int) -> Literal["V", "T"]:
-    """The construction: V for connectivity 1, T for connectivity `ndim`, which is the default."""
+def check_connectivity(connectivity: int | None, ndim: int) -> int:
+    """1 or `ndim`, which is the default."""
     if connectivity is None:
-        return "T" if ndim > 1 else "V"
+        return ndim
     if isinstance(connectivity, bool) or connectivity not in (1, ndim):
         allowed = f"1 or {ndim}" if ndim > 1 else "1"
         raise ValueError(
             f"`connectivity` must be {allowed} for a {ndim}-D image, got {connectivity}"
         )
-    return "V" if connectivity == 1 else "T"
+    return int(connectivity)
 
 
 def check_mask(

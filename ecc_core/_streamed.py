@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core import _checks, _dispatch
+from ecc_core._request.filtration import Filtration
 
 __all__ = ["streamed_curve"]
 
@@ -41,14 +42,13 @@ def streamed_curve(
         raise ValueError(
             f"`image` must have 2 or 3 axes together with `devices`, got shape {shape}"
         )
-    construction = _checks.check_connectivity(connectivity, len(shape))
+    connectivity = _checks.check_connectivity(connectivity, len(shape))
     _checks.check_nan(nan)
     stream, numbers = _dispatch.streaming(devices)
-    find_range = partial(stream.value_range, volume, nan=nan, devices=numbers)
+    filtration = Filtration(len(shape), connectivity, superlevel, nan)
+    find_range = partial(stream.value_range, volume, filtration, devices=numbers)
     at, host = home.thresholds(thresholds, bounds, shape, find_range)
-    values = stream.curve(
-        volume, host, construction=construction, superlevel=superlevel, nan=nan, devices=numbers
-    )
+    values = stream.curve(volume, host, filtration, devices=numbers)
     return at, home.give(values)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core import _checks, _dispatch
-from ecc_core._directions import Tilt
+from ecc_core._request.filtration import Direction, Filtration
 from ecc_core._streamed import streamed_curve
 
 __all__ = [
@@ -239,7 +239,7 @@ def euler_curve(
     shape = tuple(array.shape)
     axes = _checks.spatial_axes(shape, axis)
     ndim = len(axes)
-    construction = _checks.check_connectivity(connectivity, ndim)
+    connectivity = _checks.check_connectivity(connectivity, ndim)
     _checks.check_nan(nan)
     _checks.check_workers(workers)
     spatial = tuple(shape[a] for a in axes)
@@ -253,15 +253,13 @@ def euler_curve(
         kept = given_mask
         kept = home.permute(kept, order) if kept.ndim == len(shape) else kept
         kept = _flatten(home.broadcast(kept, batch + spatial), ndim)
-    tilt = None
+    added = None
     if direction is not None:
         unit = _checks.check_direction(direction, ndim)
         scale = _checks.check_scale(direction_scale)
-        tilt = Tilt(spatial, unit, scale, _checks.check_spacing(spacing, ndim))
-    data = {"mask": kept, "nan": nan, "tilt": tilt}
-    filtration: dict[str, Any] = {"construction": construction, "superlevel": superlevel}
-    if not home.on_device:
-        filtration["workers"] = workers
+        steps = _checks.check_spacing(spacing, ndim)
+        added = Direction(tuple(unit), scale, tuple(steps), spatial)
+    filtration = Filtration(ndim, connectivity, superlevel, nan, added)
     if isinstance(thresholds, str):
         if thresholds != "exact":
             raise ValueError(
@@ -270,11 +268,11 @@ def euler_curve(
         if batch or range is not None:
             given = "batch axes" if batch else "`range`"
             raise ValueError(f'`thresholds` must not be "exact" together with {given}')
-        levels, values = home.backend().exact_curve(flat, **filtration, **data)
+        levels, values = home.backend().exact_curve(flat, filtration, mask=kept, workers=workers)
         return EulerCurve(home.give(levels), home.give(values))
-    find_range = partial(home.backend().value_range, flat, **data)
+    find_range = partial(home.backend().value_range, flat, filtration, mask=kept, workers=workers)
     at, host = home.thresholds(thresholds, range, spatial, find_range)
-    values = home.backend().curve(flat, host, **filtration, **data)
+    values = home.backend().curve(flat, host, filtration, mask=kept, workers=workers)
     return EulerCurve(at, home.give(values).reshape((*batch, host.size)))
 
 
@@ -347,15 +345,13 @@ def euler_coefficients(
     home, array, kept = _adopt(image, mask)
     shape = tuple(array.shape)
     axes = _checks.spatial_axes(shape, None)
-    construction = _checks.check_connectivity(connectivity, len(axes))
+    connectivity = _checks.check_connectivity(connectivity, len(axes))
     _checks.check_nan(nan)
     if kept is not None:
         _checks.check_mask(tuple(kept.shape), _dispatch.dtype_of(kept), shape, shape)
         kept = kept[None]
-    workers = home.threads(None)
-    counts = home.backend().coefficients(
-        array[None], construction=construction, superlevel=superlevel, mask=kept, nan=nan, **workers
-    )
+    filtration = Filtration(len(axes), connectivity, superlevel, nan)
+    counts = home.backend().coefficients(array[None], filtration, mask=kept)
     result: NDArray[np.int8] = home.give(counts)[0]
     return result
 
@@ -426,7 +422,7 @@ def region_curves(
     home, array, mask = _adopt(image, None)
     shape = tuple(array.shape)
     axes = _checks.spatial_axes(shape, None)
-    construction = _checks.check_connectivity(connectivity, len(axes))
+    connectivity = _checks.check_connectivity(connectivity, len(axes))
     _checks.check_workers(workers)
     regions = home.take(labels, "labels")
     _checks.check_labels(regions, _dispatch.dtype_of(regions), shape)
@@ -434,15 +430,15 @@ def region_curves(
         raise ValueError(f"`thresholds` must be an int or an array, got {thresholds!r}")
     if mask is not None:
         regions = np.where(mask, regions, 0)
-    data: dict[str, Any] = {"nan": "raise", "tilt": None, "mask": None}
+    filtration = Filtration(len(axes), connectivity, superlevel)
+    labelled = None
     if _checks.as_count(thresholds, "thresholds") is not None and range is None:
-        data["mask"] = (regions != 0)[None]
-    find_range = partial(home.backend().value_range, array[None], **data)
-    at, host = home.thresholds(thresholds, range, shape, find_range)
-    options = home.threads(workers)
-    ids, values = home.backend().region_curves(
-        array, regions, host, construction=construction, superlevel=superlevel, **options
+        labelled = (regions != 0)[None]
+    find_range = partial(
+        home.backend().value_range, array[None], filtration, mask=labelled, workers=workers
     )
+    at, host = home.thresholds(thresholds, range, shape, find_range)
+    ids, values = home.backend().region_curves(array, regions, host, filtration, workers=workers)
     return RegionCurves(home.give(ids), at, home.give(values))
 
 

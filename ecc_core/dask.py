@@ -24,6 +24,7 @@ from ecc_core._dask.blocks import Settings, differences
 from ecc_core._dask.graph import da
 from ecc_core._dask.tiles import curves_of_tiles, tile_chunks
 from ecc_core._dask.whole import checked_blocks, whole_regions
+from ecc_core._request.filtration import Filtration
 
 __all__ = [
     "LazyRegionCurves",
@@ -251,10 +252,11 @@ def local_curves(
         image = np.asarray(image)
         _checks.check_image_dtype(image.dtype)
     axes = _checks.spatial_axes(image.shape, None)
-    construction = _checks.check_connectivity(connectivity, len(axes))
+    given = _checks.check_connectivity(connectivity, len(axes))
     _checks.check_nan(nan)
     tile = _check_window(window, len(axes))
-    settings = Settings(given_thresholds(thresholds, range), construction, bool(superlevel), nan)
+    filtration = Filtration(len(axes), given, bool(superlevel), nan)
+    settings = Settings(given_thresholds(thresholds, range), filtration)
     if not lazy:
         if mask is not None:
             mask = np.asarray(mask)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core import _checks, _dispatch
+from ecc_core._request.filtration import Filtration
 from ecc_core.curves import EulerCurve
 
 __all__ = ["euler_curve_shards"]
@@ -76,18 +77,17 @@ def euler_curve_shards(
     """
     home, parts = _adopt(shards)
     shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
-    construction = _checks.check_connectivity(connectivity, len(shape))
+    given = _checks.check_connectivity(connectivity, len(shape))
     _checks.check_nan(nan)
+    filtration = Filtration(len(shape), given, bool(superlevel), nan)
     if isinstance(thresholds, str):
         raise ValueError(f"`thresholds` must be an int or an array, got {thresholds!r}")
     parts = [part for part in parts if 0 not in part.shape]
-    find_range = partial(_range_of, home, parts, nan)
+    find_range = partial(_range_of, home, parts, filtration)
     at, host = home.thresholds(thresholds, range, shape, find_range)
     if not parts or host.size == 0:
         return EulerCurve(at, home.give(np.zeros(host.size, np.int64)))
-    values = home.shards().curve(
-        parts, host, construction=construction, superlevel=bool(superlevel), nan=nan
-    )
+    values = home.shards().curve(parts, host, filtration)
     return EulerCurve(at, home.give(values))
 
 
@@ -125,10 +125,12 @@ def _check_equal(what: str, found: Sequence[Any], shown: Sequence[Any]) -> None:
         raise ValueError(f"`shards` must have one {what}, got {different}")
 
 
-def _range_of(home: _dispatch.Home, parts: Sequence[Any], nan: str) -> tuple[Any, Any]:
+def _range_of(
+    home: _dispatch.Home, parts: Sequence[Any], filtration: Filtration
+) -> tuple[Any, Any]:
     """Smallest and largest finite value; (None, None) where there is none."""
     find = home.backend().value_range
-    found = [find(part[None], mask=None, nan=nan, tilt=None) for part in parts]
+    found = [find(part[None], filtration) for part in parts]
     finite = [bounds for bounds in found if bounds[0] is not None]
     if not finite:
         return None, None

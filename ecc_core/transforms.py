@@ -167,7 +167,7 @@ def euler_transform(
     _checks.check_workers(workers)
     home, given, shown = _adopt(image, "image")
     ndim = len(given.shape)
-    closed = _checks.check_connectivity(connectivity, ndim) == "T"
+    closed = _checks.check_connectivity(connectivity, ndim) > 1
     steps = _checks.check_spacing(spacing, ndim)
     vectors = _directions(directions, ndim)
     with home.lend(given) as lent:
@@ -316,7 +316,7 @@ def region_transforms(
     _checks.check_workers(workers)
     home, given, shown = _adopt(labels, "labels")
     ndim = len(given.shape)
-    closed = _checks.check_connectivity(connectivity, ndim) == "T"
+    closed = _checks.check_connectivity(connectivity, ndim) > 1
     steps = _checks.check_spacing(spacing, ndim)
     vectors = _directions(directions, ndim)
     if normalize not in (None, "radius"):

@@ -12,11 +12,11 @@ from ecc_core import _checks
 from ecc_core._backends.cpu.pool import available_cores
 from ecc_core._cli import options
 from ecc_core._cli.stack_options import labels_path
-from ecc_core._directions import Tilt
 from ecc_core._dispatch import on_host
 from ecc_core._io.views import Blocks, View, grown_chunks
 from ecc_core._io.volumes import Volume, open_volume
 from ecc_core._optional import import_optional
+from ecc_core._request.filtration import Direction
 from ecc_core._thresholds import even_thresholds
 from ecc_core.errors import BackendError, InputFileError
 
@@ -75,8 +75,8 @@ def open_stack(path: str, arguments: argparse.Namespace) -> Stack:
     label_axes: tuple[int, ...] = ()
     if arguments.labels:
         labels, label_axes = _labels(labels_path(arguments.labels, path), image, axes, arguments)
-    tilt = _tilt(path, image.shape[-ndim:], arguments)
-    blocks = Blocks(image, labels, label_axes, tilt, arguments.device)
+    direction = _direction(path, image.shape[-ndim:], arguments)
+    blocks = Blocks(image, labels, label_axes, direction, arguments.device)
     sizes, workers, side = _means(volume, blocks, ndim, arguments)
     return Stack(blocks, axes, ndim, sizes, workers, side)
 
@@ -164,7 +164,9 @@ def _labels(
     return View(volume.source, order, start, lengths, fixed), at
 
 
-def _tilt(path: str, shape: tuple[int, ...], arguments: argparse.Namespace) -> Tilt | None:
+def _direction(
+    path: str, shape: tuple[int, ...], arguments: argparse.Namespace
+) -> Direction | None:
     """The height to add to the image."""
     if arguments.direction is None:
         for name in ("spacing", "direction_scale"):
@@ -181,7 +183,7 @@ def _tilt(path: str, shape: tuple[int, ...], arguments: argparse.Namespace) -> T
             spacing = spacing[0]
         scale = 1.0 if arguments.direction_scale is None else arguments.direction_scale
         steps = _checks.check_spacing(spacing, len(shape))
-        return Tilt(shape, unit, _checks.check_scale(scale), steps)
+        return Direction(tuple(unit), _checks.check_scale(scale), tuple(steps), shape)
 
 
 def _means(

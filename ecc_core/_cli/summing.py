@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import astuple
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -21,6 +22,7 @@ from ecc_core._dask.regions import add_tables, labels_of, values_of
 from ecc_core._dask.window import Group, Work, run_groups
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._optional import import_optional
+from ecc_core._request.filtration import Filtration
 from ecc_core.errors import InputFileError
 
 __all__ = ["Curves", "curves_of"]
@@ -53,8 +55,9 @@ def curves_of(
     stack: Stack, at: Array, arguments: argparse.Namespace, folder: Path, *, resume: bool
 ) -> Curves:
     """The curves of an image; partial sums are kept in a folder."""
-    construction = _checks.check_connectivity(arguments.connectivity, stack.ndim)
-    settings = Settings(at, construction, arguments.superlevel, arguments.nan)
+    connectivity = _checks.check_connectivity(arguments.connectivity, stack.ndim)
+    filtration = Filtration(stack.ndim, connectivity, arguments.superlevel, arguments.nan)
+    settings = Settings(at, filtration)
     chunks = stack.blocks.image.chunks(stack.sizes)
     labels = stack.blocks.labels
     work = Work(stack.blocks, chunks, stack.ndim, settings, regions=labels is not None)
@@ -106,17 +109,17 @@ def curves_of(
 
 def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:
     """What the partial sums depend on, beside the values of the image."""
-    tilt = stack.blocks.tilt
+    direction = stack.blocks.direction
     views = [view for view in (stack.blocks.image, stack.blocks.labels) if view is not None]
     at = work.settings.thresholds
     return {
         "version": version(),
         "views": [[view.source.description(), *view[1:]] for view in views],
-        "tilt": None if tilt is None else [tilt.scale, [term.tolist() for term in tilt.terms]],
+        "direction": None if direction is None else astuple(direction),
         "edges": work.edges,
         "groups": [size, stack.side],
         "thresholds": [at.dtype.str, at.tobytes().hex()],
-        "settings": work.settings[1:],
+        "filtration": astuple(work.settings.filtration),
     }
 
 

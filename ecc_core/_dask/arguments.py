@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core import _checks
 from ecc_core._dask import graph
 from ecc_core._dask.graph import da
-from ecc_core._directions import Tilt
+from ecc_core._request.filtration import Direction
 from ecc_core._thresholds import even_thresholds
 
 __all__ = [
@@ -20,10 +20,10 @@ __all__ = [
     "aligned",
     "check_dask_image",
     "check_no_workers",
+    "directed",
     "given_thresholds",
     "labelled",
     "split_masked",
-    "tilted",
 ]
 
 Array = NDArray[Any]
@@ -126,7 +126,7 @@ def split_masked(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
     return da.ma.getdata(image), shown if mask is None else shown & mask
 
 
-def tilted(
+def directed(
     image: Any,
     axis: Axes,
     direction: ArrayLike,
@@ -138,13 +138,14 @@ def tilted(
     axes = _checks.spatial_axes(image.shape, axis)
     unit = _checks.check_direction(direction, len(axes))
     steps = _checks.check_spacing(spacing, len(axes))
-    tilt = Tilt(tuple(image.shape[a] for a in axes), unit, _checks.check_scale(scale), steps)
+    spatial = tuple(image.shape[a] for a in axes)
+    added = Direction(tuple(unit), _checks.check_scale(scale), tuple(steps), spatial)
     height: Any = None
-    for along, terms in zip(axes, tilt.terms, strict=True):
+    for along, terms in zip(axes, added.terms, strict=True):
         shape = [1] * image.ndim
         shape[along] = terms.size
         chunks = tuple(c if i == along else 1 for i, c in enumerate(image.chunks))
         term = np.asarray(terms.reshape(shape), like=image._meta)
         term = da.from_array(term, chunks=chunks, asarray=False)
         height = term if height is None else height + term
-    return image.astype(np.float64) + tilt.scale * height
+    return image.astype(np.float64) + added.scale * height

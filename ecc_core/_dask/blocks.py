@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from ecc_core._dask.planes import (
     outermost,
     plane_of,
 )
+from ecc_core._request.filtration import Filtration
 
 __all__ = [
     "Settings",
@@ -44,9 +45,7 @@ class Settings(NamedTuple):
     """How curves are computed; arguments of a backend's ``curve``."""
 
     thresholds: Array
-    construction: Literal["V", "T"]
-    superlevel: bool
-    nan: str
+    filtration: Filtration
 
 
 def curve_of(box: Box, settings: Settings) -> Values:
@@ -55,17 +54,10 @@ def curve_of(box: Box, settings: Settings) -> Values:
     if image.ndim == 1:
         image, mask = image[:, None], None if mask is None else mask[:, None]
     home = _dispatch.Home(image)
+    filtration = settings.filtration.in_axes(image.ndim - 1)  # planes have fewer
     # A scheduler runs several tasks at once: each of them is one thread.
-    threads = {} if home.on_device else {"workers": 1}
     values: Values = home.backend().curve(
-        image,
-        settings.thresholds,
-        construction=settings.construction,
-        superlevel=settings.superlevel,
-        mask=mask,
-        nan=settings.nan,
-        tilt=None,
-        **threads,
+        image, settings.thresholds, filtration, mask=mask, workers=1
     )
     return values
 
@@ -86,14 +78,9 @@ def emit(image: Array, *mask: Array, settings: Settings, ndim: int) -> Emitted:
 def coefficients_of(image: Array, *mask: Array, settings: Settings) -> NDArray[np.int8]:
     """Coefficients of a block that has its neighbours' nearest points around it."""
     home = _dispatch.Home(image)
-    threads = {} if home.on_device else {"workers": 1}
+    kept = mask[0][None] if mask else None
     values: NDArray[np.int8] = home.backend().coefficients(
-        image[None],
-        construction=settings.construction,
-        superlevel=settings.superlevel,
-        mask=mask[0][None] if mask else None,
-        nan=settings.nan,
-        **threads,
+        image[None], settings.filtration, mask=kept, workers=1
     )[0]
     return values
 
@@ -104,7 +91,8 @@ def share_of_block(blocks: Sequence[Emitted], place: Place, settings: Settings) 
     `blocks` are the block and all its later neighbours, the last axis running fastest.
     """
     own = blocks[0]
-    values = _with_terms(own, crossing_terms(blocks, place, settings.construction), settings)
+    terms = crossing_terms(blocks, place, settings.filtration.connectivity)
+    values = _with_terms(own, terms, settings)
     return values.reshape((*own.batch, 1, values.shape[-1]))
 
 

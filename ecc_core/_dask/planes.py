@@ -129,17 +129,17 @@ def meeting_terms(
     but one plane of each block waits for the next layer.
     """
     within = Place((0,) * len(after), (0, *after[1:]))
-    terms = crossing_terms(blocks, within, "V")
+    terms = crossing_terms(blocks, within, 1)
     if before:
         across = Place(within.before, (1, *after[1:]))
-        terms += crossing_terms([*before, *blocks], across, "V", axes=(0,))
+        terms += crossing_terms([*before, *blocks], across, 1, axes=(0,))
     return terms
 
 
 def crossing_terms(
     blocks: Sequence[Emitted | Met],
     place: Place,
-    construction: Literal["V", "T"],
+    connectivity: int,
     axes: Sequence[int] | None = None,
 ) -> list[Term]:
     """The terms of a block's share beside its own curve, those of H across some axes or all.
@@ -150,7 +150,7 @@ def crossing_terms(
     offsets = itertools.product(*(range(1 + after) for after in place.after))
     near = dict(zip(offsets, blocks, strict=True))
     # A block's points up to b include the plane that E takes off again: its last (V) or first (T).
-    taken, end = (place.after, -1) if construction == "V" else (place.before, 0)
+    taken, end = (place.after, -1) if connectivity == 1 else (place.before, 0)
     terms: list[Term] = []
     for axis in range(len(place.after)) if axes is None else axes:
         crossing: list[Term] = []
@@ -159,9 +159,9 @@ def crossing_terms(
             following = _layer(near, axis, place.after, 1, "first")
             joined = tuple(map(_stacked, own, following))
             crossing += [(1, joined), (-1, own)]
-            if construction == "V":
+            if connectivity == 1:
                 crossing.append((-1, following))
-        if construction == "T" and place.before[axis]:
+        if connectivity > 1 and place.before[axis]:
             crossing.append((-1, _layer(near, axis, place.after, 0, "first")))
         cut = [other for other in range(axis + 1, len(taken)) if taken[other]]
         terms += itertools.chain.from_iterable(_without_planes(t, cut, end) for t in crossing)

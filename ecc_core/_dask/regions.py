@@ -46,14 +46,9 @@ def table_of(box: Box, settings: Settings) -> Table:
     """Curves of the regions of an image and its labels, each (1, *spatial)."""
     image, labels = (array[0] for array in box)
     home = _dispatch.Home(image)
-    threads = {} if home.on_device else {"workers": 1}
+    filtration = settings.filtration.in_axes(image.ndim)
     ids, values = home.backend().region_curves(
-        image,
-        labels,
-        settings.thresholds,
-        construction=settings.construction,
-        superlevel=settings.superlevel,
-        **threads,
+        image, labels, settings.thresholds, filtration, workers=1
     )
     return np.concatenate([ids.astype(np.int64)[:, None], values], axis=1)
 
@@ -61,7 +56,7 @@ def table_of(box: Box, settings: Settings) -> Table:
 def emit_regions(image: Array, labels: Array, *, settings: Settings) -> Emitted:
     """The table of a block and copies of its outermost planes."""
     check_label_values(labels, labels.dtype)
-    if settings.nan == "omit" and image.dtype.kind == "f":
+    if settings.filtration.nan == "omit" and image.dtype.kind == "f":
         missing = np.isnan(image)
         labels = np.where(missing, labels.dtype.type(0), labels)
         image = np.where(missing, image.dtype.type(0), image)
@@ -73,7 +68,8 @@ def emit_regions(image: Array, labels: Array, *, settings: Settings) -> Emitted:
 
 def share_of_regions(blocks: Sequence[Emitted], place: Place, settings: Settings) -> Table:
     """What a block adds to the curves; `blocks` as for curves."""
-    return _with_terms(blocks[0], crossing_terms(blocks, place, settings.construction), settings)
+    terms = crossing_terms(blocks, place, settings.filtration.connectivity)
+    return _with_terms(blocks[0], terms, settings)
 
 
 def meet_regions(

@@ -14,12 +14,13 @@ from ecc_core._dask.arguments import (
     aligned,
     check_dask_image,
     check_no_workers,
+    directed,
     given_thresholds,
     labelled,
     split_masked,
-    tilted,
 )
 from ecc_core._dask.blocks import Settings
+from ecc_core._request.filtration import Filtration
 
 __all__ = ["checked_blocks", "whole_coefficients", "whole_curve", "whole_regions"]
 
@@ -44,7 +45,7 @@ def whole_curve(
     """Thresholds and lazy values of :func:`ecc_core.euler_curve` for a dask array."""
     check_no_workers(workers)
     if direction is not None:
-        image = tilted(image, axis, direction, direction_scale, spacing)
+        image = directed(image, axis, direction, direction_scale, spacing)
     checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
     return checked.settings.thresholds, graph.curve_values(*checked)
 
@@ -71,14 +72,14 @@ def checked_blocks(
     """Checked arguments, the spatial axes of the image last."""
     image = check_dask_image(image)
     axes = _checks.spatial_axes(image.shape, axis)
-    construction = _checks.check_connectivity(connectivity, len(axes))
+    given = _checks.check_connectivity(connectivity, len(axes))
     _checks.check_nan(nan)
     at = given_thresholds(thresholds, bounds)
     order = (*(a for a in np.arange(image.ndim).tolist() if a not in axes), *axes)
     image, mask = split_masked(image, aligned(mask, image, axes))
     if mask is not None:
         mask = mask.transpose(order)
-    settings = Settings(at, construction, bool(superlevel), nan)
+    settings = Settings(at, Filtration(len(axes), given, bool(superlevel), nan))
     return CheckedBlocks(image.transpose(order), mask, settings, len(axes))
 
 
@@ -97,7 +98,7 @@ def whole_regions(
     check_no_workers(workers)
     image = check_dask_image(image)
     axes = _checks.spatial_axes(image.shape, None)
-    construction = _checks.check_connectivity(connectivity, len(axes))
+    given = _checks.check_connectivity(connectivity, len(axes))
     at = given_thresholds(thresholds, range)
     regions = labelled(labels, image)
     dtype = regions.dtype.newbyteorder("=")
@@ -105,7 +106,7 @@ def whole_regions(
     image, mask = split_masked(image, None)
     if mask is not None:
         regions = np.where(mask, regions, regions.dtype.type(0))
-    settings = Settings(at, construction, bool(superlevel), "raise")
+    settings = Settings(at, Filtration(len(axes), given, bool(superlevel)))
     found, values = graph.region_rows(graph.region_table(image, regions, settings), dtype, wanted)
     return found, at, values
 
@@ -129,8 +130,8 @@ def whole_coefficients(
     """The lazy array of :func:`ecc_core.euler_coefficients` for a dask array."""
     image = check_dask_image(image)
     axes = _checks.spatial_axes(image.shape, None)
-    construction = _checks.check_connectivity(connectivity, len(axes))
+    given = _checks.check_connectivity(connectivity, len(axes))
     _checks.check_nan(nan)
     image, mask = split_masked(image, aligned(mask, image, axes))
-    settings = Settings(np.empty(0), construction, bool(superlevel), nan)
+    settings = Settings(np.empty(0), Filtration(len(axes), given, bool(superlevel), nan))
     return graph.coefficient_map(image, mask, settings)

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._directions import Tilt
 from ecc_core._io.volumes import Source
 from ecc_core._optional import import_optional
+from ecc_core._request.filtration import Direction
 
 __all__ = ["Blocks", "View", "grown_chunks"]
 
@@ -90,8 +90,8 @@ class Blocks:
     labels : View, optional
     label_axes : tuple of int
         Which axes of the image the labels have; all of the spatial ones are among them.
-    tilt : Tilt, optional
-        A height to add to the image.
+    direction : Direction, optional
+        What to add to the image.
     device : {"cpu", "cuda"}
         Where the blocks are to be.
     """
@@ -101,30 +101,30 @@ class Blocks:
         image: View,
         labels: View | None = None,
         label_axes: tuple[int, ...] = (),
-        tilt: Tilt | None = None,
+        direction: Direction | None = None,
         device: str = "cpu",
     ) -> None:
         self.image, self.labels, self.label_axes = image, labels, label_axes
-        self.tilt, self.device = tilt, device
+        self.direction, self.device = direction, device
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64) if self.tilt else self.image.source.dtype
+        return np.dtype(np.float64) if self.direction else self.image.source.dtype
 
     @property
     def bytes_a_point(self) -> int:
         """Bytes of a point in memory, its label included."""
         sources = [view.source for view in (self.image, self.labels) if view is not None]
-        tilted = np.dtype(np.float64).itemsize if self.tilt else 0
-        total: int = tilted + sum(source.dtype.itemsize for source in sources)
+        added = np.dtype(np.float64).itemsize if self.direction else 0
+        total: int = added + sum(source.dtype.itemsize for source in sources)
         return total
 
     def __call__(self, box: Box) -> tuple[Array, ...]:
         """The points in a box, and their labels."""
         image = self.image.read(box)
-        if self.tilt:
-            spatial = box[image.ndim - len(self.tilt.terms) :]
-            image = self.tilt.add(image, tuple(part.start for part in spatial))
+        if self.direction:
+            spatial = box[image.ndim - len(self.direction.shape) :]
+            image = self.direction.add(image, tuple(part.start for part in spatial))
         arrays = [image]
         if self.labels is not None:
             labels = self.labels.read(self._label_box(box))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ecc_core._backends.cpu import launch, soft
+from ecc_core._request.filtration import Filtration
 from ecc_core._torch import direct
 from ecc_core._torch.cells import filtration, split_coefficients
 from ecc_core.errors import NAN_MESSAGE
@@ -46,14 +47,12 @@ def points(
     values = filtration(image.to(thresholds.dtype), tilt, None, superlevel).contiguous()
     if mask is not None:
         mask = mask.expand(image.shape)
+    ndim = image.ndim - 1
     try:
         found = launch.coefficients(
             values.numpy(),
-            construction=construction,
-            superlevel=False,
+            Filtration(ndim, 1 if construction == "V" else ndim),
             mask=None if mask is None else mask.numpy(),
-            nan="raise",
-            workers=None,
         )
     except ValueError as error:
         if str(error) != NAN_MESSAGE:

@@ -108,7 +108,7 @@ def soft_euler_curve(
     """
     _check_tensor(image, "image")
     _check_axes(image, n_spatial, "image")
-    construction = _checks.check_connectivity(connectivity, n_spatial)
+    construction = "V" if _checks.check_connectivity(connectivity, n_spatial) == 1 else "T"
     if ties not in ("raster", "split"):
         raise ValueError(f'`ties` must be "raster" or "split", got {ties!r}')
     batch, spatial = image.shape[:-n_spatial], image.shape[-n_spatial:]
@@ -209,7 +209,7 @@ def soft_euler_transform(
     """
     _check_tensor(weights, "weights")
     _check_axes(weights, n_spatial, "weights")
-    construction = _checks.check_connectivity(connectivity, n_spatial)
+    construction = "V" if _checks.check_connectivity(connectivity, n_spatial) == 1 else "T"
     if extension not in ("max", "min"):
         raise ValueError(f'`extension` must be "max" or "min", got {extension!r}')
     batch, spatial = weights.shape[:-n_spatial], weights.shape[-n_spatial:]

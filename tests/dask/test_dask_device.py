@@ -17,6 +17,7 @@ from ecc_core import _dispatch
 from ecc_core._dask import regions
 from ecc_core._dask.blocks import Settings
 from ecc_core._dask.window import Work, run_groups
+from ecc_core._request.filtration import Filtration
 from ecc_core.dask import euler_curve_blocks, local_curves, region_curves
 
 LEVELS = np.arange(-1, 7)
@@ -51,10 +52,11 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             for array in (*arrays[:2], mask) if name == "region_curves" else (arrays[0], mask):
                 assert array is None or type(array) is DeviceArray
             asked.append(name)
-            given = [np.asarray(array) for array in arrays]
+            *arrays, filtration = arrays
+            given = [*map(np.asarray, arrays), filtration]
             if name != "region_curves":
                 options["mask"] = None if mask is None else np.asarray(mask)
-            found = getattr(_dispatch.cpu(), name)(*given, workers=1, **options)
+            found = getattr(_dispatch.cpu(), name)(*given, **options)
             if isinstance(found, tuple):
                 return tuple(part.view(DeviceArray) for part in found)
             return found.view(DeviceArray)
@@ -97,11 +99,8 @@ def test_curves(image, connectivity, masked):
     expected = _dispatch.cpu().curve(
         image[None],
         LEVELS,
-        construction="V" if connectivity == 1 else "T",
-        superlevel=False,
+        Filtration(3, connectivity),
         mask=mask[None] if masked else None,
-        nan="raise",
-        tilt=None,
         workers=1,
     )[0]
     np.testing.assert_array_equal(found, expected)
@@ -127,9 +126,9 @@ def test_regions(image):
     ):
         values = compute(found.values)
         expected = [
-            _dispatch.cpu().region_curves(
-                image, labels, LEVELS, construction="T", superlevel=False, workers=1
-            )[1][label - 1]
+            _dispatch.cpu().region_curves(image, labels, LEVELS, Filtration(3, 3), workers=1)[1][
+                label - 1
+            ]
             if label < 3
             else np.zeros(LEVELS.size)
             for label in ids
@@ -145,7 +144,7 @@ def test_stacks(image, labelled):
     def read(box: Any) -> tuple[np.ndarray, ...]:
         return tuple(array[box] for array in arrays[: 1 + labelled])
 
-    settings = Settings(LEVELS, "T", False, "raise")
+    settings = Settings(LEVELS, Filtration(3, 3))
     work = Work(read, ((3, 4), (6,), (5, 3)), 3, settings, regions=labelled)
     sums: list[np.ndarray] = []
     groups = work.groups(1, side=9)
@@ -162,9 +161,8 @@ def test_stacks(image, labelled):
     assert {type(values) for values in sums} == {np.ndarray}
     total = regions.add_tables(sums)[0, 1:] if labelled else sum(sums)
     shown = np.where(image > 2, image, 9) if labelled else image
-    options = {"construction": "T", "superlevel": False, "nan": "raise", "tilt": None}
     expected = _dispatch.cpu().curve(
-        shown[None], LEVELS, mask=(shown < 9)[None], workers=1, **options
+        shown[None], LEVELS, Filtration(3, 3), mask=(shown < 9)[None], workers=1
     )
     np.testing.assert_array_equal(total, expected[0])
 

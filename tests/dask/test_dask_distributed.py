@@ -15,6 +15,7 @@ import ecc_core as ecc
 from ecc_core._dask import window
 from ecc_core._dask.blocks import Settings
 from ecc_core._dask.window import Work, run_groups
+from ecc_core._request.filtration import Filtration
 from ecc_core.cli import main
 
 SECONDS = 60
@@ -78,7 +79,7 @@ def test_a_worker_killed_between_groups(client, image, tmp_path, monkeypatch):
     at = np.arange(99)
     chunks = tuple((CHUNK,) * (n // CHUNK) for n in (128, 16, 16))
     image = image.transpose(2, 0, 1)
-    work = Work(read, chunks, 3, Settings(at, "T", False, "raise"), regions=False)
+    work = Work(read, chunks, 3, Settings(at, Filtration(3, 3)), regions=False)
     groups = work.groups(4, side=9)
     sums: dict[int, np.ndarray] = {}
     errors = run_groups(

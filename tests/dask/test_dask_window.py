@@ -15,6 +15,7 @@ from ecc_core._dask import window
 from ecc_core._dask.blocks import Settings
 from ecc_core._dask.regions import add_tables
 from ecc_core._dask.window import Group, Work, run_groups
+from ecc_core._request.filtration import Filtration
 from ecc_core.testing import strategies
 
 LEVELS = np.arange(6)
@@ -52,7 +53,8 @@ def test_any_blocks_groups_and_windows(data):
     lead = data.draw(st.integers(0, len(shape) - 1))
     image, chunks = noise(*shape), chunks_of(data, shape)
     ndim = len(shape) - lead
-    settings = Settings(LEVELS, data.draw(st.sampled_from("VT")), False, "raise")
+    connectivity = data.draw(st.sampled_from([1, ndim]))
+    settings = Settings(LEVELS, Filtration(ndim, connectivity))
     work = Work(lambda box: (image[box],), chunks, ndim, settings, regions=False)
     groups = work.groups(data.draw(st.integers(1, 5)), side=data.draw(st.integers(1, 3)))
     blocks = [block for group in groups for block in group.blocks()]
@@ -66,7 +68,6 @@ def test_any_blocks_groups_and_windows(data):
     total = np.zeros((*shape[:lead], LEVELS.size), np.int64)
     for number, values in sums.items():
         total[work.box(groups[number].images)] += values
-    connectivity = 1 if settings.construction == "V" else ndim
     axis = tuple(range(lead, len(shape)))
     expected = ecc.euler_curve(image, LEVELS, connectivity=connectivity, axis=axis).values
     np.testing.assert_array_equal(total, expected)
@@ -76,7 +77,7 @@ def test_any_blocks_groups_and_windows(data):
 def test_any_blocks_of_regions(data):
     shape = tuple(data.draw(st.integers(1, 8)) for _ in range(data.draw(st.integers(1, 3))))
     image, labels = noise(*shape), noise(*shape, seed=1)
-    settings = Settings(LEVELS, "V", True, "raise")
+    settings = Settings(LEVELS, Filtration(len(shape), 1, superlevel=True))
     read = lambda box: (image[box], labels[box])  # noqa: E731
     work = Work(read, chunks_of(data, shape), len(shape), settings, regions=True)
     groups = work.groups(2, side=2)
@@ -115,7 +116,7 @@ def test_what_is_alive_does_not_grow_with_the_image(monkeypatch, across, workers
             read.append(box)
             return (np.zeros((1, 1), np.uint8),)
 
-        settings = Settings(LEVELS, "V", False, "raise")
+        settings = Settings(LEVELS, Filtration(2, 1))
         work = Work(points, ((1,) * length, (1,) * across), 2, settings, regions=False)
         groups = work.groups(4, side=6)
         most = 0
@@ -135,7 +136,7 @@ def test_errors_spoil_their_groups_only():
             raise OSError("damaged")
         return (image[box],)
 
-    settings = Settings(LEVELS, "T", False, "raise")
+    settings = Settings(LEVELS, Filtration(3, 3))
     work = Work(read, ((1,) * 12, (2,), (2,)), 3, settings, regions=False)
     groups = work.groups(2, side=1)
     errors = run_groups(

@@ -8,6 +8,7 @@ import pytest
 import ecc_core
 from ecc_core import _reference
 from ecc_core._backends.cuda.tiling import plan_pairs
+from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
 cupy = pytest.importorskip("cupy")
@@ -48,14 +49,17 @@ def truth(images, thresholds, construction, superlevel, mask=None):
     return np.array(rows).reshape(len(images), len(thresholds))
 
 
+def filtration_of(images, construction, superlevel=False, nan="omit"):
+    ndim = images.ndim - 1
+    return Filtration(ndim, 1 if construction == "V" else ndim, superlevel, nan)
+
+
 def check(images, thresholds, construction, superlevel, mask=None, nan="omit", **given):
     values = launch.curve(
         given.get("device_image", cupy.asarray(images)),
         thresholds,
-        construction=construction,
-        superlevel=superlevel,
+        filtration_of(images, construction, superlevel, nan),
         mask=None if mask is None else cupy.asarray(mask),
-        nan=nan,
     )
     assert isinstance(values, cupy.ndarray)
     assert values.dtype == np.int64
@@ -136,8 +140,7 @@ def test_two_samples_in_a_register(draw, construction, superlevel, shape):
 def test_more_than_2_31_samples(shape):
     images = cupy.random.default_rng(12).integers(0, 256, (1, *shape), np.uint8)
     assert images.size > 1 << 31
-    options = {"construction": "T", "superlevel": False, "mask": None, "nan": "omit"}
-    found = launch.curve(images, np.arange(256), **options)
+    found = launch.curve(images, np.arange(256), filtration_of(images, "T"))
     host = images.get()[0]
     known = ecc_core.euler_curve(host, np.arange(256), connectivity=host.ndim).values
     np.testing.assert_array_equal(found.get()[0], known)
@@ -146,8 +149,7 @@ def test_more_than_2_31_samples(shape):
 @pytest.mark.parametrize("shape", [(1, 1 << 28), (65_540, 257, 256)])
 def test_more_blocks_or_images_than_a_grid_has_rows(shape):
     images = cupy.random.default_rng(12).integers(0, 256, shape, np.uint8)
-    options = {"construction": "V", "superlevel": False, "mask": None, "nan": "omit"}
-    found = launch.curve(images, np.arange(256), **options).get()
+    found = launch.curve(images, np.arange(256), filtration_of(images, "V")).get()
     for i in (0, -1):
         host = images[i].get()
         known = ecc_core.euler_curve(host, np.arange(256), connectivity=1).values
@@ -220,7 +222,6 @@ def test_volumes_that_fill_one_bin():
     shape = (512, 48, 512)
     levels = np.arange(1 << 16)
     checkers = np.indices(shape, np.uint16).sum(axis=0, dtype=np.uint16) % 2
-    options = {"superlevel": False, "mask": None, "nan": "omit"}
     # By the number of odd indices: coefficients from -5 to 7 where there is none.
     odd = (np.indices(shape) % 2).sum(axis=0)
     orders = np.array([[5, 0, 1, 9], [5, 0, 9, 9], [4, 9, 8, 0], [4, 9, 0, 0]], np.uint16)
@@ -231,7 +232,7 @@ def test_volumes_that_fill_one_bin():
     for host in (7 * checkers + 65_528, np.full(shape, 40_000, np.uint16), 9 * peaks, *crystals):
         for construction, connectivity in (("V", 1), ("T", 3)):
             device = cupy.asarray(host)[None]
-            found = launch.curve(device, levels, construction=construction, **options)
+            found = launch.curve(device, levels, filtration_of(device, construction))
             known = ecc_core.euler_curve(host, levels, connectivity=connectivity).values
             np.testing.assert_array_equal(found.get()[0], known)
 
@@ -318,11 +319,11 @@ def test_thousands_of_small_images(draw):
 
 def test_repeats_give_the_same():
     images = cupy.asarray(np.random.default_rng(9).random((1, 64, 64, 200), np.float32))
-    options = {"construction": "T", "superlevel": False, "mask": None, "nan": "raise"}
+    filtration = filtration_of(images, "T", nan="raise")
     levels = np.linspace(0, 1, 256)
-    first = launch.curve(images, levels, **options)
+    first = launch.curve(images, levels, filtration)
     for _ in range(50):
-        assert bool((launch.curve(images, levels, **options) == first).all())
+        assert bool((launch.curve(images, levels, filtration) == first).all())
 
 
 def test_small_images_of_any_shape(draw):
@@ -339,15 +340,15 @@ def test_small_images_of_any_shape(draw):
 def test_replays_begin_anew_whatever_ran_before(draw, shape):
     """Counts are cleared by the call itself; other calls and streams have their own."""
     rng = np.random.default_rng(14)
-    levels, options = np.linspace(-2, 2, 256), {"construction": "T", "superlevel": False}
-    options |= {"mask": None, "nan": "raise"}
+    levels = np.linspace(-2, 2, 256)
     image = cupy.empty((1, *shape), np.float32)
+    filtration = filtration_of(image, "T", nan="raise")
     adopted = launch.Adopted(image, "float32", None)
     streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
-    launch.enqueue(adopted, levels, **options)
+    launch.enqueue(adopted, levels, filtration)
     with streams[0]:
         streams[0].begin_capture()
-        captured = [launch.enqueue(adopted, levels, **options) for _ in range(2)]
+        captured = [launch.enqueue(adopted, levels, filtration) for _ in range(2)]
         graph = streams[0].end_capture()
     for turn in range(6):
         host = draw(rng, image.shape, "f4")
@@ -360,7 +361,7 @@ def test_replays_begin_anew_whatever_ran_before(draw, shape):
             graph.launch(streams[0])
             for stream in streams:
                 with stream:
-                    eager.append(launch.enqueue(adopted, levels, **options))
+                    eager.append(launch.enqueue(adopted, levels, filtration))
         cupy.cuda.Device().synchronize()
         for values, flag in captured + eager:
             assert bool(flag[0]) == bool(turn % 2)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ecc_core import _reference
+from ecc_core._request.filtration import Filtration
 
 cupy = pytest.importorskip("cupy")
 launch = pytest.importorskip("ecc_core._backends.cuda.launch")
@@ -21,18 +22,18 @@ def test_coefficients_and_exact_curves(draw, construction, superlevel, shape, dt
         pytest.skip("the reference takes 1-D images as V")
     rng = np.random.default_rng(1)
     connectivity = 1 if construction == "V" else len(shape)
-    options = {"construction": construction, "superlevel": superlevel, "nan": "omit"}
+    filtration = Filtration(len(shape), connectivity, superlevel, "omit")
     for few in (False, True):
         image = draw(rng, shape, dtype, few)
         for mask in (None, rng.random(shape) < 0.8):
             known = {"connectivity": connectivity, "superlevel": superlevel, "mask": mask}
             on_device = None if mask is None else cupy.asarray(mask)[None]
-            found = launch.coefficients(cupy.asarray(image)[None], mask=on_device, **options)
+            found = launch.coefficients(cupy.asarray(image)[None], filtration, mask=on_device)
             expected = _reference.euler_coefficients(image, **known)
             assert found.dtype == np.int8
             np.testing.assert_array_equal(found[0].get(), expected)
             levels, values = launch.exact_curve(
-                cupy.asarray(image)[None], mask=on_device, **options
+                cupy.asarray(image)[None], filtration, mask=on_device
             )
             at = _reference.changing_levels(image, **known)
             chi = _reference.euler_curve(image, at, **known)
@@ -48,14 +49,13 @@ def test_regions(draw, construction, superlevel, shape):
     image = draw(rng, shape, "f4")
     labels = rng.integers(0, 5, shape) * 7
     levels = np.linspace(-1, 1, 9)
+    connectivity = 1 if construction == "V" else len(shape)
     ids, values = launch.region_curves(
         cupy.asarray(image),
         cupy.asarray(labels),
         levels,
-        construction=construction,
-        superlevel=superlevel,
+        Filtration(len(shape), connectivity, superlevel),
     )
-    connectivity = 1 if construction == "V" else len(shape)
     expected_ids, expected = _reference.region_curves(
         image, labels, levels, connectivity=connectivity, superlevel=superlevel
     )
@@ -65,14 +65,14 @@ def test_regions(draw, construction, superlevel, shape):
 
 def test_value_range():
     image = cupy.array([[[3.0, np.inf, -1.5, 8.0]]], np.float32)
-    options = {"nan": "raise", "mask": None}
-    assert launch.value_range(image, **options) == (-1.5, 8.0)
+    strict, omitting = Filtration(2, 2), Filtration(2, 2, nan="omit")
+    assert launch.value_range(image, strict) == (-1.5, 8.0)
     hidden = cupy.array([[[True, True, True, False]]])
-    assert launch.value_range(image, nan="raise", mask=hidden) == (-1.5, 3.0)
-    large = cupy.array([[2**53 + 1, 2**63 - 1]], np.int64)
-    assert launch.value_range(large, **options) == (2**53 + 1, 2**63 - 1)
+    assert launch.value_range(image, strict, mask=hidden) == (-1.5, 3.0)
+    large = cupy.array([[[2**53 + 1, 2**63 - 1]]], np.int64)
+    assert launch.value_range(large, strict) == (2**53 + 1, 2**63 - 1)
     image[0, 0, 0] = np.nan
     with pytest.raises(ValueError, match="nan"):
-        launch.value_range(image, **options)
-    assert launch.value_range(image, nan="omit", mask=None) == (-1.5, 8.0)
-    assert launch.value_range(image[..., :2], nan="omit", mask=None) == (None, None)
+        launch.value_range(image, strict)
+    assert launch.value_range(image, omitting) == (-1.5, 8.0)
+    assert launch.value_range(image[..., :2], omitting) == (None, None)

@@ -7,13 +7,12 @@ import pytest
 
 import ecc_core as ecc
 from ecc_core import _reference
+from ecc_core._request.filtration import Filtration
 from ecc_core.testing import assert_curves_equal
 
 cupy = pytest.importorskip("cupy")
 cupyx = pytest.importorskip("cupyx")
 stream = pytest.importorskip("ecc_core._backends.cuda.stream")
-
-OPTIONS = {"superlevel": False, "nan": "raise"}
 
 
 class Sliced:
@@ -35,29 +34,22 @@ def test_slabs_add_up(construction, shape, dtype):
     pinned = cupyx.empty_like_pinned(volume)
     pinned[...] = volume
     levels = np.linspace(0, 200, 50)
-    known = _reference.euler_curve(
-        volume, levels, connectivity=1 if construction == "V" else volume.ndim
-    )
+    connectivity = 1 if construction == "V" else volume.ndim
+    filtration = Filtration(volume.ndim, connectivity)
+    known = _reference.euler_curve(volume, levels, connectivity=connectivity)
     every = list(range(cupy.cuda.runtime.getDeviceCount()))
     size = volume[0].nbytes
     for source in (volume, pinned, Sliced(volume), volume[::-1]):
         for devices in (every[:1], every[:1] * 3, every):
             for slab in (1, 5 * size, 1 << 20):
-                found = stream.curve(
-                    source,
-                    levels,
-                    construction=construction,
-                    devices=devices,
-                    slab_bytes=slab,
-                    **OPTIONS,
-                )
+                found = stream.curve(source, levels, filtration, devices=devices, slab_bytes=slab)
                 np.testing.assert_array_equal(found, known)
 
 
 def test_nan_raises():
     volume = np.zeros((9, 8, 8), np.float32)
     volume[4, 0, 0] = np.nan
-    options = {**OPTIONS, "construction": "V", "devices": [0], "slab_bytes": 1}
+    options = {"filtration": Filtration(3, 1), "devices": [0], "slab_bytes": 1}
     with pytest.raises(ValueError, match="nan"):
         stream.curve(volume, np.array([0.0]), **options)
     volume[4, 0, 0] = np.inf

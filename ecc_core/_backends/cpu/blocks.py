@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import kernels, loaders
 from ecc_core._backends.cpu.plans import Construction, Plan
-from ecc_core._directions import Tilt
+from ecc_core._request.filtration import Direction
 
-__all__ = ["Block", "Layout", "Marcher", "Source", "TiltedSource", "cut", "lay_out"]
+__all__ = ["Block", "DirectionalSource", "Layout", "Marcher", "Source", "cut", "lay_out"]
 
 Array = NDArray[Any]
 
@@ -56,17 +56,17 @@ class Source:
         return np.array(part, dtype=part.dtype.newbyteorder("="), order="C")
 
 
-class TiltedSource(Source):
+class DirectionalSource(Source):
     """Boxes of a directional filtration, computed one at a time."""
 
-    def __init__(self, array: Array, tilt: Tilt) -> None:
+    def __init__(self, array: Array, direction: Direction) -> None:
         super().__init__(array)
         self.direct = False
-        self.tilt = tilt
+        self.direction = direction
 
     def read(self, part: Array, start: tuple[int, ...]) -> Array:
-        lead = 3 - len(self.tilt.terms)
-        return np.ascontiguousarray(self.tilt.add(part, start[lead:]))
+        lead = 3 - len(self.direction.terms)
+        return np.ascontiguousarray(self.direction.add(part, start[lead:]))
 
 
 def cut(shape: tuple[int, int, int], key_size: int, ndim: int) -> list[Block]:

@@ -1,7 +1,8 @@
 """The CPU backend: from checked NumPy arrays to curves and coefficients.
 
 Every function takes an image of shape (batch, *spatial) with 1 to 3 spatial axes, a mask of the
-same shape or None, and the number of worker threads.
+same shape or None, and the number of worker threads; only the image and labels of regions have no
+batch axis.
 """
 
 from __future__ import annotations
@@ -9,16 +10,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.blocks import Block, Marcher, Source, TiltedSource, cut
+from ecc_core._backends.cpu.blocks import Block, DirectionalSource, Marcher, Source, cut
 from ecc_core._backends.cpu.plans import Construction, Plan, coefficient_plan, cumulate, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions import region_curves
-from ecc_core._directions import Tilt
+from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["coefficients", "curve", "exact_curve", "region_curves", "value_range"]
@@ -33,31 +35,34 @@ NO_HISTOGRAM = np.zeros((1, 1), np.int64)
 def curve(
     image: Array,
     thresholds: Array,
+    filtration: Filtration,
     *,
-    construction: Construction,
-    superlevel: bool,
-    mask: Array | None,
-    nan: str,
-    tilt: Tilt | None,
-    workers: int | None,
+    mask: Array | None = None,
+    workers: int | None = None,
 ) -> Values:
     """Euler characteristic of each image of a batch at sorted thresholds: (batch, n) int64."""
     result = np.zeros((image.shape[0], thresholds.size), np.int64)
     if image.size == 0 or thresholds.size == 0:
         return result
-    ndim = image.ndim - 1
-    dtype = np.dtype(np.float64) if tilt else image.dtype.newbyteorder("=")
+    construction, superlevel = _construction(filtration), filtration.superlevel
+    direction = filtration.direction
+    dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
     points = image[0].size
     plans = curve_plans(
         dtype, thresholds, superlevel, construction, masked=mask is not None, points=points
     )
-    for part, view, hidden in _parts(image, mask, tilt, plans[-1].key_dtype.itemsize):
-        source = TiltedSource(view, tilt) if tilt else Source(view)
-        stack = _Stack(source, None if hidden is None else Source(hidden), construction, ndim)
-        result[part] = stack.curves(plans, nan, workers)
-    if construction == "T" and ndim == 3:
+    for part, view, hidden in _parts(image, mask, direction, plans[-1].key_dtype.itemsize):
+        source = DirectionalSource(view, direction) if direction else Source(view)
+        shown = None if hidden is None else Source(hidden)
+        stack = _Stack(source, shown, construction, filtration.ndim)
+        result[part] = stack.curves(plans, filtration.nan, workers)
+    if construction == "T" and filtration.ndim == 3:
         np.negative(result, out=result)
     return result
+
+
+def _construction(filtration: Filtration) -> Construction:
+    return "V" if filtration.connectivity == 1 else "T"
 
 
 class _Stack:
@@ -118,7 +123,7 @@ class _Stack:
 
 
 def _parts(
-    image: Array, mask: Array | None, tilt: Tilt | None, key_size: int
+    image: Array, mask: Array | None, direction: Direction | None, key_size: int
 ) -> Iterator[tuple[slice, Array, Array | None]]:
     """Views of (slices, rows, columns) to compute at once, with their place in the batch.
 
@@ -127,7 +132,7 @@ def _parts(
     """
     count, spatial = image.shape[0], image.ndim - 1
     order, flips = list(range(1, image.ndim)), [slice(None)] * spatial
-    if not image.flags.c_contiguous and tilt is None:
+    if not image.flags.c_contiguous and direction is None:
         order.sort(key=lambda axis: -abs(image.strides[axis]))
         flips = [slice(None, None, -1 if image.strides[axis] < 0 else 1) for axis in order]
 
@@ -187,24 +192,22 @@ def _cumulate(
 
 def coefficients(
     image: Array,
+    filtration: Filtration,
     *,
-    construction: Construction,
-    superlevel: bool,
-    mask: Array | None,
-    nan: str,
-    workers: int | None,
+    mask: Array | None = None,
+    workers: int | None = None,
 ) -> NDArray[np.int8]:
     """Coefficient of every point of each image: int8, the image's shape."""
     out = np.zeros(image.shape, np.int8)
     if image.size == 0:
         return out
-    spatial = image.ndim - 1
+    spatial, construction = filtration.ndim, _construction(filtration)
     given = image
     if mask is not None and image.dtype.kind in "iu" and image.dtype.itemsize == 8:
         # No wider integers are left for a value beyond all others.
         image = np.unique(image, return_inverse=True)[1].reshape(image.shape).astype(np.uint32)
     dtype = image.dtype.newbyteorder("=")
-    plan = coefficient_plan(dtype, superlevel, construction, mask is not None)
+    plan = coefficient_plan(dtype, filtration.superlevel, construction, mask is not None)
 
     def lay(array: Array, i: int) -> Array:
         return array[i] if spatial == 3 else array if spatial == 2 else array[:, None]
@@ -213,43 +216,35 @@ def coefficients(
         source = Source(lay(image, i))
         shown = None if mask is None else Source(lay(mask, i).view(np.uint8))
         stack = _Stack(source, shown, construction, spatial)
-        stack.coefficients(plan, nan, workers, lay(out, i))
+        stack.coefficients(plan, filtration.nan, workers, lay(out, i))
     if construction == "T" and spatial == 3:
         np.negative(out, out=out)
     if mask is not None:
         out[~mask] = 0
-    if given.dtype.kind == "f" and nan == "omit":
+    if given.dtype.kind == "f" and filtration.nan == "omit":
         out[np.isnan(given)] = 0
     return out
 
 
 def exact_curve(
     image: Array,
+    filtration: Filtration,
     *,
-    construction: Construction,
-    superlevel: bool,
-    mask: Array | None,
-    nan: str,
-    tilt: Tilt | None,
-    workers: int | None,
+    mask: Array | None = None,
+    workers: int | None = None,
 ) -> tuple[Array, Values]:
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
-    if tilt is not None:
-        image = tilt.add(image, (0,) * (image.ndim - 1))
-    options: dict[str, Any] = {
-        "construction": construction,
-        "superlevel": superlevel,
-        "mask": mask,
-        "nan": nan,
-        "workers": workers,
-    }
+    superlevel = filtration.superlevel
+    if filtration.direction is not None:
+        image = filtration.direction.add(image, (0,) * filtration.ndim)
+        filtration = replace(filtration, direction=None)
     dtype = image.dtype.newbyteorder("=")
     if dtype.itemsize <= 2:
         levels = _all_values(dtype)
-        values = curve(image, levels, tilt=None, **options)[0]
+        values = curve(image, levels, filtration, mask=mask, workers=workers)[0]
         jumps = np.diff(values[::-1], prepend=0)[::-1] if superlevel else np.diff(values, prepend=0)
         return levels[jumps != 0], values[jumps != 0]
-    counts = coefficients(image, **options)
+    counts = coefficients(image, filtration, mask=mask, workers=workers)
     changes = counts != 0
     levels, where = np.unique(image[changes].astype(dtype), return_inverse=True)
     jumps = np.zeros(levels.size, np.int64)
@@ -270,7 +265,11 @@ def _all_values(dtype: np.dtype[Any]) -> Array:
 
 
 def value_range(
-    image: Array, *, mask: Array | None, nan: str, tilt: Tilt | None
+    image: Array,
+    filtration: Filtration,
+    *,
+    mask: Array | None = None,
+    workers: int | None = None,
 ) -> tuple[Any, Any]:
     """Smallest and largest finite value that is not masked; (None, None) where there is none."""
     bounds: list[Any] = []
@@ -279,14 +278,14 @@ def value_range(
     starts = range(0, image.shape[1] if image.size else 0, step)
     for i, start in itertools.product(range(image.shape[0]), starts):
         part = image[i, start : start + step]
-        if tilt is not None:
-            part = tilt.add(part, (start,) + (0,) * (part.ndim - 1))
+        if filtration.direction is not None:
+            part = filtration.direction.add(part, (start,) + (0,) * (part.ndim - 1))
         if mask is not None:
             part = part[mask[i, start : start + step].copy()]  # others may write to the mask
         if part.dtype == np.float16:
             part = part.astype(np.float32)  # NumPy compares half floats one by one
         if part.dtype.kind == "f" and part.size and not np.isfinite([part.min(), part.max()]).all():
-            if nan == "raise" and np.isnan(part).any():
+            if filtration.nan == "raise" and np.isnan(part).any():
                 raise ValueError(NAN_MESSAGE)
             part = part[np.isfinite(part)]
         if part.size:

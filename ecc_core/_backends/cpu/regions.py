@@ -12,6 +12,7 @@ from ecc_core._backends.cpu import region_kernels
 from ecc_core._backends.cpu.blocks import Block, Source, cut, lay_out
 from ecc_core._backends.cpu.plans import Construction, Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["region_curves"]
@@ -28,13 +29,13 @@ def region_curves(
     image: Array,
     labels: Array,
     thresholds: Array,
+    filtration: Filtration,
     *,
-    construction: Construction,
-    superlevel: bool,
-    workers: int | None,
+    workers: int | None = None,
 ) -> tuple[Array, Values]:
     """Ids of the regions, increasing, and their curves, (ids, n) int64."""
-    spatial = image.ndim
+    spatial, superlevel = filtration.ndim, filtration.superlevel
+    construction: Construction = "V" if filtration.connectivity == 1 else "T"
     ids, labels, table = _rank(labels)
     result = np.zeros((ids.size, thresholds.size), np.int64)
     if result.size == 0:

@@ -29,14 +29,14 @@ from ecc_core._backends.cuda.recipe import (
     TICKETS,
     VALUES,
     Construction,
-    Filtration,
     Recipe,
     by_value,
-    filtration,
     recipe,
 )
+from ecc_core._backends.cuda.recipe import Filtration as Kind
+from ecc_core._backends.cuda.recipe import filtration as kind_of
 from ecc_core._backends.cuda.zeros import lasting_zeros
-from ecc_core._directions import Tilt
+from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["coefficients", "curve", "exact_curve", "region_curves", "value_range"]
@@ -47,12 +47,10 @@ Array = NDArray[Any]
 def curve(
     image: Any,
     thresholds: Any,
+    filtration: Filtration,
     *,
-    construction: Construction,
-    superlevel: bool,
-    mask: Any,
-    nan: str,
-    tilt: Tilt | None = None,
+    mask: Any = None,
+    workers: int | None = None,  # noqa: ARG001
     own: tuple[int, int] | None = None,
 ) -> Any:
     """Euler characteristic of each image of a batch at sorted thresholds: (batch, n) int64.
@@ -61,18 +59,9 @@ def curve(
     image, one more index must be there on that side.
     """
     with adopt(image) as adopted:
-        if tilt is not None:
-            adopted = Adopted(_tilted(adopted.array, tilt), "float64", adopted.give_back)
+        adopted = _directed(adopted, filtration.direction)
         mask = as_cupy(mask)
-        values, flag = enqueue(
-            adopted,
-            thresholds,
-            construction=construction,
-            superlevel=superlevel,
-            mask=mask,
-            nan=nan,
-            own=own,
-        )
+        values, flag = enqueue(adopted, thresholds, filtration, mask=mask, own=own)
         if flag is not None:
             _raise_for_nan(flag, adopted, mask)
         return adopted.give_back(values)
@@ -81,11 +70,9 @@ def curve(
 def enqueue(
     adopted: Adopted,
     thresholds: Any,
+    filtration: Filtration,
     *,
-    construction: Construction,
-    superlevel: bool,
-    mask: Any,
-    nan: str,
+    mask: Any = None,
     own: tuple[int, int] | None = None,
 ) -> tuple[Any, Any]:
     """Curves, and flags on the device: set where NaN must be looked for. Does not wait."""
@@ -94,8 +81,8 @@ def enqueue(
         thresholds = as_cupy(thresholds).get()
     if adopted.array.size == 0 or thresholds.size == 0:
         return cupy.zeros((images, thresholds.size), np.int64), None
-    kind = filtration(construction, superlevel, nan, adopted.element, mask is not None)
-    prepared = prepare(thresholds, adopted.element, superlevel, device)
+    kind = kind_for(filtration, adopted.element, masked=mask is not None)
+    prepared = prepare(thresholds, adopted.element, kind.superlevel, device)
     hides = kind.masked or kind.nan == NAN_OMIT
     if (hides and prepared.reaches_last) or (kind.masked and prepared.rules.key_size == 8):
         values, flag = point_curves(adopted, mask, kind, prepared, None, images)
@@ -104,6 +91,12 @@ def enqueue(
     if prepared.pick is not None:
         values = _pick(values, prepared)
     return values, flag if kind.nan == NAN_REPORT else None
+
+
+def kind_for(filtration: Filtration, element: str, *, masked: bool) -> Kind:
+    """The variant of the kernels."""
+    construction: Construction = "V" if filtration.connectivity == 1 else "T"
+    return kind_of(construction, filtration.superlevel, filtration.nan, element, masked)
 
 
 class March(NamedTuple):
@@ -152,7 +145,7 @@ def whole_march(
     strides: tuple[int, ...],
     address: int,
     thresholds: Array,
-    kind: Filtration,
+    kind: Kind,
     device: int,
 ) -> March | None:
     """The march of images (batch, *spatial), or None where curves at thresholds take more than it.
@@ -171,7 +164,7 @@ def _planned(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     address: int,
-    kind: Filtration,
+    kind: Kind,
     rules: Rules,
     device: int,
 ) -> tuple[Layout, Recipe] | None:
@@ -186,7 +179,7 @@ def _planned(
 def _march(
     array: Any,
     mask: Any,
-    kind: Filtration,
+    kind: Kind,
     prepared: Prepared,
     own: tuple[int, int] | None,
     device: int,
@@ -240,18 +233,20 @@ def _raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
 
 
 def coefficients(
-    image: Any, *, construction: Construction, superlevel: bool, mask: Any, nan: str
+    image: Any,
+    filtration: Filtration,
+    *,
+    mask: Any = None,
+    workers: int | None = None,  # noqa: ARG001
 ) -> Any:
     """Coefficient of every point of each image: int8, the image's shape."""
     with adopt(image) as adopted:
-        found = _coefficients(adopted, construction, superlevel, as_cupy(mask), nan)
+        found = _coefficients(adopted, filtration, as_cupy(mask))
         return adopted.give_back(found)
 
 
-def _coefficients(
-    adopted: Adopted, construction: Construction, superlevel: bool, mask: Any, nan: str
-) -> Any:
-    kind = filtration(construction, superlevel, nan, adopted.element, mask is not None)
+def _coefficients(adopted: Adopted, filtration: Filtration, mask: Any) -> Any:
+    kind = kind_for(filtration, adopted.element, masked=mask is not None)
     out, flag = point_coefficients(adopted, mask, kind)
     if kind.nan == NAN_REPORT:
         _raise_for_nan(flag, adopted, mask)
@@ -260,24 +255,21 @@ def _coefficients(
 
 def exact_curve(
     image: Any,
+    filtration: Filtration,
     *,
-    construction: Construction,
-    superlevel: bool,
-    mask: Any,
-    nan: str,
-    tilt: Tilt | None = None,
+    mask: Any = None,
+    workers: int | None = None,  # noqa: ARG001
 ) -> tuple[Any, Any]:
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     with adopt(image) as adopted:
-        if tilt is not None:
-            adopted = Adopted(_tilted(adopted.array, tilt), "float64", adopted.give_back)
-        counts = _coefficients(adopted, construction, superlevel, as_cupy(mask), nan)
+        adopted = _directed(adopted, filtration.direction)
+        counts = _coefficients(adopted, filtration, as_cupy(mask))
         changes = counts != 0
         levels, where = cupy.unique(numbers(adopted)[changes], return_inverse=True)
         jumps = cupy.zeros(levels.size, np.int64)
         cupy.add.at(jumps, where, counts[changes].astype(np.int64))
         levels, jumps = levels[jumps != 0], jumps[jumps != 0]
-        values = cupy.cumsum(jumps[::-1])[::-1] if superlevel else cupy.cumsum(jumps)
+        values = cupy.cumsum(jumps[::-1])[::-1] if filtration.superlevel else cupy.cumsum(jumps)
         values = adopted.give_back(cupy.ascontiguousarray(values))
         if adopted.element == "bfloat16":
             import torch
@@ -287,7 +279,12 @@ def exact_curve(
 
 
 def region_curves(
-    image: Any, labels: Any, thresholds: Any, *, construction: Construction, superlevel: bool
+    image: Any,
+    labels: Any,
+    thresholds: Any,
+    filtration: Filtration,
+    *,
+    workers: int | None = None,  # noqa: ARG001
 ) -> tuple[Any, Any]:
     """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
     with adopt(image) as adopted:
@@ -300,9 +297,9 @@ def region_curves(
         if values.size:
             rows = cupy.where(regions != 0, cupy.searchsorted(ids, regions) + 1, 0)
             single = Adopted(adopted.array[None], adopted.element, adopted.give_back)
-            kind = filtration(construction, superlevel, "raise", adopted.element, False)
+            kind = kind_for(filtration, adopted.element, masked=False)
             device = single.array.device.id
-            prepared = prepare(thresholds, adopted.element, superlevel, device)
+            prepared = prepare(thresholds, adopted.element, kind.superlevel, device)
             rows = rows.astype(np.int32)
             values, flag = point_curves(single, None, kind, prepared, rows, int(ids.size))
             if kind.nan == NAN_REPORT:
@@ -311,10 +308,16 @@ def region_curves(
         return adopted.give_back(ids), adopted.give_back(cupy.ascontiguousarray(values))
 
 
-def value_range(image: Any, *, mask: Any, nan: str, tilt: Tilt | None = None) -> tuple[Any, Any]:
+def value_range(
+    image: Any,
+    filtration: Filtration,
+    *,
+    mask: Any = None,
+    workers: int | None = None,  # noqa: ARG001
+) -> tuple[Any, Any]:
     """Smallest and largest finite value that is not masked; (None, None) where there is none."""
     with adopt(image) as adopted:
-        array = numbers(adopted) if tilt is None else _tilted(adopted.array, tilt)
+        array = numbers(_directed(adopted, filtration.direction))
         mask = as_cupy(mask)
         if mask is not None:
             array = array[cupy.broadcast_to(mask, array.shape)]
@@ -322,7 +325,7 @@ def value_range(image: Any, *, mask: Any, nan: str, tilt: Tilt | None = None) ->
             return None, None
         low, high = array.min(), array.max()
         if array.dtype.kind == "f" and not bool(cupy.isfinite(low) & cupy.isfinite(high)):
-            if nan == "raise" and bool(cupy.isnan(low) | cupy.isnan(high)):
+            if filtration.nan == "raise" and bool(cupy.isnan(low) | cupy.isnan(high)):
                 raise ValueError(NAN_MESSAGE)
             array = array[cupy.isfinite(array)]
             if array.size == 0:
@@ -331,11 +334,14 @@ def value_range(image: Any, *, mask: Any, nan: str, tilt: Tilt | None = None) ->
         return low.get()[()], high.get()[()]
 
 
-def _tilted(array: Any, tilt: Tilt) -> Any:
-    """X + a * <u, x> in float64, in the order of operations of Tilt.add."""
-    ndim = len(tilt.terms)
+def _directed(adopted: Adopted, direction: Direction | None) -> Adopted:
+    """X + a * <u, x> in float64, in the order of operations of Direction.add."""
+    if direction is None:
+        return adopted
+    ndim = len(direction.terms)
     height: Any = None
-    for axis, terms in enumerate(tilt.terms):
+    for axis, terms in enumerate(direction.terms):
         term = cupy.asarray(terms).reshape((-1,) + (1,) * (ndim - axis - 1))
         height = term if height is None else height + term
-    return array.astype(np.float64) + tilt.scale * height
+    values = adopted.array.astype(np.float64) + direction.scale * height
+    return Adopted(values, "float64", adopted.give_back)

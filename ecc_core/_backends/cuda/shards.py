@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Adopted, adopt, numbers
-from ecc_core._backends.cuda.launch import enqueue, whole_march
-from ecc_core._backends.cuda.recipe import NAN_REPORT, Filtration
-from ecc_core._backends.cuda.recipe import filtration as filtration_of
+from ecc_core._backends.cuda.launch import enqueue, kind_for, whole_march
+from ecc_core._backends.cuda.recipe import NAN_REPORT
+from ecc_core._backends.cuda.recipe import Filtration as Kind
+from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["curve"]
@@ -42,7 +43,7 @@ add_rows = cupy.ElementwiseKernel(
 )
 
 
-def curve(shards: Sequence[Any], thresholds: NDArray[Any], **filtration: Any) -> Any:
+def curve(shards: Sequence[Any], thresholds: NDArray[Any], filtration: Filtration) -> Any:
     """Euler characteristic of the image at sorted thresholds: (n,) int64 on the first device.
 
     Does not wait for the devices, except for floats with ``nan="raise"``. Where the stream of the
@@ -67,13 +68,12 @@ class _Asked(NamedTuple):
     """What to count."""
 
     thresholds: NDArray[Any]
-    options: dict[str, Any]
-    kind: Filtration
+    filtration: Filtration
+    kind: Kind
 
     @classmethod
-    def of(cls, element: str, thresholds: NDArray[Any], options: dict[str, Any]) -> _Asked:
-        kind = filtration_of(**options, element=element, masked=False)
-        return cls(thresholds, options, kind)
+    def of(cls, element: str, thresholds: NDArray[Any], filtration: Filtration) -> _Asked:
+        return cls(thresholds, filtration, kind_for(filtration, element, masked=False))
 
     def begin(self, images: Adopted, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """Count images in the memory of an array, on the current stream and its device.
@@ -87,7 +87,7 @@ class _Asked(NamedTuple):
         )
         if march is None:
             whole = images._replace(array=cupy.ndarray(shape, array.dtype, data, strides))
-            values, flag = enqueue(whole, self.thresholds, mask=None, **self.options)
+            values, flag = enqueue(whole, self.thresholds, self.filtration)
             return cupy.ascontiguousarray(values).data, flag
         values = march.begin(data.ptr)
         return values, march.flags(values) if self.kind.nan == NAN_REPORT else None

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import cupy
 import cupyx
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Adopted, element_of
 from ecc_core._backends.cuda.launch import enqueue
+from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["curve", "value_range"]
@@ -39,10 +40,8 @@ TO_DEVICE, ON_DEVICE = 1, 3  # cudaMemcpyKind
 def curve(
     volume: Any,
     thresholds: NDArray[Any],
+    filtration: Filtration,
     *,
-    construction: Literal["V", "T"],
-    superlevel: bool,
-    nan: str,
     devices: Sequence[int],
     slab_bytes: int = SLAB_BYTES,
 ) -> NDArray[np.int64]:
@@ -65,24 +64,27 @@ def curve(
     """
     if 0 in volume.shape:
         return np.zeros(thresholds.size, np.int64)
-    options = {"construction": construction, "superlevel": superlevel, "nan": nan}
     parts = _on_devices(
-        volume, devices, slab_bytes, lambda slabs: _add_slabs(slabs, thresholds, options)
+        volume, devices, slab_bytes, lambda slabs: _add_slabs(slabs, thresholds, filtration)
     )
-    if nan == "raise" and any(seen for _, seen in parts):
+    if filtration.nan == "raise" and any(seen for _, seen in parts):
         raise ValueError(NAN_MESSAGE)
     total: NDArray[np.int64] = np.sum([values for values, _ in parts], axis=0)
     return total
 
 
 def value_range(
-    volume: Any, *, nan: str, devices: Sequence[int], slab_bytes: int = SLAB_BYTES
+    volume: Any,
+    filtration: Filtration,
+    *,
+    devices: Sequence[int],
+    slab_bytes: int = SLAB_BYTES,
 ) -> tuple[Any, Any]:
     """Smallest and largest finite value; (None, None) where there is none. As :func:`curve`."""
     if 0 in volume.shape:
         return None, None
     parts = _on_devices(volume, devices, slab_bytes, _range_of_slabs)
-    if nan == "raise" and any(seen for _, _, seen in parts):
+    if filtration.nan == "raise" and any(seen for _, _, seen in parts):
         raise ValueError(NAN_MESSAGE)
     low, high = min(low for low, _, _ in parts), max(high for _, high, _ in parts)
     return (low, high) if low <= high else (None, None)
@@ -132,7 +134,7 @@ def _ahead(slabs: _Slabs) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
 
 
 def _add_slabs(
-    slabs: _Slabs, thresholds: NDArray[Any], options: dict[str, Any]
+    slabs: _Slabs, thresholds: NDArray[Any], filtration: Filtration
 ) -> tuple[NDArray[np.int64], bool]:
     """Sum of the curves of the slabs of one device, and whether NaN was seen."""
     compute = cupy.cuda.Stream(non_blocking=True)
@@ -143,7 +145,7 @@ def _add_slabs(
         for slab, own, ready, done in _ahead(slabs):
             compute.wait_event(ready)
             adopted = Adopted(slab[None], element_of(slab.dtype), _same)
-            values, _ = enqueue(adopted, thresholds, mask=None, own=own, **options)
+            values, _ = enqueue(adopted, thresholds, filtration, own=own)
             total += values
             if floats:
                 seen |= cupy.isnan(slab).any()
