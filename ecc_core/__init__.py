@@ -4,18 +4,15 @@ import importlib
 from typing import Any
 
 from ecc_core.curves import (
-    EulerCurve,
-    RegionCurves,
     euler_coefficients,
     euler_curve,
     euler_number,
     region_curves,
     warmup,
 )
+from ecc_core.results import EulerCurve, EulerTransform, RegionCurves, RegionTransforms
 from ecc_core.shards import euler_curve_shards
 from ecc_core.transforms import (
-    EulerTransform,
-    RegionTransforms,
     euler_transform,
     region_transforms,
     sample_directions,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ecc_core import _checks, _dispatch
 from ecc_core._request.filtration import Filtration
+from ecc_core.results import EulerCurve, curve_facts
 
 __all__ = ["streamed_curve"]
 
@@ -23,8 +24,8 @@ def streamed_curve(
     connectivity: int | None,
     superlevel: bool,
     nan: str,
-) -> tuple[Any, Any]:
-    """Thresholds and values of the curve of an image. The arguments `alone` must be None."""
+) -> EulerCurve:
+    """The curve of an image. The arguments `alone` must be None."""
     if isinstance(image, np.ma.MaskedArray):
         alone = {**alone, "mask": image.mask}
     for name, value in alone.items():
@@ -49,7 +50,7 @@ def streamed_curve(
     find_range = partial(stream.value_range, volume, filtration, devices=numbers)
     at, host = home.thresholds(thresholds, bounds, shape, find_range)
     values = stream.curve(volume, host, filtration, devices=numbers)
-    return at, home.give(values)
+    return EulerCurve(at, home.give(values), **curve_facts(filtration))
 
 
 def _adopt(image: Any, devices: Any) -> tuple[_dispatch.Home, Any]:

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core import _checks, _dispatch
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core._streamed import streamed_curve
+from ecc_core.results import EulerCurve, RegionCurves, curve_facts
 
 __all__ = [
     "EulerCurve",
@@ -26,40 +27,7 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
-Values = NDArray[np.int64]
 Thresholds = ArrayLike | Literal["exact"]
-
-
-class EulerCurve(NamedTuple):
-    """Thresholds and the Euler characteristic at each of them.
-
-    Attributes
-    ----------
-    thresholds : (n,) array
-        Increasing.
-    values : (..., n) int64 array
-        ``values[..., i]`` belongs to the sublevel (or superlevel) set at ``thresholds[i]``. Batch
-        axes lead.
-    """
-
-    thresholds: Array
-    values: Values
-
-
-class RegionCurves(NamedTuple):
-    """Label ids, thresholds, and the curve of each label.
-
-    Attributes
-    ----------
-    labels : (k,) array
-        The ids, increasing, in the dtype of the label image.
-    thresholds : (n,) array
-    values : (k, n) int64 array
-    """
-
-    labels: Array
-    thresholds: Array
-    values: Values
 
 
 def euler_number(image: ArrayLike, connectivity: int | None = None) -> int:
@@ -205,7 +173,7 @@ def euler_curve(
     >>> chi  # a ring, until the centre enters
     array([0, 0, 1])
     >>> ecc.euler_curve(image, "exact")
-    EulerCurve(thresholds=array([2]), values=array([1]))
+    EulerCurve(thresholds=[2], values=[1], connectivity=2)
     >>> stack = np.stack([image, image.T, -image])
     >>> ecc.euler_curve(stack, [0, 2], axis=(1, 2)).values
     array([[0, 1],
@@ -215,26 +183,24 @@ def euler_curve(
     if devices is None and _dispatch.is_dask(image):
         from ecc_core._dask.whole import whole_curve
 
-        return EulerCurve(
-            *whole_curve(
-                image,
-                thresholds,
-                range=range,
-                connectivity=connectivity,
-                superlevel=superlevel,
-                mask=mask,
-                nan=nan,
-                axis=axis,
-                workers=workers,
-                direction=direction,
-                direction_scale=direction_scale,
-                spacing=spacing,
-            )
+        return whole_curve(
+            image,
+            thresholds,
+            range=range,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            mask=mask,
+            nan=nan,
+            axis=axis,
+            workers=workers,
+            direction=direction,
+            direction_scale=direction_scale,
+            spacing=spacing,
         )
     if devices is not None:
         alone = {"mask": mask, "axis": axis, "direction": direction}
         data: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel, "nan": nan}
-        return EulerCurve(*streamed_curve(image, thresholds, range, devices, alone, **data))
+        return streamed_curve(image, thresholds, range, devices, alone, **data)
     home, array, given_mask = _adopt(image, mask)
     shape = tuple(array.shape)
     axes = _checks.spatial_axes(shape, axis)
@@ -269,11 +235,12 @@ def euler_curve(
             given = "batch axes" if batch else "`range`"
             raise ValueError(f'`thresholds` must not be "exact" together with {given}')
         levels, values = home.backend().exact_curve(flat, filtration, mask=kept, workers=workers)
-        return EulerCurve(home.give(levels), home.give(values))
+        return EulerCurve(home.give(levels), home.give(values), **curve_facts(filtration))
     find_range = partial(home.backend().value_range, flat, filtration, mask=kept, workers=workers)
     at, host = home.thresholds(thresholds, range, spatial, find_range)
     values = home.backend().curve(flat, host, filtration, mask=kept, workers=workers)
-    return EulerCurve(at, home.give(values).reshape((*batch, host.size)))
+    counts = home.give(values).reshape((*batch, host.size))
+    return EulerCurve(at, counts, **curve_facts(filtration))
 
 
 def _adopt(image: Any, mask: Any) -> tuple[_dispatch.Home, Any, Any]:
@@ -408,16 +375,14 @@ def region_curves(
     if _dispatch.is_dask(image) or _dispatch.is_dask(labels):
         from ecc_core._dask.whole import whole_regions
 
-        return RegionCurves(
-            *whole_regions(
-                image,
-                labels,
-                thresholds,
-                range=range,
-                connectivity=connectivity,
-                superlevel=superlevel,
-                workers=workers,
-            )
+        return whole_regions(
+            image,
+            labels,
+            thresholds,
+            range=range,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            workers=workers,
         )
     home, array, mask = _adopt(image, None)
     shape = tuple(array.shape)
@@ -439,7 +404,7 @@ def region_curves(
     )
     at, host = home.thresholds(thresholds, range, shape, find_range)
     ids, values = home.backend().region_curves(array, regions, host, filtration, workers=workers)
-    return RegionCurves(home.give(ids), at, home.give(values))
+    return RegionCurves(home.give(ids), at, home.give(values), **curve_facts(filtration))
 
 
 def warmup(*, block: bool = False) -> threading.Thread:

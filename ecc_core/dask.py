@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,9 +25,9 @@ from ecc_core._dask.graph import da
 from ecc_core._dask.tiles import curves_of_tiles, tile_chunks
 from ecc_core._dask.whole import checked_blocks, whole_regions
 from ecc_core._request.filtration import Filtration
+from ecc_core.results import LocalCurves, RegionCurves, curve_facts
 
 __all__ = [
-    "LazyRegionCurves",
     "LocalCurves",
     "euler_curve_blocks",
     "local_curves",
@@ -35,37 +35,6 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
-
-
-class LazyRegionCurves(NamedTuple):
-    """Curves of the regions of an image in blocks.
-
-    Attributes
-    ----------
-    labels : (k,) array
-        A dask array of unknown length, or the labels that were given.
-    thresholds : (n,) array
-    values : (k, n) int64 dask array
-        One row for each label.
-    """
-
-    labels: Any
-    thresholds: Array
-    values: Any
-
-
-class LocalCurves(NamedTuple):
-    """Curves of the tiles of an image.
-
-    Attributes
-    ----------
-    thresholds : (n,) array
-    values : int64 array
-        Of shape (tiles along each axis) + (n,).
-    """
-
-    thresholds: Array
-    values: Any
 
 
 def euler_curve_blocks(
@@ -139,7 +108,7 @@ def region_curves(
     range: tuple[float, float] | None = None,
     connectivity: int | None = None,
     superlevel: bool = False,
-) -> LazyRegionCurves:
+) -> RegionCurves:
     """Curves of all labelled regions of a dask array, which may cross its chunks.
 
     Parameters
@@ -160,7 +129,7 @@ def region_curves(
 
     Returns
     -------
-    LazyRegionCurves
+    RegionCurves
         ``labels`` (k,), in the labels' dtype; ``thresholds`` (n,); ``values`` (k, n), an int64 dask
         array. ``dask.compute(*result)`` computes all of it in one pass.
 
@@ -185,16 +154,14 @@ def region_curves(
            [0],
            [0]])
     """
-    return LazyRegionCurves(
-        *whole_regions(
-            image,
-            labels,
-            thresholds,
-            ids=ids,
-            range=range,
-            connectivity=connectivity,
-            superlevel=superlevel,
-        )
+    return whole_regions(
+        image,
+        labels,
+        thresholds,
+        ids=ids,
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
     )
 
 
@@ -257,16 +224,18 @@ def local_curves(
     tile = _check_window(window, len(axes))
     filtration = Filtration(len(axes), given, bool(superlevel), nan)
     settings = Settings(given_thresholds(thresholds, range), filtration)
+    facts = curve_facts(filtration)
     if not lazy:
         if mask is not None:
             mask = np.asarray(mask)
             _checks.check_mask(mask.shape, mask.dtype, image.shape, image.shape)
         masks = () if mask is None else (mask,)
         values = curves_of_tiles(image, *masks, tile=tile, settings=settings)
-        return LocalCurves(settings.thresholds, values)
+        return LocalCurves(settings.thresholds, values, **facts)
     image = image.rechunk(tile_chunks(image.chunks, tile))
     image, mask = split_masked(image, aligned(mask, image, axes))
-    return LocalCurves(settings.thresholds, graph.tile_curves(image, mask, tile, settings))
+    values = graph.tile_curves(image, mask, tile, settings)
+    return LocalCurves(settings.thresholds, values, **facts)
 
 
 def _check_window(window: int | Sequence[int], ndim: int) -> tuple[int, ...]:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ecc_core._dispatch import on_host
 from ecc_core._optional import import_optional
 from ecc_core._transform_plots import plot_transform, plot_transform_polar, plot_transforms
+from ecc_core.results import CurveResult, agreed_superlevel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +28,7 @@ __all__ = [
     "plot_transforms",
 ]
 
-Curve = tuple[ArrayLike, ArrayLike]
+Curve = CurveResult[Any] | tuple[ArrayLike, ArrayLike]
 """Thresholds and values: an `EulerCurve`, or any such pair."""
 
 THRESHOLD_COLOURS = ("#0072B2", "#D55E00", "#009E73")
@@ -65,7 +67,7 @@ def plot_curve(
     curve: Curve,
     ax: "Axes | None" = None,
     *,
-    superlevel: bool = False,
+    superlevel: bool | None = None,
     label: str | None = None,
     **line: Any,
 ) -> "Axes":
@@ -80,8 +82,9 @@ def plot_curve(
         a batch. Infinite thresholds are not drawn.
     ax : matplotlib.axes.Axes, optional
         Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
-    superlevel : bool, default False
-        Whether the curve is that of superlevel sets.
+    superlevel : bool, optional
+        Whether the curve is that of superlevel sets. An `EulerCurve` knows; a pair of arrays is
+        taken for a sublevel curve by default.
     label : str, optional
         Name for a legend.
     **line
@@ -95,6 +98,8 @@ def plot_curve(
     ------
     ImportError
         If matplotlib is not installed.
+    ValueError
+        If `superlevel` contradicts the curve.
 
     Examples
     --------
@@ -107,12 +112,14 @@ def plot_curve(
         ax = _figure(figsize=(COLUMN, 2.4), layout="constrained").add_subplot()
     if not ax.get_xlabel():
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
-        ax.set_xlabel("threshold")
+        units = getattr(curve, "units", None)
+        ax.set_xlabel(f"threshold ({units})" if units else "threshold")
         ax.set_ylabel("Euler characteristic")
         ax.spines[["top", "right"]].set_visible(False)
         ax.locator_params(axis="y", integer=True)
         ax.margins(x=0.01)
-    thresholds, values = (np.asarray(a) for a in curve)
+    superlevel = agreed_superlevel(curve, superlevel)
+    thresholds, values = (on_host(a) for a in tuple(curve)[-2:])
     finite = np.isfinite(thresholds)
     lines = values[..., finite].reshape(-1, np.count_nonzero(finite))
     steps = "steps-pre" if superlevel else "steps-post"
@@ -121,7 +128,7 @@ def plot_curve(
     return ax
 
 
-def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool = False) -> "Figure":
+def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) -> "Figure":
     """Plot several named curves on one pair of axes.
 
     Parameters
@@ -129,8 +136,8 @@ def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool = False) -> "Fi
     curves : mapping of str to EulerCurve
         Name and curve. Up to ten are named in a legend; more are drawn thin and nameless, their
         colour running from dark to light in the order of the mapping.
-    superlevel : bool, default False
-        Whether the curves are those of superlevel sets.
+    superlevel : bool, optional
+        As for :func:`plot_curve`.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core import _checks, _dispatch
 from ecc_core._request.filtration import Filtration
-from ecc_core.curves import EulerCurve
+from ecc_core.results import EulerCurve, curve_facts
 
 __all__ = ["euler_curve_shards"]
 
@@ -86,9 +86,10 @@ def euler_curve_shards(
     find_range = partial(_range_of, home, parts, filtration)
     at, host = home.thresholds(thresholds, range, shape, find_range)
     if not parts or host.size == 0:
-        return EulerCurve(at, home.give(np.zeros(host.size, np.int64)))
+        zeros = home.give(np.zeros(host.size, np.int64))
+        return EulerCurve(at, zeros, **curve_facts(filtration))
     values = home.shards().curve(parts, host, filtration)
-    return EulerCurve(at, home.give(values))
+    return EulerCurve(at, home.give(values), **curve_facts(filtration))
 
 
 def _adopt(shards: Any) -> tuple[_dispatch.Home, list[Any]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+import dataclasses
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core import _checks, _dispatch, _transform_checks
+from ecc_core.results import EulerTransform, RegionTransforms, transform_facts
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -23,44 +25,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-
-class EulerTransform(NamedTuple):
-    """Directions, heights, and the curve of each direction.
-
-    Attributes
-    ----------
-    directions : (k, d) float64 array
-        Unit vectors, their components along the axes of the image in order.
-    heights : (n,) float64 array
-        In the units of `spacing`.
-    values : (k, n) array
-        int64, and float64 for weights that are floats.
-    """
-
-    directions: Floats
-    heights: Floats
-    values: NDArray[Any]
-
-
-class RegionTransforms(NamedTuple):
-    """Label ids, directions, heights, and the transform of each label.
-
-    Attributes
-    ----------
-    labels : (m,) array
-        The ids, increasing, in the dtype of the label image.
-    directions : (k, d) float64 array
-        Unit vectors, their components along the axes of the image in order.
-    heights : (n,) float64 array
-        In the units of `spacing`, or of the regions' radii.
-    values : (m, k, n) int64 array
-    """
-
-    labels: NDArray[Any]
-    directions: Floats
-    heights: Floats
-    values: NDArray[Any]
 
 
 Transform = TypeVar("Transform", EulerTransform, RegionTransforms)
@@ -182,7 +146,9 @@ def euler_transform(
             backend = home.transforms()
             compute = backend.weighted_transform if weighted else backend.mask_transform
             values = compute(array, vectors, at, steps, closed, **home.threads(workers))
-        return EulerTransform(home.give(vectors), home.give(at), home.give(values))
+        facts = transform_facts(ndim, connectivity, steps)
+        rows = home.give(values)
+        return EulerTransform(home.give(vectors), home.give(at), rows, **facts, weighted=weighted)
 
 
 def _adopt(image: Any, name: str) -> tuple[_dispatch.Home, Any, NDArray[Any] | None]:
@@ -330,7 +296,9 @@ def region_transforms(
         scales = regions.radii if normalize else None
         values = backend.region_transforms(regions, vectors, at, scales, **home.threads(workers))
         present = regions.labels.astype(lent.dtype)
-        return RegionTransforms(*map(home.give, (present, vectors, at, values)))
+        facts = transform_facts(ndim, connectivity, steps)
+        facts["normalize"] = normalize
+        return RegionTransforms(*map(home.give, (present, vectors, at, values)), **facts)
 
 
 def smooth_transform(transform: Transform) -> Transform:
@@ -371,7 +339,8 @@ def smooth_transform(transform: Transform) -> Transform:
     values, heights = (_dispatch.on_host(a) for a in (transform.values, transform.heights))
     if not np.isfinite(heights).all():
         raise ValueError("`transform` must have finite heights, got infinite ones")
-    return transform._replace(values=home.give(_descriptors().smooth(values, heights)))
+    smoothed = home.give(_descriptors().smooth(values, heights))
+    return dataclasses.replace(transform, values=smoothed, smooth=True)
 
 
 def transform_distance(
@@ -417,7 +386,9 @@ def transform_distance(
     0.0
     """
     power = _transform_checks.check_metric(metric)
-    a, b = (EulerTransform(*map(_dispatch.on_host, one)) for one in (a, b))
+    a, b = _on_host(a), _on_host(b)
+    if a.smooth != b.smooth:
+        raise ValueError("`a` and `b` must both be smooth transforms or neither, got one of each")
     _transform_checks.check_same_sampling(a, b)
     descriptors = _descriptors()
     measure = descriptors.distance
@@ -426,3 +397,9 @@ def transform_distance(
         measure = descriptors.least_rotated_distance
     result: float = measure(a.values, b.values, a.heights, power)
     return result
+
+
+def _on_host(transform: Any) -> EulerTransform:
+    """A transform, or a tuple of its three arrays, with NumPy arrays."""
+    given = transform if isinstance(transform, EulerTransform) else EulerTransform(*transform)
+    return given.to_numpy()

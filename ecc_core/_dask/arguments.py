@@ -132,8 +132,8 @@ def directed(
     direction: ArrayLike,
     scale: float,
     spacing: ArrayLike | None,
-) -> Any:
-    """The directional filtration of an image."""
+) -> tuple[Any, Direction]:
+    """An image with the term of a direction added, and this direction."""
     image = check_dask_image(image)
     axes = _checks.spatial_axes(image.shape, axis)
     unit = _checks.check_direction(direction, len(axes))
@@ -148,4 +148,4 @@ def directed(
         term = np.asarray(terms.reshape(shape), like=image._meta)
         term = da.from_array(term, chunks=chunks, asarray=False)
         height = term if height is None else height + term
-    return image.astype(np.float64) + added.scale * height
+    return image.astype(np.float64) + added.scale * height, added

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from ecc_core._dask.arguments import (
 )
 from ecc_core._dask.blocks import Settings
 from ecc_core._request.filtration import Filtration
+from ecc_core.results import EulerCurve, RegionCurves, curve_facts
 
 __all__ = ["checked_blocks", "whole_coefficients", "whole_curve", "whole_regions"]
 
@@ -41,13 +43,15 @@ def whole_curve(
     direction: ArrayLike | None,
     direction_scale: float,
     spacing: ArrayLike | None,
-) -> tuple[Array, Any]:
-    """Thresholds and lazy values of :func:`ecc_core.euler_curve` for a dask array."""
+) -> EulerCurve:
+    """The lazy result of :func:`ecc_core.euler_curve` for a dask array."""
     check_no_workers(workers)
+    added = None
     if direction is not None:
-        image = directed(image, axis, direction, direction_scale, spacing)
+        image, added = directed(image, axis, direction, direction_scale, spacing)
     checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
-    return checked.settings.thresholds, graph.curve_values(*checked)
+    facts = curve_facts(replace(checked.settings.filtration, direction=added))
+    return EulerCurve(checked.settings.thresholds, graph.curve_values(*checked), **facts)
 
 
 class CheckedBlocks(NamedTuple):
@@ -93,8 +97,8 @@ def whole_regions(
     superlevel: bool,
     workers: int | None = None,
     ids: ArrayLike | None = None,
-) -> tuple[Any, Array, Any]:
-    """Labels, thresholds and lazy values of :func:`ecc_core.region_curves` for dask arrays."""
+) -> RegionCurves:
+    """The lazy result of :func:`ecc_core.region_curves` for dask arrays."""
     check_no_workers(workers)
     image = check_dask_image(image)
     axes = _checks.spatial_axes(image.shape, None)
@@ -108,7 +112,7 @@ def whole_regions(
         regions = np.where(mask, regions, regions.dtype.type(0))
     settings = Settings(at, Filtration(len(axes), given, bool(superlevel)))
     found, values = graph.region_rows(graph.region_table(image, regions, settings), dtype, wanted)
-    return found, at, values
+    return RegionCurves(found, at, values, **curve_facts(settings.filtration))
 
 
 def check_ids(ids: ArrayLike, dtype: np.dtype[Any]) -> Array:

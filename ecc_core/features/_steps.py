@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core import _dispatch
-from ecc_core.curves import EulerCurve, RegionCurves
+from ecc_core.results import CurveResult, agreed_superlevel
 
 __all__ = [
     "Curve",
@@ -22,11 +22,12 @@ __all__ = [
     "join",
     "norms",
     "one_grid",
+    "one_order",
     "rows_of",
 ]
 
 Floats = NDArray[np.float64]
-Curve: TypeAlias = EulerCurve | RegionCurves | tuple[ArrayLike, ArrayLike]
+Curve: TypeAlias = CurveResult[Any] | tuple[ArrayLike, ArrayLike]
 Curves: TypeAlias = Curve | list[Curve]
 Metric: TypeAlias = Literal["L1", "L2", "W1"]
 
@@ -40,9 +41,31 @@ class Steps(NamedTuple):
     """batch + (n,)"""
 
 
+def one_order(superlevel: bool | None, **given: Curves) -> bool:
+    """Whether all these curves are those of superlevel sets: as they say themselves, or as given.
+
+    Raises
+    ------
+    ValueError
+        If they differ, or say something else than what is given.
+    """
+    named: dict[str, Any] = {}
+    for name, curves in given.items():
+        several = isinstance(curves, list)
+        named |= {f"{name}[{i}]": c for i, c in enumerate(curves)} if several else {name: curves}
+    orders = {name: agreed_superlevel(c, superlevel, name) for name, c in named.items()}
+    if len(set(orders.values())) > 1:
+        first, other = (next(n for n, o in orders.items() if o is order) for order in (False, True))
+        raise ValueError(
+            "curves must all be of sublevel or all of superlevel sets, "
+            f"got sublevel sets in `{first}` and superlevel sets in `{other}`"
+        )
+    return any(orders.values())
+
+
 def as_steps(curve: Curve, superlevel: bool, name: str = "curve") -> Steps:
     """Check a curve or a batch of curves."""
-    pair: Any = curve[1:] if isinstance(curve, RegionCurves) else curve
+    pair: Any = (curve.thresholds, curve.values) if isinstance(curve, CurveResult) else curve
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise TypeError(f"`{name}` must be a pair of thresholds and values, got {_kind(pair)}")
     thresholds, values = (_numbers(part, name) for part in pair)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ecc_core._dispatch import on_host
 from ecc_core._optional import import_optional
-from ecc_core.curves import RegionCurves
-from ecc_core.features._steps import Curve, Floats, as_steps
+from ecc_core.features._steps import Curve, Floats, as_steps, one_order
+from ecc_core.results import RegionCurves
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -46,7 +47,7 @@ SCALED = {"area", "absolute_area", "maximum", "minimum", "positive_peak", "negat
 
 
 def curve_descriptors(
-    curve: Curve, *, superlevel: bool = False, size: ArrayLike = 1.0
+    curve: Curve, *, superlevel: bool | None = None, size: ArrayLike = 1.0
 ) -> CurveDescriptors:
     """Describe a curve, or each of a batch, by a few numbers.
 
@@ -54,9 +55,10 @@ def curve_descriptors(
     ----------
     curve : EulerCurve, RegionCurves or (thresholds, values)
         (n,) increasing thresholds and values of shape batch + (n,), finite.
-    superlevel : bool, default False
-        Whether the curve is that of superlevel sets. "First" is then what the highest thresholds
-        give, since sets grow downwards.
+    superlevel : bool, optional
+        Whether the curve is that of superlevel sets. A result of :func:`ecc_core.euler_curve`
+        knows; a bare pair is taken for a sublevel curve by default. For superlevel sets, "first"
+        means at the highest thresholds, because these sets grow as the threshold falls.
     size : float or array of the batch's shape, default 1.0
         Number of points, area or volume: all values and areas are divided by it, so that images of
         different sizes compare (Euler characteristic per volume).
@@ -73,7 +75,7 @@ def curve_descriptors(
         If `curve` is no such pair, or not of real numbers.
     ValueError
         For shapes that do not fit, no thresholds, thresholds that decrease, anything infinite or
-        NaN, and sizes that are not positive.
+        NaN, sizes that are not positive, and a `superlevel` that contradicts the curve.
 
     Notes
     -----
@@ -90,6 +92,7 @@ def curve_descriptors(
     >>> int(found.zero_crossings), float(found.first_zero_crossing), float(found.negative_peak_at)
     (2, 3.0, 3.0)
     """
+    superlevel = one_order(superlevel, curve=curve)
     levels, values = as_steps(curve, superlevel)
     sizes = _check_size(size, values.shape[:-1])
     widths = np.diff(levels)
@@ -153,7 +156,7 @@ def _peak(rows: Floats, thresholds: Floats, within: NDArray[np.bool_]) -> tuple[
 
 
 def descriptor_table(
-    curves: Curve | Mapping[Any, Curve], *, superlevel: bool = False, size: ArrayLike = 1.0
+    curves: Curve | Mapping[Any, Curve], *, superlevel: bool | None = None, size: ArrayLike = 1.0
 ) -> DataFrame:
     """Describe curves by a table, one row each. It needs pandas, of the extra ``features``.
 
@@ -192,19 +195,20 @@ def descriptor_table(
     found = curve_descriptors(curves, superlevel=superlevel, size=size)
     columns = {name: np.ravel(part) for name, part in found._asdict().items()}
     if isinstance(curves, RegionCurves):
-        return pandas.DataFrame(columns, index=pandas.Index(curves.labels, name="label"))
+        return pandas.DataFrame(columns, index=pandas.Index(on_host(curves.labels), name="label"))
     return pandas.DataFrame(columns)
 
 
 def _named_table(
-    curves: Mapping[Any, Curve], superlevel: bool, size: ArrayLike, pandas: Any
+    curves: Mapping[Any, Curve], superlevel: bool | None, size: ArrayLike, pandas: Any
 ) -> DataFrame:
     if not curves:
         raise ValueError("`curves` must hold at least one curve, got none")
     sizes = _check_size(size, (len(curves),))
     rows = []
     for (name, curve), one_size in zip(curves.items(), sizes, strict=True):
-        values = as_steps(curve, superlevel, f"curves[{name!r}]").values
+        order = one_order(superlevel, **{f"curves[{name!r}]": curve})
+        values = as_steps(curve, order, f"curves[{name!r}]").values
         if values.ndim != 1:
             raise ValueError(
                 f"`curves[{name!r}]` must be a single curve, got values of shape {values.shape}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ecc_core.curves import EulerCurve
 from ecc_core.features._steps import (
     Curve,
     Curves,
@@ -15,13 +16,15 @@ from ecc_core.features._steps import (
     join,
     norms,
     one_grid,
+    one_order,
     rows_of,
 )
+from ecc_core.results import EulerCurve
 
 __all__ = ["align_curves", "curve_distance", "distance_matrix"]
 
 
-def align_curves(curves: list[Curve], *, superlevel: bool = False) -> EulerCurve:
+def align_curves(curves: list[Curve], *, superlevel: bool | None = None) -> EulerCurve:
     """Put curves on one grid, the union of their thresholds, without changing any.
 
     A curve is 0 before its first threshold, where nothing has entered, and keeps its last value
@@ -32,9 +35,9 @@ def align_curves(curves: list[Curve], *, superlevel: bool = False) -> EulerCurve
     ----------
     curves : list of EulerCurve or of (thresholds, values)
         Single curves, each with its own thresholds.
-    superlevel : bool, default False
-        Whether the curves are those of superlevel sets: then 0 above the last threshold, and the
-        first value below the first.
+    superlevel : bool, optional
+        As for :func:`curve_descriptors`. Superlevel curves are 0 above their last threshold and
+        keep their first value below the first one.
 
     Returns
     -------
@@ -49,19 +52,30 @@ def align_curves(curves: list[Curve], *, superlevel: bool = False) -> EulerCurve
     Examples
     --------
     >>> from ecc_core.features import align_curves
-    >>> align_curves([([0, 2], [4, 1]), ([1, 3], [7, 1])])
-    EulerCurve(thresholds=array([0., 1., 2., 3.]), values=array([[4., 4., 1., 1.],
-           [0., 7., 7., 1.]]))
+    >>> align_curves([([0, 2], [4, 1]), ([1, 3], [7, 1])]).values
+    array([[4., 4., 1., 1.],
+           [0., 7., 7., 1.]])
     """
     if not isinstance(curves, list):
         raise TypeError(f"`curves` must be a list of curves, got a {type(curves).__name__}")
+    superlevel = one_order(superlevel, curves=curves)
     levels, values = rows_of(curves, superlevel, "curves")
+    facts = {**_shared_facts(curves), "superlevel": superlevel}
     if superlevel:
-        return EulerCurve(-levels[::-1], values[:, ::-1])  # type: ignore[arg-type]
-    return EulerCurve(levels, values)  # type: ignore[arg-type]
+        levels, values = -levels[::-1], values[:, ::-1]
+    return EulerCurve(levels, values, **facts)
 
 
-def curve_distance(a: Curve, b: Curve, *, metric: Metric = "L2", superlevel: bool = False) -> float:
+def _shared_facts(curves: list[Curve]) -> dict[str, Any]:
+    """Facts in which all curves agree, if they are results."""
+    known = [curve.facts if isinstance(curve, EulerCurve) else {} for curve in curves]
+    first = known[0].items()
+    return {name: value for name, value in first if all(k.get(name) == value for k in known)}
+
+
+def curve_distance(
+    a: Curve, b: Curve, *, metric: Metric = "L2", superlevel: bool | None = None
+) -> float:
     """Distance of two curves.
 
     Parameters
@@ -73,8 +87,8 @@ def curve_distance(a: Curve, b: Curve, *, metric: Metric = "L2", superlevel: boo
         Integrals over all thresholds, from the least of either curve to the greatest. "L1": of
         ``abs(a - b)``. "L2": the square root of that of ``(a - b)**2``. "W1": of ``abs(A - B)``,
         where A and B are the integrals of a and b up to a threshold.
-    superlevel : bool, default False
-        Whether the curves are those of superlevel sets.
+    superlevel : bool, optional
+        As for :func:`curve_descriptors`.
 
     Returns
     -------
@@ -105,6 +119,7 @@ def curve_distance(a: Curve, b: Curve, *, metric: Metric = "L2", superlevel: boo
     [5.0, 15.0]
     """
     check_metric(metric)
+    superlevel = one_order(superlevel, a=a, b=b)
     pair = [as_steps(curve, superlevel, name) for curve, name in ((a, "a"), (b, "b"))]
     for one, name in zip(pair, "ab", strict=True):
         if one.values.ndim != 1:
@@ -117,7 +132,7 @@ def curve_distance(a: Curve, b: Curve, *, metric: Metric = "L2", superlevel: boo
 
 
 def distance_matrix(
-    a: Curves, b: Curves | None = None, *, metric: Metric = "L2", superlevel: bool = False
+    a: Curves, b: Curves | None = None, *, metric: Metric = "L2", superlevel: bool | None = None
 ) -> Floats:
     """Distance of every curve of one set to every one of another, or of its own.
 
@@ -149,6 +164,7 @@ def distance_matrix(
            [4., 6., 0.]])
     """
     check_metric(metric)
+    superlevel = one_order(superlevel, a=a) if b is None else one_order(superlevel, a=a, b=b)
     rows = rows_of(a, superlevel, "a")
     if b is None:
         square = np.zeros((len(rows.values),) * 2)

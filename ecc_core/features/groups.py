@@ -16,6 +16,7 @@ from ecc_core.features._steps import (
     check_metric,
     join,
     norms,
+    one_order,
     rows_of,
 )
 
@@ -49,7 +50,7 @@ def mean_band(
     level: float = 0.95,
     kind: Literal["simultaneous", "pointwise"] = "simultaneous",
     n_resamples: int = 2000,
-    superlevel: bool = False,
+    superlevel: bool | None = None,
     rng: Seed = None,
 ) -> CurveBand:
     """Mean curve of a group, and a bootstrap confidence band around it.
@@ -66,8 +67,8 @@ def mean_band(
         "pointwise": its value at any one threshold, which is narrower.
     n_resamples : int, default 2000
         Resamples of the group.
-    superlevel : bool, default False
-        Whether the curves are those of superlevel sets.
+    superlevel : bool, optional
+        As for :func:`curve_descriptors`.
     rng : int or numpy.random.Generator, optional
         Seed, for results that repeat.
 
@@ -106,6 +107,7 @@ def mean_band(
     if kind not in ("simultaneous", "pointwise"):
         raise ValueError(f'`kind` must be "simultaneous" or "pointwise", got {kind!r}')
     n_resamples = _check_positive(n_resamples, "n_resamples")
+    superlevel = one_order(superlevel, curves=curves)
     levels, values = rows_of(curves, superlevel, "curves")
     count = len(values)
     if count < 2:
@@ -139,7 +141,7 @@ def permutation_test(
     *,
     metric: Metric = "L2",
     n_permutations: int = 9999,
-    superlevel: bool = False,
+    superlevel: bool | None = None,
     rng: Seed = None,
 ) -> PermutationTest:
     """Test whether two groups of curves come from the same population.
@@ -190,6 +192,7 @@ def permutation_test(
     """
     check_metric(metric)
     n_permutations = _check_positive(n_permutations, "n_permutations")
+    superlevel = one_order(superlevel, a=a, b=b)
     first, second = rows_of(a, superlevel, "a"), rows_of(b, superlevel, "b")
     levels, ours, theirs = join(first, second)
     if not (len(ours) and len(theirs)):

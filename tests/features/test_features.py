@@ -12,6 +12,8 @@ from ecc_core.features import (
     curve_distance,
     descriptor_table,
     distance_matrix,
+    mean_band,
+    permutation_test,
 )
 
 METRICS = ("L1", "L2", "W1")
@@ -86,10 +88,53 @@ def test_ties_go_to_the_first_threshold_that_enters():
 
 def test_superlevel_curves_are_read_from_the_top(images):
     sub = curve_descriptors(ecc.euler_curve(images[0], "exact"))
-    up = curve_descriptors(ecc.euler_curve(-images[0], "exact", superlevel=True), superlevel=True)
+    mirrored = ecc.euler_curve(-images[0], "exact", superlevel=True)
+    up = curve_descriptors(mirrored)
+    assert curve_descriptors(mirrored, superlevel=True) == up
+    assert curve_descriptors(tuple(mirrored), superlevel=True) == up
     for name, value in sub._asdict().items():
         sign = -1 if name.endswith("_at") or name == "first_zero_crossing" else 1
         assert_allclose(getattr(up, name), sign * value, rtol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_a_curve_is_not_told_otherwise(superlevel, images):
+    curve = ecc.euler_curve(images[0], 8, superlevel=superlevel)
+    other = ecc.euler_curve(images[0], 8, superlevel=not superlevel)
+    regions = ecc.region_curves(images[0], np.ones(images[0].shape, int), 8, superlevel=superlevel)
+    wrong = {"superlevel": not superlevel}
+    calls = [
+        lambda: curve_descriptors(curve, **wrong),
+        lambda: descriptor_table(regions, **wrong),
+        lambda: descriptor_table({"a": curve}, **wrong),
+        lambda: align_curves([curve, curve], **wrong),
+        lambda: curve_distance(curve, curve, **wrong),
+        lambda: distance_matrix([curve, curve], **wrong),
+        lambda: mean_band(regions, **wrong),
+        lambda: permutation_test([curve], [curve], **wrong),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"`superlevel` must be {superlevel} or left out"):
+            call()
+    mixed = [
+        lambda: align_curves([curve, other]),
+        lambda: curve_distance(curve, other),
+        lambda: distance_matrix([curve], [other]),
+        lambda: mean_band([curve, other]),
+        lambda: permutation_test([curve], [other]),
+    ]
+    for call in mixed:
+        with pytest.raises(ValueError, match="all be of sublevel or all of superlevel"):
+            call()
+
+
+def test_aligned_curves_keep_what_they_share(images):
+    curves = [ecc.euler_curve(i, 8, superlevel=True, connectivity=1) for i in images[:2]]
+    aligned = align_curves(curves)
+    assert aligned.facts == curves[0].facts
+    curves.append(ecc.euler_curve(images[2], 8, superlevel=True))
+    assert align_curves(curves).connectivity is None
+    assert align_curves(curves).superlevel
 
 
 def test_areas_are_those_of_the_step_function(images):
@@ -195,7 +240,7 @@ def test_more_thresholds_change_no_exact_distance(metric, images):
 @pytest.mark.parametrize("superlevel", [False, True])
 def test_aligned_curves_are_those_of_the_images_at_the_union(superlevel, images):
     curves = [ecc.euler_curve(image, "exact", superlevel=superlevel) for image in images[:3]]
-    union, values = align_curves(curves, superlevel=superlevel)
+    union, values = align_curves(curves)
     for image, row in zip(images, values, strict=False):
         expected = ecc.euler_curve(image, union, superlevel=superlevel).values
         assert_array_equal(row, expected)
@@ -239,8 +284,10 @@ def test_superlevel_distances_mirror_those_of_sublevels(metric, images):
     down = [ecc.euler_curve(image, "exact") for image in images[:2]]
     up = [ecc.euler_curve(-image, "exact", superlevel=True) for image in images[:2]]
     expected = curve_distance(*down, metric=metric)
-    assert_allclose(curve_distance(*up, metric=metric, superlevel=True), expected, rtol=1e-12)
-    assert curve_distance(*up, metric=metric) != pytest.approx(expected, rel=1e-6)
+    assert_allclose(curve_distance(*up, metric=metric), expected, rtol=1e-12)
+    bare = [tuple(curve) for curve in up]
+    assert_allclose(curve_distance(*bare, metric=metric, superlevel=True), expected, rtol=1e-12)
+    assert curve_distance(*bare, metric=metric) != pytest.approx(expected, rel=1e-6)
 
 
 def test_matrix_of_two_sets_and_of_lists(images):

@@ -82,7 +82,7 @@ def test_superlevel_bands_mirror_sublevel_ones():
     images = np.random.default_rng(5).normal(size=(8, 9, 9)).round(1)
     down = mean_band([ecc.euler_curve(i, "exact") for i in images], rng=0)
     up = [ecc.euler_curve(-i, "exact", superlevel=True) for i in images]
-    band = mean_band(up, superlevel=True, rng=0)
+    band = mean_band(up, rng=0)
     assert_array_equal(band.thresholds, -down.thresholds[::-1])
     assert_array_equal(band.mean, down.mean[::-1])
     assert_array_equal(band.lower, down.lower[::-1])

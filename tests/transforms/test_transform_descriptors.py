@@ -1,5 +1,7 @@
 """Directions to sample, smooth transforms and distances."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.integrate import cumulative_trapezoid, trapezoid
@@ -146,17 +148,17 @@ A = ecc.euler_transform(blob(0), 8, 20)
     [
         (A, {"metric": "max"}, '`metric` must be "L1" or "L2", got \'max\''),
         (
-            A._replace(heights=A.heights + 1),
+            dataclasses.replace(A, heights=A.heights + 1),
             {},
             "`a` and `b` must have the same heights, got different ones",
         ),
         (
-            A._replace(directions=-A.directions),
+            dataclasses.replace(A, directions=-A.directions),
             {},
             "`a` and `b` must have the same directions, got different ones",
         ),
         (
-            A._replace(values=A.values[None]),
+            dataclasses.replace(A, values=A.values[None]),
             {},
             "`a` and `b` must be transforms of one object each, got values of shapes "
             "(8, 20) and (1, 8, 20)",

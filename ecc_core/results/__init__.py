@@ -1,0 +1,36 @@
+"""Results of the public functions: arrays together with how they were computed.
+
+A result unpacks into its arrays, ``thresholds, values = euler_curve(image)``, and carries the
+connectivity and the other arguments that its meaning depends on, so that nothing has to be told
+twice when it is plotted, described, compared or saved.
+"""
+
+from ecc_core.results._base import Result
+from ecc_core.results._curves import (
+    CurveResult,
+    EulerCurve,
+    LocalCurves,
+    RegionCurves,
+    agreed_superlevel,
+    curve_facts,
+)
+from ecc_core.results._transforms import (
+    EulerTransform,
+    RegionTransforms,
+    TransformResult,
+    transform_facts,
+)
+
+__all__ = [
+    "CurveResult",
+    "EulerCurve",
+    "EulerTransform",
+    "LocalCurves",
+    "RegionCurves",
+    "RegionTransforms",
+    "Result",
+    "TransformResult",
+    "agreed_superlevel",
+    "curve_facts",
+    "transform_facts",
+]

@@ -1,0 +1,176 @@
+"""What all results share."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._dispatch import on_host
+from ecc_core.results import _views
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from typing_extensions import TypeVar
+    from xarray import DataArray
+
+    ArrayT = TypeVar("ArrayT", default=NDArray[Any])
+else:
+    from typing import TypeVar
+
+    ArrayT = TypeVar("ArrayT")  # its default needs Python 3.13
+
+__all__ = ["ArrayT", "Result", "as_floats", "plain", "plotting", "row_of"]
+
+
+class Result(Sequence[ArrayT]):
+    """What all results share: they unpack, compare, print and convert.
+
+    A subclass is a frozen dataclass whose first fields, `_fields`, are arrays; the rest are facts
+    about them. ``values`` is the last part.
+    """
+
+    _fields: ClassVar[tuple[str, ...]]
+    """Names of the arrays, in the order in which a result unpacks, as in a named tuple."""
+    _quantity: ClassVar[str] = "euler_number"
+    """What the values are: the name of their column in tables."""
+    values: ArrayT
+
+    def _axes(self) -> dict[str, Any]:
+        """Name of each of the last axes of `values`, and the array that belongs to it."""
+        raise NotImplementedError
+
+    def _preview(self) -> Self:
+        """The part of a large result that a small picture can show."""
+        return self
+
+    def plot(self, *args: Any, **style: Any) -> Any:
+        """Plot the values with matplotlib."""
+        raise NotImplementedError
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How the values were computed: every field that is not an array, by name."""
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names if name not in self._fields}
+
+    def __iter__(self) -> Iterator[ArrayT]:
+        return iter([getattr(self, name) for name in self._fields])
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    @overload
+    def __getitem__(self, index: int) -> ArrayT: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[ArrayT, ...]: ...
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(self)[index]
+
+    def _asdict(self) -> dict[str, Any]:
+        """Return the arrays by name, as of a named tuple."""
+        return dict(zip(self._fields, self, strict=True))
+
+    def _replace(self, **changes: Any) -> Self:
+        """Return a result with some fields changed, as of a named tuple."""
+        return replace(self, **changes)  # type: ignore[type-var]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether type, facts and arrays are equal, with their dtypes; dask arrays are computed."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.facts == other.facts and all(map(_same, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        arrays = {name: _views.summary(getattr(self, name)) for name in self._fields}
+        told = {**arrays, **self._known_facts()}
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in told.items())})"
+
+    def _known_facts(self) -> dict[str, str]:
+        """Facts worth showing: those that differ from the default."""
+        defaults = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
+        shown = {k: v for k, v in self.facts.items() if k != "ndim" and v != defaults[k]}
+        if set(shown.get("spacing", ())) == {1.0}:
+            del shown["spacing"]
+        return {name: repr(value) for name, value in shown.items()}
+
+    def _repr_html_(self) -> str:
+        return _views.html(self, self._known_facts())
+
+    def to_numpy(self) -> Self:
+        """The same result with NumPy arrays: copied from a device, and dask arrays computed."""
+        host = {name: on_host(getattr(self, name)) for name in self._fields}
+        return replace(self, **host)  # type: ignore[type-var]
+
+    def to_pandas(self) -> DataFrame:
+        """Table with one row for each of the values; the facts are in its ``attrs``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One column for each axis of the values, such as ``label`` and ``threshold``, and
+            ``euler_number``. Batch axes are called ``batch_0`` and so on; a direction has an index
+            and the components ``direction_0`` to ``direction_2``. Arrays on a device are copied to
+            the host, and dask arrays are computed.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return _views.to_pandas(self)
+
+    def to_xarray(self) -> DataArray:
+        """Labelled array with the axes of the values as dimensions and the facts as ``attrs``.
+
+        Returns
+        -------
+        xarray.DataArray
+            Dask and CuPy arrays stay what they are; torch tensors are copied to the host.
+
+        Raises
+        ------
+        ImportError
+            If xarray is not installed.
+        """
+        return cast("DataArray", _views.to_xarray(self))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two arrays of one library have the same dtype, shape, device and elements."""
+    if a is b:
+        return True
+    if not (isinstance(a, type(b)) or isinstance(b, type(a))):
+        return False
+    kinds = [(x.dtype, tuple(x.shape), getattr(x, "device", None)) for x in (a, b)]
+    return kinds[0] == kinds[1] and bool((a == b).all())
+
+
+def as_floats(numbers: Any) -> tuple[float, ...] | None:
+    return None if numbers is None else tuple(np.asarray(numbers, dtype=np.float64).tolist())
+
+
+def row_of(regions: Any, label: int) -> Any:
+    """Values of one label."""
+    (rows,) = np.nonzero(on_host(regions.labels) == label)
+    if not rows.size:
+        raise KeyError(f"there is no label {label!r}")
+    return regions.values[int(rows[0])]
+
+
+def plain(result: Any, **converters: Callable[[Any], Any]) -> None:
+    """Convert facts to plain types, which compare, pickle and save well, whatever was given."""
+    for name, convert in converters.items():
+        if hasattr(result, name):
+            object.__setattr__(result, name, convert(getattr(result, name)))
+
+
+def plotting() -> Any:
+    """The module of figures, which is above this one and needs matplotlib."""
+    return importlib.import_module("ecc_core.plotting")

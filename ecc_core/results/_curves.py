@@ -1,0 +1,210 @@
+"""Results of curves over thresholds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from ecc_core.results._base import ArrayT, Result, as_floats, plain, plotting, row_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ecc_core._request.filtration import Filtration
+
+__all__ = [
+    "CurveResult",
+    "EulerCurve",
+    "LocalCurves",
+    "RegionCurves",
+    "agreed_superlevel",
+    "curve_facts",
+]
+
+MOST_DRAWN = 20
+"""Curves in a preview."""
+
+
+class CurveResult(Result[ArrayT]):
+    """Curves of image values over thresholds, with the facts of their filtration."""
+
+    thresholds: ArrayT
+    superlevel: bool
+
+    def __post_init__(self) -> None:
+        plain(self, direction=as_floats, spacing=as_floats, superlevel=bool)
+
+    def _axes(self) -> dict[str, Any]:
+        return {"threshold": self.thresholds}
+
+    def _preview(self) -> Self:
+        values: Any = self.values
+        rows = values.reshape((-1, values.shape[-1]))[:MOST_DRAWN]
+        return replace(self, values=rows)  # type: ignore[type-var]
+
+    def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
+        """Plot as step functions; see :func:`ecc_core.plotting.plot_curve`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+        **line
+            ``label``, and what `matplotlib.axes.Axes.plot` takes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return plotting().plot_curve(self, ax, **line)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EulerCurve(CurveResult[ArrayT]):
+    """Thresholds and the Euler characteristic at each of them.
+
+    It unpacks into these two: ``thresholds, values = euler_curve(image)``.
+
+    Attributes
+    ----------
+    thresholds : (n,) array
+        Increasing.
+    values : (..., n) int64 array
+        ``values[..., i]`` belongs to the sublevel (or superlevel) set at ``thresholds[i]``. Batch
+        axes lead.
+    connectivity : int or None
+        As for :func:`ecc_core.euler_curve`. None where it is not known, as for all facts below.
+    superlevel : bool
+        Whether the values are those of the sets ``image >= t`` rather than ``image <= t``.
+    ndim : int or None
+        Number of spatial axes of the image.
+    direction : tuple of float or None
+        The unit vector of a directional filtration.
+    direction_scale : float
+        The factor of its heights.
+    spacing : tuple of float or None
+        The distance of neighbouring points along each axis of a directional filtration.
+    units : str or None
+        Unit of the thresholds, for the labels of axes. No function sets it: use
+        :func:`dataclasses.replace`.
+
+    Examples
+    --------
+    >>> import dataclasses, numpy as np, ecc_core as ecc
+    >>> curve = ecc.euler_curve(np.eye(3), [0, 1], superlevel=True)
+    >>> curve
+    EulerCurve(thresholds=[0, 1], values=[1, 1], connectivity=2, superlevel=True)
+    >>> thresholds, values = curve
+    >>> curve == dataclasses.replace(curve, superlevel=False)
+    False
+    """
+
+    thresholds: ArrayT
+    values: ArrayT
+    connectivity: int | None = None
+    superlevel: bool = False
+    ndim: int | None = None
+    direction: tuple[float, ...] | None = None
+    direction_scale: float = 1.0
+    spacing: tuple[float, ...] | None = None
+    units: str | None = None
+    _fields: ClassVar = ("thresholds", "values")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionCurves(CurveResult[ArrayT]):
+    """Label ids, thresholds, and the curve of each label.
+
+    Attributes
+    ----------
+    labels : (k,) array
+        The ids, increasing, in the dtype of the label image.
+    thresholds : (n,) array
+    values : (k, n) int64 array
+    connectivity, superlevel, ndim, units
+        As in :class:`EulerCurve`.
+    """
+
+    labels: ArrayT
+    thresholds: ArrayT
+    values: ArrayT
+    connectivity: int | None = None
+    superlevel: bool = False
+    ndim: int | None = None
+    units: str | None = None
+    _fields: ClassVar = ("labels", "thresholds", "values")
+
+    def _axes(self) -> dict[str, Any]:
+        return {"label": self.labels, "threshold": self.thresholds}
+
+    def select(self, label: int) -> EulerCurve[ArrayT]:
+        """Curve of one label.
+
+        Parameters
+        ----------
+        label : int
+
+        Returns
+        -------
+        EulerCurve
+
+        Raises
+        ------
+        KeyError
+            If there is no such label.
+        """
+        return EulerCurve(self.thresholds, row_of(self, label), **self.facts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LocalCurves(CurveResult[ArrayT]):
+    """Curves of the tiles of an image.
+
+    Attributes
+    ----------
+    thresholds : (n,) array
+    values : int64 array
+        Of shape (tiles along each axis) + (n,).
+    connectivity, superlevel, ndim, units
+        As in :class:`EulerCurve`.
+    """
+
+    thresholds: ArrayT
+    values: ArrayT
+    connectivity: int | None = None
+    superlevel: bool = False
+    ndim: int | None = None
+    units: str | None = None
+    _fields: ClassVar = ("thresholds", "values")
+
+
+def agreed_superlevel(curve: Any, given: bool | None, name: str = "curve") -> bool:
+    """Whether a curve is that of superlevel sets, as it says itself or, for a bare pair, as given.
+
+    Raises
+    ------
+    ValueError
+        If the curve says something else than what is given.
+    """
+    if not isinstance(curve, CurveResult):
+        return bool(given)
+    if given is not None and bool(given) != curve.superlevel:
+        raise ValueError(
+            f"`superlevel` must be {curve.superlevel} or left out, as `{name}` was computed, "
+            f"got {given!r}"
+        )
+    return curve.superlevel
+
+
+def curve_facts(filtration: Filtration) -> dict[str, Any]:
+    """Facts of the curves of a filtration."""
+    facts: dict[str, Any] = {
+        "ndim": filtration.ndim,
+        "connectivity": int(filtration.connectivity),
+        "superlevel": bool(filtration.superlevel),
+    }
+    if filtration.direction is not None:
+        facts["direction"] = filtration.direction.vector
+        facts["direction_scale"] = filtration.direction.scale
+        facts["spacing"] = filtration.direction.spacing
+    return facts

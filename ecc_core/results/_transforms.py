@@ -1,0 +1,163 @@
+"""Results of transforms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from ecc_core._dispatch import on_host
+from ecc_core.results._base import ArrayT, Result, as_floats, plain, plotting, row_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["EulerTransform", "RegionTransforms", "TransformResult", "transform_facts"]
+
+MOST_PANELS = 4
+"""Transforms in a preview."""
+
+
+class TransformResult(Result[ArrayT]):
+    """Curves over the heights along directions, with the facts of their transform."""
+
+    directions: ArrayT
+    heights: ArrayT
+
+    def __post_init__(self) -> None:
+        plain(self, spacing=as_floats, smooth=bool)
+
+    def _axes(self) -> dict[str, Any]:
+        return {"direction": self.directions, "height": self.heights}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EulerTransform(TransformResult[ArrayT]):
+    """Directions, heights, and the curve of each direction.
+
+    It unpacks into these three.
+
+    Attributes
+    ----------
+    directions : (k, d) float64 array
+        Unit vectors, their components along the axes of the image in order.
+    heights : (n,) float64 array
+        In the units of `spacing`.
+    values : (k, n) array
+        int64, and float64 for weights that are floats and for smooth transforms.
+    connectivity : int or None
+        As for :func:`ecc_core.euler_transform`. None where it is not known.
+    spacing : tuple of float or None
+        The distance of neighbouring points along each axis. None where it is not known.
+    weighted : bool
+        Whether the values are sums of weights.
+    smooth : bool
+        Whether this is what :func:`ecc_core.smooth_transform` returns.
+    units : str or None
+        Unit of the heights, for the labels of axes. No function sets it: use
+        :func:`dataclasses.replace`.
+    """
+
+    directions: ArrayT
+    heights: ArrayT
+    values: ArrayT
+    connectivity: int | None = None
+    spacing: tuple[float, ...] | None = None
+    weighted: bool = False
+    smooth: bool = False
+    units: str | None = None
+    _fields: ClassVar = ("directions", "heights", "values")
+
+    def plot(self, ax: Axes | None = None, **mesh: Any) -> Axes:
+        """Plot as a heat map; see :func:`ecc_core.plotting.plot_transform`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+        **mesh
+            ``colorbar``, and what `matplotlib.axes.Axes.pcolormesh` takes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return plotting().plot_transform(self, ax, **mesh)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionTransforms(TransformResult[ArrayT]):
+    """Label ids, directions, heights, and the transform of each label.
+
+    It unpacks into these four.
+
+    Attributes
+    ----------
+    labels : (m,) array
+        The ids, increasing, in the dtype of the label image.
+    directions : (k, d) float64 array
+        Unit vectors, their components along the axes of the image in order.
+    heights : (n,) float64 array
+        In the units of `spacing`, or of the regions' radii.
+    values : (m, k, n) int64 array
+    normalize : {"radius", None}
+        As for :func:`ecc_core.region_transforms`.
+    connectivity, spacing, smooth, units
+        As in :class:`EulerTransform`.
+    """
+
+    labels: ArrayT
+    directions: ArrayT
+    heights: ArrayT
+    values: ArrayT
+    connectivity: int | None = None
+    spacing: tuple[float, ...] | None = None
+    normalize: str | None = None
+    smooth: bool = False
+    units: str | None = None
+    _fields: ClassVar = ("labels", "directions", "heights", "values")
+
+    def _axes(self) -> dict[str, Any]:
+        return {"label": self.labels, **super()._axes()}
+
+    def select(self, label: int) -> EulerTransform[ArrayT]:
+        """Transform of one label.
+
+        Parameters
+        ----------
+        label : int
+
+        Returns
+        -------
+        EulerTransform
+
+        Raises
+        ------
+        KeyError
+            If there is no such label.
+        """
+        facts = {name: value for name, value in self.facts.items() if name != "normalize"}
+        values = row_of(self, label)
+        return EulerTransform(self.directions, self.heights, values, **facts)
+
+    def _preview(self) -> Self:
+        labels: Any = self.labels
+        values: Any = self.values
+        return replace(self, labels=labels[:MOST_PANELS], values=values[:MOST_PANELS])
+
+    def plot(self) -> Figure:
+        """Plot every label as a heat map; see :func:`ecc_core.plotting.plot_transforms`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        labels = on_host(self.labels).tolist()
+        named = {f"label {label}": self.select(label) for label in labels}
+        return plotting().plot_transforms(named)  # type: ignore[no-any-return]
+
+
+def transform_facts(ndim: int, connectivity: int | None, spacing: Any) -> dict[str, Any]:
+    """Facts of every transform: the arguments of a public function once they have been checked."""
+    checked = ndim if connectivity is None else int(connectivity)
+    return {"connectivity": checked, "spacing": spacing}

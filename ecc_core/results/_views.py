@@ -1,0 +1,109 @@
+"""How results are shown and converted: text, pictures, tables and labelled arrays."""
+
+from __future__ import annotations
+
+import base64
+import html as escaping
+from collections.abc import Mapping
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._dispatch import is_dask, on_host
+from ecc_core._optional import import_optional
+
+if TYPE_CHECKING:
+    from ecc_core.results._base import Result
+
+__all__ = ["columns", "html", "summary", "to_pandas", "to_xarray"]
+
+MOST_SHOWN = 6  # numbers of an array
+
+
+def summary(array: Any) -> str:
+    """One line about an array: its numbers if it is 1-D and on the host, else dtype and shape."""
+    if isinstance(array, np.ndarray) and array.ndim == 1:
+        return np.array2string(
+            array,
+            threshold=MOST_SHOWN,
+            edgeitems=2,
+            separator=", ",
+            max_line_width=1000,
+            formatter={"float_kind": "{:.6g}".format, "int_kind": str},
+        )
+    if isinstance(array, np.ndarray):
+        return f"<{array.dtype} {array.shape}>"
+    kind = type(array)
+    library = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
+    dtype = str(getattr(array, "dtype", "?")).rpartition(".")[2]
+    place = f" on {array.device}" if hasattr(array, "device") else ""
+    return f"<{library} {dtype} {tuple(getattr(array, 'shape', ()))}{place}>"
+
+
+def html(result: Result[Any], facts: Mapping[str, str]) -> str:
+    """A small picture with a caption. Only arrays in host memory are drawn without being asked."""
+    words = [escaping.escape(f"{name}={value}") for name, value in facts.items()]
+    caption = f"<code>{type(result).__name__}</code> {', '.join(words)}"
+    sizes = [f"{name} {escaping.escape(summary(getattr(result, name)))}" for name in result._fields]
+    picture = _picture(result) if all(isinstance(part, np.ndarray) for part in result) else ""
+    return f"<div>{picture}<div>{caption}<br><small>{'<br>'.join(sizes)}</small></div></div>"
+
+
+def _picture(result: Result[Any]) -> str:
+    try:
+        drawn: Any = result._preview().plot()
+    except (ImportError, ValueError):  # no matplotlib, or nothing that can be drawn
+        return ""
+    file = BytesIO()
+    getattr(drawn, "figure", drawn).savefig(file, format="png", dpi=144)
+    data = base64.b64encode(file.getvalue()).decode()
+    return f'<img width="336" alt="{type(result).__name__}" src="data:image/png;base64,{data}">'
+
+
+def columns(result: Result[Any]) -> dict[str, NDArray[Any]]:
+    """Columns of a table with one row for each of the values, in C order."""
+    values = on_host(result.values)
+    coordinates = {name: on_host(array) for name, array in result._axes().items()}
+    lead = values.ndim - len(coordinates)
+    axes = {f"batch_{i}": np.arange(n) for i, n in enumerate(values.shape[:lead])}
+    found: dict[str, NDArray[Any]] = {}
+    for place, (name, array) in enumerate({**axes, **coordinates}.items()):
+        shape = [1] * values.ndim
+        shape[place] = len(array)
+        for column, part in _parts(name, array).items():
+            found[column] = np.broadcast_to(part.reshape(shape), values.shape).ravel()
+    found[result._quantity] = values.ravel()
+    return found
+
+
+def _parts(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Columns of a coordinate: itself, or of vectors their index and their components."""
+    if array.ndim == 1:
+        return {name: array}
+    components = {f"{name}_{i}": component for i, component in enumerate(array.T)}
+    return {name: np.arange(len(array)), **components}
+
+
+def to_pandas(result: Result[Any]) -> Any:
+    pandas = import_optional("pandas", extra="features", purpose="to_pandas")
+    table = pandas.DataFrame(columns(result))
+    table.attrs.update(result.facts)
+    return table
+
+
+def to_xarray(result: Result[Any]) -> Any:
+    xarray = import_optional("xarray", extra="xarray", purpose="to_xarray")
+    values = result.values
+    if not is_dask(values) and not hasattr(values, "__array_function__"):
+        values = on_host(values)  # of a library that xarray does not hold
+    coordinates = {name: on_host(array) for name, array in result._axes().items()}
+    lead = values.ndim - len(coordinates)
+    dims = (*(f"batch_{i}" for i in range(lead)), *coordinates)
+    coords: dict[str, Any] = {}
+    for name, array in coordinates.items():
+        for column, part in _parts(name, array).items():
+            coords[column] = name, part
+    facts = {name: value for name, value in result.facts.items() if value is not None}
+    return xarray.DataArray(values, coords, dims, name=result._quantity, attrs=facts)

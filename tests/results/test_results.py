@@ -1,0 +1,311 @@
+"""Result objects: what they carry, and that they unpack, compare, pickle, print and convert."""
+
+import dataclasses
+import pickle
+import sys
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+
+import ecc_core as ecc
+from ecc_core.dask import local_curves
+from ecc_core.dask import region_curves as lazy_region_curves
+from ecc_core.results import LocalCurves, Result, TransformResult
+
+IMAGE = np.random.default_rng(0).integers(0, 9, (6, 7))
+LABELS = np.where(IMAGE > 6, 7, 2)
+
+
+def results() -> dict[str, Result]:
+    transform = ecc.euler_transform(IMAGE > 4, 5, 6, spacing=(1, 2.5))
+    regions = ecc.region_transforms(LABELS, 5, 6, normalize="radius")
+    return {
+        "curve": ecc.euler_curve(IMAGE, 4, superlevel=True),
+        "directional": ecc.euler_curve(IMAGE, 4, direction=[0, 2], direction_scale=0.5),
+        "batch": ecc.euler_curve(np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2), connectivity=1),
+        "regions": ecc.region_curves(IMAGE, LABELS, 4),
+        "tiles": local_curves(IMAGE, 3, [0, 5]),
+        "transform": transform,
+        "smooth": ecc.smooth_transform(transform),
+        "weighted": ecc.euler_transform(IMAGE, 5, 6, weighted=True),
+        "region transforms": regions,
+    }
+
+
+RESULTS = results()
+every_result = pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
+
+
+class TestFacts:
+    def test_curve(self):
+        facts = RESULTS["curve"].facts
+        assert facts == {
+            "connectivity": 2,
+            "superlevel": True,
+            "ndim": 2,
+            "direction": None,
+            "direction_scale": 1.0,
+            "spacing": None,
+            "units": None,
+        }
+
+    def test_direction(self):
+        curve = RESULTS["directional"]
+        assert curve.direction == (0.0, 1.0)
+        assert curve.direction_scale == 0.5
+        assert curve.spacing == (1.0, 1.0)
+        assert not curve.superlevel
+
+    def test_batch(self):
+        assert (RESULTS["batch"].ndim, RESULTS["batch"].connectivity) == (2, 1)
+
+    def test_regions_and_tiles(self):
+        for name in ("regions", "tiles"):
+            facts = {"connectivity": 2, "superlevel": False, "ndim": 2, "units": None}
+            assert RESULTS[name].facts == facts
+
+    def test_transforms(self):
+        assert RESULTS["transform"].spacing == (1.0, 2.5)
+        assert RESULTS["transform"].connectivity == 2
+        assert not RESULTS["transform"].smooth
+        assert RESULTS["smooth"] == dataclasses.replace(
+            RESULTS["transform"], values=RESULTS["smooth"].values, smooth=True
+        )
+        assert RESULTS["weighted"].weighted
+        assert RESULTS["region transforms"].normalize == "radius"
+
+    def test_one_dimension_has_connectivity_1(self):
+        assert ecc.euler_curve(np.arange(5), 2).connectivity == 1
+        assert ecc.euler_curve(np.arange(5), 2).ndim == 1
+
+    @pytest.mark.parametrize("superlevel", [False, True])
+    def test_lazy_results_know_as_much(self, superlevel):
+        lazy, labels = da.from_array(IMAGE, chunks=4), da.from_array(LABELS, chunks=4)
+        options = {"connectivity": 1, "superlevel": superlevel}
+        memory = ecc.euler_curve(IMAGE, [1, 3], direction=[1, 1], **options)
+        assert ecc.euler_curve(lazy, [1, 3], direction=[1, 1], **options).facts == memory.facts
+        facts = ecc.region_curves(IMAGE, LABELS, [1, 3], **options).facts
+        assert ecc.region_curves(lazy, labels, [1, 3], **options).facts == facts
+        assert lazy_region_curves(lazy, labels, [1, 3], **options).facts == facts
+        assert local_curves(lazy, 3, [1, 3], **options).facts == facts
+        shards = ecc.euler_curve_shards([IMAGE[:2], IMAGE[2:]], [1, 3], **options)
+        assert shards == ecc.euler_curve(IMAGE, [1, 3], **options)
+
+    def test_facts_have_plain_types(self):
+        curve = ecc.euler_curve(IMAGE, 2, connectivity=np.int64(1), superlevel=np.True_)
+        assert type(curve.connectivity) is int
+        assert type(curve.superlevel) is bool
+        made = ecc.EulerCurve([0], [1], direction=np.array([1, 0]), superlevel=1)
+        assert made.direction == (1.0, 0.0)
+        assert made.superlevel is True
+
+
+class TestTuple:
+    @every_result
+    def test_unpacks_into_its_arrays(self, result):
+        assert len(result) == len(list(result)) == len(result._fields)
+        for i, name in enumerate(result._fields):
+            assert result[i] is getattr(result, name)
+        assert result[-1] is result.values
+        assert result[1:] == tuple(result)[1:]
+
+    def test_keywords_and_positions(self):
+        t, chi = np.array([0]), np.array([1])
+        assert ecc.EulerCurve(thresholds=t, values=chi) == ecc.EulerCurve(t, chi)
+
+    def test_methods_of_a_named_tuple(self):
+        curve = RESULTS["curve"]
+        assert curve._fields == ("thresholds", "values")
+        assert list(curve._asdict()) == ["thresholds", "values"]
+        assert curve._asdict()["values"] is curve.values
+        assert curve._replace(superlevel=False) == dataclasses.replace(curve, superlevel=False)
+
+    def test_frozen(self):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            RESULTS["curve"].superlevel = False
+
+
+class TestEquality:
+    @every_result
+    def test_equal_to_its_copy(self, result):
+        copy = pickle.loads(pickle.dumps(result))
+        assert type(copy) is type(result)
+        assert copy == result
+        assert copy.facts == result.facts
+
+    @every_result
+    def test_every_array_counts(self, result):
+        for name in result._fields:
+            array = getattr(result, name).copy()
+            array.flat[-1] += 1
+            assert result != dataclasses.replace(result, **{name: array})
+
+    def test_every_fact_counts(self):
+        curve = RESULTS["curve"]
+        for name in curve.facts:
+            other = False if name == "superlevel" else (2.0, 3.0)
+            assert curve != dataclasses.replace(curve, **{name: other})
+
+    def test_dtype_and_shape_count(self):
+        curve = ecc.EulerCurve(np.array([2**53]), np.array([1]))
+        assert curve != ecc.EulerCurve(np.array([2.0**53]), np.array([1]))
+        assert curve != ecc.EulerCurve(np.array([2**53, 2**53]), np.array([1]))
+
+    def test_other_types(self):
+        curve = RESULTS["curve"]
+        assert curve != tuple(curve)
+        assert RESULTS["tiles"] != ecc.EulerCurve(*RESULTS["tiles"], connectivity=2, ndim=2)
+        tensors = ecc.EulerCurve(*map(torch.from_numpy, curve), **curve.facts)
+        assert tensors != curve
+        assert tensors == ecc.EulerCurve(*map(torch.from_numpy, curve), **curve.facts)
+
+    def test_not_hashable(self):
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(RESULTS["curve"])
+
+
+class TestLibraries:
+    def test_tensors_stay_tensors(self):
+        tensor = torch.from_numpy(IMAGE)
+        curve = ecc.euler_curve(tensor, 4, superlevel=True)
+        assert isinstance(curve.values, torch.Tensor)
+        assert curve.to_numpy() == RESULTS["curve"]
+        assert "values=<torch.Tensor int64 (4,) on cpu>" in repr(curve)
+
+    def test_dask_computes_results(self):
+        lazy = ecc.euler_curve(da.from_array(IMAGE, chunks=4), 4, range=(0, 8), superlevel=True)
+        (computed,) = dask.compute(lazy)
+        assert computed == RESULTS["curve"] == lazy.to_numpy()
+        assert isinstance(lazy.values, da.Array)
+
+    def test_nothing_is_computed_unasked(self):
+        def fail(block: np.ndarray) -> np.ndarray:
+            raise AssertionError("computed")
+
+        lazy = da.from_array(IMAGE, chunks=4).map_blocks(fail, dtype=IMAGE.dtype, meta=IMAGE[:0])
+        curve = ecc.euler_curve(lazy, [0, 1])
+        assert repr(curve) == (
+            "EulerCurve(thresholds=[0, 1], values=<dask.Array int64 (2,)>, connectivity=2)"
+        )
+        assert "dask.Array" in curve._repr_html_()
+        assert curve.to_xarray().chunks is not None
+        with pytest.raises(AssertionError, match="computed"):
+            curve.to_numpy()
+
+
+class TestRepr:
+    def test_short_arrays_show_their_numbers(self):
+        curve = ecc.euler_curve(np.eye(3), [0, 0.5, 1], superlevel=True)
+        assert repr(curve) == (
+            "EulerCurve(thresholds=[0, 0.5, 1], values=[1, 1, 1], connectivity=2, superlevel=True)"
+        )
+
+    def test_long_ones_are_cut(self):
+        curve = ecc.euler_curve(np.arange(256), 256)
+        assert "thresholds=[0, 1, ..., 254, 255], values=[1, 1, ..., 1, 1]" in repr(curve)
+
+    @every_result
+    def test_one_short_line(self, result):
+        assert len(repr(result)) < 250
+        assert "\n" not in repr(result)
+
+
+class TestHtml:
+    @every_result
+    def test_picture(self, result):
+        html = result._repr_html_()
+        assert type(result).__name__ in html
+        drawn = not isinstance(result, LocalCurves) or result.values.size
+        assert ("data:image/png;base64," in html) == bool(drawn)
+        assert len(html) < 200_000
+
+    def test_without_matplotlib(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        html = RESULTS["curve"]._repr_html_()
+        assert "<img" not in html
+        assert "superlevel=True" in html
+
+    def test_escaped(self):
+        curve = dataclasses.replace(RESULTS["curve"], units="<b>")
+        assert "<b>" not in curve._repr_html_()
+
+
+class TestTables:
+    def test_curve(self):
+        curve = RESULTS["curve"]
+        table = curve.to_pandas()
+        assert list(table) == ["threshold", "euler_number"]
+        assert_array_equal(table["threshold"], curve.thresholds)
+        assert_array_equal(table["euler_number"], curve.values)
+        assert table.attrs == curve.facts
+
+    def test_regions(self):
+        regions = RESULTS["regions"]
+        table = regions.to_pandas()
+        assert list(table) == ["label", "threshold", "euler_number"]
+        rows = table[table["label"] == 7]
+        assert_array_equal(rows["euler_number"], regions.select(7).values)
+
+    def test_transform_has_components(self):
+        transform = RESULTS["transform"]
+        table = transform.to_pandas()
+        assert list(table) == ["direction", "direction_0", "direction_1", "height", "euler_number"]
+        assert_array_equal(table["euler_number"], transform.values.ravel())
+        assert_array_equal(table["direction_1"], np.repeat(transform.directions[:, 1], 6))
+        assert_array_equal(table["height"], np.tile(transform.heights, 5))
+
+    @every_result
+    def test_xarray_agrees_with_pandas(self, result):
+        array = result.to_xarray()
+        assert_array_equal(array.values, result.values)
+        table = array.to_dataframe().reset_index()
+        for name, column in result.to_pandas().items():
+            if not name.startswith("batch"):
+                assert_array_equal(table[name], column)
+
+    def test_dimensions(self):
+        assert RESULTS["batch"].to_xarray().dims == ("batch_0", "threshold")
+        assert RESULTS["tiles"].to_xarray().dims == ("batch_0", "batch_1", "threshold")
+        dims = ("label", "direction", "height")
+        assert RESULTS["region transforms"].to_xarray().dims == dims
+        assert RESULTS["curve"].to_xarray().attrs["superlevel"] is True
+
+    def test_without_xarray(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "xarray", None)
+        with pytest.raises(ImportError, match=r"napari-ecc\[xarray\]"):
+            RESULTS["curve"].to_xarray()
+
+
+class TestSelect:
+    def test_curve_of_a_label(self):
+        regions = RESULTS["regions"]
+        found = regions.select(7)
+        assert isinstance(found, ecc.EulerCurve)
+        assert_array_equal(found.values, regions.values[list(regions.labels).index(7)])
+        assert found.connectivity == regions.connectivity
+
+    def test_transform_of_a_label(self):
+        found = RESULTS["region transforms"].select(2)
+        assert isinstance(found, TransformResult)
+        assert_array_equal(found.values, RESULTS["region transforms"].values[0])
+
+    @pytest.mark.parametrize("name", ["regions", "region transforms"])
+    def test_no_such_label(self, name):
+        with pytest.raises(KeyError, match="no label 5"):
+            RESULTS[name].select(5)
+
+
+class TestPlot:
+    @every_result
+    def test_plots(self, result):
+        drawn = result.plot()
+        figure = getattr(drawn, "figure", drawn)
+        assert figure.axes
+
+    def test_superlevel_steps(self):
+        assert RESULTS["curve"].plot().lines[-1].get_drawstyle() == "steps-pre"
+        assert RESULTS["batch"].plot().lines[-1].get_drawstyle() == "steps-post"
