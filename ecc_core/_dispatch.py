@@ -119,8 +119,7 @@ class Home:
                 )
             return array
         if _library(array) == "torch":
-            array = array.detach()
-            return (array.float() if "bfloat16" in str(array.dtype) else array).numpy()
+            return _torch_on_host(array, name)
         return array
 
     def give(self, array: Any) -> Any:
@@ -209,7 +208,17 @@ def on_host(array: Any) -> NDArray[Any]:
     if library == "cupy":
         host: NDArray[Any] = array.get()
         return host
-    return np.asarray(array.detach().cpu() if library == "torch" else array)
+    return _torch_on_host(array.cpu()) if library == "torch" else np.asarray(array)
+
+
+def _torch_on_host(tensor: Any, name: str = "image") -> NDArray[Any]:
+    """A tensor on the CPU as a NumPy array; bfloat16 as float32, which holds its values."""
+    if str(tensor.layout) != "torch.strided" or tensor.is_nested:
+        raise TypeError(f"`{name}` must be a dense tensor, got layout {tensor.layout}")
+    _checks.check_image_dtype(dtype_of(tensor), name)
+    tensor = tensor.detach().resolve_neg()
+    host: NDArray[Any] = (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy()
+    return host
 
 
 def is_dask(image: Any) -> bool:

@@ -221,7 +221,7 @@ def euler_curve(
         kept = _flatten(home.broadcast(kept, batch + spatial), ndim)
     added = None
     if direction is not None:
-        unit = _checks.check_direction(direction, ndim)
+        unit = _checks.check_direction(_dispatch.on_host(direction), ndim)
         scale = _checks.check_scale(direction_scale)
         steps = _checks.check_spacing(spacing, ndim)
         added = Direction(tuple(unit), scale, tuple(steps), spatial)

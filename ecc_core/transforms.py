@@ -318,6 +318,8 @@ def smooth_transform(transform: Transform) -> Transform:
 
     Raises
     ------
+    TypeError
+        If `transform` is an array instead of a result with heights.
     ValueError
         If a height is infinite.
 
@@ -335,6 +337,9 @@ def smooth_transform(transform: Transform) -> Transform:
     >>> ect.values, ecc.smooth_transform(ect).values
     (array([[0, 1, 1, 1, 1]]), array([[ 0.   , -0.375, -0.25 , -0.125,  0.   ]]))
     """
+    if not isinstance(transform, EulerTransform | RegionTransforms):
+        kind = type(transform).__name__
+        raise TypeError(f"`transform` must be an EulerTransform or RegionTransforms, got {kind}")
     home = _dispatch.Home(transform.values)
     values, heights = (_dispatch.on_host(a) for a in (transform.values, transform.heights))
     if not np.isfinite(heights).all():

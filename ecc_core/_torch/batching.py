@@ -7,21 +7,39 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
-__all__ = ["keep_nothing", "transformable", "vmapped"]
+__all__ = ["keep_nothing", "saving", "transformable", "vmapped"]
 
 
-def keep_nothing(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """The `setup` of an operator whose `backward` needs nothing."""
+Setup = Callable[[Any, tuple[Any, ...], Any], tuple[Tensor | None, ...]]
+
+
+def keep_nothing(ctx: Any, inputs: tuple[Any, ...], output: Any) -> tuple[Tensor | None, ...]:
+    """The `setup` of an operator whose derivatives need nothing."""
+    return ()
+
+
+def saving(setup: Setup) -> Callable[..., None]:
+    """A `setup_context` that saves the tensors that `setup` returns."""
+
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*setup(ctx, inputs, output))
+
+    return setup_context
 
 
 def transformable(
-    operator: Callable[..., Any], setup: Callable[..., None], backward: Callable[..., Any]
+    operator: Callable[..., Any],
+    setup: Setup,
+    backward: Callable[..., Any],
+    push: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """An operator whose derivative `torch.func` knows, too.
+    """An operator whose derivatives `torch.func` and forward mode know, too.
 
-    It does not know the formulas of `torch.library.register_autograd`. Elsewhere these serve: they
-    are compiled by all versions of torch, and called in 0.05 ms less.
+    They do not know the formulas of `torch.library.register_autograd`. Elsewhere these serve: they
+    are compiled by all versions of torch, and called in 0.05 ms less. `setup` returns the tensors
+    to save; `push` takes the context and the arguments' tangents and returns the results'.
     """
 
     class Transformable(torch.autograd.Function):
@@ -33,16 +51,24 @@ def transformable(
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            setup(ctx, inputs, output)
+            saved = setup(ctx, inputs, output)
+            ctx.save_for_backward(*saved)
+            ctx.save_for_forward(*saved)
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
             return backward(ctx, *gradients)
 
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            return push(ctx, *tangents)
+
     def call(*args: Any) -> Any:
-        if torch.compiler.is_compiling() or not torch._C._are_functorch_transforms_active():
-            return operator(*args)
-        return Transformable.apply(*args)  # type: ignore[no-untyped-call]
+        if not torch.compiler.is_compiling() and (
+            torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+        ):
+            return Transformable.apply(*args)  # type: ignore[no-untyped-call]
+        return operator(*args)
 
     return call
 

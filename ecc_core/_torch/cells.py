@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["Ties", "cell_values", "filtration", "split_coefficients"]
+__all__ = ["Ties", "cell_values", "filtration", "split_coefficients", "spread"]
 
 Ties = Literal["raster", "split"]
 
@@ -51,7 +51,10 @@ def cell_values(
     """
     sign = 1.0 if construction == "V" else -1.0
     for extent, grid, size in _kinds(sign * values, construction):
-        if ties == "raster":
+        counts = _counts(grid, size)
+        if 0 in counts:  # an axis of one point has no cells along it
+            yield extent, grid.new_zeros((grid.shape[0], *counts))
+        elif ties == "raster":
             pool = POOLS[len(size) - 1]
             yield extent, sign * pool(grid.unsqueeze(1), size, 1).squeeze(1)
         else:
@@ -92,9 +95,14 @@ def _kinds(grid: Tensor, construction: str) -> Iterator[tuple[tuple[int, ...], T
             yield extent, functional.pad(grid, rim, value=-torch.inf), [2 - e for e in extent]
 
 
+def _counts(grid: Tensor, size: list[int]) -> list[int]:
+    """How many cells there are along each axis that have so many points around them."""
+    return [max(n - s + 1, 0) for n, s in zip(grid.shape[1:], size, strict=True)]
+
+
 def _points_of_cells(grid: Tensor, size: list[int]) -> list[Tensor]:
     """For each place in a cell the view of the points that have it."""
-    counts = [n - s + 1 for n, s in zip(grid.shape[1:], size, strict=True)]
+    counts = _counts(grid, size)
     return [
         grid[(slice(None), *(slice(o, o + n) for o, n in zip(start, counts, strict=True)))]
         for start in itertools.product(*map(range, size))

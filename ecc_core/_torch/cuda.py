@@ -11,7 +11,7 @@ from ecc_core._torch import direct
 from ecc_core._torch.cells import filtration, split_coefficients
 from ecc_core._torch.packing import packed_shape, unpack
 
-__all__ = ["arguments", "curves", "gradients"]
+__all__ = ["arguments", "curves", "gradients", "points"]
 
 
 def arguments(
@@ -35,7 +35,7 @@ def curves(given: Arguments, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor
     words = packed_shape(given.image, keep)
     if given.image.dtype != torch.float64:
         return soft.curves(given, words, keep)
-    values, weights, levels = _points(given, split=False)
+    values, weights, levels = points(given, split=False)
     curve, slopes, spreads = direct.curves(values, weights, levels, given.sharpness)
     packed = given.image.new_empty(words, dtype=torch.int32)
     return curve, -slopes if given.superlevel else slopes, spreads, packed
@@ -53,7 +53,7 @@ def gradients(
     """The gradient of the images in a dtype, and those of thresholds and sharpness, by image."""
     image = given.image
     if image.dtype == torch.float64:
-        values, weights, levels = _points(given, split)
+        values, weights, levels = points(given, split)
         signed = upstream if given.superlevel else -upstream
         found = direct.gradients(values, weights, levels, given.sharpness, signed)
         by_sharpness = (upstream * spreads).sum(1)
@@ -68,7 +68,7 @@ def gradients(
     return soft.gradients(given, *rows, packed, dtype)
 
 
-def _points(given: Arguments, split: bool) -> tuple[Tensor, Tensor, Tensor]:
+def points(given: Arguments, split: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Values and coefficients (batch, points), and levels."""
     image = given.image
     values = filtration(image, given.tilt, given.mask, given.superlevel).flatten(1)

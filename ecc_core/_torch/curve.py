@@ -14,12 +14,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecc_core._torch.batching import keep_nothing, transformable, vmapped
+from ecc_core._torch import direct
+from ecc_core._torch.batching import keep_nothing, saving, transformable, vmapped
+from ecc_core._torch.cells import spread
 from ecc_core._torch.packing import packed_shape
 
 __all__ = ["soft_curve"]
 
 NAME, NAME_BACKWARD = "ecc::soft_curve", "ecc::soft_curve_backward"
+NAME_PUSH = "ecc::soft_curve_push"
 COMMON = (
     "Tensor image, Tensor thresholds, Tensor sharpness, Tensor? tilt, Tensor? mask,"
     " str construction, bool superlevel, str ties"
@@ -35,8 +38,14 @@ torch.library.define(
     " -> (Tensor by_image, Tensor by_threshold, Tensor by_sharpness)",
     tags=torch.Tag.pt2_compliant_tag,
 )
+torch.library.define(
+    NAME_PUSH,
+    f"(Tensor change, {COMMON}) -> Tensor",
+    tags=torch.Tag.pt2_compliant_tag,
+)
 FORWARD = torch.ops.ecc.soft_curve.default
 BACKWARD = torch.ops.ecc.soft_curve_backward.default
+PUSH = torch.ops.ecc.soft_curve_push.default
 
 
 @torch.library.impl(NAME, "cpu")
@@ -96,6 +105,38 @@ def _backward_on_cuda(
     return cuda.gradients(given, *rows, packed, ties == "split", _dtype(image, wanted))
 
 
+@torch.library.impl(NAME_PUSH, "cpu")
+def _push_on_cpu(change: Tensor, image: Tensor, *options: Any) -> Tensor:
+    from ecc_core._torch import cpu
+
+    points = cpu.points(image, *options)
+    return _pushed(change, *points)
+
+
+@torch.library.impl(NAME_PUSH, "cuda")
+def _push_on_cuda(change: Tensor, image: Tensor, *rest: Any) -> Tensor:
+    from ecc_core._torch import cuda
+
+    *options, ties = rest
+    given = cuda.arguments(image, *options)
+    points = cuda.points(given, ties == "split")
+    return _pushed(change, *points, given.sharpness, given.superlevel)
+
+
+def _pushed(
+    change: Tensor,
+    values: Tensor,
+    weights: Tensor,
+    levels: Tensor,
+    sharpness: Tensor,
+    superlevel: bool,
+) -> Tensor:
+    """What a change of the filtration changes in the curves: (batch, n)."""
+    change = change.flatten(1).to(values.dtype)
+    change = change if superlevel else -change
+    return direct.curves(values, weights * change, levels, sharpness)[1]
+
+
 def _keeps(image: Tensor, keep: bool) -> bool:
     """Whether coefficients are packed: not for float64, whose sums are taken level by level."""
     return keep and image.is_cuda and image.dtype != torch.float64
@@ -121,11 +162,13 @@ def _fake_backward(
     return by_image, torch.empty_like(slopes), slopes.new_empty(image.shape[:1])
 
 
-def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+def _setup(
+    ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]
+) -> tuple[Tensor | None, ...]:
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(*output[1:])
     ctx.options = inputs[5:8]
-    ctx.save_for_backward(*output[1:], *inputs[:5])
+    return *output[1:], *inputs[:5]
 
 
 def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
@@ -133,14 +176,15 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
         return (None,) * 9
     needs_image, needs_thresholds, needs_sharpness, needs_tilt = ctx.needs_input_grad[:4]
     wanted = "wide" if needs_tilt else "image" if needs_image else "none"
-    found = soft_curve_backward(gradient, *ctx.saved_tensors, *ctx.options, wanted)
+    saved = ctx.saved_tensors
+    found = soft_curve_backward(gradient, *saved, *ctx.options, wanted)
     by_image, by_thresholds, by_sharpness = found
     by_tilt = None
     if needs_tilt:
         axes = range(1, by_image.dim())
         by_tilt = torch.cat([by_image.sum([0, *(a for a in axes if a != axis)]) for axis in axes])
     return (
-        by_image.to(ctx.saved_tensors[3].dtype) if needs_image else None,
+        by_image.to(saved[3].dtype) if needs_image else None,
         by_thresholds.sum(0) if needs_thresholds else None,
         by_sharpness.sum() if needs_sharpness else None,
         by_tilt,
@@ -148,26 +192,52 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     )
 
 
+def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
+    slopes, spreads, _, image, thresholds, sharpness, tilt, mask = ctx.saved_tensors
+    by_image, by_threshold, by_sharpness, by_tilt = tangents[:4]
+    change = None if by_image is None else by_image.to(slopes.dtype)
+    if by_tilt is not None:
+        along = spread(by_tilt, image.shape[1:]).expand(image.shape)
+        change = along if change is None else change + along
+    total = torch.zeros_like(slopes)
+    if change is not None:
+        total = soft_curve_push(change, image, thresholds, sharpness, tilt, mask, *ctx.options)
+    if by_threshold is not None:
+        total = total + slopes * by_threshold
+    if by_sharpness is not None:
+        total = total + spreads * by_sharpness
+    return total, None, None, None
+
+
+def _fake_push(change: Tensor, image: Tensor, thresholds: Tensor, *_: Any) -> Tensor:
+    return thresholds.new_empty((image.shape[0], thresholds.shape[0]))
+
+
 def _no_backward(ctx: Any, *gradients: Any) -> Any:
     raise RuntimeError("soft Euler characteristic curves have no second derivatives")
 
 
-soft_curve = transformable(FORWARD, _setup, _backward)
+soft_curve = transformable(FORWARD, _setup, _backward, _push)
 """Curves (batch, n) of images (batch, *spatial), and derivatives by level and by sharpness.
 
 `thresholds`, `sharpness` and `tilt` are float32, or float64 with an image of float64. With `keep`
 CUDA devices return coefficients, packed, that spare the backward pass to find them.
 """
-soft_curve_backward = transformable(BACKWARD, keep_nothing, _no_backward)
+soft_curve_backward = transformable(BACKWARD, keep_nothing, _no_backward, _no_backward)
 """Gradients of the images, and of thresholds (batch, n) and sharpness (batch,) image by image.
 
 `wanted`: "none" (an empty tensor), the gradient of the image in its own dtype ("image"), or in
 float32 although that is narrower ("wide").
 """
+soft_curve_push = transformable(PUSH, keep_nothing, _no_backward, _no_backward)
+"""The change of the curves (batch, n) by a change (batch, *spatial) of the filtered images."""
 
 torch.library.register_fake(NAME, _fake)
+torch.library.register_fake(NAME_PUSH, _fake_push)
 torch.library.register_fake(NAME_BACKWARD, _fake_backward)
-torch.library.register_autograd(NAME, _backward, setup_context=_setup)
+torch.library.register_autograd(NAME, _backward, setup_context=saving(_setup))
 torch.library.register_autograd(NAME_BACKWARD, _no_backward)
+torch.library.register_autograd(NAME_PUSH, _no_backward)
 torch.library.register_vmap(NAME, vmapped(FORWARD, stacked=(0, 4)))
+torch.library.register_vmap(NAME_PUSH, vmapped(PUSH, stacked=(0, 1, 5)))
 torch.library.register_vmap(NAME_BACKWARD, vmapped(BACKWARD, stacked=(0, 1, 2, 3, 4, 8)))

@@ -20,21 +20,27 @@ def curves(
     """
     sums = weights.new_zeros((3, weights.shape[0], levels.numel()), dtype=values.dtype)
     first = (weights * (values == -torch.inf)).sum(1)
-    weights = weights * values.isfinite()
-    values = values.masked_fill(values.isinf(), 0)
+    values, weights = _finite(values, weights)
     for j, level in enumerate(levels):
         s = torch.sigmoid(sharpness * (level - values))
         slope = weights * s * (1 - s)
         sums[0, :, j] = first + (weights * s).sum(1)
         sums[1, :, j] = sharpness * slope.sum(1)
         sums[2, :, j] = (slope * (level - values)).sum(1)
+    sums[2].masked_fill_(levels.isinf(), 0)
     return sums[0].clone(), sums[1].clone(), sums[2].clone()
+
+
+def _finite(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Values and weights without those of infinite values, which have no derivatives."""
+    return values.masked_fill(values.isinf(), 0), weights * values.isfinite()
 
 
 def gradients(
     values: Tensor, weights: Tensor, levels: Tensor, sharpness: Tensor, upstream: Tensor
 ) -> Tensor:
     """weight * sum over the levels of upstream * sharpness * s'(z), for each point."""
+    values, weights = _finite(values, weights)
     total = values.new_zeros((upstream.shape[0], values.shape[1]))
     for j, level in enumerate(levels):
         s = torch.sigmoid(sharpness * (level - values))

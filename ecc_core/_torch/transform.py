@@ -10,11 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecc_core._torch.batching import keep_nothing, transformable, vmapped
+from ecc_core._torch.batching import keep_nothing, saving, transformable, vmapped
 
 __all__ = ["soft_projection"]
 
 NAME, NAME_BACKWARD = "ecc::soft_projection", "ecc::soft_projection_backward"
+NAME_PUSH = "ecc::soft_projection_push"
 COMMON = (
     "Tensor weights, Tensor positions, Tensor directions, Tensor orthants, Tensor heights,"
     " Tensor sharpness"
@@ -30,8 +31,14 @@ torch.library.define(
     "(Tensor by_weights, Tensor by_directions, Tensor by_height, Tensor by_sharpness)",
     tags=torch.Tag.pt2_compliant_tag,
 )
+torch.library.define(
+    NAME_PUSH,
+    f"(Tensor? by_weights, Tensor? by_directions, {COMMON}) -> Tensor",
+    tags=torch.Tag.pt2_compliant_tag,
+)
 FORWARD = torch.ops.ecc.soft_projection.default
 BACKWARD = torch.ops.ecc.soft_projection_backward.default
+PUSH = torch.ops.ecc.soft_projection_push.default
 
 
 @torch.library.impl(NAME, "cpu")
@@ -73,6 +80,27 @@ def _backward_on_cuda(
     return *found, gradient * slopes, (gradient * spreads).sum((1, 2))
 
 
+@torch.library.impl(NAME_PUSH, "CompositeExplicitAutograd")
+def _push_anywhere(
+    by_weights: Tensor | None,
+    by_directions: Tensor | None,
+    weights: Tensor,
+    positions: Tensor,
+    directions: Tensor,
+    orthants: Tensor,
+    *rest: Tensor,
+) -> Tensor:
+    shape = (weights.shape[0], directions.shape[0], rest[0].shape[0])
+    total = weights.new_zeros(shape)
+    if by_weights is not None:
+        total += FORWARD(by_weights, positions, directions, orthants, *rest)[0]
+    if by_directions is not None:
+        moved = weights.index_select(1, orthants) * (by_directions @ positions)
+        each = torch.arange(shape[1], dtype=orthants.dtype, device=orthants.device)
+        total -= FORWARD(moved, positions, directions, each, *rest)[1]
+    return total
+
+
 def _fake(
     weights: Tensor,
     positions: Tensor,
@@ -103,10 +131,12 @@ def _fake_backward(
     )
 
 
-def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+def _setup(
+    ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]
+) -> tuple[Tensor | None, ...]:
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(*output[1:])
-    ctx.save_for_backward(*output[1:], *inputs)
+    return *output[1:], *inputs
 
 
 def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
@@ -125,21 +155,43 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     )
 
 
+def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
+    slopes, spreads, *given = ctx.saved_tensors
+    by_weights, _, by_directions, _, by_height, by_sharpness = tangents
+    total = torch.zeros_like(slopes)
+    if by_weights is not None or by_directions is not None:
+        total = soft_projection_push(by_weights, by_directions, *given)
+    if by_height is not None:
+        total = total + slopes * by_height
+    if by_sharpness is not None:
+        total = total + spreads * by_sharpness
+    return total, None, None
+
+
+def _fake_push(by_weights: Tensor | None, by_directions: Tensor | None, *given: Tensor) -> Tensor:
+    return _fake(*given)[0]
+
+
 def _no_backward(ctx: Any, *gradients: Any) -> Any:
     raise RuntimeError("soft Euler characteristic transforms have no second derivatives")
 
 
-soft_projection = transformable(FORWARD, _setup, _backward)
+soft_projection = transformable(FORWARD, _setup, _backward, _push)
 """Curves (batch, k, n) of weights (batch, orthants, points), and derivatives by height, sharpness.
 
 `positions` is (d, points), `directions` (k, d), `orthants` (k,) of int32.
 """
-soft_projection_backward = transformable(BACKWARD, keep_nothing, _no_backward)
+soft_projection_backward = transformable(BACKWARD, keep_nothing, _no_backward, _no_backward)
 """Gradients of the weights, and of directions, heights and sharpness image by image."""
+soft_projection_push = transformable(PUSH, keep_nothing, _no_backward, _no_backward)
+"""The change of the curves (batch, k, n) by changes of the weights and of the directions."""
 
 torch.library.register_fake(NAME, _fake)
+torch.library.register_fake(NAME_PUSH, _fake_push)
 torch.library.register_fake(NAME_BACKWARD, _fake_backward)
-torch.library.register_autograd(NAME, _backward, setup_context=_setup)
+torch.library.register_autograd(NAME, _backward, setup_context=saving(_setup))
 torch.library.register_autograd(NAME_BACKWARD, _no_backward)
+torch.library.register_autograd(NAME_PUSH, _no_backward)
 torch.library.register_vmap(NAME, vmapped(FORWARD, stacked=(0,)))
+torch.library.register_vmap(NAME_PUSH, vmapped(PUSH, stacked=(0, 2)))
 torch.library.register_vmap(NAME_BACKWARD, vmapped(BACKWARD, stacked=(0, 1, 2, 3)))

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ecc_core._torch.batching import vmapped
 from ecc_core.curves import euler_curve
+from ecc_core.nn._arguments import plain
 from ecc_core.transforms import euler_transform
 
 __all__ = ["exact_curve", "exact_transform", "flatten", "straight_through"]
@@ -17,7 +18,7 @@ __all__ = ["exact_curve", "exact_transform", "flatten", "straight_through"]
 
 def straight_through(operator: Any, soft: Tensor, *arguments: Any) -> Tensor:
     """What an operator gives for each image of a batch, with the gradient of soft values."""
-    fixed = [a.detach() if isinstance(a, Tensor) else a for a in arguments]
+    fixed = [plain(a).detach() if isinstance(a, Tensor) else a for a in arguments]
     exact: Tensor = operator(*fixed).reshape(soft.shape).to(soft.dtype)
     return exact + (soft - soft.detach())
 

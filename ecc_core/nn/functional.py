@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -13,11 +13,10 @@ from ecc_core import _checks
 from ecc_core._torch import orthants
 from ecc_core._torch.curve import soft_curve
 from ecc_core._torch.transform import soft_projection
+from ecc_core.nn import _arguments as arguments
+from ecc_core.nn._arguments import Scalar, Vector
 
 __all__ = ["soft_euler_curve", "soft_euler_transform"]
-
-Scalar = float | Tensor
-Vector = Sequence[float] | Tensor
 
 
 def soft_euler_curve(
@@ -106,30 +105,28 @@ def soft_euler_curve(
     >>> bool(ring.grad[1, 1] < 0)  # a lower centre fills the hole sooner
     True
     """
-    _check_tensor(image, "image")
-    _check_axes(image, n_spatial, "image")
+    image = arguments.check_tensor(image, "image")
+    arguments.check_axes(image, n_spatial, "image")
     construction = "V" if _checks.check_connectivity(connectivity, n_spatial) == 1 else "T"
+    arguments.check_flag(superlevel, "superlevel")
     if ties not in ("raster", "split"):
         raise ValueError(f'`ties` must be "raster" or "split", got {ties!r}')
     batch, spatial = image.shape[:-n_spatial], image.shape[-n_spatial:]
-    if not image.is_floating_point():
-        image = image.to(torch.float64 if image.dtype.itemsize > 2 else torch.float32)
+    image = arguments.widened(image)
     dtype = torch.float64 if image.dtype == torch.float64 else torch.float32
-    levels = _vector(thresholds, "thresholds", image, dtype)
+    levels = arguments.vector(thresholds, "thresholds", image, dtype)
+    steps = arguments.spacing_of(spacing, n_spatial)
     tilt = None
     if direction is not None:
-        unit = _unit(_vector(direction, "direction", image, dtype, n_spatial))
+        unit = arguments.unit(arguments.vector(direction, "direction", image, dtype, n_spatial))
         scale = 1.0 if direction_scale is None else direction_scale
-        factor = _scalar(scale, "direction_scale", image, dtype)
-        steps = _spacing(spacing, n_spatial)
-        axes = [_coordinates(n, step, unit) for n, step in zip(spatial, steps, strict=True)]
+        factor = arguments.finite_scalar(scale, "direction_scale", image, dtype)
+        axes = [arguments.coordinates(n, s, unit) for n, s in zip(spatial, steps, strict=True)]
         tilt = factor * torch.cat([u * x for u, x in zip(unit, axes, strict=True)])
     elif direction_scale is not None:
         raise ValueError("`direction_scale` must come with a `direction`, got no direction")
-    else:
-        _spacing(spacing, n_spatial)
     if mask is not None:
-        mask = _mask(mask, image, spatial)
+        mask = arguments.check_mask(mask, image, spatial)
     keep = torch.is_grad_enabled() and (
         image.requires_grad or (tilt is not None and tilt.requires_grad)
     )
@@ -137,11 +134,11 @@ def soft_euler_curve(
     curve, *_ = soft_curve(
         image.reshape(math.prod(batch), *spatial),
         levels,
-        _positive(sharpness, image, dtype),
+        arguments.positive_scalar(sharpness, "sharpness", image, dtype),
         tilt,
         mask,
         construction,
-        superlevel,
+        bool(superlevel),
         ties,
         keep,
     )
@@ -207,22 +204,20 @@ def soft_euler_transform(
     >>> values.round().tolist()  # from above two parts that join, from below one
     [[2.0, 1.0], [1.0, 1.0]]
     """
-    _check_tensor(weights, "weights")
-    _check_axes(weights, n_spatial, "weights")
+    weights = arguments.check_tensor(weights, "weights")
+    arguments.check_axes(weights, n_spatial, "weights")
     construction = "V" if _checks.check_connectivity(connectivity, n_spatial) == 1 else "T"
     if extension not in ("max", "min"):
         raise ValueError(f'`extension` must be "max" or "min", got {extension!r}')
     batch, spatial = weights.shape[:-n_spatial], weights.shape[-n_spatial:]
-    if not weights.is_floating_point():
-        weights = weights.to(torch.float64 if weights.dtype.itemsize > 2 else torch.float32)
+    weights = arguments.widened(weights)
     dtype = torch.float64 if weights.dtype == torch.float64 else torch.float32
-    vectors = _tensor(directions, "directions", weights, dtype)
-    if vectors.dim() != 2 or vectors.shape[1] != n_spatial:
-        got = tuple(vectors.shape)
-        raise ValueError(f"`directions` must have shape (k, {n_spatial}), got {got}")
-    levels = _vector(heights, "heights", weights, dtype)
-    unit, steps = _unit(vectors), _spacing(spacing, n_spatial)
+    vectors = arguments.vectors(directions, "directions", weights, dtype, n_spatial)
+    levels = arguments.vector(heights, "heights", weights, dtype)
+    unit, steps = arguments.unit(vectors), arguments.spacing_of(spacing, n_spatial)
+    slope = arguments.positive_scalar(sharpness, "sharpness", weights, dtype)
     flat = weights.to(dtype).reshape(math.prod(batch), *spatial)
+    flat = flat.masked_fill(flat.isinf(), torch.nan)  # which cells keep, to be refused
     if flat.numel() == 0:
         return flat.sum().expand(*batch, vectors.shape[0], levels.numel())
     owned = orthants.orthant_coefficients(flat, construction, extension)
@@ -233,100 +228,6 @@ def soft_euler_transform(
         unit,
         orthants.orthants_of(unit),
         levels,
-        _positive(sharpness, weights, dtype),
+        slope,
     )
     return values.reshape(*batch, vectors.shape[0], levels.numel())
-
-
-def _check_tensor(tensor: Any, name: str) -> None:
-    if not isinstance(tensor, Tensor):
-        raise TypeError(f"`{name}` must be a torch tensor, got {type(tensor).__name__}")
-    if tensor.is_complex():
-        raise TypeError(f"`{name}` must be of real numbers, got {tensor.dtype}")
-
-
-def _check_axes(tensor: Tensor, n_spatial: int, name: str) -> None:
-    if isinstance(n_spatial, bool) or n_spatial not in (1, 2, 3):
-        raise ValueError(f"`n_spatial` must be 1, 2 or 3, got {n_spatial!r}")
-    if tensor.dim() < n_spatial:
-        got = tuple(tensor.shape)
-        raise ValueError(f"`{name}` must have at least {n_spatial} axes (`n_spatial`), got {got}")
-
-
-def _tensor(numbers: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
-    """Numbers as a tensor beside the image; a tensor must be there already."""
-    if not isinstance(numbers, Tensor):
-        return torch.as_tensor(numbers, dtype=dtype, device=like.device)
-    if numbers.device != like.device:
-        raise ValueError(
-            f"`{name}` must be where the image is, on {like.device}, got {numbers.device}"
-        )
-    if numbers.is_complex():
-        raise TypeError(f"`{name}` must be of real numbers, got {numbers.dtype}")
-    return numbers.to(dtype)
-
-
-def _vector(
-    numbers: Any, name: str, like: Tensor, dtype: torch.dtype, length: int | None = None
-) -> Tensor:
-    vector = _tensor(numbers, name, like, dtype)
-    if vector.dim() != 1 or length not in (None, vector.shape[0]):
-        wanted = "n" if length is None else length
-        raise ValueError(f"`{name}` must have shape ({wanted},), got {tuple(vector.shape)}")
-    return vector
-
-
-def _scalar(number: Scalar, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
-    if not isinstance(number, Tensor):
-        number = float(number)
-        if not math.isfinite(number):
-            raise ValueError(f"`{name}` must be finite, got {number}")
-        return torch.full((), number, dtype=dtype, device=like.device)
-    if number.numel() != 1:
-        raise ValueError(f"`{name}` must be one number, got shape {tuple(number.shape)}")
-    if number.dim() == 0 and number.device.type == "cpu":  # as torch's own operators have it
-        return number.to(like.device, dtype)
-    return _tensor(number, name, like, dtype).reshape(())
-
-
-def _positive(sharpness: Scalar, like: Tensor, dtype: torch.dtype) -> Tensor:
-    if not isinstance(sharpness, Tensor) and not sharpness > 0:
-        raise ValueError(f"`sharpness` must be positive, got {sharpness}")
-    return _scalar(sharpness, "sharpness", like, dtype)
-
-
-def _unit(vectors: Tensor) -> Tensor:
-    unit: Tensor = vectors / torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
-    return unit
-
-
-def _coordinates(count: int, step: float, like: Tensor) -> Tensor:
-    places = torch.arange(count, dtype=like.dtype, device=like.device)
-    return (places - (count - 1) / 2) * step
-
-
-def _spacing(spacing: float | Sequence[float] | None, n_spatial: int) -> tuple[float, ...]:
-    if spacing is None:
-        return (1.0,) * n_spatial
-    given = spacing if isinstance(spacing, Sequence) else [spacing] * n_spatial
-    steps = tuple(float(step) for step in given)
-    if len(steps) != n_spatial:
-        raise ValueError(f"`spacing` must be one number or {n_spatial} of them, got {spacing}")
-    if not all(step > 0 and math.isfinite(step) for step in steps):
-        raise ValueError(f"`spacing` must be positive and finite, got {spacing}")
-    return steps
-
-
-def _mask(mask: Any, image: Tensor, spatial: torch.Size) -> Tensor:
-    """The mask as (batch or 1, *spatial)."""
-    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-        kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
-        raise TypeError(f"`mask` must be a tensor of booleans (True: keep the point), got {kind}")
-    if mask.shape not in (image.shape, spatial):
-        wanted, got = tuple(image.shape), tuple(mask.shape)
-        raise ValueError(
-            f"`mask` must have the image's shape {wanted} or {tuple(spatial)}, got {got}"
-        )
-    if mask.device != image.device:
-        raise ValueError(f"`mask` must be where the image is, on {image.device}, got {mask.device}")
-    return mask.reshape(-1, *spatial) if mask.shape == image.shape else mask[None]

@@ -71,3 +71,30 @@ def test_a_tensor_that_requires_a_gradient_is_only_read():
 def test_complex_tensors_are_refused():
     with pytest.raises(TypeError, match=r"`image` must be of booleans, integers or real floats"):
         ecc.euler_curve(torch.zeros(3, 3, dtype=torch.complex64), [0.0])
+
+
+def test_bfloat16_thresholds_and_directions():
+    image = torch.from_numpy(IMAGE[0].astype(np.float32))
+    thresholds, direction = torch.tensor([1.0, 2.5]), torch.tensor([1.0, 0.5])
+    for options in ({}, {"direction": direction, "direction_scale": 0.1}):
+        narrow = {k: v.bfloat16() if isinstance(v, torch.Tensor) else v for k, v in options.items()}
+        found = ecc.euler_curve(image, thresholds.bfloat16(), **narrow)
+        assert torch.equal(found.values, ecc.euler_curve(image, thresholds, **options).values)
+    found = ecc.euler_transform(image > 3, direction[None].bfloat16(), thresholds.bfloat16())
+    expected = ecc.euler_transform(image > 3, direction[None], thresholds)
+    assert torch.equal(found.values, expected.values)
+
+
+def test_negated_views_are_what_they_show():
+    image = torch.from_numpy(IMAGE[0].astype(np.float32))
+    view = torch.complex(image, -image).conj().imag
+    assert view.is_neg()
+    assert torch.equal(ecc.euler_curve(view, 5).values, ecc.euler_curve(image, 5).values)
+
+
+def test_tensors_that_are_no_arrays_of_numbers_are_refused():
+    image = torch.from_numpy(IMAGE[0].astype(np.float32))
+    with pytest.raises(TypeError, match="`image` must be a dense tensor, got layout torch"):
+        ecc.euler_curve(image.to_sparse(), 5)
+    with pytest.raises(TypeError, match="`image` must be of booleans, integers or real floats"):
+        ecc.euler_curve(image.to(torch.float8_e4m3fn), 5)

@@ -313,9 +313,9 @@ def test_memory_is_less_than_two_images():
 
 def test_arguments_elsewhere_are_refused():
     image, thresholds = draw((6, 7)), torch.linspace(0, 1, 5)
-    with pytest.raises(ValueError, match="`thresholds` must be where the image is, on cuda:0"):
+    with pytest.raises(ValueError, match="`thresholds` must be on the image's device, cuda:0"):
         soft_euler_curve(image, thresholds, sharpness=3.0)
-    with pytest.raises(ValueError, match="`directions` must be where the image is, on cuda:0"):
+    with pytest.raises(ValueError, match="`directions` must be on the image's device, cuda:0"):
         soft_euler_transform(image, torch.ones(1, 2), thresholds.cuda(), sharpness=3.0)
 
 

@@ -465,13 +465,32 @@ class TestErrors:
         layer = curve_layer(hard=hard)
         with pytest.raises(TypeError, match="`image` must be a torch tensor, got ndarray"):
             layer(np.zeros((6, 7)))
-        with pytest.raises(
-            TypeError, match=r"`image` must be of real numbers, got torch\.complex64"
-        ):
+        with pytest.raises(TypeError, match=r"`image` must be a tensor of .* got torch\.complex64"):
             layer(torch.zeros(6, 7, dtype=torch.complex64))
         with pytest.raises(ValueError, match="`image` must have at least 2 axes"):
             layer(noise(7))
-        with pytest.raises(ValueError, match="`thresholds` must be where the image is, on meta"):
+        with pytest.raises(ValueError, match="`thresholds` must be on the image's device, meta"):
             curve_layer(directions=None, hard=hard)(noise(6, 7).to("meta"))
         with pytest.raises(ValueError, match="`image` must not contain NaN"):
             layer(torch.full((6, 7), math.nan))
+
+
+class TestBfloat16:
+    def test_thresholds_and_directions(self):
+        levels, vectors = torch.tensor([0.25, 0.5]), torch.tensor([[1.0, 0.5]])
+        wide, narrow = (
+            EulerCurveLayer(t, sharpness=4.0, directions=u)
+            for t, u in ((levels, vectors), (levels.bfloat16(), vectors.bfloat16()))
+        )
+        image = noise(6, 7)
+        assert torch.equal(wide(image), narrow(image))
+
+    def test_exact_layers(self):
+        image = noise(6, 7).bfloat16()
+        layer = curve_layer(directions=None, hard="forward").bfloat16()
+        expected = ecc.euler_curve(image, layer.thresholds.detach()).values
+        assert torch.equal(layer(image), expected.float())
+        layer = transform_layer(hard="forward").bfloat16()
+        given = layer.directions.detach(), layer.heights.detach()
+        expected = ecc.euler_transform(image > 0.5, *given).values
+        assert torch.equal(layer(image > 0.5), expected.float())

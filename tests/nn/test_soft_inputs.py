@@ -15,15 +15,23 @@ NAN = torch.full((5, 6), torch.nan)
     ("change", "error", "words"),
     [
         ({"image": IMAGE.numpy()}, TypeError, "`image` must be a torch tensor, got ndarray"),
-        ({"image": IMAGE.cfloat()}, TypeError, "`image` must be of real numbers, got torch.compl"),
+        ({"image": IMAGE.cfloat()}, TypeError, "`image` must be a tensor of booleans, integers or"),
         ({"image": IMAGE[0]}, ValueError, r"`image` must have at least 2 axes .*, got \(6,\)"),
         ({"n_spatial": 4}, ValueError, "`n_spatial` must be 1, 2 or 3, got 4"),
         ({"n_spatial": True}, ValueError, "`n_spatial` must be 1, 2 or 3, got True"),
         ({"connectivity": 3}, ValueError, "`connectivity` must be 1 or 2 for a 2-D image, got 3"),
         ({"ties": "first"}, ValueError, '`ties` must be "raster" or "split", got \'first\''),
         ({"thresholds": LEVELS[None]}, ValueError, r"`thresholds` must have shape \(n,\), got"),
-        ({"thresholds": LEVELS.cfloat()}, TypeError, "`thresholds` must be of real numbers"),
-        ({"thresholds": LEVELS.to("meta")}, ValueError, "`thresholds` must be where the image is"),
+        (
+            {"thresholds": LEVELS.cfloat()},
+            TypeError,
+            "`thresholds` must be a tensor of booleans, integers or",
+        ),
+        (
+            {"thresholds": LEVELS.to("meta")},
+            ValueError,
+            "`thresholds` must be on the image's device, cpu",
+        ),
         ({"thresholds": LEVELS * torch.nan}, ValueError, "`thresholds` must not contain NaN"),
         ({"sharpness": 0.0}, ValueError, "`sharpness` must be positive, got 0.0"),
         ({"sharpness": torch.tensor(-1.0)}, ValueError, "`sharpness` must be positive and finite"),
@@ -38,6 +46,31 @@ NAN = torch.full((5, 6), torch.nan)
         ({"mask": IMAGE}, TypeError, "`mask` must be a tensor of booleans"),
         ({"mask": torch.ones(6, 5, dtype=torch.bool)}, ValueError, "`mask` must have the image's"),
         ({"image": NAN}, ValueError, "`image` must not contain NaN"),
+        (
+            {"image": IMAGE.to_sparse()},
+            TypeError,
+            "`image` must be a dense tensor, got torch.spars",
+        ),
+        ({"image": IMAGE.to(torch.float8_e5m2)}, TypeError, "`image` must be a tensor of booleans"),
+        ({"mask": (IMAGE > 0).to_sparse()}, TypeError, "`mask` must be a dense tensor, got torch."),
+        ({"thresholds": LEVELS.to_sparse()}, TypeError, "`thresholds` must be a dense tensor"),
+        ({"thresholds": "ab"}, TypeError, "`thresholds` must be real numbers, got 'ab'"),
+        ({"thresholds": ["1"]}, TypeError, r"`thresholds` must be real numbers, got \['1'\]"),
+        ({"thresholds": [[1], [2, 3]]}, TypeError, "`thresholds` must be real numbers"),
+        ({"thresholds": None}, TypeError, "`thresholds` must be real numbers, got None"),
+        ({"sharpness": "5"}, TypeError, "`sharpness` must be a real number, got '5'"),
+        ({"sharpness": None}, TypeError, "`sharpness` must be a real number, got None"),
+        ({"sharpness": True}, TypeError, "`sharpness` must be a real number, got True"),
+        ({"sharpness": 5j}, TypeError, "`sharpness` must be a real number, got 5j"),
+        ({"spacing": "12"}, TypeError, "`spacing` must be a real number, got '12'"),
+        ({"spacing": [1, [2]]}, TypeError, r"`spacing` must be a real number, got \[2\]"),
+        ({"direction": "xy"}, TypeError, "`direction` must be real numbers, got 'xy'"),
+        (
+            {"direction": [1, 0], "direction_scale": "1"},
+            TypeError,
+            "`direction_scale` must be a real number, got '1'",
+        ),
+        ({"superlevel": "no"}, TypeError, "`superlevel` must be True or False, got 'no'"),
     ],
 )
 def test_refused_curves(change, error, words):
@@ -55,6 +88,10 @@ def test_refused_curves(change, error, words):
         ({"heights": [torch.nan]}, ValueError, "`heights` must not contain NaN"),
         ({"extension": "mean"}, ValueError, '`extension` must be "max" or "min"'),
         ({"weights": NAN}, ValueError, "`weights` must be finite"),
+        ({"weights": IMAGE / 0}, ValueError, "`weights` must be finite"),
+        ({"weights": -1 / IMAGE}, ValueError, "`weights` must be finite"),
+        ({"heights": "ab"}, TypeError, "`heights` must be real numbers, got 'ab'"),
+        ({"directions": "ab"}, TypeError, "`directions` must be real numbers, got 'ab'"),
         ({"sharpness": -2.0}, ValueError, "`sharpness` must be positive, got -2.0"),
     ],
 )
@@ -143,3 +180,30 @@ def test_one_mask_for_a_batch():
     together = soft_euler_curve(images, LEVELS, sharpness=5.0, mask=mask)
     apart = [soft_euler_curve(image, LEVELS, sharpness=5.0, mask=mask) for image in images]
     assert torch.equal(together, torch.stack(apart))
+
+
+def test_numbers_of_numpy_and_torch():
+    options = {"direction": [1.0, 2.0], "connectivity": 1}
+    expected = soft_euler_curve(
+        IMAGE, LEVELS, sharpness=5.0, spacing=(1.0, 0.5), direction_scale=0.5, **options
+    )
+    for spacing in (np.array([1.0, 0.5]), torch.tensor([1.0, 0.5]), [np.float32(1), 0.5]):
+        for number in (np.float64, np.float32, np.array, torch.tensor):
+            found = soft_euler_curve(
+                IMAGE,
+                LEVELS.numpy(),
+                sharpness=number(5.0),
+                spacing=spacing,
+                direction_scale=number(0.5),
+                **options,
+            )
+            assert torch.equal(found, expected)
+
+
+def test_negated_views():
+    image = torch.complex(IMAGE, -IMAGE).conj().imag
+    levels = torch.complex(LEVELS, -LEVELS).conj().imag
+    assert image.is_neg()
+    assert torch.equal(image, IMAGE)
+    expected = soft_euler_curve(IMAGE, LEVELS, sharpness=5.0)
+    assert torch.equal(soft_euler_curve(image, levels, sharpness=5.0), expected)

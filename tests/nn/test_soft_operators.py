@@ -278,7 +278,8 @@ def test_graphs_hold_no_cycles():
         soft_euler_curve(image, THRESHOLDS, sharpness=4.0).sum().backward()
 
     step()
-    gc.collect()
+    while gc.collect():  # what compiled graphs of other tests leave takes several rounds
+        pass
     gc.disable()
     try:
         step()

@@ -181,3 +181,8 @@ def test_distance_needs_an_even_circle_and_heights():
         few = ecc.euler_transform(blob(0), 8, heights)
         with pytest.raises(ValueError, match="at least 2 finite heights, got less"):
             ecc.transform_distance(few, few)
+
+
+def test_smooth_transform_of_an_array_is_refused():
+    with pytest.raises(TypeError, match="`transform` must be an EulerTransform or RegionTran"):
+        ecc.smooth_transform(np.zeros((3, 4)))

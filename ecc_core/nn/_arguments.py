@@ -1,0 +1,196 @@
+"""Checks of the arguments of soft curves and transforms, and their conversion to tensors.
+
+Values of tensors are not looked at here: that would wait for a device and break compiled graphs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = [
+    "Scalar",
+    "Vector",
+    "check_axes",
+    "check_flag",
+    "check_mask",
+    "check_tensor",
+    "coordinates",
+    "finite_scalar",
+    "plain",
+    "positive_scalar",
+    "spacing_of",
+    "unit",
+    "vector",
+    "vectors",
+    "widened",
+]
+
+Scalar = float | Tensor
+Vector = Sequence[float] | Tensor
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
+UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+DTYPES = frozenset([torch.bool, *FLOATS, *INTEGERS, *UNSIGNED])
+
+
+def check_tensor(tensor: Any, name: str) -> Tensor:
+    """A dense tensor of real numbers, as a plain tensor if it is of a subclass.
+
+    What a subclass says about an image, such as where its points lie, does not hold for its curve.
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"`{name}` must be a torch tensor, got {type(tensor).__name__}")
+    if tensor.layout != torch.strided or tensor.is_nested:
+        kind = "a nested tensor" if tensor.is_nested else tensor.layout
+        raise TypeError(f"`{name}` must be a dense tensor, got {kind}")
+    if tensor.dtype not in DTYPES:
+        raise TypeError(
+            f"`{name}` must be a tensor of booleans, integers or real floats of 16 to 64 bits, "
+            f"got {tensor.dtype}"
+        )
+    return plain(tensor)
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """A tensor without the Python methods of its subclass; its gradients arrive all the same."""
+    kind = type(tensor)
+    if kind is Tensor or kind.__torch_function__ is torch._C._disabled_torch_function_impl:
+        return tensor
+    if kind.__torch_dispatch__ is not Tensor.__torch_dispatch__:  # holds its data some other way
+        return tensor
+    return tensor.as_subclass(Tensor)
+
+
+def widened(tensor: Tensor) -> Tensor:
+    """Integers and booleans as floats that hold them, as far as there are some."""
+    if tensor.is_floating_point():
+        return tensor
+    return tensor.to(torch.float64 if tensor.dtype.itemsize > 2 else torch.float32)
+
+
+def check_axes(tensor: Tensor, n_spatial: int, name: str) -> None:
+    if isinstance(n_spatial, bool) or n_spatial not in (1, 2, 3):
+        raise ValueError(f"`n_spatial` must be 1, 2 or 3, got {n_spatial!r}")
+    if tensor.dim() < n_spatial:
+        got = tuple(tensor.shape)
+        raise ValueError(f"`{name}` must have at least {n_spatial} axes (`n_spatial`), got {got}")
+
+
+def check_flag(flag: Any, name: str) -> None:
+    if not isinstance(flag, bool | np.bool_):
+        raise TypeError(f"`{name}` must be True or False, got {flag!r}")
+
+
+def _tensor(numbers: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
+    """Numbers as a tensor on the image's device; a tensor must be there already."""
+    if not isinstance(numbers, Tensor):
+        try:
+            return torch.as_tensor(numbers, dtype=dtype, device=like.device)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(f"`{name}` must be real numbers, got {numbers!r}") from error
+    if numbers.device != like.device:
+        raise ValueError(
+            f"`{name}` must be on the image's device, {like.device}, got {numbers.device}"
+        )
+    return check_tensor(numbers, name).to(dtype)
+
+
+def vector(
+    numbers: Any, name: str, like: Tensor, dtype: torch.dtype, length: int | None = None
+) -> Tensor:
+    found = _tensor(numbers, name, like, dtype)
+    if found.dim() != 1 or length not in (None, found.shape[0]):
+        wanted = "n" if length is None else length
+        raise ValueError(f"`{name}` must have shape ({wanted},), got {tuple(found.shape)}")
+    return found
+
+
+def vectors(numbers: Any, name: str, like: Tensor, dtype: torch.dtype, length: int) -> Tensor:
+    found = _tensor(numbers, name, like, dtype)
+    if found.dim() != 2 or found.shape[1] != length:
+        got = tuple(found.shape)
+        raise ValueError(f"`{name}` must have shape (k, {length}), got {got}")
+    return found
+
+
+def finite_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
+    if not isinstance(number, Tensor):
+        value = _real(number, name)
+        if not -math.inf < value < math.inf:
+            raise ValueError(f"`{name}` must be finite, got {value}")
+        # A product, unlike a tensor that is filled, lets compiled graphs change the number.
+        return torch.ones((), dtype=dtype, device=like.device) * value
+    if number.numel() != 1:
+        raise ValueError(f"`{name}` must be one number, got shape {tuple(number.shape)}")
+    if number.dim() == 0 and number.device.type == "cpu":  # as for torch's own operators
+        return check_tensor(number, name).to(like.device, dtype)
+    return _tensor(number, name, like, dtype).reshape(())
+
+
+def positive_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
+    if not isinstance(number, Tensor) and not _real(number, name) > 0:
+        raise ValueError(f"`{name}` must be positive, got {number}")
+    return finite_scalar(number, name, like, dtype)
+
+
+def _real(number: Any, name: str) -> float:
+    if isinstance(number, float | int) and not isinstance(number, bool):
+        return number
+    of_numpy = isinstance(number, np.generic | np.ndarray)
+    if of_numpy and number.dtype.kind in "iuf" and number.ndim == 0:
+        return float(number)
+    raise TypeError(f"`{name}` must be a real number, got {number!r}")
+
+
+def unit(given: Tensor) -> Tensor:
+    """Vectors divided by their lengths."""
+    found: Tensor = given / torch.linalg.vector_norm(given, dim=-1, keepdim=True)
+    return found
+
+
+def coordinates(count: int, step: float, like: Tensor) -> Tensor:
+    """Coordinates of `count` points, `step` apart, from their centre."""
+    places = torch.arange(count, dtype=like.dtype, device=like.device)
+    return (places - (count - 1) / 2) * step
+
+
+def spacing_of(spacing: Any, n_spatial: int) -> tuple[float, ...]:
+    """The distance of neighbouring points along each axis."""
+    if spacing is None:
+        return (1.0,) * n_spatial
+    if isinstance(spacing, Tensor | np.ndarray | np.generic):
+        spacing = spacing.tolist()
+    given = spacing if isinstance(spacing, list | tuple) else [spacing] * n_spatial
+    steps = tuple(_real(step, "spacing") for step in given)
+    if len(steps) != n_spatial:
+        raise ValueError(f"`spacing` must be one number or {n_spatial} of them, got {spacing}")
+    if not all(0 < step < math.inf for step in steps):
+        raise ValueError(f"`spacing` must be positive and finite, got {spacing}")
+    return steps
+
+
+def check_mask(mask: Any, image: Tensor, spatial: torch.Size) -> Tensor:
+    """The mask as (batch or 1, *spatial)."""
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise TypeError(f"`mask` must be a tensor of booleans (True: keep the point), got {kind}")
+    shown = check_tensor(mask, "mask")
+    if shown.shape not in (image.shape, spatial):
+        wanted, got = tuple(image.shape), tuple(shown.shape)
+        raise ValueError(
+            f"`mask` must have the image's shape {wanted} or {tuple(spatial)}, got {got}"
+        )
+    if shown.device != image.device:
+        raise ValueError(
+            f"`mask` must be on the image's device, {image.device}, got {shown.device}"
+        )
+    if shown.shape == image.shape:
+        return shown.reshape(math.prod(image.shape[: image.dim() - len(spatial)]), *spatial)
+    return shown[None]

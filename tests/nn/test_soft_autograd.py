@@ -1,0 +1,253 @@
+"""Derivatives of soft curves and transforms under torch's other ways to take them."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.utils.checkpoint import checkpoint
+
+from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerTransformLayer
+from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
+
+# torch itself scripts functions when forward mode is first used.
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
+
+THRESHOLDS = torch.linspace(0.1, 0.9, 5)
+
+
+def draw(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.rand(shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=dtype)
+
+
+MASK = draw(6, 7) < 0.9
+
+
+MODULES = {
+    "curves": EulerCurveLayer(THRESHOLDS, sharpness=4.0),
+    "directions": EulerCurveLayer(THRESHOLDS, sharpness=4.0, directions=3, direction_scale=0.1),
+    "exact": EulerCurveLayer(THRESHOLDS, sharpness=4.0, hard="forward"),
+    "transforms": EulerTransformLayer(3, THRESHOLDS, sharpness=4.0),
+    "loss": lambda x: EulerCurveLoss()(x, x > 0.4),
+    "windows": lambda x: EulerCurveLoss(window=4)(x, x > 0.4),
+}
+EACH = pytest.mark.parametrize("module", MODULES.values(), ids=MODULES)
+
+
+@EACH
+def test_checkpointing_changes_nothing(module):
+    found, wanted = (draw(2, 6, 7).requires_grad_() for _ in range(2))
+    checkpoint(module, found, use_reentrant=False).square().sum().backward()
+    module(wanted).square().sum().backward()
+    assert found.grad.any()
+    assert torch.equal(found.grad, wanted.grad)
+
+
+class Annotated(Tensor):
+    """An image with metadata, whose methods are Python's."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        result = super().__torch_function__(function, types, args, kwargs or {})
+        if isinstance(result, Annotated):
+            result.spacing = getattr(args[0], "spacing", None)
+        return result
+
+    def new_empty(self, size, **options):
+        if isinstance(size, int):
+            raise TypeError("`size` must be a tuple")
+        return super().new_empty(size, **options)
+
+
+@EACH
+def test_tensor_subclasses(module):
+    plain = draw(2, 6, 7).requires_grad_()
+    image = draw(2, 6, 7).as_subclass(Annotated).requires_grad_()
+    image.spacing = 0.5
+    result, expected = module(image), module(plain)
+    assert torch.equal(result.as_subclass(Tensor), expected)
+    result.sum().backward()
+    expected.sum().backward()
+    assert torch.equal(image.grad.as_subclass(Tensor), plain.grad)
+
+
+@EACH
+def test_meta_tensors_of_monai(module):
+    monai = pytest.importorskip("monai.data", reason="MONAI is not installed")
+    image = monai.MetaTensor(draw(2, 6, 7)).requires_grad_()
+    plain = draw(2, 6, 7).requires_grad_()
+    assert torch.equal(module(image).as_subclass(Tensor), module(plain))
+    module(image).sum().backward()
+    module(plain).sum().backward()
+    assert torch.equal(image.grad.as_subclass(Tensor), plain.grad)
+
+
+def curve(image: Tensor, thresholds: Tensor, sharpness: Tensor, direction: Tensor) -> Tensor:
+    return soft_euler_curve(
+        image, thresholds, sharpness=sharpness, direction=direction, direction_scale=0.13
+    )
+
+
+def superlevel(image: Tensor, thresholds: Tensor, sharpness: Tensor, direction: Tensor) -> Tensor:
+    return soft_euler_curve(
+        image,
+        thresholds,
+        sharpness=sharpness,
+        direction=direction,
+        superlevel=True,
+        mask=MASK,
+        connectivity=1,
+        ties="split",
+    )
+
+
+def transform(image: Tensor, heights: Tensor, sharpness: Tensor, direction: Tensor) -> Tensor:
+    directions = torch.stack([direction, direction.flip(0), -direction])
+    return soft_euler_transform(image, directions, heights, sharpness=sharpness)
+
+
+OF = pytest.mark.parametrize("of", [curve, superlevel, transform])
+
+
+def arguments() -> tuple[Tensor, ...]:
+    numbers = torch.tensor(4.0), torch.tensor([0.8, -0.6])
+    return tuple(x.double() for x in (draw(2, 6, 7, dtype=torch.float64), THRESHOLDS, *numbers))
+
+
+@OF
+@pytest.mark.parametrize("which", [(0,), (1,), (2,), (3,), (0, 1, 2, 3)])
+def test_forward_mode_agrees_with_backward(of, which):
+    given = arguments()
+    tangents = [draw(*x.shape, 3).double()[..., 0] for x in given]
+    inputs = [x.clone().requires_grad_() for x in given]
+    result = of(*inputs)
+    upstream = draw(*result.shape).double()
+    gradients = torch.autograd.grad(result, inputs, upstream)
+    wanted = sum((gradients[i] * tangents[i]).sum() for i in which)
+    with forward_ad.dual_level():
+        duals = [
+            forward_ad.make_dual(x, tangents[i]) if i in which else x for i, x in enumerate(given)
+        ]
+        primal, tangent = forward_ad.unpack_dual(of(*duals))
+    assert torch.equal(primal, result)
+    torch.testing.assert_close((tangent * upstream).sum(), wanted)
+
+    def some(*changed: Tensor) -> Tensor:
+        return of(*(changed[which.index(i)] if i in which else x for i, x in enumerate(given)))
+
+    _, pushed = torch.func.jvp(
+        some, tuple(given[i] for i in which), tuple(tangents[i] for i in which)
+    )
+    torch.testing.assert_close(pushed, tangent)
+
+
+@OF
+def test_jacobians_of_both_modes(of):
+    given = arguments()
+    for argument in range(4):
+        forward = torch.func.jacfwd(of, argument)(*given)
+        torch.testing.assert_close(forward, torch.func.jacrev(of, argument)(*given))
+        assert forward.any()
+
+
+@OF
+def test_second_derivatives_in_any_order_are_refused(of):
+    first, *rest = arguments()
+
+    def total(image: Tensor) -> Tensor:
+        return of(image, *rest).square().sum()
+
+    def slope(image: Tensor) -> Tensor:
+        return torch.func.jvp(total, (image,), (torch.ones_like(image),))[1]
+
+    for second in (torch.func.hessian(total), torch.func.grad(slope), torch.func.jacfwd(slope)):
+        with pytest.raises(RuntimeError, match="have no second derivatives"):
+            second(first)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("below", [True, False])
+def test_infinite_thresholds_and_points_have_no_gradient(dtype, below):
+    image = draw(2, 6, 7, dtype=dtype)
+    image[0, 0, 0], image[0, 3, 4], image[1, 2, 2] = torch.inf, -torch.inf, torch.nan
+    mask = ~image.isnan()
+    inputs = [image, torch.tensor([0.3, torch.inf, -torch.inf]), torch.tensor(4.0)]
+    inputs = [x.to(dtype).requires_grad_() for x in inputs]
+    result = soft_euler_curve(*inputs[:2], sharpness=inputs[2], mask=mask, superlevel=not below)
+    by_image, by_threshold, by_sharpness = torch.autograd.grad(result.sum(), inputs)
+    assert by_image.isfinite().all()
+    assert torch.equal(by_threshold != 0, torch.tensor([True, False, False]))
+    assert not by_image[~image.isfinite()].any()
+    one = soft_euler_curve(
+        inputs[0], inputs[1][:1], sharpness=inputs[2], mask=mask, superlevel=not below
+    )
+    torch.testing.assert_close(by_sharpness, torch.autograd.grad(one.sum(), inputs[2])[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_infinite_heights_have_no_gradient(dtype):
+    inputs = [draw(6, 7), torch.tensor([0.3, torch.inf, -torch.inf]), torch.tensor(4.0)]
+    inputs = [x.to(dtype).requires_grad_() for x in inputs]
+    result = soft_euler_transform(inputs[0], [[1.0, 0.5]], inputs[1], sharpness=inputs[2])
+    _, by_height, by_sharpness = torch.autograd.grad(result.sum(), inputs)
+    assert torch.equal(by_height != 0, torch.tensor([True, False, False]))
+    one = soft_euler_transform(inputs[0], [[1.0, 0.5]], inputs[1][:1], sharpness=inputs[2])
+    torch.testing.assert_close(by_sharpness, torch.autograd.grad(one.sum(), inputs[2])[0])
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, torch.inf])
+def test_the_loss_of_a_perfect_prediction_has_no_gradient(p):
+    prediction = (draw(2, 1, 8, 8) > 0.5).float().requires_grad_()
+    for window in (None, 4):
+        loss = EulerCurveLoss(p=p, window=window)(prediction, prediction.detach() > 0)
+        (gradient,) = torch.autograd.grad(loss, prediction)
+        assert loss == 0
+        assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("shape", [(1, 7), (7, 1), (1, 1), (1, 1, 7), (7, 1, 5), (4, 5, 1)])
+@pytest.mark.parametrize("extension", ["max", "min"])
+def test_transforms_of_thin_images_are_those_of_fewer_axes(shape, extension):
+    thick = [n for n in shape if n > 1] or [1]
+    axes = [i for i, n in enumerate(shape) if n > 1] or [0]
+    weights = draw(*shape)
+    generator = torch.Generator().manual_seed(0)
+    directions = torch.nn.functional.normalize(torch.randn(4, len(shape), generator=generator))
+    flat = directions[:, axes]
+    heights = torch.linspace(-3, 3, 5)
+    found = weights.clone().requires_grad_()
+    result = soft_euler_transform(
+        found,
+        directions,
+        heights,
+        sharpness=2.0,
+        connectivity=1,
+        n_spatial=len(shape),
+        extension=extension,
+    )
+    wanted = weights.reshape(thick).clone().requires_grad_()
+    for k in range(len(flat)):
+        # A unit vector of which only a part lies along the axes that are there.
+        length = flat[k].norm()
+        expected = soft_euler_transform(
+            wanted,
+            flat[k : k + 1],
+            heights / length,
+            sharpness=2.0 * length,
+            connectivity=1,
+            n_spatial=len(thick),
+            extension=extension,
+        )
+        torch.testing.assert_close(result[k], expected[0], rtol=1e-4, atol=1e-5)
+    result.sum().backward()
+    assert found.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("ties", ["raster", "split"])
+@pytest.mark.parametrize("shape", [(2, 0, 6), (0, 5, 6), (3, 5, 0)])
+def test_empty_images_with_masks(shape, ties):
+    image = torch.zeros(shape, requires_grad=True)
+    for mask in (torch.ones(shape, dtype=torch.bool), torch.ones(shape[1:], dtype=torch.bool)):
+        result = soft_euler_curve(image, THRESHOLDS, sharpness=4.0, mask=mask, ties=ties)
+        assert result.shape == (shape[0], 5)
+        assert not result.any()
+        result.sum().backward()

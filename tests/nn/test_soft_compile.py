@@ -1,0 +1,66 @@
+"""Soft curves, layers and the loss in compiled graphs of changing sizes and numbers."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerTransformLayer
+from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
+
+THRESHOLDS = torch.linspace(0.1, 0.9, 5)
+# The backend traces forward and backward, and leaves the C++ compiler alone.
+COMPILE = {"fullgraph": True, "backend": "aot_eager"}
+
+
+@pytest.fixture(autouse=True)
+def forget_graphs():
+    yield
+    torch.compiler.reset()
+
+
+def draw(*shape: int) -> Tensor:
+    return torch.rand(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        EulerCurveLayer(THRESHOLDS, sharpness=4.0),
+        EulerCurveLayer(THRESHOLDS, sharpness=4.0, directions=2, spacing=[1.0, 0.5]),
+        EulerCurveLayer(THRESHOLDS, sharpness=4.0, hard="forward"),
+        EulerTransformLayer(3, THRESHOLDS, sharpness=4.0),
+        EulerTransformLayer(3, THRESHOLDS, sharpness=4.0, hard="forward"),
+        EulerCurveLoss(),
+        EulerCurveLoss(window=4),
+    ],
+    ids=["curves", "directions", "exact", "transforms", "exact transforms", "loss", "windows"],
+)
+def test_sizes_that_change_share_one_graph(module):
+    compiled = torch.compile(module, dynamic=True, **COMPILE)
+    for shape in ((2, 6, 7), (3, 8, 9), (4, 11, 5)):
+        results = []
+        for call in (compiled, module):
+            image = draw(*shape).requires_grad_()
+            given = (image, draw(*shape) > 0.5) if isinstance(module, EulerCurveLoss) else (image,)
+            result = call(*given)
+            results.append((result, *torch.autograd.grad(result.square().sum(), image)))
+        for found, wanted in zip(*results, strict=True):
+            torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_sharpness_may_change_as_a_float(dynamic):
+    def both(image: Tensor, sharpness: float, scale: float) -> tuple[Tensor, Tensor]:
+        curve = soft_euler_curve(
+            image, THRESHOLDS, sharpness=sharpness, direction=[1.0, 2.0], direction_scale=scale
+        )
+        return curve, soft_euler_transform(image, [[1.0, 2.0]], THRESHOLDS, sharpness=sharpness)
+
+    compiled = torch.compile(both, dynamic=dynamic, **COMPILE)
+    image = draw(2, 6, 7).requires_grad_()
+    for step in range(12):  # more than dynamo compiles again
+        numbers = 3.0 + step, 0.1 * step
+        for found, wanted in zip(compiled(image, *numbers), both(image, *numbers), strict=True):
+            torch.testing.assert_close(found, wanted)
+    compiled(image, 5.0, 0.1)[0].sum().backward()
+    assert image.grad.any()
