@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.projections.polar import PolarAxes
 
-    from ecc_core.transforms import EulerTransform
+    from ecc_core.results import EulerTransform
 
 __all__ = ["plot_transform", "plot_transform_polar", "plot_transforms"]
 
@@ -61,12 +61,13 @@ def plot_transform(
     """
     if ax is None:
         ax = _axes()
+    transform = transform.to_numpy()
     heights, values = _finite(transform)
     angles = _angles(transform.directions)
     places = np.arange(len(values)) if angles is None else np.degrees(angles)
     drawn = ax.pcolormesh(places, heights, values.T, shading="nearest", **_colours(values, mesh))
     ax.set_xlabel("direction" if angles is None else "direction (degrees)")
-    ax.set_ylabel("height")
+    ax.set_ylabel(f"height ({transform.units})" if transform.units else "height")
     if angles is not None:
         ax.locator_params(axis="x", steps=[1, 4.5, 9, 10])
     if colorbar:
@@ -116,6 +117,7 @@ def plot_transform_polar(
     >>> ax.name
     'polar'
     """
+    transform = transform.to_numpy()
     angles = _angles(transform.directions)
     if angles is None:
         raise ValueError(
@@ -173,6 +175,7 @@ def plot_transforms(transforms: "Mapping[str, EulerTransform]") -> "Figure":
     figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
     size = (PANEL * columns + 0.8, 2 * PANEL * rows)
     figure: Figure = figures.Figure(figsize=size, layout="constrained")
+    transforms = {name: transform.to_numpy() for name, transform in transforms.items()}
     values = [transform.values.ravel() for transform in transforms.values()]
     colours = _colours(np.concatenate(values), {}) if values else {}
     axes: list[Axes] = []

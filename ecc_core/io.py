@@ -1,6 +1,7 @@
-"""Read images from files; write tables and figures so that no file is ever left half-written."""
+"""Read images from files; write tables, results and figures, each file whole or not at all."""
 
 from ecc_core._io.read import IMAGE_SUFFIXES, ImageFile, read_file, read_image, select_channel
+from ecc_core._io.results import RESULT_SUFFIXES, read_result, write_result
 from ecc_core._io.write import (
     FIGURE_SUFFIXES,
     TABLE_SUFFIXES,
@@ -14,14 +15,17 @@ from ecc_core._io.write import (
 __all__ = [
     "FIGURE_SUFFIXES",
     "IMAGE_SUFFIXES",
+    "RESULT_SUFFIXES",
     "TABLE_SUFFIXES",
     "ImageFile",
     "atomic_file",
     "check_output",
     "read_file",
     "read_image",
+    "read_result",
     "select_channel",
     "write_csv",
     "write_figure",
+    "write_result",
     "write_table",
 ]

@@ -11,7 +11,7 @@ from ecc_core._cli import options
 from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
-from ecc_core.io import FIGURE_SUFFIXES, atomic_file, read_image, write_figure
+from ecc_core.io import FIGURE_SUFFIXES, read_image, write_figure, write_result
 from ecc_core.transforms import (
     EulerTransform,
     RegionTransforms,
@@ -109,8 +109,7 @@ def run(arguments: argparse.Namespace) -> None:
     with options.blame(path):
         result = _transform(image, arguments)
     if arguments.out:
-        with atomic_file(arguments.out) as file:
-            np.savez_compressed(file, **result._asdict())
+        write_result(arguments.out, result)
     if arguments.plot:
         _plot(arguments.plot, printable(Path(path).name), result)
 
@@ -154,9 +153,6 @@ def _plot(path: Path, name: str, result: EulerTransform | RegionTransforms) -> N
     if isinstance(result, EulerTransform):
         write_figure(path, plot_transforms({name: result}))
         return
-    shown = zip(result.labels[:MOST_PANELS].tolist(), result.values, strict=False)
-    named = {
-        f"label {label}": EulerTransform(result.directions, result.heights, values)
-        for label, values in shown
-    }
+    shown = result.labels[:MOST_PANELS].tolist()
+    named = {f"label {label}": result.select(label) for label in shown}
     write_figure(path, plot_transforms(named))

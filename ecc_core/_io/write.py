@@ -84,7 +84,7 @@ def check_output(path: str | os.PathLike[str], suffixes: Sequence[str]) -> Path:
     if path.exists() and not path.is_file():
         raise FileExistsError(f"{path}: exists and is not a regular file")
     if path.suffix.lower() == ".parquet":
-        import_optional("pyarrow", extra="io", purpose="writing Parquet files")
+        import_optional("pyarrow", extra="parquet", purpose="writing Parquet files")
     return path
 
 
@@ -296,8 +296,8 @@ def _write_json(
 def _write_parquet(
     file: IO[bytes], columns: Mapping[str, NDArray[Any]], metadata: dict[str, Any]
 ) -> None:
-    pyarrow = import_optional("pyarrow", extra="io", purpose="writing Parquet files")
-    parquet = import_optional("pyarrow.parquet", extra="io", purpose="writing Parquet files")
+    pyarrow = import_optional("pyarrow", extra="parquet", purpose="writing Parquet files")
+    parquet = import_optional("pyarrow.parquet", extra="parquet", purpose="writing Parquet files")
     native = {name: _for_arrow(values) for name, values in columns.items()}
     table = pyarrow.table(native).replace_schema_metadata({"ecc": json.dumps(metadata)})
     parquet.write_table(table, file)

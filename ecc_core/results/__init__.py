@@ -20,6 +20,7 @@ from ecc_core.results._transforms import (
     TransformResult,
     transform_facts,
 )
+from ecc_core.results._views import columns
 
 __all__ = [
     "CurveResult",
@@ -31,6 +32,7 @@ __all__ = [
     "Result",
     "TransformResult",
     "agreed_superlevel",
+    "columns",
     "curve_facts",
     "transform_facts",
 ]

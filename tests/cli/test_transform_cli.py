@@ -7,6 +7,7 @@ import pytest
 
 import ecc_core as ecc
 from ecc_core.cli import main
+from ecc_core.io import read_result
 
 IMAGE = np.random.default_rng(0).integers(0, 4, (14, 17), dtype=np.uint8)
 
@@ -34,7 +35,9 @@ def check(found, expected):
 
 
 def test_shape(path):
-    check(run(path), ecc.euler_transform(IMAGE != 0))
+    expected = ecc.euler_transform(IMAGE != 0)
+    check(run(path), expected)
+    assert read_result(path.with_name("out.npz")) == expected
 
 
 def test_options(path):

@@ -19,7 +19,18 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("ecc_core", "napari_ecc")
-EXTRAS = {"io", "features", "torch", "dask", "napari", "cuda12", "cuda13", "all"}
+EXTRAS = {
+    "io",
+    "features",
+    "torch",
+    "dask",
+    "napari",
+    "cuda12",
+    "cuda13",
+    "all",
+    "parquet",
+    "xarray",
+}
 
 
 class Distribution(NamedTuple):
@@ -94,7 +105,7 @@ def test_metadata(distribution):
 def test_base_dependencies_are_light(distribution):
     required = distribution.metadata.get_all("Requires-Dist")
     base = {r.partition(">")[0] for r in required if "extra ==" not in r}
-    assert base == {"numpy", "numba", "pyarrow"}
+    assert base == {"numpy", "numba"}
 
 
 def requirements(name: str) -> set[str]:

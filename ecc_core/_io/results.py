@@ -1,0 +1,262 @@
+"""Write results so that reading them gives them back: arrays, dtypes and facts."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core import results
+from ecc_core._io.write import TABLE_SUFFIXES, atomic_file, check_output, write_table
+from ecc_core._optional import import_optional
+from ecc_core.results import Result, columns
+
+__all__ = ["RESULT_SUFFIXES", "describe_result", "read_result", "write_result"]
+
+RESULT_SUFFIXES = (*TABLE_SUFFIXES, ".npz")
+"""Suffixes of the files that can hold a result."""
+KEY = "ecc"  # the column of a CSV file with the description
+TYPES = {
+    kind.__name__: kind
+    for kind in (
+        results.EulerCurve,
+        results.RegionCurves,
+        results.LocalCurves,
+        results.EulerTransform,
+        results.RegionTransforms,
+    )
+}
+Table = dict[str, list[Any]]
+
+
+def write_result(
+    path: str | os.PathLike[str],
+    result: Result[Any],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a curve or a transform, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; its suffix says its type. ``.npz`` holds the arrays by their names. ``.csv``,
+        ``.parquet`` and ``.json`` hold the table of :meth:`~ecc_core.results.Result.to_pandas`.
+    result : EulerCurve, RegionCurves, LocalCurves, EulerTransform or RegionTransforms
+        Arrays on a device are copied to the host, and dask arrays are computed.
+    metadata : mapping, optional
+        More about it, of types JSON knows, for ``.parquet`` and ``.json``.
+
+    Raises
+    ------
+    TypeError
+        If `result` is not a result of ecc_core.
+    ValueError
+        If the suffix is another, or for a CSV file of a result without values.
+    OSError
+        If the file cannot be written.
+    ImportError
+        If Parquet is asked for and pyarrow is not installed.
+
+    Notes
+    -----
+    The facts, such as the connectivity, are kept as JSON: in the metadata of Parquet and JSON files
+    under ``result``, in NPZ files as the comment of the zip archive, and in the first row of a CSV
+    file in the column ``ecc``, which is otherwise empty.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy as np, ecc_core as ecc
+    >>> from ecc_core.io import read_result, write_result
+    >>> curve = ecc.euler_curve(np.eye(3), [0.5, 1], superlevel=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "curve.csv")
+    ...     write_result(path, curve)
+    ...     read_result(path) == curve
+    True
+    """
+    path = check_output(path, RESULT_SUFFIXES)
+    if type(result).__name__ not in TYPES:
+        raise TypeError(f"`result` must be a result of ecc_core, got a {type(result).__name__}")
+    result = result.to_numpy()
+    described = describe_result(result)
+    if path.suffix.lower() == ".npz":
+        with atomic_file(path) as file:
+            _write_npz(file, result._asdict(), described)
+        return
+    table: dict[str, Any] = dict(columns(result))
+    if path.suffix.lower() == ".csv":
+        if not result.values.size:
+            raise ValueError(f"{path}: CSV cannot hold a result without values, use another type")
+        rows = len(next(iter(table.values())))
+        table[KEY] = np.array([json.dumps(described), *[""] * rows][:rows], dtype=object)
+    write_table(path, table, metadata={**(metadata or {}), "result": described})
+
+
+def describe_result(result: Result[Any]) -> dict[str, Any]:
+    """What a table does not say about the result in it, of types JSON knows.
+
+    Parameters
+    ----------
+    result : EulerCurve, RegionCurves, LocalCurves, EulerTransform or RegionTransforms
+
+    Returns
+    -------
+    dict
+        ``type``, ``facts``, and ``dtypes`` and ``shapes`` of the arrays by name. ``arrays``: those
+        that a table without rows cannot hold.
+    """
+    arrays = result._asdict()
+    unlisted = {} if result.values.size else arrays
+    return {
+        "type": type(result).__name__,
+        "facts": result.facts,
+        "dtypes": {name: array.dtype.str for name, array in arrays.items()},
+        "shapes": {name: list(array.shape) for name, array in arrays.items()},
+        "arrays": {name: list(map(str, array.ravel())) for name, array in unlisted.items()},
+    }
+
+
+def read_result(path: str | os.PathLike[str], *, source: str | None = None) -> Result[Any]:
+    """Read a curve or a transform that was written by this package.
+
+    Parameters
+    ----------
+    path : path-like
+        A file of :func:`write_result`, or a ``.parquet`` or ``.json`` table of ``ecc curve``.
+    source : str, optional
+        The image whose curve is wanted, as it was named, where a table holds those of several.
+
+    Returns
+    -------
+    EulerCurve, RegionCurves, LocalCurves, EulerTransform or RegionTransforms
+        With NumPy arrays, equal to what was written.
+
+    Raises
+    ------
+    ValueError
+        If the file holds no result, or those of several images and `source` is not one of them.
+    OSError
+        If the file cannot be read.
+    ImportError
+        If it is a Parquet file and pyarrow is not installed.
+    """
+    path = Path(path)
+    reader = {".csv": _read_csv, ".json": _read_json, ".parquet": _read_parquet, ".npz": _read_npz}
+    if path.suffix.lower() not in reader:
+        types = ", ".join(RESULT_SUFFIXES)
+        raise ValueError(f"{path}: type not supported, must be one of {types}")
+    try:
+        table, metadata = reader[path.suffix.lower()](path)
+    except (KeyError, IndexError, json.JSONDecodeError, BadZipFile) as error:
+        raise ValueError(f"{path}: cannot be read: {error}") from error
+    described = metadata.get("result")
+    inputs = {one["path"]: one["result"] for one in metadata.get("inputs", ()) if "result" in one}
+    if inputs:
+        if source is None and len(inputs) == 1:
+            (source,) = inputs
+        if source not in inputs:
+            raise ValueError(f"{path}: `source` must be one of {list(inputs)}, got {source!r}")
+        described = inputs[source]
+        rows = [row for row, name in enumerate(table["input"]) if name == source]
+        table = {name: [column[row] for row in rows] for name, column in table.items()}
+    if not isinstance(described, dict) or described.get("type") not in TYPES:
+        raise ValueError(f"{path}: does not say that it holds a result of ecc_core")
+    try:
+        return _rebuild(table, described)
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{path}: is damaged or was changed by hand: {error}") from error
+
+
+def _rebuild(table: Mapping[str, Any], described: Mapping[str, Any]) -> Result[Any]:
+    kind = TYPES[described["type"]]
+    arrays = {}
+    for name in kind._fields:
+        dtype, shape = np.dtype(described["dtypes"][name]), tuple(described["shapes"][name])
+        if name in table:  # an NPZ file
+            found = table[name]
+        elif name in described["arrays"]:
+            found = _numbers(described["arrays"][name], dtype).reshape(shape)
+        else:
+            found = _from_columns(table, kind, name, described)
+        if found.dtype != dtype or found.shape != shape:
+            raise ValueError(f"`{name}` must be {dtype} of shape {shape}")
+        arrays[name] = found
+    return kind(**arrays, **described["facts"])
+
+
+def _from_columns(
+    table: Mapping[str, list[Any]], kind: Any, name: str, described: Mapping[str, Any]
+) -> NDArray[Any]:
+    """An array of a result from the long table, which repeats it along the other axes."""
+    dtype, whole = np.dtype(described["dtypes"][name]), described["shapes"]["values"]
+    if name == "values":
+        return _numbers(table[kind._quantity], dtype).reshape(whole)
+    # The last axis is that of the thresholds or heights, before it are directions and labels.
+    axis = {"thresholds": -1, "heights": -1, "directions": -2, "labels": 0}[name]
+    column = name[:-1]
+    if name == "directions":
+        ndim = described["shapes"][name][1]
+        parts = [_along(table[f"{column}_{i}"], axis, whole, dtype) for i in range(ndim)]
+        return np.stack(parts, axis=-1)
+    return _along(table[column], axis, whole, dtype)
+
+
+def _along(column: list[Any], axis: int, whole: list[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    values = _numbers(column, dtype).reshape(whole)
+    index: list[Any] = [0] * values.ndim
+    index[axis] = slice(None)
+    row: NDArray[Any] = values[tuple(index)]
+    return row
+
+
+def _numbers(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Numbers of a table, or their text, without a detour through another type."""
+    if dtype.kind == "b":
+        return np.array([str(number) in ("True", "1") for number in column], dtype=dtype)
+    if dtype.kind in "iu":
+        return np.array([int(number) for number in column], dtype=dtype)
+    return np.array([float(number) for number in column], dtype=dtype)
+
+
+def _read_csv(path: Path) -> tuple[Table, dict[str, Any]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *rows = [row for row in csv.reader(file) if row] or [[]]
+    table: Table = {name: [row[i] for row in rows] for i, name in enumerate(header)}
+    told = next((cell for cell in table.get(KEY, ()) if cell), "null")
+    return table, {"result": json.loads(told)}
+
+
+def _read_json(path: Path) -> tuple[Table, dict[str, Any]]:
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    return whole["columns"], whole["metadata"]
+
+
+def _read_parquet(path: Path) -> tuple[Table, dict[str, Any]]:
+    parquet = import_optional("pyarrow.parquet", extra="parquet", purpose="reading Parquet files")
+    found = parquet.read_table(path)
+    metadata = json.loads((found.schema.metadata or {}).get(b"ecc", b"{}"))
+    return found.to_pydict(), metadata
+
+
+def _write_npz(
+    file: IO[bytes], arrays: Mapping[str, NDArray[Any]], described: dict[str, Any]
+) -> None:
+    """Write arrays as NumPy's savez does, and the description as the comment of the archive."""
+    with ZipFile(file, "w", ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
+        archive.comment = json.dumps({**described, "arrays": {}}).encode()
+
+
+def _read_npz(path: Path) -> tuple[Any, dict[str, Any]]:
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file), {"result": json.loads(file.zip.comment or "null")}
