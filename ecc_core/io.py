@@ -1,7 +1,9 @@
 """Read images from files; write tables, results and figures, each file whole or not at all."""
 
-from ecc_core._io.read import IMAGE_SUFFIXES, ImageFile, read_file, read_image, select_channel
+from ecc_core._io.open import IMAGE_SUFFIXES, open_image
+from ecc_core._io.read import ImageFile, read_file, read_image, select_channel
 from ecc_core._io.results import RESULT_SUFFIXES, read_result, write_result
+from ecc_core._io.stored import StoredImage
 from ecc_core._io.write import (
     FIGURE_SUFFIXES,
     TABLE_SUFFIXES,
@@ -18,8 +20,10 @@ __all__ = [
     "RESULT_SUFFIXES",
     "TABLE_SUFFIXES",
     "ImageFile",
+    "StoredImage",
     "atomic_file",
     "check_output",
+    "open_image",
     "read_file",
     "read_image",
     "read_result",

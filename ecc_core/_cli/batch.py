@@ -19,8 +19,9 @@ from ecc_core._cli.stack_options import add_stack_arguments
 from ecc_core._cli.summing import curves_of
 from ecc_core._cli.version import version
 from ecc_core._io.files import is_address, matching_addresses
-from ecc_core._io.volumes import HDF5_SUFFIXES
-from ecc_core.errors import EccError, InputFileError
+from ecc_core._io.open import CONTAINER_SUFFIXES
+from ecc_core._io.readers.folders import natural_key
+from ecc_core.errors import InputFileError
 from ecc_core.io import TABLE_SUFFIXES, write_table
 
 __all__ = ["add_parser"]
@@ -73,8 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
             start(f"curve of {Path(path).name}")
             try:
                 at, found = _rows_of(path, arguments)
-            except (EccError, OSError) as error:
-                failures.append(options.one_line(error))
+            except Exception as error:  # whatever one image does, the others get their rows
+                reason = options.one_line(error)
+                failures.append(reason if path in reason else f"{path}: {reason}")
             else:
                 rows += found
     if at is not None:
@@ -99,12 +101,16 @@ def _expand(patterns: Sequence[str]) -> list[str]:
 
 
 def _matches(pattern: str) -> list[str]:
-    """Paths that match a pattern, which may go on inside HDF5 files."""
-    for suffix in HDF5_SUFFIXES:
+    """Paths that match a pattern, which may go on inside files of several arrays."""
+    for suffix in CONTAINER_SUFFIXES:
         files, inside, name = pattern.partition(f"{suffix}/")
         if inside:
-            return [f"{file}/{name}" for file in sorted(glob.glob(files + suffix))]  # noqa: PTH207
-    return sorted(glob.glob(pattern))  # noqa: PTH207
+            return [f"{file}/{name}" for file in _sorted(files + suffix)]
+    return _sorted(pattern)
+
+
+def _sorted(pattern: str) -> list[str]:
+    return sorted(glob.glob(pattern), key=natural_key)  # noqa: PTH207
 
 
 def _rows_of(path: str, arguments: argparse.Namespace) -> tuple[Array, list[Row]]:

@@ -13,8 +13,9 @@ from ecc_core._backends.cpu.pool import available_cores
 from ecc_core._cli import options
 from ecc_core._cli.stack_options import labels_path
 from ecc_core._dispatch import on_host
-from ecc_core._io.views import Blocks, View, grown_chunks
-from ecc_core._io.volumes import Volume, open_volume
+from ecc_core._io.open import open_image
+from ecc_core._io.stored import StoredImage
+from ecc_core._io.views import Blocks, Source, View, grown_chunks
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
 from ecc_core._thresholds import even_thresholds
@@ -61,6 +62,11 @@ class Stack(NamedTuple):
         return self.blocks.image.shape[: -self.ndim]
 
     @property
+    def first(self) -> tuple[int, ...]:
+        """Index of the first place along each batch axis of the stored image."""
+        return self.blocks.image.start[: -self.ndim]
+
+    @property
     def batch_axes(self) -> str:
         return self.axes[: -self.ndim].lower()
 
@@ -68,16 +74,18 @@ class Stack(NamedTuple):
 def open_stack(path: str, arguments: argparse.Namespace) -> Stack:
     """Open an image, and its labels, without reading them."""
     _check_device(arguments)
-    volume = open_volume(path, level=arguments.level, axes=arguments.axes)
-    image, axes = _selected(path, volume, arguments)
+    opened = options.open_input(path, arguments)
+    image, axes = options.select_input(path, opened, arguments)
     ndim = sum(letter in "ZYX" for letter in axes)
     labels: View | None = None
     label_axes: tuple[int, ...] = ()
     if arguments.labels:
-        labels, label_axes = _labels(labels_path(arguments.labels, path), image, axes, arguments)
+        labels, label_axes = _labels(
+            labels_path(arguments.labels, path), opened, image, axes, arguments
+        )
     direction = _direction(path, image.shape[-ndim:], arguments)
     blocks = Blocks(image, labels, label_axes, direction, arguments.device)
-    sizes, workers, side = _means(volume, blocks, ndim, arguments)
+    sizes, workers, side = _means(image.source, blocks, ndim, arguments)
     return Stack(blocks, axes, ndim, sizes, workers, side)
 
 
@@ -92,76 +100,34 @@ def _check_device(arguments: argparse.Namespace) -> None:
         raise BackendError(f"--device cuda needs a CUDA device: {error}") from None
 
 
-def _selected(path: str, volume: Volume, arguments: argparse.Namespace) -> tuple[View, str]:
-    """The part of an image that is asked for, batch axes first, and its axes."""
-    axes, shape = volume.axes, volume.source.shape
-    spatial = [i for i, letter in enumerate(axes) if letter in "ZYX"]
-    if not spatial:
-        raise InputFileError(f"{path}: none of its axes {axes} is Z, Y or X")
-    ends = [(0, n) for n in shape]
-    for axis, part in zip(spatial, _regions(path, volume, spatial, arguments), strict=True):
-        ends[axis] = part
-    fixed: dict[int, int] = {}
-    if arguments.channel is not None:
-        count = shape[axes.index("C")] if "C" in axes else 0
-        if not 0 <= arguments.channel < count:
-            allowed = f"0 to {count - 1}" if count else "left out, there is no axis C"
-            raise InputFileError(
-                f"{path}: --channel must be {allowed}, got {arguments.channel} (axes {axes})"
-            )
-        fixed = {axes.index("C"): arguments.channel}
-    batch = [i for i in range(len(axes)) if i not in spatial and i not in fixed]
-    order = (*batch, *spatial)
-    start, lengths = zip(*((ends[i][0], ends[i][1] - ends[i][0]) for i in order), strict=True)
-    return View(volume.source, order, start, lengths, fixed), "".join(axes[i] for i in order)
-
-
-def _regions(
-    path: str, volume: Volume, spatial: list[int], arguments: argparse.Namespace
-) -> list[tuple[int, int]]:
-    """First point and end along each spatial axis."""
-    named = "".join(volume.axes[i] for i in spatial)
-    parts = arguments.roi or (slice(None),) * len(spatial)
-    if len(parts) != len(spatial):
-        raise InputFileError(
-            f"{path}: --roi must have a range for each of the axes {named}, got {len(parts)}"
-        )
-    ends = []
-    for letter, axis, part in zip(named, spatial, parts, strict=True):
-        length = volume.source.shape[axis]
-        start, stop, _ = part.indices(length)
-        if arguments.roi and start >= stop:
-            raise InputFileError(f"{path}: --roi leaves nothing of axis {letter}, of {length}")
-        ends.append((start, stop))
-    return ends
-
-
 def _labels(
-    path: str, image: View, axes: str, arguments: argparse.Namespace
+    path: str, opened: StoredImage, image: View, axes: str, arguments: argparse.Namespace
 ) -> tuple[View, tuple[int, ...]]:
     """Labels of the selected part of an image, and which of its axes they have."""
-    volume = open_volume(path, level=arguments.level)
-    shape = volume.source.shape
-    if volume.source.dtype.kind not in "biu":
-        raise InputFileError(f"{path}: labels must be integers, got {volume.source.dtype}")
+    stored = open_image(path, level=arguments.level)
+    shape = stored.shape
+    letters = opened.axes if shape == opened.shape else stored.axes
+    if stored.dtype.kind not in "biu":
+        raise InputFileError(f"{path}: labels must be integers, got {stored.dtype}")
     whole = {letter: image.source.shape[i] for letter, i in zip(axes, image.order, strict=True)}
+    chosen = {"C": arguments.channel, "T": arguments.time}
     fixed: dict[int, int] = {}
     found: dict[str, int] = {}
-    for i, (letter, n) in enumerate(zip(volume.axes, shape, strict=True)):
+    for i, (letter, n) in enumerate(zip(letters, shape, strict=True)):
         if whole.get(letter) == n:
             found[letter] = i
         elif n == 1:
             fixed[i] = 0
-        elif letter == "C" and letter not in whole and arguments.channel is not None:
-            fixed[i] = arguments.channel
+        elif letter not in whole and isinstance(chosen.get(letter), int):
+            fixed[i] = chosen[letter]
     if len(found) + len(fixed) < len(shape) or not {*axes} & {*"ZYX"} <= {*found}:
         wanted = " x ".join(f"{letter} {n}" for letter, n in whole.items())
-        there = " x ".join(f"{letter} {n}" for letter, n in zip(volume.axes, shape, strict=True))
+        there = " x ".join(f"{letter} {n}" for letter, n in zip(letters, shape, strict=True))
         raise InputFileError(f"{path}: labels must have the image's shape {wanted}, got {there}")
     at = tuple(i for i, letter in enumerate(axes) if letter in found)
     order = tuple(found[axes[i]] for i in at)
     start, lengths = (tuple(of[i] for i in at) for of in (image.start, image.shape))
-    return View(volume.source, order, start, lengths, fixed), at
+    return View(stored, order, start, lengths, fixed), at
 
 
 def _direction(
@@ -187,14 +153,14 @@ def _direction(
 
 
 def _means(
-    volume: Volume, blocks: Blocks, ndim: int, arguments: argparse.Namespace
+    source: Source, blocks: Blocks, ndim: int, arguments: argparse.Namespace
 ) -> tuple[tuple[int, ...], int, int]:
     """Sizes of blocks, and how many workers and blocks across have room in memory."""
-    point, shape = blocks.bytes_a_point, volume.source.shape
+    point, shape = blocks.bytes_a_point, source.shape
     workers = arguments.workers or available_cores()
     limit = min(BLOCK_BYTES, arguments.max_memory // BLOCKS_IN_MEMORY // workers)
     order = blocks.image.order
-    sizes = list(grown_chunks(volume.chunks, shape, sorted(order[-ndim:]), point, limit))
+    sizes = list(grown_chunks(source.chunks, shape, sorted(order[-ndim:]), point, limit))
     if blocks.labels is not None:
         for axis in order[:-ndim]:
             sizes[axis] = 1
@@ -203,7 +169,7 @@ def _means(
     if room < 1:
         needed = -(-math.prod(block) * point * BLOCKS_IN_MEMORY // (1 << 20))
         raise InputFileError(
-            f"{volume.source.path}: its chunks of shape {tuple(sizes)} need --max-memory of at "
+            f"{source.path}: its chunks of shape {tuple(sizes)} need --max-memory of at "
             f"least {needed}M, got {arguments.max_memory >> 20}M"
         )
     planes = point * sum(2 * math.prod(block) // n for n in block[-ndim:])

@@ -18,9 +18,7 @@ from ecc_core.errors import InputFileError
 from ecc_core.io import (
     FIGURE_SUFFIXES,
     TABLE_SUFFIXES,
-    read_file,
-    read_image,
-    select_channel,
+    open_image,
     write_csv,
     write_figure,
     write_table,
@@ -32,9 +30,10 @@ Array = NDArray[Any]
 
 
 class NamedCurve(NamedTuple):
-    """The curve of an input, or of one labelled region of it."""
+    """The curve of an input at one place on its batch axes, or of one labelled region there."""
 
     path: str
+    place: dict[str, int]
     label: np.integer[Any] | None
     thresholds: Array
     values: Array
@@ -111,6 +110,31 @@ def add_parser(commands: Any) -> None:
     )
 
 
+class Input(NamedTuple):
+    """What is asked for of an image: its batch axes come first."""
+
+    path: str
+    values: Array
+    axes: str
+    first: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        return sum(letter in "ZYX" for letter in self.axes)
+
+    def places(self) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
+        """Indices along the batch axes, and the name and index in the file of each."""
+        lead = self.values.ndim - self.ndim
+        for place in np.ndindex(*self.values.shape[:lead]):
+            named = zip(self.axes.lower(), np.add(place, self.first[:lead]).tolist(), strict=False)
+            yield place, dict(named)
+
+
+def _read(path: str, arguments: argparse.Namespace) -> Input:
+    view, axes = options.select_input(path, options.open_input(path, arguments), arguments)
+    return Input(path, view.read_all(), axes, view.start)
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Compute the curves and write them."""
     _keep_inputs(arguments)
@@ -123,11 +147,18 @@ def run(arguments: argparse.Namespace) -> None:
     with progress_bar(steps=2 * len(arguments.inputs)) as start:
         for path in arguments.inputs:
             start(f"reading {Path(path).name}")
-            image = read_image(path, channel=arguments.channel, axes=arguments.axes)
+            image = _read(path, arguments)
             start(f"curve of {Path(path).name}")
             with options.blame(path):
-                curves.extend(_curves(path, image, mask, labels, arguments))
-            facts.append({"path": path, "shape": image.shape, "dtype": image.dtype.name})
+                curves.extend(_curves(image, mask, labels, arguments))
+            facts.append(
+                {
+                    "path": path,
+                    "axes": image.axes,
+                    "shape": image.values.shape,
+                    "dtype": image.values.dtype.name,
+                }
+            )
     columns = _columns(curves, labelled=labels is not None)
     if arguments.out:
         metadata = {
@@ -156,48 +187,74 @@ def _read_region(path: str | None) -> Array | None:
     """Read a mask or a label image."""
     if path is None:
         return None
-    file = read_file(path)
-    try:
-        return select_channel(file)
-    except ValueError:
+    image = open_image(path)
+    if "S" in image.axes or "C" in image.axes:
         raise InputFileError(
-            f"{path}: a mask or label image must have one channel, got shape {file.values.shape}"
-        ) from None
+            f"{path}: a mask or label image must have one channel, got shape {image.shape}"
+        )
+    return image.read()
 
 
 def _curves(
-    path: str,
-    image: Array,
-    mask: Array | None,
-    labels: Array | None,
-    arguments: argparse.Namespace,
+    image: Input, mask: Array | None, labels: Array | None, arguments: argparse.Namespace
 ) -> Iterator[NamedCurve]:
-    from ecc_core.curves import euler_curve, region_curves
+    from ecc_core.curves import euler_curve
 
-    for name, other in (("--mask", mask), ("--labels", labels)):
-        if other is not None and other.shape != image.shape:
-            raise ValueError(f"{name} must have the image's shape {image.shape}, got {other.shape}")
+    values, ndim = image.values, image.ndim
+    inside = None if mask is None else _fitting("--mask", mask, image) != 0
     if arguments.smooth:
-        image = _smooth(image, arguments.smooth)
-    common = {
-        "thresholds": arguments.thresholds,
-        "range": arguments.range,
-        "connectivity": arguments.connectivity,
-        "superlevel": arguments.superlevel,
-    }
-    inside = None if mask is None else mask != 0
-    if labels is None:
-        curve = euler_curve(image, mask=inside, nan=arguments.nan, **common)
-        yield NamedCurve(path, None, _as_numbers(curve.thresholds), curve.values)
+        values = _smooth(values, arguments.smooth, ndim)
+    common = {"connectivity": arguments.connectivity, "superlevel": arguments.superlevel}
+    if labels is not None:
+        regions = _fitting("--labels", labels, image)
+        regions = regions if inside is None else np.where(inside, regions, 0)
+        yield from _region_curves(image._replace(values=values), regions, common, arguments)
         return
-    if inside is not None:
-        labels = np.where(inside, labels, 0)
-    if arguments.nan == "omit" and image.dtype.kind == "f":
-        missing = np.isnan(image)  # not in a region any more, so that their value is of no account
-        labels, image = np.where(missing, 0, labels), np.where(missing, image.dtype.type(0), image)
-    regions = region_curves(image, labels, **common)
-    for label, values in zip(regions.labels, regions.values, strict=True):
-        yield NamedCurve(path, label, _as_numbers(regions.thresholds), values)
+    axes = tuple(range(values.ndim - ndim, values.ndim))
+    at, chi = euler_curve(
+        values,
+        arguments.thresholds,
+        range=arguments.range,
+        mask=inside,
+        nan=arguments.nan,
+        axis=axes if axes[0] else None,
+        **common,
+    )
+    for place, named in image.places():
+        yield NamedCurve(image.path, named, None, _as_numbers(at), chi[place])
+
+
+def _fitting(name: str, region: Array, image: Input) -> Array:
+    """A mask or labels of all of the image, or of each place on its batch axes."""
+    shape = image.values.shape
+    if region.shape not in (shape, shape[-image.ndim :]):
+        raise ValueError(f"{name} must have the image's shape {shape}, got {region.shape}")
+    return np.broadcast_to(region, shape)
+
+
+def _region_curves(
+    image: Input, labels: Array, common: dict[str, Any], arguments: argparse.Namespace
+) -> Iterator[NamedCurve]:
+    from ecc_core.curves import region_curves
+
+    values, bounds = image.values, arguments.range
+    if arguments.nan == "omit" and values.dtype.kind == "f":
+        missing = np.isnan(values)  # not in a region any more, so that their value has no effect
+        labels, values = (
+            np.where(missing, 0, labels),
+            np.where(missing, values.dtype.type(0), values),
+        )
+    places = list(image.places())
+    if len(places) > 1 and bounds is None and isinstance(arguments.thresholds, int):
+        finite = values[np.isfinite(values)]
+        if finite.size:  # one range for all places
+            bounds = finite.min().item(), finite.max().item()
+    for place, named in places:
+        regions = region_curves(
+            values[place], labels[place], arguments.thresholds, range=bounds, **common
+        )
+        for label, curve in zip(regions.labels, regions.values, strict=True):
+            yield NamedCurve(image.path, named, label, _as_numbers(regions.thresholds), curve)
 
 
 def _as_numbers(thresholds: Array) -> Array:
@@ -205,14 +262,18 @@ def _as_numbers(thresholds: Array) -> Array:
     return thresholds.astype(np.uint8) if thresholds.dtype == np.bool_ else thresholds
 
 
-def _smooth(image: Array, sigma: float) -> Array:
+def _smooth(image: Array, sigma: float, ndim: int) -> Array:
     ndimage = import_optional("scipy.ndimage", extra="io", purpose="--smooth")
     if image.dtype.kind not in "buif":
         raise TypeError(f"--smooth needs an image of real numbers, got {image.dtype}")
     if not np.isfinite(image).all():
         raise ValueError("--smooth needs an image without NaN and infinity, which would spread")
     precision = np.float32 if np.can_cast(image.dtype, np.float32) else np.float64
-    return np.asarray(ndimage.gaussian_filter(image.astype(precision), sigma))
+    return np.asarray(
+        ndimage.gaussian_filter(
+            image.astype(precision), sigma, axes=range(image.ndim - ndim, image.ndim)
+        )
+    )
 
 
 def _columns(curves: list[NamedCurve], *, labelled: bool) -> dict[str, Array]:
@@ -220,6 +281,9 @@ def _columns(curves: list[NamedCurve], *, labelled: bool) -> dict[str, Array]:
     sizes = [curve.values.size for curve in curves]
     paths = np.array([curve.path for curve in curves], dtype=str)
     columns = {"input": np.repeat(paths, sizes)}
+    for name in sorted({name for curve in curves for name in curve.place}):
+        places = [curve.place.get(name, -1) for curve in curves]  # -1: it has no such axis
+        columns[name] = np.repeat(np.array(places, np.int64), sizes)
     if labelled:
         labels = np.array([c.label for c in curves]) if curves else np.empty(0, np.int64)
         columns["label"] = np.repeat(labels, sizes)
@@ -246,8 +310,8 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     thresholds = arguments.thresholds
     if isinstance(thresholds, np.ndarray):
         thresholds = [str(t) if t in (np.inf, -np.inf) else t for t in thresholds.tolist()]
-    names = ("connectivity", "superlevel", "labels", "mask", "nan", "channel", "axes", "smooth")
-    given = {name: getattr(arguments, name) for name in names}
+    names = ("connectivity", "superlevel", "labels", "mask", "nan", "smooth")
+    given = {name: getattr(arguments, name) for name in names} | options.selection_of(arguments)
     return {"thresholds": thresholds, "range": arguments.range, **given}
 
 
@@ -258,7 +322,9 @@ def _plot(path: Path, curves: list[NamedCurve], arguments: argparse.Namespace) -
     distinct = len({Path(i).name for i in arguments.inputs}) == len(set(arguments.inputs))
     named = {}
     for curve in curves:
-        words = [] if curve.label is None else [f"label {curve.label}"]
+        words = [f"{axis.upper()} {i}" for axis, i in curve.place.items()]
+        if curve.label is not None:
+            words.append(f"label {curve.label}")
         if several or not words:
             words.insert(0, Path(curve.path).name if distinct else curve.path)
         named[printable(" ".join(words))] = (curve.thresholds, curve.values)

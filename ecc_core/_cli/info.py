@@ -9,11 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
-from ecc_core.io import ImageFile, read_file, select_channel
+from ecc_core._io.select import select, shown
+from ecc_core._io.views import View, grown_chunks
+from ecc_core.io import StoredImage
 
 __all__ = ["add_parser"]
 
 Array = NDArray[Any]
+
+SLAB = 1 << 26  # bytes that are read at once
 
 
 def add_parser(commands: Any) -> None:
@@ -21,7 +25,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "info",
         help="show what files hold",
-        description="Show shape, axes, type, range and NaN of images, and the curve that "
+        description="Show shape, axes, type, spacing, range and NaN of images, and the curve that "
         "`ecc curve` computes of them by default.",
         allow_abbrev=False,
     )
@@ -32,41 +36,56 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print a few lines for each input."""
     for path in arguments.inputs:
-        file = read_file(path, axes=arguments.axes)
-        lines = [path, *(f"  {name:<7} {text}" for name, text in _facts(file, arguments.channel))]
+        image = options.open_input(path, arguments)
+        with options.blame(path):
+            facts = list(_facts(image, arguments))
+        lines = [path, *(f"  {name:<7} {text}" for name, text in facts)]
         sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _facts(file: ImageFile, channel: int | str | None) -> Iterator[tuple[str, str]]:
-    values = file.values
-    shape = " x ".join(map(str, values.shape)) or "none"
-    yield "shape", f"{shape} ({file.axes})" if file.axes else shape
-    yield "dtype", str(values.dtype)
-    try:
-        image = select_channel(file, channel)
-    except ValueError as error:
-        yield "curve", f"none: {error}"
-        return
+def _facts(image: StoredImage, arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    shape = " x ".join(map(str, image.shape)) or "none"
+    yield "shape", f"{shape} ({image.axes})" if image.axes else shape
+    yield "dtype", str(image.dtype)
+    if image.series > 1:
+        yield "series", f"{arguments.series or 0} of {image.series}"
+    if image.levels > 1:
+        yield "level", f"{arguments.level} of {image.levels}"
+    if image.spacing:
+        steps = ", ".join(f"{axis} {step}" for axis, step in image.spacing.items())
+        yield "spacing", f"{steps} {image.unit}".rstrip()
     if image.dtype.kind not in "buif":
         yield "curve", "none: values are not real numbers"
         return
-    if channel is not None:
-        yield "channel", str(channel)
-    low, high, nans, infinities = _statistics(image)
+    if not image.shape:
+        yield "curve", "none: needs 1 to 3 axes, got 0"
+        return
+    try:
+        view, axes = select(
+            image, channel=arguments.channel, time=arguments.time, roi=arguments.roi
+        )
+    except ValueError as error:
+        yield "curve", f"none: {error}"
+        return
+    if arguments.channel is not None:
+        yield "channel", shown(arguments.channel)
+    if arguments.time is not None:
+        yield "time", shown(arguments.time)
+    low, high, nans, infinities = _statistics(view)
     if low is not None:
         yield "range", f"{low} to {high}"
-    if image.dtype.kind == "f":
+    if view.source.dtype.kind == "f":
         yield "NaN", str(nans)
         yield "inf", str(infinities)
-    yield "curve", _default_curve(image, low, high, nans)
+    yield "curve", _default_curve(view.shape, axes, low, high, nans)
 
 
-def _statistics(image: Array) -> tuple[Any, Any, int, int]:
+def _statistics(view: View) -> tuple[Any, Any, int, int]:
     """Return the finite minimum and maximum, or None, and how many NaN and infinite values."""
     low = high = None
     nans = infinities = 0
-    for part in image if image.ndim > 1 else [image]:  # mapped files may exceed the memory
-        if image.dtype.kind == "f":
+    for part in _slabs(view):
+        if part.dtype.kind == "f":
             nans += int(np.isnan(part).sum())
             infinities += int(np.isinf(part).sum())
             part = part[np.isfinite(part)]
@@ -76,12 +95,26 @@ def _statistics(image: Array) -> tuple[Any, Any, int, int]:
     return low, high, nans, infinities
 
 
-def _default_curve(image: Array, low: Any, high: Any, nans: int) -> str:
-    if not 1 <= image.ndim <= 3:
-        return f"none: needs 1 to 3 axes, got {image.ndim}"
+def _slabs(view: View) -> Iterator[Array]:
+    """Parts of an image along its first axis, which may exceed the memory together."""
+    source = view.source
+    sizes = grown_chunks(
+        source.chunks, source.shape, view.order[:0:-1] + view.order[:1], source.dtype.itemsize, SLAB
+    )
+    others = [slice(0, n) for n in view.shape[1:]]
+    start = 0
+    for length in view.chunks(sizes)[0]:
+        yield view.read((slice(start, start + length), *others))
+        start += length
+
+
+def _default_curve(shape: tuple[int, ...], axes: str, low: Any, high: Any, nans: int) -> str:
     if low is None:
         return "none: no finite value"
     if nans:
         return "none: has NaN, choose --nan omit"
-    connected = {1: "2-connected", 2: "8-connected", 3: "26-connected"}[image.ndim]
-    return f"256 thresholds from {low} to {high}, {connected}, sublevel sets"
+    ndim = sum(letter in "ZYX" for letter in axes)
+    batch = zip(axes[:-ndim], shape, strict=False)
+    each = "".join(f", one for each of {n} along {letter}" for letter, n in batch)
+    connected = {1: "2-connected", 2: "8-connected", 3: "26-connected"}[ndim]
+    return f"256 thresholds from {low} to {high}, {connected}, sublevel sets{each}"

@@ -11,46 +11,121 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.select import select
+from ecc_core._io.views import View
 from ecc_core.errors import InputFileError
-from ecc_core.io import IMAGE_SUFFIXES, check_output
+from ecc_core.io import IMAGE_SUFFIXES, StoredImage, check_output, open_image
 
 __all__ = [
+    "INPUT",
     "add_image_arguments",
+    "add_selection_arguments",
     "blame",
     "channel",
     "one_line",
+    "open_input",
     "output",
+    "select_input",
+    "selection_of",
     "sigma",
     "thresholds",
     "value_range",
 ]
 
 
+INPUT = (
+    "image: a file, or a folder of slices, Zarr or OME-Zarr, also by its address such as "
+    f"s3://bucket/image.zarr ({', '.join(IMAGE_SUFFIXES)}); an array in an HDF5, NPZ or zipped "
+    "Zarr file is named like a file in a folder, as in scan.h5/raw"
+)
+
+
 def add_image_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the images to read."""
-    parser.add_argument(
-        "inputs",
-        nargs="+",
-        metavar="INPUT",
-        help=f"image ({', '.join(IMAGE_SUFFIXES)}); the pages of a TIFF file make a 3-D image",
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help=INPUT)
+    add_selection_arguments(parser)
+
+
+def add_selection_arguments(parser: argparse.ArgumentParser) -> Any:
+    """Declare which part of an image is meant; returns the group of arguments."""
+    group = parser.add_argument_group("part of the image")
+    group.add_argument(
+        "--series", type=int, metavar="N", help="which image of a file that holds several"
     )
-    parser.add_argument(
+    group.add_argument(
+        "--level", type=int, default=0, metavar="N", help="which resolution of a pyramid: 0, 1, ..."
+    )
+    group.add_argument(
+        "--axes",
+        metavar="LETTERS",
+        help="axes of the stored array where the file does not tell, such as TZYX or YXC; Z, Y, X "
+        "are those of the image, T is time, C are channels, S are colours",
+    )
+    group.add_argument(
         "--channel",
         type=channel,
         metavar="C",
-        help="channel of images that have several: 0, 1, ..., or r, g, b, a, gray for colours",
+        help="channel: 0, 1, ... or a range such as 0:2; r, g, b, a, gray for colours, of which "
+        "one must be chosen (default: a curve for each channel)",
     )
-    parser.add_argument(
-        "--axes",
-        metavar="LETTERS",
-        help="axes of the file's array where the file does not tell, such as ZYX or YXC; "
-        "C are channels, S are colours",
+    group.add_argument(
+        "--time",
+        type=index_or_range,
+        metavar="T",
+        help="point in time: 0, 1, ... or a range such as 10:20 (default: a curve for each)",
     )
+    group.add_argument(
+        "--roi",
+        type=roi,
+        metavar="A:B,...",
+        help="part of the image: a range for each of the axes Z, Y, X, such as :,100:200,:",
+    )
+    return group
 
 
-def channel(text: str) -> int | str:
-    """Return the index or name of a channel."""
-    return int(text) if text.isdecimal() else text
+def open_input(path: str, arguments: argparse.Namespace) -> StoredImage:
+    """Open an image as the arguments say."""
+    return open_image(path, series=arguments.series, level=arguments.level, axes=arguments.axes)
+
+
+def select_input(path: str, image: StoredImage, arguments: argparse.Namespace) -> tuple[View, str]:
+    """The part of an image that the arguments ask for, batch axes first, and its axes."""
+    with blame(path):
+        return select(image, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
+
+
+def selection_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of a part of the image, as types that JSON knows."""
+    names = ("series", "level", "axes", "channel", "time")
+    found = {name: getattr(arguments, name) for name in names}
+    for name, value in found.items():
+        if isinstance(value, slice):
+            found[name] = [value.start, value.stop]
+    found["roi"] = arguments.roi and [[part.start, part.stop] for part in arguments.roi]
+    return found
+
+
+def channel(text: str) -> int | str | slice:
+    """Return the index or name of a channel, or a range."""
+    return index_or_range(text) if re.fullmatch(r"\d+|\d*:\d*", text) else text
+
+
+def index_or_range(text: str) -> int | slice:
+    """Return an index, or a range of them."""
+    if text.isdecimal():
+        return int(text)
+    if not re.fullmatch(r"\d*:\d*", text):
+        raise argparse.ArgumentTypeError(f"must be an index or a range such as 0:9, got {text!r}")
+    return slice(*(int(end) if end else None for end in text.split(":")))
+
+
+def roi(text: str) -> tuple[slice, ...]:
+    """Return ranges of indices."""
+    parts = text.split(",")
+    if not all(re.fullmatch(r"\d*:\d*", part) for part in parts):
+        raise argparse.ArgumentTypeError(f"must be ranges such as 0:64,:,100:, got {text!r}")
+    ends = [[int(end) if end else None for end in part.split(":")] for part in parts]
+    return tuple(slice(*pair) for pair in ends)
 
 
 def thresholds(text: str) -> int | str | NDArray[Any]:

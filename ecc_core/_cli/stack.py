@@ -36,9 +36,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "input",
         metavar="INPUT",
-        help="Zarr array or OME-Zarr image, also by its address such as s3://bucket/image.zarr, "
-        "folder of TIFF files, or .tif, .tiff, .npy, .h5 or .hdf5 file; a dataset of several in "
-        "file.h5 is file.h5/NAME",
+        help=options.INPUT,
     )
     parser.add_argument(
         "--out",
@@ -99,12 +97,11 @@ def _columns(stack: Stack, at: Array, curves: Curves) -> dict[str, Array]:
 
 
 def settings_of(arguments: argparse.Namespace, at: Array) -> dict[str, Any]:
-    names = ("level", "axes", "channel", "labels", "connectivity", "superlevel", "nan")
-    settings = {name: getattr(arguments, name) for name in (*names, "direction_scale")}
+    names = ("labels", "connectivity", "superlevel", "nan", "direction_scale")
+    settings = {name: getattr(arguments, name) for name in names} | options.selection_of(arguments)
     for name in ("direction", "spacing"):
         given = getattr(arguments, name)
         settings[name] = None if given is None else given.tolist()
-    settings["roi"] = None if arguments.roi is None else [[r.start, r.stop] for r in arguments.roi]
     settings["thresholds"] = [str(t) if np.isinf(t) else t for t in at.tolist()]
     return settings
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
+from ecc_core.io import IMAGE_SUFFIXES
 
 __all__ = ["add_stack_arguments", "labels_path"]
 
-IMAGE_SUFFIXES = (".zarr", ".tif", ".tiff", ".npy", ".h5", ".hdf5", ".ome")
+STEM_ENDS = (*IMAGE_SUFFIXES, ".ome")
 
 
 def add_stack_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,23 +40,7 @@ def add_stack_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:
-    part = parser.add_argument_group("part of the image")
-    part.add_argument(
-        "--level", type=int, default=0, metavar="N", help="resolution of an OME-Zarr image"
-    )
-    part.add_argument(
-        "--axes",
-        metavar="LETTERS",
-        help="axes of the array where the file does not tell, such as CZYX",
-    )
-    part.add_argument("--channel", type=int, metavar="N", help="index along the axis C")
-    part.add_argument(
-        "--roi",
-        type=roi,
-        metavar="A:B,...",
-        help="part of the image: a range for each of the axes Z, Y, X, such as :,100:200,:",
-    )
-    part.add_argument(
+    options.add_selection_arguments(parser).add_argument(
         "--labels",
         metavar="PATH",
         help="label image: a curve for each label instead of one for the image. {input} stands for "
@@ -121,15 +106,6 @@ def memory(text: str) -> int:
     return size
 
 
-def roi(text: str) -> tuple[slice, ...]:
-    """Return ranges of indices."""
-    parts = text.split(",")
-    if not all(re.fullmatch(r"\d*:\d*", part) for part in parts):
-        raise argparse.ArgumentTypeError(f"must be ranges such as 0:64,:,100:, got {text!r}")
-    ends = [[int(end) if end else None for end in part.split(":")] for part in parts]
-    return tuple(slice(*pair) for pair in ends)
-
-
 def vector(text: str) -> NDArray[np.float64]:
     """Return a number for each axis."""
     try:
@@ -141,6 +117,6 @@ def vector(text: str) -> NDArray[np.float64]:
 def labels_path(pattern: str, image: str) -> str:
     """The label image that belongs to an image."""
     stem = image
-    while (suffix := Path(stem).suffix.lower()) in IMAGE_SUFFIXES:
+    while (suffix := Path(stem).suffix.lower()) in STEM_ENDS:
         stem = stem[: -len(suffix)]
     return pattern.replace("{input}", image).replace("{stem}", stem)

@@ -155,6 +155,7 @@ class _CurveTotal:
 
     def __init__(self, stack: Stack, work: Work) -> None:
         self.work = work
+        self.first = stack.first
         self.values = np.zeros((*stack.batch, work.settings.thresholds.size), np.int64)
 
     def _part(self, group: Group) -> Values:
@@ -170,6 +171,7 @@ class _CurveTotal:
         *batch, n = self.values.shape
         count = math.prod(batch)
         places = np.array(list(np.ndindex(*batch)), np.int64).reshape((count, len(batch)))
+        places += np.array(self.first, np.int64)
         return Curves(places, None, self.values.reshape((count, n)))
 
 
@@ -178,7 +180,7 @@ class _RegionTotal:
 
     def __init__(self, stack: Stack, work: Work, dtype: np.dtype[Any]) -> None:
         empty = np.zeros((0, 1 + work.settings.thresholds.size), np.int64)
-        self.dtype, self.lead = dtype, len(stack.batch)
+        self.dtype, self.lead, self.first = dtype, len(stack.batch), stack.first
         self.tables = dict.fromkeys(np.ndindex(*stack.batch), empty)
 
     def fits(self, group: Group, values: Values) -> bool:
@@ -191,6 +193,7 @@ class _RegionTotal:
         tables = list(self.tables.values())
         counts = [len(table) for table in tables]
         places = np.array(list(self.tables), np.int64).reshape((len(tables), self.lead))
+        places += np.array(self.first, np.int64)
         return Curves(
             np.repeat(places, counts, axis=0),
             np.concatenate([labels_of(table, order=self.dtype) for table in tables]),

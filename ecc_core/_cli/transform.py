@@ -11,7 +11,7 @@ from ecc_core._cli import options
 from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
-from ecc_core.io import FIGURE_SUFFIXES, read_image, write_figure, write_result
+from ecc_core.io import FIGURE_SUFFIXES, write_figure, write_result
 from ecc_core.transforms import (
     EulerTransform,
     RegionTransforms,
@@ -105,7 +105,15 @@ def run(arguments: argparse.Namespace) -> None:
     path = _only_input(arguments)
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
-    image = read_image(path, channel=arguments.channel, axes=arguments.axes)
+    view, axes = options.select_input(path, options.open_input(path, arguments), arguments)
+    for letter, length in zip(axes, view.shape, strict=True):
+        if letter not in "ZYX":
+            choice = {"T": "; choose one with --time", "C": "; choose one with --channel"}
+            raise InputFileError(
+                f"{path}: a transform is of one image, but its axis {letter} has {length}"
+                f"{choice.get(letter, '')}"
+            )
+    image = view.read_all()
     with options.blame(path):
         result = _transform(image, arguments)
     if arguments.out:

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._io.volumes import Source
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
 
@@ -28,6 +27,24 @@ def grown_chunks(
             return tuple(block)
         axis = min(shorter, key=lambda a: (block[a], a))
         block[axis] = min(2 * block[axis], shape[axis])
+
+
+class Source(Protocol):
+    """An array on the disk that is read by boxes."""
+
+    path: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    chunks: tuple[int, ...]
+
+    @property
+    def remote(self) -> bool: ...
+
+    def __getitem__(self, index: tuple[slice | int, ...]) -> Array: ...
+
+    def stamps(self, index: tuple[slice | int, ...]) -> list[Any]: ...
+
+    def description(self) -> list[Any]: ...
 
 
 class View(NamedTuple):
@@ -56,6 +73,10 @@ class View(NamedTuple):
         # integers have removed their axes: rank those that are left
         order = np.argsort(np.argsort(self.order)).tolist()
         return values.transpose(order)
+
+    def read_all(self) -> Array:
+        """All values."""
+        return self.read(tuple(slice(0, n) for n in self.shape))
 
     def stamps(self, box: Box) -> list[Any]:
         """What tells whether the files of a box have changed."""

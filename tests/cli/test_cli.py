@@ -23,8 +23,8 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
+from ecc_core._cli.curve import _read as read
 from ecc_core.cli import main
-from ecc_core.io import read_image
 
 Rows = list[dict[str, str]]
 
@@ -275,11 +275,15 @@ class TestOutput:
                 "labels": None,
                 "mask": None,
                 "nan": "raise",
-                "channel": None,
-                "axes": None,
                 "smooth": None,
+                "series": None,
+                "level": 0,
+                "axes": None,
+                "channel": None,
+                "time": None,
+                "roi": None,
             },
-            "inputs": [{"path": image_file, "shape": [12, 9], "dtype": "uint8"}],
+            "inputs": [{"path": image_file, "axes": "YX", "shape": [12, 9], "dtype": "uint8"}],
         }
 
     @pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
@@ -380,7 +384,7 @@ class TestBadInput:
         (tmp_path / "folder.png").mkdir()
         np.save(tmp_path / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
         assert "not a PNG or JPEG image" in refuse(command, tmp_path / "text.png")
-        assert "not a file" in refuse(command, tmp_path / "folder.png")
+        assert "neither a Zarr image nor image files" in refuse(command, tmp_path / "folder.png")
         assert "no such file" in refuse(command, tmp_path / "none.png")
         assert "Python objects" in refuse(command, tmp_path / "pickled.npy")
         assert "type not supported" in refuse(command, __file__)
@@ -530,7 +534,11 @@ class TestInfo:
         ("array", "words"),
         [
             (np.float64(3), "none: needs 1 to 3 axes, got 0"),
-            (np.zeros((2, 2, 2, 2)), "none: needs 1 to 3 axes, got 4"),
+            (
+                np.zeros((2, 2, 2, 2)),
+                "none: nothing says what the axes of shape (2, 2, 2, 2) are, "
+                "give `axes`, such as TZYX or CZYX",
+            ),
             (np.zeros((0, 5)), "none: no finite value"),
             (np.full(3, np.inf), "none: no finite value"),
             (np.zeros(3, complex), "none: values are not real numbers"),
@@ -566,7 +574,7 @@ class TestProcess:
         with command("curve", "none.png") as process:
             output, errors = process.communicate()
         assert (process.returncode, output) == (2, "")
-        assert errors == "ecc: error: none.png: no such file\n"
+        assert errors == "ecc: error: none.png: no such file or folder\n"
 
     def test_help_is_quick_to_load(self) -> None:
         """What makes a start slow is what it imports."""
@@ -652,9 +660,9 @@ class TestProcess:
         assert r"\xff.npy" in (tmp_path / "c.svg").read_text()
 
 
-def read_slowly(path: str, **options: Any) -> np.ndarray:
+def read_slowly(path: str, arguments: Any) -> Any:
     time.sleep(0.2)
-    return read_image(path, **options)
+    return read(path, arguments)
 
 
 class Terminal(io.StringIO):
@@ -677,7 +685,7 @@ class TestProgress:
         monkeypatch.setattr("sys.stderr", stream)
         if slow:
             monkeypatch.setattr("ecc_core._cli.progress.PATIENCE", 0.1)
-            monkeypatch.setattr("ecc_core._cli.curve.read_image", read_slowly)
+            monkeypatch.setattr("ecc_core._cli.curve._read", read_slowly)
         run(image_file)
         shown = stream.getvalue()
         assert ("curve of image.png" in shown) == (slow and terminal)

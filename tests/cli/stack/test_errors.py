@@ -12,9 +12,9 @@ import zarr
 def test_bad_images(refused, tmp_path, image, write_zarr):
     assert "no such file or folder" in refused(tmp_path / "none.zarr")
     (tmp_path / "empty").mkdir()
-    assert "holds neither a Zarr image nor TIFF files" in refused(tmp_path / "empty")
+    assert "holds neither a Zarr image nor image files" in refused(tmp_path / "empty")
     (tmp_path / "a.txt").write_text("text")
-    assert "must be a Zarr or TIFF folder" in refused(tmp_path / "a.txt")
+    assert "type not supported, must be one of .png" in refused(tmp_path / "a.txt")
     (tmp_path / "a.tif").write_bytes(b"II*\0 nothing")
     assert str(tmp_path / "a.tif") in refused(tmp_path / "a.tif")
     zarr.create_group(tmp_path / "group.zarr").create_array("x", shape=(2, 2), dtype="u1")
@@ -32,7 +32,7 @@ def test_levels(refused, tmp_path, image, write_zarr, write_ome):
     path = write_ome(tmp_path / "a.zarr", [image], "ZYX")
     assert "has levels 0 to 0, got level 3" in refused(path, "--level", 3)
     plain = write_zarr(tmp_path / "plain.zarr", image)
-    assert "is an array without levels, got level 1" in refused(plain, "--level", 1)
+    assert "has levels 0 to 0, got level 1" in refused(plain, "--level", 1)
 
 
 @pytest.mark.parametrize("escape", ["../secret", "/secret", "0/../../secret"])
@@ -62,11 +62,11 @@ def test_a_corrupt_chunk(refused, tmp_path, image, write_zarr):
         (["--thresholds", "1,2", "--range", "0,1"], "--range must be left out"),
         (["--thresholds", "exact"], "--thresholds must be a number or a list"),
         (["--connectivity", "2"], "`connectivity` must be 1 or 3"),
-        (["--roi", ":,:"], "--roi must have a range for each of the axes ZYX, got 2"),
-        (["--channel", "0"], "--channel must be left out, there is no axis C, got 0"),
+        (["--roi", ":,:"], "`roi` must have a range for each of the axes ZYX, got 2"),
+        (["--channel", "0"], "`channel` must be left out, the axes ZYX have none, got 0"),
         (["--axes", "YX"], "`axes` must be one letter per axis"),
-        (["--axes", "ABC"], "none of its axes ABC is Z, Y or X"),
-        (["--roi", "3:3,:,:"], "--roi leaves nothing of axis Z, of 9"),
+        (["--axes", "ABC"], "none of its axes ABC of shape (9, 20, 17) is Z, Y or X"),
+        (["--roi", "3:3,:,:"], "`roi` leaves nothing of axis Z, of 9"),
         (["--direction", "1,0"], r"`direction` must have shape (3,), got (2,)"),
         (["--direction", "0,0,0"], "`direction` must be finite and not zero"),
         (["--direction", "1,0,0", "--spacing", "0"], "`spacing` must be positive and finite"),

@@ -7,7 +7,7 @@ import tifffile
 
 import ecc_core as ecc
 from ecc_core._io.views import View, grown_chunks
-from ecc_core._io.volumes import open_volume
+from ecc_core.io import open_image
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -83,19 +83,22 @@ def test_one_of_several_hdf5_datasets(stack, refused, tmp_path, image, assert_cu
         file["raw/other"] = 8 - image
     assert "must hold one dataset or one be named; datasets: raw/data, raw/other" in refused(path)
     message = refused(path / "raw" / "none")
-    assert f"{path}: has no dataset raw/none; datasets: raw/data, raw/other" in message
+    assert (
+        f"{path / 'raw' / 'none'}: has no dataset raw/none; datasets: raw/data, raw/other"
+        in message
+    )
     assert_curve(stack(path / "raw" / "other", "--thresholds", levels), 8 - image)
 
 
 def test_blocks_of_whole_shards_are_read(tmp_path, image, write_zarr):
     path = write_zarr(tmp_path / "a.zarr", image, shards=(8, 8, 8))
-    assert open_volume(path).chunks == (8, 8, 8)
-    blocks = View(open_volume(path).source, (0, 1, 2), (3, 0, 0), (6, 20, 9), {}).chunks((8, 8, 8))
+    assert open_image(path).chunks == (8, 8, 8)
+    blocks = View(open_image(path), (0, 1, 2), (3, 0, 0), (6, 20, 9), {}).chunks((8, 8, 8))
     assert blocks == ((5, 1), (8, 8, 4), (8, 1))  # they end where shards do
 
 
 def test_pages_are_read_several_at_once(tmp_path, image):
     tifffile.imwrite(tmp_path / "a.tif", image)
-    volume = open_volume(tmp_path / "a.tif")
+    volume = open_image(tmp_path / "a.tif")
     assert volume.chunks == (1, 20, 17)
     assert grown_chunks(volume.chunks, image.shape, (0, 1, 2), 1, limit=1500) == (4, 20, 17)

@@ -1,0 +1,155 @@
+"""Open images of any format, without reading more of them than what describes them."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from ecc_core._io.files import Address, Archive, Files, Folder, is_address
+from ecc_core._io.readers import folders, hdf5, numpy_files, pictures, tiff, zarr_images
+from ecc_core._io.stored import Opened, Request, StoredImage
+from ecc_core.errors import InputFileError
+
+__all__ = ["CONTAINER_SUFFIXES", "IMAGE_SUFFIXES", "open_image"]
+
+_FILES: dict[str, Callable[[Path, Request], Opened]] = {
+    **dict.fromkeys(pictures.SUFFIXES, pictures.open_picture),
+    **dict.fromkeys(tiff.SUFFIXES, tiff.open_tiff),
+    ".npy": numpy_files.open_npy,
+}
+"""Files of one image."""
+_CONTAINERS: dict[str, Callable[[Path, Request, str], Opened]] = {
+    ".npz": numpy_files.open_npz,
+    **dict.fromkeys(hdf5.SUFFIXES, hdf5.open_hdf5),
+    ".zip": lambda path, request, inside: _open_archive(path, request, inside),
+}
+"""Files of several arrays, which are named as if the file were a folder."""
+CONTAINER_SUFFIXES = tuple(_CONTAINERS)
+IMAGE_SUFFIXES = (*_FILES, *_CONTAINERS, ".zarr")
+"""Suffixes of what can be read."""
+
+
+def open_image(
+    path: str | os.PathLike[str],
+    *,
+    series: int | None = None,
+    level: int = 0,
+    axes: str | None = None,
+) -> StoredImage:
+    """Open an image without reading its values.
+
+    Those of PNG, JPEG and NPZ files are read at once.
+
+    Parameters
+    ----------
+    path : path-like
+        A file or folder as for `read_image`.
+    series : int, optional
+        Which image of a file that holds several.
+    level : int, default 0
+        Which resolution of a pyramid, 0 the finest.
+    axes : str, optional
+        One letter for each axis of the stored array, where the file says nothing or something
+        wrong.
+
+    Returns
+    -------
+    StoredImage
+        Has `axes`, `shape`, `dtype` and `spacing`, and reads the box that it is indexed with.
+
+    Raises
+    ------
+    InputFileError
+        If the image is missing, damaged, or of a type that cannot be read, or is one of several
+        and `series` does not choose it.
+    ImportError
+        If the library that reads this type is not installed.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from ecc_core.io import open_image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "image.npy")
+    ...     np.save(path, np.arange(20).reshape(4, 5))
+    ...     image = open_image(path)
+    ...     image.axes, image.shape, image[1:3, 2:4]
+    ('YX', (4, 5), array([[ 7,  8],
+           [12, 13]]))
+    """
+    location = os.fspath(path) if is_address(path) else Path(path)
+    return _open(location, series, level, axes)
+
+
+def _open(path: Path | str, series: int | None, level: int, axes: str | None) -> StoredImage:
+    request = Request(series, level, axes)
+    try:
+        opened = _opened(path, request)
+        _check(opened, request)
+    except (ImportError, MemoryError, InputFileError):
+        raise
+    except Exception as error:  # readers raise whatever they like on damaged files
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise InputFileError(f"{path}: {reason.splitlines()[0]}") from error
+    return StoredImage(path, request, opened, _open)
+
+
+def _opened(path: Path | str, request: Request) -> Opened:
+    if isinstance(path, str):
+        address = Address(path)
+        if not zarr_images.is_zarr(address):
+            raise ValueError("no Zarr image there")
+        return zarr_images.open_zarr(address, request)
+    if path.is_dir():
+        return _open_folder(path, request)
+    container, inside = _split(path)
+    if container.is_file() and container.suffix.lower() in _CONTAINERS:
+        opened = _CONTAINERS[container.suffix.lower()](container, request, inside)
+        return replace(opened, described=opened.described or (str(container),))
+    if not path.exists():
+        raise ValueError("no such file or folder")
+    if not path.is_file():
+        raise ValueError("not a file")
+    reader = _FILES.get(path.suffix.lower())
+    if reader is None:
+        raise ValueError(f"type not supported, must be one of {', '.join(IMAGE_SUFFIXES)}")
+    return reader(path, request)
+
+
+def _split(path: Path) -> tuple[Path, str]:
+    """A file of several arrays, and the name of one in it, which is empty if none is named."""
+    for file in (path, *path.parents):
+        if file.suffix.lower() in _CONTAINERS and file.is_file():
+            inside = PurePosixPath(*path.relative_to(file).parts)
+            return file, "" if str(inside) == "." else str(inside)
+    return path, ""
+
+
+def _open_folder(path: Path, request: Request) -> Opened:
+    files: Files = Folder(path)
+    if zarr_images.is_zarr(files):
+        return zarr_images.open_zarr(files, request)
+    formats = {suffix: reader.__module__ for suffix, reader in _FILES.items()}
+    return folders.open_folder(path, formats, open_image)
+
+
+def _open_archive(path: Path, request: Request, inside: str) -> Opened:
+    files = Archive(path)
+    return zarr_images.open_zarr(files, request, inside)
+
+
+def _check(opened: Opened, request: Request) -> None:
+    """Refuse what does not fit together, whatever the format."""
+    shape, letters = opened.array.shape, (request.axes or opened.axes).upper()
+    named = letters.replace("?", "")
+    if len(letters) != len(shape) or len(set(named)) < len(named):
+        given = "`axes` must be" if request.axes else "its axes are not"
+        raise ValueError(f"{given} one letter per axis of shape {shape}, got {letters!r}")
+    if request.axes and not letters.isalpha():
+        raise ValueError(f"`axes` must be letters, got {letters!r}")
+    if opened.chunks is not None and min(opened.chunks, default=1) < 1:
+        raise ValueError(f"damaged: it is stored in chunks of shape {opened.chunks}")
+    if request.series not in (None, *range(opened.series)):
+        raise ValueError(f"`series` must be 0 to {opened.series - 1}, got {request.series}")
+    request.pick_level(opened.levels)

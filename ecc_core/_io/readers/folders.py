@@ -1,0 +1,80 @@
+"""Folders of 2-D images, which are the slices of a volume in the natural order of their names."""
+
+import itertools
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._io.stored import Opened, StoredImage
+
+__all__ = ["natural_key", "open_folder"]
+
+Array = NDArray[Any]
+Opener = Callable[[Path], StoredImage]
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Sort by this for the order in which people count: a2 before a10."""
+    return [
+        (1, int(part), "") if part.isdecimal() else (0, 0, part)
+        for part in re.split(r"(\d+)", name)
+    ]
+
+
+def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opened:
+    """Open the images of a folder, whose suffixes have a format, as one."""
+    files = sorted(
+        (f for f in path.iterdir() if f.suffix.lower() in formats and not f.name.startswith(".")),
+        key=lambda file: natural_key(file.name),
+    )
+    found = {formats[file.suffix.lower()] for file in files}
+    if not files:
+        raise ValueError("holds neither a Zarr image nor image files")
+    if len(found) > 1:
+        raise ValueError(f"holds files of several formats: {', '.join(sorted(found))}")
+    for one, other in itertools.pairwise(files):
+        if natural_key(one.stem) == natural_key(other.stem):
+            raise ValueError(f"the order of {one.name} and {other.name} is ambiguous")
+    slices = _Slices(files, open_file)
+    first = slices.first
+    axes = "?" if "Z" in first.axes else "Z"
+    names = [str(file) for file in files]
+    return Opened(
+        slices,
+        axes + first.axes,
+        (1, *first.shape),
+        spacing=first.spacing,
+        unit=first.unit,
+        described=names,
+        file_of=lambda chunk: names[chunk[0]],
+    )
+
+
+class _Slices:
+    """Files of one shape and dtype, stacked along a first axis."""
+
+    def __init__(self, files: list[Path], open_file: Opener) -> None:
+        self.files, self.open_file = files, open_file
+        self.first = open_file(files[0])
+        self.shape, self.dtype = (len(files), *self.first.shape), self.first.dtype
+
+    def __getitem__(self, index: tuple[slice | int, ...]) -> Array:
+        first, *rest = index
+        if isinstance(first, int):
+            return self._slice(first)[tuple(rest)]
+        parts = [self._slice(i)[tuple(rest)] for i in range(*first.indices(len(self.files)))]
+        return np.stack(parts) if parts else np.empty((0, *self.first.shape), self.dtype)
+
+    def _slice(self, number: int) -> StoredImage:
+        image = self.open_file(self.files[number])
+        for what in ("shape", "dtype", "axes"):
+            here, there = getattr(image, what), getattr(self.first, what)
+            if here != there:
+                raise ValueError(
+                    f"{self.files[number].name} has {what} {here}, {self.files[0].name} {there}"
+                )
+        return image

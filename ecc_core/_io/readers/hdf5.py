@@ -1,0 +1,49 @@
+"""HDF5."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecc_core._io.stored import Opened, Request, unnamed_axes
+from ecc_core._optional import import_optional
+
+__all__ = ["SUFFIXES", "open_hdf5"]
+
+SUFFIXES = (".h5", ".hdf5", ".he5")
+
+
+def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
+    """Open the dataset of an HDF5 file, or the one that is named."""
+    h5py = import_optional("h5py", extra="dask", purpose="reading HDF5 files")
+    opened = h5py.File(path, "r")
+    try:
+        return _open_dataset(h5py, opened, inside)
+    except BaseException:
+        opened.close()
+        raise
+
+
+def _open_dataset(h5py: Any, opened: Any, inside: str) -> Opened:
+    names: list[str] = []
+    # links to other files are not among what is visited
+    opened.visititems(
+        lambda name, node: names.append(name) if isinstance(node, h5py.Dataset) else None
+    )
+    name = names[0] if not inside and len(names) == 1 else inside
+    if name not in names:
+        there = ", ".join(names) or "none"
+        asked = f"has no dataset {inside}" if inside else "must hold one dataset or one be named"
+        raise ValueError(f"{asked}; datasets: {there}")
+    array = opened[name]
+    if array.is_virtual or array.external:
+        raise ValueError(f"the values of {name} lie in other files, which are not read")
+    if array.ndim == 0:
+        raise ValueError(f"the dataset {name} is a single value")
+    labels = "".join(dim.label.upper() for dim in array.dims)
+    axes = labels if len(labels) == array.ndim else unnamed_axes(array.ndim)
+    # written by ilastik's and PlantSeg's exporters, in micrometers
+    steps = np.ravel(array.attrs.get("element_size_um", ()))
+    known = steps.size == 3 and steps.dtype.kind == "f"
+    spacing = dict(zip("ZYX", steps.tolist(), strict=True)) if known else {}
+    return Opened(array, axes, array.chunks, spacing=spacing, unit="micrometer" if spacing else "")

@@ -1,0 +1,40 @@
+"""NPY and NPZ."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from ecc_core._io.stored import Opened, Request, unnamed_axes
+
+__all__ = ["open_npy", "open_npz"]
+
+MAGIC = b"\x93NUMPY"
+
+
+def open_npy(path: Path, _: Request) -> Opened:
+    """Open an NPY file, which is mapped into memory."""
+    with path.open("rb") as stream:
+        if stream.read(len(MAGIC)) != MAGIC:  # numpy.load would also try zip and pickle
+            raise ValueError("not an NPY file; pickled data is never loaded")
+    values = np.load(path, mmap_mode="r", allow_pickle=False)
+    surplus = path.stat().st_size - values.offset - values.nbytes
+    if surplus:
+        raise ValueError(f"damaged: {surplus} bytes follow the array that its header describes")
+    return Opened(values, unnamed_axes(values.ndim))
+
+
+def open_npz(path: Path, _: Request, inside: str) -> Opened:
+    """Open the array of an NPZ file, or the one that is named; it is read at once."""
+    if not zipfile.is_zipfile(path):
+        raise ValueError("not an NPZ file, or truncated")
+    with np.load(path, allow_pickle=False) as archive:
+        names = ", ".join(archive.files) or "none"
+        if inside and inside not in archive.files:
+            raise ValueError(f"has no array {inside}; arrays: {names}")
+        if not inside and len(archive.files) != 1:
+            raise ValueError(
+                f"must hold one array or one be named, as in {path.name}/NAME; arrays: {names}"
+            )
+        values = archive[inside or archive.files[0]]
+    return Opened(values, unnamed_axes(values.ndim))

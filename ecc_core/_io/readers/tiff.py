@@ -1,0 +1,178 @@
+"""TIFF and the formats that are made of it: OME-TIFF, ImageJ, LSM, STK, SVS, NDPI, QPTIFF."""
+
+import math
+import re
+import struct
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._io.stored import Opened, Request
+from ecc_core._io.units import in_micrometers
+from ecc_core._optional import import_optional
+
+__all__ = ["SUFFIXES", "open_tiff"]
+
+SUFFIXES = (
+    *(".tif", ".tiff", ".btf", ".tf2", ".tf8"),
+    *(".lsm", ".stk", ".svs", ".ndpi", ".qptiff", ".scn", ".bif"),
+)
+
+
+def open_tiff(path: Path, request: Request) -> Opened:
+    """Open one image of a TIFF file."""
+    tifffile = import_optional("tifffile", extra="io", purpose="reading TIFF files")
+    tiff = tifffile.TiffFile(path)
+    try:
+        _check_pages(tiff)
+        _check_tags(tiff, tiff.pages[0])
+        _check_neighbours(tiff)
+        number = request.pick_series([str(series.shape) for series in tiff.series])
+        series = tiff.series[number]
+        _check_kind(tiff, series)
+        level = series.levels[request.pick_level(len(series.levels))]
+        _check_segments(tiff, level)
+        samples = "S" if series.keyframe.photometric == tifffile.PHOTOMETRIC.RGB else "C"
+        spacing = _spacing(tiff, number)
+        array = _Series(tiff, level)
+    except BaseException:
+        tiff.close()
+        raise
+    weakref.finalize(array, tiff.close)
+    return Opened(
+        array,
+        _letters(level.axes).replace("S", samples),
+        array.chunks,
+        spacing=spacing if level is series else {},
+        unit="micrometer" if spacing else "",
+        series=len(tiff.series),
+        levels=len(series.levels),
+    )
+
+
+class _Series:
+    """Pages of a TIFF file as one array; what is not read at once is read by strips or tiles."""
+
+    def __init__(self, tiff: Any, level: Any) -> None:
+        self.tiff, self.level = tiff, level
+        self.shape, self.dtype = tuple(level.shape), level.dtype.newbyteorder("=")
+        page = level.keyframe
+        lead = len(self.shape) - len(page.shape)
+        self.chunks = None
+        if 0 not in self.shape and lead >= 0 and self.shape[lead:] == page.shape:
+            self.chunks = (*(1 for _ in range(lead)), *_segment(page))
+        self.parts: Any = None
+
+    def __getitem__(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
+        whole = all(
+            isinstance(i, slice) and (i.start, i.stop) == (0, n)
+            for i, n in zip(index, self.shape, strict=True)
+        )
+        if whole:
+            values: NDArray[Any] = self.level.asarray()
+            return values.reshape(self.shape)
+        if self.parts is None:
+            zarr = import_optional("zarr", extra="dask", purpose="reading parts of TIFF files")
+            store = self.level.aszarr(level=0)
+            self.parts = zarr.open(store, mode="r")
+            weakref.finalize(self.parts, store.close)
+        return np.asarray(self.parts[index])
+
+
+def _segment(page: Any) -> tuple[int, ...]:
+    """Shape of a strip or tile, along the axes of its page."""
+    return tuple(max(1, min(c, n)) for c, n in zip(page.chunks, page.shape, strict=True))
+
+
+def _letters(axes: str) -> str:
+    """Names of axes; the last of those that are unnamed, or of pages, is Z if there is none."""
+    letters = list(axes)
+    for i in reversed(range(len(letters))):
+        if letters[i] in "QI":
+            letters[i] = "?" if "Z" in letters else "Z"
+    return "".join(letters)
+
+
+def _check_pages(tiff: Any) -> None:
+    """Every page points to the next, the last to 0. tifffile takes a broken link for the end."""
+    if len(tiff.pages) == 0:
+        raise ValueError("truncated or damaged, no page can be read")
+    tiff.filehandle.seek(tiff.pages.next_page_offset)
+    link = tiff.filehandle.read(tiff.tiff.offsetsize)
+    if link != bytes(tiff.tiff.offsetsize):
+        raise ValueError(f"truncated or damaged after {len(tiff.pages)} pages")
+
+
+def _check_tags(tiff: Any, page: Any) -> None:
+    """tifffile leaves out the tags that it cannot read, such as a description that is cut off."""
+    tiff.filehandle.seek(page.offset)
+    (count,) = struct.unpack(tiff.tiff.tagnoformat, tiff.filehandle.read(tiff.tiff.tagnosize))
+    if count != len(page.tags):
+        raise ValueError(f"truncated or damaged: {count - len(page.tags)} tags cannot be read")
+
+
+def _check_neighbours(tiff: Any) -> None:
+    """An OME-TIFF image may lie in several files, all of them in one folder."""
+    for name in re.findall(r'FileName\s*=\s*["\']([^"\']*)', tiff.ome_metadata or ""):
+        if re.search(r"[/\\:]", name) or name == "..":
+            raise ValueError(f"its parts lie outside of its folder, in {name}")
+
+
+def _check_kind(tiff: Any, series: Any) -> None:
+    """tifffile takes the pages as they come where a description does not fit them."""
+    for kind, described in (("ome", tiff.is_ome), ("imagej", tiff.is_imagej)):
+        if described and series.kind != kind:
+            name = {"ome": "OME", "imagej": "ImageJ"}[kind]
+            raise ValueError(f"truncated or damaged: its {name} description does not fit its pages")
+    if any(page is None for page in series.pages):
+        raise ValueError("some of its pages are in other files, which are missing")
+
+
+def _check_segments(tiff: Any, level: Any) -> None:
+    """All strips or tiles must be there, and lie inside the file."""
+    if 0 in level.shape:
+        return
+    if level.dataoffset is not None:
+        end = level.dataoffset + math.prod(level.shape) * level.dtype.itemsize
+        if end > tiff.filehandle.size:
+            raise ValueError(f"truncated: {end - tiff.filehandle.size} bytes are missing")
+        return
+    for number, page in enumerate(level.pages):
+        size = page.parent.filehandle.size
+        offsets, counts = page.dataoffsets, page.databytecounts
+        wanted = math.prod(page.chunked)
+        whole = len(offsets) >= wanted and len(counts) >= wanted
+        if not whole or any(
+            offset + count > size or (offset == 0) != (count == 0)
+            for offset, count in zip(offsets, counts, strict=False)
+        ):
+            raise ValueError(f"truncated or damaged: parts of page {number} are missing")
+
+
+def _spacing(tiff: Any, number: int) -> dict[str, float]:
+    """Distances of points in micrometers, where a description of the microscope says them."""
+    if tiff.is_ome:
+        found = re.findall(r"<(?:\w+:)?Pixels\b[^>]*>", tiff.ome_metadata)
+        text = found[number] if number < len(found) else ""
+        named = dict(re.findall(r'\bPhysicalSize([XYZ](?:Unit)?)\s*=\s*"([^"]*)"', text))
+        return in_micrometers(
+            {axis: named[axis] for axis in "ZYX" if axis in named},
+            {axis: named.get(f"{axis}Unit", "µm") for axis in "ZYX"},
+        )
+    if tiff.is_lsm:
+        sizes = tiff.lsm_metadata
+        return in_micrometers({a: sizes[f"VoxelSize{a}"] for a in "ZYX"}, dict.fromkeys("ZYX", "m"))
+    if tiff.is_imagej:
+        described = tiff.imagej_metadata or {}
+        units = dict.fromkeys("ZYX", described.get("unit", ""))
+        tags, steps = tiff.pages[0].tags, {"Z": described.get("spacing", 0)}
+        for axis in "XY":
+            above, below = (
+                tags[f"{axis}Resolution"].value if f"{axis}Resolution" in tags else (0, 0)
+            )
+            steps[axis] = below / above if above else 0
+        return in_micrometers(steps, units)
+    return {}

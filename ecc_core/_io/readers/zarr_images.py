@@ -1,0 +1,167 @@
+"""Zarr and OME-Zarr, in folders, in ZIP archives and behind addresses."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from ecc_core._io.files import METADATA, Files
+from ecc_core._io.stored import Opened, Request, unnamed_axes
+from ecc_core._io.units import in_micrometers
+from ecc_core._optional import import_optional
+
+__all__ = ["is_zarr", "open_zarr"]
+
+EXTRA = {"extra": "dask", "purpose": "reading Zarr images"}
+KINDS = {"channel": "C", "time": "T"}
+Metadata = dict[str, Any]
+
+
+def is_zarr(files: Files) -> bool:
+    """Whether the files are those of a Zarr array or group."""
+    return any(files.stamp(files.file(name)) is not None for name in METADATA)
+
+
+def open_zarr(files: Files, request: Request, inside: str = "") -> Opened:
+    """Open an array, or an image of an OME-Zarr group or of a group of such images."""
+    metadata = _metadata(files, inside)
+    if _is_array(metadata):
+        return _open_array(files, inside)
+    attributes = _attributes(metadata)
+    if "plate" in attributes:
+        raise ValueError("is a plate of several images: name one, such as A/1/0, or use ecc batch")
+    held = _images_of(files, inside, attributes)
+    if held:
+        number = request.pick_series(held)
+        opened = open_zarr(files, request._replace(series=None), _join(inside, held[number]))
+        return replace(opened, series=len(held))
+    images = attributes.get("multiscales")
+    if not images:
+        zarr = import_optional("zarr", **EXTRA)
+        group = zarr.open_group(**files.zarr_place(inside), mode="r")
+        arrays = ", ".join(sorted(group.array_keys())) or "none"
+        raise ValueError(f"is no OME-Zarr image; arrays in this group: {arrays}")
+    number = request.pick_series([str(image.get("name", "")) for image in images])
+    return replace(_open_image(files, request, inside, images[number]), series=len(images))
+
+
+def _open_image(files: Files, request: Request, inside: str, image: Metadata) -> Opened:
+    """Open one resolution of an image."""
+    level = image["datasets"][request.pick_level(len(image["datasets"]))]
+    path = PurePosixPath(str(level["path"]))
+    if path.is_absolute() or ".." in path.parts:
+        raise ValueError(f"the path of level {request.level} leaves the image: {path}")
+    opened = _open_array(files, _join(inside, str(path)))
+    axes = [{"name": a} if isinstance(a, str) else a for a in image.get("axes", [])]
+    if not axes:
+        return replace(opened, levels=len(image["datasets"]))
+    letters = "".join(KINDS.get(a.get("type", ""), a["name"][:1].upper()) for a in axes)
+    if len(letters) != len(opened.array.shape) or len(set(letters)) < len(letters):
+        raise ValueError(f"its axes {letters} do not fit its shape {opened.array.shape}")
+    scale = np.ones(len(axes))
+    for source in (image, level):
+        for step in source.get("coordinateTransformations", ()):
+            if step.get("type") == "scale":
+                scale = scale * np.array(step["scale"], np.float64)
+    units = {letter: a.get("unit", "") for letter, a in zip(letters, axes, strict=True)}
+    spacing = in_micrometers(dict(zip(letters, scale.tolist(), strict=True)), units)
+    return replace(
+        opened,
+        axes=letters,
+        spacing=spacing,
+        unit="micrometer" if spacing else "",
+        levels=len(image["datasets"]),
+    )
+
+
+def _open_array(files: Files, inside: str) -> Opened:
+    metadata = _metadata(files, inside)
+    if not _is_array(metadata):
+        raise ValueError(f"has no array {inside}")
+    _refuse_objects(metadata)
+    zarr = import_optional("zarr", **EXTRA)
+    version = 3 if "zarr.json" in metadata else 2
+    array = zarr.open_array(**files.zarr_place(inside), mode="r", zarr_format=version)
+    encode = array.metadata.encode_chunk_key
+
+    def file_of(chunk: tuple[int, ...]) -> str:
+        return files.file(inside, str(encode(chunk)))
+
+    return Opened(
+        array,
+        unnamed_axes(array.ndim),
+        tuple(getattr(array, "shards", None) or array.chunks),
+        described=files.described(inside),
+        file_of=file_of if files.chunk_files else None,
+        stamp=files.stamp,
+    )
+
+
+def _metadata(files: Files, inside: str) -> Metadata:
+    """The files that describe an array or group, by their names; those of Zarr 3 if it has any."""
+    found: Metadata = {}
+    for name in METADATA:
+        content = files.read(files.file(inside, name))
+        if content is not None:
+            found[name] = json.loads(content)
+            if not isinstance(found[name], dict):
+                raise ValueError(f"damaged: {name} is no JSON object")
+            if name == "zarr.json":
+                break
+    return found
+
+
+def _is_array(metadata: Metadata) -> bool:
+    return ".zarray" in metadata or metadata.get("zarr.json", {}).get("node_type") == "array"
+
+
+def _attributes(metadata: Metadata) -> Metadata:
+    if "zarr.json" in metadata:
+        attributes = metadata["zarr.json"].get("attributes", {})
+    else:
+        attributes = metadata.get(".zattrs", {})
+    found: Metadata = attributes.get("ome", attributes)
+    return found
+
+
+def _images_of(files: Files, inside: str, attributes: Metadata) -> list[str]:
+    """Paths of the images that a well or the output of bioformats2raw holds."""
+    if "well" in attributes:
+        return [str(image["path"]) for image in attributes["well"]["images"]]
+    if "bioformats2raw.layout" not in attributes:
+        return []
+    listed = _attributes(_metadata(files, _join(inside, "OME"))).get("series")
+    if listed:
+        return [str(path) for path in listed]
+    held: list[str] = []
+    while _metadata(files, _join(inside, str(len(held)))):
+        held.append(str(len(held)))
+    return held
+
+
+def _refuse_objects(metadata: Metadata) -> None:
+    """Refuse what some versions of zarr would unpickle."""
+    for found in _objects(metadata):
+        codec = str(found.get("id", "")) + str(found.get("name", ""))
+        if "pickle" in codec or "O" in str(found.get("dtype", "")):
+            raise ValueError("holds pickled Python objects, which are never loaded")
+
+
+def _objects(value: Any) -> Iterator[Metadata]:
+    """All JSON objects in a value."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from _objects(part)
+
+
+def _join(inside: str, more: str) -> str:
+    path = PurePosixPath(more)
+    if path.is_absolute() or ".." in path.parts:
+        raise ValueError(f"a path in its description leaves the image: {more}")
+    return "/".join(filter(None, (inside, str(path))))
