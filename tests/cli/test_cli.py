@@ -473,16 +473,16 @@ class TestBadInput:
     def test_missing_extra(
         self, refuse: Any, monkeypatch: pytest.MonkeyPatch, image_file: str, tmp_path: Path
     ) -> None:
-        for library, flag, name in (
-            ("pyarrow", "--out", "c.parquet"),
-            ("matplotlib", "--plot", "c.png"),
+        for library, extra, flag, name in (
+            ("pyarrow", "parquet", "--out", "c.parquet"),
+            ("matplotlib", "io", "--plot", "c.png"),
         ):
             with monkeypatch.context() as patch:
                 for module in [m for m in sys.modules if m.partition(".")[0] == library]:
                     patch.delitem(sys.modules, module)
                 patch.setitem(sys.modules, library, None)
                 message = refuse("curve", image_file, flag, tmp_path / name)
-            assert f"needs {library}: pip install 'napari-ecc[io]'" in message
+            assert f"needs {library}: pip install 'napari-ecc[{extra}]'" in message
 
     def test_too_little_memory(
         self, refuse: Any, monkeypatch: pytest.MonkeyPatch, image_file: str
