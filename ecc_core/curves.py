@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, SupportsIndex
+from typing import Any, Literal, SupportsIndex, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core import _checks, _dispatch
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core._streamed import streamed_curve
+from ecc_core._types import (
+    CoefficientOptions,
+    CurveOptions,
+    DeviceT,
+    LazyArray,
+    LazyT,
+    RegionOptions,
+    Thresholds,
+)
 from ecc_core.results import EulerCurve, RegionCurves, curve_facts
 
 __all__ = [
@@ -27,7 +36,6 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
-Thresholds = ArrayLike | Literal["exact"]
 
 
 def euler_number(image: ArrayLike, connectivity: int | None = None) -> int:
@@ -77,8 +85,20 @@ def _least_positive(image: Any) -> Any:
     return np.nextafter(np.zeros((), dtype), np.ones((), dtype))[()]
 
 
+@overload
 def euler_curve(
-    image: ArrayLike,
+    image: DeviceT, thresholds: Thresholds = 256, **options: Unpack[CurveOptions]
+) -> EulerCurve[DeviceT]: ...
+@overload
+def euler_curve(
+    image: LazyArray, thresholds: Thresholds = 256, **options: Unpack[CurveOptions]
+) -> EulerCurve[Any]: ...
+@overload
+def euler_curve(
+    image: ArrayLike, thresholds: Thresholds = 256, **options: Unpack[CurveOptions]
+) -> EulerCurve: ...
+def euler_curve(
+    image: Any,
     thresholds: Thresholds = 256,
     *,
     range: tuple[float, float] | None = None,
@@ -92,7 +112,7 @@ def euler_curve(
     direction_scale: float = 1.0,
     spacing: ArrayLike | None = None,
     devices: Sequence[SupportsIndex] | None = None,
-) -> EulerCurve:
+) -> EulerCurve[Any]:
     """Euler characteristic of the sets ``image <= t``, for many thresholds t at once.
 
     Parameters
@@ -265,14 +285,22 @@ def _flatten(array: Any, ndim: int) -> Any:
     return array.reshape((count, *tuple(array.shape)[lead:]))
 
 
+@overload
+def euler_coefficients(image: DeviceT, **options: Unpack[CoefficientOptions]) -> DeviceT: ...
+@overload
+def euler_coefficients(image: LazyT, **options: Unpack[CoefficientOptions]) -> LazyT: ...
+@overload
 def euler_coefficients(
-    image: ArrayLike,
+    image: ArrayLike, **options: Unpack[CoefficientOptions]
+) -> NDArray[np.int8]: ...
+def euler_coefficients(
+    image: Any,
     *,
     connectivity: int | None = None,
     superlevel: bool = False,
     mask: ArrayLike | None = None,
     nan: Literal["raise", "omit"] = "raise",
-) -> NDArray[np.int8]:
+) -> Any:
     """What each point adds to the Euler characteristic when it enters.
 
     Parameters
@@ -323,16 +351,37 @@ def euler_coefficients(
     return result
 
 
+@overload
+def region_curves(
+    image: DeviceT,
+    labels: DeviceT,
+    thresholds: ArrayLike = 256,
+    **options: Unpack[RegionOptions],
+) -> RegionCurves[DeviceT]: ...
+@overload
+def region_curves(
+    image: LazyArray,
+    labels: Any,
+    thresholds: ArrayLike = 256,
+    **options: Unpack[RegionOptions],
+) -> RegionCurves[Any]: ...
+@overload
 def region_curves(
     image: ArrayLike,
     labels: ArrayLike,
+    thresholds: ArrayLike = 256,
+    **options: Unpack[RegionOptions],
+) -> RegionCurves: ...
+def region_curves(
+    image: Any,
+    labels: Any,
     thresholds: Thresholds = 256,
     *,
     range: tuple[float, float] | None = None,
     connectivity: int | None = None,
     superlevel: bool = False,
     workers: int | None = None,
-) -> RegionCurves:
+) -> RegionCurves[Any]:
     """Euler characteristic curve of every labelled region, in one pass over the image.
 
     Parameters

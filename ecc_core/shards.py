@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core import _checks, _dispatch
 from ecc_core._request.filtration import Filtration
+from ecc_core._types import DeviceT, ShardOptions
 from ecc_core.results import EulerCurve, curve_facts
 
 __all__ = ["euler_curve_shards"]
@@ -18,15 +19,23 @@ __all__ = ["euler_curve_shards"]
 Array = NDArray[Any]
 
 
+@overload
 def euler_curve_shards(
-    shards: Sequence[ArrayLike],
+    shards: Sequence[DeviceT], thresholds: ArrayLike = 256, **options: Unpack[ShardOptions]
+) -> EulerCurve[DeviceT]: ...
+@overload
+def euler_curve_shards(
+    shards: Sequence[ArrayLike], thresholds: ArrayLike = 256, **options: Unpack[ShardOptions]
+) -> EulerCurve: ...
+def euler_curve_shards(
+    shards: Sequence[Any],
     thresholds: ArrayLike = 256,
     *,
     range: tuple[float, float] | None = None,
     connectivity: int | None = None,
     superlevel: bool = False,
     nan: Literal["raise", "omit"] = "raise",
-) -> EulerCurve:
+) -> EulerCurve[Any]:
     """Euler characteristic curve of an image in parts along its first axis, where they are.
 
     Parameters

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core import _checks, _dispatch, _transform_checks
-from ecc_core.results import EulerTransform, RegionTransforms, transform_facts
+from ecc_core._types import DeviceT, RegionTransformOptions, TransformOptions
+from ecc_core.results import EulerTransform, RegionTransforms, TransformResult, transform_facts
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -27,7 +28,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-Transform = TypeVar("Transform", EulerTransform, RegionTransforms)
+Transform = TypeVar("Transform", bound=TransformResult[Any])
 
 
 def _descriptors() -> ModuleType:
@@ -36,8 +37,22 @@ def _descriptors() -> ModuleType:
     return transform_descriptors
 
 
+@overload
+def euler_transform(
+    image: DeviceT,
+    directions: int | ArrayLike = 64,
+    heights: int | ArrayLike = 128,
+    **options: Unpack[TransformOptions],
+) -> EulerTransform[DeviceT]: ...
+@overload
 def euler_transform(
     image: ArrayLike,
+    directions: int | ArrayLike = 64,
+    heights: int | ArrayLike = 128,
+    **options: Unpack[TransformOptions],
+) -> EulerTransform: ...
+def euler_transform(
+    image: Any,
     directions: int | ArrayLike = 64,
     heights: int | ArrayLike = 128,
     *,
@@ -46,7 +61,7 @@ def euler_transform(
     spacing: ArrayLike | None = None,
     weighted: bool = False,
     workers: int | None = None,
-) -> EulerTransform:
+) -> EulerTransform[Any]:
     """Euler characteristic transform (ECT): the Euler characteristic below each height, all round.
 
     For a direction u, a unit vector, every cell of the object has the height of its highest vertex,
@@ -226,8 +241,22 @@ def sample_directions(n: int, ndim: int) -> Floats:
     return vectors
 
 
+@overload
+def region_transforms(
+    labels: DeviceT,
+    directions: int | ArrayLike = 64,
+    heights: int | ArrayLike = 128,
+    **options: Unpack[RegionTransformOptions],
+) -> RegionTransforms[DeviceT]: ...
+@overload
 def region_transforms(
     labels: ArrayLike,
+    directions: int | ArrayLike = 64,
+    heights: int | ArrayLike = 128,
+    **options: Unpack[RegionTransformOptions],
+) -> RegionTransforms: ...
+def region_transforms(
+    labels: Any,
     directions: int | ArrayLike = 64,
     heights: int | ArrayLike = 128,
     *,
@@ -236,7 +265,7 @@ def region_transforms(
     spacing: ArrayLike | None = None,
     normalize: Literal["radius"] | None = None,
     workers: int | None = None,
-) -> RegionTransforms:
+) -> RegionTransforms[Any]:
     """Euler characteristic transform of every labelled region, in one pass over the labels.
 
     Parameters
@@ -337,7 +366,7 @@ def smooth_transform(transform: Transform) -> Transform:
     >>> ect.values, ecc.smooth_transform(ect).values
     (array([[0, 1, 1, 1, 1]]), array([[ 0.   , -0.375, -0.25 , -0.125,  0.   ]]))
     """
-    if not isinstance(transform, EulerTransform | RegionTransforms):
+    if not isinstance(transform, (EulerTransform, RegionTransforms)):
         kind = type(transform).__name__
         raise TypeError(f"`transform` must be an EulerTransform or RegionTransforms, got {kind}")
     home = _dispatch.Home(transform.values)

@@ -41,7 +41,7 @@ def exact_curve(
     superlevel: bool,
 ) -> Tensor:
     """Curves (batch, n) of images (batch, *spatial); a mask has a batch or a single image."""
-    values: Tensor = euler_curve(  # type: ignore[assignment]
+    values: Tensor = euler_curve(
         image,
         thresholds,
         mask=None if mask is None else mask.expand(image.shape),

@@ -1,0 +1,104 @@
+"""Types of public functions: the library of an array in is that of the arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, SupportsIndex, TypedDict, TypeVar
+
+from numpy.typing import ArrayLike
+
+__all__ = [
+    "CoefficientOptions",
+    "CurveOptions",
+    "DeviceT",
+    "LazyArray",
+    "LazyT",
+    "RegionOptions",
+    "RegionTransformOptions",
+    "ShardOptions",
+    "Thresholds",
+    "TransformOptions",
+]
+
+Thresholds = ArrayLike | Literal["exact"]
+
+
+class _Tensor(Protocol):
+    """An array of torch."""
+
+    def cpu(self) -> Any: ...
+
+
+class _JaxArray(Protocol):
+    def block_until_ready(self) -> Any: ...
+
+
+class LazyArray(Protocol):
+    """An array of dask."""
+
+    def compute(self) -> Any: ...
+
+
+DeviceT = TypeVar("DeviceT", bound=_Tensor | _JaxArray)
+"""An array of a library other than NumPy, whose results are arrays of this library."""
+
+
+LazyT = TypeVar("LazyT", bound=LazyArray)
+
+
+class CoefficientOptions(TypedDict, total=False):
+    """Keywords of :func:`ecc_core.euler_coefficients`."""
+
+    connectivity: int | None
+    superlevel: bool
+    mask: ArrayLike | None
+    nan: Literal["raise", "omit"]
+
+
+class CurveOptions(CoefficientOptions, total=False):
+    """Keywords of :func:`ecc_core.euler_curve`."""
+
+    range: tuple[float, float] | None
+    axis: SupportsIndex | Sequence[SupportsIndex] | None
+    workers: int | None
+    direction: ArrayLike | None
+    direction_scale: float
+    spacing: ArrayLike | None
+    devices: Sequence[SupportsIndex] | None
+
+
+class RegionOptions(TypedDict, total=False):
+    """Keywords of :func:`ecc_core.region_curves`."""
+
+    range: tuple[float, float] | None
+    connectivity: int | None
+    superlevel: bool
+    workers: int | None
+
+
+class ShardOptions(TypedDict, total=False):
+    """Keywords of :func:`ecc_core.euler_curve_shards`."""
+
+    range: tuple[float, float] | None
+    connectivity: int | None
+    superlevel: bool
+    nan: Literal["raise", "omit"]
+
+
+class _CommonTransformOptions(TypedDict, total=False):
+    range: tuple[float, float] | None
+    connectivity: int | None
+    spacing: ArrayLike | None
+    workers: int | None
+
+
+class TransformOptions(_CommonTransformOptions, total=False):
+    """Keywords of :func:`ecc_core.euler_transform`."""
+
+    weighted: bool
+
+
+class RegionTransformOptions(_CommonTransformOptions, total=False):
+    """Keywords of :func:`ecc_core.region_transforms`."""
+
+    normalize: Literal["radius"] | None
