@@ -167,11 +167,11 @@ def first_curve(side: int, bar: float | None) -> Row:
     model.events.curve.connect(lambda curve: curve and shown.append(time.perf_counter()))
     times = []
     for _ in range(9):
-        window.panel.image.setCurrentText("small")
+        window.panel.form["image"].value = "small"
         window.settle()
         shown.clear()
         start = time.perf_counter()
-        window.panel.image.setCurrentText("large")
+        window.panel.form["image"].value = "large"
         window.until(lambda: bool(shown))
         times.append(1000 * (shown[0] - start))
     window.close()
@@ -189,7 +189,7 @@ def turn(shape: tuple[int, ...], bar: float | None) -> Row:
     for azimuth in np.linspace(3, 300, 30):
         before = model.curve
         start = time.perf_counter()
-        panel.azimuth.setValue(float(azimuth))
+        panel.angles["azimuth"].value = float(azimuth)
         window.until(lambda before=before: model.curve is not before)
         times.append(1000 * (time.perf_counter() - start))
         window.settle()

@@ -67,7 +67,7 @@ def directions(viewer: napari.Viewer) -> Any:
     panel = open_dock(viewer, "Euler directions")
     viewer.dims.set_current_step(0, 6)
     panel.explorer.threshold = 80.0
-    panel.azimuth.setValue(40)
+    panel.model.turn(40)
     return panel
 
 

@@ -81,13 +81,13 @@ class CloserLook:
         field, model = self._field, self._model
         if field is None or math.isnan(model.threshold):
             return
-        threshold, superlevel, diagonals = model.threshold, model.superlevel, model.diagonals
+        threshold, superlevel, connectivity = model.threshold, model.superlevel, model.connectivity
 
         def read(start: int, stop: int) -> Any:
             return field.rows(start, stop, threshold, superlevel)
 
         def job() -> Iterator[Step]:
-            return count_set(read, field.data.shape, threshold, diagonals=diagonals)
+            return count_set(read, field.data.shape, threshold, connectivity=connectivity)
 
         self._counting.submit(_after(SETTLED, job), self._on_counts)
 
@@ -113,7 +113,7 @@ class CloserLook:
         if field is None:
             return
         most = read_settings("overlay").get("most_points", 2000)
-        options = {"superlevel": model.superlevel, "diagonals": model.diagonals, "most": most}
+        options = {"superlevel": model.superlevel, "connectivity": model.connectivity, "most": most}
         self._locating.submit(
             _after(SETTLED, lambda: find_critical_points(field, window, **options)),
             self._on_points,

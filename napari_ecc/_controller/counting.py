@@ -30,7 +30,7 @@ def slabs(shape: tuple[int, ...], points: int = SLAB_POINTS) -> list[tuple[int, 
 
 
 def count_set(
-    read: Read, shape: tuple[int, ...], threshold: float, *, diagonals: bool
+    read: Read, shape: tuple[int, ...], threshold: float, *, connectivity: int | None = None
 ) -> Iterator[Step]:
     """Count the components, tunnels and cavities of a set.
 
@@ -41,8 +41,8 @@ def count_set(
     shape : (2 or 3,) tuple
     threshold : float
         What the set is named by in the result.
-    diagonals : bool
-        Points are connected along diagonals, too; the background then is not.
+    connectivity : {1, d} or None, default None
+        Of the set, None: d. The background has the other one.
 
     Yields
     ------
@@ -50,17 +50,18 @@ def count_set(
         One for each slab. The value of the last is the `Counts`; before it is None.
     """
     ndim = len(shape)
-    objects = _Components(generate_binary_structure(ndim, ndim if diagonals else 1))
-    gaps = _Components(generate_binary_structure(ndim, 1 if diagonals else ndim))
+    connectivity = connectivity or ndim
+    objects = _Components(generate_binary_structure(ndim, connectivity))
+    gaps = _Components(generate_binary_structure(ndim, 1 if connectivity == ndim else ndim))
     parts = slabs(shape)
     euler = 0
     for done, (start, stop) in enumerate(parts):
         # One row more, so that a component has its label of both slabs in the row they share
         above = min(stop + 1, shape[0])
         rows = read(start, above)
-        euler += _euler(rows, diagonals)
+        euler += ecc.euler_number(rows, connectivity)
         if above > stop:
-            euler -= _euler(rows[-1:], diagonals)
+            euler -= ecc.euler_number(rows[-1:], connectivity)
         objects.add(rows, last=above == shape[0])
         gaps.add(~rows, last=above == shape[0])
         if done < len(parts) - 1:
@@ -71,10 +72,6 @@ def count_set(
     else:
         counts = Counts(threshold, components, components + holes - euler, holes, ndim)
     yield Step(counts, len(parts), len(parts))
-
-
-def _euler(rows: NDArray[np.bool_], diagonals: bool) -> int:
-    return ecc.euler_number(rows, connectivity=rows.ndim if diagonals else 1)
 
 
 class _Components:

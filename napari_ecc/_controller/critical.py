@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import ecc_core as ecc
 from napari_ecc._controller.curves import Field
-from napari_ecc._controller.growing import as_they_come
+from napari_ecc._controller.delayed import as_completed
 from napari_ecc._workers import Step
 
 __all__ = ["CriticalPoints", "find_critical_points"]
@@ -43,7 +43,7 @@ def find_critical_points(
     window: tuple[float, float],
     *,
     superlevel: bool,
-    diagonals: bool,
+    connectivity: int | None,
     most: int,
 ) -> Iterator[Step]:
     """Find the critical points with values in a window, block by block.
@@ -52,7 +52,9 @@ def find_critical_points(
     ----------
     field : Field
     window : (low, high)
-    superlevel, diagonals : bool
+    superlevel : bool
+    connectivity : {1, d} or None
+        None: d.
     most : int
         Of more points, those with the greatest effect are kept, and of these the nearest to the
         middle of the window.
@@ -72,7 +74,7 @@ def find_critical_points(
         masks = _blocks_with_halo(mask)
     find = delayed(_in_block, pure=False)
     options = {
-        "connectivity": field.data.ndim if diagonals else 1,
+        "connectivity": connectivity,
         "superlevel": superlevel,
         "nan": "omit",
     }
@@ -83,10 +85,10 @@ def find_critical_points(
     none = np.zeros((0, field.data.ndim), np.int64)
     found = CriticalPoints(none, none[:, 0], np.zeros(0), 0)
     done = 0
-    for part in as_they_come(parts):
+    for part in as_completed(parts):
         if part is not None:
             done += 1
-            found = _joined(found, part, (window[0] + window[1]) / 2, most)
+            found = _joined(found, part[1], (window[0] + window[1]) / 2, most)
         yield Step(found, done, len(parts))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 import ecc_core as ecc
 from ecc_core.dask import euler_curve_blocks
+from napari_ecc._controller.delayed import as_completed
 from napari_ecc._controller.devices import to_device, to_host
-from napari_ecc._controller.growing import as_they_come
-from napari_ecc._controller.layers import is_lazy
+from napari_ecc._controller.layers import Selection, is_lazy, values_of
+from napari_ecc._controller.region_masks import ReadMask, region_mask
 from napari_ecc._model.explorer import Curve, Stage
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step
 
-__all__ = ["Field", "Request", "compute_curve"]
+__all__ = ["Field", "Progress", "Request", "compute_curve", "request_of"]
 
 AT_ONCE = 1 << 26
 """Points of an array in memory up to which its curve is computed in one call."""
@@ -65,41 +66,115 @@ class Request:
     ----------
     levels : tuple of arrays
         The selected data, the coarsest level first.
-    mask : bool array or None
-        Of the shape of the finest level.
+    read_mask : callable or None
+        Makes a mask of the shape of the finest level.
     bounds : (low, high) or None
         Range of the thresholds; None: that of the values, which then are in memory.
     bins : int
-    superlevel, diagonals : bool
+    superlevel : bool
+    connectivity : {1, d} or None
+        None: d.
     sigma : (d,) tuple of float
         Of the smoothing, in points.
     """
 
     levels: tuple[Any, ...]
-    mask: Array | None
+    read_mask: ReadMask | None
     bounds: tuple[float, float] | None
     bins: int
     superlevel: bool
-    diagonals: bool
+    connectivity: int | None
     sigma: tuple[float, ...]
 
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments of `ecc_core.euler_curve`."""
-        ndim = len(self.sigma)
         return {
-            "connectivity": ndim if self.diagonals else 1,
+            "connectivity": self.connectivity,
             "superlevel": self.superlevel,
             "nan": "omit",
         }
 
-    def restricted(self, mask: Array) -> Request:
-        """The same within a mask."""
-        return replace(self, mask=mask)
+
+def request_of(
+    layer: Any,
+    selection: Selection,
+    *,
+    region: Any = None,
+    thresholds: int = 256,
+    range: tuple[float, float] | None = None,
+    connectivity: int | None = None,
+    superlevel: bool = True,
+    smoothing: float = 0.0,
+) -> Request:
+    """What is to be computed of a layer as it is now.
+
+    Parameters
+    ----------
+    layer : napari Image or Labels layer
+        The objects of a Labels layer are taken together, as one set.
+    selection : Selection
+        Of the layer.
+    region : napari Shapes or Labels layer, or None
+    thresholds, range, connectivity, superlevel, smoothing
+        As in `napari_ecc.actions.layer_curve`.
+
+    Raises
+    ------
+    ValueError
+        If the region does not fit.
+    """
+    finest = float(selection.spacing.min())
+    levels = values_of(layer, selection).levels
+    return Request(
+        levels=levels,
+        read_mask=None if region is None else region_mask(layer, selection, region),
+        bounds=range or _known_bounds(layer, levels),
+        bins=thresholds,
+        superlevel=superlevel,
+        connectivity=connectivity,
+        sigma=tuple((smoothing * finest / selection.spacing).tolist()),
+    )
 
 
-def compute_curve(request: Request) -> Iterator[Step]:
+def _known_bounds(layer: Any, levels: tuple[Any, ...]) -> tuple[float, float] | None:
+    """Range of the thresholds where the values are not in memory."""
+    full = levels[-1]
+    if full.dtype.kind == "b":
+        return 0.0, 1.0
+    if len(levels) == 1 and not is_lazy(full):
+        return None
+    if full.dtype.itemsize == 1:
+        info = np.iinfo(full.dtype)
+        return float(info.min), float(info.max)
+    low, high = layer.contrast_limits_range
+    return float(low), float(high)
+
+
+class Progress:
+    """The blocks of a curve that are known, so that a cancelled job can be resumed.
+
+    Attributes
+    ----------
+    known : set of int
+        Positions of the blocks.
+    changes : array
+        Their signed histograms, summed.
+    """
+
+    def __init__(self) -> None:
+        self.known: set[int] = set()
+        self.changes: Any = 0
+
+
+def compute_curve(request: Request, progress: Progress | None = None) -> Iterator[Step]:
     """Compute the curve of a request.
+
+    Parameters
+    ----------
+    request : Request
+    progress : Progress or None, default None
+        What an earlier job has found; it is continued, and kept up to date.
 
     Yields
     ------
@@ -108,20 +183,22 @@ def compute_curve(request: Request) -> Iterator[Step]:
         the curve is complete.
     """
     coarse, full = request.levels[0], request.levels[-1]
-    if len(request.levels) > 1 and np.prod(coarse.shape) <= PREVIEW:
-        yield Step((_preview(request), None))
+    mask = None if request.read_mask is None else request.read_mask()
+    progress = progress or Progress()
+    if len(request.levels) > 1 and np.prod(coarse.shape) <= PREVIEW and not progress.known:
+        yield Step((_preview(request, mask), None))
     if not is_lazy(full) and full.size <= AT_ONCE:
-        field = Field(_smoothed(np.asarray(full), request.sigma), request.mask)
+        field = Field(_smoothed(np.asarray(full), request.sigma), mask)
         yield Step((_whole(field, request), field))
     else:
-        yield from _growing(request)
+        yield from _by_blocks(request, mask, progress)
 
 
-def _preview(request: Request) -> Curve:
+def _preview(request: Request, mask: Array | None) -> Curve:
     coarse = np.asarray(request.levels[0])
     factor = np.array(coarse.shape) / np.array(request.levels[-1].shape)
     sigma = tuple((np.array(request.sigma) * factor).tolist())
-    mask = None if request.mask is None else _resampled(request.mask, coarse.shape)
+    mask = None if mask is None else _resampled(mask, coarse.shape)
     return _whole(Field(_smoothed(coarse, sigma), mask), request, "preview")
 
 
@@ -162,27 +239,33 @@ def _value_range(field: Field) -> tuple[float, float]:
     return float(data.min()), float(data.max())
 
 
-def _growing(request: Request) -> Iterator[Step]:
+def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iterator[Step]:
     """The curve of the blocks that have been read, again and again until it is all of them."""
     image = given = request.levels[-1]
-    low, high = request.bounds or _value_range(Field(image, request.mask))
+    low, high = request.bounds or _value_range(Field(image, mask))
     if not isinstance(image, da.Array):
         rows = max(1, BLOCK // math.prod(image.shape[1:]))
         # name=False: the name would be a hash of all values
         image = da.from_array(image, chunks=(rows, *image.shape[1:]), name=False)
     smoothed = _smoothed(image, request.sigma)
-    field = Field(smoothed if any(request.sigma) else given, request.mask)
+    field = Field(smoothed if any(request.sigma) else given, mask)
     levels = even_levels(low, high, request.bins, whole=smoothed.dtype.kind in "biu")
-    blocks = euler_curve_blocks(smoothed, levels, mask=request.mask, **request.options)
+    blocks = euler_curve_blocks(smoothed, levels, mask=mask, **request.options)
     parts = blocks.to_delayed().ravel().tolist()
-    changes = np.zeros(levels.size, np.int64)
-    done = 0
-    for share in as_they_come(parts):
-        if share is not None:
-            changes = changes + share.sum(axis=0)
-            done += 1
-        upward = changes[::-1].cumsum()[::-1] if request.superlevel else changes.cumsum()
-        complete = done == len(parts)
-        stage: Stage = "complete" if complete else "partial"
-        curve = Curve(levels, upward, request.superlevel, stage, done, len(parts))
-        yield Step((curve, field if complete else None), done, len(parts))
+    missing = [place for place in range(len(parts)) if place not in progress.known]
+
+    def step() -> Step:
+        done = len(progress.known)
+        changes = np.zeros(levels.size, np.int64) + progress.changes
+        values = changes[::-1].cumsum()[::-1] if request.superlevel else changes.cumsum()
+        stage: Stage = "complete" if done == len(parts) else "partial"
+        curve = Curve(levels, values, request.superlevel, stage, done, len(parts))
+        return Step((curve, field if curve.complete else None), done, len(parts))
+
+    if not missing:
+        yield step()
+    for found in as_completed(parts[place] for place in missing):
+        if found is not None:
+            progress.changes = progress.changes + found[1].sum(axis=0)
+            progress.known.add(missing[found[0]])
+        yield step()

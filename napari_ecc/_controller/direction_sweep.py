@@ -15,7 +15,7 @@ from napari_ecc._controller.loading import Level, load
 from napari_ecc._model.directions import Filtration
 from napari_ecc._workers import Step
 
-__all__ = ["Held", "Result", "Sweep", "compute_sweep"]
+__all__ = ["Cache", "Result", "Sweep", "compute_sweep", "curves_along"]
 
 Floats = NDArray[np.float64]
 
@@ -34,19 +34,19 @@ class Sweep(NamedTuple):
     filtration: Filtration
     threshold: float
     superlevel: bool
-    connectivity: int
-    tilt: float
+    connectivity: int | None
+    slope: float
     n_heights: int
 
     @property
     def key(self) -> tuple[Any, ...]:
         """Equal for sweeps of equal results."""
-        of_filtration = self.threshold if self.filtration == "height" else self.tilt
+        of_filtration = self.threshold if self.filtration == "height" else self.slope
         chosen = (self.filtration, of_filtration, self.superlevel, self.connectivity)
         return (*self.source, *chosen, self.n_heights)
 
 
-class Held:
+class Cache:
     """What is kept from one curve to the next; never used by two threads at a time."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Held:
     def curve(self, sweep: Sweep, image: NDArray[Any], direction: Floats) -> EulerCurve:
         """The exact curve of a direction."""
         start = time.perf_counter()
-        _, levels, (values,) = _curves(sweep, self, image, direction[None])
+        _, levels, (values,) = curves_along(sweep, self, image, direction[None])
         quick = time.perf_counter() - start < AT_ONCE
         self._quick = sweep.key if quick else ()
         return EulerCurve(levels, values)
@@ -103,19 +103,21 @@ class Result(NamedTuple):
     rows: Floats | None
 
 
-def _curves(sweep: Sweep, held: Held, image: NDArray[Any], directions: Floats) -> EulerTransform:
+def curves_along(
+    sweep: Sweep, cache: Cache, image: NDArray[Any], directions: Floats
+) -> EulerTransform:
     """The exact curves of directions."""
     spacing, connectivity = sweep.level.spacing, sweep.connectivity
     if sweep.filtration == "height":
         return ecc.euler_transform(
-            held.set_at(sweep, image),
+            cache.set_at(sweep, image),
             directions,
             sweep.n_heights,
             connectivity=connectivity,
             spacing=spacing,
         )
-    low, high = held.range(image)
-    reach = abs(sweep.tilt) * float(np.linalg.norm(np.array(image.shape) * spacing / 2))
+    low, high = cache.range(image)
+    reach = abs(sweep.slope) * float(np.linalg.norm(np.array(image.shape) * spacing / 2))
     curves = [
         ecc.euler_curve(
             image,
@@ -125,7 +127,7 @@ def _curves(sweep: Sweep, held: Held, image: NDArray[Any], directions: Floats) -
             superlevel=sweep.superlevel,
             nan="omit",
             direction=direction,
-            direction_scale=sweep.tilt,
+            direction_scale=sweep.slope,
             spacing=spacing,
         )
         for direction in directions
@@ -136,11 +138,11 @@ def _curves(sweep: Sweep, held: Held, image: NDArray[Any], directions: Floats) -
 
 
 def compute_sweep(
-    sweep: Sweep, held: Held, direction: Floats, circle: Floats, rows: Floats
+    sweep: Sweep, cache: Cache, direction: Floats, circle: Floats, rows: Floats
 ) -> Iterator[Step]:
     """The curve of a direction first, then the rows of the transform that are not known."""
-    image = yield from held.image(sweep)
-    curve = held.curve(sweep, image, direction)
+    image = yield from cache.image(sweep)
+    curve = cache.curve(sweep, image, direction)
     missing = np.flatnonzero(np.isnan(rows).any(axis=1))
     if missing.size == 0:
         yield Step(Result(curve, rows))
@@ -150,5 +152,5 @@ def compute_sweep(
     at_once = max(1, POINTS_A_CALL // max(image.size, 1)) if sweep.filtration == "height" else 1
     for start in range(0, missing.size, at_once):
         part = missing[start : start + at_once]
-        rows[part] = _curves(sweep, held, image, circle[part]).values
+        rows[part] = curves_along(sweep, cache, image, circle[part]).values
         yield Step(Result(curve, rows.copy()), start + part.size, missing.size)

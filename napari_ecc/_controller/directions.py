@@ -12,15 +12,20 @@ from psygnal import Signal
 from superqt.utils import qthrottled
 
 from ecc_core import EulerTransform
+from napari_ecc._controller.code import call, script
 from napari_ecc._controller.direction_arrow import DirectionArrow
-from napari_ecc._controller.direction_output import (
-    curve_columns,
-    direction_code,
-    transform_columns,
+from napari_ecc._controller.direction_output import curve_columns, transform_columns
+from napari_ecc._controller.direction_sweep import Cache, Sweep, compute_sweep
+from napari_ecc._controller.docks import NO_IMAGE, DockController
+from napari_ecc._controller.layers import (
+    Selection,
+    contrast_limits,
+    levels_of,
+    part_of,
+    problem_with,
+    selection_of,
+    values_of,
 )
-from napari_ecc._controller.direction_sweep import Held, Sweep, compute_sweep
-from napari_ecc._controller.docks import DockController
-from napari_ecc._controller.layers import Selection, levels_of, problem_with, select
 from napari_ecc._controller.loading import Level, describe, fitting_level
 from napari_ecc._controller.output import write_columns
 from napari_ecc._model.directions import DirectionModel
@@ -32,8 +37,6 @@ Floats = NDArray[np.float64]
 
 ARROW_EVERY = 30
 """Milliseconds between two moves of the arrow, so that the curve is drawn before the canvas is."""
-
-NO_IMAGE = "Open an image, or a sample: File, Open Sample, napari-ecc."
 
 
 class Limits(NamedTuple):
@@ -74,7 +77,7 @@ class DirectionController(DockController):
         self.model = DirectionModel()
         self.arrow = DirectionArrow(self.viewer, self.model.point, self._arrow_removed)
         self._place_arrow = qthrottled(self._draw_arrow, timeout=ARROW_EVERY, leading=False)
-        self._held = Held()
+        self._cache = Cache()
         self._version = 0
         self._layer: Any = None
         self._selection: Selection | None = None
@@ -83,8 +86,8 @@ class DirectionController(DockController):
         self._rows: Floats = np.zeros((0, 0))
         explorer, model, dims = self.session.explorer.events, self.model, viewer.dims.events
         self._links.add(self._change_layer, explorer.image)
-        sets = (explorer.scope, explorer.threshold, explorer.superlevel, explorer.diagonals)
-        settings = ("filtration", "tilt", "n_directions", "n_heights", "show_arrow")
+        sets = (explorer.scope, explorer.threshold, explorer.superlevel, explorer.connectivity)
+        settings = ("filtration", "slope", "n_directions", "n_heights", "show_arrow")
         self._links.add(self.request, *sets, model.turned)
         self._links.add(self.request, *(getattr(model.events, name) for name in settings))
         self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
@@ -104,7 +107,9 @@ class DirectionController(DockController):
             self._show_nothing(problem)
             return
         explorer, model = self.session.explorer, self.model
-        selection = select(self.viewer, layer, explorer.scope)
+        selection = values_of(
+            layer, selection_of(layer, part_of(self.viewer, layer, explorer.scope))
+        )
         try:
             level = fitting_level(selection, layer.name)
         except ValueError as error:
@@ -112,7 +117,7 @@ class DirectionController(DockController):
             return
         if math.isnan(explorer.threshold):
             if "explorer" not in self.session.controllers:
-                explorer.threshold = float(np.mean(layer.contrast_limits))  # asks again
+                explorer.threshold = float(np.mean(contrast_limits(layer)))  # asks again
             return
         self._selection = selection
         model.ndim = len(selection.axes)
@@ -124,15 +129,19 @@ class DirectionController(DockController):
             self._rows = np.full((len(circle), sweep.n_heights), np.nan)
         if not self._curve_at_once(sweep):
             rows = self._rows.copy()
-            job = partial(compute_sweep, sweep, self._held, model.direction, circle, rows)
+            job = partial(compute_sweep, sweep, self._cache, model.direction, circle, rows)
             self.runner.submit(job, partial(self._on_step, circle))
         self._place_arrow()
+
+    def resume(self) -> None:
+        """Compute the rows that are missing."""
+        self.request()
 
     def _curve_at_once(self, sweep: Sweep) -> bool:
         """Show the curve now, where it takes milliseconds and nothing else is missing."""
         if self.runner.running or np.isnan(self._rows).any():
             return False
-        curve = self._held.curve_at_once(sweep, self.model.direction)
+        curve = self._cache.curve_at_once(sweep, self.model.direction)
         if curve is None:
             return False
         self.model.curve = curve
@@ -143,7 +152,7 @@ class DirectionController(DockController):
         layer = self._layer
         if layer is None or problem_with(layer):
             return Limits()
-        low, high = layer.contrast_limits_range
+        low, high = getattr(layer, "contrast_limits_range", contrast_limits(layer))
         sides = np.array(levels_of(layer)[0].shape[-2:]) * np.abs(layer.scale[-2:])
         names = [str(name) for name in layer.axis_labels[-2:]]
         named = all(name[:1].isalpha() for name in names)
@@ -157,11 +166,25 @@ class DirectionController(DockController):
         )
 
     def python_call(self) -> str:
-        """The calls of `ecc_core` that give what is shown; "" if there is nothing."""
-        sweep, selection = self._sweep, self._selection
-        if sweep is None or selection is None or self.model.curve is None:
+        """The calls that give the curve and the transform; "" if there are none."""
+        sweep, selection, model = self._sweep, self._selection, self.model
+        if sweep is None or selection is None or model.curve is None:
             return ""
-        return direction_code(sweep, selection, self._layer, self.model)
+        by_height = sweep.filtration == "height"
+        options = {
+            "heights": sweep.n_heights,
+            "part": selection.where,
+            "threshold": sweep.threshold if by_height else None,
+            "slope": None if by_height else sweep.slope,
+            "superlevel": sweep.superlevel,
+            "connectivity": sweep.connectivity,
+        }
+        along = {"directions": [model.direction], **options}
+        around = {"directions": model.n_directions, "elevation": model.elevation, **options}
+        return script(
+            call("_, levels, (chi,)", "layer_transform", self._layer, **along),
+            call("transform", "layer_transform", self._layer, **around),
+        )
 
     def save_curve(self, path: str) -> None:
         """Write the curve as CSV or Parquet; see `write_columns`."""
@@ -184,8 +207,8 @@ class DirectionController(DockController):
             filtration=model.filtration,
             threshold=explorer.threshold,
             superlevel=explorer.superlevel,
-            connectivity=len(selection.axes) if explorer.diagonals else 1,
-            tilt=model.tilt,
+            connectivity=explorer.connectivity,
+            slope=model.slope,
             n_heights=model.n_heights,
         )
 
@@ -197,8 +220,9 @@ class DirectionController(DockController):
         if rows is not None:
             self._rows = rows
             self.model.transform = EulerTransform(circle, curve.thresholds, rows)
-        if self._sweep is not None:
+        if self._sweep is not None and self._selection is not None:
             self.model.status = self._result_line(self._sweep.level)
+            self.show_part(self._layer, self._selection.where)
 
     def _result_line(self, level: Level) -> str:
         size = level.note or describe(level.array.shape)
@@ -224,6 +248,7 @@ class DirectionController(DockController):
         self.arrow.hide()
         self.model.curve = self.model.transform = None
         self.model.status = why
+        self.show_part()
 
     def _change_layer(self, *_: Any) -> None:
         """Follow the explorer to another layer, or to none."""
@@ -243,8 +268,8 @@ class DirectionController(DockController):
         """React to another slice, but not to what the arrow's own layer makes of the sliders."""
         if self._sweep is None or self._selection is None:
             return
-        selection = select(self.viewer, self._layer, self.session.explorer.scope)
-        if selection.where != self._selection.where:
+        part = part_of(self.viewer, self._layer, self.session.explorer.scope)
+        if part != self._selection.where:
             self.request()
         else:
             self._place_arrow()

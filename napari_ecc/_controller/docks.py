@@ -1,15 +1,21 @@
-"""What the controllers of docks about the explorer's image share."""
+"""What the controllers of all docks share."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from napari_ecc._controller.following import LayerChoice
+from napari.layers import Image, Labels
+from psygnal import Signal
+
+from napari_ecc._controller.layer_choice import LayerChoice
+from napari_ecc._controller.layers import Part, part_in_words
 from napari_ecc._controller.links import Links
 from napari_ecc._controller.session import session_of
 from napari_ecc._workers import Runner
 
-__all__ = ["DockController"]
+__all__ = ["NO_IMAGE", "DockController"]
+
+NO_IMAGE = "Open an image, or a sample."
 
 
 class DockController:
@@ -27,24 +33,60 @@ class DockController:
     ----------
     session : Session
     images : LayerChoice
-        Of the image, which is the explorer's.
+        Of the image, which is the same in all docks.
     runner : Runner
+    subject : str
+        What is shown: the layer, and the part of it.
+    subject_changed : Signal
     """
+
+    subject_changed = Signal()
 
     def __init__(self, viewer: Any, topic: str, description: str) -> None:
         self.viewer = viewer
         self.session = session_of(viewer)
         self.session.controllers[topic] = self
-        self.images = LayerChoice(viewer, self.session.explorer, "image")
+        self.images = LayerChoice(viewer, self.session.explorer, "image", Image, Labels)
         self.runner = Runner(description)
+        self.subject = ""
         self._links, self._of_layer = Links(), Links()
         self._links.add(self._on_stopped, self.runner.stopped)
         self._links.add(self._on_failed, self.runner.failed)
+        self._links.add(self._on_display, viewer.dims.events.ndisplay)
+        self._on_display()
+
+    @property
+    def layer(self) -> Any | None:
+        """The layer that is looked at."""
+        return self.images.layer
 
     @property
     def running(self) -> bool:
         """Whether something is computed."""
         return self.runner.running
+
+    def resume(self) -> None:
+        """Go on with what the user has cancelled."""
+        raise NotImplementedError
+
+    def python_call(self) -> str:
+        """Code that gives what is shown; "" if there is nothing."""
+        raise NotImplementedError
+
+    def show_part(self, layer: Any = None, part: Part = (), state: str = "") -> None:
+        """Say which part of a layer is shown; without arguments, none."""
+        words = [] if layer is None else [f"{layer.name}, {part_in_words(layer, part)}"]
+        self.subject = " · ".join([*words, state] if state else words)
+        self.subject_changed.emit()
+
+    def open_sample(self) -> None:
+        """Open an image to begin with."""
+        self.viewer.open_sample("napari-ecc", "coins")
+
+    def _on_display(self, *_: Any) -> None:
+        """Take the volume where it is displayed; a slice of it would not be seen."""
+        if self.viewer.dims.ndisplay == 3:
+            self.session.explorer.scope = "volume"
 
     def _on_stopped(self) -> None:
         """Say that the user has cancelled the work, and what there is of it."""
@@ -55,7 +97,7 @@ class DockController:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Stop, and let go of the viewer."""
+        """Stop, and disconnect from the viewer."""
         self._links.close()
         self.runner.close()
         self._of_layer.close()

@@ -44,7 +44,7 @@ class LabelsMaker:
 
         Data that are not in memory give one label for all of the set, as lazily as they are.
         """
-        threshold, superlevel, diagonals = model.threshold, model.superlevel, model.diagonals
+        threshold, superlevel, connectivity = model.threshold, model.superlevel, model.connectivity
         name = f"{image.name} {'≥' if superlevel else '≤'} {threshold:.6g}"
 
         def job() -> Iterator[Step]:
@@ -52,7 +52,7 @@ class LabelsMaker:
                 yield Step(_lazy_set(field, threshold, superlevel))
             else:
                 whole = field.rows(0, field.data.shape[0], threshold, superlevel)
-                structure = generate_binary_structure(whole.ndim, whole.ndim if diagonals else 1)
+                structure = generate_binary_structure(whole.ndim, connectivity or whole.ndim)
                 yield Step(label(whole, structure)[0])
 
         def on_step(step: Step) -> None:

@@ -5,24 +5,35 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from napari.layers import Labels
 
 __all__ = [
     "PLUGIN_KEY",
+    "Part",
     "Selection",
     "as_indexable",
-    "index_code",
+    "axis_name",
+    "contrast_limits",
     "is_lazy",
     "layer_named",
     "levels_of",
     "names_of",
+    "part_in_words",
+    "part_of",
     "placement",
     "problem_with",
     "select",
+    "selection_of",
     "snapshot",
+    "values_of",
 ]
 
 PLUGIN_KEY = "napari-ecc"
 """Key in the metadata of layers that the plugin made."""
+
+
+Part = tuple[int | slice, ...]
+"""Indexes a layer's data of full resolution: an integer, or ``slice(None)``, for each axis."""
 
 
 class Selection(NamedTuple):
@@ -42,7 +53,7 @@ class Selection(NamedTuple):
 
     levels: tuple[Any, ...]
     axes: tuple[int, ...]
-    where: tuple[Any, ...]
+    where: Part
     spacing: Any
 
     @property
@@ -106,8 +117,8 @@ def snapshot(array: Any) -> Any:
     return array if is_lazy(array) else array.copy()
 
 
-def select(viewer: Any, layer: Any, scope: str) -> Selection:
-    """The displayed plane of a layer, or its volume.
+def part_of(viewer: Any, layer: Any, scope: str) -> Part:
+    """The displayed plane of a layer, or its volume, as an index of the layer's data.
 
     Parameters
     ----------
@@ -120,10 +131,10 @@ def select(viewer: Any, layer: Any, scope: str) -> Selection:
 
     Returns
     -------
-    Selection
+    tuple of (int or slice)
     """
-    levels = levels_of(layer)
-    ndim = len(levels[0].shape)
+    shape = levels_of(layer)[0].shape
+    ndim = len(shape)
     offset = viewer.dims.ndim - ndim  # layers are aligned at their last axes
     if scope == "slice" and ndim > 2:
         shown = [axis - offset for axis in viewer.dims.displayed[-2:]]
@@ -131,29 +142,73 @@ def select(viewer: Any, layer: Any, scope: str) -> Selection:
         axes = axes if len(axes) == 2 else (ndim - 2, ndim - 1)
     else:
         axes = tuple(range(max(0, ndim - 3), ndim))
-    point = layer.world_to_data(viewer.dims.point)
-    full_shape = np.array(levels[0].shape)
+    point = np.round(np.asarray(layer.world_to_data(viewer.dims.point)))
+    where = np.clip(point, 0, np.array(shape) - 1).astype(int).tolist()
+    return tuple(slice(None) if axis in axes else where[axis] for axis in range(ndim))
+
+
+def selection_of(layer: Any, part: Part) -> Selection:
+    """The selection that an index of a layer's data makes.
+
+    Parameters
+    ----------
+    layer : napari Image or Labels layer
+    part : tuple of (int or slice)
+        One for each axis; slices are ``slice(None)``.
+
+    Returns
+    -------
+    Selection
+    """
+    levels = levels_of(layer)
+    axes = tuple(axis for axis, at in enumerate(part) if isinstance(at, slice))
+    full = levels[0].shape
     parts = []
     for level in reversed(levels):
-        factor = np.array(level.shape) / full_shape
-        where = np.clip(np.round(np.asarray(point) * factor), 0, np.array(level.shape) - 1)
-        index = tuple(slice(None) if axis in axes else int(where[axis]) for axis in range(ndim))
+        index = tuple(
+            at if isinstance(at, slice) else min(round(at * length / of), length - 1)
+            for at, length, of in zip(part, level.shape, full, strict=True)
+        )
         parts.append(as_indexable(level)[index])
     spacing = np.abs(np.asarray(layer.scale, dtype=float))[list(axes)]
-    return Selection(tuple(parts), axes, index, spacing)
+    return Selection(tuple(parts), axes, part, spacing)
 
 
-def index_code(selection: Selection) -> str:
-    """What indexes the layer's data to give the selection, as Python; "" for all of them.
+def values_of(layer: Any, selection: Selection) -> Selection:
+    """A selection of values: those of an image, and of a Labels layer whether there is a label."""
+    if not isinstance(layer, Labels):
+        return selection
+    return selection._replace(levels=tuple(level != 0 for level in selection.levels))
 
-    Examples
-    --------
-    >>> from napari_ecc._controller.layers import Selection, index_code
-    >>> index_code(Selection((), (1, 2), (3, slice(None), slice(None)), None))
-    '[3, :, :]'
-    """
-    parts = [":" if isinstance(at, slice) else str(at) for at in selection.where]
-    return "" if set(parts) == {":"} else f"[{', '.join(parts)}]"
+
+def contrast_limits(layer: Any) -> tuple[float, float]:
+    """Contrast limits of an image; 0 and 1 of a Labels layer."""
+    low, high = (0, 1) if isinstance(layer, Labels) else layer.contrast_limits
+    return float(low), float(high)
+
+
+def select(viewer: Any, layer: Any, scope: str) -> Selection:
+    """The displayed plane of a layer, or its volume; see `part_of`."""
+    return selection_of(layer, part_of(viewer, layer, scope))
+
+
+def part_in_words(layer: Any, part: Part) -> str:
+    """What is meant of a layer, such as "slice z = 12 of 40" or "volume, t = 3 of 20"."""
+    shape = levels_of(layer)[0].shape
+    places = [
+        f"{axis_name(layer, axis)} = {at} of {shape[axis]}"
+        for axis, at in enumerate(part)
+        if not isinstance(at, slice)
+    ]
+    if len(part) - len(places) == 3:
+        return ", ".join(["volume", *places])
+    return f"slice {', '.join(places)}" if places else "whole image"
+
+
+def axis_name(layer: Any, axis: int) -> str:
+    """The name of an axis, or its number where it has none."""
+    name = str(layer.axis_labels[axis])
+    return name if name[:1].isalpha() else f"axis {axis}"
 
 
 def placement(layer: Any) -> dict[str, Any]:

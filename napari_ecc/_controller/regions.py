@@ -10,12 +10,14 @@ from napari.layers import Labels
 from numpy.typing import ArrayLike, NDArray
 
 import ecc_core as ecc
+from napari_ecc._controller.code import call, script
 from napari_ecc._controller.docks import DockController
-from napari_ecc._controller.following import LayerChoice
-from napari_ecc._controller.layers import Selection, index_code, problem_with, select, snapshot
+from napari_ecc._controller.layer_choice import LayerChoice
+from napari_ecc._controller.layers import Part, part_of, problem_with, selection_of, snapshot
 from napari_ecc._controller.loading import Level, describe, fitting_level, load
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.region_features import merged
+from napari_ecc._controller.region_masks import corresponding
 from napari_ecc._controller.region_picking import LabelPicker
 from napari_ecc._model.regions import (
     Basis,
@@ -32,7 +34,7 @@ __all__ = ["RegionController"]
 MOST_OBJECTS = 100_000
 NO_LAYERS = "Choose an Image layer and a Labels layer."
 STALE = "The objects have changed: measure again."
-SETTINGS = ("scope", "superlevel", "diagonals", "n_thresholds", "n_directions", "n_heights")
+SETTINGS = ("scope", "superlevel", "connectivity", "n_thresholds", "n_directions", "n_heights")
 
 
 class Measure(NamedTuple):
@@ -42,10 +44,53 @@ class Measure(NamedTuple):
     labels: Level
     name: str
     superlevel: bool
-    connectivity: int
+    connectivity: int | None
     n_thresholds: int
     n_directions: int
     n_heights: int
+
+
+def measure_of(
+    labels: Any,
+    image: Any,
+    *,
+    part: Part,
+    thresholds: int,
+    directions: int,
+    heights: int,
+    superlevel: bool,
+    connectivity: int | None,
+) -> Measure:
+    """What is to be measured of layers as they are now; see `napari_ecc.actions.region_table`."""
+    problem = problem_with(image)
+    if problem:
+        raise ValueError(problem)
+    objects = selection_of(labels, part)
+    pixels = corresponding(labels, objects, image)
+    shapes = tuple(objects.full.shape), tuple(pixels.full.shape)
+    if shapes[0] != shapes[1]:
+        raise ValueError(
+            f"“{labels.name}” must have the shape of “{image.name}”, "
+            f"{describe(shapes[1])}, got {describe(shapes[0])}."
+        )
+    what = Measure(
+        image=_copied(fitting_level(pixels, image.name)),
+        labels=_copied(fitting_level(objects, labels.name)),
+        name=labels.name,
+        superlevel=superlevel,
+        connectivity=connectivity,
+        n_thresholds=thresholds,
+        n_directions=directions,
+        n_heights=heights,
+    )
+    if what.image.array.shape != what.labels.array.shape:
+        raise ValueError(f"“{labels.name}” and “{image.name}” must have the same levels.")
+    return what
+
+
+def _copied(level: Level) -> Level:
+    """The same with an array that nobody paints on."""
+    return level._replace(array=snapshot(level.array))
 
 
 def measure(what: Measure, features: Any) -> Iterator[Step]:
@@ -84,11 +129,6 @@ def measure(what: Measure, features: Any) -> Iterator[Step]:
     yield Step((regions, merged(features, regions.labels, feature_columns(regions))), 3, 3)
 
 
-def _held(level: Level) -> Level:
-    """The same with an array that nobody paints on."""
-    return level._replace(array=snapshot(level.array))
-
-
 class RegionController(DockController):
     """Measures objects, and keeps the selected one the same everywhere.
 
@@ -106,7 +146,7 @@ class RegionController(DockController):
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "regions", "Euler curves of regions")
         explorer = self.session.explorer
-        self.model = RegionModel(superlevel=explorer.superlevel, diagonals=explorer.diagonals)
+        self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
         self._picker = LabelPicker(viewer, lambda: self.objects.layer, self.pick)
         self._code = ""
@@ -134,10 +174,15 @@ class RegionController(DockController):
         self.model.status = "Measuring …"
         self._changed = False
         assert labels is not None
+        part = part_of(self.viewer, labels, self.model.scope)
         features = labels.features
         self.runner.submit(
-            lambda: measure(what, features), lambda step: self._on_step(step, labels, code)
+            lambda: measure(what, features), lambda step: self._on_step(step, labels, code, part)
         )
+
+    def resume(self) -> None:
+        """Measure again."""
+        self.measure()
 
     def pick(self, label: int) -> None:
         """Select an object; what is not one selects none."""
@@ -153,7 +198,7 @@ class RegionController(DockController):
         return np.asarray(layer.colormap.map(np.asarray(regions.labels)), dtype=np.float64)
 
     def python_call(self) -> str:
-        """The calls of `ecc_core` that give what is shown; "" if there is nothing."""
+        """The call that gives the table; "" if there is none."""
         return self._code if self.model.regions is not None else ""
 
     def save_table(self, path: str) -> None:
@@ -169,30 +214,16 @@ class RegionController(DockController):
         model = self.model
         if image is None or labels is None:
             raise ValueError(NO_LAYERS)
-        problem = problem_with(image)
-        if problem:
-            raise ValueError(problem)
-        objects = select(self.viewer, labels, model.scope)
-        pixels = select(self.viewer, image, "slice" if len(objects.axes) == 2 else "volume")
-        shapes = tuple(objects.full.shape), tuple(pixels.full.shape)
-        if shapes[0] != shapes[1]:
-            raise ValueError(
-                f"“{labels.name}” must have the shape of “{image.name}”, "
-                f"{describe(shapes[1])}, got {describe(shapes[0])}."
-            )
-        what = Measure(
-            image=_held(fitting_level(pixels, image.name)),
-            labels=_held(fitting_level(objects, labels.name)),
-            name=labels.name,
-            superlevel=model.superlevel,
-            connectivity=len(objects.axes) if model.diagonals else 1,
-            n_thresholds=model.n_thresholds,
-            n_directions=model.n_directions,
-            n_heights=model.n_heights,
-        )
-        if what.image.array.shape != what.labels.array.shape:
-            raise ValueError(f"“{labels.name}” and “{image.name}” must have the same levels.")
-        return what, _code(what, image, pixels, labels, objects)
+        options: dict[str, Any] = {
+            "part": part_of(self.viewer, labels, model.scope),
+            "thresholds": model.n_thresholds,
+            "directions": model.n_directions,
+            "heights": model.n_heights,
+            "superlevel": model.superlevel,
+            "connectivity": model.connectivity,
+        }
+        what = measure_of(labels, image, **options)
+        return what, script(call("table", "region_table", labels, image, **options))
 
     def _on_stopped(self) -> None:
         kept = "the objects are those of the last measurement."
@@ -202,10 +233,11 @@ class RegionController(DockController):
     def _on_failed(self, message: str) -> None:
         self._forget(message)
 
-    def _on_step(self, step: Step, labels: Any, code: str) -> None:
+    def _on_step(self, step: Step, labels: Any, code: str, part: Part) -> None:
         if step.value is None:
             return
         self._code = code
+        self.show_part(labels, part)
         regions, features = step.value
         count = len(regions.labels)
         self.model.selected = 0
@@ -255,25 +287,4 @@ class RegionController(DockController):
         self.model.regions = None
         self.model.selected = 0
         self.model.status = why
-
-
-def _code(what: Measure, image: Any, pixels: Selection, labels: Any, objects: Selection) -> str:
-    lines = ["import numpy as np", "", "import ecc_core as ecc", ""]
-    for name, layer, part, level in (
-        ("image", image, pixels, what.image),
-        ("labels", labels, objects, what.labels),
-    ):
-        number = f"[{level.number}]" if getattr(layer, "multiscale", False) else ""
-        data = f"viewer.layers[{layer.name!r}].data{number}{index_code(part)}"
-        lines.append(f"{name} = np.asarray({data})")
-    lines += [
-        "curves = ecc.region_curves(",
-        f"    image, labels, {what.n_thresholds}, superlevel={what.superlevel}, "
-        f"connectivity={what.connectivity}",
-        ")",
-        "transforms = ecc.region_transforms(",
-        f"    labels, {what.n_directions}, {what.n_heights}, connectivity={what.connectivity}, "
-        f'spacing={what.labels.spacing.tolist()}, normalize="radius"',
-        ")",
-    ]
-    return "\n".join(lines) + "\n"
+        self.show_part()

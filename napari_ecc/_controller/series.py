@@ -10,9 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from psygnal import Signal
 
 import ecc_core as ecc
+from napari_ecc._controller.code import call, script
 from napari_ecc._controller.devices import device_name, to_device, to_host
-from napari_ecc._controller.docks import DockController
-from napari_ecc._controller.layers import Selection, as_indexable, levels_of, problem_with
+from napari_ecc._controller.docks import NO_IMAGE, DockController
+from napari_ecc._controller.layers import (
+    as_indexable,
+    axis_name,
+    levels_of,
+    problem_with,
+    selection_of,
+)
 from napari_ecc._controller.loading import describe, fitting_level
 from napari_ecc._controller.output import write_columns
 from napari_ecc._model.series import Index, Key, SeriesModel
@@ -20,8 +27,7 @@ from napari_ecc._workers import Step
 
 __all__ = ["SeriesController"]
 
-NO_IMAGE = "Open an image, or a sample: File, Open Sample, napari-ecc."
-SETTINGS = ("axis", "superlevel", "diagonals", "n_thresholds", "range")
+SETTINGS = ("axis", "superlevel", "connectivity", "n_thresholds", "range")
 
 
 class Frames(NamedTuple):
@@ -65,7 +71,7 @@ class SeriesController(DockController):
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "series", "Euler curves of frames")
         explorer = self.session.explorer
-        self.model = SeriesModel(superlevel=explorer.superlevel, diagonals=explorer.diagonals)
+        self.model = SeriesModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self._layer: Any = None
         events = self.model.events
         self._links.add(self._change_layer, explorer.events.image)
@@ -78,12 +84,8 @@ class SeriesController(DockController):
         """Names and lengths of the axes that a series can run along."""
         if self._layer is None:
             return []
-        labels = self._layer.axis_labels
-        names = [str(label) for label in labels[: len(self.model.shape)]]
-        return [
-            f"{name if name[:1].isalpha() else f'axis {k}'} ({length})"
-            for k, (name, length) in enumerate(zip(names, self.model.shape, strict=True))
-        ]
+        lengths = enumerate(self.model.shape)
+        return [f"{axis_name(self._layer, axis)} ({length})" for axis, length in lengths]
 
     def take_contrast_limits(self) -> None:
         """Let the thresholds run between the layer's contrast limits."""
@@ -119,6 +121,10 @@ class SeriesController(DockController):
         self.runner.submit(lambda: compute_frames(frames), on_step)
         self._tell()
 
+    def resume(self) -> None:
+        """Compute the frames that are missing."""
+        self.request()
+
     def show_frame(self, frame: float) -> None:
         """Move the viewer's slider."""
         if self._layer is not None and self.model.shape:
@@ -126,27 +132,14 @@ class SeriesController(DockController):
             self.viewer.dims.set_current_step(self.model.axis + missing, round(frame))
 
     def python_call(self) -> str:
-        """The calls of `ecc_core` that give what is shown; "" if there is nothing."""
+        """The call that gives what is shown; "" if there is nothing."""
         model, layer = self.model, self._layer
         if layer is None or not model.shape:
             return ""
-        level = "[0]" if getattr(layer, "multiscale", False) else ""
-        index = [str(i) for i in model.index]
-        index[model.axis] = "i"
-        return "\n".join(
-            [
-                "import numpy as np",
-                "",
-                "import ecc_core as ecc",
-                "",
-                f"series = viewer.layers[{layer.name!r}].data{level}",
-                f"frames = [np.asarray(series[{', '.join(index)}]) for i in range({model.length})]",
-                f"options = dict(thresholds={model.n_thresholds}, **{self._options()!r})",
-                "curves = [ecc.euler_curve(frame, **options) for frame in frames]",
-                "chi = np.stack([curve.values for curve in curves])",
-                "",
-            ]
-        )
+        options = {**self._options(), "nan": None}
+        part = (*model.index, *[slice(None)] * self._frame_ndim)
+        options |= {"axis": model.axis, "part": part, "thresholds": model.n_thresholds}
+        return script(call("t, chi", "frame_curves", layer, **options))
 
     def save_table(self, path: str) -> None:
         """Write a row for each known frame and threshold; see `write_columns`.
@@ -173,7 +166,7 @@ class SeriesController(DockController):
     def _options(self) -> dict[str, Any]:
         return {
             "range": self.model.range,
-            "connectivity": self._frame_ndim if self.model.diagonals else 1,
+            "connectivity": self.model.connectivity,
             "superlevel": self.model.superlevel,
             "nan": "omit",
         }
@@ -181,10 +174,8 @@ class SeriesController(DockController):
     def _data(self, index: Index) -> Any:
         """The finest level whose frames fit in memory."""
         levels = [as_indexable(level) for level in levels_of(self._layer)]
-        parts = tuple(level[index] for level in reversed(levels))
-        axes = tuple(range(len(index), self._layer.ndim))
-        where = (*index, *[slice(None)] * len(axes))
-        selection = Selection(parts, axes, where, np.ones(len(axes)))
+        frame = (slice(None),) * (self._layer.ndim - len(index))
+        selection = selection_of(self._layer, (*index, *frame))
         return levels[fitting_level(selection, self._layer.name).number]
 
     def _tell(self) -> None:
@@ -193,6 +184,7 @@ class SeriesController(DockController):
         where = device_name() or "CPU"
         shape = levels_of(self._layer)[0].shape[-self._frame_ndim :]
         state = "" if known == model.length else "Partial: "
+        self.show_part(self._layer, (*model.index, *[slice(None)] * self._frame_ndim))
         model.status = f"{state}{known} of {model.length} frames of {describe(shape)} · {where}"
 
     def _on_stopped(self) -> None:
@@ -252,6 +244,7 @@ class SeriesController(DockController):
         index = self._index()
         if index != self.model.index:
             self.model.index = index
+            self.show_part(self._layer, (*index, *[slice(None)] * self._frame_ndim))
             if self.model.missing():
                 self.request()
 
@@ -260,4 +253,5 @@ class SeriesController(DockController):
         with self.model.events.blocked():
             self.model.shape, self.model.index, self.model.axis = (), (), 0
         self.model.status = why
+        self.show_part()
         self.layer_changed.emit()

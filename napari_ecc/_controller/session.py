@@ -30,7 +30,9 @@ class Session:
     def __init__(self, viewer: Any) -> None:
         self.viewer = viewer
         self.history = History()
-        self.explorer = ExplorerModel(**read_settings("explorer"))
+        settings = read_settings("explorer")
+        full = settings.pop("full_connectivity", True)
+        self.explorer = ExplorerModel(**settings, connectivity=None if full else 1)
         self.controllers: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 

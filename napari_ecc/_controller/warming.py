@@ -35,10 +35,10 @@ def _compute_small_ones() -> None:
     for ndim in (2, 3):
         image = np.zeros((4,) * ndim, np.uint8)
         for array in (image, da.from_array(image, chunks=2)):
-            request = Request((array,), None, (0.0, 1.0), 2, True, True, (0.0,) * ndim)
+            request = Request((array,), None, (0.0, 1.0), 2, True, None, (0.0,) * ndim)
             for _ in compute_curve(request):
                 pass
         for _ in find_critical_points(
-            Field(image, None), (0.0, 1.0), superlevel=True, diagonals=True, most=1
+            Field(image, None), (0.0, 1.0), superlevel=True, connectivity=None, most=1
         ):
             pass

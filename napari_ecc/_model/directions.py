@@ -20,7 +20,7 @@ from ecc_core import EulerCurve, EulerTransform
 __all__ = ["DirectionModel", "angles", "circle", "direction_from_ray", "unit_vector"]
 
 Floats = NDArray[np.float64]
-Filtration = Literal["height", "tilt"]
+Filtration = Literal["height", "plane"]
 
 DIGITS = 15  # right angles give exact zeros, so that points at one height stay at one height
 
@@ -80,12 +80,12 @@ class DirectionModel:
         Number of axes of the image.
     azimuth, elevation : float
         Degrees.
-    filtration : {"height", "tilt"}
+    filtration : {"height", "plane"}
         The height of the points of the set at the threshold, or the image plus a plane.
-    tilt : float
+    slope : float
         Slope of the plane, in values of the image per world unit.
     n_directions, n_heights : int
-        Rows and columns of the transform. With "tilt" the columns are thresholds.
+        Rows and columns of the transform. With "plane" the columns are thresholds.
     show_arrow : bool
         Whether the layer of the arrow is wanted.
     curve : EulerCurve or None
@@ -100,7 +100,7 @@ class DirectionModel:
     azimuth: float = 0.0
     elevation: float = 0.0
     filtration: Filtration = "height"
-    tilt: float = 0.0
+    slope: float = 0.0
     n_directions: int = 64
     n_heights: int = 128
     show_arrow: bool = True

@@ -124,8 +124,8 @@ class ExplorerModel:
         Names of layers; "" for none.
     superlevel : bool
         Sets ``image >= t`` instead of ``image <= t``.
-    diagonals : bool
-        Points are connected along diagonals, too (connectivity d, otherwise 1).
+    connectivity : {1, None}
+        1: points are connected along sides only; None (that is, d): along diagonals, too.
     bins : int
         Number of thresholds. Integer images with fewer levels have a threshold at each of them.
     sigma : float
@@ -150,7 +150,7 @@ class ExplorerModel:
     image: str = ""
     roi: str = ""
     superlevel: bool = True
-    diagonals: bool = True
+    connectivity: int | None = None
     bins: int = 256
     sigma: float = 0.0
     scope: Scope = "slice"

@@ -116,7 +116,8 @@ class RegionModel:
         Name of the Labels layer, or "".
     scope : {"slice", "volume"}
         The displayed plane, or the last three axes.
-    superlevel, diagonals : bool
+    superlevel : bool
+    connectivity : {1, None}
         As in the Euler explorer.
     n_thresholds : int
         Columns of the curves.
@@ -134,7 +135,7 @@ class RegionModel:
     labels: str = ""
     scope: Literal["slice", "volume"] = "volume"
     superlevel: bool = True
-    diagonals: bool = True
+    connectivity: int | None = None
     n_thresholds: int = 32
     n_directions: int = 8
     n_heights: int = 16

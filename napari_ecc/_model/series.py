@@ -37,7 +37,8 @@ class SeriesModel:
         The one that the heat map shows.
     index : tuple of int
         The frame in view; its entry along `axis` is the cursor.
-    superlevel, diagonals : bool
+    superlevel : bool
+    connectivity : {1, None}
         As in the Euler explorer.
     n_thresholds : int
     range : (low, high)
@@ -57,7 +58,7 @@ class SeriesModel:
     axis: int = 0
     index: Index = ()
     superlevel: bool = True
-    diagonals: bool = True
+    connectivity: int | None = None
     n_thresholds: int = 128
     range: tuple[float, float] = (0.0, 1.0)
     rows: dict[Key, NDArray[np.int64]] = field(default_factory=dict)
@@ -91,7 +92,14 @@ class SeriesModel:
 
     def key(self, frame: Index) -> Key:
         """Return what the curve of a frame is kept by."""
-        return (self.scope, self.superlevel, self.diagonals, self.n_thresholds, *self.range, *frame)
+        return (
+            self.scope,
+            self.superlevel,
+            self.connectivity,
+            self.n_thresholds,
+            *self.range,
+            *frame,
+        )
 
     def store(self, curves: Iterable[tuple[Key, NDArray[np.int64]]]) -> None:
         """Keep curves."""

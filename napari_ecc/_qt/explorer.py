@@ -5,33 +5,63 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from qtpy.QtCore import QSignalBlocker, Qt
-from qtpy.QtWidgets import (
-    QCheckBox,
-    QFormLayout,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QSizePolicy,
-    QSlider,
-)
+from magicgui.widgets import FloatSpinBox, Slider
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QSizePolicy
 
 from napari_ecc._controller.explorer import ExplorerController
-from napari_ecc._qt.panel import (
-    Panel,
-    button,
-    choice,
-    fill,
+from napari_ecc._qt.form import (
+    CONNECTIVITY,
+    SCOPE,
+    SUPERLEVEL,
+    Form,
+    buttons,
+    check,
+    layer_choice,
     number,
-    side_by_side,
     whole_number,
 )
+from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
-from napari_ecc._qt.progress import WorkLine
-from napari_ecc._qt.saving import PICTURES, TABLES, ask_path, copy_code, save
+from napari_ecc._qt.saving import PICTURES, TABLES, ask_path, save
 from napari_ecc._qt.theme import follow_theme
 
 __all__ = ["EulerExplorer"]
+
+ABOUT = "Components and holes at every threshold."
+GUIDE = """\
+<p>The curve is the Euler characteristic χ of the set at every threshold: in 2-D components
+minus holes, in 3-D components minus tunnels plus cavities.</p>
+<p>Drag the line, click in the plot, or press the arrow keys, Home and End (Shift: larger
+steps). The overlay in the canvas is the set at the threshold. Mouse wheel: stretch the
+vertical axis; double click: show all of it.</p>
+<p>A dashed curve is not complete: it is that of a coarse level or of the blocks read so
+far.</p>"""
+
+CHOICES = {
+    "Image": (layer_choice("image", "The Image or Labels layer to explore"), SCOPE),
+    "Objects": (SUPERLEVEL, CONNECTIVITY),
+}
+SETTINGS = {
+    "Within": (layer_choice("roi", "Restrict the image to a Shapes or Labels layer"),),
+    "Thresholds": (
+        whole_number("bins", "Number of thresholds", 2, 65536),
+        "Smoothing",
+        number("sigma", "Gaussian smoothing before the curve, in pixels", 0, 50, 0.5),
+    ),
+}
+OVERLAYS = {
+    "": (
+        check("show_set", "Show set", "Overlay of the points in the set at the threshold"),
+        check(
+            "show_changes",
+            "What changes here",
+            "Points that change the Euler characteristic near the threshold: "
+            "amber raises it when it enters, pink lowers it",
+        ),
+        number("window_percent", "Half width of the window, % of the range", 0.1, 50, 0.5),
+    ),
+}
 
 
 class EulerExplorer(Panel):
@@ -43,148 +73,99 @@ class EulerExplorer(Panel):
     """
 
     def __init__(self, napari_viewer: Any) -> None:
-        super().__init__()
-        self.controller = ExplorerController(napari_viewer)
-        self.model = self.controller.model
-        self.until_closed(self.controller.close)
+        super().__init__(ExplorerController(napari_viewer), ABOUT, GUIDE)
         self.plot = CurvePlot("threshold t", "Euler characteristic χ")
-        self.work = WorkLine(self.controller.curves)
-        layout = self.stack()
-        layout.addLayout(self._choices())
-        layout.addWidget(self.plot, stretch=1)
-        layout.addLayout(self._threshold_row())
-        layout.addWidget(self._readout())
-        layout.addLayout(self._jumps())
-        layout.addLayout(self._overlay_row())
-        layout.addLayout(self._actions())
-        layout.addWidget(self.work)
+        self.form = self.follow(Form(CHOICES), self.model)
+        self.settings = self.follow(Form(SETTINGS), self.model)
+        self.overlays = self.follow(Form(OVERLAYS), self.model)
+        self.overlays["window_percent"].native.setDecimals(1)
+        self.overlays["window_percent"].native.setPrefix("± ")
+        self.overlays["window_percent"].native.setSuffix(" %")
+        self.changes = QLabel()
+        self.actions = self._actions()
+        self.add(self.form)
+        self.add_collapsed("Region, thresholds, smoothing", self.settings)
+        self.add(self.plot, stretch=1)
+        self.add(self._threshold_row())
+        self.add(self._readout())
+        self.add(self._jumps())
+        self.add(self.overlays)
+        self.add(self.changes)
+        self.add(self.actions)
         self._connect()
         self.until_closed(follow_theme(napari_viewer, self.plot.set_colours))
 
-    def _choices(self) -> QFormLayout:
-        self.image = choice({}, "The Image layer to explore")
-        self.roi = choice({}, "Restrict the image to a Shapes or Labels layer")
-        self.scope = choice(
-            {"slice": "Slice", "volume": "Volume"},
-            "The plane on the screen, or the last three axes of the image",
-        )
-        self.superlevel = choice(
-            {True: "Bright ≥ t", False: "Dark ≤ t"},
-            "Sets of values of at least t (superlevel), or of at most t (sublevel)",
-        )
-        self.diagonals = choice(
-            {True: "Diagonals", False: "Sides only"},
-            "What connects points: 8 or 4 neighbours in 2-D, 26 or 6 in 3-D",
-        )
-        self.bins = whole_number(2, 65536, "Number of thresholds")
-        self.sigma = number(0, 50, 0.5, "Gaussian smoothing before the curve, in pixels")
-        form = QFormLayout()
-        form.setSpacing(4)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        form.addRow("Image", self.image)
-        form.addRow("Part", side_by_side(self.scope, self.roi))
-        form.addRow("Objects", side_by_side(self.superlevel, self.diagonals))
-        form.addRow("Thresholds", side_by_side(self.bins, QLabel("Smoothing"), self.sigma))
-        return form
-
     def _threshold_row(self) -> QHBoxLayout:
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setToolTip("Threshold; drag the line in the plot as well")
-        self.value = number(-1e300, 1e300, 1, "Type a threshold", decimals=4)
-        self.value.setFixedWidth(120)
+        self.slider = Slider(min=0, max=1, readout=False, tooltip="Threshold")
+        self.value = FloatSpinBox(min=-1e300, max=1e300, tooltip="Type a threshold")
+        self.value.native.setKeyboardTracking(False)
+        self.value.native.setFixedWidth(120)
         row = QHBoxLayout()
         row.addWidget(QLabel("t"))
-        row.addWidget(self.slider, stretch=1)
-        row.addWidget(self.value)
+        row.addWidget(self.slider.native, stretch=1)
+        row.addWidget(self.value.native)
         return row
 
     def _readout(self) -> QLabel:
         self.readout = QLabel()
         self.readout.setTextFormat(Qt.TextFormat.RichText)
-        self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.readout.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse
+            | Qt.TextInteractionFlag.LinksAccessibleByMouse
+        )
         self.readout.setFixedHeight(self.readout.fontMetrics().height() + 10)
         # Numbers that change with every move must not lay out the window anew
         self.readout.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.readout.linkActivated.connect(lambda _: self.controller.closer.count())
         return self.readout
 
-    def _jumps(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        for kind, plural in (("extremum", "Extrema"), ("zero", "Zeros")):
-            row.addWidget(QLabel(plural))
-            for step, text in ((-1, "◀"), (1, "▶")):
-                side = "next below" if step < 0 else "next above"
-                arrow = button(text, f"Threshold to the {kind} {side}", self._jump(kind, step))
-                arrow.setObjectName(f"{kind}{step:+d}")
-                arrow.setFixedWidth(36)
-                row.addWidget(arrow)
-            row.addStretch(1)
-        return row
-
-    def _jump(self, kind: str, step: int) -> Any:
-        return lambda: self.controller.jump(kind, step)
-
-    def _overlay_row(self) -> QGridLayout:
-        self.show_set = QCheckBox("Show set")
-        self.show_set.setToolTip("Overlay of the points in the set at the threshold")
-        self.show_changes = QCheckBox("What changes here")
-        self.show_changes.setToolTip(
-            "Points that change the Euler characteristic near the threshold: "
-            "amber raises it when it enters, pink lowers it"
+    def _jumps(self) -> Any:
+        jump = self.controller.jump
+        self.jumps = buttons(
+            extremum_below=("◀", "Extremum below", lambda: jump("extremum", -1)),
+            extremum_above=("Extrema ▶", "Extremum above", lambda: jump("extremum", 1)),
+            zero_below=("◀", "Zero below", lambda: jump("zero", -1)),
+            zero_above=("Zeros ▶", "Zero above", lambda: jump("zero", 1)),
         )
-        self.window_percent = number(0.1, 50, 0.5, "Half width of the window, % of the range", 1)
-        self.window_percent.setPrefix("± ")
-        self.window_percent.setSuffix(" %")
-        self.changes = QLabel()
-        grid = QGridLayout()
-        grid.addWidget(self.show_set, 0, 0)
-        grid.addWidget(self.show_changes, 0, 1)
-        grid.addWidget(self.window_percent, 0, 2)
-        grid.addWidget(self.changes, 1, 0, 1, 3)
-        grid.setColumnStretch(1, 1)
-        return grid
+        return self.jumps
 
-    def _actions(self) -> QHBoxLayout:
-        self.undo = button("Undo", "Undo the last change to layers", self._undo)
-        row = QHBoxLayout()
-        row.setSpacing(4)
+    def _actions(self) -> Any:
+        history = self.controller.session.history
         labels_tip = "A Labels layer of the components of the set"
-        row.addWidget(button("Make Labels", labels_tip, self.controller.make_labels))
-        row.addWidget(self.undo)
         save_tip = "The curve as CSV, Parquet, PNG or SVG"
-        row.addWidget(button("Save…", save_tip, self.ask_where_to_save))
-        row.addWidget(button("Copy Python", "The call that gives this curve", self.copy_python))
-        return row
+        return buttons(
+            make_labels=("Make Labels", labels_tip, self.controller.make_labels),
+            undo=("Undo", "Undo the last change to layers", history.undo),
+            save=("Save…", save_tip, self.ask_where_to_save),
+            copy=("Copy Python", "The call that gives this curve", self.copy_python),
+        )
 
     def _connect(self) -> None:
-        model, events = self.model, self.model.events
-        self._fill_choices()
-        for name in ("image", "roi", "scope", "superlevel", "diagonals", "bins", "sigma"):
-            self.tie(getattr(self, name), model, name)
-        self.tie(self.show_set, model, "show_set")
-        self.tie(self.show_changes, model, "show_changes")
-        self.window_percent.valueChanged.connect(self._set_window)
-        self.listen(self.controller.layers_changed, self._fill_choices)
+        controller, events = self.controller, self.model.events
+        for chosen in (controller.images, controller.regions):
+            self.listen(chosen.names_changed, self._offer_layers)
         self.listen(events.curve, self._show_curve)
         self.listen(events.threshold, self._show_threshold)
         self.listen(events.counts, self._show_readout)
         self.listen(events.status, self._show_status)
-        self.listen(events.changes, self._show_changes)
-        self.listen(events.show_changes, self._show_changes)
-        self.listen(events.window, self._show_changes)
-        self.listen(self.controller.session.history.changed, self._show_undo)
-        self.plot.threshold_moved.connect(self.controller.snap)
-        self.slider.valueChanged.connect(self._slide)
-        self.value.valueChanged.connect(self._type)
-        self._show_undo(self.controller.session.history.newest)
+        for event in (events.changes, events.show_changes, events.window):
+            self.listen(event, self._show_changes)
+        self.listen(controller.session.history.changed, self._show_undo)
+        self.plot.threshold_moved.connect(controller.snap)
+        self.plot.stepped.connect(controller.step)
+        self.slider.changed.connect(self._slide)
+        self.value.changed.connect(self._type)
+        self.overlays["window_percent"].changed.connect(self._set_window)
+        self._offer_layers()
+        self._show_undo(controller.session.history.newest)
         self._show_status()
         self._show_changes()
         self._show_curve()
 
-    def _fill_choices(self) -> None:
-        fill(self.image, self.controller.image_choices(), self.model.image)
-        fill(self.roi, self.controller.roi_choices(), self.model.roi, none="No region")
+    def _offer_layers(self) -> None:
+        self.form.offer("image", self.controller.images.names, self.model.image)
+        regions = {"all of it": "", **{name: name for name in self.controller.regions.names}}
+        self.settings.offer("roi", regions, self.model.roi)
 
     def _show_curve(self) -> None:
         curve = self.model.curve
@@ -195,13 +176,13 @@ class EulerExplorer(Panel):
         style = "step-left" if curve.superlevel else "step-right"
         line = Line(curve.thresholds, curve.values, style, dashed=not curve.complete)
         self.plot.set_lines([line], note=curve.in_words())
-        with QSignalBlocker(self.slider):
-            self.slider.setRange(0, curve.thresholds.size - 1)
         span = float(curve.thresholds[-1] - curve.thresholds[0])
-        with QSignalBlocker(self.value):
+        with self.slider.changed.blocked(), self.value.changed.blocked():
+            self.slider.max = max(1, curve.thresholds.size - 1)
             whole = curve.thresholds.size == span + 1
-            self.value.setDecimals(0 if whole else max(0, 3 - math.floor(math.log10(span or 1))))
-            self.value.setSingleStep(span / max(1, curve.thresholds.size - 1) or 1)
+            digits = 0 if whole else max(0, 3 - math.floor(math.log10(span or 1)))
+            self.value.native.setDecimals(digits)
+            self.value.native.setSingleStep(span / max(1, curve.thresholds.size - 1) or 1)
         self._show_threshold()
         self.plot.repaint()  # now, before the layers are drawn
 
@@ -211,11 +192,11 @@ class EulerExplorer(Panel):
         self.plot.set_threshold(threshold if known else None)
         self.plot.set_band(self.controller.closer.window())
         for widget in (self.slider, self.value):
-            widget.setEnabled(known)
+            widget.enabled = known
         if known and curve is not None:
-            with QSignalBlocker(self.slider), QSignalBlocker(self.value):
-                self.slider.setValue(curve.index_of(threshold))
-                self.value.setValue(threshold)
+            with self.slider.changed.blocked(), self.value.changed.blocked():
+                self.slider.value = curve.index_of(threshold)
+                self.value.value = threshold
         self._show_readout()
 
     def _show_readout(self) -> None:
@@ -231,7 +212,7 @@ class EulerExplorer(Panel):
         if counts is not None:
             text += f"&nbsp;&nbsp; {counts.in_words()}"
         elif curve.complete and self.controller.closer.counts_on_demand:
-            text += "&nbsp;&nbsp; <a href='#'>count components</a>"
+            text += f"&nbsp;&nbsp; {self.link('count components')}"
         self.readout.setText(text)
 
     def _show_status(self) -> None:
@@ -241,19 +222,18 @@ class EulerExplorer(Panel):
 
     def _show_changes(self) -> None:
         shown, total = self.model.changes
-        with QSignalBlocker(self.window_percent):
-            self.window_percent.setValue(100 * self.model.window)
+        self.overlays.display("window_percent", 100 * self.model.window)
         self.changes.setVisible(self.model.show_changes)
         of_all = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
         self.changes.setText(f"{of_all} critical points in the window")
         self.plot.set_band(self.controller.closer.window())
 
     def _show_undo(self, newest: str) -> None:
-        self.undo.setEnabled(bool(newest))
-        self.undo.setToolTip(f"Undo: {newest}" if newest else "Nothing to undo")
+        self.actions["undo"].enabled = bool(newest)
+        self.actions["undo"].tooltip = f"Undo: {newest}" if newest else "Nothing to undo"
 
     def _slide(self, index: int) -> None:
-        if self.model.curve is not None:
+        if self.model.curve is not None and index < self.model.curve.thresholds.size:
             self.model.threshold = float(self.model.curve.thresholds[index])
 
     def _type(self, threshold: float) -> None:
@@ -261,13 +241,6 @@ class EulerExplorer(Panel):
 
     def _set_window(self, percent: float) -> None:
         self.model.window = percent / 100
-
-    def _undo(self) -> None:
-        self.controller.session.history.undo()
-
-    def copy_python(self) -> None:
-        """Put the call that gives this curve on the clipboard."""
-        copy_code(self.controller.python_call())
 
     def ask_where_to_save(self) -> None:
         """Save where the user says."""

@@ -1,54 +1,161 @@
-"""What all panels have in common: their end, and widgets tied to a model."""
+"""What all docks have in common: their frame, and their end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from qtpy.QtCore import QEvent, QSignalBlocker
+from qtpy.QtCore import QEvent, Qt, QTimer
 from qtpy.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDoubleSpinBox,
-    QFormLayout,
-    QHBoxLayout,
+    QDockWidget,
     QLabel,
     QLayout,
-    QPushButton,
-    QSpinBox,
+    QMainWindow,
+    QScrollArea,
+    QSizePolicy,
     QVBoxLayout,
+    QWhatsThis,
     QWidget,
 )
+from superqt import QCollapsible
 
-__all__ = [
-    "Panel",
-    "button",
-    "choice",
-    "fill",
-    "form_of",
-    "number",
-    "sets_choices",
-    "side_by_side",
-    "whole_number",
-]
+from napari_ecc._qt.form import Form, buttons
+from napari_ecc._qt.progress import WorkLine
+from napari_ecc._qt.saving import copy_code
+
+__all__ = ["Panel"]
+
+ROOM = 450
+"""Pixels of the window's height for each dock of the plugin; with less they become tabs."""
+LOWEST = 150
+"""Pixels of a dock's height that are enough: what does not fit is scrolled to."""
 
 
 class Panel(QWidget):
-    """A dock's contents, that cleans up when the dock or the viewer is closed."""
+    """A dock's contents, that cleans up when the dock or the viewer is closed.
 
-    def __init__(self) -> None:
+    From top to bottom: a line that explains the dock, what it shows, its widgets, which can be
+    scrolled, and what is being done.
+
+    Parameters
+    ----------
+    controller : DockController
+    about : str
+        One line.
+    guide : str
+        What the user does in this dock, shown by the help link.
+    """
+
+    def __init__(self, controller: Any, about: str, guide: str) -> None:
         super().__init__()
+        self.controller = controller
+        self.model = controller.model
+        self._guide = guide
+        self._forms: list[Form] = []
         self._ends: list[Callable[[], Any]] = []
         self._docked = False
         self.destroyed.connect(partial(_finish, self._ends))
+        self.until_closed(controller.close)
+        self.work = WorkLine(controller)
+        self.subject = QLabel()
+        self.subject.setTextFormat(Qt.TextFormat.PlainText)
+        self.subject.setWordWrap(True)
+        self.empty = buttons(
+            sample=("Open a sample", "An image to begin with", controller.open_sample)
+        )
+        self._content = QVBoxLayout()
+        self._content.setSpacing(6)
+        self._explanation = about
+        self._build()
+        self.listen(controller.images.names_changed, self._show_empty)
+        self.listen(controller.subject_changed, self.show_subject)
+        self.setMinimumHeight(LOWEST)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
 
-    def stack(self) -> QVBoxLayout:
-        """The panel's layout, from top to bottom."""
+    def _build(self) -> None:
+        self._about = QLabel()
+        self._about.setWordWrap(True)
+        self._about.linkActivated.connect(lambda _: self.show_guide())
+        inside = QWidget()
+        inside.setLayout(self._content)
+        self._content.setContentsMargins(0, 0, 6, 0)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QScrollArea.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inside)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.setSpacing(6)
-        return layout
+        layout.setContentsMargins(8, 6, 4, 6)
+        layout.setSpacing(4)
+        layout.addWidget(self._about)
+        layout.addWidget(self.empty.native)
+        layout.addWidget(self.subject)
+        layout.addWidget(area, stretch=1)
+        layout.addWidget(self.work)
+        self._show_about()
+        self._show_empty()
+        self.show_subject()
+
+    def add(self, part: Any, *, stretch: int = 0) -> None:
+        """Append a widget of Qt or magicgui, or a layout."""
+        part = getattr(part, "native", part)
+        if isinstance(part, QLayout):
+            self._content.addLayout(part, stretch)
+        else:
+            self._content.addWidget(part, stretch)
+
+    def add_collapsed(self, title: str, form: Form) -> None:
+        """Append a form that is unfolded on demand."""
+        section = QCollapsible(title)
+        section.setDuration(0)
+        section.layout().setContentsMargins(0, 0, 0, 0)
+        section.addWidget(form.native)
+        self.add(section)
+
+    def show_guide(self) -> None:
+        """Say what the user can do here."""
+        QWhatsThis.showText(self.mapToGlobal(self.rect().center()), self._guide, self)
+
+    def link(self, text: str) -> str:
+        """A link in the colour of the theme's text, for a label of rich text."""
+        colour = self.palette().text().color().name()
+        return f"<a href='#' style='color: {colour}'>{text}</a>"
+
+    def changeEvent(self, event: Any) -> None:
+        """Follow the theme's colours."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
+            self._show_about()
+
+    def showEvent(self, event: Any) -> None:
+        """Align the forms, now that the style is known."""
+        super().showEvent(event)
+        for form in self._forms:
+            form.align()
+
+    def _show_about(self) -> None:
+        self._about.setText(f"{self._explanation} {self.link('Help')}")
+
+    def show_subject(self) -> None:
+        """Say which part of which layer is shown."""
+        self.subject.setText(self.controller.subject)
+        self.subject.setVisible(bool(self.controller.subject))
+
+    def _show_empty(self) -> None:
+        self.empty.visible = not self.controller.images.names
+
+    def copy_python(self) -> None:
+        """Put the calls that give what is shown on the clipboard."""
+        copy_code(self.controller.python_call())
+
+    def follow(self, form: Form, *models: Any, **names: str) -> Form:
+        """Let a form follow models until the panel is closed."""
+        for model in models:
+            form.follow(model, **names)
+        self.until_closed(form.release)
+        self._forms.append(form)
+        return form
 
     def until_closed(self, end: Callable[[], Any]) -> None:
         """Call this when the panel is closed, the last one first."""
@@ -64,126 +171,31 @@ class Panel(QWidget):
         if event.type() == QEvent.Type.ParentChange:
             if self.parent() is not None:
                 self._docked = True
+                QTimer.singleShot(0, self._make_room)
             elif self._docked:
                 _finish(self._ends)
                 self.deleteLater()
         return bool(super().event(event))
 
-    def tie(self, widget: QWidget, model: Any, field: str) -> None:
-        """Keep a widget and a field of a model the same, both ways.
-
-        Parameters
-        ----------
-        widget : QComboBox, QCheckBox, QSpinBox or QDoubleSpinBox
-            A combo box stands for the data of its current item.
-        model : evented dataclass
-        field : str
-        """
-        changed, read, write = _access(widget)
-        changed.connect(lambda *_: setattr(model, field, read()))
-
-        def show(*_: Any) -> None:
-            with QSignalBlocker(widget):
-                write(getattr(model, field))
-
-        self.listen(getattr(model.events, field), show)
-        show()
+    def _make_room(self) -> None:
+        """Become a tab where the docks of the plugin would be too low one below the other."""
+        dock = self.parent()
+        window = dock.parent() if isinstance(dock, QDockWidget) else None
+        if not isinstance(window, QMainWindow) or dock.isFloating():
+            return
+        area = window.dockWidgetArea(dock)
+        docks = [panel.parent() for panel in window.findChildren(Panel)]
+        beside = [at for at in docks if at is not dock and window.dockWidgetArea(at) == area]
+        stacked = [at for at in beside if at.isVisible()]
+        if stacked and window.height() < ROOM * (len(stacked) + 1):
+            window.tabifyDockWidget(stacked[-1], dock)
+            dock.show()
+            dock.raise_()
+        elif stacked:
+            docks = [*stacked, dock]
+            window.resizeDocks(docks, [ROOM] * len(docks), Qt.Orientation.Vertical)
 
 
 def _finish(ends: list[Callable[[], Any]]) -> None:
     while ends:
         ends.pop()()
-
-
-def _access(widget: Any) -> tuple[Any, Callable[[], Any], Callable[[Any], Any]]:
-    """A widget's signal of a change, and how to read and write its value."""
-    if isinstance(widget, QComboBox):
-
-        def select(value: Any) -> None:
-            widget.setCurrentIndex(widget.findData(value))
-
-        return widget.currentIndexChanged, widget.currentData, select
-    if isinstance(widget, QCheckBox):
-        return widget.toggled, widget.isChecked, widget.setChecked
-    return widget.valueChanged, widget.value, widget.setValue
-
-
-def choice(options: Mapping[Any, str], tip: str) -> QComboBox:
-    """A combo box of values and what the user reads."""
-    box = QComboBox()
-    for value, text in options.items():
-        box.addItem(text, value)
-    box.setToolTip(tip)
-    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    box.setMinimumContentsLength(8)
-    return box
-
-
-def fill(box: QComboBox, names: list[str], current: str, none: str = "") -> None:
-    """Offer these names; with `none`, the text for the value "", that as well."""
-    with QSignalBlocker(box):
-        box.clear()
-        if none:
-            box.addItem(none, "")
-        for name in names:
-            box.addItem(name, name)
-        box.setCurrentIndex(box.findData(current))
-
-
-def number(low: float, high: float, step: float, tip: str, decimals: int = 2) -> QDoubleSpinBox:
-    """A field for a real number, which is taken when it is complete."""
-    box = QDoubleSpinBox()
-    box.setDecimals(decimals)
-    box.setRange(low, high)
-    box.setSingleStep(step)
-    box.setKeyboardTracking(False)
-    box.setToolTip(tip)
-    return box
-
-
-def whole_number(low: int, high: int, tip: str) -> QSpinBox:
-    """A field for an integer, which is taken when it is complete."""
-    box = QSpinBox()
-    box.setRange(low, high)
-    box.setKeyboardTracking(False)
-    box.setToolTip(tip)
-    return box
-
-
-def button(text: str, tip: str, action: Callable[[], Any]) -> QPushButton:
-    """A push button."""
-    result = QPushButton(text)
-    result.setToolTip(tip)
-    result.clicked.connect(lambda _: action())
-    return result
-
-
-def form_of(rows: Mapping[str, QWidget | QLayout]) -> QFormLayout:
-    """Named rows, as wide as the panel."""
-    form = QFormLayout()
-    form.setSpacing(4)
-    form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-    for name, row in rows.items():
-        form.addRow(name, row)
-    return form
-
-
-def sets_choices() -> tuple[QComboBox, QComboBox]:
-    """Superlevel or sublevel sets, and what connects their points."""
-    superlevel = choice(
-        {True: "Bright (≥ t)", False: "Dark (≤ t)"}, "Superlevel or sublevel sets of the image"
-    )
-    diagonals = choice(
-        {True: "Diagonals", False: "Sides only"},
-        "What connects points: 8 or 4 neighbours in 2-D, 26 or 6 in 3-D",
-    )
-    return superlevel, diagonals
-
-
-def side_by_side(*widgets: QWidget) -> QHBoxLayout:
-    """A row of widgets of equal width; labels take what they need."""
-    row = QHBoxLayout()
-    row.setSpacing(4)
-    for widget in widgets:
-        row.addWidget(widget, stretch=0 if isinstance(widget, QLabel) else 1)
-    return row

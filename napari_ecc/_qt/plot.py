@@ -20,6 +20,8 @@ __all__ = ["CurvePlot", "Line"]
 
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 10, 40
 GRAB = 8
+SHIFTED, ALL_STEPS = 10, 2**30
+LOWEST = 110
 EXPORT_SIZE = QSize(640, 400)
 EXPORT_SCALE = 3
 
@@ -60,17 +62,21 @@ class CurvePlot(QWidget):
         listens calls `set_threshold`.
     released : float
         The mouse button went up here.
+    stepped : int
+        A key moves the line by so many thresholds: left and right by 1, with Shift by 10; Home and
+        End by more than there are.
     """
 
     threshold_moved = Signal(float)
     released = Signal(float)
+    stepped = Signal(int)
 
     def __init__(self, x_label: str, y_label: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setMinimumHeight(150)
+        self.setMinimumHeight(LOWEST)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMouseTracking(True)
-        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._labels = (x_label, y_label)
         self._lines: tuple[Line, ...] = ()
         self._bounds = (0.0, 1.0, 0.0, 1.0)
@@ -205,6 +211,21 @@ class CurvePlot(QWidget):
         if self._dragging:
             self._dragging = False
             self.released.emit(self._x_at(event))
+
+    def keyPressEvent(self, event: Any) -> None:
+        """Move the line by the arrow keys, Home and End."""
+        larger = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        steps = {
+            Qt.Key.Key_Left: -SHIFTED if larger else -1,
+            Qt.Key.Key_Right: SHIFTED if larger else 1,
+            Qt.Key.Key_Home: -ALL_STEPS,
+            Qt.Key.Key_End: ALL_STEPS,
+        }
+        step = steps.get(Qt.Key(event.key()))
+        if step is None:
+            super().keyPressEvent(event)
+        else:
+            self.stepped.emit(step)
 
     def wheelEvent(self, event: Any) -> None:
         """Stretch the vertical axis, or press it together down to where all can be seen."""

@@ -5,29 +5,60 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QLabel
 
 from napari_ecc._controller.regions import RegionController
-from napari_ecc._qt.panel import (
-    Panel,
-    button,
+from napari_ecc._qt.form import (
+    CONNECTIVITY,
+    SCOPE,
+    SUPERLEVEL,
+    Form,
+    buttons,
     choice,
-    fill,
-    form_of,
-    sets_choices,
-    side_by_side,
+    layer_choice,
     whole_number,
 )
+from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
-from napari_ecc._qt.progress import WorkLine
 from napari_ecc._qt.region_scatter import RegionScatter
-from napari_ecc._qt.saving import PICTURES, TABLES, ask_and_save, copy_code, save
+from napari_ecc._qt.saving import PICTURES, TABLES, ask_and_save, save
 from napari_ecc._qt.theme import PAPER, PlotColours, follow_theme
 
 __all__ = ["RegionExplorer"]
 
 MOST_LINES = 100
 """Of more objects, this many curves are drawn behind the selected one."""
+
+ABOUT = "Pattern and shape of each object."
+GUIDE = """\
+<p><i>Measure</i> gives the curve of the image inside each object, and the transform of its
+shape, as if the object stood alone. They become columns of the layer's features.</p>
+<p>Click an object in the canvas or a point of the scatter plot: the same object is selected
+everywhere.</p>"""
+
+CHOICES = {
+    "Labels": (layer_choice("labels", "The Labels layer, one label an object"), SCOPE),
+    "Image": (layer_choice("image", "The Image layer, the same as in the Euler explorer"),),
+}
+SETTINGS = {
+    "Sets": (SUPERLEVEL, CONNECTIVITY),
+    "Thresholds": (whole_number("n_thresholds", "Columns of the curves", 2, 1024),),
+    "Transform": (
+        whole_number("n_directions", "Directions of the transforms", 1, 256),
+        "by",
+        whole_number("n_heights", "Heights of the transforms, in radii of each object", 2, 1024),
+    ),
+}
+OBJECT = {
+    "Object": (
+        whole_number("selected", "The selected label; click an object or a point", 0, 2**31 - 1),
+        "Components of",
+        choice(
+            "basis",
+            "What the principal components below are of",
+            {"Curves": "curves", "Transforms": "transforms"},
+        ),
+    ),
+}
 
 
 class RegionExplorer(Panel):
@@ -39,89 +70,55 @@ class RegionExplorer(Panel):
     """
 
     def __init__(self, napari_viewer: Any) -> None:
-        super().__init__()
-        self.controller = RegionController(napari_viewer)
-        self.until_closed(self.controller.close)
-        self.model = self.controller.model
+        super().__init__(RegionController(napari_viewer), ABOUT, GUIDE)
         self.explorer = self.controller.session.explorer
         self._colours = PAPER
         self.plot = CurvePlot("threshold t", "χ")
         self.scatter = RegionScatter()
-        self.work = WorkLine(self.controller.runner)
-        layout = self.stack()
-        layout.addLayout(self._choices())
-        layout.addWidget(
-            button("Measure", "Curves and transforms of all objects", self.controller.measure)
-        )
-        layout.addWidget(self.plot, stretch=1)
-        layout.addLayout(self._object_row())
-        layout.addWidget(self.scatter, stretch=1)
-        layout.addLayout(self._actions())
-        layout.addWidget(self.work)
+        self.form = self.follow(Form(CHOICES), self.model, self.explorer)
+        self.settings = self.follow(Form(SETTINGS), self.model)
+        self.object = self.follow(Form(OBJECT), self.model)
+        self.object["selected"].native.setSpecialValueText("none")
+        self.actions = self._actions()
+        self.add(self.form)
+        self.add_collapsed("Sets, thresholds, transform", self.settings)
+        self.add(self.plot, stretch=1)
+        self.add(self.object)
+        self.add(self.scatter, stretch=1)
+        self.add(self.actions)
         self._connect()
         self.until_closed(follow_theme(napari_viewer, self._set_colours))
 
-    def _choices(self) -> QFormLayout:
-        self.image = choice({}, "The Image layer, the same as in the Euler explorer")
-        self.labels = choice({}, "The Labels layer, one label an object")
-        self.scope = choice(
-            {"volume": "Whole volume", "slice": "Displayed slice"},
-            "The last three axes of the labels, or the plane on the screen",
+    def _actions(self) -> Any:
+        history = self.controller.session.history
+        return buttons(
+            measure=("Measure", "Curves and transforms of all objects", self.controller.measure),
+            undo=("Undo", "Undo the last change to layers", history.undo),
+            save=("Save…", "Table as CSV or Parquet, plot as PNG or SVG", self._save),
+            copy=("Copy Python", "The call that gives the table", self.copy_python),
         )
-        self.superlevel, self.diagonals = sets_choices()
-        self.thresholds = whole_number(2, 1024, "Columns of the curves")
-        self.directions = whole_number(1, 256, "Directions of the transforms")
-        self.heights = whole_number(2, 1024, "Heights of the transforms, in radii of each object")
-        return form_of(
-            {
-                "Image": self.image,
-                "Labels": side_by_side(self.labels, self.scope),
-                "Sets": side_by_side(self.superlevel, self.diagonals),
-                "Thresholds": self.thresholds,
-                "Transform": side_by_side(self.directions, QLabel("by"), self.heights),
-            }
-        )
-
-    def _object_row(self) -> QHBoxLayout:
-        self.label = whole_number(0, 2**31 - 1, "The selected label; click an object or a point")
-        self.label.setSpecialValueText("none")
-        self.basis = choice(
-            {"curves": "of curves", "transforms": "of transforms"},
-            "What the principal components below are of",
-        )
-        return side_by_side(QLabel("Object"), self.label, QLabel("Components"), self.basis)
-
-    def _actions(self) -> QHBoxLayout:
-        undo = button("Undo", "Take the features back", self.controller.session.history.undo)
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        row.addWidget(undo)
-        row.addWidget(button("Save…", "Table as CSV or Parquet, plot as PNG or SVG", self._save))
-        row.addWidget(button("Copy Python", "The calls that give the table", self.copy_python))
-        return row
 
     def _connect(self) -> None:
-        model, events = self.model, self.model.events
-        self._fill_choices()
-        self.tie(self.image, self.explorer, "image")
-        for name in ("labels", "scope", "superlevel", "diagonals", "basis"):
-            self.tie(getattr(self, name), model, name)
-        for name in ("thresholds", "directions", "heights"):
-            self.tie(getattr(self, name), model, f"n_{name}")
-        self.tie(self.label, model, "selected")
-        self.listen(self.controller.images.names_changed, self._fill_choices)
-        self.listen(self.controller.objects.names_changed, self._fill_choices)
+        events, history = self.model.events, self.controller.session.history
+        for chosen in (self.controller.images, self.controller.objects):
+            self.listen(chosen.names_changed, self._offer_layers)
         self.listen(events.regions, self._show_regions)
         self.listen(events.basis, self._show_points)
         self.listen(events.selected, self._show_selected)
         self.listen(events.status, self._show_status)
+        self.listen(history.changed, self._show_undo)
         self.scatter.picked.connect(self._pick_point)
+        self._offer_layers()
+        self._show_undo(history.newest)
         self._show_status()
         self._show_regions()
 
-    def _fill_choices(self) -> None:
-        fill(self.image, self.controller.images.names, self.explorer.image)
-        fill(self.labels, self.controller.objects.names, self.model.labels)
+    def _offer_layers(self) -> None:
+        self.form.offer("image", self.controller.images.names, self.explorer.image)
+        self.form.offer("labels", self.controller.objects.names, self.model.labels)
+
+    def _show_undo(self, newest: str) -> None:
+        self.actions["undo"].enabled = bool(newest)
 
     def _set_colours(self, colours: PlotColours) -> None:
         self._colours = colours
@@ -178,10 +175,6 @@ class RegionExplorer(Panel):
         regions = self.model.regions
         if regions is not None:
             self.controller.pick(int(regions.labels[index]) if index >= 0 else 0)
-
-    def copy_python(self) -> None:
-        """Put the calls that give the table on the clipboard."""
-        copy_code(self.controller.python_call())
 
     def _save(self) -> None:
         ask_and_save(self, "Save the regions", "regions.csv", TABLES + PICTURES, self.save)

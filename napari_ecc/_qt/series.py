@@ -5,28 +5,52 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QSignalBlocker
-from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QLabel
 
 from napari_ecc._controller.series import SeriesController
-from napari_ecc._qt.heatmap import HeatMap
-from napari_ecc._qt.panel import (
-    Panel,
-    button,
+from napari_ecc._qt.form import (
+    CONNECTIVITY,
+    SUPERLEVEL,
+    Form,
+    buttons,
     choice,
-    fill,
-    form_of,
+    layer_choice,
     number,
-    sets_choices,
-    side_by_side,
     whole_number,
 )
+from napari_ecc._qt.heatmap import HeatMap
+from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
-from napari_ecc._qt.progress import WorkLine
-from napari_ecc._qt.saving import TABLES, ask_and_save, copy_code, save
+from napari_ecc._qt.saving import TABLES, ask_and_save, save
 from napari_ecc._qt.theme import PlotColours, follow_theme
 
 __all__ = ["SeriesExplorer"]
+
+ABOUT = "The curve of every frame."
+GUIDE = """\
+<p>A row of the map is the Euler characteristic curve of a frame. Click or drag in the map to
+move to a frame; the curve above is that of the frame in view.</p>
+<p>All frames have the same thresholds. Rows that are not known yet are grey.</p>"""
+
+CHOICES = {
+    "Image": (layer_choice("image", "The Image layer, the same as in the Euler explorer"),),
+    "Along": (
+        choice("axis", "The axis that the frames follow one another along"),
+        choice(
+            "scope",
+            "The last two or three axes of the image are a frame's",
+            {"Frames are planes": "slice", "Frames are volumes": "volume"},
+        ),
+    ),
+}
+SETTINGS = {
+    "Sets": (SUPERLEVEL, CONNECTIVITY),
+    "Thresholds": (whole_number("n_thresholds", "Number of thresholds", 2, 4096),),
+    "between": (
+        number("low", "First threshold", -1e300, 1e300, 1),
+        "and",
+        number("high", "Last threshold", -1e300, 1e300, 1),
+    ),
+}
 
 
 class SeriesExplorer(Panel):
@@ -38,105 +62,69 @@ class SeriesExplorer(Panel):
     """
 
     def __init__(self, napari_viewer: Any) -> None:
-        super().__init__()
-        self.controller = SeriesController(napari_viewer)
-        self.until_closed(self.controller.close)
-        self.model = self.controller.model
+        super().__init__(SeriesController(napari_viewer), ABOUT, GUIDE)
         self.explorer = self.controller.session.explorer
         self.plot = CurvePlot("threshold t", "χ")
         self.map = HeatMap("threshold t", "frame")
-        self.work = WorkLine(self.controller.runner)
-        layout = self.stack()
-        layout.addLayout(self._choices())
-        layout.addWidget(self.plot, stretch=2)
-        layout.addWidget(self.map, stretch=3)
-        layout.addLayout(self._actions())
-        layout.addWidget(self.work)
+        self.form = self.follow(Form(CHOICES), self.model, self.explorer)
+        self.settings = self.follow(Form(SETTINGS), self.model)
+        self.add(self.form)
+        self.add_collapsed("Sets, thresholds", self.settings)
+        self.add(self.plot, stretch=2)
+        self.add(self.map, stretch=3)
+        limits_tip = "Let the thresholds run between the layer's contrast limits"
+        self.add(
+            buttons(
+                limits=("From contrast", limits_tip, self.controller.take_contrast_limits),
+                save=("Save…", "Table as CSV or Parquet, map as PNG", self._save),
+                copy=("Copy Python", "The call that gives the map", self.copy_python),
+            )
+        )
         self._connect()
         self.until_closed(follow_theme(napari_viewer, self._set_colours))
 
-    def _choices(self) -> QFormLayout:
-        self.image = choice({}, "The Image layer, the same as in the Euler explorer")
-        self.scope = choice(
-            {"slice": "Frames are planes", "volume": "Frames are volumes"},
-            "The last two or three axes of the image are a frame's",
-        )
-        self.axis = choice({}, "The axis that the frames follow one another along")
-        self.superlevel, self.diagonals = sets_choices()
-        self.thresholds = whole_number(2, 4096, "Number of thresholds")
-        self.low = number(-1e300, 1e300, 1, "First threshold", decimals=4)
-        self.high = number(-1e300, 1e300, 1, "Last threshold", decimals=4)
-        limits = button(
-            "From contrast",
-            "Let the thresholds run between the layer's contrast limits",
-            self.controller.take_contrast_limits,
-        )
-        return form_of(
-            {
-                "Image": self.image,
-                "Along": side_by_side(self.axis, self.scope),
-                "Sets": side_by_side(self.superlevel, self.diagonals),
-                "Thresholds": side_by_side(self.thresholds, limits),
-                "between": side_by_side(self.low, QLabel("and"), self.high),
-            }
-        )
-
-    def _actions(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        row.addWidget(button("Save…", "Table as CSV or Parquet, map as PNG", self._save))
-        row.addWidget(button("Copy Python", "The calls that give the map", self.copy_python))
-        return row
-
     def _connect(self) -> None:
         model, events = self.model, self.model.events
-        self._fill_choices()
-        self.tie(self.image, self.explorer, "image")
-        for name in ("scope", "axis", "superlevel", "diagonals"):
-            self.tie(getattr(self, name), model, name)
-        self.tie(self.thresholds, model, "n_thresholds")
-        for field in (self.low, self.high):
-            field.valueChanged.connect(self._set_range)
-        self.listen(self.controller.images.names_changed, self._fill_choices)
+        for name in ("low", "high"):
+            self.settings[name].native.setDecimals(4)
+            self.settings[name].changed.connect(self._set_range)
+        self.listen(self.controller.images.names_changed, self._offer_layers)
         self.listen(self.controller.layer_changed, self._show_layer)
         self.listen(model.stored, self._show_curves)
         self.listen(events.index, self._show_cursor)
         self.listen(events.range, self._show_range)
         self.listen(events.status, self._show_status)
-        for name in ("axis", "superlevel", "diagonals", "n_thresholds", "range"):
+        for name in ("axis", "superlevel", "connectivity", "n_thresholds", "range"):
             self.listen(getattr(events, name), self._show_curves)
         self.map.picked.connect(self.controller.show_frame)
         self._show_layer()
 
-    def _fill_choices(self) -> None:
-        fill(self.image, self.controller.images.names, self.explorer.image)
+    def _offer_layers(self) -> None:
+        self.form.offer("image", self.controller.images.names, self.explorer.image)
 
     def _set_colours(self, colours: PlotColours) -> None:
         self.plot.set_colours(colours)
         self.map.set_colours(colours)
 
     def _set_range(self, *_: Any) -> None:
-        low, high = self.low.value(), self.high.value()
-        if low <= high:
+        low, high = self.settings["low"].value, self.settings["high"].value
+        if low < high:
             self.model.range = low, high
 
     def _show_layer(self) -> None:
+        """Another layer: its axes, its range and its curves."""
+        self._offer_layers()
         names = self.controller.axis_names()
-        with QSignalBlocker(self.axis):
-            self.axis.clear()
-            for k, name in enumerate(names):
-                self.axis.addItem(name, k)
-            self.axis.setCurrentIndex(self.model.axis if names else -1)
+        self.form.offer("axis", {name: k for k, name in enumerate(names)}, self.model.axis)
         self._show_range()
         self._show_curves()
         self._show_status()
 
     def _show_range(self, *_: Any) -> None:
         low, high = self.model.range
-        for field, value in ((self.low, low), (self.high, high)):
-            with QSignalBlocker(field):
-                field.setSingleStep((high - low) / 100 or 1.0)
-                field.setValue(value)
+        for name, value in (("low", low), ("high", high)):
+            self.settings[name].native.setSingleStep((high - low) / 100 or 1.0)
+            self.settings.display(name, value)
 
     def _show_curves(self, *_: Any) -> None:
         model = self.model
@@ -167,10 +155,6 @@ class SeriesExplorer(Panel):
         self.work.set_text(self.model.status)
         if not self.model.shape:
             self.plot.set_lines([], self.model.status)
-
-    def copy_python(self) -> None:
-        """Put the calls that give the map on the clipboard."""
-        copy_code(self.controller.python_call())
 
     def _save(self) -> None:
         ask_and_save(self, "Save the series", "series.csv", (*TABLES, ".png"), self.save)

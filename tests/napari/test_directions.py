@@ -69,12 +69,12 @@ def test_plane_with_anisotropic_pixels(directions, qtbot):
     assert_exact(panel, image >= t, spacing=(3, 0.5))
     assert panel.model.transform.values.shape == (64, 128)
 
-    panel.threshold.field.setValue(0.01)
-    panel.superlevel.setCurrentIndex(panel.superlevel.findData(False))
-    panel.diagonals.setCurrentIndex(panel.diagonals.findData(False))
-    panel.directions.setValue(12)
-    panel.heights.setValue(20)
-    panel.azimuth.setValue(33)
+    panel.form["threshold"].value = 0.01
+    panel.form["superlevel"].value = "Dark ≤ t"
+    panel.form["connectivity"].value = "Sides only"
+    panel.settings["n_directions"].value = 12
+    panel.settings["n_heights"].value = 20
+    panel.angles["azimuth"].value = 33
     settle(qtbot, panel)
     assert panel.model.transform.values.shape == (12, 20)
     assert_exact(panel, image <= 0.01, spacing=(3, 0.5), connectivity=1)
@@ -91,7 +91,7 @@ def test_drag_of_the_dial(directions, qtbot, drag_mouse):
     middle = height / 2
     drag_mouse(panel.dial, (width / 2, height - 9), (width - 15, middle + 20), (width - 9, middle))
     settle(qtbot, panel)
-    assert panel.model.azimuth == panel.azimuth.value() == panel.map.marker == 90
+    assert panel.model.azimuth == panel.angles["azimuth"].value == panel.map.marker == 90
     assert_exact(panel, image >= panel.explorer.threshold)
     assert_array_equal(curves[-1].values, transform.values[16])  # of 64: 90 degrees
     assert_array_equal(panel.model.transform.values, transform.values)
@@ -145,7 +145,7 @@ def test_drag_of_the_arrow_in_a_volume(directions, qtbot, drag_mouse):
     up, down, right = panel.model.direction
     assert_allclose((down, right), (0.3, 0.4), atol=0.06)
     assert_allclose(abs(up), np.sqrt(0.75), atol=0.06)
-    assert_allclose(panel.elevation.value(), panel.model.elevation, atol=0.1)
+    assert_allclose(panel.angles["elevation"].value, panel.model.elevation, atol=0.1)
     assert tuple(viewer.scene.camera.angles) == angles_before
     assert_exact(panel, volume >= panel.explorer.threshold, spacing=(2, 1, 1))
 
@@ -153,30 +153,30 @@ def test_drag_of_the_arrow_in_a_volume(directions, qtbot, drag_mouse):
 def test_elevation_turns_the_whole_transform(directions, qtbot):
     volume = smooth(10, 14, 18)
     _, panel = directions(volume)
-    assert not panel.elevation.isVisibleTo(panel)
-    panel.scope.setCurrentIndex(panel.scope.findData("volume"))
+    assert not panel.angles["elevation"].native.isVisibleTo(panel)
+    panel.form["scope"].value = "Volume"
     settle(qtbot, panel)
-    assert panel.elevation.isVisibleTo(panel)
-    panel.elevation_slider.setValue(-40)
-    panel.azimuth.setValue(200)
+    assert panel.angles["elevation"].native.isVisibleTo(panel)
+    panel.angles["elevation"].value = -40
+    panel.angles["azimuth"].value = 200
     settle(qtbot, panel)
-    assert panel.elevation.value() == panel.model.elevation == -40
+    assert panel.angles["elevation"].value == panel.model.elevation == -40
     assert_allclose(panel.model.directions[:, 0], np.sin(np.deg2rad(-40)))
     assert_exact(panel, volume >= panel.explorer.threshold)
 
 
-def test_tilted_image(directions, qtbot):
+def test_plane_image(directions, qtbot):
     """The image plus a plane, row by row."""
     image = smooth(30, 40)
     image[3, 4] = np.nan
     _, panel = directions(image, scale=(2, 2))
-    panel.filtration.setCurrentIndex(panel.filtration.findData("tilt"))
-    panel.directions.setValue(8)
-    panel.tilt.changed.emit(0.004)
+    panel.settings["filtration"].value = "Image plus a plane"
+    panel.settings["n_directions"].value = 8
+    panel.form["slope"].value = 0.004
     panel.model.turn(30)
     settle(qtbot, panel)
-    assert panel.tilt.isVisibleTo(panel)
-    assert not panel.threshold.isVisibleTo(panel)
+    assert panel.form["slope"].native.isVisibleTo(panel)
+    assert not panel.form["threshold"].native.isVisibleTo(panel)
     model = panel.model
     options = {"superlevel": True, "spacing": 2, "nan": "omit", "direction_scale": 0.004}
     levels = model.curve.thresholds
@@ -232,7 +232,9 @@ def test_quick_curves_come_at_once(directions, qtbot, monkeypatch):
     panel.model.turn(120)
     assert not panel.controller.running
     assert_exact(panel, image >= panel.explorer.threshold)
-    panel.directions.setValue(40)  # other rows are missing, and come with a curve of their own
+    panel.settings[
+        "n_directions"
+    ].value = 40  # other rows are missing, and come with a curve of their own
     panel.model.turn(130)
     assert panel.controller.running
     settle(qtbot, panel)
@@ -243,12 +245,12 @@ def test_the_explorer_shares_layer_and_threshold(directions, open_panel, qtbot):
     image = smooth(30, 30)
     viewer, panel = directions(image, smooth(20, 20, seed=1))
     _, explorer = open_panel("Euler explorer", viewer=viewer)
-    explorer.image.setCurrentIndex(0)
+    explorer.form["image"].native.setCurrentIndex(0)
     qtbot.waitUntil(lambda: not explorer.controller.running, timeout=TIMEOUT)
     explorer.controller.snap(0.05)
     settle(qtbot, panel)
     t = explorer.model.threshold
-    assert panel.threshold.field.value() == pytest.approx(t, abs=1e-4)
+    assert panel.form["threshold"].value == pytest.approx(t, abs=1e-4)
     assert_exact(panel, image >= t)
 
 
@@ -264,7 +266,7 @@ def test_clear_messages(directions, qtbot):
     settle(qtbot, panel)
     assert panel.model.curve is not None
     viewer.layers[0].name = "renamed"
-    assert panel.image.currentText() == "renamed"
+    assert panel.form["image"].value == "renamed"
     viewer.layers.remove("renamed")
     assert panel.model.curve is None
     assert NAME not in viewer.layers
@@ -273,11 +275,11 @@ def test_clear_messages(directions, qtbot):
 def test_arrow_can_be_removed(directions, qtbot):
     viewer, panel = directions(smooth(20, 20))
     viewer.layers.remove(NAME)
-    assert not panel.show_arrow.isChecked()
+    assert not panel.angles["show_arrow"].value
     panel.model.turn(50)
     settle(qtbot, panel)
     assert NAME not in viewer.layers
-    panel.show_arrow.setChecked(True)
+    panel.angles["show_arrow"].value = True
     settle(qtbot, panel)
     assert NAME in viewer.layers
 
@@ -347,13 +349,13 @@ def test_theme(directions):
         assert_allclose(found, wanted, atol=8)  # displays of 16 bits round
 
 
-@pytest.mark.parametrize(("scope", "filtration"), [("slice", "height"), ("volume", "tilt")])
+@pytest.mark.parametrize(("scope", "filtration"), [("slice", "height"), ("volume", "plane")])
 def test_copied_code_gives_what_is_shown(directions, qtbot, qapp, scope, filtration):
     volume = smooth(5, 12, 14)
     viewer, panel = directions(volume, scale=(2, 1, 1))
     panel.explorer.scope = scope
     panel.model.filtration = filtration
-    panel.model.n_directions, panel.model.tilt = 6, 0.01
+    panel.model.n_directions, panel.model.slope = 6, 0.01
     panel.model.turn(77, 20)
     settle(qtbot, panel)
     panel.copy_python()

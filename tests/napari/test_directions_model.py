@@ -36,8 +36,8 @@ def test_angles_of_vectors():
 
 def test_circle():
     assert_array_equal(circle(64), ecc.sample_directions(64, 2))
-    tilted = circle(12, 30, 3)
-    assert_allclose([angles(u) for u in tilted], [(30 * k, 30) for k in range(12)], atol=1e-9)
+    plane = circle(12, 30, 3)
+    assert_allclose([angles(u) for u in plane], [(30 * k, 30) for k in range(12)], atol=1e-9)
     assert_array_equal(circle(4, 0, 3)[:, 1:], circle(4))
 
 

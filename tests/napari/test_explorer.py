@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from qtpy.QtCore import QPoint, Qt
-from qtpy.QtWidgets import QPushButton
 from scipy.ndimage import gaussian_filter, label
 
 import ecc_core as ecc
@@ -58,7 +57,7 @@ def test_two_dimensional_image(explorer, qtbot):
     image = smooth(60, 80)
     _, panel = explorer(image, name="cells")
     model = panel.model
-    assert model.image == panel.image.currentText() == "cells"
+    assert model.image == panel.form["image"].value == "cells"
     curve = assert_curve_of(panel, image)
     assert_array_equal(curve.thresholds, np.arange(int(image.min()), int(image.max()) + 1))
     assert model.threshold in curve.thresholds
@@ -71,15 +70,15 @@ def test_two_dimensional_image(explorer, qtbot):
     assert "CPU" in model.status
     assert "60" in model.status
 
-    panel.superlevel.setCurrentIndex(panel.superlevel.findData(False))
-    panel.diagonals.setCurrentIndex(panel.diagonals.findData(False))
-    panel.bins.setValue(16)
+    panel.form["superlevel"].value = "Dark ≤ t"
+    panel.form["connectivity"].value = "Sides only"
+    panel.settings["bins"].value = 16
     settle(qtbot, panel)
     curve = assert_curve_of(panel, image, superlevel=False, connectivity=1)
     assert curve.thresholds.size == 16
     assert model.counts.euler == ecc.euler_number(image <= model.threshold, 1)
 
-    panel.sigma.setValue(1.5)
+    panel.settings["sigma"].value = 1.5
     settle(qtbot, panel)
     blurred = gaussian_filter(image.astype(np.float32), (1.5, 1.5))
     assert_curve_of(panel, blurred, superlevel=False, connectivity=1)
@@ -97,16 +96,16 @@ def test_drag_of_the_line_moves_the_set(explorer, qtbot, drag_mouse):
     assert len(seen) >= 3
     assert abs(panel.model.threshold - 180) <= 1
     threshold = panel.model.threshold
-    assert panel.value.value() == threshold
-    assert curve.thresholds[panel.slider.value()] == threshold
+    assert panel.value.value == threshold
+    assert curve.thresholds[panel.slider.value] == threshold
     assert_array_equal(coloured(overlay, image), image >= threshold)
     settle(qtbot, panel)
     assert panel.model.curve is curve
     assert panel.model.counts.threshold == threshold
 
-    panel.slider.setValue(panel.slider.value() + 5)
+    panel.slider.value = panel.slider.value + 5
     assert panel.model.threshold == threshold + 5
-    panel.value.setValue(77)
+    panel.value.value = 77
     assert panel.model.threshold == panel.plot.threshold == 77
 
 
@@ -126,7 +125,7 @@ def test_overlay_shows_the_set(explorer, qtbot):
     panel.model.threshold = 201.0
     picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
     assert not (np.ptp(picture[len(picture) // 2], axis=1) > 40).any()
-    panel.show_set.setChecked(False)
+    panel.overlays["show_set"].value = False
     assert not overlays(viewer)
 
 
@@ -135,11 +134,11 @@ def test_jumps_to_extrema_and_zeros(explorer, qtbot, messages):
     curve = panel.model.curve
     panel.model.threshold = float(curve.thresholds[0])
     for _ in range(curve.values.size):
-        qtbot.mouseClick(panel.findChild(QPushButton, "extremum+1"), Qt.MouseButton.LeftButton)
+        panel.jumps["extremum_above"].native.click()
         if curve.value_at(panel.model.threshold) == curve.values.max():
             break
     assert curve.value_at(panel.model.threshold) == curve.values.max()
-    qtbot.mouseClick(panel.findChild(QPushButton, "zero-1"), Qt.MouseButton.LeftButton)
+    panel.jumps["zero_below"].native.click()
     index = curve.index_of(panel.model.threshold)
     signs = np.sign(curve.values)
     assert signs[index] != signs[index - 1]
@@ -148,7 +147,7 @@ def test_jumps_to_extrema_and_zeros(explorer, qtbot, messages):
 def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
     image = smooth(60, 80)
     viewer, panel = explorer(image, show=True)
-    panel.show_changes.setChecked(True)
+    panel.overlays["show_changes"].value = True
     peak = float(panel.model.curve.thresholds[np.argmax(panel.model.curve.values)])
     where = QPoint(round(panel.plot.position_of(peak)), panel.plot.height() // 2)
     qtbot.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=where)
@@ -166,10 +165,10 @@ def test_click_on_a_peak_shows_where_it_comes_from(explorer, qtbot):
     assert not np.array_equal(colours[raising][0], colours[~raising][0])
     assert f"{len(expected):,}" in panel.changes.text()
 
-    panel.window_percent.setValue(0.4)
+    panel.overlays["window_percent"].value = 0.4
     settle(qtbot, panel)
     assert len(points.data) < len(expected)
-    panel.show_changes.setChecked(False)
+    panel.overlays["show_changes"].value = False
     assert len(overlays(viewer)) == 1
 
 
@@ -186,7 +185,7 @@ def test_slice_and_volume(explorer, qtbot):
     viewer.dims.set_current_step(1, 7)
     settle(qtbot, panel)
     assert_curve_of(panel, volume[:, 7])
-    panel.scope.setCurrentIndex(panel.scope.findData("volume"))
+    panel.form["scope"].value = "Volume"
     settle(qtbot, panel)
     curve = assert_curve_of(panel, volume)
     assert panel.model.counts.ndim == 3
@@ -196,7 +195,7 @@ def test_slice_and_volume(explorer, qtbot):
     settle(qtbot, panel)
     assert panel.model.curve is curve
     viewer.dims.ndisplay = 3
-    panel.sigma.setValue(1)
+    panel.settings["sigma"].value = 1
     settle(qtbot, panel)
     blurred = gaussian_filter(volume.astype(np.float32), (1 / 6, 0.5, 1.0))
     assert_curve_of(panel, blurred)
@@ -210,8 +209,8 @@ def test_smoothed_slice_lies_where_it_is(explorer, qtbot):
     volume = smooth(12, 40, 50)
     viewer, panel = explorer(volume, scale=(3, 1, 0.5), translate=(5, 0, 0))
     viewer.dims.set_current_step(0, 9)
-    panel.sigma.setValue(0.5)
-    panel.show_changes.setChecked(True)
+    panel.settings["sigma"].value = 0.5
+    panel.overlays["show_changes"].value = True
     settle(qtbot, panel)
     panel.controller.make_labels()
     settle(qtbot, panel)
@@ -261,16 +260,16 @@ def test_images_without_a_curve_say_why(explorer, qtbot, messages):
     assert "RGB" in panel.model.status
     assert "Split RGB" in panel.work.text.text()
     assert panel.model.curve is None
-    assert not panel.slider.isEnabled()
+    assert not panel.slider.enabled
     panel.controller.make_labels()
     assert messages == ["There is no curve yet."]
 
     viewer.add_image(np.full((20, 30), 7, np.uint8), name="constant")
-    panel.image.setCurrentText("constant")
+    panel.form["image"].value = "constant"
     settle(qtbot, panel)
     assert_array_equal(panel.model.curve.values, [1])
     viewer.add_image(np.full((20, 30), np.nan), name="empty", contrast_limits=(0, 1))
-    panel.image.setCurrentText("empty")
+    panel.form["image"].value = "empty"
     settle(qtbot, panel)
     assert "finite" in messages[-1]
 
@@ -289,7 +288,7 @@ def test_dask_grows_block_by_block(explorer, qtbot):
     reads.clear()
     stages = []
     panel.model.events.curve.connect(lambda curve: stages.append(curve and curve.stage))
-    panel.scope.setCurrentIndex(panel.scope.findData("volume"))
+    panel.form["scope"].value = "Volume"
     settle(qtbot, panel)
     curve = assert_curve_of(panel, volume)
     assert_array_equal(curve.thresholds, np.arange(256))
@@ -308,7 +307,7 @@ def test_multiscale_shows_the_coarse_level_first(explorer, qtbot):
     stages = []
     panel.model.events.curve.connect(lambda curve: stages.append(curve and curve.stage))
     viewer.add_image([fine, fine[::2, ::2], fine[::4, ::4]], name="pyramid", multiscale=True)
-    panel.image.setCurrentText("pyramid")
+    panel.form["image"].value = "pyramid"
     settle(qtbot, panel)
     assert_curve_of(panel, fine)
     assert stages[-1] == "complete"
@@ -340,16 +339,16 @@ def test_cancel_and_newest_request(explorer, qtbot, tmp_path):
     slow = da.from_array(smooth(40, 64, 64), chunks=(2, 64, 64)).map_blocks(_slowly)
     viewer, panel = explorer(smooth(20, 30), smooth(20, 30, seed=1), name="small")
     viewer.add_image(slow, name="slow", contrast_limits=(0, 255))
-    panel.scope.setCurrentIndex(panel.scope.findData("volume"))
-    panel.image.setCurrentText("slow")
+    panel.form["scope"].value = "Volume"
+    panel.form["image"].value = "slow"
     qtbot.waitUntil(lambda: panel.work.bar.value() > 0, timeout=TIMEOUT)
-    qtbot.waitUntil(lambda: panel.work.cancel.isVisibleTo(panel), timeout=TIMEOUT)
-    panel.work.cancel.click()
+    qtbot.waitUntil(lambda: panel.work.cancel.native.isVisibleTo(panel), timeout=TIMEOUT)
+    panel.work.cancel.native.click()
     settle(qtbot, panel)
     assert_marked_as_incomplete(panel, tmp_path)
     panel.controller.request_curve()
     for name in ("small", "slow", "small [1]"):
-        panel.image.setCurrentText(name)
+        panel.form["image"].value = name
     settle(qtbot, panel)
     assert_curve_of(panel, viewer.layers["small [1]"].data)
 
@@ -369,12 +368,12 @@ def test_layers_come_and_go(explorer, qtbot):
     settle(qtbot, panel)
     assert_curve_of(panel, second)
     viewer.layers["first"].name = "renamed"
-    assert panel.model.image == panel.image.currentText() == "renamed"
+    assert panel.model.image == panel.form["image"].value == "renamed"
     curve = panel.model.curve
     assert curve is not None
 
     viewer.layers.remove(overlays(viewer)[0])
-    assert not panel.show_set.isChecked()
+    assert not panel.overlays["show_set"].value
     viewer.add_image(first, name="other")
     viewer.layers.remove("renamed")
     settle(qtbot, panel)
@@ -385,7 +384,7 @@ def test_layers_come_and_go(explorer, qtbot):
     assert panel.model.curve is None
     assert not overlays(viewer)
     assert math.isnan(panel.model.threshold)
-    assert "Open Sample" in panel.model.status
+    assert "Open an image" in panel.model.status
 
 
 @pytest.mark.parametrize("end", ["layer", "dock", "viewer"])
@@ -394,8 +393,8 @@ def test_end_during_work(explorer, qtbot, messages, end):
     slow = da.from_array(smooth(40, 64, 64), chunks=(2, 64, 64)).map_blocks(_slowly)
     viewer, panel = explorer(smooth(20, 30), name="small")
     viewer.add_image(slow, name="slow", contrast_limits=(0, 255))
-    panel.scope.setCurrentIndex(panel.scope.findData("volume"))
-    panel.image.setCurrentText("slow")
+    panel.form["scope"].value = "Volume"
+    panel.form["image"].value = "slow"
     controller = panel.controller
     qtbot.waitUntil(lambda: panel.work.bar.value() > 0, timeout=TIMEOUT)
     if end == "layer":
@@ -414,7 +413,7 @@ def test_region_of_interest(explorer, qtbot, messages):
     image = smooth(60, 80)
     viewer, panel = explorer(image, scale=(2, 2))
     shapes = viewer.add_shapes(name="shapes")
-    panel.roi.setCurrentText("shapes")
+    panel.settings["roi"].value = "shapes"
     assert "Draw one" in panel.model.status
     shapes.add_rectangles([[20, 20], [20, 100], [80, 100], [80, 20]])
     settle(qtbot, panel)
@@ -422,14 +421,14 @@ def test_region_of_interest(explorer, qtbot, messages):
     inside[10:41, 10:51] = True
     assert_curve_of(panel, image, mask=inside)
     viewer.add_labels(inside.astype(int), name="labels", scale=(2, 2))
-    panel.roi.setCurrentText("labels")
+    panel.settings["roi"].value = "labels"
     settle(qtbot, panel)
     assert_curve_of(panel, image, mask=inside)
     (overlay,) = overlays(viewer)
     assert_array_equal(np.isnan(overlay.data), ~inside)
     assert panel.model.counts.euler == ecc.euler_number((image >= panel.model.threshold) & inside)
     viewer.add_labels(np.ones((5, 5), int), name="wrong")
-    panel.roi.setCurrentText("wrong")
+    panel.settings["roi"].value = "wrong"
     assert "must have the shape" in panel.model.status
     viewer.layers.remove("wrong")
     settle(qtbot, panel)
@@ -439,17 +438,17 @@ def test_region_of_interest(explorer, qtbot, messages):
 def test_make_labels_can_be_undone(explorer, qtbot):
     image = smooth(60, 80)
     viewer, panel = explorer(image)
-    assert not panel.undo.isEnabled()
+    assert not panel.actions["undo"].enabled
     panel.controller.make_labels()
     settle(qtbot, panel)
     labels = viewer.layers[-1]
     expected, count = label(image >= panel.model.threshold, np.ones((3, 3)))
     assert_array_equal(labels.data, expected)
     assert count == panel.model.counts.components
-    assert panel.undo.isEnabled()
-    panel.undo.click()
+    assert panel.actions["undo"].enabled
+    panel.actions["undo"].native.click()
     assert labels not in viewer.layers
-    assert not panel.undo.isEnabled()
+    assert not panel.actions["undo"].enabled
 
 
 def test_theme_is_followed(explorer):
@@ -474,8 +473,8 @@ def test_settings_are_where_the_explorer_starts(explorer):
     settings.explorer.bins = 32
     image = smooth(30, 40, dtype=np.float32)
     _, panel = explorer(image)
-    assert panel.bins.value() == 32
-    assert panel.superlevel.currentData() is False
+    assert panel.settings["bins"].value == 32
+    assert panel.form["superlevel"].value == "Dark ≤ t"
     assert_curve_of(panel, image, superlevel=False)
 
 
@@ -483,26 +482,26 @@ def test_painting_a_region_does_not_change_what_is_computed(explorer, qtbot, mon
     """The worker has its own copy; the painted region is computed after that."""
     import threading
 
-    from napari_ecc._controller import explorer as controller
+    from napari_ecc._controller import curves
 
     image, began, go = smooth(40, 50), threading.Event(), threading.Event()
     viewer, panel = explorer(image)
     region = np.zeros((40, 50), int)
     region[:20] = 1
     layer = viewer.add_labels(region.copy(), name="region")
-    read_roi = controller.read_roi
+    region_mask = curves.region_mask
 
     def gated(*args):
-        roi = read_roi(*args)
+        read_mask = region_mask(*args)
 
         def read():
             began.set()
             assert go.wait(10)
-            return roi.read()
+            return read_mask()
 
-        return roi._replace(read=read)
+        return read
 
-    monkeypatch.setattr(controller, "read_roi", gated)
+    monkeypatch.setattr(curves, "region_mask", gated)
     panel.model.roi = "region"
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     layer.data[:] = 1  # without an event, as another plugin might

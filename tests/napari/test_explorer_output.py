@@ -60,7 +60,7 @@ def test_copied_python_gives_the_curve(explorer, qtbot, messages, case):
     viewer, panel = explorer(data, name="it's", scale=(2, 1, 1))
     model = panel.model
     model.superlevel = case != "volume"
-    model.diagonals = case != "volume"
+    model.connectivity = 1 if case == "volume" else None
     model.scope = "slice" if case in ("plane", "shapes") else "volume"
     model.sigma = 1.2 if case == "smoothed" else 0.0
     if case == "labels":
@@ -103,4 +103,4 @@ def test_commands_of_the_palette(make_napari_viewer, qtbot, messages):
     _commands.undo(viewer)
     assert len(viewer.layers) == count - 1
     _commands.copy_python(viewer)
-    assert "ecc.euler_curve(image" in QApplication.clipboard().text()
+    assert "actions.layer_curve(" in QApplication.clipboard().text()

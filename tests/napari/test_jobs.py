@@ -11,7 +11,7 @@ from napari_ecc._controller import curves
 from napari_ecc._controller.counting import count_set
 from napari_ecc._controller.critical import find_critical_points
 from napari_ecc._controller.curves import Field, Request, compute_curve
-from napari_ecc._controller.growing import as_they_come
+from napari_ecc._controller.delayed import as_completed
 from napari_ecc._model.levels import even_levels, extrema, following, zero_crossings
 
 RNG = np.random.default_rng(7)
@@ -19,13 +19,17 @@ VOLUME = RNG.integers(0, 40, (21, 17, 30)).astype(np.uint16)
 MASK = RNG.random(VOLUME.shape) < 0.8
 
 
+def reader(mask):
+    return None if mask is None else lambda: mask
+
+
 def request(*levels, **changes):
     settings = {
-        "mask": None,
+        "read_mask": None,
         "bounds": (0.0, 39.0),
         "bins": 256,
         "superlevel": True,
-        "diagonals": True,
+        "connectivity": None,
         "sigma": (0.0,) * levels[-1].ndim,
     }
     return Request(levels, **{**settings, **changes})
@@ -36,7 +40,7 @@ def request(*levels, **changes):
 def test_growing_curve(superlevel, mask):
     """It ends as the curve of the whole volume, and begins with less."""
     lazy = da.from_array(VOLUME, chunks=(7, 8, 13))
-    wanted = request(lazy, superlevel=superlevel, mask=mask, diagonals=False)
+    wanted = request(lazy, superlevel=superlevel, read_mask=reader(mask), connectivity=1)
     steps = list(compute_curve(wanted))
     assert len(steps) >= 3 * 3 * 3
     found, field = steps[-1].value
@@ -71,7 +75,7 @@ def test_smoothing_by_blocks_is_that_of_the_whole():
 
 def test_preview_comes_from_the_coarse_level():
     coarse = VOLUME[::2, ::2, ::2]
-    first, *_, last = compute_curve(request(coarse, VOLUME, mask=MASK))
+    first, *_, last = compute_curve(request(coarse, VOLUME, read_mask=reader(MASK)))
     preview = first.value[0]
     assert preview.stage == "preview"
     sizes = zip(coarse.shape, VOLUME.shape, strict=True)
@@ -103,31 +107,31 @@ def test_closing_stops_reading():
         return block
 
     lazy = da.from_array(VOLUME, chunks=(1, 17, 30)).map_blocks(slow, dtype=VOLUME.dtype)
-    parts = as_they_come(lazy.to_delayed().ravel().tolist())
+    parts = as_completed(lazy.to_delayed().ravel().tolist())
     next(part for part in parts if part is not None)
     parts.close()
     assert len(read) < 15
 
 
 @pytest.mark.parametrize("ndim", [2, 3])
-@pytest.mark.parametrize("diagonals", [True, False])
-def test_counts(monkeypatch, ndim, diagonals):
+@pytest.mark.parametrize("full", [True, False])
+def test_counts(monkeypatch, ndim, full):
     """For slabs of any height they are those of labelling the whole set and its complement."""
+    connectivity = ndim if full else 1
     for seed in range(12):
         rng = np.random.default_rng(seed)
         inside = rng.random(rng.integers(1, 12, ndim)) < rng.uniform(0.3, 0.8)
-        structure = generate_binary_structure(ndim, ndim if diagonals else 1)
+        structure = generate_binary_structure(ndim, connectivity)
         components = label(inside, structure)[1]
-        outside = generate_binary_structure(ndim, 1 if diagonals else ndim)
+        outside = generate_binary_structure(ndim, 1 if full else ndim)
         holes = label(np.pad(~inside, 1, constant_values=True), outside)[1] - 1
         for points in (1, 20, 10**6):
             monkeypatch.setattr("napari_ecc._controller.counting.SLAB_POINTS", points)
             read = lambda start, stop, inside=inside: inside[start:stop]  # noqa: E731
-            *_, last = count_set(read, inside.shape, 0.5, diagonals=diagonals)
+            *_, last = count_set(read, inside.shape, 0.5, connectivity=connectivity)
             counts = last.value
             assert counts.components == components
             assert (counts.cavities if ndim == 3 else counts.tunnels) == holes
-            connectivity = ndim if diagonals else 1
             assert counts.euler == ecc.euler_number(inside, connectivity)
 
 
@@ -136,7 +140,7 @@ def test_counts(monkeypatch, ndim, diagonals):
 def test_critical_points(data, mask):
     """All points of the window with their coefficients, for any chunks."""
     (*_, last) = find_critical_points(
-        Field(data, mask), (10, 14), superlevel=True, diagonals=False, most=10**6
+        Field(data, mask), (10, 14), superlevel=True, connectivity=1, most=10**6
     )
     found = last.value
     effects = ecc.euler_coefficients(VOLUME, superlevel=True, connectivity=1, mask=mask)
@@ -149,7 +153,7 @@ def test_critical_points(data, mask):
 
 def test_of_too_many_critical_points_the_greatest_are_kept():
     data = da.from_array(VOLUME, chunks=(5, 8, 30))
-    options = {"superlevel": False, "diagonals": True}
+    options = {"superlevel": False, "connectivity": None}
     (*_, last) = find_critical_points(Field(data, None), (0, 39), most=25, **options)
     effects = np.abs(ecc.euler_coefficients(VOLUME))
     assert last.value.total == np.count_nonzero(effects)

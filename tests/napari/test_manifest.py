@@ -46,9 +46,9 @@ def test_settings_start_as_the_model_does(manifest):
 
     model = ExplorerModel()
     properties = manifest.contributions.configurations["explorer"].properties
-    assert {name: p.default for name, p in properties.items()} == {
-        name: getattr(model, name) for name in properties
-    }
+    defaults = {name: p.default for name, p in properties.items()}
+    assert defaults.pop("full_connectivity") is (model.connectivity is None)
+    assert defaults == {name: getattr(model, name) for name in defaults}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_samples(manifest, sample, shape):
     assert np.ptp(ecc.euler_curve(image[-1] if sample == "drops" else image).values) > 3
 
 
-@pytest.mark.parametrize("name", ["_model.levels", "_qt.axes", "_controller.layers"])
+@pytest.mark.parametrize("name", ["_model.levels", "_qt.axes", "_controller.code", "actions"])
 def test_examples_in_docstrings(name):
     module = importlib.import_module(f"napari_ecc.{name}")
     result = doctest.testmod(module)

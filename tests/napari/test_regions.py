@@ -71,8 +71,7 @@ def test_measured_objects_become_features(regions, qtbot, qapp, tmp_path, messag
     panel.copy_python()
     names = {"viewer": viewer}
     exec(qapp.clipboard().text(), names)
-    assert_array_equal(names["curves"].values, curves.values)
-    assert_array_equal(names["transforms"].values, transforms.values)
+    assert_array_equal(names["table"], features)
 
     messages.clear()
     for name in ("table.csv", "table.parquet", "plot.png"):
@@ -82,8 +81,8 @@ def test_measured_objects_become_features(regions, qtbot, qapp, tmp_path, messag
     table = pd.read_parquet(tmp_path / "table.parquet")
     assert_array_equal(table.drop(columns="label"), features.drop(columns="index"))
 
-    panel.superlevel.setCurrentIndex(panel.superlevel.findData(False))
-    panel.thresholds.setValue(5)
+    panel.settings["superlevel"].value = "Dark ≤ t"
+    panel.settings["n_thresholds"].value = 5
     assert "measure again" in panel.work.text.text()
     push(panel, "Measure")
     settle(qtbot, panel)
@@ -104,20 +103,20 @@ def test_selection_is_the_same_everywhere(regions, qtbot, drag_mouse):
     model.events.selected.connect(marked.append)
 
     layer.selected_label = 8
-    assert model.selected == panel.label.value() == 8
+    assert model.selected == panel.object["selected"].value == 8
     assert scatter.selected == 3
     layer.selected_label = 7  # no object
     assert model.selected == 0
     assert scatter.selected == -1
 
-    panel.basis.setCurrentIndex(panel.basis.findData("transforms"))
-    panel.basis.setCurrentIndex(panel.basis.findData("curves"))
+    panel.object["basis"].value = "Transforms"
+    panel.object["basis"].value = "Curves"
     drag_mouse(scatter, tuple(scatter.positions()[5]))
     assert layer.selected_label == model.selected == 12
     drag_mouse(scatter, (2, 2))
     assert model.selected == 0
 
-    panel.label.setValue(10)
+    panel.object["selected"].value = 10
     assert layer.selected_label == 10
     canvas = viewer.__wrapped__.window._qt_viewer.canvas.native
     camera = viewer.scene.camera
@@ -155,7 +154,7 @@ def test_volumes_and_slices(regions, qtbot):
     )
     expected = ecc.region_transforms(labels, 8, 16, spacing=(3, 1, 1), normalize="radius")
     assert_array_equal(found.transforms.values, expected.values)
-    panel.scope.setCurrentIndex(panel.scope.findData("slice"))
+    panel.form["scope"].value = "Slice"
     viewer.dims.set_current_step(0, 3)
     push(panel, "Measure")
     settle(qtbot, panel)
@@ -260,7 +259,7 @@ def test_cancelled_measurement_says_so(make_napari_viewer_proxy, open_panel, qtb
     _, panel = open_panel("Euler regions", viewer=viewer)
     panel.controller.measure()
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
-    panel.work.cancel.click()
+    panel.work.cancel.native.click()
     go.set()
     settle(qtbot, panel)
     assert panel.work.text.text() == "Cancelled: nothing has been measured."

@@ -63,7 +63,7 @@ def test_time_series(series, qtbot, qapp, counted, tmp_path, messages, drag_mous
     image = movie(7, 20, 30)
     viewer, panel = series(image, scale=(2, 1, 1), axis_labels=("t", "y", "x"))
     assert panel.model.range == tuple(viewer.layers[0].contrast_limits)
-    assert panel.axis.currentText() == "t (7)"
+    assert panel.form["axis"].value == "t (7)"
     assert "7 of 7 frames of 20 × 30" in panel.work.text.text()  # noqa: RUF001
     assert_exact(panel, image)
     assert sorted(counted) == [(k,) for k in range(7)]
@@ -77,16 +77,16 @@ def test_time_series(series, qtbot, qapp, counted, tmp_path, messages, drag_mous
     settle(qtbot, panel)
     assert len(counted) == 7  # nothing was computed again
 
-    panel.superlevel.setCurrentIndex(panel.superlevel.findData(False))
-    panel.diagonals.setCurrentIndex(panel.diagonals.findData(False))
+    panel.settings["superlevel"].value = "Dark ≤ t"
+    panel.settings["connectivity"].value = "Sides only"
     settle(qtbot, panel)
     assert_exact(panel, image, superlevel=False, connectivity=1)
     count = len(counted)
-    panel.superlevel.setCurrentIndex(panel.superlevel.findData(True))
-    panel.diagonals.setCurrentIndex(panel.diagonals.findData(True))
+    panel.settings["superlevel"].value = "Bright ≥ t"
+    panel.settings["connectivity"].value = "Diagonals"
     settle(qtbot, panel)
     assert len(counted) <= count + 7  # between the two changes
-    panel.high.setValue(0.05)
+    panel.settings["high"].value = 0.05
     settle(qtbot, panel)
     assert panel.model.range[1] == 0.05
     assert_exact(panel, image)
@@ -122,16 +122,16 @@ def test_time_and_channels(series, qtbot, counted):
     viewer.dims.set_current_step(1, 0)
     settle(qtbot, panel)
     viewer.dims.set_current_step(0, 3)
-    panel.axis.setCurrentIndex(1)
+    panel.form["axis"].native.setCurrentIndex(1)
     settle(qtbot, panel)
     assert panel.model.length == 3
     assert_exact(panel, image[3])
-    panel.axis.setCurrentIndex(0)
+    panel.form["axis"].native.setCurrentIndex(0)
     viewer.dims.set_current_step(1, 1)
     settle(qtbot, panel)
     assert_exact(panel, image[:, 1])
     assert sorted(counted) == sorted(set(counted))
-    panel.scope.setCurrentIndex(panel.scope.findData("volume"))
+    panel.form["scope"].value = "Frames are volumes"
     settle(qtbot, panel)
     assert_exact(panel, image)
     assert counted[-4:] == [(3,), (0,), (1,), (2,)]
@@ -143,13 +143,13 @@ def test_time_and_channels(series, qtbot, counted):
 def test_clear_messages(series, qtbot):
     viewer, panel = series(movie(20, 20))
     assert "must have an axis of time" in panel.work.text.text()
-    assert panel.axis.count() == 0
+    assert panel.form["axis"].choices == ()
     viewer.layers.clear()
     assert "Open an image" in panel.work.text.text()
     viewer.add_image(np.zeros((4, 8, 8, 3), np.uint8), rgb=True)
     assert "RGB" in panel.work.text.text()
     viewer.add_image(movie(3, 8, 8), name="new")
-    panel.image.setCurrentIndex(panel.image.findData("new"))
+    panel.form["image"].value = "new"
     settle(qtbot, panel)
     assert "3 of 3" in panel.work.text.text()
 
@@ -177,7 +177,7 @@ def test_interrupted(make_napari_viewer_proxy, open_panel, qtbot, how, tmp_path)
     qtbot.waitUntil(lambda: len(panel.model.rows) > 0, timeout=TIMEOUT)
     known = len(panel.model.rows)
     if how == "cancelled":
-        panel.work.cancel.click()
+        panel.work.cancel.native.click()
     elif how == "closed":
         viewer.close()
     else:

@@ -29,7 +29,7 @@ def test_curves_are_kept_for_all_axes_and_settings():
     assert_array_equal(model.table()[:, 0], [np.nan, 2, np.nan])
     for field, value in (
         ("superlevel", False),
-        ("diagonals", False),
+        ("connectivity", 1),
         ("range", (0.0, 2.0)),
         ("n_thresholds", 6),
         ("scope", "volume"),

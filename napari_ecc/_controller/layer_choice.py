@@ -8,12 +8,13 @@ from napari.layers import Image
 from psygnal import Signal
 
 from napari_ecc._controller.layers import layer_named, names_of
+from napari_ecc._controller.links import Links
 
 __all__ = ["LayerChoice"]
 
 
 class LayerChoice:
-    """Keeps a field of a model the name of a layer of one class, or "" where there is none.
+    """Keeps a field of a model the name of a layer of some classes, or "" where there is none.
 
     Parameters
     ----------
@@ -21,8 +22,11 @@ class LayerChoice:
     model : evented dataclass
     field : str
         Of the model; holds the name.
-    kind : type, default Image
-        Class of the layers to choose from.
+    *kinds : type
+        Classes of the layers to choose from; Image if there are none. Layers of the first one are
+        chosen without being asked for; others only if the viewer has none of it at first.
+    optional : bool, default False
+        No layer is chosen unless the user chooses one.
 
     Attributes
     ----------
@@ -32,22 +36,24 @@ class LayerChoice:
 
     names_changed = Signal()
 
-    def __init__(self, viewer: Any, model: Any, field: str, kind: Any = Image) -> None:
-        self.viewer, self.model, self.field, self.kind = viewer, model, field, kind
+    def __init__(
+        self, viewer: Any, model: Any, field: str, *kinds: Any, optional: bool = False
+    ) -> None:
+        self.viewer, self.model, self.field, self.kinds = viewer, model, field, kinds or (Image,)
+        self.optional = optional
         self._layer: Any = None
+        self._links = Links()
         for layer in viewer.layers:
             layer.events.name.connect(self._on_renamed)
-        viewer.layers.events.inserted.connect(self._on_inserted)
-        viewer.layers.events.removed.connect(self._on_removed)
-        self._signal.connect(self._remember)
-        self.pick()
+        self._links.add(self._on_inserted, viewer.layers.events.inserted)
+        self._links.add(self._on_removed, viewer.layers.events.removed)
+        self._links.add(self._remember, self._signal)
+        self.pick(*self.kinds)
         self._remember()
 
     def close(self) -> None:
-        """Let go of the viewer."""
-        self._signal.disconnect(self._remember)
-        self.viewer.layers.events.inserted.disconnect(self._on_inserted)
-        self.viewer.layers.events.removed.disconnect(self._on_removed)
+        """Disconnect from the viewer."""
+        self._links.close()
         for layer in self.viewer.layers:
             layer.events.name.disconnect(self._on_renamed)
         self._layer = None
@@ -61,14 +67,20 @@ class LayerChoice:
     @property
     def names(self) -> list[str]:
         """What can be chosen."""
-        return names_of(self.viewer, self.kind)
+        return names_of(self.viewer, *self.kinds)
 
-    def pick(self) -> None:
+    def pick(self, *kinds: Any) -> None:
         """Choose the viewer's active layer or the last one, unless one is chosen."""
         if self.layer is None:
-            active, names = self.viewer.layers.selection.active, self.names
-            chosen = active.name if active is not None and active.name in names else ""
-            setattr(self.model, self.field, chosen or (names[-1] if names else ""))
+            setattr(self.model, self.field, "" if self.optional else self._first_of(kinds))
+
+    def _first_of(self, kinds: tuple[Any, ...]) -> str:
+        active = self.viewer.layers.selection.active
+        for kind in kinds or self.kinds[:1]:
+            names = names_of(self.viewer, kind)
+            if names:
+                return active.name if active is not None and active.name in names else names[-1]
+        return ""
 
     @property
     def _signal(self) -> Any:

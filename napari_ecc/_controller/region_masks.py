@@ -3,56 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from napari.layers import Shapes
 from numpy.typing import NDArray
 
-from napari_ecc._controller.layers import Selection, index_code, select, snapshot
+from napari_ecc._controller.layers import Selection, levels_of, selection_of, snapshot
 
-__all__ = ["Roi", "read_roi"]
+__all__ = ["ReadMask", "corresponding", "region_mask"]
 
 CORNERS = 64
 """Of the polygon that stands for an ellipse."""
 
-DECIMALS = 3
-"""Of the corners of polygons, so that they can be written down."""
-
 Mask = NDArray[np.bool_]
+ReadMask = Callable[[], Mask]
 
 
-class Roi(NamedTuple):
-    """A region of interest.
-
-    Attributes
-    ----------
-    read : callable
-        Without arguments; makes the mask of the shape of the selection, in any thread.
-    code : str
-        Lines of Python that make `mask` for `image`.
-    """
-
-    read: Callable[[], Mask]
-    code: str
-
-
-def read_roi(viewer: Any, image: Any, selection: Selection, roi: Any, scope: str) -> Roi:
+def region_mask(image: Any, selection: Selection, region: Any) -> ReadMask:
     """Prepare the mask of a region of interest.
 
     Parameters
     ----------
-    viewer : napari.viewer.Viewer
     image : napari Image layer
     selection : Selection
         Of the image.
-    roi : napari Shapes or Labels layer
+    region : napari Shapes or Labels layer
         The inside of shapes, through all planes of a volume; or all labels.
-    scope : {"slice", "volume"}
 
     Returns
     -------
-    Roi
+    callable
+        Without arguments; makes the mask of the shape of the selection, in any thread. What the
+        user draws afterwards does not change it.
 
     Raises
     ------
@@ -60,21 +43,34 @@ def read_roi(viewer: Any, image: Any, selection: Selection, roi: Any, scope: str
         If a Labels layer has another shape than the image, or there are no shapes.
     """
     shape = tuple(selection.full.shape)
-    if isinstance(roi, Shapes):
-        polygons = _polygons(image, selection, roi)
+    if isinstance(region, Shapes):
+        polygons = _polygons(image, selection, region)
         if not polygons:
-            raise ValueError(f"“{roi.name}” has no shapes yet. Draw one.")
-        return Roi(lambda: np.broadcast_to(_filled(polygons, shape[-2:]), shape), _code(polygons))
-    chosen = select(viewer, roi, scope)
-    labels = chosen.full
+            raise ValueError(f"“{region.name}” has no shapes yet. Draw one.")
+        return lambda: np.broadcast_to(_filled(polygons, shape[-2:]), shape)
+    labels = corresponding(image, selection, region).full
     if tuple(labels.shape) != shape:
         raise ValueError(
-            f"“{roi.name}” must have the shape of “{image.name}” to restrict it, {shape}, "
+            f"“{region.name}” must have the shape of “{image.name}” to restrict it, {shape}, "
             f"got {tuple(labels.shape)}."
         )
-    code = f"mask = np.asarray(viewer.layers[{roi.name!r}].data{index_code(chosen)}) > 0"
     held = snapshot(labels)
-    return Roi(lambda: np.asarray(held) > 0, code)
+    return lambda: np.asarray(held) > 0
+
+
+def corresponding(layer: Any, selection: Selection, other: Any) -> Selection:
+    """The part of another layer that lies where the selection of a layer does."""
+    corner = [0 if isinstance(at, slice) else at for at in selection.where]
+    world = np.asarray(layer.data_to_world(corner), dtype=float)
+    missing = max(other.ndim - world.size, 0)
+    point = other.world_to_data(np.pad(world, (missing, 0))[-other.ndim :])
+    shape = levels_of(other)[0].shape
+    where = np.clip(np.round(point), 0, np.array(shape) - 1).astype(int).tolist()
+    kept = [axis - layer.ndim for axis in selection.axes]
+    part = tuple(
+        slice(None) if axis - other.ndim in kept else where[axis] for axis in range(other.ndim)
+    )
+    return selection_of(other, part)
 
 
 def _polygons(image: Any, selection: Selection, shapes: Any) -> list[NDArray[np.float64]]:
@@ -88,7 +84,7 @@ def _polygons(image: Any, selection: Selection, shapes: Any) -> list[NDArray[np.
         missing = image.ndim - world.shape[1]
         world = np.pad(world, ((0, 0), (max(0, missing), 0)))[:, -image.ndim :]
         points = np.array([image.world_to_data(at) for at in world])
-        result.append(np.round(points[:, list(selection.axes[-2:])], DECIMALS))
+        result.append(points[:, list(selection.axes[-2:])])
     return result
 
 
@@ -108,9 +104,3 @@ def _filled(polygons: list[NDArray[np.float64]], shape: tuple[int, ...]) -> Mask
     for polygon in polygons:
         mask |= polygon2mask(shape, polygon)
     return mask
-
-
-def _code(polygons: list[NDArray[np.float64]]) -> str:
-    lines = ["from skimage.draw import polygon2mask", "", "mask = np.zeros(image.shape[-2:], bool)"]
-    lines += [f"mask |= polygon2mask(mask.shape, {polygon.tolist()!r})" for polygon in polygons]
-    return "\n".join([*lines, "mask = np.broadcast_to(mask, image.shape)"])

@@ -1,4 +1,4 @@
-"""Results of the blocks of a dask array, as they come."""
+"""Results of the blocks of a dask array, as they are completed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from dask.base import compute
 from dask.callbacks import Callback
 
-__all__ = ["as_they_come"]
+__all__ = ["as_completed"]
 
 WAIT = 0.1
 """Seconds without a result after which the caller gets a turn, to notice that it is cancelled."""
@@ -25,7 +25,7 @@ class _StoppedError(Exception):
     pass
 
 
-def as_they_come(parts: Iterable[Any]) -> Iterator[Any]:
+def as_completed(parts: Iterable[Any]) -> Iterator[tuple[int, Any] | None]:
     """Compute delayed values with threads; every block that several of them need is read once.
 
     Parameters
@@ -34,9 +34,9 @@ def as_they_come(parts: Iterable[Any]) -> Iterator[Any]:
 
     Yields
     ------
-    object
-        Each result once, in the order of completion, and None while there is nothing new. Closing
-        the generator stops the computation.
+    (int, object) or None
+        The position of a part and its value, each once, in the order of completion; None while
+        there is nothing new. Closing the generator stops the computation.
 
     Raises
     ------
@@ -45,14 +45,14 @@ def as_they_come(parts: Iterable[Any]) -> Iterator[Any]:
     """
     wanted = list(parts)
     results: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    keys = {part.key for part in wanted}
+    positions = {part.key: position for position, part in enumerate(wanted)}
     stopped = threading.Event()
 
     def on_result(key: Any, value: Any, *_: Any) -> None:
         if stopped.is_set():
             raise _StoppedError
-        if key in keys:
-            results.put(value)
+        if key in positions:
+            results.put((positions[key], value))
 
     def work() -> None:
         try:
@@ -66,7 +66,7 @@ def as_they_come(parts: Iterable[Any]) -> Iterator[Any]:
     thread = threading.Thread(target=work, name="ecc-blocks", daemon=True)
     thread.start()
     try:
-        missing = len(keys)
+        missing = len(positions)
         while missing:
             try:
                 result = results.get(timeout=WAIT)

@@ -1,0 +1,274 @@
+"""Forms of magicgui widgets that are declared in one table, and follow a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from magicgui.widgets import (
+    CheckBox,
+    ComboBox,
+    Container,
+    FloatSlider,
+    FloatSpinBox,
+    Label,
+    PushButton,
+    SpinBox,
+)
+from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtWidgets import QAbstractSlider, QAbstractSpinBox, QComboBox
+
+from napari_ecc._controller.links import Links
+
+__all__ = [
+    "CONNECTIVITY",
+    "SCOPE",
+    "SUPERLEVEL",
+    "Field",
+    "Form",
+    "buttons",
+    "check",
+    "choice",
+    "layer_choice",
+    "number",
+    "slider",
+    "whole_number",
+]
+
+
+class Field(NamedTuple):
+    """A widget of a form, and the field of a model that it shows and sets.
+
+    Attributes
+    ----------
+    name : str
+        Of the field.
+    widget : type
+        Of magicgui.
+    options : dict
+        Of the widget.
+    choices : mapping of str to object or None
+        Of a combo box: what the user reads, and the value that it stands for.
+    """
+
+    name: str
+    widget: type
+    options: dict[str, Any]
+    choices: Mapping[str, Any] | None = None
+
+
+def choice(name: str, tip: str, choices: Mapping[str, Any] | None = None) -> Field:
+    """A combo box of what the user reads, and the values."""
+    choices = choices or {}
+    return Field(name, ComboBox, {"tooltip": tip, "choices": list(choices)}, choices)
+
+
+def layer_choice(name: str, tip: str) -> Field:
+    """A combo box of names of layers, that are set by `Form.offer`."""
+    return choice(name, tip)
+
+
+def check(name: str, text: str, tip: str) -> Field:
+    """A check box."""
+    return Field(name, CheckBox, {"text": text, "tooltip": tip})
+
+
+def number(name: str, tip: str, low: float, high: float, step: float) -> Field:
+    """A field for a real number, which is taken when it is complete."""
+    return Field(name, FloatSpinBox, {"tooltip": tip, "min": low, "max": high, "step": step})
+
+
+def whole_number(name: str, tip: str, low: int, high: int) -> Field:
+    """A field for an integer, which is taken when it is complete."""
+    return Field(name, SpinBox, {"tooltip": tip, "min": low, "max": high})
+
+
+def slider(name: str, tip: str, low: float = 0.0, high: float = 1.0) -> Field:
+    """A slider with a field for the number; `Form.set_range` sets other bounds."""
+    return Field(name, FloatSlider, {"tooltip": tip, "min": low, "max": high})
+
+
+SCOPE = choice(
+    "scope",
+    "The plane on the screen, or the last three axes",
+    {"Slice": "slice", "Volume": "volume"},
+)
+SUPERLEVEL = choice(
+    "superlevel",
+    "Sets of values of at least t (superlevel), or of at most t (sublevel)",
+    {"Bright ≥ t": True, "Dark ≤ t": False},
+)
+CONNECTIVITY = choice(
+    "connectivity",
+    "What connects points: 8 or 4 neighbours in 2-D, 26 or 6 in 3-D",
+    {"Diagonals": None, "Sides only": 1},
+)
+
+
+class Form(Container[Any]):
+    """Rows of widgets.
+
+    Parameters
+    ----------
+    rows : mapping of str to sequence of (Field or str)
+        By the text before them; strings become labels between the widgets.
+    """
+
+    def __init__(self, rows: Mapping[str, Sequence[Field | str]]) -> None:
+        self._fields: dict[str, Field] = {}
+        self._widgets: dict[str, Any] = {}
+        self._followed: set[str] = set()
+        self._rows: dict[str, Any] = {}
+        self._links = Links()
+        self._quiet = _QuietWheel()
+        super().__init__(
+            widgets=[self._row(label, row) for label, row in rows.items()], labels=False
+        )
+        self._titles = [row[0].native for label, row in zip(rows, self, strict=True) if label]
+        self.native.layout().setContentsMargins(0, 0, 0, 0)
+        self.native.layout().setSpacing(4)
+
+    def __getitem__(self, key: Any) -> Any:
+        """The widget of a field, by its name."""
+        return self._widgets[key] if isinstance(key, str) else super().__getitem__(key)
+
+    def _row(self, label: str, row: Sequence[Field | str]) -> Any:
+        row = [label, *row] if label else row
+        widgets = [Label(value=at) if isinstance(at, str) else self._made(at) for at in row]
+        box = Container(widgets=widgets, layout="horizontal", labels=False)
+        self._rows.update({at.name: box for at in row if isinstance(at, Field)})
+        layout = box.native.layout()
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        for position, part in enumerate(row):
+            layout.setStretch(position, 0 if isinstance(part, str) else 1)
+        return box
+
+    def _made(self, field: Field) -> Any:
+        widget = field.widget(name=field.name, **field.options)
+        native = widget.native
+        inner = [native, *native.findChildren(QAbstractSpinBox)]
+        for part in [*inner, *native.findChildren(QAbstractSlider)]:
+            part.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            part.installEventFilter(self._quiet)
+            if isinstance(part, QAbstractSpinBox):
+                part.setKeyboardTracking(False)
+            if isinstance(part, QComboBox):
+                policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+                part.setSizeAdjustPolicy(policy)
+                part.setMinimumContentsLength(6)
+        self._fields[field.name], self._widgets[field.name] = field, widget
+        return widget
+
+    def align(self) -> None:
+        """Give the texts before the rows one width, that of the widest in the present font."""
+        for title in self._titles:
+            title.setMinimumWidth(max(at.sizeHint().width() for at in self._titles))
+
+    def set_visible(self, name: str, visible: bool) -> None:
+        """Show or hide the row of a widget."""
+        self._rows[name].visible = visible
+
+    def set_range(self, name: str, low: float, high: float, *, whole: bool = False) -> None:
+        """Set the bounds of a slider; `whole` for integers."""
+        widget = self._widgets[name]
+        span = high - low if high > low else 1.0
+        with widget.changed.blocked():
+            widget.range = (low, low + span)
+            widget.step = 1 if whole else span / 500
+
+    def follow(self, model: Any, **names: str) -> None:
+        """Keep widgets and fields of a model the same, both ways, until `release`.
+
+        Parameters
+        ----------
+        model : evented dataclass
+            Its fields of the names of the form's are followed.
+        **names : str
+            Fields of the model by the form's, where they are called otherwise; "" for none.
+        """
+        for name in self._widgets:
+            field = names.get(name, name)
+            if name not in self._followed and hasattr(model, field):
+                self._followed.add(name)
+                self._tie(name, model, field)
+
+    def _tie(self, name: str, model: Any, field: str) -> None:
+        def set_model(*_: Any) -> None:
+            setattr(model, field, self.value(name))
+
+        def set_widget(*_: Any) -> None:
+            self.display(name, getattr(model, field))
+
+        self._widgets[name].changed.connect(set_model)
+        self._links.add(set_widget, getattr(model.events, field))
+        set_widget()
+
+    def release(self) -> None:
+        """Follow no model any longer."""
+        self._links.close()
+
+    def offer(self, name: str, choices: Sequence[str] | Mapping[str, Any], current: Any) -> None:
+        """Offer these choices in a combo box, of which one is the current value."""
+        pairs = choices if isinstance(choices, Mapping) else {text: text for text in choices}
+        self._fields[name] = self._fields[name]._replace(choices=pairs)
+        widget = self._widgets[name]
+        with widget.changed.blocked():
+            widget.choices = list(pairs)
+            self.display(name, current)
+
+    def value(self, name: str) -> Any:
+        """What a widget says, as a value of the model."""
+        shown = self._widgets[name].value
+        choices = self._fields[name].choices
+        return shown if choices is None else choices.get(shown, "")
+
+    def display(self, name: str, value: Any) -> None:
+        """Let a widget say a value of the model, without a signal."""
+        widget, choices = self._widgets[name], self._fields[name].choices
+        with widget.changed.blocked():
+            if isinstance(widget, FloatSlider):
+                widget.enabled = not math.isnan(value)
+                value = min(max(value, widget.min), widget.max) if widget.enabled else widget.min
+            if choices is None:
+                widget.value = value
+                return
+            texts = [text for text, meaning in choices.items() if meaning == value]
+            if texts:
+                widget.value = texts[0]
+            else:
+                widget.native.setCurrentIndex(-1)
+
+
+class _QuietWheel(QObject):
+    """Leaves the wheel to the scroll area, unless the user works with the widget."""
+
+    def eventFilter(self, widget: Any, event: Any) -> bool:
+        """Ignore the wheel over combo boxes, and over what has not the focus."""
+        if event.type() != QEvent.Type.Wheel:
+            return False
+        if widget.hasFocus() and not isinstance(widget, QComboBox):
+            return False
+        event.ignore()
+        return True
+
+
+def buttons(**actions: tuple[str, str, Callable[[], Any]]) -> Container[Any]:
+    """A row of push buttons.
+
+    Parameters
+    ----------
+    **actions : (text, tooltip, callback)
+        By the names of the widgets.
+    """
+    made = []
+    for name, (text, tip, action) in actions.items():
+        button = PushButton(name=name, text=text, tooltip=tip)
+        button.changed.connect(lambda _, action=action: action())
+        button.native.setMinimumWidth(24)
+        made.append(button)
+    row = Container(widgets=made, layout="horizontal", labels=False)
+    row.native.layout().setContentsMargins(0, 0, 0, 0)
+    row.native.layout().setSpacing(4)
+    return row
