@@ -19,6 +19,7 @@ from napari_ecc._controller.curves import compute_curve, request_of
 from napari_ecc._controller.direction_sweep import Cache, Sweep, curves_along
 from napari_ecc._controller.layers import (
     Part,
+    Selection,
     as_indexable,
     levels_of,
     problem_with,
@@ -103,7 +104,7 @@ def layer_curve(
         smoothing=smoothing,
     )
     curve, _ = _result(compute_curve(request))
-    return EulerCurve(curve.thresholds, curve.values)
+    return EulerCurve(curve.thresholds, curve.values, **_facts(selection, superlevel, connectivity))
 
 
 def layer_transform(
@@ -267,10 +268,15 @@ def frame_curves(
         ((), (*part[:axis], frame, *part[axis + 1 :]))
         for frame in builtins.range(layer.data.shape[axis])
     ]
-    level = fitting_level(selection_of(layer, part), layer.name).number
+    selection = selection_of(layer, part)
+    level = fitting_level(selection, layer.name).number
     data = as_indexable(levels_of(layer)[level])
     found = _result(compute_frames(Frames(data, wanted, thresholds, options)))
-    return EulerCurve(np.linspace(low, high, thresholds), np.stack([chi for _, chi in found]))
+    return EulerCurve(
+        np.linspace(low, high, thresholds),
+        np.stack([chi for _, chi in found]),
+        **_facts(selection, superlevel, connectivity),
+    )
 
 
 def _checked(layer: Any, part: Part | None) -> Part:
@@ -284,6 +290,12 @@ def _checked(layer: Any, part: Part | None) -> Part:
     if len(part) != layer.ndim:
         raise ValueError(f"`part` must have {layer.ndim} entries, one for each axis, got {part}")
     return tuple(part)
+
+
+def _facts(selection: Selection, superlevel: bool, connectivity: int | None) -> dict[str, Any]:
+    """What a result says of how it was computed."""
+    ndim = len(selection.axes)
+    return {"connectivity": connectivity or ndim, "superlevel": superlevel, "ndim": ndim}
 
 
 def _result(job: Iterator[Step]) -> Any:

@@ -93,7 +93,8 @@ class Cache:
         _, levels, (values,) = curves_along(sweep, self, image, direction[None])
         quick = time.perf_counter() - start < AT_ONCE
         self._quick = sweep.key if quick else ()
-        return EulerCurve(levels, values)
+        above = sweep.filtration == "plane" and sweep.superlevel
+        return EulerCurve(levels, values, superlevel=above)
 
 
 class Result(NamedTuple):

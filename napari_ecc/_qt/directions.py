@@ -182,8 +182,7 @@ class DirectionExplorer(Panel):
         if curve is None:
             self.plot.set_lines([], model.status)
         else:
-            rising = model.filtration == "height" or not self.explorer.superlevel
-            style = "step-right" if rising else "step-left"
+            style = "step-left" if curve.superlevel else "step-right"
             self.plot.set_lines([Line(curve.thresholds, curve.values, style)])
 
     def _show_transform(self, *_: Any) -> None:

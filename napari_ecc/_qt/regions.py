@@ -162,7 +162,7 @@ class RegionExplorer(Panel):
             self.plot.set_lines([], self.model.status)
             return
         _, thresholds, values = regions.curves
-        style = "step-left" if self.model.superlevel else "step-right"
+        style = "step-left" if regions.curves.superlevel else "step-right"
         some = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_LINES)).astype(int))
         faint = self._colours.axis
         lines = [Line(thresholds, values[k], style, faint, width=0.8) for k in some.tolist()]
