@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from numba import njit
 
-from ecc_core._backends.cpu import plain, vector_bins, vector_coefficients, vector_planes
+from ecc_core._backends.cpu import (
+    cells,
+    plain,
+    vector_bins,
+    vector_cells,
+    vector_coefficients,
+    vector_planes,
+)
 
 PITCH = 128
 ROWS = 16
@@ -18,7 +25,7 @@ KEY_DTYPES = ("uint8", "uint16", "uint32", "uint64")
 
 VECTOR = {
     name: getattr(module, name)
-    for module in (vector_bins, vector_coefficients, vector_planes)
+    for module in (vector_bins, vector_cells, vector_coefficients, vector_planes)
     for name in module.__all__
     if name.islower()
 }
@@ -176,12 +183,15 @@ def test_append_events(event_functions, dtype):
         assert_twins(event_functions, arguments, [3, 4], cut=True)
 
 
+BINS = ["bin_vector", "bin_value", "bin_rounded_vector", "bin_rounded_value"]
+
+
 @pytest.fixture(scope="module")
 def bin_functions():
-    return {name: both(name) for name in ("bin_vector", "bin_value")}
+    return {name: both(name) for name in BINS}
 
 
-@pytest.mark.parametrize("name", ["bin_vector", "bin_value"])
+@pytest.mark.parametrize("name", BINS)
 @pytest.mark.parametrize(
     ("dtype", "key_dtype"),
     [("float32", "uint8"), ("float64", "uint16"), ("int32", "uint32"), ("uint64", "uint8")],
@@ -193,55 +203,77 @@ def test_bins(bin_functions, name, dtype, key_dtype):
     if kind == "f":
         values += rng.random(64).astype(dtype)
         values[[3, 20]], values[[7, 30]], values[[11, 40]] = np.nan, np.inf, -np.inf
+    elif "rounded" in name:
+        pytest.skip("only floats have rounded levels")
     count = np.int32(100)
     for first, direction, downwards in ((0, 0, 0), (101, -1, 0), (5, 0, 1)):
-        scale, bins = (1.01, 0.3, 40.0), (first, direction, 100, 41, downwards)
+        for single in (0, 1):
+            scale = (1.01, 0.3, 40.0, -0.1, 0.99)
+            bins = (first, direction, 100, 41, downwards, single)
 
-        def arguments(at, scale=scale, bins=bins):
-            return values, np.zeros(64, key_dtype), at, scale, count, bins
+            def arguments(at, scale=scale, bins=bins):
+                return values, np.zeros(64, key_dtype), at, scale, count, bins
 
-        for at in (0, 3, 24, 48):
-            assert_twins(bin_functions[name], lambda at=at: arguments(at), [1])
-
-
-@pytest.fixture(scope="module")
-def search_functions():
-    return both("search_vector")
+            for at in (0, 3, 24, 48):
+                assert_twins(bin_functions[name], lambda at=at: arguments(at), [1])
 
 
-@pytest.mark.parametrize(
-    ("dtype", "key_dtype"),
-    [("float32", "uint8"), ("float64", "uint16"), ("int64", "uint32"), ("uint32", "uint8")],
-)
-@pytest.mark.parametrize("cells", [50, 20, 2])  # with at most 1, 2 and 5 levels in one
-def test_search(search_functions, dtype, key_dtype, cells):
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint32", "int64", "uint64"])
+def test_find_cells(dtype):
+    functions = both("find_cells")
     rng = np.random.default_rng(7)
     dtype = np.dtype(dtype)
-    levels = np.array([2, 5, 6, 30, 31, 50], dtype)
-    last = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
-    padded = np.append(levels, [last] * 8).astype(dtype)
-    slope = (cells - 1) / 48
-    held = np.bincount(((levels - 2.0) * slope).astype(int), minlength=cells)
-    starts = (np.cumsum(held) - held).astype(np.int32)
-    starts[held > 1] = ~starts[held > 1]
-    depth = int(held.max()).bit_length() - 1
-    values = rng.integers(0, 60, 64).astype(dtype)
+    values = rng.integers(-20 if dtype.kind != "u" else 0, 60, 64).astype(dtype)
     if dtype.kind == "f":
         values[[3, 20]], values[[7, 30]], values[[11, 40]] = np.nan, np.inf, -np.inf
-    for first, direction in ((0, 0), (7, -1)):
-        scale, bins = (2.0, slope, cells - 1.0), (first, direction, levels.size)
+        values[[9, 33]] = -0.0, 0.0
+    else:
+        values[[7, 11]] = np.iinfo(dtype).max, np.iinfo(dtype).min
+    number = np.dtype(f"f{dtype.itemsize}").type
+    keys = np.zeros(80, f"u{dtype.itemsize}")
+    full = np.iinfo(keys.dtype).max
+    for flip, stored in ((0, 0), (full, 0), (full, full)):
+        limit = cells.ordered_keys(np.array([31], dtype))[0] ^ keys.dtype.type(flip)
+        order = tuple(keys.dtype.type(number) for number in (flip, limit, stored))
+        grid = (number(2), number(0.5), number(20))
+        found = []
+        for function, at in zip(functions * 2, (0, 0, 16, 16), strict=True):
+            own = keys.copy()
+            own[5:69] = cells.ordered_keys(values)
+            own[5:21] = cells.ordered_keys(values[at : at + 16])
+            places = np.zeros(80, np.uint32)
+            turns = 4 if at == 0 else 1
+            flags = function(values, at, turns, places, own, 5, grid, order)
+            found.append((flags, places[: 5 + 16 * turns], own[5 : 5 + 16 * turns]))
+        for vector, plain_one in (found[:2], found[2:]):
+            assert vector[0] == plain_one[0]
+            np.testing.assert_array_equal(vector[1], plain_one[1])
+            np.testing.assert_array_equal(vector[2], plain_one[2])
 
-        def arguments(at, scale=scale, bins=bins):
-            numbers = starts, np.int32(depth), scale, np.int32(levels.size)
-            return values, np.zeros(64, key_dtype), at, padded, *numbers, bins
 
-        for at in (0, 3, 24, 48):
-            assert_twins(search_functions, lambda at=at: arguments(at), [1])
+@pytest.mark.parametrize("key_dtype", ["uint32", "uint64"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32"])
+def test_rank_cells(dtype, key_dtype):
+    functions = both("rank_cells")
+    rng = np.random.default_rng(8)
+    keys = random_keys(rng, key_dtype, np.iinfo(key_dtype).max, 64)
+    places = rng.integers(0, 9, 64).astype(np.uint32)
+    only = random_keys(rng, key_dtype, np.iinfo(key_dtype).max, 9)
+    entries = words(rng, 9)
+    if key_dtype == "uint32":
+        entries = np.arange(9, dtype=np.uint64) << np.uint64(32)
+        entries += np.uint64(1 << 32) - only.astype(np.uint64)
+
+    def arguments(at):
+        return places, keys, at, 20, entries, only, np.zeros(64, dtype), 7
+
+    for at in (0, 3, 44):
+        assert_twins(functions, lambda at=at: arguments(at), [6])
 
 
 def test_twins_have_the_same_arguments():
     for name in plain.__all__:
-        if name in ("bin_value", "bin_vector"):
+        if name in BINS:
             continue  # made by a function, with arguments of its own
         found = list(inspect.signature(getattr(plain, name).py_func).parameters)
         expected = list(inspect.signature(VECTOR[name]._defn).parameters)[1:]

@@ -35,15 +35,21 @@ def splat(element: Any, lanes: int, value: int) -> Any:
     return ir.Constant(ir.VectorType(element, lanes), [ir.Constant(element, value)] * lanes)
 
 
+def _size(element: Any) -> int:
+    """Bytes of an element."""
+    widths = {ir.HalfType: 2, ir.FloatType: 4, ir.DoubleType: 8}
+    return widths.get(type(element)) or element.width // 8
+
+
 def load(builder: Any, pointer: Any, offset: Any, element: Any, lanes: int) -> Any:
     vector = ir.VectorType(element, lanes).as_pointer()
     address = builder.bitcast(builder.gep(pointer, [offset]), vector)
-    return builder.load(address, align=element.width // 8)
+    return builder.load(address, align=_size(element))
 
 
 def store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
     address = builder.bitcast(builder.gep(pointer, [offset]), value.type.as_pointer())
-    builder.store(value, address, align=value.type.element.width // 8)
+    builder.store(value, address, align=_size(value.type.element))
 
 
 def call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
@@ -86,9 +92,18 @@ def prefetch(typingctx: Any, address: Any) -> Any:
     """Ask for the cache line at an address, which need not be one that may be read."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        pointer = builder.inttoptr(args[0], cgutils.voidptr_t)
-        read, keep, data = (ir.Constant(ir.IntType(32), i) for i in (0, 3, 1))
-        call(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, read, keep, data])
+        ask_for_line(builder, builder.inttoptr(args[0], cgutils.voidptr_t))
         return context.get_dummy_value()
 
     return types.void(types.intp), codegen
+
+
+def ask_for_line(builder: Any, pointer: Any) -> None:
+    read, keep, data = (ir.Constant(ir.IntType(32), i) for i in (0, 3, 1))
+    call(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer, read, keep, data])
+
+
+def prefetch_line(builder: Any, pointer: Any, offset: Any, ahead: int) -> None:
+    """Ask for the cache line `ahead` bytes behind an element."""
+    here = builder.bitcast(builder.gep(pointer, [offset]), cgutils.voidptr_t)
+    ask_for_line(builder, builder.gep(here, [I64(ahead)]))

@@ -17,10 +17,17 @@ from numba.extending import intrinsic
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import fused_multiply_add, prefetch
-from ecc_core._backends.cpu.vector_bins import BIN_LANES, bin_value, bin_vector, search_vector
+from ecc_core._backends.cpu.vector_bins import (
+    BIN_LANES,
+    bin_rounded_value,
+    bin_rounded_vector,
+    bin_value,
+    bin_vector,
+)
+from ecc_core._backends.cpu.vector_cells import CELL_LANES, find_cells, rank_cells
 
 __all__ = [
-    "bin_by_search",
+    "bin_by_cells",
     "bin_evenly",
     "copy_keys",
     "hide_points",
@@ -31,8 +38,10 @@ __all__ = [
 ]
 
 
-ONE = np.uint64(1)
 AHEAD = 4096  # bytes
+CHUNK = 1024  # values whose cells and keys stay in the first-level cache; a multiple of CELL_LANES
+GROUP = 64  # values that are searched together if one of them needs it
+CROWDED = np.uint64(1 << 63)  # marks the entries of cells with several bounds
 
 
 @intrinsic
@@ -161,14 +170,18 @@ def bin_evenly(
     scale: Any,
     count: Any,
     bins: Any,
+    rounded: Any,
 ) -> Any:
     """Rank of each value: ``trunc(value * slope + offset)``, product and sum rounded once.
 
     The caller has verified that this is exact: the expression is monotonic in the value, below
     j + 1 at level j, and not below it at the next value of the dtype that enters later. One level,
     `turn`, need not be told from its neighbour (zero has neighbours too close for that): values
-    above it (if `downwards`, not above it) have at least the rank `turned`. `scale` is (slope,
-    offset, turn), and `bins` is (first, direction, rank of NaN, turned, downwards); the key of rank
+    above it (if `downwards`, not above it) have at least the rank `turned`. Levels that are rounded
+    values of even ones (`rounded`) are not told apart by one expression: there it counts a value at
+    level j as beyond it, and is corrected by comparing with the level ``k * step + start``; values
+    at `turn` then have at most the rank ``turned - 1``. `scale` is (slope, offset, turn, start,
+    step), and `bins` is (first, direction, rank of NaN, turned, downwards, single); the key of rank
     r is ``first + (r ^ direction)`` with direction 0 or -1. Returns whether there was a NaN, and
     whether a value was beyond all `count` levels.
     """
@@ -187,18 +200,60 @@ def bin_evenly(
             whole = columns - columns % BIN_LANES
             for x in range(0, whole, BIN_LANES):
                 prefetch(row.ctypes.data + AHEAD + x * token.itemsize)
-                more, bad = bin_vector(row, target, x, scale, count, bins)
+                if rounded:
+                    more, bad = bin_rounded_vector(row, target, x, scale, count, bins)
+                else:
+                    more, bad = bin_vector(row, target, x, scale, count, bins)
                 above |= more
                 nan |= bad
             for x in range(whole, columns):
-                more, bad = bin_value(row, target, x, scale, count, bins)
+                if rounded:
+                    more, bad = bin_rounded_value(row, target, x, scale, count, bins)
+                else:
+                    more, bad = bin_value(row, target, x, scale, count, bins)
                 above |= more
                 nan |= bad
     return nan != 0, above != 0
 
 
 @kernel()
-def bin_by_search(
+def _search(bounds: Any, low: Any, count: Any, key: Any) -> Any:
+    """``low`` and how many of the `count` bounds from `low` on are not above the key."""
+    while count > 0:
+        half = count >> 1
+        if bounds[np.uint64(low + half)] <= key:
+            low += half + 1
+            count -= half + 1
+        else:
+            count = half
+    return low
+
+
+@kernel()
+def _search_crowded(
+    cells: Any,
+    keys: Any,
+    at: Any,
+    count: Any,
+    entries: Any,
+    held: Any,
+    bounds: Any,
+    base: Any,
+    target: Any,
+    first: Any,
+) -> None:
+    """Correct the ranks of values in cells that hold several bounds."""
+    shift = np.uint64(32 if keys.itemsize == 4 else 0)
+    for i in range(count):
+        cell = np.uint64(cells[at + i])
+        entry = entries[cell]
+        if entry >= CROWDED:
+            low = np.int64((entry ^ CROWDED) >> shift)
+            target[first + i] = base + _search(bounds, low, held[cell], keys[at + i])
+
+
+@kernel()
+def bin_by_cells(
     address: Any,
     token: Any,
     strides: Any,
@@ -206,55 +261,62 @@ def bin_by_search(
     keys: Any,
     at: Any,
     steps: Any,
-    levels: Any,
-    count: Any,
-    scale: Any,
-    starts: Any,
-    depth: Any,
-    bins: Any,
+    grid: Any,
+    order: Any,
+    entries: Any,
+    only: Any,
+    held: Any,
+    bounds: Any,
+    base: Any,
 ) -> Any:
-    """Number of levels below each value: a guess of the cell, then a search within it.
+    """Key of each value: `base` and the number of bounds that its ordered key is not below.
 
-    ``starts[k]`` is the number of levels in the cells before k, its complement if k is *crowded*:
-    if it holds more than one, but fewer than ``2 << depth``. Cells are found by the same increasing
-    expression for levels and values, so the answer lies in the value's own cell. `levels`, `count`
-    of them, is padded with ``2 << depth`` times the largest value of the dtype. `scale` is (origin,
-    slope, last cell), and `bins` is (first, direction, rank of NaN); these and the result are those
-    of :func:`bin_evenly`.
+    A cell of an even grid tells how many bounds lie before it. Cells are found by the same
+    increasing expression for values and for levels, so a comparison with the only bound of the
+    value's own cell settles the rest; a cell with several is searched. `grid` and `order` are those
+    of :func:`ecc_core._backends.cpu.vector_cells.find_cells`. For each cell `entries` has the key
+    of what lies before its bounds, or marked their number if it holds several, `only` the bound if
+    it holds one (for keys of 64 bits), and `held` how many it holds. Returns whether there was a
+    NaN, and whether a value lay beyond all levels.
     """
-    origin, slope, last = scale
-    first, direction, of_nan = bins
-    nan, above = False, False
     slices, rows, columns = extents
-    base = keys.ctypes.data  # a slice of `keys` would count references at every row
-    whole = columns - columns % BIN_LANES
+    base_address = keys.ctypes.data  # a slice of `keys` would count references at every row
+    cells = np.empty(CHUNK, np.uint32)
+    ordered = np.empty(CHUNK, bounds.dtype)
+    rest = np.zeros(CELL_LANES, token.dtype)
+    above, nan = np.uint64(0), np.uint64(0)
     for z in range(slices):
         for y in range(rows):
-            row = image_row(address, token, strides, z, y, extents)
+            row = carray(
+                pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
+                columns,
+                token.dtype,
+            )
             start = at + z * steps[0] + y * steps[1]
-            target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
-            for x in range(0, whole, BIN_LANES):
-                more, bad = search_vector(row, target, x, levels, starts, depth, scale, count, bins)
-                above |= more != 0
-                nan |= bad != 0
-            for x in range(whole, columns):
-                value = row[x]
-                place = (np.float64(value) - origin) * slope
-                place = place if place > 0.0 else 0.0
-                # Unsigned indices spare numba's check for negative ones.
-                start = np.int64(starts[np.uint64(place if place < last else last)])
-                below, step = np.uint64(start), ONE
-                if start < 0:
-                    below, step = np.uint64(~start), ONE << np.uint64(depth)
-                while step:
-                    below += step * np.uint64(levels[below + step - ONE] < value)
-                    step >>= ONE
-                bad = value != value  # NaN
-                rank = of_nan if bad else np.int64(below)
-                above |= rank == count and not bad
+            target = carray(pointer(base_address + start * keys.itemsize), columns, keys.dtype)
+            for first in range(0, columns, CHUNK):
+                count = min(CHUNK, columns - first)
+                turns = count // CELL_LANES
+                more, bad = find_cells(row, first, turns, cells, ordered, 0, grid, order)
+                above |= more
                 nan |= bad
-                target[x] = first + (rank ^ direction)
-    return nan, above
+                done = turns * CELL_LANES
+                if done < count:
+                    for i in range(CELL_LANES):
+                        rest[i] = row[first + done + i] if done + i < count else rest[0]
+                    more, bad = find_cells(rest, 0, 1, cells, ordered, done, grid, order)
+                    above |= more
+                    nan |= bad
+                for group in range(0, count, GROUP):
+                    # Whole turns: there is room behind every row.
+                    size = (min(GROUP, count - group) + 3) & ~3
+                    to = first + group
+                    marks = rank_cells(cells, ordered, group, size, entries, only, target, to)
+                    if marks >= CROWDED:
+                        _search_crowded(
+                            cells, ordered, group, size, entries, held, bounds, base, target, to
+                        )
+    return nan != 0, above != 0
 
 
 @kernel()

@@ -14,6 +14,7 @@ import numpy as np
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import fused_multiply_add
 from ecc_core._backends.cpu.vector_bins import BIN_LANES
+from ecc_core._backends.cpu.vector_cells import CELL_LANES
 from ecc_core._backends.cpu.vector_coefficients import (
     COEFFICIENT_PLANES,
     HAS_COMPRESS,
@@ -25,14 +26,17 @@ from ecc_core._backends.cpu.vector_planes import LANES
 __all__ = [
     "append_events",
     "beat_planes",
+    "bin_rounded_value",
+    "bin_rounded_vector",
     "bin_value",
     "bin_vector",
     "coefficients_2d",
     "coefficients_3d",
     "expand_coefficients",
+    "find_cells",
     "planes_2d",
     "planes_3d",
-    "search_vector",
+    "rank_cells",
 ]
 
 ONE = np.uint64(1)
@@ -256,14 +260,23 @@ def append_events(
 
 
 @kernel()
-def bin_value(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
-    slope, offset, turn = scale
-    first, direction, of_nan, turned, downwards = bins
+def _bin_value(
+    values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any, rounded: Any
+) -> Any:
+    slope, offset, turn, start, step = scale
+    first, direction, of_nan, turned, downwards, single = bins
     value = np.float64(values[at])
     nan = value != value
     place = fused_multiply_add(value, slope, offset)
     rank = 0 if nan else np.int64(min(max(place, 0.0), np.float64(count)))
     past = not value > turn if downwards else value > turn
+    if rounded:
+        product = np.float64(count - rank if downwards else rank - 1) * step
+        level = (np.float64(np.float32(product)) if single else product) + start
+        if values.itemsize == 4:
+            level = np.float64(np.float32(level))
+        rank = max(rank - (value >= level if downwards else value <= level), 0)
+        rank = min(rank, np.int64(count) if past else turned - 1)
     if past:
         rank = max(rank, turned)
     above = rank == count
@@ -272,43 +285,85 @@ def bin_value(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any
 
 
 @kernel()
-def bin_vector(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
+def _bin_vector(
+    values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any, rounded: Any
+) -> Any:
     above, nan = NONE, NONE
     for i in range(BIN_LANES):
-        more, bad = bin_value(values, keys, at + i, scale, count, bins)
+        more, bad = _bin_value(values, keys, at + i, scale, count, bins, rounded)
         above |= more << np.uint64(i)
         nan |= bad << np.uint64(i)
     return above, nan
 
 
 @kernel()
-def search_vector(
+def bin_value(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
+    return _bin_value(values, keys, at, scale, count, bins, False)
+
+
+@kernel()
+def bin_rounded_value(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
+    return _bin_value(values, keys, at, scale, count, bins, True)
+
+
+@kernel()
+def bin_vector(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
+    return _bin_vector(values, keys, at, scale, count, bins, False)
+
+
+@kernel()
+def bin_rounded_vector(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
+    return _bin_vector(values, keys, at, scale, count, bins, True)
+
+
+@kernel()
+def find_cells(
     values: Any,
+    at: Any,
+    turns: Any,
+    cells: Any,
+    keys: Any,
+    to: Any,
+    grid: Any,
+    order: Any,
+) -> Any:
+    origin, slope, last = grid
+    flip, limit, stored = order
+    above, nan = NONE, NONE
+    for i in range(CELL_LANES * turns):
+        lane = np.uint64(i % CELL_LANES)
+        value = values[at + i]
+        place = (np.float64(value) - np.float64(origin)) * np.float64(slope)
+        bad = value != value
+        cell = np.int64(last) + 1 if bad else np.int64(min(max(place, 0.0), np.float64(last)))
+        key = keys[to + i] ^ flip  # the caller has put the ordered keys there
+        above |= np.uint64(key > limit and not bad) << lane
+        nan |= np.uint64(bad) << lane
+        cells[to + i] = cell
+        keys[to + i] = key ^ stored
+    return above, nan
+
+
+@kernel()
+def rank_cells(
+    cells: Any,
     keys: Any,
     at: Any,
-    levels: Any,
-    starts: Any,
-    depth: Any,
-    scale: Any,
     count: Any,
-    bins: Any,
+    entries: Any,
+    only: Any,
+    target: Any,
+    first: Any,
 ) -> Any:
-    origin, slope, last = scale
-    first, direction, of_nan = bins
-    above, nan = NONE, NONE
-    for i in range(BIN_LANES):
-        value = values[at + i]
-        bad = value != value
-        place = (np.float64(value) - origin) * slope
-        cell = 0 if bad else np.int64(min(max(place, 0.0), last))
-        rank = np.int64(starts[cell])
-        if rank < 0:
-            rank = ~rank
-            for k in range(depth):
-                step = 1 << (depth - k)
-                rank += step * (levels[rank + step - 1] < value)
-        rank += levels[rank] < value
-        above |= np.uint64(rank == count and not bad) << np.uint64(i)
-        nan |= np.uint64(bad) << np.uint64(i)
-        keys[at + i] = first + ((of_nan if bad else rank) ^ direction)
-    return above, nan
+    union = NONE
+    for i in range(count):
+        entry, key = entries[cells[at + i]], np.uint64(keys[at + i])
+        if keys.itemsize == 4:
+            rank = entry + key
+            union |= rank
+            rank >>= np.uint64(32)
+        else:
+            union |= entry
+            rank = entry + np.uint64(key >= only[cells[at + i]])
+        target[first + i] = rank
+    return union

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import loaders
+from ecc_core._backends.cpu.cells import cell_loader
+from ecc_core._backends.cpu.even import EvenScale, even_loader, even_scale
 from ecc_core._thresholds import Levels, round_to_levels
 
 __all__ = ["Plan", "coefficient_plan", "cumulate", "curve_plans"]
@@ -22,7 +24,6 @@ Array = NDArray[Any]
 Construction = Literal["V", "T"]
 Loader = Callable[..., Any]
 
-MAX_CELLS = 1 << 16
 KEPT_BYTES = 1 << 15  # of thresholds, up to which plans are kept
 DIRECT_16_BIT = 1 << 17  # points from which a histogram of all 16-bit values pays
 
@@ -49,24 +50,6 @@ class Plan(NamedTuple):
     top: int
     entered: NDArray[np.int64]
     never: int
-
-
-class EvenScale(NamedTuple):
-    """Settings of :func:`ecc_core._backends.cpu.loaders.bin_evenly`."""
-
-    slope: float
-    offset: float
-    turn: float
-    turned: int
-
-
-class Cells(NamedTuple):
-    """Settings of :func:`ecc_core._backends.cpu.loaders.bin_by_search`."""
-
-    origin: float
-    slope: float
-    starts: NDArray[np.int32]
-    depth: np.int32
 
 
 def curve_plans(
@@ -106,7 +89,7 @@ def _plans(
             return [_direct(dtype, levels, construction)]
         return [_table(dtype, levels, construction)]
     count = levels.values.size
-    scale = _even_scale(levels)
+    scale = even_scale(levels, thresholds)
     plans = []
     # As many levels as keys leave none for points that never enter; often there are none.
     if count == 256 and not masked and not (scale is None and levels.superlevel):
@@ -199,126 +182,10 @@ def _binned(
 ) -> Plan:
     """32- and 64-bit values by the number of levels before them."""
     if scale is not None:
-        load = _even_loader(levels, construction, scale, top)
+        load = even_loader(levels, construction == "T", scale, top)
     else:
-        load = _search_loader(levels, construction, top)
+        load = cell_loader(levels, construction == "T", top)
     return Plan(load, _key_dtype(top), top, levels.entered, _never(construction, top))
-
-
-def _even_loader(levels: Levels, construction: Construction, scale: EvenScale, top: int) -> Loader:
-    token, count = _token(levels.values.dtype), np.int32(levels.values.size)
-    first, direction = (0, 0) if construction == "V" else (top + 1, -1)
-    bins = (first, direction, int(count), scale.turned, int(levels.superlevel))
-    numbers = (scale.slope, scale.offset, scale.turn)
-
-    def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, beyond = loaders.bin_evenly(address, token, *place, numbers, count, bins)
-        return nan, bool((nan or beyond) and top < count)
-
-    return load
-
-
-def _next(values: Array, up: bool) -> Array:
-    """Neighbours of values in their dtype; the last value of an integer dtype is its own."""
-    if values.dtype.kind == "f":
-        with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(np.nextafter(values, values.dtype.type(np.inf if up else -np.inf)))
-    info, one = np.iinfo(values.dtype), values.dtype.type(1)
-    if up:
-        return np.where(values == info.max, values, values + one)
-    return np.where(values == info.min, values, values - one)
-
-
-def _even_scale(levels: Levels) -> EvenScale | None:
-    """Settings that give the rank of every value of the dtype exactly, or None.
-
-    Verified at each level and at the next value that enters after it. The level that is hardest to
-    tell from its neighbour is compared with the value itself.
-    """
-    order = levels.values[::-1] if levels.superlevel else levels.values
-    if order.size == 0:
-        return None
-    beyond = _next(order, up=not levels.superlevel)
-    at, after = order.astype(np.float64), beyond.astype(np.float64)
-    ranks = np.arange(1, order.size + 1, dtype=np.float64)
-    with np.errstate(all="ignore"):
-        slope = max(order.size - 1, 1) / (at[-1] - at[0] if order.size > 1 else after[0] - at[0])
-        lowest = ranks - after * slope
-        turned = int(np.argmax(lowest)) if np.isfinite(slope) else 0
-        lowest[turned] = -np.inf
-        high = np.min(ranks - at * slope)
-        low = np.max(lowest) if order.size > 1 else high - 0.5
-        offset = low + (high - low) / 2
-        if not (np.isfinite(slope) and np.isfinite(offset)):
-            return None
-        ranks_at, ranks_after = _evaluate(np.stack([at, after]), slope, offset)
-    exact = (ranks_at < ranks) & ((ranks_after >= ranks) | (order == beyond))
-    exact[turned] = ranks_at[turned] < ranks[turned]
-    # values > turn, or for superlevels values < level, which is not (values > next lower value)
-    turn = after[turned] if levels.superlevel else at[turned]
-    distinct = at[turned] != after[turned] or order[turned] == beyond[turned]
-    if levels.superlevel and order[turned] == beyond[turned]:
-        return None
-    if not (bool(np.all(exact)) and distinct):
-        return None
-    return EvenScale(float(slope), float(offset), float(turn), turned + 1)
-
-
-def _evaluate(values: Array, slope: float, offset: float) -> Array:
-    """``values * slope + offset`` as the loader computes it."""
-    keys = np.empty(values.size, np.float64)
-    loaders.multiply_add(values.reshape(-1), slope, offset, keys)
-    return keys.reshape(values.shape)
-
-
-def _search_loader(levels: Levels, construction: Construction, top: int) -> Loader:
-    values, count = levels.values, levels.values.size
-    before = 0
-    if levels.superlevel:  # count the levels <= value as those < value of their predecessors
-        before = int(count > 0 and _next(values[:1], up=False)[0] == values[0])
-        values = _next(values[before:], up=False)
-    cells = _cells(values)
-    last = np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).max
-    padded = np.concatenate([values, np.full(2 << cells.depth, last, values.dtype)])
-    # rank = below (sublevel), or count - before - below (superlevel)
-    if levels.superlevel:
-        first, direction = (count - before + 1, -1) if construction == "V" else (top - count, 0)
-        first += 0 if construction == "V" else before
-        of_nan = -before
-    else:
-        first, direction = (0, 0) if construction == "V" else (top + 1, -1)
-        of_nan = count
-    bins, scale = (first, direction, of_nan), (cells.origin, cells.slope, cells.starts.size - 1.0)
-    token, number = _token(values.dtype), np.int32(values.size)
-
-    def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, beyond = loaders.bin_by_search(
-            address, token, *place, padded, number, scale, cells.starts, cells.depth, bins
-        )
-        return nan, (nan or beyond) and top < count
-
-    return load
-
-
-def _cells(values: Array) -> Cells:
-    """Even cells, fine enough to part all levels if there is room for as many."""
-    wide = values.astype(np.float64)
-    finite = wide[np.isfinite(wide)]
-    origin = finite[0] if finite.size else 0.0
-    with np.errstate(all="ignore"):
-        span = finite[-1] - origin if finite.size else 0.0
-        parted = span / np.diff(finite).min() if finite.size > 1 else 1.0
-    wanted = max(64, 4 * values.size, int(min(np.nan_to_num(parted), MAX_CELLS)))
-    count = min(MAX_CELLS, 1 << wanted.bit_length())
-    with np.errstate(all="ignore"):
-        slope = (count - 1) / span if 0 < span < np.inf else 0.0
-        slope = float(slope) if np.isfinite(slope) else 0.0
-        place = np.clip((wide - origin) * slope, 0.0, count - 1)
-    held = np.bincount(np.nan_to_num(place, nan=0.0).astype(np.int64), minlength=count)
-    starts = (np.cumsum(held) - held).astype(np.int32)
-    np.invert(starts, out=starts, where=held > 1)
-    depth = np.int32(max(int(held.max()).bit_length() - 1, 0))
-    return Cells(float(origin), slope, starts, depth)
 
 
 def coefficient_plan(

@@ -6,12 +6,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
 
-__all__ = ["BIN_LANES", "bin_value", "bin_vector", "search_vector"]
+__all__ = ["BIN_LANES", "bin_rounded_value", "bin_rounded_vector", "bin_value", "bin_vector"]
 
 BIN_LANES = 16
 
@@ -19,7 +18,7 @@ _F64, _I32 = ir.DoubleType(), ir.IntType(32)
 
 
 class _Lanes:
-    """The steps that both ways of finding a rank share."""
+    """Steps of finding ranks."""
 
     def __init__(self, context: Any, builder: Any, sig: Any, lanes: int) -> None:
         self.context, self.builder, self.lanes = context, builder, lanes
@@ -50,6 +49,37 @@ class _Lanes:
         place = builder.select(builder.fcmp_ordered(">", place, zero), place, zero)
         return builder.select(builder.fcmp_ordered("<", place, top), place, top)
 
+    def corrected(
+        self, guess: Any, value: Any, top: Any, line: Any, downwards: Any, single: Any
+    ) -> Any:
+        """The guess, less one where the value has entered at the level before it.
+
+        Level k, from the lowest on, is ``k * step + start`` in float64, rounded to the values'
+        dtype; if `single`, the product is rounded, too.
+        """
+        builder, (start, step) = self.builder, line
+        ones = llvm.splat(_I32, self.lanes, 1)
+        down, single = (
+            builder.trunc(flags, ir.VectorType(llvm.I1, self.lanes))
+            for flags in (downwards, single)
+        )
+        before = builder.select(down, builder.sub(top, guess), builder.sub(guess, ones))
+        number = builder.sitofp(before, self.numbers)
+
+        def shortened(numbers: Any) -> Any:
+            short = builder.fptrunc(numbers, ir.VectorType(ir.FloatType(), self.lanes))
+            return builder.fpext(short, self.numbers)
+
+        level = builder.fmul(number, step)
+        level = builder.fadd(builder.select(single, shortened(level), level), start)
+        if self.values.dtype.bitwidth == 32:
+            level = shortened(level)
+        below, above = (builder.fcmp_ordered(sign, value, level) for sign in ("<=", ">="))
+        entered = builder.select(down, above, below)
+        guess = builder.sub(guess, builder.zext(entered, guess.type))
+        zeros = llvm.splat(_I32, self.lanes, 0)
+        return builder.select(builder.icmp_signed(">", guess, zeros), guess, zeros)
+
     def set_keys(self, keys: Any, at: Any, result: Any) -> None:
         builder = self.builder
         key, wide = self.context.get_value_type(self.keys.dtype), result.type.element
@@ -67,7 +97,7 @@ class _Lanes:
         return self.context.make_tuple(self.builder, sig.return_type, words)
 
 
-def _bin(lanes: int) -> Any:
+def _bin(lanes: int, rounded: bool) -> Any:
     """The intrinsic of :func:`ecc_core._backends.cpu.loaders.bin_evenly` for `lanes` values."""
 
     @intrinsic
@@ -79,9 +109,11 @@ def _bin(lanes: int) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             values, keys, at, scale, count, bins = args
             lane = _Lanes(context, builder, sig, lanes)
-            slope, offset, turn = (lane.each(builder.extract_value(scale, i)) for i in range(3))
-            first, direction, of_nan, turned, downwards = (
-                lane.each(builder.trunc(builder.extract_value(bins, i), _I32)) for i in range(5)
+            slope, offset, turn, start, step = (
+                lane.each(builder.extract_value(scale, i)) for i in range(5)
+            )
+            first, direction, of_nan, turned, downwards, single = (
+                lane.each(builder.trunc(builder.extract_value(bins, i), _I32)) for i in range(6)
             )
             _, value, nan = lane.values_at(values, at)
             top = lane.each(count)
@@ -92,6 +124,11 @@ def _bin(lanes: int) -> Any:
             below = builder.fptosi(place, top.type)
             past = builder.fcmp_ordered(">", value, turn)
             past = builder.xor(past, builder.trunc(downwards, past.type))
+            if rounded:
+                below = lane.corrected(below, value, top, (start, step), downwards, single)
+                most = builder.sub(turned, llvm.splat(_I32, lanes, 1))
+                most = builder.select(past, top, most)
+                below = builder.select(builder.icmp_signed("<", below, most), below, most)
             more = builder.icmp_signed(">", below, turned)
             least = builder.select(past, turned, below)
             below = builder.select(more, below, least)
@@ -105,90 +142,5 @@ def _bin(lanes: int) -> Any:
     return bin_lanes
 
 
-bin_vector = _bin(BIN_LANES)
-bin_value = _bin(1)
-
-
-def _gather(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    """The elements of an array at a vector of non-negative indices."""
-    element, lanes = context.get_value_type(array_type.dtype), index.type.count
-    size = context.get_abi_sizeof(element)
-    start = llvm.data(context, builder, array_type, array)
-    wide = ir.VectorType(llvm.I64, lanes)
-    offsets = builder.mul(builder.zext(index, wide), llvm.splat(llvm.I64, lanes, size))
-    base = llvm.each(builder, builder.ptrtoint(start, llvm.I64), lanes)
-    places = builder.inttoptr(builder.add(base, offsets), ir.VectorType(start.type, lanes))
-    result = ir.VectorType(element, lanes)
-    every = ir.Constant(ir.VectorType(llvm.I1, lanes), [1] * lanes)
-    nothing = ir.Constant(result, ir.Undefined)
-    kind = f"i{8 * size}" if isinstance(element, ir.IntType) else f"f{8 * size}"
-    name = f"llvm.masked.gather.v{lanes}{kind}.v{lanes}p0"
-    return llvm.call(builder, name, result, [places, _I32(size), every, nothing])
-
-
-def _less(builder: Any, dtype: Any, a: Any, b: Any) -> Any:
-    """Whether elements of arrays of a dtype are less than others, and neither is NaN."""
-    if isinstance(a.type.element, ir.IntType):
-        compare = builder.icmp_signed if dtype.signed else builder.icmp_unsigned
-        return compare("<", a, b)
-    return builder.fcmp_ordered("<", a, b)
-
-
-@intrinsic
-def search_vector(
-    typingctx: Any,
-    values: Any,
-    keys: Any,
-    at: Any,
-    levels: Any,
-    starts: Any,
-    depth: Any,
-    scale: Any,
-    count: Any,
-    bins: Any,
-) -> Any:
-    """:func:`ecc_core._backends.cpu.loaders.bin_by_search` of as many values as there are lanes.
-
-    The search is one comparison, unless one of the values is in a crowded cell.
-    """
-    sig = types.UniTuple(types.uint64, 2)(
-        values, keys, types.intp, levels, starts, types.int32, scale, types.int32, bins
-    )
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        values, keys, at, levels, starts, depth, scale, count, bins = args
-        lane = _Lanes(context, builder, sig, BIN_LANES)
-        origin, slope, last = (lane.each(builder.extract_value(scale, i)) for i in range(3))
-        first, direction, of_nan = (
-            lane.each(builder.trunc(builder.extract_value(bins, i), _I32)) for i in range(3)
-        )
-        value, number, nan = lane.values_at(values, at)
-        place = lane.confined(builder.fmul(builder.fsub(number, origin), slope), last)
-        cell = builder.fptosi(place, first.type)
-        start = _gather(context, builder, sig.args[4], starts, cell)
-
-        def advance(below: Any, step: Any) -> Any:
-            """Skip `step` levels where all of them are below the value."""
-            reach = builder.add(below, lane.each(builder.sub(step, _I32(1))))
-            level = _gather(context, builder, sig.args[3], levels, reach)
-            past = builder.sext(_less(builder, sig.args[3].dtype, level, value), below.type)
-            return builder.add(below, builder.and_(past, lane.each(step)))
-
-        crowded = builder.icmp_signed("<", start, llvm.splat(_I32, BIN_LANES, 0))
-        steps = cgutils.alloca_once(builder, start.type)
-        builder.store(builder.select(crowded, builder.not_(start), start), steps)
-        someone = builder.bitcast(crowded, ir.IntType(BIN_LANES))
-        with (
-            builder.if_then(builder.icmp_unsigned("!=", someone, someone.type(0)), likely=False),
-            cgutils.for_range(builder, depth) as loop,
-        ):
-            step = builder.shl(_I32(1), builder.sub(depth, loop.index))
-            builder.store(advance(builder.load(steps), step), steps)
-        below = advance(builder.load(steps), _I32(1))
-        above = builder.icmp_signed("==", below, lane.each(count))
-        above = builder.and_(above, builder.not_(nan))
-        below = builder.xor(builder.select(nan, of_nan, below), direction)
-        lane.set_keys(keys, at, builder.add(first, below))
-        return lane.flags(sig, above, nan)
-
-    return sig, codegen
+bin_vector, bin_value = _bin(BIN_LANES, False), _bin(1, False)
+bin_rounded_vector, bin_rounded_value = _bin(BIN_LANES, True), _bin(1, True)

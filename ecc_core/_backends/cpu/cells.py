@@ -1,0 +1,122 @@
+"""The grid of cells that finds the levels next to a value; see :func:`.loaders.bin_by_cells`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu import loaders
+from ecc_core._thresholds import Levels
+
+__all__ = ["cell_loader", "ordered_keys"]
+
+Array = NDArray[Any]
+
+LEAST_CELLS, MOST_CELLS = 1 << 8, 1 << 16
+# Costs of a value in ns, as measured: a search, and a table that exceeds the first-level cache.
+SEARCH_COST, LARGE_COST = 8.0, 0.05
+LARGE_TABLE = 1 << 12
+
+
+def ordered_keys(values: Array) -> Array:
+    """Unsigned integers in the order of the values; -0.0 comes before 0.0."""
+    bits = np.dtype(f"u{values.dtype.itemsize}")
+    keys = values.view(bits)
+    top = bits.type(1 << (8 * bits.itemsize - 1))
+    if values.dtype.kind == "f":
+        return np.where(keys >= top, ~keys, keys | top)
+    return keys ^ top if values.dtype.kind == "i" else keys
+
+
+def cell_loader(levels: Levels, closed: bool, top: int) -> Callable[..., Any]:
+    """Loader of 32- and 64-bit values by cells; keys run up to `top`.
+
+    In the order in which values enter, a rank grows just behind a level. Keys are ranks, or if
+    `closed` complements of ranks, which grow at the level itself in the reversed order. Either way
+    a key is `base` plus the number of bounds that the value has reached.
+    """
+    values = levels.values
+    if values.dtype.kind == "f":  # both zeros are on the same side of a level
+        values = np.where(values == 0, values.dtype.type(-0.0 if levels.superlevel else 0), values)
+    entering = ordered_keys(values)
+    full = entering.dtype.type(np.iinfo(entering.dtype).max)
+    flip = full if levels.superlevel else entering.dtype.type(0)
+    entering = entering ^ flip
+    limit = entering.max(initial=0)
+    stored = full if closed else entering.dtype.type(0)
+    if closed:
+        bounds, base, never = entering ^ full, top - values.size, max(top - values.size, 0)
+    else:
+        behind = entering != full  # no value lies behind the last one of the dtype
+        values, bounds = values[behind], entering[behind] + entering.dtype.type(1)
+        base, never = 0, levels.values.size
+    order = np.argsort(bounds)
+    ascending = levels.superlevel == closed
+    grid, *table = _table(values[order], bounds[order], ascending, base, never)
+    token, keys = np.empty(0, values.dtype), (flip, limit, stored)
+    count = levels.values.size
+
+    def load(address: int, *place: Any) -> tuple[bool, bool]:
+        nan, beyond = loaders.bin_by_cells(address, token, *place, grid, keys, *table, base)
+        return nan, bool((nan or beyond) and top < count)
+
+    return load
+
+
+def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int) -> Any:
+    """The grid, and the entries, only bound and number of bounds of each cell; the bounds."""
+    number = np.dtype(np.float32 if values.dtype.itemsize == 4 else np.float64).type
+    wide = values.astype(number)
+    finite = wide[np.isfinite(wide)]
+    origin = finite.min() if finite.size else number(0)
+    with np.errstate(all="ignore"):
+        span = finite.max() - origin if finite.size else number(0)
+        choices = [_place(wide, origin, span, count) for count in _cell_counts(values.size)]
+    slope, cell, count = min(choices, key=lambda choice: _cost(choice[1], choice[2]))
+    held = np.bincount(cell, minlength=count + 1)
+    before = np.cumsum(held) - held if ascending else values.size - np.cumsum(held)
+    # Without the highest bit, which marks; a key of -1 is that of a value beyond all levels.
+    first = (base + before).astype(np.uint64) & ~loaders.CROWDED
+    # Behind the last bound there is none to compare with.
+    only = np.append(bounds, bounds.dtype.type(0))[np.minimum(before, bounds.size)]
+    crowded = held > 1
+    if values.dtype.itemsize == 4:
+        entries = (first << np.uint64(32)) & ~loaders.CROWDED
+        one = held == 1
+        entries[one] += np.uint64(1 << 32) - only[one].astype(np.uint64)
+    else:
+        entries = first
+        crowded |= before >= bounds.size
+    shift = np.uint64(32 if values.dtype.itemsize == 4 else 0)
+    entries = np.where(crowded, (before.astype(np.uint64) << shift) | loaders.CROWDED, entries)
+    entries[-1] = np.uint64(never) << shift
+    if values.dtype.itemsize == 8:
+        only[-1:] = np.iinfo(only.dtype).max
+    grid = (origin, number(slope), number(count - 1))
+    return grid, entries, only, held.astype(np.int32), bounds
+
+
+def _cell_counts(levels: int) -> list[int]:
+    least = min(max(LEAST_CELLS, 2 << levels.bit_length()), MOST_CELLS)
+    return [1 << k for k in range(least.bit_length() - 1, MOST_CELLS.bit_length())]
+
+
+def _place(wide: Array, origin: Any, span: Any, count: int) -> tuple[Any, NDArray[np.int64], int]:
+    """The slope of a grid of so many cells, and the cell of each level, as the loader has it."""
+    number = wide.dtype.type
+    slope = number(count - 1) / span if 0 < span < np.inf else number(0)
+    slope = slope if np.isfinite(slope) else number(0)
+    place = (wide - origin) * slope
+    place = np.where(place > 0, place, number(0))
+    place = np.where(place < count - 1, place, number(count - 1))
+    return slope, place.astype(np.int64), count
+
+
+def _cost(cell: NDArray[np.int64], count: int) -> float:
+    """Of a value that is distributed as the levels are."""
+    held = np.bincount(cell, minlength=count)
+    crowded = held[held > 1].sum() / max(cell.size, 1)
+    return SEARCH_COST * float(crowded) + LARGE_COST * max(0, (count // LARGE_TABLE).bit_length())

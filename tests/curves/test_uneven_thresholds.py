@@ -1,0 +1,107 @@
+"""Thresholds that are not even, or only nearly: every way of finding ranks against the oracle."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core import _reference as reference
+from ecc_core._backends.cpu.even import even_scale
+from ecc_core._thresholds import round_to_levels
+from ecc_core.testing import assert_curves_equal
+
+SHAPES = [(1,), (131,), (9, 65), (17, 130), (3, 9, 67)]  # around words of 64 and vectors of 16
+
+
+def ulps(value, count, dtype):
+    """`count` neighbouring values of a dtype."""
+    values = [np.dtype(dtype).type(value)]
+    for _ in range(count - 1):
+        values.append(np.nextafter(values[-1], values[-1] + 9))
+    return np.array(values)
+
+
+def uneven(dtype):
+    rng = np.random.default_rng(1)
+    dtype = np.dtype(dtype)
+    yield "random", np.sort(rng.random(300) * 200 - 100)
+    yield "two scales", np.r_[50 + np.arange(20) * 1e-5, 99.0]
+    yield "geometric", np.geomspace(1e-6, 100, 256)
+    yield "signed zero", np.array([-0.0])
+    yield "subnormal", np.array([-5e-324, 0, 5e-324, 1e-320])
+    yield "infinite", np.array([-np.inf, 0, np.inf])
+    if dtype.kind == "f":
+        yield "one ulp apart", ulps(3.7, 10, dtype)
+        yield "smallest", ulps(0, 4, dtype)
+    else:
+        info = np.iinfo(dtype)
+        yield "ends", np.array([info.min, info.min + 1, 5, info.max - 1, info.max], dtype)
+        yield "last", np.array([info.max], dtype)
+
+
+def images(shape, dtype, thresholds):
+    rng = np.random.default_rng(2)
+    dtype = np.dtype(dtype)
+    image = (rng.random(shape) * 200 - (100 if dtype.kind != "u" else 0)).astype(dtype)
+    image[rng.random(shape) < 0.3] = 0
+    yield image
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            near = thresholds.astype(dtype)
+        special = np.array([np.inf, -np.inf, -0.0, 0.0], dtype)
+        near = np.concatenate([near, np.nextafter(near, dtype.type(9)), special])
+    else:
+        near = np.array([np.iinfo(dtype).min, 0, 4, 5, 6, np.iinfo(dtype).max], dtype)
+    yield rng.choice(near, shape)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint32", "int64", "uint64"])
+def test_uneven_thresholds(dtype):
+    for (_, thresholds), shape in itertools.product(uneven(dtype), SHAPES):
+        for image in images(shape, dtype, thresholds):
+            for connectivity, superlevel in itertools.product({1, len(shape)}, (False, True)):
+                options = {"connectivity": connectivity, "superlevel": superlevel}
+                found = ecc.euler_curve(image, thresholds, **options)
+                assert_curves_equal(found, reference.euler_curve(image, thresholds, **options))
+            holes = image.copy()
+            never = np.random.default_rng(3).random(shape) < 0.2
+            options["mask"] = ~never
+            if holes.dtype.kind == "f":
+                holes[never] = np.nan
+                found = ecc.euler_curve(
+                    holes, thresholds, connectivity=connectivity, superlevel=True, nan="omit"
+                )
+            else:
+                found = ecc.euler_curve(holes, thresholds, **options)
+            assert_curves_equal(found, reference.euler_curve(image, thresholds, **options))
+
+
+def spaced():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        low, high = np.sort(rng.random(2) * 10.0 ** rng.integers(-3, 4))
+        yield np.linspace(low, high, 256)
+        yield np.linspace(-low, high, 100)
+    yield np.linspace(0.1, 0.9, 256)
+    yield np.arange(0, 1, 0.01)
+    yield np.linspace(0.1, 0.9, 256, dtype=np.float32)
+    yield np.arange(0, 1, 0.01, dtype=np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_evenly_spaced_thresholds_have_a_scale(dtype, superlevel):
+    """And the scale, where there is one, is exact at the levels and next to them."""
+    for thresholds in spaced():
+        if dtype == "float64" and thresholds.dtype == np.float32:
+            continue
+        levels = round_to_levels(thresholds, np.dtype(dtype), superlevel)
+        assert even_scale(levels, thresholds) is not None
+        near = thresholds.astype(dtype)
+        up, down = (np.nextafter(near, np.dtype(dtype).type(to)) for to in (np.inf, -np.inf))
+        image = np.random.default_rng(5).permutation(np.concatenate([near, up, down]))
+        image = image.reshape(3, -1)
+        options = {"connectivity": 2, "superlevel": superlevel}
+        found = ecc.euler_curve(image, thresholds, **options)
+        assert_curves_equal(found, reference.euler_curve(image, thresholds, **options))
