@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import Any, Protocol
 
+from ecc_core._io.archives import names_in_archive
 from ecc_core._optional import import_optional
 
 __all__ = [
@@ -119,8 +120,7 @@ class Archive:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with zipfile.ZipFile(path) as archive:
-            names = set(archive.namelist())
+        names = names_in_archive(path)
         tops = {name.partition("/")[0] for name in names}
         nested = not names.intersection(METADATA) and len(tops) == 1
         self.root = f"{tops.pop()}/" if nested else ""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ecc_core._io.archives import names_in_archive
 from ecc_core._io.stored import Opened, Request, unnamed_axes
 
 __all__ = ["open_npy", "open_npz"]
@@ -28,7 +29,8 @@ def open_npz(path: Path, _: Request, inside: str) -> Opened:
     """Open the array of an NPZ file, or the one that is named; it is read at once."""
     if not zipfile.is_zipfile(path):
         raise ValueError("not an NPZ file, or truncated")
-    with np.load(path, allow_pickle=False) as archive:
+    names_in_archive(path)
+    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         names = ", ".join(archive.files) or "none"
         if inside and inside not in archive.files:
             raise ValueError(f"has no array {inside}; arrays: {names}")

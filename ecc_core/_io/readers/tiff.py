@@ -21,6 +21,8 @@ SUFFIXES = (
     *(".lsm", ".stk", ".svs", ".ndpi", ".qptiff", ".scn", ".bif"),
 )
 
+HEADER = 8
+
 
 def open_tiff(path: Path, request: Request) -> Opened:
     """Open one image of a TIFF file."""
@@ -136,6 +138,8 @@ def _check_segments(tiff: Any, level: Any) -> None:
     if 0 in level.shape:
         return
     if level.dataoffset is not None:
+        if level.dataoffset < HEADER:
+            raise ValueError("damaged: its values begin before the end of its header")
         end = level.dataoffset + math.prod(level.shape) * level.dtype.itemsize
         if end > tiff.filehandle.size:
             raise ValueError(f"truncated: {end - tiff.filehandle.size} bytes are missing")

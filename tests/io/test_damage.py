@@ -1,0 +1,169 @@
+"""A damaged file gives the right numbers, or one line and an exit code: nothing else.
+
+Of formats without checksums a flipped bit may change a pixel, or the description of the pixels.
+Then the numbers must be those of the array that the library of the format reads.
+"""
+
+import csv
+import io
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+import tifffile
+import zarr
+from PIL import Image
+
+import ecc_core as ecc
+from ecc_core.cli import main
+
+CUTS, FLIPS = 40, 200
+LEVELS = [0, 64, 128, 255]
+COMMANDS = ("curve", "stack", "batch")
+
+Array = np.ndarray
+Curve = list[list[int]]
+
+
+def write_zarr(path: Path, image: Array, **options: Any) -> None:
+    store: Any = zarr.storage.ZipStore(path, mode="w") if path.suffix == ".zip" else path
+    chunks = (8,) * image.ndim
+    array = zarr.create_array(store, shape=image.shape, dtype=image.dtype, chunks=chunks, **options)
+    array[...] = image
+    if path.suffix == ".zip":
+        store.close()
+
+
+def write_hdf5(path: Path, image: Array, **options: Any) -> None:
+    with h5py.File(path, "w") as file:
+        file.create_dataset("raw", data=image, **options)
+
+
+def read_hdf5(path: Path) -> Array:
+    with h5py.File(path) as file:
+        return file["raw"][()]
+
+
+def read_pillow(path: Path) -> Array:
+    with Image.open(path) as image:
+        return np.asarray(image)
+
+
+def write_pages(path: Path, image: Array) -> None:
+    first, *others = (Image.fromarray(page) for page in image)
+    first.save(path, save_all=True, append_images=others)
+
+
+class Format(NamedTuple):
+    ndim: int
+    write: Callable[[Path, Array], None]
+    read: Callable[[Path], Array] | None = None
+    """The library of the format; None where checksums cover all that matters."""
+
+
+def tiff(ndim: int = 2, **options: Any) -> Format:
+    return Format(ndim, lambda p, i: tifffile.imwrite(p, i, **options), tifffile.imread)
+
+
+GZIP = {"chunks": (4, 4, 4), "compression": "gzip", "fletcher32": True}
+FORMATS = {
+    "a.png": Format(2, imageio.imwrite),
+    "a.jpg": Format(2, lambda p, i: Image.fromarray(i).save(p), read_pillow),
+    "raw.tif": tiff(),
+    "zlib.tif": tiff(compression="zlib", rowsperstrip=8),
+    "imagej.tif": tiff(3, imagej=True, metadata={"axes": "ZYX"}),
+    "pages.tif": Format(3, write_pages, tifffile.imread),
+    "a.ome.tif": tiff(3, metadata={"axes": "ZYX"}, compression="zlib"),
+    "a.npy": Format(3, np.save, np.load),
+    "a.npz": Format(3, np.savez),
+    "compressed.npz": Format(3, np.savez_compressed),
+    "a.h5": Format(3, write_hdf5, read_hdf5),
+    "gzip.h5": Format(3, lambda p, i: write_hdf5(p, i, **GZIP), read_hdf5),
+    "a.zarr.zip": Format(3, write_zarr),
+    "2.zarr": Format(3, lambda p, i: write_zarr(p, i, zarr_format=2), lambda p: zarr.open(p)[...]),
+    "3.zarr": Format(3, lambda p, i: write_zarr(p, i, zarr_format=3), lambda p: zarr.open(p)[...]),
+}
+
+
+class Disk:
+    """The files of an image, whose bytes can be changed and brought back."""
+
+    def __init__(self, path: Path) -> None:
+        found = sorted(path.rglob("*")) if path.is_dir() else [path]
+        self.files = {file: file.read_bytes() for file in found if file.is_file()}
+        self.size = sum(map(len, self.files.values()))
+
+    def _at(self, position: int) -> tuple[Path, int]:
+        for file, content in self.files.items():
+            if position < len(content):
+                return file, position
+            position -= len(content)
+        raise IndexError
+
+    def damages(self) -> Iterator[str]:
+        """Damage the files in one way after the other; yields what was done."""
+        rng = np.random.default_rng(0)
+        for position in np.linspace(0, self.size - 1, CUTS).astype(int).tolist():
+            file, at = self._at(position)
+            yield from self._changed(file, self.files[file][:at], f"cut {file.name} at {at}")
+        for bit in rng.integers(0, 8 * self.size, FLIPS).tolist():
+            file, at = self._at(bit // 8)
+            content = bytearray(self.files[file])
+            content[at] ^= 1 << bit % 8
+            yield from self._changed(file, bytes(content), f"bit {bit % 8} of {file.name}[{at}]")
+
+    def _changed(self, file: Path, content: bytes, name: str) -> Iterator[str]:
+        file.unlink()  # a mapped file must not shrink
+        file.write_bytes(content)
+        yield name
+        file.unlink()
+        file.write_bytes(self.files[file])
+
+
+def outcome(command: str, path: Path, out: Path, capsys: Any) -> Curve | str:
+    """The curves that a command writes, or its line."""
+    thresholds = ",".join(map(str, LEVELS))
+    code = main([command, str(path), "--out", str(out), "--thresholds", thresholds])
+    _, line = capsys.readouterr()
+    if code:
+        assert code == (1 if command == "batch" else 2), line
+        assert not out.exists()
+        assert line.count("\n") == 1, line
+        return str(line)
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    out.unlink()
+    if command == "batch":
+        return [[int(row[str(level)]) for level in LEVELS] for row in rows]
+    flat = [int(row["euler_number"]) for row in rows]
+    return [flat[i : i + len(LEVELS)] for i in range(0, len(flat), len(LEVELS))]
+
+
+def curve(image: Array) -> Curve:
+    return [ecc.euler_curve(image, LEVELS).values.tolist()]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_damage(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    given, path, out = FORMATS[name], tmp_path / name, tmp_path / "out.csv"
+    shape = (24, 20) if given.ndim == 2 else (5, 12, 10)
+    image = np.random.default_rng(0).integers(0, 200, shape, dtype=np.uint8)
+    given.write(path, image)
+    expected = curve(image if given.read is None else given.read(path))
+    assert outcome("curve", path, out, capsys) == expected
+    refused = 0
+    disk = Disk(path)
+    for number, damage in enumerate(disk.damages()):
+        found = outcome(COMMANDS[number % 3], path, out, capsys)
+        if isinstance(found, str):
+            refused += 1
+        elif found != expected:
+            assert given.read is not None, damage
+            assert number >= CUTS, damage
+            assert found == curve(given.read(path)), damage
+    assert refused > CUTS // 2
