@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,73 +9,31 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import kernels, loaders
 from ecc_core._backends.cpu.plans import Construction, Plan
-from ecc_core._request.filtration import Direction
+from ecc_core._backends.cpu.sources import Block, Source, scratch
 
-__all__ = ["Block", "DirectionalSource", "Layout", "Marcher", "Source", "cut", "lay_out"]
+__all__ = ["Layout", "Marcher", "cut", "lay_out"]
 
 Array = NDArray[Any]
 
 STAGED_BYTES = 1 << 20  # keys of one block: they stay in the second-level cache
-CACHE_LINE = 64
-KEPT_BYTES = 1 << 22  # of each kind of memory, by each thread
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
 
 
-class Block(NamedTuple):
-    """Own points of a block: half-open ranges along (z, y, x)."""
+def cut(shape: tuple[int, int, int], key_size: int, ndim: int, *, together: int = 1) -> list[Block]:
+    """Blocks that cover a volume, or a stack of images, and whose keys fit in the cache.
 
-    start: tuple[int, int, int]
-    stop: tuple[int, int, int]
-
-
-class Source:
-    """Read-only access to boxes of a (slices, rows, columns) array by address."""
-
-    def __init__(self, array: Array) -> None:
-        self.array = array
-        self.shape: tuple[int, int, int] = (array.shape[0], array.shape[1], array.shape[2])
-        size = array.itemsize
-        self.direct = (
-            array.dtype.isnative
-            and array.flags.aligned
-            and (array.shape[2] <= 1 or array.strides[2] == size)
-            and all(step % size == 0 for step in array.strides[:2])
-        )
-
-    def box(self, block: Block) -> tuple[int, tuple[int, int], Array]:
-        """Address, strides of slices and rows in elements, and the array they belong to."""
-        part = self.array[tuple(map(slice, block.start, block.stop))]
-        if not self.direct:
-            part = self.read(part, block.start)
-        size = part.itemsize
-        return part.ctypes.data, (part.strides[0] // size, part.strides[1] // size), part
-
-    def read(self, part: Array, start: tuple[int, ...]) -> Array:
-        return np.array(part, dtype=part.dtype.newbyteorder("="), order="C")
-
-
-class DirectionalSource(Source):
-    """Boxes of a directional filtration, computed one at a time."""
-
-    def __init__(self, array: Array, direction: Direction) -> None:
-        super().__init__(array)
-        self.direct = False
-        self.direction = direction
-
-    def read(self, part: Array, start: tuple[int, ...]) -> Array:
-        lead = 3 - len(self.direction.terms)
-        return np.ascontiguousarray(self.direction.add(part, start[lead:]))
-
-
-def cut(shape: tuple[int, int, int], key_size: int, ndim: int) -> list[Block]:
-    """Blocks that cover a volume, or a stack of images, and whose keys fit in the cache."""
+    Of a stack, at least `together` images share a block, where they lie interleaved in memory.
+    """
     slices, rows, columns = shape
     width = min(columns, MAX_COLUMNS)
     row_bytes = (width + 128) * key_size
     if ndim == 3:
         height = min(rows, MAX_ROWS)
         depth = max(8, STAGED_BYTES // (row_bytes * (height + 2)) - 2)
+    elif together > 1:
+        depth = min(slices, together)
+        height = min(rows, max(8, STAGED_BYTES // (2 * row_bytes * depth)))
     else:
         height = min(rows, max(MAX_ROWS, STAGED_BYTES // (4 * row_bytes)))
         depth = max(1, STAGED_BYTES // (4 * row_bytes * (height + 2)))
@@ -137,27 +94,6 @@ def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: i
     )
 
 
-class _Scratch(threading.local):
-    """Memory that a thread keeps: touching new pages costs as much as a small image."""
-
-    def __init__(self) -> None:
-        self._buffers: dict[str, NDArray[np.uint8]] = {}
-
-    def take(self, name: str, count: int, dtype: Any) -> Array:
-        """An array of `count` elements at the start of a cache line; its contents are arbitrary."""
-        size = count * np.dtype(dtype).itemsize
-        buffer = self._buffers.get(name)
-        if buffer is None or buffer.size < size:
-            buffer = np.empty(size + CACHE_LINE, np.uint8)
-            buffer = buffer[-buffer.ctypes.data % CACHE_LINE :]
-            if size <= KEPT_BYTES:
-                self._buffers[name] = buffer
-        return buffer[:size].view(dtype)
-
-
-_scratch = _Scratch()
-
-
 class Marcher:
     """Scratch memory of one thread, and the march over one block after another."""
 
@@ -192,15 +128,15 @@ class Marcher:
         _, rows, columns, lead, _, _ = layout.geometry
         words = lead + -(-columns // 64)
         kinds = 14 if self.ndim == 3 else 3
-        queue = _scratch.take("queue", 6 * kernels.QUEUE_ROOM, np.uint64)
-        self.keys = _scratch.take("keys", layout.size, key_dtype)
+        queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, np.uint64)
+        self.keys = scratch.take("keys", layout.size, key_dtype)
         self._scratch = (
-            _scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), np.uint64),
-            _scratch.take("word", 5 * kernels.ROWS, np.uint64),
-            _scratch.take("carry", 3 * (rows + kernels.ROWS), np.uint64),
+            scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), np.uint64),
+            scratch.take("word", 5 * kernels.ROWS, np.uint64),
+            scratch.take("carry", 3 * (rows + kernels.ROWS), np.uint64),
             queue.reshape(6, kernels.QUEUE_ROOM),
-            _scratch.take("event keys", kernels.EVENT_ROOM, key_dtype),
-            _scratch.take("event coefficients", kernels.EVENT_ROOM, np.int8),
+            scratch.take("event keys", kernels.EVENT_ROOM, key_dtype),
+            scratch.take("event coefficients", kernels.EVENT_ROOM, np.int8),
         )
 
     def march(self, block: Block, histograms: Array, out: Array) -> None:

@@ -7,8 +7,8 @@ batch axis.
 
 from __future__ import annotations
 
-import itertools
 import math
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.blocks import Block, DirectionalSource, Marcher, Source, cut
+from ecc_core._backends.cpu.blocks import Marcher, cut
 from ecc_core._backends.cpu.plans import Construction, Plan, coefficient_plan, cumulate, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions import region_curves
+from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order
+from ecc_core._backends.cpu.value_range import value_range
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -28,6 +30,8 @@ __all__ = ["coefficients", "curve", "exact_curve", "region_curves", "value_range
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
+INTERLEAVED = 16  # images that are read together where their points lie side by side
+SHORT_ROW = 48  # points in a row that do not fill a vector
 NO_OUTPUT = np.empty(0, np.int8)
 NO_HISTOGRAM = np.zeros((1, 1), np.int64)
 
@@ -53,7 +57,7 @@ def curve(
     )
     for part, view, hidden in _parts(image, mask, direction, plans[-1].key_dtype.itemsize):
         source = DirectionalSource(view, direction) if direction else Source(view)
-        shown = None if hidden is None else Source(hidden)
+        shown = None if hidden is None else Source(hidden, "mask")
         stack = _Stack(source, shown, construction, filtration.ndim)
         result[part] = stack.curves(plans, filtration.nan, workers)
     if construction == "T" and filtration.ndim == 3:
@@ -73,22 +77,26 @@ class _Stack:
     ) -> None:
         self.source, self.mask = source, mask
         self.construction, self.ndim = construction, max(ndim, 2)
+        self.interleaved = INTERLEAVED if self.ndim == 2 and source.interleaved else 1
 
     def marcher(self) -> Marcher:
         return Marcher(self.source, self.mask, self.construction, self.ndim)
 
     def curves(self, plans: list[Plan], nan: str, workers: int | None) -> Values:
         """One curve an image, (images, n); a volume is one image."""
-        blocks = cut(self.source.shape, plans[-1].key_dtype.itemsize, self.ndim)
+        key_size = max(plans[-1].key_dtype.itemsize, self.source.copied_size)
+        blocks = cut(self.source.shape, key_size, self.ndim, together=self.interleaved)
         images = self.source.shape[0] if self.ndim == 2 else 1
         result = np.zeros((images, plans[0].entered.size), np.int64)
+        lock = threading.Lock()
 
         def each(queue: Iterator[Block]) -> None:
             marcher = self.marcher()
             for block in queue:
                 histograms = _add_blocks(marcher, plans, iter([block]), nan)
-                at = slice(block.start[0], block.stop[0])
-                result[at] = _cumulate(plans, histograms, self.construction)
+                own = _cumulate(plans, histograms, self.construction)
+                with lock:  # a block may hold parts of its images
+                    result[block.start[0] : block.stop[0]] += own
 
         def together(queue: Iterator[Block]) -> Values:
             histograms = _add_blocks(self.marcher(), plans, queue, nan)
@@ -127,33 +135,43 @@ def _parts(
 ) -> Iterator[tuple[slice, Array, Array | None]]:
     """Views of (slices, rows, columns) to compute at once, with their place in the batch.
 
-    Images of one or two axes come as one stack if blocks hold whole ones. The curve does not change
-    when axes are swapped or reversed, so each view is laid out as nearly as its memory lies.
+    Images of one or two axes come as one stack if blocks hold whole ones, or if the images are
+    interleaved in memory.
     """
     count, spatial = image.shape[0], image.ndim - 1
     order, flips = list(range(1, image.ndim)), [slice(None)] * spatial
-    if not image.flags.c_contiguous and direction is None:
-        order.sort(key=lambda axis: -abs(image.strides[axis]))
-        flips = [slice(None, None, -1 if image.strides[axis] < 0 else 1) for axis in order]
+    if direction is None:
+        order, flips = _spatial_order(image[0])
 
     def lay(array: Array) -> Array:
         laid: Array = array.transpose(0, *order)[(slice(None), *flips)]
         return laid if spatial > 1 else laid[:, None, :]
 
     view = lay(image)
-    shown = None
-    if mask is not None:
-        shown = lay(np.broadcast_to(mask, image.shape).view(np.uint8))
+    shown = None if mask is None else lay(np.broadcast_to(mask, image.shape))
     if spatial == 3:
         for i in range(count):
             yield slice(i, i + 1), view[i], None if shown is None else shown[i]
         return
-    step = 1
-    if count > 1 and cut((count, *view.shape[1:]), key_size, 2)[0].stop[1:] == view.shape[1:]:
-        step = count
+    whole = cut((count, *view.shape[1:]), key_size, 2)[0].stop[1:] == view.shape[1:]
+    step = count if whole or Source(view).interleaved else 1
     for i in range(0, count, step):
         part = slice(i, i + step)
         yield part, view[part], None if shown is None else shown[part]
+
+
+def _spatial_order(image: Array) -> tuple[list[int], list[slice]]:
+    """Batch axes come first: the axes to take for slices, rows and columns, and flips.
+
+    The curve does not change when axes are swapped or reversed. So rows go along the memory, or, if
+    those were short, along the longest axis.
+    """
+    order, flips = memory_order(image)
+    if image.shape[order[-1]] < SHORT_ROW:
+        longest = max(range(image.ndim), key=lambda place: image.shape[order[place]])
+        order.append(order.pop(longest))
+        flips = (*flips[:longest], *flips[longest + 1 :], flips[longest])
+    return [axis + 1 for axis in order], list(flips)
 
 
 def _add_blocks(
@@ -214,7 +232,7 @@ def coefficients(
 
     for i in range(image.shape[0] if spatial == 3 else 1):  # others are the slices of one stack
         source = Source(lay(image, i))
-        shown = None if mask is None else Source(lay(mask, i).view(np.uint8))
+        shown = None if mask is None else Source(lay(mask, i), "mask")
         stack = _Stack(source, shown, construction, spatial)
         stack.coefficients(plan, filtration.nan, workers, lay(out, i))
     if construction == "T" and spatial == 3:
@@ -262,32 +280,3 @@ def _all_values(dtype: np.dtype[Any]) -> Array:
     bits = np.arange(1 << (8 * dtype.itemsize), dtype=np.uint32)
     values = bits.astype(f"u{dtype.itemsize}").view(dtype)
     return np.unique(values[~np.isnan(values)])
-
-
-def value_range(
-    image: Array,
-    filtration: Filtration,
-    *,
-    mask: Array | None = None,
-    workers: int | None = None,
-) -> tuple[Any, Any]:
-    """Smallest and largest finite value that is not masked; (None, None) where there is none."""
-    bounds: list[Any] = []
-    # Slabs of a quarter of a million points stay in the cache for the second pass.
-    step = max(1, (1 << 18) * image.shape[0] * image.shape[1] // max(image.size, 1))
-    starts = range(0, image.shape[1] if image.size else 0, step)
-    for i, start in itertools.product(range(image.shape[0]), starts):
-        part = image[i, start : start + step]
-        if filtration.direction is not None:
-            part = filtration.direction.add(part, (start,) + (0,) * (part.ndim - 1))
-        if mask is not None:
-            part = part[mask[i, start : start + step].copy()]  # others may write to the mask
-        if part.dtype == np.float16:
-            part = part.astype(np.float32)  # NumPy compares half floats one by one
-        if part.dtype.kind == "f" and part.size and not np.isfinite([part.min(), part.max()]).all():
-            if filtration.nan == "raise" and np.isnan(part).any():
-                raise ValueError(NAN_MESSAGE)
-            part = part[np.isfinite(part)]
-        if part.size:
-            bounds += [part.min(), part.max()]
-    return (min(bounds), max(bounds)) if bounds else (None, None)

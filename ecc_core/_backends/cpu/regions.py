@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import region_kernels
-from ecc_core._backends.cpu.blocks import Block, Source, cut, lay_out
+from ecc_core._backends.cpu.blocks import cut, lay_out
 from ecc_core._backends.cpu.plans import Construction, Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.sources import Block, Source
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -45,7 +46,10 @@ def region_curves(
     few = thresholds.size < FEW_LEVELS
     plan = curve_plans(dtype, thresholds, superlevel, construction, masked=few, points=0)[-1]
     shape = (1,) * (3 - spatial) + image.shape
-    image_source, label_source = Source(image.reshape(shape)), Source(labels.reshape(shape))
+    image_source, label_source = (
+        Source(image.reshape(shape)),
+        Source(labels.reshape(shape), "labels"),
+    )
     blocks = cut(image_source.shape, 4, max(spatial, 2))
 
     # Narrow counts take less of the cache; a coefficient is at most 7.
