@@ -22,9 +22,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecc_core._torch import reference
 from ecc_core._torch.cells import split_coefficients
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
+from tests.oracles import soft as reference
 
 CASES: dict[str, list[tuple[tuple[int, ...], int, float]]] = {
     "cuda": [

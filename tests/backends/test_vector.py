@@ -5,10 +5,10 @@ import inspect
 import numpy as np
 import pytest
 from numba import njit
+from oracles import vector_operations as plain
 
 from ecc_core._backends.cpu import (
     cells,
-    plain,
     vector_bins,
     vector_cells,
     vector_coefficients,

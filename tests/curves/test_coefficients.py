@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import euler as reference
 
 import ecc_core as ecc
-from ecc_core import _reference as reference
 from ecc_core.testing import assert_arrays_equal, strategies
 
 EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)

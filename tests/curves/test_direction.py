@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from oracles import euler as reference
 
 import ecc_core as ecc
-from ecc_core import _reference as reference
 from ecc_core.testing import assert_curves_equal
 
 SHAPES = [(131,), (19, 67), (5, 18, 67)]

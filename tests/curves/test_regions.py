@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import euler as reference
 from skimage.measure import euler_number
 
 import ecc_core as ecc
-from ecc_core import _reference as reference
 from ecc_core.testing import assert_arrays_equal, assert_regions_equal, strategies
 
 EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)

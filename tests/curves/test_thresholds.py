@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from oracles import euler as reference
 
 import ecc_core as ecc
-from ecc_core import _reference as reference
 from ecc_core.testing import assert_curves_equal
 
 

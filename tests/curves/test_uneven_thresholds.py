@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from oracles import euler as reference
 
 import ecc_core as ecc
-from ecc_core import _reference as reference
 from ecc_core._backends.cpu.even import even_scale
 from ecc_core._thresholds import round_to_levels
 from ecc_core.testing import assert_curves_equal

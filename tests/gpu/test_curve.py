@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from oracles import euler as reference
 
 import ecc_core
-from ecc_core import _reference
 from ecc_core._backends.cuda.tiling import plan_pairs
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -37,7 +37,7 @@ both_kernels = pytest.mark.usefixtures("kernels")
 def truth(images, thresholds, construction, superlevel, mask=None):
     connectivity = 1 if construction == "V" else images.ndim - 1
     rows = [
-        _reference.euler_curve(
+        reference.euler_curve(
             image,
             thresholds,
             connectivity=connectivity,

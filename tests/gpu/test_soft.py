@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import torch
+from oracles import soft as reference
 from torch import Tensor
 
-from ecc_core._torch import reference
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 
 SHAPES = [(3, 40), (2, 17, 23), (2, 70, 100), (2, 9, 10, 11), (1, 35, 20, 70)]

@@ -4,9 +4,9 @@ import functools
 
 import numpy as np
 import pytest
+from oracles import euler as reference
 
 import ecc_core as ecc
-from ecc_core import _reference
 from ecc_core._request.filtration import Filtration
 from ecc_core.testing import assert_curves_equal
 
@@ -36,7 +36,7 @@ def test_slabs_add_up(construction, shape, dtype):
     levels = np.linspace(0, 200, 50)
     connectivity = 1 if construction == "V" else volume.ndim
     filtration = Filtration(volume.ndim, connectivity)
-    known = _reference.euler_curve(volume, levels, connectivity=connectivity)
+    known = reference.euler_curve(volume, levels, connectivity=connectivity)
     every = list(range(cupy.cuda.runtime.getDeviceCount()))
     size = volume[0].nbytes
     for source in (volume, pinned, Sliced(volume), volume[::-1]):

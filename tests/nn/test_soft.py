@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from oracles import soft as reference
 from torch import Tensor
 
 import ecc_core as ecc
-from ecc_core._torch import reference
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 
 SHAPES = [(2, 33), (2, 11, 13), (2, 6, 7, 8)]

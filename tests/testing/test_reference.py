@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import euler as reference
 from skimage.measure import euler_number
 
-from ecc_core import _reference as reference
 from ecc_core.testing import known_shapes, strategies
 
 

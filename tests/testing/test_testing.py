@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import find, given
 from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
 
 from ecc_core.testing import (
     assert_arrays_equal,
@@ -159,6 +160,8 @@ def test_interesting_images_are_drawn(interesting):
 
 def test_nan_only_on_demand():
     find(strategies.images(dtypes=["float32"], nan=True), lambda image: np.isnan(image).any())
+    with pytest.raises(NoSuchExample):
+        find(strategies.images(dtypes=["float32"]), lambda image: np.isnan(image).any())
 
 
 def test_hypothesis_is_not_imported():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import transform as reference
 from skimage.measure import euler_number
 
 import ecc_core as ecc
-from ecc_core import _reference_transform as reference
 from ecc_core._orthants import coefficient_table
 from ecc_core.testing import known_shapes
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import transform as reference
 
 import ecc_core as ecc
-from ecc_core import _reference_transform as reference
 
 SHAPES = [(7,), (1,), (9, 6), (1, 5), (5, 1), (17, 40), (3, 4, 5), (2, 3, 66), (1, 1, 4)]
 

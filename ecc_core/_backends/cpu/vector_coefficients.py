@@ -1,9 +1,9 @@
 """Coefficients from planes of comparisons: carry-save sums of planes, queues of non-zero rows.
 
 numba does not vectorise these loops by itself, so they are portable LLVM vector IR; vectors are 64
-lanes wide, and LLVM splits them on narrower machines. :mod:`ecc_core._backends.cpu.plain` holds the
-same operations, and those of the other ``vector_`` modules, as plain loops, and the tests hold them
-equal.
+lanes wide, and LLVM splits them on narrower machines. ``tests/oracles/vector_operations.py`` holds
+the same operations, and those of the other ``vector_`` modules, as plain loops; the tests compare
+the two.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The truth: Euler characteristic curves by counting cells, in the plainest NumPy.
 
 Everything is written from the definition and independently of the kernels, which are tested
-against it. Production code never imports this module. It takes NumPy arrays and checks nothing.
+against it. It takes NumPy arrays and checks nothing.
 
 A d-dimensional image is turned into cells, each entering the growing sublevel set at its value:
 
