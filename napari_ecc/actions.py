@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core import EulerCurve, EulerTransform
-from napari_ecc._controller.curves import compute_curve, request_of
+from napari_ecc._controller.compare import curve_table, frames_of
+from napari_ecc._controller.curves import compute_curve, request_of, result_of
 from napari_ecc._controller.direction_sweep import Cache, Sweep, curves_along
 from napari_ecc._controller.layers import (
     Part,
-    Selection,
     as_indexable,
     levels_of,
     problem_with,
@@ -29,6 +29,7 @@ from napari_ecc._controller.layers import (
 from napari_ecc._controller.loading import fitting_level
 from napari_ecc._controller.regions import measure, measure_of
 from napari_ecc._controller.series import Frames, compute_frames
+from napari_ecc._model.compare import compare_groups
 from napari_ecc._model.directions import circle
 from napari_ecc._workers import Step
 
@@ -36,7 +37,16 @@ if TYPE_CHECKING:
     import pandas as pd
     from napari.layers import Image, Labels, Shapes
 
-__all__ = ["frame_curves", "layer_curve", "layer_transform", "region_table"]
+__all__ = [
+    "all_frames",
+    "compare_groups",
+    "curve_table",
+    "frame_curves",
+    "layer_curve",
+    "layer_curves",
+    "layer_transform",
+    "region_table",
+]
 
 
 def layer_curve(
@@ -104,7 +114,98 @@ def layer_curve(
         smoothing=smoothing,
     )
     curve, _ = _result(compute_curve(request))
-    return EulerCurve(curve.thresholds, curve.values, **_facts(selection, superlevel, connectivity))
+    return result_of(curve, request)
+
+
+def layer_curves(
+    layers: Sequence[Image | Labels],
+    *,
+    parts: Sequence[Part | None] | None = None,
+    thresholds: int = 256,
+    range: tuple[float, float] | None = None,
+    connectivity: int | None = None,
+    superlevel: bool = True,
+    smoothing: float = 0.0,
+) -> dict[str, EulerCurve]:
+    """Euler characteristic curves of several layers, by name.
+
+    Parameters
+    ----------
+    layers : sequence of napari Image or Labels layers
+    parts : sequence of parts or None, default None
+        Of each layer, as in `layer_curve`.
+    thresholds, range, connectivity, superlevel, smoothing
+        As in `layer_curve`.
+
+    Returns
+    -------
+    dict of str to EulerCurve
+        For `compare_groups` and `curve_table`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari.layers import Image
+    >>> from napari_ecc import actions
+    >>> layers = [Image(np.eye(3), name="a"), Image(np.ones((3, 3)), name="b")]
+    >>> list(actions.layer_curves(layers))
+    ['a', 'b']
+    """
+    parts = parts or [None] * len(layers)
+    return {
+        layer.name: layer_curve(
+            layer,
+            part=part,
+            thresholds=thresholds,
+            range=range,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            smoothing=smoothing,
+        )
+        for layer, part in zip(layers, parts, strict=True)
+    }
+
+
+def all_frames(
+    layer: Image | Labels,
+    *,
+    axis: int = 0,
+    part: Part | None = None,
+    thresholds: int = 256,
+    range: tuple[float, float] | None = None,
+    connectivity: int | None = None,
+    superlevel: bool = True,
+    smoothing: float = 0.0,
+) -> dict[str, EulerCurve]:
+    """Euler characteristic curves of all frames of a layer, by name, each over its own range.
+
+    Parameters
+    ----------
+    layer : napari Image or Labels layer
+    axis : int, default 0
+        The axis that the frames follow one another along.
+    part : tuple of (int or slice) or None, default None
+        Any one of the frames, as in `layer_curve`.
+    thresholds, range, connectivity, superlevel, smoothing
+        As in `layer_curve`.
+
+    Returns
+    -------
+    dict of str to EulerCurve
+        For `compare_groups` and `curve_table`.
+    """
+    return {
+        name: layer_curve(
+            layer,
+            part=frame,
+            thresholds=thresholds,
+            range=range,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            smoothing=smoothing,
+        )
+        for name, frame in frames_of(layer, _checked(layer, part), axis).items()
+    }
 
 
 def layer_transform(
@@ -275,7 +376,9 @@ def frame_curves(
     return EulerCurve(
         np.linspace(low, high, thresholds),
         np.stack([chi for _, chi in found]),
-        **_facts(selection, superlevel, connectivity),
+        connectivity=connectivity or len(selection.axes),
+        superlevel=superlevel,
+        ndim=len(selection.axes),
     )
 
 
@@ -290,12 +393,6 @@ def _checked(layer: Any, part: Part | None) -> Part:
     if len(part) != layer.ndim:
         raise ValueError(f"`part` must have {layer.ndim} entries, one for each axis, got {part}")
     return tuple(part)
-
-
-def _facts(selection: Selection, superlevel: bool, connectivity: int | None) -> dict[str, Any]:
-    """What a result says of how it was computed."""
-    ndim = len(selection.axes)
-    return {"connectivity": connectivity or ndim, "superlevel": superlevel, "ndim": ndim}
 
 
 def _result(job: Iterator[Step]) -> Any:

@@ -112,7 +112,7 @@ class CloserLook:
             return
         if field is None:
             return
-        most = read_settings("overlay").get("most_points", 2000)
+        most = read_settings("overlay").get("most_points", 500)
         options = {"superlevel": model.superlevel, "connectivity": model.connectivity, "most": most}
         self._locating.submit(
             _after(SETTLED, lambda: find_critical_points(field, window, **options)),

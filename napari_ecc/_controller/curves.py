@@ -12,6 +12,7 @@ from dask import array as da
 from numpy.typing import NDArray
 
 import ecc_core as ecc
+from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
 from napari_ecc._controller.delayed import as_completed
 from napari_ecc._controller.devices import to_device, to_host
@@ -21,7 +22,7 @@ from napari_ecc._model.explorer import Curve, Stage
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step
 
-__all__ = ["Field", "Progress", "Request", "compute_curve", "request_of"]
+__all__ = ["Field", "Progress", "Request", "compute_curve", "request_of", "result_of"]
 
 AT_ONCE = 1 << 26
 """Points of an array in memory up to which its curve is computed in one call."""
@@ -192,6 +193,18 @@ def compute_curve(request: Request, progress: Progress | None = None) -> Iterato
         yield Step((_whole(field, request), field))
     else:
         yield from _by_blocks(request, mask, progress)
+
+
+def result_of(curve: Curve, request: Request) -> EulerCurve:
+    """A complete curve as a result of `ecc_core`, with its facts."""
+    ndim = len(request.sigma)
+    return EulerCurve(
+        curve.thresholds,
+        curve.values,
+        connectivity=request.connectivity or ndim,
+        superlevel=request.superlevel,
+        ndim=ndim,
+    )
 
 
 def _preview(request: Request, mask: Array | None) -> Curve:

@@ -190,13 +190,14 @@ class DirectionController(DockController):
         """Write the curve as CSV or Parquet; see `write_columns`."""
         if self.model.curve is None:
             raise ValueError("There is no curve yet.")
-        write_columns(path, curve_columns(self.model.curve, self.model.filtration))
+        write_columns(path, curve_columns(self.model.curve, self.model.filtration), self.facts)
 
     def save_transform(self, path: str) -> None:
         """Write the transform as CSV or Parquet; see `write_columns`."""
         if self.model.transform is None:
             raise ValueError("There is no transform yet.")
-        write_columns(path, transform_columns(self.model.transform, self.model.filtration))
+        columns = transform_columns(self.model.transform, self.model.filtration)
+        write_columns(path, columns, self.facts)
 
     def _sweep_of(self, selection: Selection, level: Level) -> Sweep:
         explorer, model = self.session.explorer, self.model
@@ -222,7 +223,8 @@ class DirectionController(DockController):
             self.model.transform = EulerTransform(circle, curve.thresholds, rows)
         if self._sweep is not None and self._selection is not None:
             self.model.status = self._result_line(self._sweep.level)
-            self.show_part(self._layer, self._selection.where)
+            state = f"{self._missing()} directions missing" if self._missing() else "complete"
+            self.show_part(self._layer, self._selection.where, state)
 
     def _result_line(self, level: Level) -> str:
         size = level.note or describe(level.array.shape)

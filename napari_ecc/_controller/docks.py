@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
 from napari.layers import Image, Labels
@@ -49,6 +50,7 @@ class DockController:
         self.images = LayerChoice(viewer, self.session.explorer, "image", Image, Labels)
         self.runner = Runner(description)
         self.subject = ""
+        self._facts: dict[str, str] = {}
         self._links, self._of_layer = Links(), Links()
         self._links.add(self._on_stopped, self.runner.stopped)
         self._links.add(self._on_failed, self.runner.failed)
@@ -75,9 +77,19 @@ class DockController:
 
     def show_part(self, layer: Any = None, part: Part = (), state: str = "") -> None:
         """Say which part of a layer is shown; without arguments, none."""
-        words = [] if layer is None else [f"{layer.name}, {part_in_words(layer, part)}"]
-        self.subject = " · ".join([*words, state] if state else words)
+        self.subject, self._facts = "", {}
+        if layer is not None:
+            words = part_in_words(layer, part)
+            source = str(layer.source.path or layer.source.sample or "")
+            self._facts = {"layer": layer.name, "source": source, "part": words, "state": state}
+            self.subject = f"{layer.name}, {words}{' · ' if state else ''}{state}"
         self.subject_changed.emit()
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """How the results were computed, for the files that they are saved in."""
+        software = {"software": f"napari-ecc {version('napari-ecc')}"}
+        return {**software, **self._facts, "code": self.python_call()}
 
     def open_sample(self) -> None:
         """Open an image to begin with."""

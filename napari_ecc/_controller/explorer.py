@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from napari.layers import Labels, Shapes
 from napari.utils.notifications import show_info
+from qtpy.QtCore import QTimer
 
+from ecc_core import EulerCurve
 from napari_ecc._controller.closer import CloserLook
 from napari_ecc._controller.code import call, script
-from napari_ecc._controller.curves import Field, Progress, Request, compute_curve, request_of
+from napari_ecc._controller.curves import (
+    Field,
+    Progress,
+    Request,
+    compute_curve,
+    request_of,
+    result_of,
+)
 from napari_ecc._controller.devices import device_name
 from napari_ecc._controller.docks import NO_IMAGE, DockController
+from napari_ecc._controller.histogram import compute_histogram
 from napari_ecc._controller.labels import LabelsMaker
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import (
     Selection,
     contrast_limits,
+    part_in_words,
     part_of,
     problem_with,
     selection_of,
@@ -73,6 +85,7 @@ class ExplorerController(DockController):
         self.closer = CloserLook(viewer, self.model)
         self._labels = LabelsMaker(viewer, self.session.history)
         self._set = SetOverlay(viewer)
+        self._histogram, self._otsu = Runner("Histogram"), Runner("Otsu's threshold")
         self._wanted: Source | None = None
         self._shown: Source | None = None
         self._field: Field | None = None
@@ -89,7 +102,8 @@ class ExplorerController(DockController):
 
     @property
     def _runners(self) -> tuple[Runner, ...]:
-        return self.runner, *self.closer.runners, self._labels.runner
+        others = self._labels.runner, self._histogram, self._otsu
+        return self.runner, *self.closer.runners, *others
 
     def close(self) -> None:
         """Stop all work and take the overlays away."""
@@ -110,16 +124,23 @@ class ExplorerController(DockController):
         self._links.add(self.request_curve, events.roi)
         self._links.add(self._on_threshold, events.threshold)
         self._links.add(self.closer.locate, events.window, events.show_changes)
+        self._links.add(self._find_histogram, events.show_histogram)
         self._links.add(self._on_show_set, events.show_set)
         self._links.add(self.request_curve, *(getattr(events, name) for name in CURVE_FIELDS))
 
     def _on_removed(self, event: Any) -> None:
-        if self._set.is_shown_by(event.value):
-            self._set.forget()
-            self.model.show_set = False
-        if self.closer.points.is_shown_by(event.value):
-            self.closer.points.forget()
-            self.model.show_changes = False
+        for overlay, option in (
+            (self._set, "show_set"),
+            (self.closer.points, "show_changes"),
+        ):
+            if overlay.is_shown_by(event.value):
+                overlay.forget()
+                QTimer.singleShot(0, partial(self._untick, option, self.layer))
+
+    def _untick(self, option: str, layer: Any) -> None:
+        """The user has removed an overlay, unless the image has gone as well."""
+        if layer is not None and layer == self.layer:
+            setattr(self.model, option, False)
 
     def _on_image(self, *_: Any) -> None:
         """Another layer is chosen."""
@@ -129,6 +150,8 @@ class ExplorerController(DockController):
         self._explored = layer
         self._watch()
         if layer is None:
+            self._set.remove()
+            self.closer.points.remove()
             self.model.status = NO_IMAGE
         else:
             self.request_curve()
@@ -152,7 +175,7 @@ class ExplorerController(DockController):
         self._set.hide()
         self._field = self._wanted = self._shown = None
         self.model.curve = None
-        self.model.counts = None
+        self.model.counts = self.model.histogram = None
         self.model.status = why
         self.show_part()
 
@@ -213,6 +236,7 @@ class ExplorerController(DockController):
         self._shown, self._field = source, field
         if field is None:
             self.closer.forget()
+            self.model.histogram = None
         else:
             self.closer.take(layer, selection, field)
         model = self.model
@@ -228,6 +252,35 @@ class ExplorerController(DockController):
         if model.show_set:
             self._set.show(layer, selection, field, model)
         self.closer.look()
+        self._find_histogram()
+
+    def _find_histogram(self, *_: Any) -> None:
+        """Find the histogram of the values, if it is wanted."""
+        field, curve = self._field, self.model.curve
+        if not self.model.show_histogram or field is None or curve is None:
+            self._histogram.cancel()
+            self.model.histogram = None
+            return
+
+        def show(step: Step) -> None:
+            self.model.histogram = step.value
+
+        self._histogram.submit(lambda: compute_histogram(field, curve), show)
+
+    def go_to_otsu(self) -> None:
+        """Move the threshold to the one that divides the values best into two classes."""
+        field, curve = self._field, self.model.curve
+        if field is None or curve is None:
+            show_info("There is no complete curve yet.")
+            return
+
+        def show(step: Step) -> None:
+            if step.value is None:
+                show_info("There is no histogram of data that are not in memory.")
+            else:
+                self.snap(step.value.otsu)
+
+        self._otsu.submit(lambda: compute_histogram(field, curve), show)
 
     def _on_stopped(self) -> None:
         """The user has cancelled the curve."""
@@ -315,6 +368,17 @@ class ExplorerController(DockController):
         options = {**shown.options, "part": part, "range": bounds}
         return script(call("t, chi", "layer_curve", shown.layer, **options))
 
+    def complete_curve(self) -> tuple[str, EulerCurve, str] | None:
+        """Name, curve and code of what is shown, if it is complete; `curves` is what code makes."""
+        shown, curve = self._shown, self.model.curve
+        if shown is None or curve is None or not curve.complete:
+            return None
+        where = shown.selection.where
+        name = f"{shown.layer.name}, {part_in_words(shown.layer, where)}"
+        code = call("curve", "layer_curve", shown.layer, **shown.options, part=where)
+        found = result_of(curve, shown.request)
+        return name, found, f"{code}\ncurves = {{{name!r}: curve}}"
+
     def save_table(self, path: str) -> None:
         """Write the curve as CSV or Parquet.
 
@@ -338,6 +402,7 @@ class ExplorerController(DockController):
                 "euler_characteristic": curve.values,
                 "complete": np.full(curve.thresholds.size, curve.complete),
             },
+            self.facts,
         )
 
 

@@ -16,11 +16,20 @@ from napari_ecc._controller.curves import Field
 from napari_ecc._controller.layers import PLUGIN_KEY, Selection, levels_of, placement
 from napari_ecc._settings import read_settings
 
-__all__ = ["PointsOverlay", "SetOverlay", "embedded", "keep_selection"]
+__all__ = [
+    "LOWERS",
+    "RAISES",
+    "PointsOverlay",
+    "SetOverlay",
+    "colours_of_effects",
+    "embedded",
+    "keep_selection",
+]
 
 CLEAR = (0.0, 0.0, 0.0, 0.0)
-RAISES, LOWERS = "#ffb703", "#e0479e"
-"""Colours of points that raise and that lower the Euler characteristic."""
+RAISES = ("#ffd97d", "#ffb703", "#fb6f00")
+LOWERS = ("#f5a8d0", "#e0479e", "#99004d")
+"""Colours of points that raise and that lower the Euler characteristic by 1, 2, and more."""
 
 
 def keep_selection(viewer: Any, add: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -194,6 +203,13 @@ def _step(colour: str, superlevel: bool) -> Colormap:
     return Colormap(sides, name="ecc-set", interpolation="zero", controls=[0, 0.5, 1])
 
 
+def colours_of_effects(effects: NDArray[np.int64]) -> NDArray[Any]:
+    """Colours of critical points by how much they change the Euler characteristic."""
+    place = np.clip(np.abs(effects), 1, 3) - 1
+    colours: NDArray[Any] = np.where(effects > 0, np.array(RAISES)[place], np.array(LOWERS)[place])
+    return colours
+
+
 class PointsOverlay(_Overlay):
     """Critical points: their colour says whether they raise or lower the Euler characteristic."""
 
@@ -214,8 +230,8 @@ class PointsOverlay(_Overlay):
         content = {
             "data": points,
             "features": {"effect": found.effects, "value": found.values},
-            "face_color": np.where(found.effects > 0, RAISES, LOWERS) if len(points) else RAISES,
-            "size": 2.0 + np.abs(found.effects),
+            "face_color": colours_of_effects(found.effects) if len(points) else RAISES[0],
+            "size": 2.0 + np.minimum(np.abs(found.effects), 4),
         }
         if self.layer is not None and self.layer.ndim == points.shape[1]:
             self.layer.data = content["data"]
@@ -231,10 +247,9 @@ class PointsOverlay(_Overlay):
             self._viewer,
             self._viewer.add_points,
             name="changes at t",
-            border_color="black",
-            border_width=0.15,
+            border_width=0,
             blending="translucent_no_depth",
-            canvas_size_limits=(7, 18),
+            canvas_size_limits=(5, 16),
             out_of_slice_display=False,
             **content,
             **placement(image),

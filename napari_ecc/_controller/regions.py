@@ -207,7 +207,7 @@ class RegionController(DockController):
         if regions is None:
             raise ValueError("Nothing has been measured yet.")
         columns: dict[str, ArrayLike] = {"label": regions.labels, **feature_columns(regions)}
-        write_columns(path, columns)
+        write_columns(path, columns, self.facts)
 
     def _prepare(self, image: Any, labels: Any) -> tuple[Measure, str]:
         """What to measure, and the same as Python."""
@@ -237,7 +237,7 @@ class RegionController(DockController):
         if step.value is None:
             return
         self._code = code
-        self.show_part(labels, part)
+        self.show_part(labels, part, "complete")
         regions, features = step.value
         count = len(regions.labels)
         self.model.selected = 0

@@ -14,6 +14,7 @@ from napari_ecc._controller.code import call, script
 from napari_ecc._controller.devices import device_name, to_device, to_host
 from napari_ecc._controller.docks import NO_IMAGE, DockController
 from napari_ecc._controller.layers import (
+    Part,
     as_indexable,
     axis_name,
     levels_of,
@@ -157,7 +158,7 @@ class SeriesController(DockController):
             "euler_characteristic": table[frames].ravel().astype(np.int64),
             "complete": np.full(frames.size * thresholds.size, frames.size == len(table)),
         }
-        write_columns(path, columns)
+        write_columns(path, columns, self.facts)
 
     @property
     def _frame_ndim(self) -> int:
@@ -184,8 +185,14 @@ class SeriesController(DockController):
         where = device_name() or "CPU"
         shape = levels_of(self._layer)[0].shape[-self._frame_ndim :]
         state = "" if known == model.length else "Partial: "
-        self.show_part(self._layer, (*model.index, *[slice(None)] * self._frame_ndim))
+        self._show_frame_in_view()
         model.status = f"{state}{known} of {model.length} frames of {describe(shape)} · {where}"
+
+    def _show_frame_in_view(self) -> None:
+        missing = len(self.model.missing())
+        state = f"{self.model.length - missing} of {self.model.length} frames known"
+        part: Part = (*self.model.index, *(slice(None),) * self._frame_ndim)
+        self.show_part(self._layer, part, state if missing else "complete")
 
     def _on_stopped(self) -> None:
         known = self.model.length - len(self.model.missing())
@@ -244,7 +251,7 @@ class SeriesController(DockController):
         index = self._index()
         if index != self.model.index:
             self.model.index = index
-            self.show_part(self._layer, (*index, *[slice(None)] * self._frame_ndim))
+            self._show_frame_in_view()
             if self.model.missing():
                 self.request()
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
-__all__ = ["Counts", "Curve", "ExplorerModel"]
+__all__ = ["Counts", "Curve", "ExplorerModel", "Histogram"]
 
 Scope = Literal["slice", "volume"]
 Stage = Literal["preview", "partial", "stopped", "complete"]
@@ -110,6 +110,23 @@ class Counts:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Histogram of the values that a curve is of.
+
+    Attributes
+    ----------
+    edges : (n + 1,) array
+    counts : (n,) int array
+    otsu : float
+        Otsu's threshold.
+    """
+
+    edges: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    otsu: float
+
+
 def _of(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
@@ -138,9 +155,13 @@ class ExplorerModel:
         Half width of the window of critical points, as a share of the curve's range.
     show_set, show_changes : bool
         Whether the layers of the set and of its critical points are wanted.
+    show_histogram : bool
+        Whether the histogram of the values is wanted behind the curve.
     curve : Curve or None
     counts : Counts or None
         None while they are counted.
+    histogram : Histogram or None
+        None unless it is wanted and known.
     changes : (int, int)
         How many critical points are shown, and how many there are in the window.
     status : str
@@ -158,8 +179,10 @@ class ExplorerModel:
     window: float = 0.02
     show_set: bool = True
     show_changes: bool = False
+    show_histogram: bool = False
     curve: Curve | None = field(default=None)
     counts: Counts | None = field(default=None)
+    histogram: Histogram | None = field(default=None)
     changes: tuple[int, int] = (0, 0)
     status: str = ""
 

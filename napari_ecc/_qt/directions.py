@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -202,7 +203,8 @@ class DirectionExplorer(Panel):
     def save_curve(self, path: str) -> None:
         """Write the curve as CSV, Parquet, PNG or SVG; the suffix decides."""
         picture = path.lower().endswith(PICTURES)
-        save(path, self.plot.save if picture else self.controller.save_curve)
+        draw = partial(self.plot.save, facts=self.controller.facts)
+        save(path, draw if picture else self.controller.save_curve)
 
     def _save_transform(self) -> None:
         suffixes = (*TABLES, ".png")
@@ -213,4 +215,5 @@ class DirectionExplorer(Panel):
     def save_transform(self, path: str) -> None:
         """Write the transform as CSV, Parquet or PNG; the suffix decides."""
         picture = path.lower().endswith(".png")
-        save(path, self.map.save if picture else self.controller.save_transform)
+        draw = partial(self.map.save, facts=self.controller.facts)
+        save(path, draw if picture else self.controller.save_transform)

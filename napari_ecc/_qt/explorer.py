@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from magicgui.widgets import FloatSpinBox, Slider
@@ -10,6 +11,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QSizePolicy
 
 from napari_ecc._controller.explorer import ExplorerController
+from napari_ecc._controller.overlays import LOWERS, RAISES
 from napari_ecc._qt.form import (
     CONNECTIVITY,
     SCOPE,
@@ -44,6 +46,7 @@ CHOICES = {
 }
 SETTINGS = {
     "Within": (layer_choice("roi", "Restrict the image to a Shapes or Labels layer"),),
+    "Behind": (check("show_histogram", "Histogram of the values", "Square roots of the counts"),),
     "Thresholds": (
         whole_number("bins", "Number of thresholds", 2, 65536),
         "Smoothing",
@@ -84,7 +87,7 @@ class EulerExplorer(Panel):
         self.changes = QLabel()
         self.actions = self._actions()
         self.add(self.form)
-        self.add_collapsed("Region, thresholds, smoothing", self.settings)
+        self.add_collapsed("Region, histogram, thresholds, smoothing", self.settings)
         self.add(self.plot, stretch=1)
         self.add(self._threshold_row())
         self.add(self._readout())
@@ -126,6 +129,7 @@ class EulerExplorer(Panel):
             extremum_above=("Extrema ▶", "Extremum above", lambda: jump("extremum", 1)),
             zero_below=("◀", "Zero below", lambda: jump("zero", -1)),
             zero_above=("Zeros ▶", "Zero above", lambda: jump("zero", 1)),
+            otsu=("Otsu", "Otsu's threshold of the values", self.controller.go_to_otsu),
         )
         return self.jumps
 
@@ -147,6 +151,7 @@ class EulerExplorer(Panel):
         self.listen(events.curve, self._show_curve)
         self.listen(events.threshold, self._show_threshold)
         self.listen(events.counts, self._show_readout)
+        self.listen(events.histogram, self._show_histogram)
         self.listen(events.status, self._show_status)
         for event in (events.changes, events.show_changes, events.window):
             self.listen(event, self._show_changes)
@@ -199,6 +204,13 @@ class EulerExplorer(Panel):
                 self.value.value = threshold
         self._show_readout()
 
+    def _show_histogram(self) -> None:
+        histogram = self.model.histogram
+        if histogram is None:
+            self.plot.set_bars(None)
+        else:
+            self.plot.set_bars(histogram.edges, histogram.counts)
+
     def _show_readout(self) -> None:
         curve, counts = self.model.curve, self.model.counts
         if curve is None or math.isnan(self.model.threshold):
@@ -225,7 +237,12 @@ class EulerExplorer(Panel):
         self.overlays.display("window_percent", 100 * self.model.window)
         self.changes.setVisible(self.model.show_changes)
         of_all = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
-        self.changes.setText(f"{of_all} critical points in the window")
+        legend = "&nbsp; ".join(
+            f"<span style='color: {colour}'>●</span> {sign}{step}{'' if step < 3 else ' or more'}"
+            for sign, colours in (("+", RAISES), ("\N{MINUS SIGN}", LOWERS))
+            for step, colour in enumerate(colours, 1)
+        )
+        self.changes.setText(f"{of_all} critical points in the window<br>{legend}")
         self.plot.set_band(self.controller.closer.window())
 
     def _show_undo(self, newest: str) -> None:
@@ -257,7 +274,8 @@ class EulerExplorer(Panel):
             Its suffix decides.
         """
         picture = path.lower().endswith(PICTURES)
-        save(path, self.plot.save if picture else self.controller.save_table)
+        draw = partial(self.plot.save, facts=self.controller.facts)
+        save(path, draw if picture else self.controller.save_table)
 
 
 def _signed(value: int) -> str:

@@ -13,6 +13,7 @@ from magicgui.widgets import (
     FloatSlider,
     FloatSpinBox,
     Label,
+    LineEdit,
     PushButton,
     SpinBox,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "layer_choice",
     "number",
     "slider",
+    "text",
     "whole_number",
 ]
 
@@ -87,6 +89,11 @@ def whole_number(name: str, tip: str, low: int, high: int) -> Field:
 def slider(name: str, tip: str, low: float = 0.0, high: float = 1.0) -> Field:
     """A slider with a field for the number; `Form.set_range` sets other bounds."""
     return Field(name, FloatSlider, {"tooltip": tip, "min": low, "max": high})
+
+
+def text(name: str, tip: str) -> Field:
+    """A line of text, which is taken when it is complete."""
+    return Field(name, LineEdit, {"tooltip": tip})
 
 
 SCOPE = choice(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from qtpy.QtGui import QColor, QImage, QLinearGradient, QPainter, QPen, QPolygon
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from napari_ecc._qt.axes import nice_ticks, tick_label
-from napari_ecc._qt.plot import BOTTOM, EXPORT_SCALE, LEFT, RIGHT
+from napari_ecc._qt.plot import BOTTOM, EXPORT_SCALE, LEFT, LOWEST, RIGHT
 from napari_ecc._qt.theme import PAPER, PlotColours
 
 __all__ = ["HeatMap"]
@@ -42,7 +42,7 @@ class HeatMap(QWidget):
 
     def __init__(self, x_label: str, y_label: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setMinimumHeight(150)
+        self.setMinimumHeight(LOWEST)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMouseTracking(True)
         self._labels = (x_label, y_label)
@@ -144,12 +144,14 @@ class HeatMap(QWidget):
         self._hover = None
         self.update()
 
-    def save(self, path: str | Path) -> None:
-        """Write the map as it is on the screen, three times as fine, as PNG.
+    def save(self, path: str | Path, facts: Mapping[str, str] | None = None) -> None:
+        """Write the map on white, in the size of the screen and three times as fine, as PNG.
 
         Parameters
         ----------
         path : str or Path
+        facts : mapping of str to str, optional
+            Texts of the file.
 
         Raises
         ------
@@ -158,10 +160,15 @@ class HeatMap(QWidget):
         """
         picture = QImage(self.size() * EXPORT_SCALE, QImage.Format.Format_ARGB32)
         picture.setDevicePixelRatio(EXPORT_SCALE)
+        for name, text in (facts or {}).items():
+            picture.setText(name, text)
+        colours = self._colours
+        self.set_colours(PAPER)
         painter = QPainter(picture)
         painter.setFont(self.font())
         self._paint(painter)
         painter.end()
+        self.set_colours(colours)
         if not picture.save(str(path), "PNG"):
             raise OSError(f"{path} cannot be written")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,6 +83,7 @@ class CurvePlot(QWidget):
         self._message = self._note = ""
         self._threshold: float | None = None
         self._band: tuple[float, float] | None = None
+        self._bars: tuple[NDArray[Any], NDArray[Any]] | None = None
         self._colours = PAPER
         self._backdrop: QPixmap | None = None
         self._dragging = False
@@ -113,6 +114,11 @@ class CurvePlot(QWidget):
         self._message, self._note = message, note
         self._set_bounds()
 
+    def set_bars(self, edges: NDArray[Any] | None, counts: NDArray[Any] | None = None) -> None:
+        """Draw a histogram behind the curves, as high as the plot; None draws none."""
+        self._bars = None if edges is None or counts is None else (edges, counts)
+        self._redraw()
+
     def set_x_label(self, label: str) -> None:
         """Change the title of the horizontal axis."""
         self._labels = (label, self._labels[1])
@@ -138,13 +144,15 @@ class CurvePlot(QWidget):
         """Horizontal pixel of a threshold."""
         return float(_Frame(QRectF(self.rect()), self._bounds).px(x))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, facts: Mapping[str, str] | None = None) -> None:
         """Write the plot, black on white, as PNG or SVG.
 
         Parameters
         ----------
         path : str or Path
             Its suffix, .png or .svg, decides.
+        facts : mapping of str to str, optional
+            Texts of a PNG file, the description of an SVG file.
 
         Raises
         ------
@@ -158,7 +166,7 @@ class CurvePlot(QWidget):
         if suffix not in (".png", ".svg"):
             raise ValueError(f"`path` must end with .png or .svg, got {path.name!r}")
         area = QRectF(0, 0, EXPORT_SIZE.width(), EXPORT_SIZE.height())
-        device = _svg(path) if suffix == ".svg" else _image()
+        device = _svg(path, facts or {}) if suffix == ".svg" else _image(facts or {})
         painter = QPainter(device)
         if not painter.isActive():
             raise OSError(f"{path} cannot be written")
@@ -262,6 +270,8 @@ class CurvePlot(QWidget):
             return
         _paint_axes(painter, frame, self._labels, colours)
         painter.setClipRect(frame.plot.adjusted(-1, -2, 1, 2))
+        if self._bars is not None:
+            _paint_bars(painter, frame, *self._bars, colours)
         for line in self._lines:
             pen = QPen(QColor(line.colour or colours.curve), line.width)
             pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
@@ -352,8 +362,27 @@ def _paint_axes(
     painter.translate(2, plot.center().y())
     painter.rotate(-90)
     side = QRectF(-plot.height() / 2, 0, plot.height(), height + 2)
-    painter.drawText(side, Qt.AlignmentFlag.AlignCenter, labels[1])
+    whole, short = labels[1], labels[1].rpartition(" ")[2]
+    fits = painter.fontMetrics().horizontalAdvance(whole) <= plot.height()
+    painter.drawText(side, Qt.AlignmentFlag.AlignCenter, whole if fits else short)
     painter.restore()
+
+
+def _paint_bars(
+    painter: QPainter,
+    frame: _Frame,
+    edges: NDArray[Any],
+    counts: NDArray[Any],
+    colours: PlotColours,
+) -> None:
+    """A histogram of square roots, so that a large background leaves the rest to be seen."""
+    shade = QColor(colours.axis)
+    shade.setAlpha(70)
+    heights = np.sqrt(counts / max(counts.max(initial=1), 1)) * frame.plot.height()
+    left = frame.px(edges)
+    for start, end, height in zip(left[:-1], left[1:], heights, strict=True):
+        bar = QRectF(start, frame.plot.bottom() - height, end - start, height)
+        painter.fillRect(bar, shade)
 
 
 def _polyline(line: Line, frame: _Frame) -> QPolygonF:
@@ -377,7 +406,7 @@ def _thin(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.repeat(x[start], 4), np.stack(corners, axis=1).ravel()
 
 
-def _svg(path: Path) -> Any:
+def _svg(path: Path, facts: Mapping[str, str]) -> Any:
     from qtpy.QtSvg import QSvgGenerator
 
     generator = QSvgGenerator()
@@ -385,10 +414,13 @@ def _svg(path: Path) -> Any:
     generator.setSize(EXPORT_SIZE)
     generator.setViewBox(QRectF(0, 0, EXPORT_SIZE.width(), EXPORT_SIZE.height()))
     generator.setTitle("Euler characteristic curve")
+    generator.setDescription("\n".join(f"{name}: {text}" for name, text in facts.items()))
     return generator
 
 
-def _image() -> QImage:
+def _image(facts: Mapping[str, str]) -> QImage:
     image = QImage(EXPORT_SIZE * EXPORT_SCALE, QImage.Format.Format_ARGB32)
     image.setDevicePixelRatio(EXPORT_SCALE)
+    for name, text in facts.items():
+        image.setText(name, text)
     return image

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -182,4 +183,5 @@ class RegionExplorer(Panel):
     def save(self, path: str) -> None:
         """Write the table as CSV or Parquet, or the plot as PNG or SVG; the suffix decides."""
         picture = path.lower().endswith(PICTURES)
-        save(path, self.plot.save if picture else self.controller.save_table)
+        draw = partial(self.plot.save, facts=self.controller.facts)
+        save(path, draw if picture else self.controller.save_table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from napari.utils.notifications import show_error, show_info
 from qtpy.QtWidgets import QApplication, QFileDialog, QWidget
@@ -34,8 +35,8 @@ def ask_path(parent: QWidget, title: str, name: str, suffixes: tuple[str, ...]) 
     path, chosen = QFileDialog.getSaveFileName(parent, title, name, ";;".join(filters))
     if not path or path.lower().endswith(suffixes):
         return str(path)
-    suffix = chosen[chosen.find("*") + 1 : -1]
-    return f"{path}{suffix}"
+    known = [suffix for suffix in suffixes if FILTERS[suffix] == chosen]
+    return f"{path}{(known or suffixes)[0]}"
 
 
 def ask_and_save(
@@ -52,7 +53,8 @@ def ask_and_save(
 
 
 def save(path: str, write: Callable[[str], None]) -> None:
-    """Write a file; what goes wrong becomes a notification."""
+    """Write a file, CSV without a suffix; what goes wrong becomes a notification."""
+    path = path if Path(path).suffix else f"{path}{TABLES[0]}"
     try:
         write(path)
     except (OSError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -161,4 +162,5 @@ class SeriesExplorer(Panel):
 
     def save(self, path: str) -> None:
         """Write the table as CSV or Parquet, or the map as PNG; the suffix decides."""
-        save(path, self.map.save if path.lower().endswith(".png") else self.controller.save_table)
+        draw = partial(self.map.save, facts=self.controller.facts)
+        save(path, draw if path.lower().endswith(".png") else self.controller.save_table)

@@ -2,6 +2,7 @@
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
 from numpy.testing import assert_array_equal
@@ -24,7 +25,7 @@ def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):
     _, panel = explorer(ramp(30, 40))
     curve = panel.model.curve
     panel.save(str(tmp_path / "curve.csv"))
-    table = np.genfromtxt(tmp_path / "curve.csv", delimiter=",", names=True, dtype=None)
+    table = pd.read_csv(tmp_path / "curve.csv", comment="#")
     assert_array_equal(table["threshold"], curve.thresholds)
     assert_array_equal(table["euler_characteristic"], curve.values)
     assert table["complete"].all()

@@ -77,7 +77,7 @@ def test_measured_objects_become_features(regions, qtbot, qapp, tmp_path, messag
     for name in ("table.csv", "table.parquet", "plot.png"):
         panel.save(str(tmp_path / name))
     assert all(message.startswith("Saved") for message in messages)
-    assert_array_equal(pd.read_csv(tmp_path / "table.csv")["label"], curves.labels)
+    assert_array_equal(pd.read_csv(tmp_path / "table.csv", comment="#")["label"], curves.labels)
     table = pd.read_parquet(tmp_path / "table.parquet")
     assert_array_equal(table.drop(columns="label"), features.drop(columns="index"))
 

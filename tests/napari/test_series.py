@@ -4,6 +4,7 @@ import threading
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.ndimage import gaussian_filter
@@ -58,8 +59,6 @@ def assert_exact(panel, frames, **options):
 
 
 def test_time_series(series, qtbot, qapp, counted, tmp_path, messages, drag_mouse):
-    import pandas as pd
-
     image = movie(7, 20, 30)
     viewer, panel = series(image, scale=(2, 1, 1), axis_labels=("t", "y", "x"))
     assert panel.model.range == tuple(viewer.layers[0].contrast_limits)
@@ -190,7 +189,7 @@ def test_interrupted(make_napari_viewer_proxy, open_panel, qtbot, how, tmp_path)
         assert 0 < known <= len(panel.model.rows) < 6
         assert panel.work.text.text() == f"Cancelled: {len(panel.model.rows)} of 6 frames."
         panel.save(str(tmp_path / "some.csv"))
-        table = np.genfromtxt(tmp_path / "some.csv", delimiter=",", names=True, dtype=None)
+        table = pd.read_csv(tmp_path / "some.csv", comment="#")
         assert not table["complete"].any()
         assert np.unique(table["frame"]).size == len(panel.model.rows)
         controller.request()

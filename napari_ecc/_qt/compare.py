@@ -1,0 +1,167 @@
+"""The dock "Euler compare"."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from magicgui.widgets import Table
+from qtpy.QtWidgets import QLabel
+
+from ecc_core.features import curve_descriptors
+from napari_ecc._controller.compare import CompareController
+from napari_ecc._model.compare import Comparison
+from napari_ecc._qt.form import Form, buttons, choice, text
+from napari_ecc._qt.panel import Panel
+from napari_ecc._qt.plot import CurvePlot, Line
+from napari_ecc._qt.saving import PICTURES, TABLES, ask_and_save, save
+from napari_ecc._qt.theme import PlotColours, follow_theme
+
+__all__ = ["CurveComparison"]
+
+ABOUT = "Curves of layers, frames and groups."
+GUIDE = """\
+<p>Add the curves of the selected layers, of all frames of the image, or the one that the Euler
+explorer shows. They are computed with the explorer's settings.</p>
+<p><i>Groups</i> is a pattern for the names, such as <tt>control|drug</tt>. Of two groups the
+difference of the means is shown and tested by permutation: p is the share of random regroupings
+that are at least as far apart.</p>"""
+PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
+
+CHOICES = {
+    "Groups": (text("pattern", "Regular expression for the names, such as control|drug"),),
+    "Show": (
+        choice(
+            "view",
+            "All curves; the mean of each group with a 95 % band; the difference of two means",
+            {"Curves": "curves", "Means and bands": "bands", "Difference": "difference"},
+        ),
+    ),
+}
+COLUMNS = ("maximum", "maximum_at", "minimum", "minimum_at")
+
+
+class CurveComparison(Panel):
+    """Put curves beside each other, and test whether two groups differ.
+
+    Parameters
+    ----------
+    napari_viewer : napari.viewer.Viewer
+    """
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__(CompareController(napari_viewer), ABOUT, GUIDE)
+        controller = self.controller
+        self.plot = CurvePlot("threshold t", "χ")
+        self.legend = QLabel()
+        self.legend.setWordWrap(True)
+        self.form = self.follow(Form(CHOICES), self.model)
+        self.table = Table()
+        self.table.native.setMinimumHeight(90)
+        self.table.read_only = True
+        self.sources = buttons(
+            layers=("Add layers", "The selected layers, or all images", controller.add_layers),
+            frames=("Add frames", "All frames of the image", controller.add_frames),
+            pin=("Pin curve", "The curve of the Euler explorer", controller.pin),
+            clear=("Clear", "Forget all curves", controller.clear),
+        )
+        self.actions = buttons(
+            curves=("Save curves…", "CSV, Parquet, PNG or SVG", self._ask_for_curves),
+            table=("Save table…", "A row for each curve, CSV or Parquet", self._ask_for_table),
+            copy=("Copy Python", "The calls that give the comparison", self.copy_python),
+        )
+        self.add(self.sources)
+        self.add(self.form)
+        self.add(self.plot, stretch=2)
+        self.add(self.legend)
+        self.add(self.table, stretch=1)
+        self.add(self.actions)
+        self._connect()
+        self.until_closed(follow_theme(napari_viewer, self._set_colours))
+
+    def _connect(self) -> None:
+        events = self.model.events
+        self.listen(events.curves, self._show_curves)
+        self.listen(events.comparison, self._show_curves)
+        self.listen(events.view, self._show_curves)
+        self.listen(events.status, self._show_status)
+        self._show_status()
+        self._show_curves()
+
+    def _set_colours(self, colours: PlotColours) -> None:
+        self.plot.set_colours(colours)
+
+    def _show_status(self, *_: Any) -> None:
+        self.work.set_text(self.model.status)
+        if not self.model.curves:
+            self.plot.set_lines([], self.model.status)
+
+    def _show_curves(self, *_: Any) -> None:
+        comparison, curves = self.model.comparison, self.model.curves
+        if not curves:
+            self.plot.set_lines([], self.model.status)
+            self.legend.clear()
+            self.table.clear()
+            return
+        if comparison is None:
+            return
+        missing = self.model.view == "difference" and comparison.difference is None
+        message = "The difference is that of two groups: type a pattern such as control|drug."
+        self.plot.set_lines([] if missing else self._lines(comparison), message)
+        self.legend.setText(
+            "&nbsp; ".join(
+                f"<span style='color: {_colour(k)}'>●</span> {name} (n = {len(members)})"
+                for k, (name, members) in enumerate(comparison.groups.items())
+            )
+        )
+        self._show_table(comparison)
+
+    def _lines(self, comparison: Comparison) -> list[Line]:
+        curves = self.model.curves
+        superlevel = next(iter(curves.values())).superlevel
+        style = "step-left" if superlevel else "step-right"
+        if self.model.view == "difference" and comparison.difference is not None:
+            return [Line(*comparison.difference, style)]
+        lines = []
+        for k, (name, members) in enumerate(comparison.groups.items()):
+            if self.model.view == "curves":
+                found = [curves[at] for at in members]
+                lines += [Line(at.thresholds, at.values, style, _colour(k), 1.2) for at in found]
+            else:
+                t, mean, low, high = comparison.bands[name]
+                lines += [Line(t, y, style, _colour(k), 0.8, dashed=True) for y in (low, high)]
+                lines.append(Line(t, mean, style, _colour(k), 2.0))
+        return lines
+
+    def _show_table(self, comparison: Comparison) -> None:
+        group = {name: title for title, names in comparison.groups.items() for name in names}
+        rows = {name: curve_descriptors(curve) for name, curve in self.model.curves.items()}
+        self.table.value = {
+            "group": [group[name] for name in rows],
+            **{
+                column: [f"{getattr(row, column):.6g}" for row in rows.values()]
+                for column in COLUMNS
+            },
+        }
+        self.table.row_headers = tuple(rows)
+
+    def _ask_for_curves(self) -> None:
+        suffixes = TABLES + PICTURES
+        ask_and_save(self, "Save the curves", "curves.csv", suffixes, self.save_curves)
+
+    def save_curves(self, path: str) -> None:
+        """Write the curves as CSV or Parquet, or the plot as PNG or SVG; the suffix decides."""
+        picture = path.lower().endswith(PICTURES)
+        draw = partial(self.plot.save, facts=self.controller.facts)
+        save(path, draw if picture else self.controller.save_curves)
+
+    def _ask_for_table(self) -> None:
+        ask_and_save(self, "Save the table", "table.csv", TABLES, self.save_table)
+
+    def save_table(self, path: str) -> None:
+        """Write a row for each curve as CSV or Parquet; the suffix decides."""
+        save(path, self.controller.save_table)
+
+
+def _colour(group: int) -> str:
+    return PALETTE[group % len(PALETTE)]

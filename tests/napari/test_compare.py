@@ -1,0 +1,117 @@
+"""Comparing curves of layers, frames and groups, in a real window and without one."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from napari.layers import Image
+from numpy.testing import assert_array_equal
+from scipy.ndimage import gaussian_filter
+
+import ecc_core as ecc
+from ecc_core.features import permutation_test
+from napari_ecc import actions
+from napari_ecc._model.compare import compare_groups, groups_of
+
+TIMEOUT = 20_000
+
+
+def noise(seed, sigma):
+    values = gaussian_filter(np.random.default_rng(seed).standard_normal((40, 40)), sigma)
+    return (values / values.std() * 20 + 128).astype(np.uint8)
+
+
+def settle(qtbot, panel):
+    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
+
+
+def test_groups():
+    names = ["a 1", "b 1", "a 2"]
+    assert groups_of(names, "") == {"all": names}
+    assert groups_of(names, "a|b") == {"a": ["a 1", "a 2"], "b": ["b 1"]}
+    assert groups_of(names, r"(\d)$") == {"1": ["a 1", "b 1"], "2": ["a 2"]}
+    assert groups_of(names, "b") == {"other": ["a 1", "a 2"], "b": ["b 1"]}
+
+
+def test_groups_are_compared_by_their_means():
+    curves = {
+        name: ecc.euler_curve(noise(seed, sigma), superlevel=True)
+        for seed, (name, sigma) in enumerate(
+            [(f"{kind} {k}", s) for kind, s in (("fine", 1.0), ("coarse", 3.0)) for k in range(5)]
+        )
+    }
+    found = compare_groups(curves, "fine|coarse", n_permutations=499)
+    fine = [curve for name, curve in curves.items() if "fine" in name]
+    coarse = [curve for name, curve in curves.items() if "coarse" in name]
+    expected = permutation_test(fine, coarse, n_permutations=499, rng=0)
+    assert found.test.pvalue == expected.pvalue < 0.05
+    assert "fine (n = 5) and coarse (n = 5)" in found.in_words()
+    assert compare_groups(curves).test is None
+    single = compare_groups(dict(list(curves.items())[:1]))
+    assert_array_equal(single.bands["all"].mean, fine[0].values)
+
+
+def test_actions_without_a_window():
+    layers = [Image(noise(k, 1.5), name=f"image {k}") for k in range(3)]
+    curves = actions.layer_curves(layers, thresholds=32, superlevel=False)
+    expected = ecc.euler_curve(layers[1].data, curves["image 1"].thresholds)
+    assert_array_equal(curves["image 1"].values, expected.values)
+    assert not curves["image 1"].superlevel
+    table = actions.curve_table(curves)
+    assert list(table["name"]) == ["image 0", "image 1", "image 2"]
+    assert_array_equal(table["maximum"], [curve.values.max() for curve in curves.values()])
+    movie = Image(np.stack([layer.data for layer in layers]), name="movie")
+    frames = actions.all_frames(movie, part=np.s_[0, :, :])
+    expected = ecc.euler_curve(layers[2].data, frames["movie axis 0 2"].thresholds, superlevel=True)
+    assert_array_equal(frames["movie axis 0 2"].values, expected.values)
+    with pytest.raises(ValueError, match="one of `threshold` and `slope`"):
+        actions.layer_transform(layers[0])
+
+
+def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qapp, tmp_path):
+    viewer = make_napari_viewer_proxy()
+    for seed in range(6):
+        viewer.add_image(noise(seed, 1 + seed // 3), name=f"{'ab'[seed // 3]} {seed}")
+    _, panel = open_panel("Euler compare", viewer=viewer)
+    assert "Add the selected layers" in panel.work.text.text()
+    panel.sources["layers"].native.click()
+    settle(qtbot, panel)
+    assert list(panel.model.curves) == [layer.name for layer in viewer.layers]
+    assert len(panel.plot._lines) == 6
+    panel.form["pattern"].value = "a|b"
+    settle(qtbot, panel)
+    assert "p = " in panel.work.text.text()
+    assert "n = 3" in panel.legend.text()
+    panel.form["view"].value = "Means and bands"
+    assert len(panel.plot._lines) == 6
+    panel.form["view"].value = "Difference"
+    (line,) = panel.plot._lines
+    assert_array_equal(line.y, panel.model.comparison.difference[1])
+    assert panel.table.shape[0] == 6
+
+    panel.save_curves(str(tmp_path / "curves.csv"))
+    table = pd.read_csv(tmp_path / "curves.csv", comment="#")
+    assert set(table["group"]) == {"a", "b"}
+    chosen = table[table["name"] == "b 4"]
+    assert_array_equal(chosen["euler_characteristic"], panel.model.curves["b 4"].values)
+    assert "# result: a (n = 3) and b (n = 3)" in (tmp_path / "curves.csv").read_text()
+    panel.save_table(str(tmp_path / "table.parquet"))
+    assert len(pd.read_parquet(tmp_path / "table.parquet")) == 6
+    panel.copy_python()
+    names = {"viewer": viewer}
+    exec(qapp.clipboard().text(), names)
+    assert names["comparison"].test.pvalue == panel.model.comparison.test.pvalue
+    assert list(names["all_curves"]) == list(panel.model.curves)
+
+    panel.sources["clear"].native.click()
+    assert panel.model.curves == {}
+    panel.sources["pin"].native.click()
+    assert "shows no complete curve" in panel.work.text.text()
+    _, explorer = open_panel("Euler explorer", viewer=viewer)
+    settle(qtbot, explorer)
+    panel.sources["pin"].native.click()
+    settle(qtbot, panel)
+    (curve,) = panel.model.curves.values()
+    assert_array_equal(curve.values, explorer.model.curve.values)
+    panel.form["pattern"].value = "("
+    settle(qtbot, panel)
+    assert "cannot be compared" in panel.work.text.text()
