@@ -29,8 +29,8 @@ import zarr
 from scipy import ndimage
 
 import ecc_core as ecc
-from ecc_core._dask.blocks import Settings
-from ecc_core._dask.window import Work, run_groups
+from ecc_core._blocks.blocks import Settings
+from ecc_core._blocks.window import Work, run_groups
 from ecc_core.cli import main as main_of_ecc
 
 CHUNK = 256

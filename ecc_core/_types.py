@@ -62,7 +62,7 @@ class CurveOptions(CoefficientOptions, total=False):
     axis: SupportsIndex | Sequence[SupportsIndex] | None
     workers: int | None
     direction: ArrayLike | None
-    direction_scale: float
+    direction_scale: float | None
     spacing: ArrayLike | None
     devices: Sequence[SupportsIndex] | None
 

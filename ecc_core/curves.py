@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Sequence
 from functools import partial
@@ -11,9 +10,19 @@ from typing import Any, Literal, SupportsIndex, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core import _checks, _dispatch
-from ecc_core._request.filtration import Direction, Filtration
-from ecc_core._streamed import streamed_curve
+from ecc_core._arrays import given_on_host, is_lazy
+from ecc_core._arrays.origin import Origin, kept_points, origin_of
+from ecc_core._blocks.streamed import streamed_curve
+from ecc_core._request.filtration import direction_of, filtration_of
+from ecc_core._request.image import (
+    as_booleans,
+    check_label_type,
+    check_label_values,
+    geometry_of,
+    split_masked,
+)
+from ecc_core._request.resources import check_workers
+from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import (
     CoefficientOptions,
     CurveOptions,
@@ -70,19 +79,12 @@ def euler_number(image: ArrayLike, connectivity: int | None = None) -> int:
     >>> ecc.euler_number(ring)
     0
     """
+    # No image has values between 0 and the smallest of its own dtype.
+    least = np.array([np.nextafter(0.0, 1.0)])
     values = euler_curve(
-        image, [_least_positive(image)], connectivity=connectivity, superlevel=True, nan="omit"
+        image, least, connectivity=connectivity, superlevel=True, nan="omit"
     ).values
-    return values[0] if _dispatch.is_dask(image) else int(values[0])
-
-
-def _least_positive(image: Any) -> Any:
-    """The smallest value above zero of an image's dtype."""
-    dtype = _dispatch.dtype_of(image) if hasattr(image, "dtype") else np.asarray(image).dtype
-    if dtype.kind != "f":
-        return 1
-    # Subnormals of bfloat16 are those of float32.
-    return np.nextafter(np.zeros((), dtype), np.ones((), dtype))[()]
+    return values[0] if is_lazy(image) else int(values[0])
 
 
 @overload
@@ -109,7 +111,7 @@ def euler_curve(
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     workers: int | None = None,
     direction: ArrayLike | None = None,
-    direction_scale: float = 1.0,
+    direction_scale: float | None = None,
     spacing: ArrayLike | None = None,
     devices: Sequence[SupportsIndex] | None = None,
 ) -> EulerCurve[Any]:
@@ -143,8 +145,8 @@ def euler_curve(
     direction : (d,) array, optional
         Filter by ``image + direction_scale * <u, x>`` instead, computed in float64, u the
         normalised direction and ``x = (index - (n - 1) / 2) * spacing``.
-    direction_scale : float, default 1.0
-        Only with `direction`.
+    direction_scale : float, optional
+        Only with `direction`; default 1.
     spacing : float or (d,) array, optional
         Distance of neighbouring points along each axis, default 1. Only with `direction`.
     devices : sequence of int, optional
@@ -200,7 +202,23 @@ def euler_curve(
            [0, 1],
            [1, 1]])
     """
-    if devices is None and _dispatch.is_dask(image):
+    if devices is not None:
+        return streamed_curve(
+            image,
+            thresholds,
+            range,
+            devices,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            nan=nan,
+            mask=mask,
+            axis=axis,
+            workers=workers,
+            direction=direction,
+            direction_scale=direction_scale,
+            spacing=spacing,
+        )
+    if is_lazy(image):
         from ecc_core._dask.whole import whole_curve
 
         return whole_curve(
@@ -217,72 +235,26 @@ def euler_curve(
             direction_scale=direction_scale,
             spacing=spacing,
         )
-    if devices is not None:
-        alone = {"mask": mask, "axis": axis, "direction": direction}
-        data: dict[str, Any] = {"connectivity": connectivity, "superlevel": superlevel, "nan": nan}
-        return streamed_curve(image, thresholds, range, devices, alone, **data)
-    home, array, given_mask = _adopt(image, mask)
-    shape = tuple(array.shape)
-    axes = _checks.spatial_axes(shape, axis)
-    ndim = len(axes)
-    connectivity = _checks.check_connectivity(connectivity, ndim)
-    _checks.check_nan(nan)
-    _checks.check_workers(workers)
-    spatial = tuple(shape[a] for a in axes)
-    batch_axes = [a for a in np.arange(len(shape)).tolist() if a not in axes]
-    batch = tuple(shape[a] for a in batch_axes)
-    order = (*batch_axes, *axes)
-    flat = _flatten(home.permute(array, order), ndim)
-    kept = None
-    if given_mask is not None:
-        _checks.check_mask(tuple(given_mask.shape), _dispatch.dtype_of(given_mask), shape, spatial)
-        kept = given_mask
-        kept = home.permute(kept, order) if kept.ndim == len(shape) else kept
-        kept = _flatten(home.broadcast(kept, batch + spatial), ndim)
-    added = None
-    if direction is not None:
-        unit = _checks.check_direction(_dispatch.on_host(direction), ndim)
-        scale = _checks.check_scale(direction_scale)
-        steps = _checks.check_spacing(spacing, ndim)
-        added = Direction(tuple(unit), scale, tuple(steps), spatial)
-    filtration = Filtration(ndim, connectivity, superlevel, nan, added)
-    if isinstance(thresholds, str):
-        if thresholds != "exact":
-            raise ValueError(
-                f'`thresholds` must be an int, an array or "exact", got {thresholds!r}'
-            )
-        if batch or range is not None:
-            given = "batch axes" if batch else "`range`"
-            raise ValueError(f'`thresholds` must not be "exact" together with {given}')
-        levels, values = home.backend().exact_curve(flat, filtration, mask=kept, workers=workers)
-        return EulerCurve(home.give(levels), home.give(values), **curve_facts(filtration))
-    find_range = partial(home.backend().value_range, flat, filtration, mask=kept, workers=workers)
-    at, host = home.thresholds(thresholds, range, spatial, find_range)
-    values = home.backend().curve(flat, host, filtration, mask=kept, workers=workers)
-    counts = home.give(values).reshape((*batch, host.size))
-    return EulerCurve(at, counts, **curve_facts(filtration))
-
-
-def _adopt(image: Any, mask: Any) -> tuple[_dispatch.Home, Any, Any]:
-    """Where an image lives, and it and its mask as the backend there reads them."""
-    if _dispatch.is_dask(image):
-        raise TypeError("`image` must be an array in memory, got a dask array (compute it first)")
-    image, mask = _checks.split_masked(image, mask)
-    home = _dispatch.Home(image)
-    array = home.take(image, "image")
-    _checks.check_image_dtype(_dispatch.dtype_of(array))
-    return home, array, None if mask is None else home.take(mask, "mask")
-
-
-def _flatten(array: Any, ndim: int) -> Any:
-    """Join the leading batch axes."""
-    lead = array.ndim - ndim
-    if lead == 1:
-        return array
-    if lead == 0:
-        return array[None]
-    count = math.prod(array.shape[:lead])
-    return array.reshape((count, *tuple(array.shape)[lead:]))
+    image, mask = split_masked(image, mask)
+    origin = origin_of(image)
+    array = origin.image(image)
+    geometry = geometry_of(array.shape, axis)
+    added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
+    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, added)
+    batched = " together with batch axes" if geometry.batch else None
+    levels = parse_thresholds(given_on_host(thresholds), range, no_exact=batched)
+    options = {"mask": None, "workers": check_workers(workers)}
+    if mask is not None:
+        options["mask"] = geometry.stack(kept_points(origin, mask, geometry))
+    images, backend = geometry.stack(array), origin.backend()
+    if levels.exact:
+        found = backend.exact_curve(images, filtration, **options)
+        return EulerCurve(*map(origin.wrap, found), **curve_facts(filtration))
+    find_range = partial(backend.value_range, images, filtration, **options)
+    at = levels.over(find_range, geometry.spatial)
+    values = backend.curve(images, at, filtration, **options)
+    counts = origin.wrap(values.reshape((*geometry.batch, at.size)))
+    return EulerCurve(origin.thresholds(thresholds, at), counts, **curve_facts(filtration))
 
 
 @overload
@@ -330,24 +302,21 @@ def euler_coefficients(
     >>> ecc.euler_coefficients(np.array([3, 1, 2, 0]))  # minima are born, maxima join
     array([ 0,  1, -1,  1], dtype=int8)
     """
-    if _dispatch.is_dask(image):
+    if is_lazy(image):
         from ecc_core._dask.whole import whole_coefficients
 
         lazy: NDArray[np.int8] = whole_coefficients(
             image, connectivity=connectivity, superlevel=superlevel, mask=mask, nan=nan
         )
         return lazy
-    home, array, kept = _adopt(image, mask)
-    shape = tuple(array.shape)
-    axes = _checks.spatial_axes(shape, None)
-    connectivity = _checks.check_connectivity(connectivity, len(axes))
-    _checks.check_nan(nan)
-    if kept is not None:
-        _checks.check_mask(tuple(kept.shape), _dispatch.dtype_of(kept), shape, shape)
-        kept = kept[None]
-    filtration = Filtration(len(axes), connectivity, superlevel, nan)
-    counts = home.backend().coefficients(array[None], filtration, mask=kept)
-    result: NDArray[np.int8] = home.give(counts)[0]
+    image, mask = split_masked(image, mask)
+    origin = origin_of(image)
+    array = origin.image(image)
+    geometry = geometry_of(array.shape)
+    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
+    kept = None if mask is None else kept_points(origin, mask, geometry)[None]
+    counts = origin.backend().coefficients(array[None], filtration, mask=kept)
+    result: NDArray[np.int8] = origin.wrap(counts[0])
     return result
 
 
@@ -421,7 +390,7 @@ def region_curves(
     (array([1, 7]), array([[0],
            [1]]))
     """
-    if _dispatch.is_dask(image) or _dispatch.is_dask(labels):
+    if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 
         return whole_regions(
@@ -433,27 +402,34 @@ def region_curves(
             superlevel=superlevel,
             workers=workers,
         )
-    home, array, mask = _adopt(image, None)
+    image, mask = split_masked(image, None)
+    origin = origin_of(image)
+    array = origin.image(image)
     shape = tuple(array.shape)
-    axes = _checks.spatial_axes(shape, None)
-    connectivity = _checks.check_connectivity(connectivity, len(axes))
-    _checks.check_workers(workers)
-    regions = home.take(labels, "labels")
-    _checks.check_labels(regions, _dispatch.dtype_of(regions), shape)
-    if isinstance(thresholds, str):
-        raise ValueError(f"`thresholds` must be an int or an array, got {thresholds!r}")
-    if mask is not None:
-        regions = np.where(mask, regions, 0)
-    filtration = Filtration(len(axes), connectivity, superlevel)
-    labelled = None
-    if _checks.as_count(thresholds, "thresholds") is not None and range is None:
-        labelled = (regions != 0)[None]
+    filtration = filtration_of(geometry_of(shape).ndim, connectivity, superlevel)
+    threads = check_workers(workers)
+    levels = parse_thresholds(given_on_host(thresholds), range, no_exact="")
+    regions = _regions(origin, labels, mask, shape)
+    backend = origin.backend()
+    labelled = (regions != 0)[None] if levels.needs_range else None
     find_range = partial(
-        home.backend().value_range, array[None], filtration, mask=labelled, workers=workers
+        backend.value_range, array[None], filtration, mask=labelled, workers=threads
     )
-    at, host = home.thresholds(thresholds, range, shape, find_range)
-    ids, values = home.backend().region_curves(array, regions, host, filtration, workers=workers)
-    return RegionCurves(home.give(ids), at, home.give(values), **curve_facts(filtration))
+    at = levels.over(find_range, shape)
+    ids, values = backend.region_curves(array, regions, at, filtration, workers=threads)
+    at = origin.thresholds(thresholds, at)
+    return RegionCurves(origin.wrap(ids), at, origin.wrap(values), **curve_facts(filtration))
+
+
+def _regions(origin: Origin, labels: Any, mask: Any, shape: tuple[int, ...]) -> Any:
+    """Labels as the backend takes them, 0 where the image is masked."""
+    regions = origin.unwrap(labels, "labels")
+    dtype = origin.dtype(regions, "labels")
+    check_label_type(dtype, tuple(regions.shape), shape)
+    check_label_values(regions, dtype)
+    if origin.on_host and dtype.kind == "b":
+        regions = as_booleans(regions)
+    return regions if mask is None else np.where(mask, regions, dtype.type(0))
 
 
 def warmup(*, block: bool = False) -> threading.Thread:

@@ -11,20 +11,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core import _checks
+from ecc_core._arrays import is_lazy
+from ecc_core._arrays.origin import kept_points, origin_of
+from ecc_core._blocks.blocks import Settings, differences
+from ecc_core._blocks.tiles import curves_of_tiles, tile_chunks
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     Axes,
     aligned,
     check_dask_image,
     given_thresholds,
-    split_masked,
+    split_masked_chunks,
 )
-from ecc_core._dask.blocks import Settings, differences
-from ecc_core._dask.graph import da
-from ecc_core._dask.tiles import curves_of_tiles, tile_chunks
 from ecc_core._dask.whole import checked_blocks, whole_regions
-from ecc_core._request.filtration import Filtration
+from ecc_core._request.filtration import filtration_of
+from ecc_core._request.image import geometry_of, split_masked
 from ecc_core.results import LocalCurves, RegionCurves, curve_facts
 
 __all__ = [
@@ -94,9 +95,8 @@ def euler_curve_blocks(
     """
     checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
     shares = graph.block_curves(*checked)
-    return shares.map_blocks(
-        differences, superlevel=bool(superlevel), dtype=np.int64, meta=shares._meta
-    )
+    order = checked.settings.filtration.superlevel
+    return shares.map_blocks(differences, superlevel=order, dtype=np.int64, meta=shares._meta)
 
 
 def region_curves(
@@ -211,29 +211,24 @@ def local_curves(
     array([[0, 1],
            [1, 1]])
     """
-    lazy = isinstance(image, da.Array)
+    lazy = is_lazy(image)
     if lazy:
         image = check_dask_image(image)
     else:
-        image, mask = _checks.split_masked(image, mask)
-        image = np.asarray(image)
-        _checks.check_image_dtype(image.dtype)
-    axes = _checks.spatial_axes(image.shape, None)
-    given = _checks.check_connectivity(connectivity, len(axes))
-    _checks.check_nan(nan)
-    tile = _check_window(window, len(axes))
-    filtration = Filtration(len(axes), given, bool(superlevel), nan)
+        image, mask = split_masked(image, mask)
+        origin = origin_of(image)
+        image = origin.image(image)
+    geometry = geometry_of(image.shape)
+    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
+    tile = _check_window(window, geometry.ndim)
     settings = Settings(given_thresholds(thresholds, range), filtration)
     facts = curve_facts(filtration)
     if not lazy:
-        if mask is not None:
-            mask = np.asarray(mask)
-            _checks.check_mask(mask.shape, mask.dtype, image.shape, image.shape)
-        masks = () if mask is None else (mask,)
+        masks = () if mask is None else (kept_points(origin, mask, geometry),)
         values = curves_of_tiles(image, *masks, tile=tile, settings=settings)
-        return LocalCurves(settings.thresholds, values, **facts)
+        return LocalCurves(settings.thresholds, origin.wrap(values), **facts)
     image = image.rechunk(tile_chunks(image.chunks, tile))
-    image, mask = split_masked(image, aligned(mask, image, axes))
+    image, mask = split_masked_chunks(image, aligned(mask, image, geometry.axes))
     values = graph.tile_curves(image, mask, tile, settings)
     return LocalCurves(settings.thresholds, values, **facts)
 

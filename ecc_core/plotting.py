@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._dispatch import on_host
+from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
 from ecc_core._transform_plots import plot_transform, plot_transform_polar, plot_transforms
 from ecc_core.results import CurveResult, agreed_superlevel

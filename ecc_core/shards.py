@@ -9,8 +9,12 @@ from typing import Any, Literal, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core import _checks, _dispatch
-from ecc_core._request.filtration import Filtration
+from ecc_core import _backends
+from ecc_core._arrays import adapter_of, given_on_host, is_lazy
+from ecc_core._arrays.origin import Origin, origin_of
+from ecc_core._request.filtration import Filtration, filtration_of
+from ecc_core._request.image import check_image_dtype, spatial_axes
+from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import DeviceT, ShardOptions
 from ecc_core.results import EulerCurve, curve_facts
 
@@ -84,49 +88,45 @@ def euler_curve_shards(
                 parts.append(cupy.asarray(half))
         t, chi = ecc.euler_curve_shards(parts, 256, range=(0, 255))  # on device 0
     """
-    home, parts = _adopt(shards)
+    origin, parts = _unwrap(shards)
     shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
-    given = _checks.check_connectivity(connectivity, len(shape))
-    _checks.check_nan(nan)
-    filtration = Filtration(len(shape), given, bool(superlevel), nan)
-    if isinstance(thresholds, str):
-        raise ValueError(f"`thresholds` must be an int or an array, got {thresholds!r}")
+    filtration = filtration_of(len(shape), connectivity, superlevel, nan)
+    levels = parse_thresholds(given_on_host(thresholds), range, no_exact="")
     parts = [part for part in parts if 0 not in part.shape]
-    find_range = partial(_range_of, home, parts, filtration)
-    at, host = home.thresholds(thresholds, range, shape, find_range)
-    if not parts or host.size == 0:
-        zeros = home.give(np.zeros(host.size, np.int64))
-        return EulerCurve(at, zeros, **curve_facts(filtration))
-    values = home.shards().curve(parts, host, filtration)
-    return EulerCurve(at, home.give(values), **curve_facts(filtration))
+    at = levels.over(partial(_range_of, origin, parts, filtration), shape)
+    if not parts or at.size == 0:
+        values = np.zeros(at.size, np.int64)
+    else:
+        values = _backends.shards(origin.device).curve(parts, at, filtration)
+    at = origin.thresholds(thresholds, at)
+    return EulerCurve(at, origin.wrap(values), **curve_facts(filtration))
 
 
-def _adopt(shards: Any) -> tuple[_dispatch.Home, list[Any]]:
-    """Where the first shard lives, and all of them as the backend there reads them."""
-    if not isinstance(shards, (list, tuple)):
+def _unwrap(shards: Any) -> tuple[Origin, list[Any]]:
+    """The origin of the first shard, and all of them as the backend there takes them."""
+    if not isinstance(shards, list | tuple):
         raise TypeError(f"`shards` must be a list or tuple of arrays, got {type(shards).__name__}")
     if not shards:
         raise ValueError("`shards` must be at least one array, got none")
     for shard in shards:
-        if _dispatch.is_dask(shard) or isinstance(shard, np.ma.MaskedArray):
+        if is_lazy(shard) or isinstance(shard, np.ma.MaskedArray):
             raise TypeError(
                 "`shards` must be NumPy, CuPy or torch arrays without masks, "
-                f"got {type(shard).__name__} of {type(shard).__module__.partition('.')[0]}"
+                f"got {type(shard).__name__} of {adapter_of(shard).name}"
             )
-    homes = [_dispatch.Home(shard) for shard in shards]
-    pairs = zip(homes, shards, strict=True)
-    parts = [s if home.on_device else home.take(s, "shards") for home, s in pairs]
-    kinds = [(home.library, home.on_device) for home in homes]
-    _check_equal("library and kind of memory", kinds, [home.place for home in homes])
+    origins = [origin_of(shard, "shards") for shard in shards]
+    kinds = [(origin.adapter.name, origin.device.partition(":")[0]) for origin in origins]
+    _check_equal("library and kind of memory", kinds, [origin.place for origin in origins])
+    pairs = list(zip(origins, shards, strict=True))
+    parts = [origin.unwrap(shard, "shards") for origin, shard in pairs]
     dtypes = [getattr(s, "dtype", p.dtype) for s, p in zip(shards, parts, strict=True)]
     _check_equal("dtype", dtypes, dtypes)
-    _checks.check_image_dtype(_dispatch.dtype_of(parts[0]), "shards")
+    check_image_dtype(origins[0].dtype(parts[0], "shards"), "shards")
     shapes = [tuple(part.shape) for part in parts]
-    if not 1 <= len(shapes[0]) <= 3:
-        raise ValueError(f"`shards` must have 1 to 3 axes, got shape {shapes[0]}")
+    spatial_axes(shapes[0], None, "shards")
     sections = [(len(shape), shape[1:]) for shape in shapes]
     _check_equal("shape beyond the first axis", sections, shapes)
-    return homes[0], parts
+    return origins[0], parts
 
 
 def _check_equal(what: str, found: Sequence[Any], shown: Sequence[Any]) -> None:
@@ -135,11 +135,9 @@ def _check_equal(what: str, found: Sequence[Any], shown: Sequence[Any]) -> None:
         raise ValueError(f"`shards` must have one {what}, got {different}")
 
 
-def _range_of(
-    home: _dispatch.Home, parts: Sequence[Any], filtration: Filtration
-) -> tuple[Any, Any]:
+def _range_of(origin: Origin, parts: Sequence[Any], filtration: Filtration) -> tuple[Any, Any]:
     """Smallest and largest finite value; (None, None) where there is none."""
-    find = home.backend().value_range
+    find = origin.backend().value_range
     found = [find(part[None], filtration) for part in parts]
     finite = [bounds for bounds in found if bounds[0] is not None]
     if not finite:

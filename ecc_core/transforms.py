@@ -8,7 +8,25 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core import _checks, _dispatch, _transform_checks
+from ecc_core._arrays import given_on_host, on_host
+from ecc_core._arrays.origin import Origin, origin_of
+from ecc_core._request.filtration import check_connectivity, check_flag, check_spacing
+from ecc_core._request.image import split_masked
+from ecc_core._request.resources import check_workers
+from ecc_core._request.thresholds import as_count
+from ecc_core._request.transform import (
+    as_label_image,
+    as_mask,
+    as_weights,
+    check_axes,
+    check_directions,
+    check_even_circle,
+    check_metric,
+    check_same_sampling,
+    half_diagonal,
+    parse_heights,
+    spread_heights,
+)
 from ecc_core._types import DeviceT, RegionTransformOptions, TransformOptions
 from ecc_core.results import EulerTransform, RegionTransforms, TransformResult, transform_facts
 
@@ -143,53 +161,47 @@ def euler_transform(
     >>> down, up  # from the first row on two parts that join, from the last row on one
     (array([2, 1, 1]), array([1, 1, 1]))
     """
-    _checks.check_workers(workers)
-    home, given, shown = _adopt(image, "image")
+    threads = check_workers(workers)
+    weights = check_flag(weighted, "weighted")
+    origin, given, shown = _unwrap(image, "image")
     ndim = len(given.shape)
-    closed = _checks.check_connectivity(connectivity, ndim) > 1
-    steps = _checks.check_spacing(spacing, ndim)
+    closed = check_connectivity(connectivity, ndim) > 1
+    steps = check_spacing(given_on_host(spacing), ndim)
     vectors = _directions(directions, ndim)
-    with home.lend(given) as lent:
-        as_object = _transform_checks.as_weights if weighted else _transform_checks.as_mask
-        array: NDArray[Any] = as_object(lent, shown)
-        reach = float(np.linalg.norm(np.array(array.shape) * steps / 2)) if array.size else None
-        at = _heights(heights, range, reach)
+    at, count = parse_heights(given_on_host(heights), range)
+    backend = origin.transforms()
+    with backend.numbers(given) as numbers:
+        array: NDArray[Any] = (as_weights if weights else as_mask)(numbers, shown)
+        reach = half_diagonal(array.shape, steps) if array.size else None
+        if at is None:
+            at = spread_heights(count, range, reach)
         if array.size == 0:
-            dtype = array.dtype if weighted else np.int64
-            values = np.zeros((len(vectors), at.size), dtype)
+            values = np.zeros((len(vectors), at.size), array.dtype if weights else np.int64)
         else:
-            backend = home.transforms()
-            compute = backend.weighted_transform if weighted else backend.mask_transform
-            values = compute(array, vectors, at, steps, closed, **home.threads(workers))
+            compute = backend.weighted_transform if weights else backend.mask_transform
+            values = compute(array, vectors, at, steps, closed, workers=threads)
         facts = transform_facts(ndim, connectivity, steps)
-        rows = home.give(values)
-        return EulerTransform(home.give(vectors), home.give(at), rows, **facts, weighted=weighted)
+        rows = origin.wrap(values)
+        return EulerTransform(
+            origin.wrap(vectors), origin.wrap(at), rows, **facts, weighted=weights
+        )
 
 
-def _adopt(image: Any, name: str) -> tuple[_dispatch.Home, Any, NDArray[Any] | None]:
-    """Where an image lives, the image, and where it is not masked."""
-    image, shown = _checks.split_masked(image, None)
-    home = _dispatch.Home(image)
-    array = home.take(image, name)
-    if name == "image":
-        _checks.check_image_dtype(_dispatch.dtype_of(array))
-    _transform_checks.check_axes(tuple(array.shape), name)
-    return home, array, shown
+def _unwrap(image: Any, name: str) -> tuple[Origin, Any, NDArray[Any] | None]:
+    """The origin of an image, the image, and where it is not masked."""
+    image, shown = split_masked(image, None)
+    origin = origin_of(image, name)
+    array = origin.image(image, name)
+    check_axes(tuple(array.shape), name)
+    return origin, array, shown
 
 
 def _directions(directions: int | ArrayLike, ndim: int) -> Floats:
-    count = _checks.as_count(directions, "directions")
+    count = as_count(directions, "directions")
     if count is None:
-        return _transform_checks.check_directions(_dispatch.on_host(directions), ndim)
+        return check_directions(given_on_host(directions), ndim)
     vectors: Floats = _descriptors().sample_directions(count, ndim)
     return vectors
-
-
-def _heights(heights: int | ArrayLike, bounds: Any, reach: float | None) -> Floats:
-    count = _checks.as_count(heights, "heights")
-    if count is None:
-        return _transform_checks.check_height_array(_dispatch.on_host(heights), bounds)
-    return _transform_checks.spread_heights(count, bounds, reach)
 
 
 def sample_directions(n: int, ndim: int) -> Floats:
@@ -230,8 +242,8 @@ def sample_directions(n: int, ndim: int) -> Floats:
            [-1.,  0.],
            [ 0., -1.]])
     """
-    count = _checks.as_count(n, "n")
-    axes = _checks.as_count(ndim, "ndim")
+    count = as_count(n, "n")
+    axes = as_count(ndim, "ndim")
     if count is None or axes is None:
         name, given = ("n", n) if count is None else ("ndim", ndim)
         raise TypeError(f"`{name}` must be an int, got {given!r}")
@@ -308,26 +320,29 @@ def region_transforms(
     >>> result.values[:, :, -1].tolist()  # a ring and a bar
     [[0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1]]
     """
-    _checks.check_workers(workers)
-    home, given, shown = _adopt(labels, "labels")
+    threads = check_workers(workers)
+    origin, given, shown = _unwrap(labels, "labels")
     ndim = len(given.shape)
-    closed = _checks.check_connectivity(connectivity, ndim) > 1
-    steps = _checks.check_spacing(spacing, ndim)
+    closed = check_connectivity(connectivity, ndim) > 1
+    steps = check_spacing(given_on_host(spacing), ndim)
+    half_diagonal(given.shape if 0 not in given.shape else (1,) * ndim, steps)
     vectors = _directions(directions, ndim)
+    at, count = parse_heights(given_on_host(heights), range)
     if normalize not in (None, "radius"):
         raise ValueError(f'`normalize` must be None or "radius", got {normalize!r}')
-    with home.lend(given) as lent:
-        array = _transform_checks.as_label_image(lent, shown)
-        backend = home.transforms()
+    backend = origin.transforms()
+    with backend.numbers(given) as numbers:
+        array = as_label_image(numbers, shown)
         regions = backend.find_regions(array, steps, closed)
         reach = 1.0 if normalize else float(regions.radii.max(initial=0.0))
-        at = _heights(heights, range, reach)
+        if at is None:
+            at = spread_heights(count, range, reach)
         scales = regions.radii if normalize else None
-        values = backend.region_transforms(regions, vectors, at, scales, **home.threads(workers))
-        present = regions.labels.astype(lent.dtype)
+        values = backend.region_transforms(regions, vectors, at, scales, workers=threads)
+        present = regions.labels.astype(numbers.dtype)
         facts = transform_facts(ndim, connectivity, steps)
         facts["normalize"] = normalize
-        return RegionTransforms(*map(home.give, (present, vectors, at, values)), **facts)
+        return RegionTransforms(*map(origin.wrap, (present, vectors, at, values)), **facts)
 
 
 def smooth_transform(transform: Transform) -> Transform:
@@ -369,11 +384,10 @@ def smooth_transform(transform: Transform) -> Transform:
     if not isinstance(transform, (EulerTransform, RegionTransforms)):
         kind = type(transform).__name__
         raise TypeError(f"`transform` must be an EulerTransform or RegionTransforms, got {kind}")
-    home = _dispatch.Home(transform.values)
-    values, heights = (_dispatch.on_host(a) for a in (transform.values, transform.heights))
+    values, heights = (on_host(a) for a in (transform.values, transform.heights))
     if not np.isfinite(heights).all():
         raise ValueError("`transform` must have finite heights, got infinite ones")
-    smoothed = home.give(_descriptors().smooth(values, heights))
+    smoothed = origin_of(transform.values).wrap(_descriptors().smooth(values, heights))
     return dataclasses.replace(transform, values=smoothed, smooth=True)
 
 
@@ -419,15 +433,15 @@ def transform_distance(
     >>> ecc.transform_distance(a, b, rotation_invariant=True)
     0.0
     """
-    power = _transform_checks.check_metric(metric)
+    power = check_metric(metric)
     a, b = _on_host(a), _on_host(b)
     if a.smooth != b.smooth:
         raise ValueError("`a` and `b` must both be smooth transforms or neither, got one of each")
-    _transform_checks.check_same_sampling(a, b)
+    check_same_sampling(a, b)
     descriptors = _descriptors()
     measure = descriptors.distance
     if rotation_invariant:
-        _transform_checks.check_even_circle(a.directions)
+        check_even_circle(a.directions)
         measure = descriptors.least_rotated_distance
     result: float = measure(a.values, b.values, a.heights, power)
     return result

@@ -1,1 +1,183 @@
-"""One folder a backend: the kernels, and their launch."""
+"""What computes: one folder a backend, found by the kind of device of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol, cast
+
+from ecc_core._request.filtration import Filtration
+from ecc_core.errors import BackendError
+
+__all__ = ["Backend", "Shards", "Transforms", "backend", "register", "shards", "supports"]
+
+
+class Backend(Protocol):
+    """Curves and coefficients of images (images, *spatial) with 1 to 3 spatial axes.
+
+    Arrays are what the adapter unwraps; results may be NumPy arrays or arrays of the device.
+    Arguments have been checked. Masks have the image's shape; thresholds are sorted NumPy arrays
+    of real numbers. `workers` is a number of threads or None, and may be ignored. NaN raises
+    ValueError with ``errors.NAN_MESSAGE`` where ``filtration.nan`` is "raise".
+    """
+
+    def curve(
+        self,
+        image: Any,
+        thresholds: Any,
+        filtration: Filtration,
+        *,
+        mask: Any = None,
+        workers: int | None = None,
+    ) -> Any:
+        """The Euler characteristics, (images, n) int64."""
+        ...
+
+    def exact_curve(
+        self, image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
+    ) -> tuple[Any, Any]:
+        """The levels at which the curve of one image changes, and the values there."""
+        ...
+
+    def coefficients(
+        self, image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
+    ) -> Any:
+        """The coefficient of every point, int8."""
+        ...
+
+    def region_curves(
+        self,
+        image: Any,
+        labels: Any,
+        thresholds: Any,
+        filtration: Filtration,
+        *,
+        workers: int | None = None,
+    ) -> tuple[Any, Any]:
+        """Ids (k,) and their curves (k, n) int64, of an image and labels without a batch axis."""
+        ...
+
+    def value_range(
+        self, image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
+    ) -> tuple[Any, Any]:
+        """The smallest and largest finite value; (None, None) where there is none."""
+        ...
+
+
+class Shards(Protocol):
+    """Curves of images in parts."""
+
+    def curve(self, shards: Sequence[Any], thresholds: Any, filtration: Filtration) -> Any:
+        """The Euler characteristics of the image, (n,) int64."""
+        ...
+
+
+class Transforms(Protocol):
+    """Transforms of images without a batch axis."""
+
+    def numbers(self, array: Any) -> AbstractContextManager[Any]:
+        """The array for NumPy's functions, its device and stream current."""
+        ...
+
+    mask_transform: Callable[..., Any]
+    weighted_transform: Callable[..., Any]
+    find_regions: Callable[..., Any]
+    region_transforms: Callable[..., Any]
+
+
+class _Modules(NamedTuple):
+    """Modules of a backend, or their names."""
+
+    curves: Any
+    transforms: Any
+    shards: Any
+    needs: Callable[[], None]
+
+
+_registered: dict[str, _Modules] = {}
+
+
+def register(
+    device: str,
+    curves: Backend | str,
+    *,
+    transforms: Transforms | str | None = None,
+    shards: Shards | str | None = None,
+    needs: Callable[[], None] = lambda: None,
+) -> None:
+    """Make a backend known for a kind of device.
+
+    Parameters
+    ----------
+    device : str
+        As in `Adapter.device`, without the number.
+    curves, transforms, shards : module, object or name of a module
+        Names are imported when they are needed. A backend without transforms or shards raises a
+        clear error for them.
+    needs : callable
+        Raises BackendError where the backend cannot be imported.
+    """
+    _registered[device] = _Modules(curves, transforms, shards, needs)
+
+
+def supports(device: str) -> bool:
+    """Whether there is a backend for a device."""
+    return _kind(device) in _registered
+
+
+def backend(device: str) -> Backend:
+    """The backend of a device."""
+    return cast(Backend, _part(device, "curves"))
+
+
+def transforms(device: str) -> Transforms:
+    """The transforms of a device."""
+    return cast(Transforms, _part(device, "transforms"))
+
+
+def shards(device: str) -> Shards:
+    """The curves of images in parts of a device."""
+    return cast(Shards, _part(device, "shards"))
+
+
+def _kind(device: str) -> str:
+    return device.partition(":")[0]
+
+
+def _part(device: str, name: str) -> Any:
+    modules = _registered[_kind(device)]
+    part = getattr(modules, name)
+    if part is None:
+        raise BackendError(f"there are no {name} on {device} yet: copy the arrays to the host")
+    if isinstance(part, str):
+        modules.needs()
+        part = import_module(part)
+        fields = {**modules._asdict(), name: part}
+        _registered[_kind(device)] = _Modules(**fields)
+    return part
+
+
+def need_cupy(what: str = "arrays on CUDA devices") -> None:
+    """Raise unless CuPy can be imported."""
+    try:
+        import_module("cupy")
+    except ImportError as error:
+        raise BackendError(
+            f"{what} need CuPy: install napari-ecc[cuda12] or napari-ecc[cuda13]"
+        ) from error
+
+
+register(
+    "cpu",
+    "ecc_core._backends.cpu.launch",
+    transforms="ecc_core._backends.cpu.transform_launch",
+    shards="ecc_core._backends.cpu.shards",
+)
+register(
+    "cuda",
+    "ecc_core._backends.cuda.launch",
+    transforms="ecc_core._backends.cuda.transform",
+    shards="ecc_core._backends.cuda.shards",
+    needs=need_cupy,
+)

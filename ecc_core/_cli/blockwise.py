@@ -8,17 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core import _checks
+from ecc_core._arrays import on_host
 from ecc_core._backends.cpu.pool import available_cores
 from ecc_core._cli import options
 from ecc_core._cli.stack_options import labels_path
-from ecc_core._dispatch import on_host
 from ecc_core._io.open import open_image
 from ecc_core._io.stored import StoredImage
 from ecc_core._io.views import Blocks, Source, View, grown_chunks
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import Direction
-from ecc_core._thresholds import even_thresholds
+from ecc_core._request.filtration import Direction, check_direction, check_scale, check_spacing
+from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import BackendError, InputFileError
 
 __all__ = ["Stack", "open_stack", "thresholds_of"]
@@ -143,13 +142,13 @@ def _direction(
                 )
         return None
     with options.blame(path):
-        unit = _checks.check_direction(arguments.direction, len(shape))
+        unit = check_direction(arguments.direction, len(shape))
         spacing = arguments.spacing
         if spacing is not None and spacing.size == 1:
             spacing = spacing[0]
         scale = 1.0 if arguments.direction_scale is None else arguments.direction_scale
-        steps = _checks.check_spacing(spacing, len(shape))
-        return Direction(tuple(unit), _checks.check_scale(scale), tuple(steps), shape)
+        steps = check_spacing(spacing, len(shape))
+        return Direction(tuple(unit), check_scale(scale), tuple(steps), shape)
 
 
 def _means(
@@ -189,8 +188,8 @@ def thresholds_of(stack: Stack, arguments: argparse.Namespace) -> Array:
         if not isinstance(wanted, int):
             if arguments.range is not None:
                 raise ValueError("--range must be left out where --thresholds are a list")
-            return _checks.check_threshold_array(wanted)
-        low, high = _checks.check_range(arguments.range or _usual_range(stack))
+            return check_threshold_array(wanted)
+        low, high = check_range(arguments.range or _usual_range(stack))
     except ValueError as error:
         raise InputFileError(options.one_line(error)) from None
     dtype = stack.blocks.dtype

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ecc_core._io.select import select
 from ecc_core._io.views import View
+from ecc_core._request.thresholds import exact_array
 from ecc_core.errors import InputFileError
 from ecc_core.io import IMAGE_SUFFIXES, StoredImage, check_output, open_image
 
@@ -154,15 +155,15 @@ def value_range(text: str) -> tuple[Any, Any]:
 
 
 def _numbers(text: str) -> NDArray[Any]:
-    """Return numbers with commas between, as integers if all of them are."""
-    words = text.rstrip(",").split(",")
+    """Return numbers with commas between, none of them rounded if they are integers."""
+    return exact_array([_number(word) for word in text.rstrip(",").split(",")], "numbers")
+
+
+def _number(word: str) -> int | float:
     try:
-        integers = np.array([int(word) for word in words])
-        if integers.dtype.kind in "iu":
-            return integers
+        return int(word)
     except ValueError:
-        pass
-    return np.array([float(word) for word in words])
+        return float(word)
 
 
 def sigma(text: str) -> float:

@@ -14,15 +14,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core import _checks
+from ecc_core._blocks.blocks import Settings
+from ecc_core._blocks.regions import add_tables, labels_of, values_of
+from ecc_core._blocks.window import Group, Work, run_groups
 from ecc_core._cli.blockwise import Stack
 from ecc_core._cli.version import version
-from ecc_core._dask.blocks import Settings
-from ecc_core._dask.regions import add_tables, labels_of, values_of
-from ecc_core._dask.window import Group, Work, run_groups
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import Filtration
+from ecc_core._request.filtration import Filtration, check_connectivity
 from ecc_core.errors import InputFileError
 
 __all__ = ["Curves", "curves_of"]
@@ -55,7 +54,7 @@ def curves_of(
     stack: Stack, at: Array, arguments: argparse.Namespace, folder: Path, *, resume: bool
 ) -> Curves:
     """The curves of an image; partial sums are kept in a folder."""
-    connectivity = _checks.check_connectivity(arguments.connectivity, stack.ndim)
+    connectivity = check_connectivity(arguments.connectivity, stack.ndim)
     filtration = Filtration(stack.ndim, connectivity, arguments.superlevel, arguments.nan)
     settings = Settings(at, filtration)
     chunks = stack.blocks.image.chunks(stack.sizes)

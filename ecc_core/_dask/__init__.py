@@ -1,1 +1,1 @@
-"""Curves of dask arrays: what a task computes, and how the tasks hang together."""
+"""Curves of dask arrays: their arguments, and graphs of the tasks of :mod:`ecc_core._blocks`."""

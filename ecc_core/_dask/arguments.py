@@ -9,11 +9,14 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core import _checks
+from ecc_core._arrays import adapter_of, given_on_host
+from ecc_core._arrays.origin import origin_of
 from ecc_core._dask import graph
 from ecc_core._dask.graph import da
 from ecc_core._request.filtration import Direction
-from ecc_core._thresholds import even_thresholds
+from ecc_core._request.image import check_image_dtype, check_label_type, check_mask
+from ecc_core._request.resources import check_unused
+from ecc_core._request.thresholds import parse_thresholds
 
 __all__ = [
     "Axes",
@@ -23,23 +26,23 @@ __all__ = [
     "directed",
     "given_thresholds",
     "labelled",
-    "split_masked",
+    "split_masked_chunks",
 ]
 
 Array = NDArray[Any]
 
 Axes = SupportsIndex | Sequence[SupportsIndex] | None
 
-LIBRARIES = ("numpy", "cupy")
-
 
 def check_dask_image(image: Any) -> Any:
     """A dask array of real numbers in chunks of known sizes, none of them empty."""
     if not isinstance(image, da.Array):
         raise TypeError(f"`image` must be a dask array, got {type(image).__name__}")
-    _checks.check_image_dtype(image.dtype)
-    if (library := _library(image)) not in LIBRARIES:
-        raise TypeError(f"`image` must have chunks of NumPy or CuPy arrays, got those of {library}")
+    check_image_dtype(image.dtype)
+    if not (adapter := adapter_of(image._meta)).chunks:
+        raise TypeError(
+            f"`image` must have chunks of NumPy or CuPy arrays, got those of {adapter.name}"
+        )
     if any(math.isnan(n) for n in image.shape):
         raise ValueError(
             "`image` must have chunks of known sizes (call image.compute_chunk_sizes() first), "
@@ -50,34 +53,26 @@ def check_dask_image(image: Any) -> Any:
 
 def _library(array: Any) -> str:
     """Which array library the chunks are of."""
-    return type(array._meta).__module__.partition(".")[0]
+    return adapter_of(array._meta).name
 
 
 def check_no_workers(workers: int | None) -> None:
-    if workers is not None:
-        raise ValueError(
-            "`workers` must be None for a dask array, whose scheduler has the threads, "
-            f"got {workers!r}"
-        )
+    check_unused("for a dask array, whose scheduler controls the threads", workers=workers)
 
 
 def given_thresholds(thresholds: ArrayLike, bounds: tuple[float, float] | None) -> Array:
     """The thresholds; none of them may depend on the values of the image."""
-    if isinstance(thresholds, str):
+    levels = parse_thresholds(given_on_host(thresholds), bounds, no_exact=" for a dask array")
+    if levels.needs_range:
         raise ValueError(
-            f"`thresholds` must be an int or an array for a dask array, got {thresholds!r}"
+            f"`range` must be given with `thresholds` {levels.count} for a dask array, which is "
+            "not read to find its values, got None"
         )
-    count = _checks.as_count(thresholds, "thresholds")
-    if count is None:
-        if bounds is not None:
-            raise ValueError("`range` must be None where `thresholds` is an array, got both")
-        return _checks.check_threshold_array(thresholds)
-    if bounds is None:
-        raise ValueError(
-            f"`range` must be given with `thresholds` {count} for a dask array, which is not read "
-            "to find its values, got None"
-        )
-    return even_thresholds(*_checks.check_range(bounds), count)
+    return levels.over(_no_range, ())
+
+
+def _no_range() -> tuple[None, None]:
+    return None, None
 
 
 def aligned(mask: Any | None, image: Any, axes: tuple[int, ...]) -> Any | None:
@@ -85,9 +80,9 @@ def aligned(mask: Any | None, image: Any, axes: tuple[int, ...]) -> Any | None:
     if mask is None:
         return None
     if not isinstance(mask, da.Array):
-        mask = np.asarray(mask)
+        mask = origin_of(mask, "mask").unwrap(mask, "mask")
     spatial = tuple(image.shape[a] for a in axes)
-    _checks.check_mask(mask.shape, mask.dtype, image.shape, spatial)
+    check_mask(mask.shape, mask.dtype, image.shape, spatial)
     if mask.shape != image.shape:
         # spatial axes come in the order in which they were named
         mask = mask.transpose(np.argsort(axes).tolist())
@@ -99,8 +94,8 @@ def aligned(mask: Any | None, image: Any, axes: tuple[int, ...]) -> Any | None:
 def labelled(labels: Any, image: Any) -> Any:
     """Labels in the image's chunks."""
     if not isinstance(labels, da.Array):
-        labels = np.asarray(labels)
-    _checks.check_label_type(labels.dtype, tuple(labels.shape), image.shape)
+        labels = origin_of(labels, "labels").unwrap(labels, "labels")
+    check_label_type(labels.dtype, tuple(labels.shape), image.shape)
     return _chunked_alike(labels, image, "labels")
 
 
@@ -118,7 +113,7 @@ def _chunked_alike(array: Any, image: Any, name: str) -> Any:
     return array
 
 
-def split_masked(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
+def split_masked_chunks(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
     """An image and its mask; the masks of ``numpy.ma`` chunks are honoured."""
     if not isinstance(image._meta, np.ma.MaskedArray):
         return image, mask
@@ -126,26 +121,14 @@ def split_masked(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
     return da.ma.getdata(image), shown if mask is None else shown & mask
 
 
-def directed(
-    image: Any,
-    axis: Axes,
-    direction: ArrayLike,
-    scale: float,
-    spacing: ArrayLike | None,
-) -> tuple[Any, Direction]:
-    """An image with the term of a direction added, and this direction."""
-    image = check_dask_image(image)
-    axes = _checks.spatial_axes(image.shape, axis)
-    unit = _checks.check_direction(direction, len(axes))
-    steps = _checks.check_spacing(spacing, len(axes))
-    spatial = tuple(image.shape[a] for a in axes)
-    added = Direction(tuple(unit), _checks.check_scale(scale), tuple(steps), spatial)
+def directed(image: Any, axes: tuple[int, ...], direction: Direction) -> Any:
+    """An image with the term of a direction added."""
     height: Any = None
-    for along, terms in zip(axes, added.terms, strict=True):
+    for along, terms in zip(axes, direction.terms, strict=True):
         shape = [1] * image.ndim
         shape[along] = terms.size
         chunks = tuple(c if i == along else 1 for i, c in enumerate(image.chunks))
         term = np.asarray(terms.reshape(shape), like=image._meta)
         term = da.from_array(term, chunks=chunks, asarray=False)
         height = term if height is None else height + term
-    return image.astype(np.float64) + added.scale * height, added
+    return image.astype(np.float64) + direction.scale * height

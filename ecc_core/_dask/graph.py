@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._dask.blocks import (
+from ecc_core._blocks.blocks import (
     Settings,
     add_met,
     coefficients_of,
@@ -22,8 +22,8 @@ from ecc_core._dask.blocks import (
     share_of_block,
     total_met,
 )
-from ecc_core._dask.planes import neighbours, place_of
-from ecc_core._dask.regions import (
+from ecc_core._blocks.planes import neighbours, place_of
+from ecc_core._blocks.regions import (
     add_met_tables,
     emit_regions,
     labels_of,
@@ -32,7 +32,7 @@ from ecc_core._dask.regions import (
     total_table,
     values_of,
 )
-from ecc_core._dask.tiles import curves_of_tiles
+from ecc_core._blocks.tiles import curves_of_tiles
 from ecc_core._optional import import_optional
 
 __all__ = [

@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core import _checks
+from ecc_core._arrays import given_on_host
+from ecc_core._blocks.blocks import Settings
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     Axes,
@@ -18,10 +19,10 @@ from ecc_core._dask.arguments import (
     directed,
     given_thresholds,
     labelled,
-    split_masked,
+    split_masked_chunks,
 )
-from ecc_core._dask.blocks import Settings
-from ecc_core._request.filtration import Filtration
+from ecc_core._request.filtration import direction_of, filtration_of
+from ecc_core._request.image import geometry_of, spatial_axes
 from ecc_core.results import EulerCurve, RegionCurves, curve_facts
 
 __all__ = ["checked_blocks", "whole_coefficients", "whole_curve", "whole_regions"]
@@ -41,15 +42,18 @@ def whole_curve(
     axis: Axes,
     workers: int | None,
     direction: ArrayLike | None,
-    direction_scale: float,
+    direction_scale: float | None,
     spacing: ArrayLike | None,
 ) -> EulerCurve:
     """The lazy result of :func:`ecc_core.euler_curve` for a dask array."""
     check_no_workers(workers)
-    added = None
-    if direction is not None:
-        image, added = directed(image, axis, direction, direction_scale, spacing)
-    checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
+    image = check_dask_image(image)
+    axes = spatial_axes(image.shape, axis)
+    spatial = tuple(image.shape[a] for a in axes)
+    added = direction_of(given_on_host(direction), direction_scale, spacing, spatial)
+    if added is not None:
+        image = directed(image, axes, added)
+    checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axes)
     facts = curve_facts(replace(checked.settings.filtration, direction=added))
     return EulerCurve(checked.settings.thresholds, graph.curve_values(*checked), **facts)
 
@@ -75,16 +79,14 @@ def checked_blocks(
 ) -> CheckedBlocks:
     """Checked arguments, the spatial axes of the image last."""
     image = check_dask_image(image)
-    axes = _checks.spatial_axes(image.shape, axis)
-    given = _checks.check_connectivity(connectivity, len(axes))
-    _checks.check_nan(nan)
+    geometry = geometry_of(image.shape, axis)
+    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
     at = given_thresholds(thresholds, bounds)
-    order = (*(a for a in np.arange(image.ndim).tolist() if a not in axes), *axes)
-    image, mask = split_masked(image, aligned(mask, image, axes))
+    image, mask = split_masked_chunks(image, aligned(mask, image, geometry.axes))
     if mask is not None:
-        mask = mask.transpose(order)
-    settings = Settings(at, Filtration(len(axes), given, bool(superlevel), nan))
-    return CheckedBlocks(image.transpose(order), mask, settings, len(axes))
+        mask = mask.transpose(geometry.order)
+    settings = Settings(at, filtration)
+    return CheckedBlocks(image.transpose(geometry.order), mask, settings, geometry.ndim)
 
 
 def whole_regions(
@@ -101,18 +103,17 @@ def whole_regions(
     """The lazy result of :func:`ecc_core.region_curves` for dask arrays."""
     check_no_workers(workers)
     image = check_dask_image(image)
-    axes = _checks.spatial_axes(image.shape, None)
-    given = _checks.check_connectivity(connectivity, len(axes))
+    filtration = filtration_of(geometry_of(image.shape).ndim, connectivity, superlevel)
     at = given_thresholds(thresholds, range)
     regions = labelled(labels, image)
     dtype = regions.dtype.newbyteorder("=")
     wanted = None if ids is None else check_ids(ids, dtype)
-    image, mask = split_masked(image, None)
+    image, mask = split_masked_chunks(image, None)
     if mask is not None:
         regions = np.where(mask, regions, regions.dtype.type(0))
-    settings = Settings(at, Filtration(len(axes), given, bool(superlevel)))
-    found, values = graph.region_rows(graph.region_table(image, regions, settings), dtype, wanted)
-    return RegionCurves(found, at, values, **curve_facts(settings.filtration))
+    table = graph.region_table(image, regions, Settings(at, filtration))
+    found, values = graph.region_rows(table, dtype, wanted)
+    return RegionCurves(found, at, values, **curve_facts(filtration))
 
 
 def check_ids(ids: ArrayLike, dtype: np.dtype[Any]) -> Array:
@@ -133,9 +134,7 @@ def whole_coefficients(
 ) -> Any:
     """The lazy array of :func:`ecc_core.euler_coefficients` for a dask array."""
     image = check_dask_image(image)
-    axes = _checks.spatial_axes(image.shape, None)
-    given = _checks.check_connectivity(connectivity, len(axes))
-    _checks.check_nan(nan)
-    image, mask = split_masked(image, aligned(mask, image, axes))
-    settings = Settings(np.empty(0), Filtration(len(axes), given, bool(superlevel), nan))
-    return graph.coefficient_map(image, mask, settings)
+    geometry = geometry_of(image.shape)
+    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
+    image, mask = split_masked_chunks(image, aligned(mask, image, geometry.axes))
+    return graph.coefficient_map(image, mask, Settings(np.empty(0), filtration))

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._checks import check_image_dtype
 from ecc_core._io.stored import Index, StoredImage
 from ecc_core._io.views import View
+from ecc_core._request.image import check_image_dtype
 
 __all__ = ["Gray", "channel_axis", "choose", "luminance", "pick_channel", "select", "shown"]
 

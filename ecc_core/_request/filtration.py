@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Direction", "Filtration"]
+from ecc_core._request.resources import check_unused
+
+__all__ = [
+    "Direction",
+    "Filtration",
+    "as_numbers",
+    "check_connectivity",
+    "check_direction",
+    "check_flag",
+    "check_nan",
+    "check_scale",
+    "check_spacing",
+    "direction_of",
+    "filtration_of",
+]
 
 
 @dataclass(frozen=True)
@@ -87,3 +103,128 @@ class Filtration:
         if ndim == self.ndim:
             return self
         return replace(self, ndim=ndim, connectivity=1 if self.connectivity == 1 else ndim)
+
+
+def filtration_of(
+    ndim: int,
+    connectivity: Any = None,
+    superlevel: Any = False,
+    nan: Any = "raise",
+    direction: Direction | None = None,
+) -> Filtration:
+    """The filtration of checked arguments."""
+    try:
+        found = _kept_filtration(ndim, connectivity, superlevel, nan)
+    except TypeError:  # arguments without a hash
+        found = _filtration(ndim, connectivity, superlevel, nan)
+    return found if direction is None else replace(found, direction=direction)
+
+
+def _filtration(ndim: int, connectivity: Any, superlevel: Any, nan: Any) -> Filtration:
+    return Filtration(
+        ndim,
+        check_connectivity(connectivity, ndim),
+        check_flag(superlevel, "superlevel"),
+        check_nan(nan),
+    )
+
+
+_kept_filtration = lru_cache(maxsize=64, typed=True)(_filtration)
+
+
+def check_connectivity(connectivity: Any, ndim: int) -> int:
+    """1 or `ndim`, which is the default."""
+    if connectivity is None:
+        return ndim
+    try:
+        number = operator.index(connectivity)
+    except TypeError:
+        number = 0
+    if isinstance(connectivity, bool) or number not in (1, ndim):
+        allowed = f"1 or {ndim}" if ndim > 1 else "1"
+        raise ValueError(
+            f"`connectivity` must be {allowed} for a {ndim}-D image, got {connectivity}"
+        )
+    return number
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """True or False."""
+    if isinstance(value, bool | np.bool_) or (type(value) is int and value in (0, 1)):
+        return bool(value)
+    raise TypeError(f"`{name}` must be True or False, got {value!r}")
+
+
+def check_nan(nan: Any) -> str:
+    if not isinstance(nan, str) or nan not in ("raise", "omit"):
+        raise ValueError(f'`nan` must be "raise" or "omit", got {nan!r}')
+    return nan
+
+
+def direction_of(
+    direction: Any, scale: Any, spacing: Any, shape: tuple[int, ...]
+) -> Direction | None:
+    """The directional term of checked arguments, on the host; None without a direction."""
+    if direction is None:
+        check_unused("without `direction`", direction_scale=scale, spacing=spacing)
+        return None
+    ndim = len(shape)
+    unit = check_direction(direction, ndim)
+    steps = check_spacing(spacing, ndim)
+    factor = 1.0 if scale is None else check_scale(scale)
+    with np.errstate(over="ignore", invalid="ignore"):
+        reach = factor * np.sum(np.abs(unit) * (np.array(shape) / 2) * steps)
+    if not np.isfinite(reach):
+        raise ValueError(
+            "`direction_scale` and `spacing` must keep the added heights finite, "
+            f"got {factor} and {steps}"
+        )
+    return Direction(tuple(unit.tolist()), factor, tuple(steps.tolist()), shape)
+
+
+def check_direction(direction: Any, ndim: int) -> NDArray[np.float64]:
+    """A unit vector with one component for each spatial axis."""
+    array = as_numbers(direction, "direction")
+    if array.shape != (ndim,):
+        raise ValueError(f"`direction` must have shape ({ndim},), got {array.shape}")
+    vector = array.astype(np.float64)
+    if not np.isfinite(vector).all() or not vector.any():
+        raise ValueError(f"`direction` must be finite and not zero, got {array}")
+    vector = vector / np.abs(vector).max()  # so that squares neither overflow nor vanish
+    unit: NDArray[np.float64] = vector / np.sqrt(np.sum(vector * vector))
+    return unit
+
+
+def check_scale(scale: Any) -> float:
+    if isinstance(scale, str | bytes | complex) or np.ndim(scale) or not np.isreal(scale):
+        raise TypeError(f"`direction_scale` must be a real number, got {scale!r}")
+    try:
+        number = float(scale)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"`direction_scale` must be a real number, got {scale!r}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"`direction_scale` must be finite, got {scale}")
+    return number
+
+
+def check_spacing(spacing: Any, ndim: int) -> NDArray[np.float64]:
+    """Positive distances of neighbouring points along each axis; 1 by default."""
+    if spacing is None:
+        return np.ones(ndim)
+    array = as_numbers(spacing, "spacing", kinds="iuf")
+    if array.shape not in ((), (ndim,)):
+        raise ValueError(f"`spacing` must be one number or {ndim} of them, got {spacing}")
+    if not np.isfinite(array).all() or (array <= 0).any():
+        raise ValueError(f"`spacing` must be positive and finite, got {spacing}")
+    return np.broadcast_to(array, (ndim,)).astype(np.float64)
+
+
+def as_numbers(given: Any, name: str, kinds: str = "biuf") -> NDArray[Any]:
+    """An array of real numbers."""
+    try:
+        array = np.asarray(given)
+    except ValueError:
+        raise ValueError(f"`{name}` must be numbers, got a ragged sequence") from None
+    if array.dtype.kind not in kinds:
+        raise TypeError(f"`{name}` must be real numbers, got {array.dtype}")
+    return array

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core import _dispatch
+from ecc_core._arrays import on_host
 from ecc_core.results import CurveResult, agreed_superlevel
 
 __all__ = [
@@ -91,7 +91,7 @@ def _kind(curve: Any) -> str:
 
 
 def _numbers(part: Any, name: str) -> Floats:
-    array = _dispatch.on_host(part)
+    array = on_host(part)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"`{name}` must be of real numbers, got {array.dtype}")
     return array.astype(np.float64)

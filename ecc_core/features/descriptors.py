@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._dispatch import on_host
+from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
 from ecc_core.features._steps import Curve, Floats, as_steps, one_order
 from ecc_core.results import RegionCurves

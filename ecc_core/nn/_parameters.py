@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from ecc_core import _checks, _dispatch, _transform_checks
-from ecc_core._thresholds import even_thresholds
+from ecc_core._arrays import on_host
+from ecc_core._request.thresholds import (
+    as_count,
+    check_range,
+    check_threshold_array,
+    even_thresholds,
+)
+from ecc_core._request.transform import check_directions
 from ecc_core.transforms import sample_directions
 
 __all__ = [
@@ -49,16 +55,16 @@ def as_levels(
     levels: Any, bounds: tuple[float, float] | None, name: str, learn: bool
 ) -> tuple[Floats, float | None]:
     """Levels of an int or an array, and their mean spacing, if they have one."""
-    count = _checks.as_count(levels, name)
+    count = as_count(levels, name)
     if count is not None:
         if bounds is None:
             raise ValueError(f"`range` must be given where `{name}` is an int, got None")
-        low, high = _checks.check_range(bounds)
+        low, high = check_range(bounds)
         values = even_thresholds(low, high, count)
     else:
         if bounds is not None:
             raise ValueError(f"`range` must be None where `{name}` is an array, got both")
-        given = _checks.check_threshold_array(_dispatch.on_host(levels), name)
+        given = check_threshold_array(on_host(levels), name)
         values = given.astype(np.float64)
         low, high = (values[0], values[-1]) if values.size else (0.0, 0.0)
     if learn and not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
@@ -78,9 +84,9 @@ def log_of(number: Any, name: str) -> float:
 
 def as_directions(directions: Any, n_spatial: int) -> Floats:
     """Unit vectors, evenly spread or as they are given."""
-    count = _checks.as_count(directions, "directions")
+    count = as_count(directions, "directions")
     if count is None:
-        return _transform_checks.check_directions(_dispatch.on_host(directions), n_spatial)
+        return check_directions(on_host(directions), n_spatial)
     return sample_directions(count, n_spatial)
 
 

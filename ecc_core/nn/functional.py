@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ecc_core import _checks
+from ecc_core._request.filtration import check_connectivity
 from ecc_core._torch import orthants
 from ecc_core._torch.curve import soft_curve
 from ecc_core._torch.transform import soft_projection
@@ -107,7 +107,7 @@ def soft_euler_curve(
     """
     image = arguments.check_tensor(image, "image")
     arguments.check_axes(image, n_spatial, "image")
-    construction = "V" if _checks.check_connectivity(connectivity, n_spatial) == 1 else "T"
+    construction = "V" if check_connectivity(connectivity, n_spatial) == 1 else "T"
     arguments.check_flag(superlevel, "superlevel")
     if ties not in ("raster", "split"):
         raise ValueError(f'`ties` must be "raster" or "split", got {ties!r}')
@@ -206,7 +206,7 @@ def soft_euler_transform(
     """
     weights = arguments.check_tensor(weights, "weights")
     arguments.check_axes(weights, n_spatial, "weights")
-    construction = "V" if _checks.check_connectivity(connectivity, n_spatial) == 1 else "T"
+    construction = "V" if check_connectivity(connectivity, n_spatial) == 1 else "T"
     if extension not in ("max", "min"):
         raise ValueError(f'`extension` must be "max" or "min", got {extension!r}')
     batch, spatial = weights.shape[:-n_spatial], weights.shape[-n_spatial:]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from ecc_core import _checks
+from ecc_core._request.filtration import check_connectivity, check_spacing
 from ecc_core.nn import _exact, _parameters, functional
 
 __all__ = ["EulerCurveLayer", "EulerTransformLayer"]
@@ -34,9 +34,9 @@ class _Layer(nn.Module):
     ) -> None:
         super().__init__()
         self.n_spatial = _parameters.check_n_spatial(n_spatial)
-        _checks.check_connectivity(connectivity, self.n_spatial)
+        check_connectivity(connectivity, self.n_spatial)
         self.connectivity = self.n_spatial if connectivity is None else connectivity
-        steps = _checks.check_spacing(spacing, self.n_spatial)
+        steps = check_spacing(spacing, self.n_spatial)
         self.spacing: list[float] = steps.tolist()
         if hard not in (None, "forward"):
             raise ValueError(f'`hard` must be None or "forward", got {hard!r}')

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from ecc_core import _checks
+from ecc_core._request.filtration import check_connectivity
 from ecc_core.nn import _parameters, functional
 
 __all__ = ["EulerCurveLoss"]
@@ -102,7 +102,7 @@ class EulerCurveLoss(nn.Module):
     ) -> None:
         super().__init__()
         self.n_spatial = _parameters.check_n_spatial(n_spatial)
-        _checks.check_connectivity(connectivity, self.n_spatial)
+        check_connectivity(connectivity, self.n_spatial)
         self.connectivity = self.n_spatial if connectivity is None else connectivity
         count = _parameters.check_positive_int(thresholds, "thresholds")
         levels = (torch.arange(count, dtype=torch.get_default_dtype()) + 0.5) / count

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._dispatch import on_host
+from ecc_core._arrays import on_host
 from ecc_core.results import _views
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from ecc_core._dispatch import on_host
+from ecc_core._arrays import on_host
 from ecc_core.results._base import ArrayT, Result, as_floats, plain, plotting, row_of
 
 if TYPE_CHECKING:

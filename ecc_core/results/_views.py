@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._dispatch import is_dask, on_host
+from ecc_core._arrays import is_lazy, on_host
 from ecc_core._optional import import_optional
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def to_pandas(result: Result[Any]) -> Any:
 def to_xarray(result: Result[Any]) -> Any:
     xarray = import_optional("xarray", extra="xarray", purpose="to_xarray")
     values = result.values
-    if not is_dask(values) and not hasattr(values, "__array_function__"):
+    if not is_lazy(values) and not hasattr(values, "__array_function__"):
         values = on_host(values)  # of a library that xarray does not hold
     coordinates = {name: on_host(array) for name, array in result._axes().items()}
     lead = values.ndim - len(coordinates)

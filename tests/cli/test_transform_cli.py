@@ -109,7 +109,7 @@ def test_files_that_cannot_be_used(path, capsys):
     for arguments, message in (
         ([str(nan)], "nan.npy: a shape must have no NaN"),
         ([str(nan), "--weighted"], "nan.npy: `image` must be finite where it holds weights, got"),
-        ([str(nan), "--labels"], "nan.npy: `labels` must be of integers, got float64"),
+        ([str(nan), "--labels"], "nan.npy: `labels` must have an integer dtype, got float64"),
         ([str(path), str(nan)], "nan.npy: a transform is of one image, got more"),
         ([str(path.with_name("none.npy"))], "none.npy"),
     ):

@@ -95,7 +95,7 @@ def test_empty_parts(shape):
             ValueError,
             "`shards` must have one dtype, got int64, uint8",
         ),
-        ([VOLUME * 1j], TypeError, "`shards` must be of booleans, integers or real floats"),
+        ([VOLUME * 1j], TypeError, "`shards` must have a boolean, integer or real floating dtype"),
         ([VOLUME[None]], ValueError, r"`shards` must have 1 to 3 axes, got shape \(1, 11, 7, 9\)"),
         ([np.array(1)], ValueError, r"`shards` must have 1 to 3 axes, got shape \(\)"),
     ],

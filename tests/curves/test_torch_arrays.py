@@ -69,7 +69,9 @@ def test_a_tensor_that_requires_a_gradient_is_only_read():
 
 
 def test_complex_tensors_are_refused():
-    with pytest.raises(TypeError, match=r"`image` must be of booleans, integers or real floats"):
+    with pytest.raises(
+        TypeError, match=r"`image` must have a boolean, integer or real floating dtype"
+    ):
         ecc.euler_curve(torch.zeros(3, 3, dtype=torch.complex64), [0.0])
 
 
@@ -96,5 +98,5 @@ def test_tensors_that_are_no_arrays_of_numbers_are_refused():
     image = torch.from_numpy(IMAGE[0].astype(np.float32))
     with pytest.raises(TypeError, match="`image` must be a dense tensor, got layout torch"):
         ecc.euler_curve(image.to_sparse(), 5)
-    with pytest.raises(TypeError, match="`image` must be of booleans, integers or real floats"):
+    with pytest.raises(TypeError, match="`image` must have a boolean, integer or real"):
         ecc.euler_curve(image.to(torch.float8_e4m3fn), 5)

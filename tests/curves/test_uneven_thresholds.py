@@ -8,7 +8,7 @@ from oracles import euler as reference
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.even import even_scale
-from ecc_core._thresholds import round_to_levels
+from ecc_core._request.levels import round_to_levels
 from ecc_core.testing import assert_curves_equal
 
 SHAPES = [(1,), (131,), (9, 65), (17, 130), (3, 9, 67)]  # around words of 64 and vectors of 16

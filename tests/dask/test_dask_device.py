@@ -13,10 +13,11 @@ import pytest
 from dask.array.dispatch import concatenate_lookup, numel_lookup
 
 import ecc_core as ecc
-from ecc_core import _dispatch
-from ecc_core._dask import regions
-from ecc_core._dask.blocks import Settings
-from ecc_core._dask.window import Work, run_groups
+from ecc_core import _arrays, _backends
+from ecc_core._arrays.numpy import NumPy
+from ecc_core._blocks import regions
+from ecc_core._blocks.blocks import Settings
+from ecc_core._blocks.window import Work, run_groups
 from ecc_core._request.filtration import Filtration
 from ecc_core.dask import euler_curve_blocks, local_curves, region_curves
 
@@ -26,18 +27,29 @@ LEVELS = np.arange(-1, 7)
 class DeviceArray(np.ndarray):
     """Stays what it is in NumPy's functions; `np.asarray` makes another of it."""
 
-    __module__ = "cupy"
-    device = SimpleNamespace(id=0)
-
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
         result = super().__array_function__(function, types, inputs, options)
         return result.view(DeviceArray) if isinstance(result, np.ndarray) else result
 
-    def get(self) -> np.ndarray:
-        return self.view(np.ndarray)
+
+class Adapter(NumPy):
+    """Arrays that their backend takes as they are."""
+
+    name = "cupy"
+
+    def supports(self, array: Any) -> bool:
+        return isinstance(array, DeviceArray)
+
+    def device(self, array: Any) -> str:
+        return "stand-in:0"
+
+    def unwrap(self, array: Any, name: str) -> Any:
+        return array
+
+    def on_host(self, array: Any) -> np.ndarray:
+        return array.view(np.ndarray)
 
 
-# otherwise dask would import CuPy, whose name the array has
 concatenate_lookup.register(DeviceArray, np.concatenate)
 numel_lookup.register(DeviceArray, np.size)
 
@@ -56,7 +68,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             given = [*map(np.asarray, arrays), filtration]
             if name != "region_curves":
                 options["mask"] = None if mask is None else np.asarray(mask)
-            found = getattr(_dispatch.cpu(), name)(*given, **options)
+            found = getattr(_backends.backend("cpu"), name)(*given, **options)
             if isinstance(found, tuple):
                 return tuple(part.view(DeviceArray) for part in found)
             return found.view(DeviceArray)
@@ -65,7 +77,9 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     names = ("curve", "coefficients", "region_curves")
     module = SimpleNamespace(**{name: counting(name) for name in names})
-    monkeypatch.setattr(_dispatch.Home, "backend", lambda _: module)
+    monkeypatch.setattr(_arrays, "_adapters", [Adapter(), *_arrays._adapters])
+    monkeypatch.setattr(_backends, "_registered", dict(_backends._registered))
+    _backends.register("stand-in", module)
     return asked
 
 
@@ -85,7 +99,7 @@ def compute(array: Any) -> np.ndarray:
     with dask.config.set(scheduler="sync"):
         values = array.compute()
     assert type(values) is DeviceArray
-    return values.get()
+    return values.view(np.ndarray)
 
 
 @pytest.mark.parametrize("connectivity", [1, 3])
@@ -96,7 +110,7 @@ def test_curves(image, connectivity, masked):
     lazy = ecc.euler_curve(array, LEVELS, connectivity=connectivity, mask=where).values
     blocks = euler_curve_blocks(array, LEVELS, connectivity=connectivity, mask=where)
     found, rows = compute(lazy), compute(blocks)
-    expected = _dispatch.cpu().curve(
+    expected = _backends.backend("cpu").curve(
         image[None],
         LEVELS,
         Filtration(3, connectivity),
@@ -125,14 +139,8 @@ def test_regions(image):
         (region_curves(array, where, LEVELS, ids=[2, 7]), [2, 7]),
     ):
         values = compute(found.values)
-        expected = [
-            _dispatch.cpu().region_curves(image, labels, LEVELS, Filtration(3, 3), workers=1)[1][
-                label - 1
-            ]
-            if label < 3
-            else np.zeros(LEVELS.size)
-            for label in ids
-        ]
+        _, rows = _backends.backend("cpu").region_curves(image, labels, LEVELS, Filtration(3, 3))
+        expected = [rows[label - 1] if label < 3 else np.zeros(LEVELS.size) for label in ids]
         np.testing.assert_array_equal(values, expected)
 
 
@@ -161,7 +169,7 @@ def test_stacks(image, labelled):
     assert {type(values) for values in sums} == {np.ndarray}
     total = regions.add_tables(sums)[0, 1:] if labelled else sum(sums)
     shown = np.where(image > 2, image, 9) if labelled else image
-    expected = _dispatch.cpu().curve(
+    expected = _backends.backend("cpu").curve(
         shown[None], LEVELS, Filtration(3, 3), mask=(shown < 9)[None], workers=1
     )
     np.testing.assert_array_equal(total, expected[0])

@@ -12,9 +12,9 @@ import zarr
 from distributed import Client, LocalCluster
 
 import ecc_core as ecc
-from ecc_core._dask import window
-from ecc_core._dask.blocks import Settings
-from ecc_core._dask.window import Work, run_groups
+from ecc_core._blocks import window
+from ecc_core._blocks.blocks import Settings
+from ecc_core._blocks.window import Work, run_groups
 from ecc_core._request.filtration import Filtration
 from ecc_core.cli import main
 

@@ -150,7 +150,7 @@ ZEROS = da.zeros((4, 4), chunks=2, dtype=np.uint8)
     ("labels", "options", "error", "message"),
     [
         (ZEROS[:3], {}, ValueError, r"`labels` must have the image's shape \(4, 4\), got"),
-        (ZEROS.astype(float), {}, TypeError, "`labels` must be of integers, got float64"),
+        (ZEROS.astype(float), {}, TypeError, "`labels` must have an integer dtype, got float64"),
         (ZEROS, {"ids": [1, 1]}, ValueError, "`ids` must be a list of different positive"),
         (ZEROS, {"ids": [0]}, ValueError, "`ids` must be a list of different positive"),
         (ZEROS, {"ids": [1.5]}, TypeError, "`ids` must be integers, got float64"),

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ecc_core as ecc
-from ecc_core._dask import window
-from ecc_core._dask.blocks import Settings
-from ecc_core._dask.regions import add_tables
-from ecc_core._dask.window import Group, Work, run_groups
+from ecc_core._blocks import window
+from ecc_core._blocks.blocks import Settings
+from ecc_core._blocks.regions import add_tables
+from ecc_core._blocks.window import Group, Work, run_groups
 from ecc_core._request.filtration import Filtration
 from ecc_core.testing import strategies
 

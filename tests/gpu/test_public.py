@@ -87,9 +87,9 @@ def test_bfloat16():
 
 
 def test_the_mask_must_be_on_the_same_device(put):
-    with pytest.raises(ValueError, match="`mask` must be where the image is"):
+    with pytest.raises(ValueError, match="`mask` must be on the image's device"):
         ecc.euler_curve(put(VOLUME), [1.0], mask=MASK)
-    with pytest.raises(ValueError, match="`mask` must be where the image is, numpy"):
+    with pytest.raises(ValueError, match="`mask` must be on the image's device, numpy"):
         ecc.euler_curve(VOLUME, [1.0], mask=cupy.asarray(MASK))
 
 

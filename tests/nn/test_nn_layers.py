@@ -258,7 +258,9 @@ class TestHard:
             gradients.append([given.grad, *(p.grad for p in layer.parameters())])
         for found, expected in zip(*gradients, strict=True):
             torch.testing.assert_close(found, expected)
-        tilts = [{}] if directions is None else [{"direction": u} for u in hard.directions.tolist()]
+        given = [] if directions is None else hard.directions.tolist()
+        scales = {"direction_scale": hard.direction_scale[0].item()} if given else {}
+        tilts = [{"direction": unit, **scales} for unit in given] or [{}]
         rows = [
             ecc.euler_curve(
                 image,
@@ -266,7 +268,6 @@ class TestHard:
                 mask=mask,
                 superlevel=superlevel,
                 axis=range(-n_spatial, 0),
-                direction_scale=hard.direction_scale[0].item() if tilt else 1.0,
                 **tilt,
             ).values
             for tilt in tilts

@@ -145,7 +145,7 @@ def test_heights_of_any_spread(heights):
         (
             {"image": [[1j]]},
             TypeError,
-            "`image` must be of booleans, integers or real floats of at most 64 bits, "
+            "`image` must have a boolean, integer or real floating dtype of at most 64 bits, "
             "got complex128",
         ),
         ({"image": True}, ValueError, "`image` must have 1 to 3 axes, got shape ()"),

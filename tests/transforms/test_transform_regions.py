@@ -146,7 +146,11 @@ def test_masked_labels_are_background():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"labels": np.ones((3, 3))}, TypeError, "`labels` must be of integers, got float64"),
+        (
+            {"labels": np.ones((3, 3))},
+            TypeError,
+            "`labels` must have an integer dtype, got float64",
+        ),
         ({"labels": [[1, -2]]}, ValueError, "`labels` must not be negative, got -2"),
         (
             {"labels": np.array([[2**63]], np.uint64)},

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import loaders
-from ecc_core._thresholds import Levels
+from ecc_core._request.levels import Levels
 
 __all__ = ["cell_loader", "ordered_keys"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import loaders
-from ecc_core._thresholds import Levels
+from ecc_core._request.levels import Levels
 
 __all__ = ["EvenScale", "even_loader", "even_scale"]
 
@@ -80,7 +80,7 @@ def _slopes(places: Array, thresholds: Array, superlevel: bool) -> Iterator[floa
     first, last, count = places[0, 0], places[0, -1], places.shape[1]
     if count > 1:
         if thresholds.size == count:
-            low, high = float(thresholds[0]), float(thresholds[-1])
+            low, high = thresholds[[0, -1]].astype(np.float64)
             yield (count - 1) / (low - high if superlevel else high - low)
         yield (count - 1) / (last - first)
     else:

@@ -23,6 +23,7 @@ from ecc_core._backends.cpu.regions import region_curves
 from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order
 from ecc_core._backends.cpu.value_range import value_range
 from ecc_core._request.filtration import Direction, Filtration
+from ecc_core._request.image import as_booleans
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["coefficients", "curve", "exact_curve", "region_curves", "value_range"]
@@ -220,6 +221,8 @@ def coefficients(
     if image.size == 0:
         return out
     spatial, construction = filtration.ndim, _construction(filtration)
+    if image.dtype == np.bool_:
+        image = as_booleans(image)
     given = image
     if mask is not None and image.dtype.kind in "iu" and image.dtype.itemsize == 8:
         # No wider integers are left for a value beyond all others.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu import loaders
 from ecc_core._backends.cpu.cells import cell_loader
 from ecc_core._backends.cpu.even import EvenScale, even_loader, even_scale
-from ecc_core._thresholds import Levels, round_to_levels
+from ecc_core._request.levels import Levels, round_to_levels
 
 __all__ = ["Plan", "coefficient_plan", "cumulate", "curve_plans"]
 

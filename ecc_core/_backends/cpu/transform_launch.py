@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -34,11 +35,12 @@ from ecc_core._orthants import (
     place_points,
     sort_directions,
 )
-from ecc_core._transform_checks import MOST_WEIGHT
+from ecc_core._request.transform import MOST_WEIGHT
 
 __all__ = [
     "find_regions",
     "mask_transform",
+    "numbers",
     "region_transforms",
     "weighted_transform",
 ]
@@ -49,6 +51,11 @@ CORNERS = 2**18  # room for the corners of a few rows of a label image
 CHUNK = 64  # regions that a thread takes at a time
 SMALL = 2**20  # points times directions below which a second thread costs more than it saves
 SPARSE = 32  # points of a mask that cost as much as one critical point, roughly
+
+
+def numbers(array: NDArray[Any]) -> AbstractContextManager[NDArray[Any]]:
+    """The array itself, as NumPy's."""
+    return nullcontext(array)
 
 
 def _share_directions(

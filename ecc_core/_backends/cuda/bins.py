@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._thresholds import Levels, round_to_levels
+from ecc_core._request.levels import Levels, round_to_levels
 
 __all__ = ["BINS", "Prepared", "Rules", "prepare"]
 

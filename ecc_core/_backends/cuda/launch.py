@@ -241,7 +241,7 @@ def coefficients(
 ) -> Any:
     """Coefficient of every point of each image: int8, the image's shape."""
     with adopt(image) as adopted:
-        found = _coefficients(adopted, filtration, as_cupy(mask))
+        found = _coefficients(_as_booleans(adopted), filtration, as_cupy(mask))
         return adopted.give_back(found)
 
 
@@ -262,7 +262,7 @@ def exact_curve(
 ) -> tuple[Any, Any]:
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     with adopt(image) as adopted:
-        adopted = _directed(adopted, filtration.direction)
+        adopted = _as_booleans(_directed(adopted, filtration.direction))
         counts = _coefficients(adopted, filtration, as_cupy(mask))
         changes = counts != 0
         levels, where = cupy.unique(numbers(adopted)[changes], return_inverse=True)
@@ -332,6 +332,13 @@ def value_range(
                 return None, None
             low, high = array.min(), array.max()
         return low.get()[()], high.get()[()]
+
+
+def _as_booleans(adopted: Adopted) -> Adopted:
+    """Booleans in which True is the byte 1; others as they are."""
+    if adopted.array.dtype != np.bool_:
+        return adopted
+    return adopted._replace(array=adopted.array.view(np.uint8) != 0)
 
 
 def _directed(adopted: Adopted, direction: Direction | None) -> Adopted:

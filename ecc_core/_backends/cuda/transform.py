@@ -6,13 +6,17 @@ the run: bins are integers, for weights that are floats too.
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cuda.arrays import adopt
+from ecc_core._backends.cuda.arrays import numbers as as_numbers
 from ecc_core._backends.cuda.recipe import by_value, pack
 from ecc_core._backends.cuda.transform_regions import find_regions, region_transforms
 from ecc_core._backends.cuda.transform_sampling import (
@@ -25,9 +29,9 @@ from ecc_core._backends.cuda.transform_sampling import (
     sample,
 )
 from ecc_core._orthants import Frame
-from ecc_core._transform_checks import MOST_WEIGHT
+from ecc_core._request.transform import MOST_WEIGHT
 
-__all__ = ["find_regions", "mask_transform", "region_transforms", "weighted_transform"]
+__all__ = ["find_regions", "mask_transform", "numbers", "region_transforms", "weighted_transform"]
 
 Floats = NDArray[np.float64]
 
@@ -47,8 +51,20 @@ MOST_BLOCKS = 1 << 16
 SAFE_EXPONENT = 900  # weights of 2**900 are scaled before they are added
 
 
+@contextlib.contextmanager
+def numbers(array: Any) -> Iterator[Any]:
+    """The array as CuPy's, its device and stream current."""
+    with adopt(array) as adopted:
+        yield as_numbers(adopted)
+
+
 def mask_transform(
-    mask: Any, directions: Floats, heights: Floats, spacing: Floats, closed: bool
+    mask: Any,
+    directions: Floats,
+    heights: Floats,
+    spacing: Floats,
+    closed: bool,
+    workers: int | None = None,  # noqa: ARG001
 ) -> Any:
     """The transform (directions, heights) of a mask, int64.
 
@@ -84,7 +100,12 @@ def _lines(frame: Frame) -> int:
 
 
 def weighted_transform(
-    weights: Any, directions: Floats, heights: Floats, spacing: Floats, closed: bool
+    weights: Any,
+    directions: Floats,
+    heights: Floats,
+    spacing: Floats,
+    closed: bool,
+    workers: int | None = None,  # noqa: ARG001
 ) -> Any:
     """The transform of int64 or float64 weights in their dtype.
 

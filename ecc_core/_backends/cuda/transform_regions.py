@@ -134,7 +134,11 @@ def _blocks(count: int) -> int:
 
 
 def region_transforms(
-    regions: Regions, directions: Floats, heights: Floats, scales: Floats | None
+    regions: Regions,
+    directions: Floats,
+    heights: Floats,
+    scales: Floats | None,
+    workers: int | None = None,  # noqa: ARG001
 ) -> Any:
     """The transforms (regions, directions, heights), int64.
 

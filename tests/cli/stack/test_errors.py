@@ -20,7 +20,7 @@ def test_bad_images(refused, tmp_path, image, write_zarr):
     zarr.create_group(tmp_path / "group.zarr").create_array("x", shape=(2, 2), dtype="u1")
     assert "is no OME-Zarr image; arrays in this group: x" in refused(tmp_path / "group.zarr")
     path = write_zarr(tmp_path / "complex.zarr", image.astype("complex64"))
-    assert "`image` must be of booleans, integers or real floats" in refused(path)
+    assert "`image` must have a boolean, integer or real floating dtype" in refused(path)
 
 
 def test_objects_are_refused(refused, tmp_path):

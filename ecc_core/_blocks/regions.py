@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core import _dispatch
-from ecc_core._checks import check_label_values
-from ecc_core._dask.blocks import Settings
-from ecc_core._dask.planes import (
+from ecc_core._arrays.origin import origin_of
+from ecc_core._blocks.blocks import Settings
+from ecc_core._blocks.planes import (
     Array,
     Box,
     Emitted,
@@ -26,6 +25,7 @@ from ecc_core._dask.planes import (
     meeting_terms,
     outermost,
 )
+from ecc_core._request.image import check_label_values
 
 __all__ = [
     "add_met_tables",
@@ -45,10 +45,11 @@ Table = NDArray[np.int64]
 def table_of(box: Box, settings: Settings) -> Table:
     """Curves of the regions of an image and its labels, each (1, *spatial)."""
     image, labels = (array[0] for array in box)
-    home = _dispatch.Home(image)
     filtration = settings.filtration.in_axes(image.ndim)
-    ids, values = home.backend().region_curves(
-        image, labels, settings.thresholds, filtration, workers=1
+    ids, values = (
+        origin_of(image)
+        .backend()
+        .region_curves(image, labels, settings.thresholds, filtration, workers=1)
     )
     return np.concatenate([ids.astype(np.int64)[:, None], values], axis=1)
 

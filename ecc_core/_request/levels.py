@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Levels", "even_thresholds", "round_to_levels"]
+__all__ = ["Levels", "round_to_levels"]
 
 Array = NDArray[Any]
 
@@ -31,23 +31,22 @@ class Levels:
         self.superlevel = superlevel
 
 
-def even_thresholds(low: float, high: float, count: int) -> NDArray[np.float64]:
-    """Evenly spaced thresholds, both ends included."""
-    low, high = float(low), float(high)
-    if np.isfinite(high - low):
-        return np.linspace(low, high, count)
-    return 2 * np.linspace(low / 2, high / 2, count)
-
-
 def round_to_levels(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) -> Levels:
     """Round sorted thresholds down (superlevel: up) to values that `dtype` can hold.
 
     ``X <= t`` is ``X <= v`` for the largest v of the dtype that is at most t. Thresholds beyond the
-    dtype reach no level (on the side where nothing has entered) or every value.
+    dtype reach no level (on the side where nothing has entered) or every value. Booleans are bytes,
+    of which every one but 0 is True: their levels are 0 and the last (superlevel: the first) True.
     """
-    dtype = np.dtype(np.uint8) if dtype == np.bool_ else dtype
-    thresholds = thresholds.view(np.uint8) if thresholds.dtype == np.bool_ else thresholds
-    if dtype.kind in "iu":
+    if thresholds.dtype == np.bool_:
+        thresholds = (thresholds.view(np.uint8) != 0).astype(np.uint8)
+    if dtype == np.bool_:
+        reaches, rounded = _round_to_integers(thresholds, np.dtype(np.uint8), superlevel)
+        if superlevel:
+            reaches &= rounded <= 1
+        else:
+            rounded = np.where(rounded > 0, np.uint8(255), rounded)
+    elif dtype.kind in "iu":
         reaches, rounded = _round_to_integers(thresholds, dtype, superlevel)
     else:
         rounded = _round_to_floats(thresholds, dtype, superlevel)

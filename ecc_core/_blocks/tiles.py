@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._dask.blocks import Settings, curve_of
+from ecc_core._blocks.blocks import Settings, curve_of
 
 __all__ = ["curves_of_tiles", "tile_chunks"]
 

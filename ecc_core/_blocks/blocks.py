@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core import _dispatch
-from ecc_core._dask.planes import (
+from ecc_core._arrays.origin import origin_of
+from ecc_core._blocks.planes import (
     Array,
     Box,
     Emitted,
@@ -53,11 +53,12 @@ def curve_of(box: Box, settings: Settings) -> Values:
     image, mask = box if len(box) == 2 else (box[0], None)
     if image.ndim == 1:
         image, mask = image[:, None], None if mask is None else mask[:, None]
-    home = _dispatch.Home(image)
     filtration = settings.filtration.in_axes(image.ndim - 1)  # planes have fewer
     # A scheduler runs several tasks at once: each of them is one thread.
-    values: Values = home.backend().curve(
-        image, settings.thresholds, filtration, mask=mask, workers=1
+    values: Values = (
+        origin_of(image)
+        .backend()
+        .curve(image, settings.thresholds, filtration, mask=mask, workers=1)
     )
     return values
 
@@ -77,11 +78,12 @@ def emit(image: Array, *mask: Array, settings: Settings, ndim: int) -> Emitted:
 
 def coefficients_of(image: Array, *mask: Array, settings: Settings) -> NDArray[np.int8]:
     """Coefficients of a block that has its neighbours' nearest points around it."""
-    home = _dispatch.Home(image)
     kept = mask[0][None] if mask else None
-    values: NDArray[np.int8] = home.backend().coefficients(
-        image[None], settings.filtration, mask=kept, workers=1
-    )[0]
+    values: NDArray[np.int8] = (
+        origin_of(image)
+        .backend()
+        .coefficients(image[None], settings.filtration, mask=kept, workers=1)[0]
+    )
     return values
 
 

@@ -1,13 +1,21 @@
-"""Checks of the arguments of transforms, each with one message."""
+"""What transforms ask for: objects, weights, labels, directions and heights."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ecc_core import _checks
+from ecc_core._request.filtration import as_numbers
+from ecc_core._request.image import as_booleans, check_label_type, check_label_values
+from ecc_core._request.thresholds import (
+    as_count,
+    check_range,
+    check_threshold_array,
+    even_thresholds,
+)
 
 __all__ = [
     "MOST_WEIGHT",
@@ -17,9 +25,10 @@ __all__ = [
     "check_axes",
     "check_directions",
     "check_even_circle",
-    "check_height_array",
     "check_metric",
     "check_same_sampling",
+    "half_diagonal",
+    "parse_heights",
     "spread_heights",
 ]
 
@@ -27,6 +36,8 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 MOST_WEIGHT = 2**62
+MOST_CELLS = 8  # of a point, in 3-D
+LEAST_REACH, MOST_REACH = 1e-150, 1e150  # whose squares are normal numbers
 SLACK = 1 + 8 * np.finfo(np.float64).eps  # the furthest corner must not round above the range
 
 
@@ -37,7 +48,9 @@ def check_axes(shape: tuple[int, ...], name: str) -> None:
 
 def as_mask(image: Array, shown: Array | None) -> NDArray[np.bool_]:
     """A boolean image; other dtypes must hold 0 and 1 only. Points not shown are not set."""
-    if image.dtype != np.bool_:
+    if image.dtype == np.bool_:
+        image = as_booleans(image)
+    else:
         binary = (image == 0) | (image == 1)
         if not (binary if shown is None else binary | ~shown).all():
             raise ValueError(
@@ -52,34 +65,64 @@ def as_weights(image: Array, shown: Array | None) -> NDArray[np.int64] | Floats:
     """An image of weights as int64 or float64. Points not shown weigh nothing."""
     if shown is not None:
         image = np.where(shown, image, image.dtype.type(0))
+    if image.dtype.kind == "b":
+        ones: NDArray[np.int64] = as_booleans(image).astype(np.int64)
+        return ones
     if image.dtype.kind == "f":
-        if not np.isfinite(image).all():
-            which = "NaN" if np.isnan(image).any() else "infinity"
-            raise ValueError(f"`image` must be finite where it holds weights, got {which}")
-        return image.astype(np.float64, copy=False)
-    if image.dtype.itemsize == 8 and image.size:
-        largest = max(int(image.max()), -int(image.min()))
-        if largest >= MOST_WEIGHT:
-            raise ValueError(f"`image` must hold weights below 2**62, got {largest}")
-    return image.astype(np.int64, copy=False)
+        return _float_weights(image)
+    whole: NDArray[np.int64] = image.astype(np.int64, copy=False)
+    if image.size == 0:
+        return whole
+    largest = max(int(image.max()), -int(image.min()))
+    if largest >= MOST_WEIGHT:
+        raise ValueError(f"`image` must hold weights below 2**62, got {largest}")
+    # The Euler characteristic of n cubes or points is at most 4 n, in 1-D and 2-D at most n.
+    most = 2**61 if sum(n > 1 for n in image.shape) == 3 else 2**63
+    if largest * image.size >= most:
+        total = float(np.abs(image.astype(np.float64)).sum())
+        if total >= most:
+            raise ValueError(
+                "`image` must hold integer weights whose absolute values add up to less than "
+                f"2**{most.bit_length() - 1}, got {total:g} (or pass weights that are floats)"
+            )
+    return whole
+
+
+def _float_weights(image: Array) -> Floats:
+    if image.size == 0:
+        return image.astype(np.float64)
+    least, most = float(image.min()), float(image.max())
+    largest = max(most, -least)
+    if not math.isfinite(largest):
+        which = "infinity" if np.isfinite(image[~np.isinf(image)]).all() else "NaN"
+        raise ValueError(f"`image` must be finite where it holds weights, got {which}")
+    image = image.astype(np.float64, copy=False)
+    if not math.isfinite(largest * image.size * MOST_CELLS):
+        total = float(np.abs(image * 2.0**-100).sum()) * MOST_CELLS
+        if total >= 2.0**923:
+            raise ValueError(
+                f"`image` must hold weights whose sums are finite, got values up to {largest:g}"
+            )
+    return image
 
 
 def as_label_image(labels: Array, shown: Array | None) -> Array:
     """A label image as int32 or int64. Points not shown are background."""
-    _checks.check_labels(labels, labels.dtype, labels.shape)
+    check_label_type(labels.dtype, labels.shape, labels.shape)
+    check_label_values(labels, labels.dtype)
     if labels.dtype.kind == "u" and labels.size and (largest := int(labels.max())) >= 2**63:
         raise ValueError(f"`labels` must be below 2**63, got {largest}")
+    if labels.dtype.kind == "b":
+        labels = as_booleans(labels)
     if shown is not None:
         labels = np.where(shown, labels, labels.dtype.type(0))
     small = labels.dtype.kind == "b" or np.iinfo(labels.dtype).max <= np.iinfo(np.int32).max
     return labels.astype(np.int32 if small else np.int64, copy=False)
 
 
-def check_directions(directions: ArrayLike, ndim: int) -> Floats:
+def check_directions(directions: Any, ndim: int) -> Floats:
     """Unit vectors (k, ndim). Vectors that are of unit length but for rounding stay as they are."""
-    array = np.asarray(directions)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"`directions` must be real numbers, got {array.dtype}")
+    array = as_numbers(directions, "directions")
     if array.ndim != 2 or array.shape[1] != ndim:
         raise ValueError(f"`directions` must have shape (k, {ndim}), got {array.shape}")
     vectors = array.astype(np.float64)
@@ -94,22 +137,40 @@ def check_directions(directions: ArrayLike, ndim: int) -> Floats:
     return np.where(unit, vectors, scaled / np.linalg.norm(scaled, axis=1, keepdims=True))
 
 
-def check_height_array(heights: Array, bounds: Any) -> Floats:
-    """Given heights as float64."""
+def parse_heights(given: Any, bounds: Any) -> tuple[Floats | None, int]:
+    """Given heights as float64, or None and how many to spread; `given` is on the host."""
+    count = as_count(given, "heights")
+    if count is not None:
+        return None, count
     if bounds is not None:
         raise ValueError("`range` must be None where `heights` is an array, got both")
-    return _checks.check_threshold_array(heights, "heights").astype(np.float64)
+    array = check_threshold_array(given, "heights")
+    heights = array.astype(np.float64)
+    if array.dtype.kind in "iu" and (rounded := heights.astype(array.dtype) != array).any():
+        raise ValueError(f"`heights` must be exact in float64, got {array[rounded][0]}")
+    return heights, 0
 
 
 def spread_heights(count: int, bounds: Any, reach: float | None) -> Floats:
     """Heights over a range; `reach` is the end of the default one, if there is one."""
     if bounds is not None:
-        low, high = _checks.check_range(bounds)
+        low, high = check_range(bounds)
     elif reach is None:
         raise ValueError("`range` must be given for an image without points, got None")
     else:
         low, high = -reach * SLACK, reach * SLACK
-    return np.linspace(float(low), float(high), count)
+    return even_thresholds(float(low), float(high), count)
+
+
+def half_diagonal(shape: tuple[int, ...], spacing: Floats) -> float:
+    """Half the diagonal of an image with points, which bounds the heights."""
+    reach = math.hypot(*(n * step / 2 for n, step in zip(shape, spacing.tolist(), strict=True)))
+    if not LEAST_REACH < reach < MOST_REACH:
+        raise ValueError(
+            f"`spacing` must make the half diagonal lie between {LEAST_REACH:g} and "
+            f"{MOST_REACH:g}, got {reach:g} from {spacing.tolist()}"
+        )
+    return reach
 
 
 def check_metric(metric: str) -> int:

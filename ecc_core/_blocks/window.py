@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arrays import on_host
 from ecc_core._backends.cpu.pool import available_cores
-from ecc_core._dask.blocks import Settings, emit, share_of_block, total
-from ecc_core._dask.planes import Array, Emitted, neighbours, place_of
-from ecc_core._dask.regions import add_tables, emit_regions, share_of_regions
-from ecc_core._dispatch import on_host
+from ecc_core._blocks.blocks import Settings, emit, share_of_block, total
+from ecc_core._blocks.planes import Array, Emitted, neighbours, place_of
+from ecc_core._blocks.regions import add_tables, emit_regions, share_of_regions
 from ecc_core._optional import import_optional
 
 __all__ = ["Group", "Work", "run_groups"]

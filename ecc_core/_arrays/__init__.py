@@ -1,0 +1,48 @@
+"""Array libraries: one adapter each, found by the array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._arrays.adapter import Adapter
+from ecc_core._arrays.cupy import CuPy
+from ecc_core._arrays.dask import Dask
+from ecc_core._arrays.numpy import ArrayLikes, NumPy
+from ecc_core._arrays.torch import Torch
+
+__all__ = ["Adapter", "adapter_of", "given_on_host", "is_lazy", "on_host", "register"]
+
+NUMPY = NumPy()
+_adapters: list[Adapter] = [NUMPY, Torch(), CuPy(), Dask(), ArrayLikes()]
+
+
+def register(adapter: Adapter) -> None:
+    """Add an adapter, which is asked before all others."""
+    _adapters.insert(0, adapter)
+
+
+def adapter_of(array: Any) -> Adapter:
+    """The adapter of an array or array-like."""
+    if type(array) is np.ndarray:
+        return NUMPY
+    return next(adapter for adapter in _adapters if adapter.supports(array))
+
+
+def is_lazy(array: Any) -> bool:
+    """Whether an array is to be computed block by block."""
+    return adapter_of(array).lazy
+
+
+def on_host(array: Any) -> NDArray[Any]:
+    """A small array as NumPy's; one on a device is waited for and copied."""
+    return adapter_of(array).on_host(array)
+
+
+def given_on_host(given: Any) -> Any:
+    """An argument with arrays copied to the host; numbers, sequences and text are as they are."""
+    if given is None or isinstance(given, np.ndarray | int | float | str | list | tuple):
+        return given
+    return adapter_of(given).on_host(given)

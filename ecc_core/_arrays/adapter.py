@@ -1,0 +1,56 @@
+"""What an adapter of an array library does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Adapter"]
+
+
+class Adapter:
+    """One array library: its arrays as a backend takes them, and results as its arrays.
+
+    Attributes
+    ----------
+    name : str
+        As messages call the library.
+    lazy : bool
+        Whether arrays are computed later, block by block.
+    chunks : bool
+        Whether NumPy's functions take the arrays, so that they may be the chunks of a dask array.
+    """
+
+    name = ""
+    lazy = False
+    chunks = False
+
+    def supports(self, array: Any) -> bool:
+        """Whether this is an array of the library. Must not import it."""
+        raise NotImplementedError
+
+    def device(self, array: Any) -> str:
+        """Return "cpu" for host memory, or a kind of device with a number such as "cuda:0"."""
+        raise NotImplementedError
+
+    def dtype(self, array: Any, name: str) -> np.dtype[Any]:
+        """The NumPy dtype that holds the values; TypeError where NumPy has none."""
+        raise NotImplementedError
+
+    def unwrap(self, array: Any, name: str) -> Any:
+        """What the backend of the device takes, without a copy; on "cpu" a NumPy array."""
+        raise NotImplementedError
+
+    def wrap(self, result: Any, like: Any) -> Any:
+        """A result of the backend, or a NumPy array, as an array on the device of `like`."""
+        raise NotImplementedError
+
+    def on_host(self, array: Any) -> NDArray[Any]:
+        """A NumPy array of a small array, which is copied from its device."""
+        raise NotImplementedError
+
+    def place(self, array: Any) -> str:
+        """Library and device, for messages."""
+        return f"{self.name} on {self.device(array)}"

@@ -1,0 +1,46 @@
+"""CuPy arrays."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._arrays.adapter import Adapter
+
+__all__ = ["CuPy"]
+
+
+class CuPy(Adapter):
+    """Arrays on CUDA devices, as they are."""
+
+    name = "cupy"
+    chunks = True
+
+    def supports(self, array: Any) -> bool:
+        cupy = sys.modules.get("cupy")
+        return cupy is not None and isinstance(array, cupy.ndarray)
+
+    def device(self, array: Any) -> str:
+        return f"cuda:{array.device.id}"
+
+    def dtype(self, array: Any, name: str) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = array.dtype
+        return dtype
+
+    def unwrap(self, array: Any, name: str) -> Any:
+        return array
+
+    def wrap(self, result: Any, like: Any) -> Any:
+        import cupy
+
+        if isinstance(result, cupy.ndarray):
+            return result
+        with like.device:
+            return cupy.asarray(result)
+
+    def on_host(self, array: Any) -> NDArray[Any]:
+        host: NDArray[Any] = array.get()
+        return host

@@ -1,0 +1,100 @@
+"""Where an image comes from: what computes it, where its companions must be, what results are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core import _backends
+from ecc_core._arrays import NUMPY, adapter_of
+from ecc_core._request.image import Geometry, as_booleans, check_image_dtype, check_mask
+from ecc_core.errors import BackendError
+
+__all__ = ["Origin", "kept_points", "origin_of"]
+
+
+class Origin:
+    """The library and device of an image."""
+
+    __slots__ = ("adapter", "device", "like")
+
+    def __init__(self, image: Any, name: str = "image") -> None:
+        self.adapter = adapter_of(image)
+        self.device = self.adapter.device(image)
+        self.like = image
+        if not _backends.supports(self.device):
+            raise BackendError(
+                f"`{name}` must be in host memory or on a CUDA device as a CuPy array or torch "
+                f"tensor, got {self.adapter.place(image)}"
+            )
+
+    @property
+    def place(self) -> str:
+        """Library and device, for messages."""
+        return self.adapter.place(self.like)
+
+    @property
+    def on_host(self) -> bool:
+        return self.device == "cpu"
+
+    def unwrap(self, array: Any, name: str) -> Any:
+        """An array as the backend takes it, without a copy and without leaving its device."""
+        adapter = adapter_of(array)
+        device = adapter.device(array)
+        if device != self.device or not (self.on_host or adapter is self.adapter):
+            raise ValueError(
+                f"`{name}` must be on the image's device, {self.place}, got {adapter.place(array)}"
+            )
+        return adapter.unwrap(array, name)
+
+    def image(self, image: Any, name: str = "image") -> Any:
+        """The image as the backend takes it, of a dtype that it knows."""
+        array = self.unwrap(image, name)
+        check_image_dtype(self.dtype(array, name), name)
+        return array
+
+    def dtype(self, array: Any, name: str) -> np.dtype[Any]:
+        """The dtype of what `unwrap` returned."""
+        if self.on_host:
+            dtype: np.dtype[Any] = array.dtype
+            return dtype
+        return self.adapter.dtype(array, name)
+
+    def wrap(self, result: Any) -> Any:
+        """A result of the backend, or a NumPy array, as an array of the image's library."""
+        return self.adapter.wrap(result, self.like)
+
+    def thresholds(self, given: Any, at: NDArray[Any]) -> Any:
+        """Thresholds for a result: those that were given, or new ones in the image's library."""
+        return given if getattr(given, "ndim", 0) else self.wrap(at)
+
+    def backend(self) -> _backends.Backend:
+        return _backends.backend(self.device)
+
+    def transforms(self) -> _backends.Transforms:
+        return _backends.transforms(self.device)
+
+
+class _Host(Origin):
+    """NumPy arrays."""
+
+    def __init__(self) -> None:
+        self.adapter, self.device, self.like = NUMPY, "cpu", None
+
+
+HOST = _Host()
+
+
+def origin_of(image: Any, name: str = "image") -> Origin:
+    """The origin of an image."""
+    return HOST if type(image) is np.ndarray else Origin(image, name)
+
+
+def kept_points(origin: Origin, mask: Any, geometry: Geometry) -> Any:
+    """A mask in the image's shape, as the backend takes it."""
+    given = origin.unwrap(mask, "mask")
+    dtype = origin.dtype(given, "mask")
+    check_mask(tuple(given.shape), dtype, geometry.shape, geometry.spatial)
+    return geometry.spread(as_booleans(given) if origin.on_host else given)

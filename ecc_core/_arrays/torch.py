@@ -1,0 +1,62 @@
+"""torch tensors, on the host and on CUDA devices."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._arrays.adapter import Adapter
+
+__all__ = ["Torch"]
+
+
+class Torch(Adapter):
+    """Dense tensors and their subclasses; gradients are not followed."""
+
+    name = "torch"
+
+    def supports(self, array: Any) -> bool:
+        torch = sys.modules.get("torch")
+        return torch is not None and isinstance(array, torch.Tensor)
+
+    def device(self, array: Any) -> str:
+        return str(array.device)
+
+    def dtype(self, array: Any, name: str) -> np.dtype[Any]:
+        of_torch = str(array.dtype).removeprefix("torch.")
+        try:
+            return np.dtype("float32" if of_torch == "bfloat16" else of_torch)
+        except TypeError:
+            raise TypeError(
+                f"`{name}` must have a boolean, integer or real floating dtype of at most 64 bits, "
+                f"got {array.dtype}"
+            ) from None
+
+    def unwrap(self, array: Any, name: str) -> Any:
+        import torch
+
+        if array.layout != torch.strided or array.is_nested:
+            raise TypeError(f"`{name}` must be a dense tensor, got layout {array.layout}")
+        self.dtype(array, name)
+        tensor = array.detach().as_subclass(torch.Tensor)
+        if tensor.is_neg() or tensor.is_conj():
+            tensor = tensor.resolve_conj().resolve_neg()
+        if tensor.device.type != "cpu":
+            return tensor
+        return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+    def wrap(self, result: Any, like: Any) -> Any:
+        import torch
+
+        if isinstance(result, torch.Tensor):
+            return result
+        if isinstance(result, np.ndarray):
+            return torch.from_numpy(np.array(result, order="C")).to(like.device)
+        return torch.from_dlpack(result)
+
+    def on_host(self, array: Any) -> NDArray[Any]:
+        host: NDArray[Any] = self.unwrap(array.cpu(), "array")
+        return host

@@ -1,0 +1,84 @@
+"""Curves of images in host memory, computed by CUDA devices slab by slab."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ecc_core import _backends
+from ecc_core._arrays import given_on_host
+from ecc_core._arrays.origin import Origin, origin_of
+from ecc_core._request.filtration import filtration_of
+from ecc_core._request.image import check_image_dtype
+from ecc_core._request.resources import check_devices, check_unused
+from ecc_core._request.thresholds import parse_thresholds
+from ecc_core.errors import BackendError
+from ecc_core.results import EulerCurve, curve_facts
+
+__all__ = ["streamed_curve"]
+
+TOGETHER = "together with `devices`"
+
+
+def streamed_curve(
+    image: Any,
+    thresholds: Any,
+    bounds: tuple[float, float] | None,
+    devices: Any,
+    *,
+    connectivity: int | None,
+    superlevel: bool,
+    nan: str,
+    **unused: Any,
+) -> EulerCurve:
+    """The curve of an image. The arguments `unused` must be None."""
+    if isinstance(image, np.ma.MaskedArray):
+        unused["mask"] = image.mask
+    check_unused(TOGETHER, **unused)
+    levels = parse_thresholds(given_on_host(thresholds), bounds, no_exact=f" {TOGETHER}")
+    origin, volume = _unwrap(image, devices)
+    shape = tuple(volume.shape)
+    if len(shape) not in (2, 3):
+        raise ValueError(f"`image` must have 2 or 3 axes {TOGETHER}, got shape {shape}")
+    filtration = filtration_of(len(shape), connectivity, superlevel, nan)
+    stream, numbers = _streaming(devices)
+    find_range = partial(stream.value_range, volume, filtration, devices=numbers)
+    at = levels.over(find_range, shape)
+    values = stream.curve(volume, at, filtration, devices=numbers)
+    at = origin.thresholds(thresholds, at)
+    return EulerCurve(at, origin.wrap(values), **curve_facts(filtration))
+
+
+def _unwrap(image: Any, devices: Any) -> tuple[Origin, Any]:
+    """The origin of an image on the host, and what can be read slab by slab."""
+    stored = all(hasattr(image, name) for name in ("shape", "dtype"))
+    origin = origin_of(image)
+    if not origin.on_host or origin.adapter.lazy:
+        raise ValueError(
+            f"`devices` must be None for an image that is not in host memory, got {devices!r} "
+            f"for {origin.place}"
+        )
+    if stored and isinstance(image.dtype, np.dtype):
+        check_image_dtype(image.dtype)
+        return origin, image
+    return origin, origin.image(image)
+
+
+def _streaming(devices: Any) -> tuple[ModuleType, list[int]]:
+    """The module that streams host arrays to CUDA devices, and the numbers of these."""
+    numbers = check_devices(devices)
+    _backends.need_cupy("`devices`")
+    import cupy
+
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise BackendError(f"`devices` need a CUDA device, got none: {error}") from error
+    if max(numbers) >= count:
+        raise ValueError(f"`devices` must be numbers below {count}, of CUDA devices, got {numbers}")
+    from ecc_core._backends.cuda import stream
+
+    return stream, numbers

@@ -1,0 +1,175 @@
+"""What an image, its mask and its labels must be, and which of its axes are spatial."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Geometry",
+    "as_booleans",
+    "check_image_dtype",
+    "check_label_type",
+    "check_label_values",
+    "check_mask",
+    "geometry_of",
+    "spatial_axes",
+    "split_masked",
+]
+
+
+class Geometry(NamedTuple):
+    """The axes of an image.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    axes : tuple of int
+        The spatial ones.
+    order : tuple of int
+        All of them, batch axes first.
+    batch, spatial : tuple of int
+        Lengths.
+    """
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    order: tuple[int, ...]
+    batch: tuple[int, ...]
+    spatial: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.axes)
+
+    def stack(self, array: Any) -> Any:
+        """An array of the image's shape as (images, *spatial)."""
+        if not self.batch:
+            if self.order != tuple(sorted(self.order)):
+                array = _permute(array, self.order)
+            return array[None]
+        array = _permute(array, self.order)
+        if len(self.batch) == 1:
+            return array
+        return array.reshape((math.prod(self.batch), *self.spatial))
+
+    def spread(self, mask: Any) -> Any:
+        """A mask of the spatial shape in that of the image, as a view."""
+        if tuple(mask.shape) == self.shape:
+            return mask
+        # Spatial axes come in the order in which they were named.
+        mask = _permute(mask, tuple(np.argsort(self.axes).tolist()))
+        mask = mask[tuple(slice(None) if a in self.axes else None for a in range(len(self.shape)))]
+        if hasattr(mask, "broadcast_to"):
+            return mask.broadcast_to(self.shape)
+        return np.broadcast_to(mask, self.shape)
+
+
+def _permute(array: Any, order: tuple[int, ...]) -> Any:
+    return array.permute(order) if hasattr(array, "permute") else array.transpose(order)
+
+
+def geometry_of(
+    shape: Sequence[int], axis: SupportsIndex | Sequence[SupportsIndex] | None = None
+) -> Geometry:
+    """The axes of an image of a shape: all of a 1-D to 3-D image are spatial, or the given ones."""
+    shape = tuple(shape)
+    return _geometry(shape, spatial_axes(shape, axis))
+
+
+@lru_cache(maxsize=256)
+def _geometry(shape: tuple[int, ...], axes: tuple[int, ...]) -> Geometry:
+    lead = tuple(a for a in range(len(shape)) if a not in axes)
+    batch, spatial = tuple(shape[a] for a in lead), tuple(shape[a] for a in axes)
+    return Geometry(shape, axes, lead + axes, batch, spatial)
+
+
+def spatial_axes(
+    shape: tuple[int, ...],
+    axis: SupportsIndex | Sequence[SupportsIndex] | None,
+    name: str = "image",
+) -> tuple[int, ...]:
+    """The spatial axes, non-negative."""
+    if axis is None:
+        if not 1 <= len(shape) <= 3:
+            hint = " (or name 1 to 3 spatial ones in `axis`)" if name == "image" else ""
+            raise ValueError(f"`{name}` must have 1 to 3 axes{hint}, got shape {shape}")
+        return tuple(range(len(shape)))
+    try:
+        given: Any = axis if np.ndim(axis) else (axis,)  # type: ignore[arg-type]
+        axes = tuple(operator.index(a) for a in given)
+    except (TypeError, ValueError):
+        raise TypeError(f"`axis` must be an int or a tuple of ints, got {axis!r}") from None
+    positive = tuple(a + len(shape) if a < 0 else a for a in axes)
+    if (
+        not 1 <= len(axes) <= 3
+        or len(set(positive)) < len(axes)
+        or any(not 0 <= a < len(shape) for a in positive)
+    ):
+        raise ValueError(
+            f"`axis` must be 1 to 3 distinct axes of an image of shape {shape}, got {axis}"
+        )
+    return positive
+
+
+def check_image_dtype(dtype: np.dtype[Any], name: str = "image") -> None:
+    """Real numbers of at most 64 bits."""
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        raise TypeError(
+            f"`{name}` must have a boolean, integer or real floating dtype of at most 64 bits, "
+            f"got {dtype}"
+        )
+
+
+def split_masked(image: Any, mask: Any) -> tuple[Any, Any]:
+    """An image and its mask; the mask of a ``numpy.ma`` array is honoured."""
+    if not isinstance(image, np.ma.MaskedArray):
+        return image, mask
+    shown = ~np.ma.getmaskarray(image)
+    if mask is not None:
+        array = np.asarray(mask)
+        check_mask(array.shape, array.dtype, image.shape, image.shape)
+        shown = shown & as_booleans(array)
+    return image.data, shown
+
+
+def check_mask(
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    image_shape: tuple[int, ...],
+    spatial: tuple[int, ...],
+) -> None:
+    """Booleans of the image's shape, or of its spatial shape."""
+    if dtype != np.bool_:
+        raise TypeError(f"`mask` must be boolean (True: keep the point), got {dtype}")
+    if shape not in (image_shape, spatial):
+        expected = f"{image_shape}" if image_shape == spatial else f"{image_shape} or {spatial}"
+        raise ValueError(f"`mask` must have the image's shape {expected}, got {shape}")
+
+
+def as_booleans(array: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """A boolean array in which True is the byte 1, as NumPy's functions take for granted."""
+    data = array.view(np.uint8)
+    return array if array.size == 0 or data.max() <= 1 else data != 0
+
+
+def check_label_type(
+    dtype: np.dtype[Any], shape: tuple[int, ...], image_shape: tuple[int, ...]
+) -> None:
+    """Integers of the image's shape."""
+    if dtype.kind not in "biu":
+        raise TypeError(f"`labels` must have an integer dtype, got {dtype}")
+    if shape != image_shape:
+        raise ValueError(f"`labels` must have the image's shape {image_shape}, got {shape}")
+
+
+def check_label_values(labels: Any, dtype: np.dtype[Any]) -> None:
+    """None negative."""
+    if dtype.kind == "i" and 0 not in labels.shape and (least := int(labels.min())) < 0:
+        raise ValueError(f"`labels` must not be negative, got {least}")

@@ -1,0 +1,234 @@
+"""Thresholds: an array that is used as it is, a number of even ones, or every level."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Thresholds",
+    "as_count",
+    "check_range",
+    "check_threshold_array",
+    "even_thresholds",
+    "exact_array",
+    "parse_thresholds",
+]
+
+Array = NDArray[Any]
+Number = int | float
+
+KEPT_COUNT = 1 << 12  # of even thresholds, up to which they are kept for the next call
+SUBNORMAL_SPAN = 2.0**-900  # below which the step between thresholds may lose bits
+SCALE = 2.0**200
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Thresholds as asked for.
+
+    Attributes
+    ----------
+    array : array or None
+        Increasing, without NaN.
+    count : int
+        How many evenly spaced ones, where there is no array.
+    bounds : (low, high) or None
+        What they span; None for the range of the image's values.
+    exact : bool
+        Every level at which the curve changes.
+    """
+
+    array: Array | None = None
+    count: int = 0
+    bounds: tuple[Number, Number] | None = None
+    exact: bool = False
+
+    @property
+    def needs_range(self) -> bool:
+        """Whether the thresholds depend on the values of the image."""
+        return self.array is None and self.bounds is None
+
+    def over(self, find_range: Callable[[], tuple[Any, Any]], shape: tuple[int, ...]) -> Array:
+        """The thresholds; `find_range` gives the smallest and largest finite value, or None."""
+        if self.array is not None:
+            return self.array
+        bounds = self.bounds
+        if bounds is None:
+            low, high = find_range()
+            if low is None:
+                raise ValueError(
+                    "`range` must be given for an image without finite values, got None "
+                    f"(spatial shape {shape})"
+                )
+            bounds = _number(low), _number(high)
+        return even_thresholds(*bounds, self.count)
+
+
+def parse_thresholds(
+    given: Any, bounds: Any, *, name: str = "thresholds", no_exact: str | None = None
+) -> Thresholds:
+    """The arguments `thresholds` and `range`, on the host.
+
+    `no_exact` ends the message where "exact" is refused; None allows it.
+    """
+    if isinstance(given, str):
+        if given != "exact" or no_exact is not None:
+            allowed = (
+                "an int or an array" if no_exact is not None else 'an int, an array or "exact"'
+            )
+            raise ValueError(f"`{name}` must be {allowed}{no_exact or ''}, got {given!r}")
+        if bounds is not None:
+            raise ValueError(f'`{name}` must not be "exact" together with `range`')
+        return Thresholds(exact=True)
+    count = as_count(given, name)
+    if count is not None:
+        return Thresholds(count=count, bounds=None if bounds is None else check_range(bounds))
+    if bounds is not None:
+        raise ValueError(f"`range` must be None where `{name}` is an array, got both")
+    return Thresholds(check_threshold_array(given, name))
+
+
+def as_count(number: Any, name: str) -> int | None:
+    """The int of an argument that is an int or an array; None for an array."""
+    if isinstance(number, bool | np.bool_ | list | tuple) or getattr(number, "ndim", 0) > 0:
+        return None
+    try:
+        count = operator.index(number)
+    except TypeError:
+        if np.ndim(number) > 0:
+            return None
+        raise TypeError(f"`{name}` must be an int or an array, got {number!r}") from None
+    if count < 0:
+        raise ValueError(f"`{name}` must not be negative, got {count}")
+    return count
+
+
+def check_threshold_array(thresholds: Any, name: str = "thresholds") -> Array:
+    """Real, one-dimensional, not decreasing, without NaN. Numbers of sequences stay exact."""
+    array = (
+        np.asarray(thresholds) if hasattr(thresholds, "dtype") else exact_array(thresholds, name)
+    )
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        if array.size == 0 and array.ndim == 1:
+            return array.astype(np.float64)
+        raise TypeError(f"`{name}` must be real numbers of at most 64 bits, got {array.dtype}")
+    if array.ndim != 1:
+        raise ValueError(f"`{name}` must be one-dimensional, got shape {array.shape}")
+    if bool((array[1:] >= array[:-1]).all()) and not (array.size == 1 and array[0] != array[0]):
+        return array
+    if array.dtype.kind == "f" and bool(np.isnan(array).any()):
+        raise ValueError(f"`{name}` must not contain NaN, got NaN")
+    i = int(np.flatnonzero(array[1:] < array[:-1])[0])
+    raise ValueError(f"`{name}` must be increasing, got {array[i]} before {array[i + 1]}")
+
+
+def exact_array(sequence: Any, name: str) -> Array:
+    """An array of a sequence of numbers, none of them rounded."""
+    try:
+        array = np.asarray(sequence)
+    except ValueError:
+        raise ValueError(f"`{name}` must be one-dimensional, got a ragged sequence") from None
+    if array.ndim != 1 or array.dtype.kind not in "fO":
+        return array
+    numbers = list(sequence)
+    integers = [int(n) for n in numbers if isinstance(n, int | np.integer)]
+    if not integers:
+        return array
+    if len(integers) == len(numbers):
+        low, high = min(integers), max(integers)
+        if (kind := _integer_type(low, high)) is None:
+            raise ValueError(f"`{name}` must fit 64-bit integers of one type, got {low} and {high}")
+        return np.array(integers, kind)
+    for number in integers:
+        if not _is_float(number):
+            raise ValueError(
+                f"`{name}` must be float64 where not all are integers, which {number} is not"
+            )
+    return array if array.dtype.kind == "f" else np.array(numbers, np.float64)
+
+
+def _integer_type(low: int, high: int) -> type[np.int64 | np.uint64] | None:
+    """A type that holds two integers."""
+    if low >= -(2**63) and high < 2**63:
+        return np.int64
+    return np.uint64 if low >= 0 and high < 2**64 else None
+
+
+def _is_float(number: Number) -> bool:
+    """Whether a number is a float64."""
+    try:
+        return float(number) == number
+    except OverflowError:
+        return False
+
+
+def _number(value: Any) -> Number:
+    """The Python number that a scalar is."""
+    if type(value) in (int, float):
+        return value  # type: ignore[no-any-return]
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()
+    if not isinstance(value, int | float):
+        raise TypeError
+    return value
+
+
+def check_range(bounds: Any) -> tuple[Number, Number]:
+    """Two finite numbers in order."""
+    try:
+        low, high = map(_number, bounds)
+        finite = math.isfinite(low) and math.isfinite(high)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"`range` must be two numbers (low, high), got {bounds!r}") from None
+    if not finite or low > high:
+        raise ValueError(f"`range` must be finite with low <= high, got {bounds!r}")
+    return low, high
+
+
+def even_thresholds(low: Number, high: Number, count: int) -> Array:
+    """Evenly spaced thresholds, both ends included.
+
+    They are float64, or integers where an end is an integer that float64 does not hold.
+    """
+    if count > KEPT_COUNT:
+        return _spread(low, high, count)
+    return _kept_spread(low, high, count).copy()
+
+
+def _spread(low: Number, high: Number, count: int) -> Array:
+    if not (_is_float(low) and _is_float(high)):
+        return _spread_integers(low, high, count)
+    low, high = float(low), float(high)
+    if not math.isfinite(high - low):
+        return 2 * np.linspace(low / 2, high / 2, count)
+    if 0 < high - low < SUBNORMAL_SPAN:
+        return np.linspace(low * SCALE, high * SCALE, count) / SCALE
+    return np.linspace(low, high, count)
+
+
+_kept_spread = lru_cache(maxsize=64)(_spread)
+
+
+def _spread_integers(low: Number, high: Number, count: int) -> Array:
+    """Integers, rounded down from where they would be."""
+    if int(low) != low or int(high) != high:
+        raise ValueError(
+            f"`range` must be float64 where not both ends are integers, got {(low, high)}"
+        )
+    low, high = int(low), int(high)
+    if (kind := _integer_type(low, high)) is None:
+        raise ValueError(f"`range` must fit 64-bit integers of one type, got {(low, high)}")
+    steps = max(count - 1, 1)
+    step, rest = divmod(high - low, steps)
+    # Modulo 2**64, in which signed and unsigned integers add alike.
+    index = np.arange(count, dtype=np.uint64)
+    even = index * np.uint64(step) + index * np.uint64(rest) // np.uint64(steps)
+    return (even + np.uint64(low % 2**64)).view(kind)
