@@ -10,8 +10,16 @@ from ecc_core.curves import (
     region_curves,
     warmup,
 )
-from ecc_core.results import EulerCurve, EulerTransform, RegionCurves, RegionTransforms
+from ecc_core.results import (
+    BettiCurves,
+    EulerCurve,
+    EulerTransform,
+    PersistencePairs,
+    RegionCurves,
+    RegionTransforms,
+)
 from ecc_core.shards import euler_curve_shards
+from ecc_core.topology import betti_curves, betti_numbers, persistence_pairs
 from ecc_core.transforms import (
     euler_transform,
     region_transforms,
@@ -21,15 +29,20 @@ from ecc_core.transforms import (
 )
 
 __all__ = [
+    "BettiCurves",
     "EulerCurve",
     "EulerTransform",
+    "PersistencePairs",
     "RegionCurves",
     "RegionTransforms",
+    "betti_curves",
+    "betti_numbers",
     "euler_coefficients",
     "euler_curve",
     "euler_curve_shards",
     "euler_number",
     "euler_transform",
+    "persistence_pairs",
     "region_curves",
     "region_transforms",
     "sample_directions",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
 from ecc_core._transform_plots import plot_transform, plot_transform_polar, plot_transforms
-from ecc_core.results import CurveResult, agreed_superlevel
+from ecc_core.results import BettiCurves, CurveResult, EulerCurve, agreed_superlevel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "THRESHOLD_COLOURS",
+    "plot_betti_curves",
     "plot_curve",
     "plot_curves",
     "plot_level_sets",
@@ -125,6 +126,47 @@ def plot_curve(
     steps = "steps-pre" if superlevel else "steps-post"
     style = {"linewidth": 1.0, "solid_joinstyle": "miter", "drawstyle": steps, **line}
     ax.plot(thresholds[finite], lines.T, label=label, **style)
+    return ax
+
+
+def plot_betti_curves(curves: BettiCurves, ax: "Axes | None" = None, **line: Any) -> "Axes":
+    """Plot each Betti number as a step function, on a scale that shows small and large ones.
+
+    Parameters
+    ----------
+    curves : BettiCurves
+        Of one image or a batch; a colour for each dimension.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+    **line
+        Passed on to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.plotting import plot_betti_curves
+    >>> ax = plot_betti_curves(ecc.betti_curves(np.eye(5)))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['$b_0$', '$b_1$']
+    """
+    thresholds, values = (on_host(array) for array in curves)
+    for k in range(values.shape[-2]):
+        pair = EulerCurve(thresholds, values[..., k, :], superlevel=curves.superlevel)
+        ax = plot_curve(pair, ax, **{"color": f"C{k}", **line})
+        ax.lines[-1].set_label(f"$b_{k}$")
+    assert ax is not None
+    units = f" ({curves.units})" if curves.units else ""
+    ax.set(xlabel=f"threshold{units}", ylabel="Betti number", yscale="symlog")
+    ax.legend(frameon=False)
     return ax
 
 

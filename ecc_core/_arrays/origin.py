@@ -73,6 +73,9 @@ class Origin:
     def backend(self) -> _backends.Backend:
         return _backends.backend(self.device)
 
+    def betti_numbers(self) -> _backends.BettiNumbers:
+        return _backends.betti_numbers(self.device)
+
     def transforms(self) -> _backends.Transforms:
         return _backends.transforms(self.device)
 

@@ -10,7 +10,17 @@ from typing import Any, NamedTuple, Protocol, cast
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import BackendError
 
-__all__ = ["Backend", "Shards", "Transforms", "backend", "register", "shards", "supports"]
+__all__ = [
+    "Backend",
+    "BettiNumbers",
+    "Shards",
+    "Transforms",
+    "backend",
+    "betti_numbers",
+    "register",
+    "shards",
+    "supports",
+]
 
 
 class Backend(Protocol):
@@ -73,6 +83,40 @@ class Shards(Protocol):
         ...
 
 
+class BettiNumbers(Protocol):
+    """Betti curves and persistence pairs; arguments are as for `Backend`."""
+
+    def betti_curves(
+        self,
+        image: Any,
+        thresholds: Any,
+        filtration: Filtration,
+        *,
+        mask: Any = None,
+        workers: int | None = None,
+    ) -> Any:
+        """The Betti numbers, (images, ndim, n) int64."""
+        ...
+
+    def exact_betti_curves(
+        self, image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
+    ) -> tuple[Any, Any]:
+        """The levels at which a Betti number of one image changes, and those there."""
+        ...
+
+    def persistence_pairs(
+        self,
+        image: Any,
+        dimension: int,
+        filtration: Filtration,
+        *,
+        mask: Any = None,
+        workers: int | None = None,
+    ) -> tuple[Any, Any]:
+        """Numbers of the points of birth and death, in C order; -1 for classes that last."""
+        ...
+
+
 class Transforms(Protocol):
     """Transforms of images without a batch axis."""
 
@@ -92,6 +136,7 @@ class _Modules(NamedTuple):
     curves: Any
     transforms: Any
     shards: Any
+    betti_numbers: Any
     needs: Callable[[], None]
 
 
@@ -104,6 +149,7 @@ def register(
     *,
     transforms: Transforms | str | None = None,
     shards: Shards | str | None = None,
+    betti_numbers: BettiNumbers | str | None = None,
     needs: Callable[[], None] = lambda: None,
 ) -> None:
     """Make a backend known for a kind of device.
@@ -112,13 +158,13 @@ def register(
     ----------
     device : str
         As in `Adapter.device`, without the number.
-    curves, transforms, shards : module, object or name of a module
-        Names are imported when they are needed. A backend without transforms or shards raises a
-        clear error for them.
+    curves, transforms, shards, betti_numbers : module, object or name of a module
+        Names are imported when they are needed. A backend without one of the last three raises a
+        clear error for it.
     needs : callable
         Raises BackendError where the backend cannot be imported.
     """
-    _registered[device] = _Modules(curves, transforms, shards, needs)
+    _registered[device] = _Modules(curves, transforms, shards, betti_numbers, needs)
 
 
 def supports(device: str) -> bool:
@@ -141,6 +187,11 @@ def shards(device: str) -> Shards:
     return cast(Shards, _part(device, "shards"))
 
 
+def betti_numbers(device: str) -> BettiNumbers:
+    """The Betti numbers of a device."""
+    return cast(BettiNumbers, _part(device, "betti_numbers"))
+
+
 def _kind(device: str) -> str:
     return device.partition(":")[0]
 
@@ -149,7 +200,8 @@ def _part(device: str, name: str) -> Any:
     modules = _registered[_kind(device)]
     part = getattr(modules, name)
     if part is None:
-        raise BackendError(f"there are no {name} on {device} yet: copy the arrays to the host")
+        what = name.replace("_", " ").capitalize()
+        raise BackendError(f"{what} are not there on {device} yet: copy the arrays to the host")
     if isinstance(part, str):
         modules.needs()
         part = import_module(part)
@@ -173,6 +225,7 @@ register(
     "ecc_core._backends.cpu.launch",
     transforms="ecc_core._backends.cpu.transform_launch",
     shards="ecc_core._backends.cpu.shards",
+    betti_numbers="ecc_core._backends.cpu.betti",
 )
 register(
     "cuda",

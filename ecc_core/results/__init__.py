@@ -14,6 +14,7 @@ from ecc_core.results._curves import (
     agreed_superlevel,
     curve_facts,
 )
+from ecc_core.results._topology import BettiCurves, PersistencePairs
 from ecc_core.results._transforms import (
     EulerTransform,
     RegionTransforms,
@@ -23,10 +24,12 @@ from ecc_core.results._transforms import (
 from ecc_core.results._views import columns
 
 __all__ = [
+    "BettiCurves",
     "CurveResult",
     "EulerCurve",
     "EulerTransform",
     "LocalCurves",
+    "PersistencePairs",
     "RegionCurves",
     "RegionTransforms",
     "Result",

@@ -11,7 +11,7 @@ from ecc_core._backends.cpu import kernels, loaders
 from ecc_core._backends.cpu.plans import Construction, Plan
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 
-__all__ = ["Layout", "Marcher", "cut", "lay_out"]
+__all__ = ["Layout", "Marcher", "cut", "lay_out", "load_box"]
 
 Array = NDArray[Any]
 
@@ -94,6 +94,29 @@ def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: i
     )
 
 
+def load_box(
+    plan: Plan,
+    source: Source,
+    mask: Source | None,
+    box: Block,
+    keys: Array,
+    at: int,
+    steps: tuple[int, int],
+) -> tuple[bool, bool]:
+    """Load the keys of a box, the first to ``keys[at]``, with the given strides of slices and rows.
+
+    Returns whether there was a NaN, and whether a key did not fit.
+    """
+    # The loaders read by address: the arrays must live until they are done.
+    address, strides, values = source.box(box)
+    nan, unfit = plan.load(address, strides, values.shape, keys, at, steps)
+    if mask is not None:
+        address, strides, shown = mask.box(box)
+        loaders.hide_points(address, strides, shown.shape, keys, at, steps, np.uint64(plan.never))
+        nan = nan and bool((np.isnan(values) & (shown != 0)).any())
+    return nan, unfit
+
+
 class Marcher:
     """Scratch memory of one thread, and the march over one block after another."""
 
@@ -110,19 +133,11 @@ class Marcher:
 
     def stage(self, plan: Plan, block: Block) -> tuple[bool, bool]:
         """Load a block's keys; whether there was a NaN, whether a key did not fit."""
-        _, box, extents, at, steps = layout = lay_out(block, self.source.shape, self.ndim)
+        _, box, _, at, steps = layout = lay_out(block, self.source.shape, self.ndim)
         if self._scratch_for != (layout.geometry, plan.key_dtype):
             self._scratch_for = (layout.geometry, plan.key_dtype)
             self._allocate(layout, plan.key_dtype)
-        keys = self.keys
-        # The loaders read by address: the arrays must live until they are done.
-        address, strides, values = self.source.box(box)
-        nan, unfit = plan.load(address, strides, extents, keys, at, steps)
-        if self.mask is not None:
-            address, strides, shown = self.mask.box(box)
-            loaders.hide_points(address, strides, extents, keys, at, steps, np.uint64(plan.never))
-            nan = nan and bool((np.isnan(values) & (shown != 0)).any())
-        return nan, unfit
+        return load_box(plan, self.source, self.mask, box, self.keys, at, steps)
 
     def _allocate(self, layout: Layout, key_dtype: np.dtype[Any]) -> None:
         _, rows, columns, lead, _, _ = layout.geometry

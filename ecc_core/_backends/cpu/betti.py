@@ -1,0 +1,192 @@
+"""Betti curves and persistence pairs on the CPU, from forests over the minima of an image."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu import launch
+from ecc_core._backends.cpu.betti_blocks import Field, Worker
+from ecc_core._backends.cpu.betti_forest import Forest, Grid, Kind
+from ecc_core._backends.cpu.plans import Plan, coefficient_plan, curve_plans
+from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.sources import Block, Source
+from ecc_core._request.filtration import Filtration
+
+__all__ = ["betti_curves", "exact_betti_curves", "persistence_pairs"]
+
+Array = NDArray[Any]
+Values = NDArray[np.int64]
+
+BLOCK = (64, 64, 128)  # points of a block; its labels and codes stay in the second-level cache
+BLOCK_2D = (1, 256, 512)  # slice by slice
+SHORT = 64  # rows with fewer points leave vectors empty
+
+
+def betti_curves(
+    image: Array,
+    thresholds: Array,
+    filtration: Filtration,
+    *,
+    mask: Array | None = None,
+    workers: int | None = None,
+) -> Values:
+    """Betti numbers of each image of a batch at sorted thresholds: (batch, d, n) int64."""
+    count, ndim = image.shape[0], filtration.ndim
+    result = np.zeros((count, ndim, thresholds.size), np.int64)
+    if result.size == 0 or image.size == 0:
+        return result
+    euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
+    kinds = _kinds(filtration)
+    plans = curve_plans(
+        image.dtype.newbyteorder("="),
+        thresholds,
+        filtration.superlevel,
+        "V",
+        masked=mask is not None,
+        points=image[0].size,
+    )
+    bins = plans[-1].top + 1
+
+    def each(queue: Iterator[int]) -> None:
+        for i in queue:
+            field = _field(image[i], None if mask is None else mask[i])
+            forests, histograms = _grow(field, kinds, plans, bins, filtration.nan, alone)
+            for forest, histogram in zip(forests, histograms, strict=True):
+                forest.join(histogram)
+            ends = [_cumulate(h, k, plans[-1]) for h, k in zip(histograms, kinds, strict=True)]
+            result[i] = _complete(ends, kinds, euler[i], ndim)
+
+    together = 1 if count == 1 else worker_count(workers, image.size, bins)
+    alone = workers if together == 1 else 1
+    share(range(count), each, together)
+    return result
+
+
+def _kinds(filtration: Filtration) -> list[Kind]:
+    """The components to count. In 2-D those along diagonals are enough: they have fewer minima."""
+    diagonals = filtration.connectivity > 1
+    if filtration.ndim == 3:
+        return [Kind(diagonals, dual=False), Kind(not diagonals, dual=True)]
+    return [Kind(True, dual=filtration.ndim == 2 and not diagonals)]
+
+
+def _complete(ends: list[Values], kinds: list[Kind], euler: Values, ndim: int) -> Values:
+    """All Betti numbers from those of components or of those of the complement, and their sum."""
+    if ndim == 1:
+        return np.stack(ends)
+    if ndim == 3:
+        return np.stack([ends[0], ends[0] + ends[1] - euler, ends[1]])
+    first = ends[0] + euler if kinds[0].dual else ends[0]
+    return np.stack([first, first - euler])
+
+
+def _field(image: Array, mask: Array | None) -> Field:
+    """An image and its mask as three axes, laid out as nearly as possible as memory is.
+
+    Betti numbers do not change when axes are swapped, but rows should not be short.
+    """
+    order = sorted(range(image.ndim), key=lambda axis: -abs(image.strides[axis]))
+    if image.shape[order[-1]] < SHORT:
+        order.sort(key=lambda axis: image.shape[axis])
+    return _laid_out(image.transpose(order), None if mask is None else mask.transpose(order))
+
+
+def _laid_out(image: Array, mask: Array | None) -> Field:
+    lead = (None,) * (3 - image.ndim)
+    shown = None if mask is None else Source(mask[lead], "mask")
+    return Field(Source(image[lead]), shown, image.ndim)
+
+
+def _grow(
+    field: Field, kinds: list[Kind], plans: list[Plan], bins: int, nan: str, workers: int | None
+) -> tuple[list[Forest], list[Values]]:
+    """The forests of an image, not yet joined, and their histograms if there are bins."""
+    shape = field.source.shape
+    grid = Grid(shape, BLOCK if field.ndim == 3 else BLOCK_2D)
+    forests = [Forest(grid, kind) for kind in kinds]
+
+    def work(queue: Iterator[Block]) -> list[Values]:
+        worker = Worker(field, forests, bins)
+        for block in queue:
+            worker.add(block, plans, nan)
+        return worker.histograms
+
+    counted = share(grid.blocks, work, worker_count(workers, math.prod(shape), max(bins, 1)))
+    return forests, [np.sum(parts, axis=0) for parts in zip(*counted, strict=True)]
+
+
+def _cumulate(histogram: Values, kind: Kind, plan: Plan) -> Values:
+    """Components at each threshold; of the complement without that of the frame."""
+    ranks = histogram[::-1] if kind.dual else histogram
+    reached = np.concatenate([[0], np.cumsum(ranks)])[plan.entered]
+    return -reached if kind.dual else reached
+
+
+def exact_betti_curves(
+    image: Array,
+    filtration: Filtration,
+    *,
+    mask: Array | None = None,
+    workers: int | None = None,
+) -> tuple[Array, Values]:
+    """The levels at which a Betti number of one image (batch of 1) changes, and those there."""
+    options: dict[str, Any] = {"mask": mask, "workers": workers}
+    levels = [launch.exact_curve(image, filtration, **options)[0]]
+    for dimension in {0, filtration.ndim - 1}:
+        births, deaths = persistence_pairs(image, dimension, filtration, **options)
+        flat = image.reshape(-1)
+        levels += [flat[births], flat[deaths[deaths >= 0]]]
+    found = np.unique(np.concatenate(levels).astype(image.dtype.newbyteorder("=")))
+    values = betti_curves(image, found, filtration, **options)[0]
+    order = slice(None, None, -1 if filtration.superlevel else 1)
+    jumps = np.diff(values[:, order], prepend=0, axis=1)[:, order].any(axis=0)
+    return found[jumps], values[:, jumps]
+
+
+def persistence_pairs(
+    image: Array,
+    dimension: int,
+    filtration: Filtration,
+    *,
+    mask: Array | None = None,
+    workers: int | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Points of birth and death of the classes of one image (batch of 1), ordered by birth.
+
+    Numbers of points in C order; -1 for the death of a class that does not die. Classes that die as
+    they are born are left out.
+    """
+    values, shown = image[0], None if mask is None else mask[0]
+    none = np.empty(0, np.int64)
+    if values.size == 0:
+        return none, none
+    dual = dimension > 0
+    kind = Kind((filtration.connectivity > 1) != dual or filtration.ndim == 1, dual)
+    keyed = values
+    if shown is not None and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
+        # No wider integers are left for a value beyond all others.
+        keyed = np.unique(values, return_inverse=True)[1].reshape(values.shape).astype(np.uint32)
+    dtype = keyed.dtype.newbyteorder("=")
+    plan = coefficient_plan(dtype, filtration.superlevel, "V", shown is not None)
+    (forest,), (histogram,) = _grow(
+        _laid_out(keyed, shown), [kind], [plan], 0, filtration.nan, workers
+    )
+    pairs, roots = forest.join(histogram)
+    never = np.zeros(values.size, np.bool_) if shown is None else ~shown.reshape(-1)
+    if values.dtype.kind == "f":
+        never = never | np.isnan(values).reshape(-1)
+    births, deaths = pairs.T
+    if dual:
+        births, deaths = deaths, births
+    else:
+        births = np.concatenate([births, roots[~never[roots]]])
+        deaths = np.concatenate([deaths, np.full(births.size - deaths.size, -1)])
+    deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
+    ranks = np.unique(values.reshape(-1)[births], return_inverse=True)[1]
+    order = np.lexsort((deaths, births, -ranks if filtration.superlevel else ranks))
+    return births[order], deaths[order]

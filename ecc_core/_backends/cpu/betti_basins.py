@@ -1,0 +1,250 @@
+"""Kernels: a forest over the basins of a block, whose trees are the components that grow together.
+
+Every point that is no minimum points to the neighbour that comes first of all, so it belongs to the
+*basin* of a minimum; paths that leave the block lead to a node of their own. Of the nodes there are
+their places, parents in the tree of joined components (`tree`), parents where no other block can
+interfere (`merged`), the keys at which they are born, and at which others can reach them (`opens`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ecc_core._backends.cpu.betti_scan import ALL, ONE, OUTSIDE, UNKNOWN, bare
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import count_trailing_zeros
+
+__all__ = [
+    "find",
+    "join_basins",
+    "label_faces",
+    "list_edges",
+    "number_nodes",
+    "plant",
+    "sort_edges",
+]
+
+
+@kernel()
+def find(parents: Any, node: Any) -> Any:
+    """The root of a node; paths are halved."""
+    node = np.uint64(node)
+    parent = np.uint64(parents[node])
+    while parent != node:
+        above = parents[parent]
+        parents[node] = above
+        node = np.uint64(above)
+        parent = np.uint64(parents[node])
+    return node
+
+
+@kernel()
+def resolve(labels: Any, codes: Any, ways: Any, place: Any) -> Any:
+    """The label of the minimum, or the place outside of the block, that a point leads to.
+
+    Returns the label and the place where the path ended; points on the path are labelled if it led
+    to a label.
+    """
+    first = np.uint64(place)
+    here = first
+    label = labels[here]
+    while label == UNKNOWN:
+        here += np.uint64(ways[np.uint64(codes[here])])
+        label = labels[here]
+    if label >= 0:
+        while first != here:
+            labels[first] = label
+            first += np.uint64(ways[np.uint64(codes[first])])
+    return label, here
+
+
+@kernel()
+def basin(labels: Any, codes: Any, ways: Any, place: Any, places: Any, nodes: Any) -> Any:
+    """The node of a point, and the number of nodes: paths that leave the block end at a new one."""
+    label, end = resolve(labels, codes, ways, place)
+    if label == OUTSIDE:
+        label = np.int32(nodes)
+        labels[end] = label
+        places[nodes] = end
+        nodes += 1
+    return label, nodes
+
+
+@kernel()
+def list_edges(
+    labels: Any,
+    codes: Any,
+    ways: Any,
+    offsets: Any,
+    forks: Any,
+    links: Any,
+    count: Any,
+    places: Any,
+    nodes: Any,
+    edges: Any,
+) -> Any:
+    """The basins that meet at forks as rows (place, node, node); the numbers of nodes and edges."""
+    labels, codes, ways, places = bare(labels), bare(codes), bare(ways), bare(places)
+    forks, links, offsets, edges = bare(forks), bare(links), bare(offsets), bare(edges)
+    found = 0
+    for i in range(count):
+        place, link = forks[i], np.uint64(links[i])
+        first = -1
+        while link:
+            member = np.uint64(count_trailing_zeros(link))
+            link &= link - ONE
+            node, nodes = basin(labels, codes, ways, place + offsets[member], places, nodes)
+            if first < 0:
+                first = node
+            elif node != first:
+                edges[found, 0], edges[found, 1], edges[found, 2] = place, first, node
+                found += 1
+    return nodes, found
+
+
+@kernel()
+def label_faces(
+    labels: Any, codes: Any, ways: Any, faces: Any, places: Any, nodes: Any, rim: Any
+) -> Any:
+    """Write to `rim` the nodes of the points of all faces; the number of nodes.
+
+    A row of `faces` is (place of the first point, steps, extents, and on the surface: place,
+    steps).
+    """
+    labels, codes, ways, places = bare(labels), bare(codes), bare(ways), bare(places)
+    faces, rim = bare(faces), bare(rim)
+    at = 0
+    for k in range(faces.shape[0]):
+        for i in range(faces[k, 3]):
+            for j in range(faces[k, 4]):
+                place = faces[k, 0] + i * faces[k, 1] + j * faces[k, 2]
+                rim[at], nodes = basin(labels, codes, ways, place, places, nodes)
+                at += 1
+    return nodes
+
+
+@kernel()
+def plant(
+    keys: Any,
+    minima: Any,
+    nodes: Any,
+    frame: Any,
+    faces: Any,
+    rim: Any,
+    places: Any,
+    births: Any,
+    opens: Any,
+    tree: Any,
+    merged: Any,
+    histogram: Any,
+) -> None:
+    """One tree for each node: the minima, counted in the histogram, and those of other blocks."""
+    keys, faces, rim, places = bare(keys), bare(faces), bare(rim), bare(places)
+    births, opens, histogram = bare(births), bare(opens), bare(histogram)
+    tree, merged = bare(tree), bare(merged)
+    for node in range(nodes):
+        tree[node], merged[node] = node, node
+        opens[node] = ALL
+    for node in range(1 if frame else 0, nodes):
+        births[node] = keys[places[node]]
+        if node >= minima:
+            opens[node] = births[node]
+        elif histogram.size:
+            histogram[births[node]] += 1
+    if frame:
+        places[0], births[0], opens[0] = -1, 0, 0
+    at = 0
+    for k in range(faces.shape[0]):
+        for i in range(faces[k, 3]):
+            for j in range(faces[k, 4]):
+                key = keys[faces[k, 0] + i * faces[k, 1] + j * faces[k, 2]]
+                if key < opens[rim[at]]:
+                    opens[rim[at]] = key
+                at += 1
+
+
+@kernel()
+def sort_edges(keys: Any, edges: Any, count: Any, starts: Any, order: Any) -> None:
+    """Write to `order` the numbers of the edges by key, those of one key in their order."""
+    keys, edges, starts, order = bare(keys), bare(edges), bare(starts), bare(order)
+    starts[:] = 0
+    for i in range(count):
+        starts[np.uint64(keys[np.uint64(edges[i, 0])])] += 1
+    total = 0
+    for key in range(starts.size):
+        total, starts[key] = total + starts[key], total
+    for i in range(count):
+        slot = np.uint64(keys[np.uint64(edges[i, 0])])
+        order[np.uint64(starts[slot])] = i
+        starts[slot] += 1
+
+
+@kernel()
+def join_basins(
+    keys: Any,
+    edges: Any,
+    order: Any,
+    count: Any,
+    places: Any,
+    births: Any,
+    opens: Any,
+    tree: Any,
+    merged: Any,
+    histogram: Any,
+    kept: Any,
+    pairs: Any,
+) -> Any:
+    """Join basins along edges, in their order.
+
+    The younger component ends there. If no other block can have reached it before, this is final:
+    it is counted in the histogram and, if its life has a length, listed in `pairs` as (place of
+    birth, of death). Otherwise the number of the edge is listed in `kept`. Returns the numbers of
+    edges kept and of pairs.
+    """
+    keys, edges, order, kept = bare(keys), bare(edges), bare(order), bare(kept)
+    places, births, opens = bare(places), bare(births), bare(opens)
+    tree, merged, histogram, pairs = bare(tree), bare(merged), bare(histogram), bare(pairs)
+    edges_kept, lives = 0, 0
+    for k in range(count):
+        i = np.uint64(order[k])
+        first, second = edges[i, 1], edges[i, 2]
+        elder, younger = find(tree, first), find(tree, second)
+        if elder == younger:
+            continue
+        place = edges[i, 0]
+        way = first
+        if births[younger] < births[elder] or (
+            births[younger] == births[elder] and places[younger] < places[elder]
+        ):
+            elder, younger, way = younger, elder, second
+        key = keys[np.uint64(place)]
+        if opens[younger] > key:
+            if histogram.size:
+                histogram[key] -= 1
+            if pairs.size and births[younger] < key:
+                pairs[lives, 0], pairs[lives, 1] = places[younger], place
+                lives += 1
+            merged[younger] = way  # the younger component is one class, with this root
+        else:
+            kept[edges_kept] = i
+            edges_kept += 1
+        tree[younger] = elder
+        if opens[younger] < opens[elder]:
+            opens[elder] = opens[younger]
+    return edges_kept, lives
+
+
+@kernel()
+def number_nodes(merged: Any, nodes: Any, numbers: Any, roots: Any) -> Any:
+    """Number the roots of what is merged, and list them; others have the number of their root."""
+    merged, numbers, roots = bare(merged), bare(numbers), bare(roots)
+    count = 0
+    for node in range(nodes):
+        if merged[node] == node:
+            numbers[node], roots[count] = count, node
+            count += 1
+    for node in range(nodes):
+        numbers[node] = numbers[find(merged, node)]
+    return count

@@ -1,0 +1,210 @@
+"""Lower links: which neighbours of a point come before it, for 64 points at once.
+
+Points are ordered by key, equal keys by their place in the image. The *lower link* of a point is
+the set of its neighbours that come before it. If it is empty, the point is a minimum; if it falls
+apart into several components, the point may join as many components of the image, and is a *fork*.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ecc_core._backends.cpu import llvm
+
+__all__ = ["LINKS", "MOST", "Link", "compare_links", "link_of"]
+
+LANES = 64
+MOST = 32  # members of a link, and room between two sets of planes
+ROUNDS = 3
+Offset = tuple[int, int, int]
+
+
+class Link(NamedTuple):
+    """The neighbours of a point and how they hang together.
+
+    Attributes
+    ----------
+    members : list of offsets (z, y, x)
+        In raster order; bit i of a set of members is ``members[i]``.
+    ends : list of int
+        Those that are adjacent to the point itself. The others only connect them.
+    near : uint32 array
+        For each member the set of members adjacent to it.
+    diagonals : bool
+        Whether points that share a corner only are adjacent.
+    """
+
+    members: list[Offset]
+    ends: list[int]
+    near: np.ndarray
+    diagonals: bool
+
+
+def _adjacent(a: Offset, b: Offset, diagonals: bool) -> bool:
+    gaps = [abs(i - j) for i, j in zip(a, b, strict=True)]
+    return (max(gaps) if diagonals else sum(gaps)) == 1
+
+
+def _link(ndim: int, diagonals: bool) -> Link:
+    steps = (-1, 0, 1)
+    cube = [(z, y, x) for z in steps for y in steps for x in steps if (z, y, x) != ORIGIN]
+    members = [m for m in cube if ndim == 3 or m[0] == 0]
+    if not diagonals:
+        members = [m for m in members if sum(map(abs, m)) <= 2]
+    near = np.zeros(len(members), np.uint32)
+    for (i, a), (j, b) in itertools.product(enumerate(members), repeat=2):
+        near[i] |= _adjacent(a, b, diagonals) << j
+    ends = [i for i, m in enumerate(members) if _adjacent(m, ORIGIN, diagonals)]
+    return Link(members, ends, near, diagonals)
+
+
+ORIGIN = (0, 0, 0)
+LINKS = {(n, diagonals): _link(n, diagonals) for n in (2, 3) for diagonals in (False, True)}
+_BY_SIZE = {len(link.ends): link for link in LINKS.values()}  # 4, 8, 6, 26
+
+
+@intrinsic
+def compare_links(
+    typingctx: Any,
+    keys: Any,
+    at: Any,
+    steps: Any,
+    ends: Any,
+    inside: Any,
+    sides: Any,
+    beyond: Any,
+    codes: Any,
+    planes: Any,
+) -> Any:
+    """Compare the 64 points from ``keys[at]`` on with their neighbours.
+
+    `steps` are the strides of slices and rows. The link is the one with as many neighbours as the
+    tuple `ends` is long. Neighbours outside of the image are given by nine words,
+    ``inside[3 * (z + 1) + y + 1]``, all ones if that row exists, and by the words `sides` of the
+    points that have neighbours on their left and right. Those outside come before every point if
+    `beyond` is all ones, after it if it is 0.
+
+    Writes to ``codes[at:]`` one plus the number of the end that comes first of all, 0 if none comes
+    before the point; to ``planes[i]`` which points member i comes before, and to ``planes[32 + i]``
+    where it is known to belong to the same component of the lower link as a first one. Returns the
+    words of the minima and of the points where some end is not known to.
+    """
+    word, index = types.uint64, types.int64
+    link = _BY_SIZE[len(ends)]
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pointers = [
+            llvm.data(context, builder, sig.args[k], args[k]) if k in (0, 4, 7, 8) else args[k]
+            for k in range(9)
+        ]
+        lower = _compare(builder, context.get_value_type(sig.args[0].dtype), link, pointers)
+        seen, reached = _reach(builder, link, lower)
+        apart: Any = llvm.I64(0)
+        for i, word in enumerate(reached):
+            builder.store(word, builder.gep(pointers[8], [llvm.I64(MOST + i)]))
+        for i in link.ends:
+            apart = builder.or_(apart, builder.and_(lower[i], builder.not_(reached[i])))
+        words = [builder.not_(seen), apart]
+        return context.make_tuple(builder, sig.return_type, words)
+
+    pair, words = types.UniTuple(index, 2), types.UniTuple(word, 2)
+    return words(keys, index, pair, ends, inside, words, word, codes, planes), codegen
+
+
+@intrinsic
+def link_of(typingctx: Any, planes: Any, first: Any, bit: Any) -> Any:
+    """A set of members at one of 64 points: a bit of each of 32 planes from the first one on."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        data = llvm.data(context, builder, sig.args[0], args[0])
+        words = llvm.load(builder, data, args[1], llvm.I64, MOST)
+        moved = builder.lshr(words, llvm.each(builder, args[2], MOST))
+        link = builder.trunc(moved, ir.VectorType(llvm.I1, MOST))
+        return builder.zext(builder.bitcast(link, ir.IntType(32)), llvm.I64)
+
+    return types.uint64(planes, types.int64, types.uint64), codegen
+
+
+def _compare(builder: Any, element: Any, link: Link, arguments: list[Any]) -> list[Any]:
+    """Emit the comparisons; the words of the points that each member comes before."""
+    keys, at, steps, _, inside, side_words, beyond, codes, planes = arguments
+    strides = [builder.extract_value(steps, k) for k in range(2)]
+    sides = {x: builder.extract_value(side_words, k) for k, x in enumerate((-1, 1))}
+    own = llvm.load(builder, keys, at, element, LANES)
+    lowest, code = own, llvm.splat(llvm.I8, LANES, 0)
+    lower: list[Any] = [None] * len(link.members)
+    # Of equal neighbours the last one compared is taken: the first in raster order, so that paths
+    # over a plateau are short.
+    for i in reversed(range(len(link.members))):
+        z, y, x = link.members[i]
+        place = builder.add(at, llvm.I64(x))
+        for number, stride in zip((z, y), strides, strict=True):
+            if number:
+                place = (builder.add if number > 0 else builder.sub)(place, stride)
+        key = llvm.load(builder, keys, place, element, LANES)
+        before = "<=" if link.members[i] < ORIGIN else "<"
+        exists = builder.load(builder.gep(inside, [llvm.I64(3 * z + y + 4)]))
+        exists = builder.and_(exists, sides[x]) if x else exists
+        wins = builder.bitcast(builder.icmp_unsigned(before, key, own), llvm.I64)
+        missing = builder.and_(builder.not_(exists), beyond)
+        lower[i] = builder.or_(builder.and_(wins, exists), missing)
+        builder.store(lower[i], builder.gep(planes, [llvm.I64(i)]))
+        if i in link.ends:
+            there = builder.bitcast(exists, ir.VectorType(llvm.I1, LANES))
+            least = builder.and_(builder.icmp_unsigned(before, key, lowest), there)
+            number = llvm.splat(llvm.I8, LANES, link.ends.index(i) + 1)
+            code = builder.select(least, number, code)
+            lowest = builder.select(least, key, lowest)
+    llvm.store(builder, code, codes, at)
+    return lower
+
+
+def _reach(builder: Any, link: Link, lower: list[Any]) -> tuple[Any, list[Any]]:
+    """Where any end is lower, and what can be reached from one of them within the lower link.
+
+    Few rounds from a face reach all of a link that looks like a half-space; the points where they
+    miss something are looked at one by one.
+    """
+    seen: Any = llvm.I64(0)
+    reached: list[Any] = [llvm.I64(0)] * len(lower)
+    for i in sorted(link.ends, key=lambda i: sum(map(abs, link.members[i]))):
+        reached[i] = builder.and_(lower[i], builder.not_(seen))
+        seen = builder.or_(seen, lower[i])
+    for _ in range(ROUNDS):
+        if len(lower) == 26:
+            grown = _dilate(builder, link.members, reached)
+            reached = [builder.and_(g, low) for g, low in zip(grown, lower, strict=True)]
+        else:
+            reached = _step(builder, link, lower, reached)
+    return seen, reached
+
+
+def _dilate(builder: Any, members: list[Offset], planes: list[Any]) -> list[Any]:
+    """Each of the places of a cube: the union over all that touch it, axis by axis."""
+    cube: dict[Any, Any] = dict(zip(members, planes, strict=True)) | {ORIGIN: llvm.I64(0)}
+    for axis in range(3):
+        grown = {}
+        for place in [place for place in cube if place[axis] == 0]:
+            low, high = ((*place[:axis], side, *place[axis + 1 :]) for side in (-1, 1))
+            grown[low] = builder.or_(cube[low], cube[place])
+            grown[high] = builder.or_(cube[high], cube[place])
+            grown[place] = builder.or_(grown[low], cube[high])
+        cube = grown
+    return [cube[m] for m in members]
+
+
+def _step(builder: Any, link: Link, lower: list[Any], planes: list[Any]) -> list[Any]:
+    """Each place: the union of itself and of those adjacent to it; the ends come last."""
+    reached = list(planes)
+    for i in sorted(range(len(reached)), key=lambda i: -sum(map(abs, link.members[i]))):
+        for j in range(len(reached)):
+            if link.near[i] >> j & 1:
+                reached[i] = builder.or_(reached[i], reached[j])
+        reached[i] = builder.and_(reached[i], lower[i])
+    return reached

@@ -1,0 +1,173 @@
+"""Kernels: the minima of a block, and the points where components can meet.
+
+A block is staged with one point of halo on each side. `layout` is (slices, rows, columns, step of
+slices, step of rows): own points, and the distances of neighbours in the staged arrays. The first
+own point lies one step of each kind from the beginning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import carray
+
+from ecc_core._backends.cpu.betti_links import MOST, compare_links, link_of
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.loaders import pointer
+
+__all__ = ["ALL", "ONE", "OUTSIDE", "UNKNOWN", "bare", "mark_labels", "scan_links"]
+
+UNKNOWN = -1
+OUTSIDE = -2  # of the block
+ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+ONE = np.uint64(1)
+
+
+@kernel()
+def bare(array: Any) -> Any:
+    """The same array without an owner: numba counts references to others at every call."""
+    return carray(pointer(array.ctypes.data), array.shape, array.dtype)
+
+
+@kernel()
+def mark_labels(labels: Any, layout: Any, low: Any, high: Any, frame: Any) -> None:
+    """Before a scan: own points are unknown, others outside.
+
+    With a frame, node 0, the points beyond the image's border belong to it, and as they come first
+    of all, the points at the border do. `low` and `high` tell along which axes the block begins and
+    ends at the border.
+    """
+    labels = bare(labels)
+    slices, rows, columns, slice_step, row_step = layout
+    at = slice_step + row_step + 1
+    labels[:] = OUTSIDE
+    for z in range(slices):
+        for y in range(rows):
+            start = at + z * slice_step + y * row_step
+            for x in range(columns):
+                labels[start + x] = UNKNOWN
+    if not frame:
+        return
+    flat = slices == 1 and slice_step == 0
+    for z in range(0 if flat else -1, slices + (0 if flat else 1)):
+        at_z = not flat and ((z <= 0 and low[0]) or (z >= slices - 1 and high[0]))
+        for y in range(-1, rows + 1):
+            at_y = (y <= 0 and low[1]) or (y >= rows - 1 and high[1])
+            start = at + z * slice_step + y * row_step
+            if at_z or at_y:
+                for x in range(-1, columns + 1):
+                    labels[start + x] = 0
+            else:
+                if low[2]:
+                    labels[start - 1] = 0
+                    labels[start] = 0
+                if high[2]:
+                    labels[start + columns - 1] = 0
+                    labels[start + columns] = 0
+
+
+@kernel()
+def representatives(link: Any, known: Any, ends: Any, near: Any) -> Any:
+    """One end of each component of a lower link; `known` is a part of the first one."""
+    found = known & ends
+    found &= ~found + ONE
+    rest = link & ~known
+    while rest & ends:
+        seed = rest & ends
+        seed &= ~seed + ONE
+        rest ^= seed
+        front, touched = seed, np.uint64(0)
+        while front:
+            around = np.uint64(near[np.uint64(count_trailing_zeros(front))])
+            front &= front - ONE
+            touched |= around
+            front |= around & rest
+            rest &= ~around
+        if not touched & known:
+            found |= seed
+    return found
+
+
+@kernel()
+def scan_links(
+    keys: Any,
+    codes: Any,
+    labels: Any,
+    layout: Any,
+    low: Any,
+    high: Any,
+    frame: Any,
+    ends: Any,
+    end_set: Any,
+    near: Any,
+    inside: Any,
+    planes: Any,
+    minima: Any,
+    forks: Any,
+    links: Any,
+) -> Any:
+    """Find minima and forks, and where each point points to.
+
+    Minima are numbered in raster order (from 1 with a frame), written to `labels` and listed in
+    `minima`; `forks` lists the points whose lower link falls apart, `links` one end of each of its
+    components. Returns the numbers of nodes and forks, and by how many the components of their
+    links are more than one.
+    """
+    slices, rows, columns, slice_step, row_step = layout
+    at = slice_step + row_step + 1
+    codes, labels, planes, near = bare(codes), bare(labels), bare(planes), bare(near)
+    inside, minima, forks, links = bare(inside), bare(minima), bare(forks), bare(links)
+    keys = bare(keys)
+    beyond = ALL if frame else np.uint64(0)
+    nodes, count, room = np.int64(1 if frame else 0), np.int64(0), np.int64(0)
+    for z in range(slices):
+        for y in range(rows):
+            for k in range(9):
+                dz, dy = k // 3 - 1, k % 3 - 1
+                out = (dz < 0 and z == 0 and low[0]) or (dz > 0 and z == slices - 1 and high[0])
+                out |= (dy < 0 and y == 0 and low[1]) or (dy > 0 and y == rows - 1 and high[1])
+                inside[k] = np.uint64(0) if out else ALL
+            row = at + z * slice_step + y * row_step
+            for x in range(0, columns, 64):
+                left, right = ALL, ALL
+                if x == 0 and low[2]:
+                    left = ALL - ONE
+                size = min(columns - x, 64)
+                own = ALL >> np.uint64(64 - size)
+                if x + size == columns and high[2]:
+                    right = own >> ONE
+                start = row + x
+                lowest, apart = compare_links(
+                    keys,
+                    start,
+                    (slice_step, row_step),
+                    ends,
+                    inside,
+                    (left, right),
+                    beyond,
+                    codes,
+                    planes,
+                )
+                lowest &= own
+                while lowest:
+                    place = start + count_trailing_zeros(lowest)
+                    lowest &= lowest - ONE
+                    minima[nodes] = place
+                    labels[place] = nodes
+                    nodes += 1
+                apart &= own
+                while apart:
+                    bit = np.uint64(count_trailing_zeros(apart))
+                    apart &= apart - ONE
+                    link, known = link_of(planes, 0, bit), link_of(planes, MOST, bit)
+                    found = representatives(link, known, end_set, near)
+                    if found & (found - ONE):
+                        forks[count] = start + np.int64(bit)
+                        links[count] = found
+                        count += 1
+                        while found & (found - ONE):
+                            found &= found - ONE
+                            room += 1
+    return nodes, count, room

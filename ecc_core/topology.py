@@ -1,0 +1,253 @@
+"""Betti numbers, Betti curves and persistence of images: components, tunnels and cavities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ecc_core._arrays import given_on_host, is_lazy, on_host
+from ecc_core._arrays.origin import kept_points, origin_of
+from ecc_core._request.filtration import filtration_of
+from ecc_core._request.image import geometry_of, split_masked
+from ecc_core._request.resources import check_workers
+from ecc_core._request.thresholds import parse_thresholds
+from ecc_core._types import Thresholds
+from ecc_core.results import BettiCurves, PersistencePairs, curve_facts
+
+__all__ = ["betti_curves", "betti_numbers", "persistence_pairs"]
+
+
+def betti_numbers(image: ArrayLike, connectivity: int | None = None) -> tuple[int, ...]:
+    """Betti numbers of a binary image.
+
+    Parameters
+    ----------
+    image : (n,), (m, n) or (p, m, n) array
+        Where it is not boolean, points above zero are the object.
+    connectivity : {None, 1, image.ndim}
+        1: the object's points are connected along the axes only (4- or 6-connected); image.ndim
+        (the default): along diagonals too (8- or 26-connected).
+
+    Returns
+    -------
+    tuple of image.ndim ints
+        2-D: components, holes. 3-D: components, tunnels, cavities.
+
+    Raises
+    ------
+    TypeError
+        If the image is not of real numbers of at most 64 bits, or a dask array.
+    ValueError
+        If the image has no or more than 3 axes, or for another connectivity.
+
+    See Also
+    --------
+    euler_number : their alternating sum, which is faster to compute.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> ring = np.ones((5, 5), bool)
+    >>> ring[2, 2] = False
+    >>> ecc.betti_numbers(ring)
+    (1, 1)
+    """
+    # No image has values between 0 and the smallest of its own dtype.
+    least = np.array([np.nextafter(0.0, 1.0)])
+    curves = betti_curves(image, least, connectivity=connectivity, superlevel=True, nan="omit")
+    return tuple(int(count) for count in on_host(curves.values)[:, 0])
+
+
+def betti_curves(
+    image: ArrayLike,
+    thresholds: Thresholds = 256,
+    *,
+    range: tuple[float, float] | None = None,
+    connectivity: int | None = None,
+    superlevel: bool = False,
+    mask: ArrayLike | None = None,
+    nan: Literal["raise", "omit"] = "raise",
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    workers: int | None = None,
+) -> BettiCurves:
+    """Betti numbers of the sets ``image <= t``, for many thresholds t at once.
+
+    The Betti number b_0 counts components, b_1 holes (2-D) or tunnels (3-D), b_2 cavities. Their
+    alternating sum is the Euler characteristic, see :func:`ecc_core.euler_curve`.
+
+    Parameters
+    ----------
+    image : array of 1 to 3 spatial axes
+        Booleans, integers or real floats of up to 64 bits in host memory, in any memory layout;
+        never written to. The points that a ``numpy.ma`` array masks never enter.
+    thresholds : int, array or "exact", default 256
+        An int: that many, evenly spaced over `range`, both ends included. An increasing array is
+        used as it is. "exact": every level at which a Betti number changes, in the image's dtype.
+    range : (low, high), optional
+        Only with an int; default the smallest and largest finite value.
+    connectivity : {None, 1, d}
+        For d spatial axes, 1: sets are 4- or 6-connected; d (default): 8- or 26-connected. The
+        complement, and so its components that are holes or cavities, is connected the other way.
+    superlevel : bool, default False
+        Use the sets ``image >= t`` instead.
+    mask : bool array, optional
+        False where a point never enters. Of the image's shape, or of its spatial shape.
+    nan : {"raise", "omit"}
+        "omit": a NaN point never enters.
+    axis : int or tuple of int, optional
+        The spatial axes; default all. The rest are batch axes and lead the result.
+    workers : int, optional
+        Threads; default as many as there are cores.
+
+    Returns
+    -------
+    BettiCurves
+        ``thresholds`` (n,); ``values`` of shape batch + (d, n), int64.
+
+    Raises
+    ------
+    TypeError
+        For dtypes other than those above, and dask arrays.
+    ValueError
+        For NaN, thresholds that are not increasing or NaN, "exact" with batch axes, an int without
+        a range for an image without finite values, and arguments that do not fit the image's shape.
+    BackendError
+        For arrays on a device.
+
+    Notes
+    -----
+    Every point that is no minimum joins the neighbour with the lowest value, so only points whose
+    lower neighbours fall apart can join components: b_0 is the number of minima less that of the
+    edges of a spanning forest over them [1]_. The highest Betti number is that of components of the
+    complement (Alexander duality), and in 3-D b_1 follows from the Euler characteristic.
+
+    References
+    ----------
+    .. [1] Edelsbrunner, Harer, "Computational Topology", American Mathematical Society, 2010.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> image = np.array([[0, 0, 0, 0, 0], [0, 2, 0, 1, 0], [0, 0, 0, 0, 0]])
+    >>> t, (components, holes) = ecc.betti_curves(image, [0, 1, 2])
+    >>> holes
+    array([2, 1, 0])
+    """
+    _check_eager(image)
+    image, mask = split_masked(image, mask)
+    origin = origin_of(image)
+    array = origin.image(image)
+    geometry = geometry_of(array.shape, axis)
+    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
+    batched = " together with batch axes" if geometry.batch else None
+    levels = parse_thresholds(given_on_host(thresholds), range, no_exact=batched)
+    options = {"mask": None, "workers": check_workers(workers)}
+    if mask is not None:
+        options["mask"] = geometry.stack(kept_points(origin, mask, geometry))
+    images, backend = geometry.stack(array), origin.betti_numbers()
+    if levels.exact:
+        found = backend.exact_betti_curves(images, filtration, **options)
+        return BettiCurves(*map(origin.wrap, found), **curve_facts(filtration))
+    find_range = partial(origin.backend().value_range, images, filtration, **options)
+    at = levels.over(find_range, geometry.spatial)
+    values = backend.betti_curves(images, at, filtration, **options)
+    counts = origin.wrap(values.reshape((*geometry.batch, geometry.ndim, at.size)))
+    return BettiCurves(origin.thresholds(thresholds, at), counts, **curve_facts(filtration))
+
+
+def persistence_pairs(
+    image: ArrayLike,
+    dimension: int,
+    *,
+    connectivity: int | None = None,
+    superlevel: bool = False,
+    mask: ArrayLike | None = None,
+    nan: Literal["raise", "omit"] = "raise",
+    workers: int | None = None,
+) -> PersistencePairs:
+    """Births and deaths of components, or of holes or cavities, as the threshold grows.
+
+    Parameters
+    ----------
+    image : (n,), (m, n) or (p, m, n) array
+        As for :func:`betti_curves`.
+    dimension : int
+        0: components. ``image.ndim - 1``: holes in 2-D, cavities in 3-D.
+    connectivity, superlevel, mask, nan, workers
+        As for :func:`betti_curves`.
+
+    Returns
+    -------
+    PersistencePairs
+        ``births``, ``deaths`` (k,), and the indices of the points that cause them,
+        ``birth_points``, ``death_points`` (k, d), ordered by birth. Classes that die at the value
+        at which they are born are left out.
+
+    Raises
+    ------
+    TypeError, ValueError, BackendError
+        As :func:`betti_curves`; ValueError for another dimension.
+
+    Notes
+    -----
+    When two components meet, the younger one dies: of two that were born at one value the one whose
+    point comes later in C order. The diagrams are those that GUDHI computes for
+    ``CubicalComplex(vertices=image)`` (connectivity 1) and
+    ``CubicalComplex(top_dimensional_cells=image)``.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> heights = np.array([0.0, 3.0, 1.0, 2.0, 0.0])
+    >>> ecc.persistence_pairs(heights, 0).to_gudhi()  # the second valley is joined at the summit
+    array([[ 0., inf],
+           [ 0.,  3.],
+           [ 1.,  2.]])
+    """
+    _check_eager(image)
+    image, mask = split_masked(image, mask)
+    origin = origin_of(image)
+    array = origin.image(image)
+    geometry = geometry_of(array.shape)
+    ndim = geometry.ndim
+    filtration = filtration_of(ndim, connectivity, superlevel, nan)
+    threads = check_workers(workers)
+    if isinstance(dimension, bool) or dimension not in (0, ndim - 1):
+        allowed = f"0 or {ndim - 1}" if ndim > 1 else "0"
+        raise ValueError(f"`dimension` must be {allowed} for a {ndim}-D image, got {dimension!r}")
+    kept = None if mask is None else kept_points(origin, mask, geometry)[None]
+    births, deaths = origin.betti_numbers().persistence_pairs(
+        array[None], int(dimension), filtration, mask=kept, workers=threads
+    )
+    dtype = array.dtype.newbyteorder("=")
+    values = array.reshape(-1)[np.stack([births, deaths])].astype(dtype)
+    values[1, deaths < 0] = _last_value(dtype, superlevel)
+    indices = (np.unravel_index(np.maximum(p, 0), array.shape) for p in (births, deaths))
+    born, died = (np.stack(index, axis=1) for index in indices)
+    died[deaths < 0] = -1
+    return PersistencePairs(
+        origin.wrap(values[0]),
+        origin.wrap(values[1]),
+        origin.wrap(born),
+        origin.wrap(died),
+        dimension=int(dimension),
+        **curve_facts(filtration),
+    )
+
+
+def _check_eager(image: Any) -> None:
+    if is_lazy(image):
+        raise TypeError("`image` must be in memory for Betti numbers, got a dask array: compute it")
+
+
+def _last_value(dtype: np.dtype[Any], superlevel: bool) -> Any:
+    """The value at which the last points enter."""
+    if dtype.kind == "f":
+        return -np.inf if superlevel else np.inf
+    if dtype.kind == "b":
+        return not superlevel
+    return np.iinfo(dtype).min if superlevel else np.iinfo(dtype).max
