@@ -6,13 +6,25 @@ from typing import TYPE_CHECKING
 
 from qtpy.QtWidgets import QApplication
 
+from napari_ecc import _forms
 from napari_ecc._controller.explorer import ExplorerController
 from napari_ecc._controller.session import session_of
 
 if TYPE_CHECKING:
     import napari
 
-__all__ = ["copy_python", "make_labels", "next_extremum", "next_zero", "toggle_changes", "undo"]
+__all__ = [
+    "copy_python",
+    "make_labels",
+    "measure_regions",
+    "next_extremum",
+    "next_zero",
+    "save_curve",
+    "save_frames",
+    "save_layer_table",
+    "toggle_changes",
+    "undo",
+]
 
 
 def _explorer(viewer: napari.viewer.Viewer) -> ExplorerController:
@@ -52,3 +64,23 @@ def copy_python(viewer: napari.viewer.Viewer) -> None:
 def undo(viewer: napari.viewer.Viewer) -> None:
     """Take back the last change that the plugin made to layers."""
     session_of(viewer).history.undo()
+
+
+def save_curve(viewer: napari.viewer.Viewer) -> None:
+    """Open a form that saves the curve of a layer."""
+    viewer.window.add_dock_widget(_forms.save_curve(), name="Save an Euler curve")
+
+
+def save_layer_table(viewer: napari.viewer.Viewer) -> None:
+    """Open a form that saves a table of the selected layers."""
+    viewer.window.add_dock_widget(_forms.save_layer_table(), name="Save a table of layers")
+
+
+def save_frames(viewer: napari.viewer.Viewer) -> None:
+    """Open a form that saves the curves of all frames of a layer."""
+    viewer.window.add_dock_widget(_forms.save_frames(), name="Save the curves of frames")
+
+
+def measure_regions(viewer: napari.viewer.Viewer) -> None:
+    """Open a form that measures the objects of a Labels layer."""
+    viewer.window.add_dock_widget(_forms.measure_regions(), name="Measure regions")

@@ -274,7 +274,7 @@ def layer_transform(
 
 def region_table(
     labels: Labels,
-    image: Image,
+    image: Image | None = None,
     *,
     part: Part | None = None,
     thresholds: int = 32,
@@ -288,8 +288,8 @@ def region_table(
     Parameters
     ----------
     labels : napari Labels layer
-    image : napari Image layer
-        Of the same shape, for the curves.
+    image : napari Image layer or None, default None
+        Of the same shape, for the curves; None: transforms only.
     part : tuple of (int or slice) or None, default None
         Of the labels; as in `layer_curve`.
     thresholds : int, default 32

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from psygnal import Signal
 
-__all__ = ["History"]
+__all__ = ["History", "change_features"]
 
 
 class History:
@@ -49,3 +50,14 @@ class History:
         undo()
         self.changed.emit(self.newest)
         return name
+
+
+def change_features(history: History, layer: Any, features: Any) -> None:
+    """Replace the features of a layer, so that it can be undone."""
+    before = layer.features
+
+    def undo() -> None:
+        layer.features = before
+
+    layer.features = features
+    history.add(f"Features of {layer.name}", undo)

@@ -12,8 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 import ecc_core as ecc
 from napari_ecc._controller.code import call, script
 from napari_ecc._controller.docks import DockController
+from napari_ecc._controller.history import change_features
 from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import Part, part_of, problem_with, selection_of, snapshot
+from napari_ecc._controller.layers import (
+    Part,
+    Selection,
+    part_of,
+    problem_with,
+    selection_of,
+    snapshot,
+)
 from napari_ecc._controller.loading import Level, describe, fitting_level, load
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.region_features import merged
@@ -32,7 +40,7 @@ from napari_ecc._workers import Step
 __all__ = ["RegionController"]
 
 MOST_OBJECTS = 100_000
-NO_LAYERS = "Choose an Image layer and a Labels layer."
+NO_LAYERS = "Choose a Labels layer."
 STALE = "The objects have changed: measure again."
 SETTINGS = ("scope", "superlevel", "connectivity", "n_thresholds", "n_directions", "n_heights")
 
@@ -40,9 +48,10 @@ SETTINGS = ("scope", "superlevel", "connectivity", "n_thresholds", "n_directions
 class Measure(NamedTuple):
     """All that a measurement depends on."""
 
-    image: Level
+    image: Level | None
     labels: Level
     name: str
+    frame: int | None
     superlevel: bool
     connectivity: int | None
     n_thresholds: int
@@ -62,10 +71,27 @@ def measure_of(
     connectivity: int | None,
 ) -> Measure:
     """What is to be measured of layers as they are now; see `napari_ecc.actions.region_table`."""
+    objects = selection_of(labels, part)
+    found = _copied(fitting_level(objects, labels.name))
+    places = [at for at in part if not isinstance(at, slice)]
+    return Measure(
+        image=None if image is None else _pixels(labels, objects, found, image),
+        labels=found,
+        name=labels.name,
+        frame=places[0] if len(places) == 1 else None,
+        superlevel=superlevel,
+        connectivity=connectivity,
+        n_thresholds=thresholds,
+        n_directions=directions,
+        n_heights=heights,
+    )
+
+
+def _pixels(labels: Any, objects: Selection, found: Level, image: Any) -> Level:
+    """The image where the objects are."""
     problem = problem_with(image)
     if problem:
         raise ValueError(problem)
-    objects = selection_of(labels, part)
     pixels = corresponding(labels, objects, image)
     shapes = tuple(objects.full.shape), tuple(pixels.full.shape)
     if shapes[0] != shapes[1]:
@@ -73,19 +99,10 @@ def measure_of(
             f"“{labels.name}” must have the shape of “{image.name}”, "
             f"{describe(shapes[1])}, got {describe(shapes[0])}."
         )
-    what = Measure(
-        image=_copied(fitting_level(pixels, image.name)),
-        labels=_copied(fitting_level(objects, labels.name)),
-        name=labels.name,
-        superlevel=superlevel,
-        connectivity=connectivity,
-        n_thresholds=thresholds,
-        n_directions=directions,
-        n_heights=heights,
-    )
-    if what.image.array.shape != what.labels.array.shape:
+    level = _copied(fitting_level(pixels, image.name))
+    if level.array.shape != found.array.shape:
         raise ValueError(f"“{labels.name}” and “{image.name}” must have the same levels.")
-    return what
+    return level
 
 
 def _copied(level: Level) -> Level:
@@ -98,18 +115,20 @@ def measure(what: Measure, features: Any) -> Iterator[Step]:
 
     The value of the last step is a pair: a `Regions`, and the features with those of its objects.
     """
-    image = yield from load(what.image.array)
     labels = yield from load(what.labels.array)
     if not labels.any():
         raise ValueError(f"“{what.name}” has no objects here.")
-    curves = ecc.region_curves(
-        image,
-        labels,
-        what.n_thresholds,
-        superlevel=what.superlevel,
-        connectivity=what.connectivity,
-    )
-    count = len(curves.labels)
+    curves = None
+    if what.image is not None:
+        image = yield from load(what.image.array)
+        curves = ecc.region_curves(
+            image,
+            labels,
+            what.n_thresholds,
+            superlevel=what.superlevel,
+            connectivity=what.connectivity,
+        )
+    count = len(np.unique(labels)) - int(not labels.all())
     if count > MOST_OBJECTS:
         raise ValueError(f"“{what.name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")
     yield Step(None, 1, 3)
@@ -122,11 +141,13 @@ def measure(what: Measure, features: Any) -> Iterator[Step]:
         normalize="radius",
     )
     yield Step(None, 2, 3)
-    tables: list[NDArray[Any]] = [curves.values, transforms.values.reshape(count, -1)]
-    of_curves, of_transforms = (principal_components(table) for table in tables)
-    components: dict[Basis, Components] = {"curves": of_curves, "transforms": of_transforms}
+    of_transforms = principal_components(transforms.values.reshape(count, -1))
+    components: dict[Basis, Components] = {"transforms": of_transforms}
+    if curves is not None:
+        components = {"curves": principal_components(curves.values), **components}
     regions = Regions(curves, transforms, components)
-    yield Step((regions, merged(features, regions.labels, feature_columns(regions))), 3, 3)
+    columns = feature_columns(regions)
+    yield Step((regions, merged(features, regions.labels, columns, what.frame)), 3, 3)
 
 
 class RegionController(DockController):
@@ -149,11 +170,14 @@ class RegionController(DockController):
         self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
         self._picker = LabelPicker(viewer, lambda: self.objects.layer, self.pick)
-        self._code = ""
+        self._frames: dict[str, tuple[Regions, str]] = {}
+        """By part, what has been measured since layers or settings changed, and its code."""
+        self._seen: Part = ()
         self._changed = False
         events = self.model.events
         self._links.add(self._on_other_layer, explorer.events.image, events.labels)
         self._links.add(self._select_in_layer, events.selected)
+        self._links.add(self._on_dims, viewer.dims.events.current_step, viewer.dims.events.order)
         self._links.add(self._on_stale, *(getattr(events, name) for name in SETTINGS))
         self._on_other_layer()
 
@@ -174,7 +198,7 @@ class RegionController(DockController):
         self.model.status = "Measuring …"
         self._changed = False
         assert labels is not None
-        part = part_of(self.viewer, labels, self.model.scope)
+        part = self._seen = self._part(labels)
         features = labels.features
         self.runner.submit(
             lambda: measure(what, features), lambda step: self._on_step(step, labels, code, part)
@@ -199,7 +223,9 @@ class RegionController(DockController):
 
     def python_call(self) -> str:
         """The call that gives the table; "" if there is none."""
-        return self._code if self.model.regions is not None else ""
+        labels = self.objects.layer
+        known = None if labels is None else self._frames.get(str(self._part(labels)))
+        return "" if known is None else known[1]
 
     def save_table(self, path: str) -> None:
         """Write a row for each object as CSV or Parquet; see `write_columns`."""
@@ -212,8 +238,9 @@ class RegionController(DockController):
     def _prepare(self, image: Any, labels: Any) -> tuple[Measure, str]:
         """What to measure, and the same as Python."""
         model = self.model
-        if image is None or labels is None:
+        if labels is None:
             raise ValueError(NO_LAYERS)
+        image = None if isinstance(image, Labels) else image
         options: dict[str, Any] = {
             "part": part_of(self.viewer, labels, model.scope),
             "thresholds": model.n_thresholds,
@@ -223,7 +250,8 @@ class RegionController(DockController):
             "connectivity": model.connectivity,
         }
         what = measure_of(labels, image, **options)
-        return what, script(call("table", "region_table", labels, image, **options))
+        images = () if image is None else (image,)
+        return what, script(call("table", "region_table", labels, *images, **options))
 
     def _on_stopped(self) -> None:
         kept = "the objects are those of the last measurement."
@@ -236,26 +264,38 @@ class RegionController(DockController):
     def _on_step(self, step: Step, labels: Any, code: str, part: Part) -> None:
         if step.value is None:
             return
-        self._code = code
-        self.show_part(labels, part, "complete")
         regions, features = step.value
-        count = len(regions.labels)
-        self.model.selected = 0
-        self.model.regions = regions
-        self.model.status = f"{count:,} object{'s' if count != 1 else ''} · CPU"
+        self._frames[str(part)] = regions, code
+        self._show_frame(labels)
         if self._changed:
             self.model.status = STALE
         if labels in self.viewer.layers:
-            self._write_features(labels, features)
+            change_features(self.session.history, labels, features)
 
-    def _write_features(self, layer: Any, features: Any) -> None:
-        before = layer.features
+    def _part(self, labels: Any) -> Part:
+        """The part of the labels that is meant now."""
+        return part_of(self.viewer, labels, self.model.scope)
 
-        def undo() -> None:
-            layer.features = before
+    def _show_frame(self, labels: Any) -> None:
+        """Show the objects of the frame in view, if they have been measured."""
+        part = self._part(labels)
+        known = self._frames.get(str(part))
+        self.model.selected = 0
+        self.model.regions = None if known is None else known[0]
+        if known is None:
+            self.show_part(labels, part, "not measured")
+            self.model.status = "This frame has not been measured: press Measure."
+            return
+        count = len(known[0].labels)
+        self.show_part(labels, part, "complete")
+        self.model.status = f"{count:,} object{'s' if count != 1 else ''} · CPU"
 
-        layer.features = features
-        self.session.history.add(f"Features of {layer.name}", undo)
+    def _on_dims(self, *_: Any) -> None:
+        """Show the objects of another frame."""
+        labels = self.objects.layer
+        if labels is not None and self._frames and self._part(labels) != self._seen:
+            self._seen = self._part(labels)
+            self._show_frame(labels)
 
     def _select_in_layer(self, label: int) -> None:
         layer = self.objects.layer
@@ -279,11 +319,13 @@ class RegionController(DockController):
 
     def _on_stale(self, *_: Any) -> None:
         self._changed = True
+        self._frames.clear()
         if self.model.regions is not None:
             self.model.status = STALE
 
     def _forget(self, why: str) -> None:
         self.runner.cancel()
+        self._frames.clear()
         self.model.regions = None
         self.model.selected = 0
         self.model.status = why

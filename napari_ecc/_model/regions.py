@@ -40,7 +40,8 @@ class Components(NamedTuple):
 class Regions(NamedTuple):
     """What is known of the objects of a label image, in the order of their labels."""
 
-    curves: RegionCurves
+    curves: RegionCurves | None
+    """None without an image."""
     transforms: RegionTransforms
     components: dict[Basis, Components]
     """Of the curves and of the transforms."""
@@ -48,7 +49,7 @@ class Regions(NamedTuple):
     @property
     def labels(self) -> NDArray[Any]:
         """Labels of the objects, increasing."""
-        return self.curves.labels
+        return self.transforms.labels
 
     def row(self, label: int) -> int | None:
         """Where a label is among the objects."""
@@ -90,8 +91,9 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
         for basis, found in components.items()
         for k, scores in enumerate(found.scores.T)
     }
-    for t, chi in zip(curves.thresholds, curves.values.T, strict=True):
-        columns[f"ecc_t{t:.6g}"] = chi
+    if curves is not None:
+        for t, chi in zip(curves.thresholds, curves.values.T, strict=True):
+            columns[f"ecc_t{t:.6g}"] = chi
     width = len(str(len(transforms.directions) - 1))
     for k in range(len(transforms.directions)):
         for h, chi in zip(transforms.heights, transforms.values[:, k].T, strict=True):

@@ -141,7 +141,8 @@ class RegionExplorer(Panel):
         if regions is None:
             self.scatter.set_points(np.zeros((0, 2)), np.zeros((0, 4)), [], ("", ""))
             return
-        scores, shares = regions.components[self.model.basis]
+        basis = self.model.basis if regions.curves is not None else "transforms"
+        scores, shares = regions.components[basis]
         first, second = (f"component {k + 1} ({share:.0%})" for k, share in enumerate(shares))
         texts = [f"Label {label}" for label in regions.labels.tolist()]
         self.scatter.set_points(scores, self.controller.colours(), texts, (first, second))
@@ -161,6 +162,9 @@ class RegionExplorer(Panel):
         regions = self.model.regions
         if regions is None:
             self.plot.set_lines([], self.model.status)
+            return
+        if regions.curves is None:
+            self.plot.set_lines([], "Without an image there are only the transforms of the shapes.")
             return
         _, thresholds, values = regions.curves
         style = "step-left" if regions.curves.superlevel else "step-right"

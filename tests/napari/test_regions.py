@@ -180,7 +180,7 @@ def test_clear_messages(regions, qtbot, messages):
     assert "RGB" in panel.work.text.text()
     viewer.layers.remove("objects")
     push(panel, "Measure")
-    assert "Choose an Image layer and a Labels layer" in panel.work.text.text()
+    assert "Choose a Labels layer" in panel.work.text.text()
     viewer.theme = "light"
     assert panel.scatter.grab().toImage().pixelColor(1, 1).lightness() > 200
 
@@ -264,3 +264,44 @@ def test_cancelled_measurement_says_so(make_napari_viewer_proxy, open_panel, qtb
     settle(qtbot, panel)
     assert panel.work.text.text() == "Cancelled: nothing has been measured."
     assert panel.model.regions is None
+
+
+def test_objects_of_each_frame_are_kept(regions, qtbot):
+    """Moving in time shows the objects of that frame; features have a row for each of them."""
+    image, labels = objects()
+    movie = np.stack([image, image[::-1], image])
+    frames = np.stack([labels, np.where(labels < 9, labels, 0), np.zeros_like(labels)])
+    viewer, panel, layer = regions(movie, frames, axis_labels=("t", "y", "x"))
+    panel.form["scope"].value = "Slice"
+    for frame in (0, 1):
+        viewer.dims.set_current_step(0, frame)
+        push(panel, "Measure")
+        settle(qtbot, panel)
+    features = layer.features
+    assert_array_equal(features["frame"], [0] * 6 + [1] * 4)
+    assert_array_equal(features["index"], [2, 4, 6, 8, 10, 12, 2, 4, 6, 8])
+    assert "t = 1 of 3" in panel.subject.text()
+    viewer.dims.set_current_step(0, 0)
+    assert panel.model.status.startswith("6 objects")
+    expected = ecc.region_curves(image, labels, 32, superlevel=True).values
+    assert_array_equal(panel.model.regions.curves.values, expected)
+    viewer.dims.set_current_step(0, 2)
+    assert panel.model.regions is None
+    assert "not been measured" in panel.work.text.text()
+    viewer.dims.set_current_step(0, 1)
+    push(panel, "Measure")
+    settle(qtbot, panel)
+    assert_array_equal(layer.features["frame"], features["frame"])
+
+
+def test_shapes_without_an_image(make_napari_viewer_proxy, open_panel, qtbot):
+    _, labels = objects()
+    viewer = make_napari_viewer_proxy()
+    layer = viewer.add_labels(labels, name="objects")
+    _, panel = open_panel("Euler regions", viewer=viewer)
+    push(panel, "Measure")
+    settle(qtbot, panel)
+    expected = ecc.region_transforms(labels, 8, 16, normalize="radius").values
+    assert_array_equal(panel.model.regions.transforms.values, expected)
+    assert layer.features.shape == (6, 1 + 2 + 8 * 16)
+    assert "Without an image" in panel.plot._message

@@ -1,0 +1,167 @@
+"""The actions as forms of their own: commands that a form asks for layers, options and a file."""
+
+from pathlib import Path
+
+import numpy as np
+from magicgui import magic_factory
+from napari import Viewer
+from napari.layers import Image, Labels
+from napari.utils.notifications import show_info
+
+from napari_ecc import actions
+from napari_ecc._controller.history import change_features
+from napari_ecc._controller.output import write_columns
+from napari_ecc._controller.region_features import merged
+from napari_ecc._controller.session import session_of
+
+__all__ = ["measure_regions", "save_curve", "save_frames", "save_layer_table"]
+
+FILE = {"mode": "w", "filter": "*.csv *.parquet", "label": "save as"}
+COUNT = {"min": 2, "max": 65536}
+
+
+@magic_factory(call_button="Save", path=FILE, thresholds=COUNT)
+def save_curve(
+    layer: Image,
+    path: Path,
+    thresholds: int = 256,
+    superlevel: bool = True,
+    diagonal_neighbours: bool = True,
+    smoothing: float = 0.0,
+) -> None:
+    """Save the Euler characteristic curve of a layer, of its last three axes.
+
+    Parameters
+    ----------
+    layer : napari Image layer
+    path : Path
+        A file of the suffix .csv or .parquet.
+    thresholds, superlevel, smoothing
+        As in `napari_ecc.actions.layer_curve`.
+    diagonal_neighbours : bool, default True
+        8 or 26 neighbours instead of 4 or 6.
+    """
+    t, chi = actions.layer_curve(
+        layer,
+        thresholds=thresholds,
+        superlevel=superlevel,
+        connectivity=None if diagonal_neighbours else 1,
+        smoothing=smoothing,
+    )
+    write_columns(str(path), {"threshold": t, "euler_characteristic": chi}, {"layer": layer.name})
+    show_info(f"Saved {path}")
+
+
+@magic_factory(call_button="Save", path=FILE, thresholds=COUNT)
+def save_layer_table(
+    viewer: Viewer,
+    path: Path,
+    thresholds: int = 256,
+    superlevel: bool = True,
+    diagonal_neighbours: bool = True,
+    smoothing: float = 0.0,
+) -> None:
+    """Save a table with a row for each selected layer: descriptors and values of its curve.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    path : Path
+        A file of the suffix .csv or .parquet.
+    thresholds, superlevel, diagonal_neighbours, smoothing
+        As in `save_curve`.
+
+    Raises
+    ------
+    ValueError
+        If no Image layer is selected.
+    """
+    layers = [at for at in viewer.layers if at in viewer.layers.selection and isinstance(at, Image)]
+    if not layers:
+        raise ValueError("Select one or more Image layers.")
+    curves = actions.layer_curves(
+        layers,
+        thresholds=thresholds,
+        superlevel=superlevel,
+        connectivity=None if diagonal_neighbours else 1,
+        smoothing=smoothing,
+    )
+    table = actions.curve_table(curves)
+    write_columns(str(path), {str(name): table[name].to_numpy() for name in table})
+    show_info(f"Saved {path}")
+
+
+@magic_factory(call_button="Save", path=FILE, thresholds=COUNT)
+def save_frames(
+    layer: Image,
+    path: Path,
+    axis: int = 0,
+    thresholds: int = 128,
+    superlevel: bool = True,
+    diagonal_neighbours: bool = True,
+) -> None:
+    """Save the Euler characteristic curve of every frame of a layer.
+
+    Parameters
+    ----------
+    layer : napari Image layer
+        Its frames are planes of the last two axes.
+    path : Path
+        A file of the suffix .csv or .parquet.
+    axis : int, default 0
+        The axis that the frames follow one another along.
+    thresholds, superlevel, diagonal_neighbours
+        As in `save_curve`.
+    """
+    t, chi = actions.frame_curves(
+        layer,
+        axis=axis,
+        thresholds=thresholds,
+        superlevel=superlevel,
+        connectivity=None if diagonal_neighbours else 1,
+    )
+    columns = {
+        "frame": np.repeat(np.arange(len(chi)), t.size),
+        "threshold": np.tile(t, len(chi)),
+        "euler_characteristic": chi.ravel(),
+    }
+    write_columns(str(path), columns, {"layer": layer.name})
+    show_info(f"Saved {path}")
+
+
+@magic_factory(call_button="Measure", thresholds=COUNT)
+def measure_regions(
+    viewer: Viewer,
+    labels: Labels,
+    image: Image,
+    thresholds: int = 32,
+    directions: int = 8,
+    heights: int = 16,
+    superlevel: bool = True,
+    diagonal_neighbours: bool = True,
+) -> None:
+    """Add curves and transforms of the objects of a Labels layer to its features.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    labels : napari Labels layer
+    image : napari Image layer
+        Of the same shape.
+    thresholds, directions, heights
+        As in `napari_ecc.actions.region_table`.
+    superlevel, diagonal_neighbours
+        As in `save_curve`.
+    """
+    table = actions.region_table(
+        labels,
+        image,
+        thresholds=thresholds,
+        directions=directions,
+        heights=heights,
+        superlevel=superlevel,
+        connectivity=None if diagonal_neighbours else 1,
+    )
+    columns = {str(name): table[name] for name in table if name != "index"}
+    features = merged(labels.features, table["index"], columns)
+    change_features(session_of(viewer).history, labels, features)
