@@ -440,7 +440,7 @@ def transform_distance(
     check_same_sampling(a, b)
     descriptors = _descriptors()
     measure = descriptors.distance
-    if rotation_invariant:
+    if check_flag(rotation_invariant, "rotation_invariant"):
         check_even_circle(a.directions)
         measure = descriptors.least_rotated_distance
     result: float = measure(a.values, b.values, a.heights, power)

@@ -38,11 +38,11 @@ def check_dask_image(image: Any) -> Any:
     """A dask array of real numbers in chunks of known sizes, none of them empty."""
     if not isinstance(image, da.Array):
         raise TypeError(f"`image` must be a dask array, got {type(image).__name__}")
-    check_image_dtype(image.dtype)
     if not (adapter := adapter_of(image._meta)).chunks:
         raise TypeError(
             f"`image` must have chunks of NumPy or CuPy arrays, got those of {adapter.name}"
         )
+    check_image_dtype(image.dtype)
     if any(math.isnan(n) for n in image.shape):
         raise ValueError(
             "`image` must have chunks of known sizes (call image.compute_chunk_sizes() first), "

@@ -196,9 +196,9 @@ def check_direction(direction: Any, ndim: int) -> NDArray[np.float64]:
 
 
 def check_scale(scale: Any) -> float:
-    if isinstance(scale, str | bytes | complex) or np.ndim(scale) or not np.isreal(scale):
-        raise TypeError(f"`direction_scale` must be a real number, got {scale!r}")
     try:
+        if isinstance(scale, str | bytes) or getattr(scale, "ndim", 0) > 0:
+            raise TypeError
         number = float(scale)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"`direction_scale` must be a real number, got {scale!r}") from None

@@ -12,9 +12,13 @@ def check_workers(workers: Any) -> int | None:
     """A positive number of threads, or None."""
     if workers is None:
         return None
-    if isinstance(workers, bool) or not hasattr(workers, "__index__"):
-        raise TypeError(f"`workers` must be a positive int or None, got {workers!r}")
-    if (count := operator.index(workers)) < 1:
+    try:
+        if isinstance(workers, bool):
+            raise TypeError
+        count = operator.index(workers)
+    except TypeError:
+        raise TypeError(f"`workers` must be a positive int or None, got {workers!r}") from None
+    if count < 1:
         raise ValueError(f"`workers` must be a positive int or None, got {workers}")
     return count
 

@@ -1,0 +1,160 @@
+"""Every optional argument of every public function changes the result, or is an error."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+
+RNG = np.random.default_rng(1)
+IMAGE = RNG.integers(0, 9, (8, 9)).astype(np.float32)
+HOLED = IMAGE.copy()
+HOLED[2, 3] = np.nan
+MASK = IMAGE > 2
+LABELS = np.repeat(np.arange(8) // 3, 9).reshape(8, 9)
+TURNED = MASK[:, :8], np.rot90(MASK[:, :8])
+TRANSFORMS = [ecc.euler_transform(mask, 8, 16, range=(-9, 9)) for mask in TURNED]
+
+
+def needed(function):
+    """The positional arguments that a function needs."""
+    image = {"image": IMAGE}
+    return {
+        "euler_number": image,
+        "euler_curve": image,
+        "euler_coefficients": image,
+        "region_curves": {**image, "labels": LABELS},
+        "euler_curve_shards": {"shards": [IMAGE[:3], IMAGE[3:]]},
+        "euler_transform": {"image": MASK},
+        "region_transforms": {"labels": LABELS},
+        "sample_directions": {"n": 4, "ndim": 2},
+        "smooth_transform": {"transform": TRANSFORMS[0]},
+        "transform_distance": dict(zip("ab", TRANSFORMS, strict=True)),
+        "warmup": {},
+        "euler_curve_blocks": {"image": IMAGE, "thresholds": [1, 4]},
+        "dask.region_curves": {"image": IMAGE, "labels": LABELS, "thresholds": [1, 4]},
+        "local_curves": {"image": IMAGE, "window": 4, "thresholds": [1, 4]},
+    }[function]
+
+
+DIRECTION = {"direction": (1, 2)}
+COUNT = {"thresholds": 7}
+CHANGES = {
+    "thresholds": ({"thresholds": [1, 4]}, {}),
+    "range": ({"range": (2, 5), **COUNT}, {**COUNT, "range": (0, 8)}),
+    "connectivity": ({"connectivity": 1}, {}),
+    "superlevel": ({"superlevel": True}, {}),
+    "mask": ({"mask": MASK}, {}),
+    "nan": ({"image": HOLED, "nan": "omit"}, {}),
+    "axis": ({"axis": 1}, {}),
+    "direction": (DIRECTION, {}),
+    "direction_scale": ({**DIRECTION, "direction_scale": 3.0}, DIRECTION),
+    "spacing": ({**DIRECTION, "spacing": (2, 1)}, DIRECTION),
+    "directions": ({"directions": 3}, {}),
+    "heights": ({"heights": 5}, {}),
+    "weighted": ({"image": IMAGE, "weighted": True}, {}),
+    "normalize": ({"normalize": "radius"}, {}),
+    "metric": ({"metric": "L1"}, {}),
+    "rotation_invariant": ({"rotation_invariant": True}, {}),
+    "ids": ({"ids": [2, 1, 5]}, {}),
+}
+SPECIAL = {
+    ("euler_transform", "range"): ({"range": (-2, 2)}, {}),
+    ("region_transforms", "range"): ({"range": (-2, 2)}, {}),
+    ("euler_transform", "spacing"): ({"spacing": (2, 1)}, {}),
+    ("region_transforms", "spacing"): ({"spacing": (2, 1)}, {}),
+    ("euler_curve_shards", "nan"): ({"shards": [HOLED[:3], HOLED[3:]], "nan": "omit"}, {}),
+    ("local_curves", "nan"): ({"image": HOLED, "nan": "omit"}, {}),
+    ("transform_distance", "metric"): ({"metric": "L1"}, {}),
+}
+# What a function takes that must not change its result, and a value that it refuses.
+SAME = {"workers": (3, 0), "block": (True, None), "devices": (None, [])}
+
+NAMES = [
+    *("euler_number", "euler_curve", "euler_coefficients", "region_curves", "euler_curve_shards"),
+    *("euler_transform", "region_transforms", "sample_directions", "smooth_transform"),
+    *("transform_distance", "warmup"),
+]
+BLOCKS = ["euler_curve_blocks", "dask.region_curves", "local_curves"]
+
+
+def function_of(name):
+    if name in BLOCKS:
+        pytest.importorskip("dask.array", reason="dask is not installed")
+        import ecc_core.dask as blocks
+
+        return getattr(blocks, name.rpartition(".")[2])
+    return getattr(ecc, name)
+
+
+def call(name, **options):
+    """The arrays of a result, of dask arrays where the function takes no others."""
+    given = {**needed(name), **options}
+    if name in BLOCKS:
+        import dask.array as da
+
+        given["image"] = da.from_array(given["image"], chunks=3)
+    result = function_of(name)(**given)
+    parts = result if isinstance(result, tuple) or hasattr(result, "_fields") else (result,)
+    return [np.asarray(part) for part in parts]
+
+
+def optional(name):
+    parameters = inspect.signature(function_of(name)).parameters.values()
+    return [p.name for p in parameters if p.default is not p.empty]
+
+
+CASES = [(name, option) for name in NAMES for option in optional(name)]
+
+
+def blocks_cases():
+    try:
+        return [(name, option) for name in BLOCKS for option in optional(name)]
+    except pytest.skip.Exception:
+        return []
+
+
+def same(first, second):
+    return len(first) == len(second) and all(map(np.array_equal, first, second))
+
+
+@pytest.mark.parametrize(("name", "option"), CASES + blocks_cases())
+def test_an_argument_is_used(name, option):
+    if option in SAME:
+        value, refused = SAME[option]
+        if option != "block":
+            assert same(call(name), call(name, **{option: value}))
+            with pytest.raises((TypeError, ValueError), match=f"`{option}`"):
+                call(name, **{option: refused})
+        return
+    assert option in CHANGES, f"`{option}` of {name} has no case here"
+    changed, base = SPECIAL.get((name, option), CHANGES[option])
+    found = call(name, **changed)
+    if option == "nan":
+        with pytest.raises(ValueError, match="nan="):
+            call(name, **{**changed, "nan": "raise"})
+        return
+    assert not same(found, call(name, **base))
+
+
+@pytest.mark.parametrize(("name", "option"), CASES + blocks_cases())
+def test_nonsense_is_an_error_that_names_the_argument(name, option):
+    if option in ("devices", "block"):
+        return
+    base = {} if option not in ("spacing", "direction_scale") else DIRECTION
+    if "direction" not in optional(name):
+        base = {}
+    with pytest.raises((TypeError, ValueError), match=f"`{option}`"):
+        call(name, **base, **{option: object()})
+
+
+@pytest.mark.parametrize("name", ["euler_curve", "region_curves", "euler_curve_shards"])
+def test_arguments_that_exclude_each_other(name):
+    with pytest.raises(ValueError, match="`range` must be None where `thresholds` is an array"):
+        call(name, thresholds=[1, 2], range=(1, 2))
+
+
+def test_every_public_function_is_here():
+    functions = [n for n in ecc.__all__ if inspect.isfunction(getattr(ecc, n))]
+    assert sorted(functions) == sorted(NAMES)
