@@ -15,9 +15,16 @@ SHORT = ("unsigned char", "signed char", "unsigned short", "short")
 ELEMENTS = (*SHORT, "unsigned int", "int", "unsigned long long", "long long", *FLOATS)
 BLOCK = {"THREADS": (256,), "BLOCKS": (1,)}
 FILTRATION = {"DOWN": (0, 1), "DUAL": (0, 1), "SUPER": (0, 1)}
-FLAGS = {"MASK": (0,), "VECTOR": (0, 1), "STORE": (0,), "SHARED_TABLE": (0,), "BATCH": (0,)}
+FLAGS = {
+    "MASK": (0,),
+    "DIRECTIONAL": (0,),
+    "VECTOR": (0, 1),
+    "STORE": (0,),
+    "SHARED_TABLE": (0,),
+    "BATCH": (0,),
+}
 FLAGS |= BLOCK
-UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE = range(5)
+UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS = range(6)
 LABELS = ("signed char", "unsigned short", "int", "long long", "unsigned long long")
 
 
@@ -29,21 +36,30 @@ def _floats(rules, **more):
     return _curves(FLOATS, rules, **{"NAN": (1, 2), **more})
 
 
+SCANNED = (*SHORT, "unsigned int", *FLOATS[:3])
 SINGLES = [
-    _curves(ELEMENTS, (SEARCH,), MASK=(0, 1), STORE=(0, 1, 2)),
+    _curves(SCANNED, (SEARCH,), STORE=(0, 1, 2)),
     _curves(SHORT, (UNIFORM, CONSECUTIVE), SHARED_TABLE=(1,)),
-    _floats((UNIFORM, SEARCH), MASK=(0, 1)),
+    _floats((UNIFORM, SEARCH), ELEMENT=FLOATS[:3]),
 ]
+GUESSED = (UNIFORM, AFFINE, CELLS)
 PAIRS = [
     _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1, 2)),
-    _curves(SHORT[2:], (UNIFORM, AFFINE), ASYNC=(1,), BATCH=(0, 1, 2), SHARED_TABLE=(1,)),
-    _floats((UNIFORM, AFFINE), ELEMENT=FLOATS[:3], ASYNC=(1,), BATCH=(0, 1, 2), SHARED_TABLE=(1,)),
+    _curves(SHORT[2:], GUESSED, ASYNC=(1,), BATCH=(0, 1, 2), SHARED_TABLE=(1,)),
+    _floats(GUESSED, ELEMENT=FLOATS[:3], ASYNC=(1,), BATCH=(0, 1, 2), SHARED_TABLE=(1,)),
 ]
+SAMPLES = _curves(
+    ("Bool", *ELEMENTS),
+    (SEARCH, CELLS, UNIFORM),
+    MASK=(0, 1),
+    DIRECTIONAL=(0, 1),
+    SHARED_TABLE=(0, 1),
+    NAN=(0, 1, 2),
+)
 SOFT = {"SUPER": (0, 1), "TILT": (0, 1), **BLOCK}
 CASES = {
     "curve2d": SINGLES,
     "curve3d": SINGLES,
-    "small2d": SINGLES,
     "pairs2d": PAIRS,
     "pairs3d": PAIRS,
     "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(2,), ASYNC=(0, 1))],
@@ -51,8 +67,12 @@ CASES = {
         _curves(SHORT[2:], (UNIFORM, SEARCH, CONSECUTIVE), VECTOR=(1,), ASYNC=(0, 1), STORE=(2,))
     ],
     "points": [
-        _curves(ELEMENTS, (SEARCH,), OUTPUT=(0, 1), REGIONS=(0, 1), MASK=(0, 1)),
+        {**SAMPLES, "OUTPUT": (0, 1), "FLAT": (0, 1), "LABEL": LABELS},
     ],
+    "range": [SAMPLES],
+    "recode": [{**SAMPLES, "CODE": ("unsigned char", "unsigned short", "unsigned int")}],
+    "labels": [{"LABEL": LABELS, "THREADS": (256,)}],
+    "events": [{"FLOAT": (0, 1), "THREADS": (256,)}],
     "soft_levels": [{"SUPER": (0, 1)}],
     "soft_march": [
         {"ELEMENT": FLOATS, "REAL": (real,), "FLAT": (0, 1), "DUAL": (0, 1), "MASK": (0, 1)}

@@ -7,7 +7,6 @@ import pytest
 from oracles import euler as reference
 
 import ecc_core
-from ecc_core._backends.cuda.tiling import plan_pairs
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -19,19 +18,6 @@ recipe = pytest.importorskip("ecc_core._backends.cuda.recipe")
 SHAPES = [(1,), (300,), (1, 1), (19, 150), (40, 256), (1, 1, 1), (9, 30, 140), (20, 70, 128)]
 DTYPES = ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]
 SIDES = list(itertools.product("VT", (False, True)))
-
-
-@pytest.fixture(params=["small", "large"])
-def kernels(request, monkeypatch):
-    """2-D images by the kernel of small ones, or all as large ones are."""
-    if request.param == "large":
-        monkeypatch.setattr(recipe, "SMALL_BLOCKS", 0)
-    recipe.recipe.cache_clear()
-    yield
-    recipe.recipe.cache_clear()
-
-
-both_kernels = pytest.mark.usefixtures("kernels")
 
 
 def truth(images, thresholds, construction, superlevel, mask=None):
@@ -67,7 +53,6 @@ def check(images, thresholds, construction, superlevel, mask=None, nan="omit", *
     np.testing.assert_array_equal(values.get(), expected)
 
 
-@both_kernels
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 def test_float32_of_every_shape(draw, shape, construction, superlevel):
@@ -78,7 +63,6 @@ def test_float32_of_every_shape(draw, shape, construction, superlevel):
         check(images, np.linspace(-2.5, 2.5, 256), construction, superlevel)
 
 
-@both_kernels
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(19, 150), (9, 30, 132)])
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
@@ -96,7 +80,6 @@ def test_every_dtype(draw, dtype, shape, construction, superlevel):
             check(images, ends, construction, superlevel, mask)
 
 
-@both_kernels
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 @pytest.mark.parametrize("shape", [(33, 300), (5, 20, 140)])
 @pytest.mark.parametrize("count", [0, 1, 2, 257, 5000, 40_000, 200_000])
@@ -108,7 +91,6 @@ def test_any_number_of_thresholds(draw, construction, superlevel, shape, count):
     check(images, uneven, construction, superlevel)
 
 
-@both_kernels
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 @pytest.mark.parametrize(
     "shape", [(33, 140), (50, 260), (7, 16, 140), (5, 37, 260), (6, 20, 144), (3, 33, 272)]
@@ -116,13 +98,17 @@ def test_any_number_of_thresholds(draw, construction, superlevel, shape, count):
 def test_two_samples_in_a_register(draw, construction, superlevel, shape):
     rng = np.random.default_rng(11)
     affine, near = np.linspace(-2, 2, 33), np.linspace(-1.7, 1.9, 40)
+    uneven = np.sort(rng.normal(size=50))
     for dtype, levels, rule in [
         ("f4", affine, bins.AFFINE),
         ("f4", near, bins.UNIFORM),
+        ("f4", uneven, bins.CELLS),
+        ("f2", uneven, bins.CELLS),
         ("f4", np.linspace(-2, 2, 1024), bins.AFFINE),
         ("f2", affine, bins.AFFINE),
         ("u2", np.linspace(0, 65535, 256), bins.AFFINE),
         ("i2", np.linspace(-30_000, 30_001, 200), None),
+        ("u2", np.sort(rng.integers(0, 65536, 60)), None),
         ("u1", np.linspace(3, 250, 90), bins.TABLE),
         ("i1", np.arange(-128, 128), bins.TABLE),
     ]:
@@ -156,7 +142,6 @@ def test_more_blocks_or_images_than_a_grid_has_rows(shape):
         np.testing.assert_array_equal(found[i], known)
 
 
-@both_kernels
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 @pytest.mark.parametrize("shape", [(33, 140), (7, 20, 140)])
 def test_all_values_of_uint16(draw, construction, superlevel, shape):
@@ -190,33 +175,6 @@ def one_processor(monkeypatch):
 
 
 @pytest.mark.usefixtures("one_processor")
-@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
-@pytest.mark.parametrize("dtype", ["u1", "f4"])
-@pytest.mark.parametrize("shape", [(100, 300), (201, 130), (350, 520)])
-def test_units_of_images_differ_by_a_step(
-    draw, monkeypatch, shape, dtype, construction, superlevel
-):
-    monkeypatch.setattr(recipe, "SMALL_BLOCKS", 0)
-    assert plan_pairs(1, False, shape[0], *shape, 1, (16,)).share
-    images = draw(np.random.default_rng(15), (1, *shape), dtype)
-    levels = np.arange(256) if dtype == "u1" else np.linspace(-2, 2, 64)
-    check(images, levels, construction, superlevel)
-
-
-@pytest.mark.usefixtures("one_processor")
-@pytest.mark.parametrize(("construction", "superlevel"), SIDES)
-@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2"])
-@pytest.mark.parametrize("shape", [(24, 40, 272), (30, 37, 272), (25, 70, 144)])
-def test_warps_share_what_chunks_leave(draw, shape, dtype, construction, superlevel):
-    info = np.iinfo(dtype)
-    warps = 16 if info.bits == 8 else 12
-    assert plan_pairs(1, True, *shape, 1, (warps,), tails=True).tail
-    for few in (False, True):
-        images = draw(np.random.default_rng(14), (1, *shape), dtype, few)
-        check(images, np.arange(info.min, info.max + 1), construction, superlevel)
-
-
-@pytest.mark.usefixtures("one_processor")
 def test_volumes_that_fill_one_bin():
     """Many times what a count of 16 bits holds, of both signs."""
     shape = (512, 48, 512)
@@ -243,7 +201,6 @@ def test_a_bin_that_holds_more_than_16_bits():
     check(checkers.astype(np.uint16), np.arange(1 << 16), "T", False)
 
 
-@both_kernels
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("shape", [(33, 140), (7, 20, 140)])
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
@@ -261,7 +218,6 @@ def test_nan_and_infinities(draw, dtype, shape, construction, superlevel):
         check(images, levels, construction, superlevel, mask)
 
 
-@both_kernels
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("shape", [(1, 1), (33, 140), (7, 20, 140)])
 def test_one_nan_anywhere_raises(draw, dtype, shape):
@@ -275,7 +231,6 @@ def test_one_nan_anywhere_raises(draw, dtype, shape):
         check(images, np.linspace(-1, 1, 9), "T", False, ~np.isnan(images), nan="raise")
 
 
-@both_kernels
 @pytest.mark.parametrize("shape", [(33, 140), (7, 20, 140)])
 @pytest.mark.parametrize(("construction", "superlevel"), SIDES)
 def test_subnormal_values_and_differences(shape, construction, superlevel):
@@ -287,7 +242,6 @@ def test_subnormal_values_and_differences(shape, construction, superlevel):
     check(images, np.unique(images)[::3], construction, superlevel, nan="raise")
 
 
-@both_kernels
 def test_layouts(draw):
     rng = np.random.default_rng(7)
     base = cupy.asarray(draw(rng, (3, 12, 40, 300), "f4"))
@@ -310,7 +264,6 @@ def test_layouts(draw):
             check(view.get(), levels, construction, superlevel, mask.get(), device_image=view)
 
 
-@both_kernels
 def test_thousands_of_small_images(draw):
     rng = np.random.default_rng(8)
     images = draw(rng, (2000, 9, 11), "f4")
@@ -326,7 +279,7 @@ def test_repeats_give_the_same():
         assert bool((launch.curve(images, levels, filtration) == first).all())
 
 
-def test_small_images_of_any_shape(draw):
+def test_images_of_any_shape(draw):
     rng = np.random.default_rng(13)
     for height, width in [(1, 1), (1, 700), (700, 1), (15, 127), (16, 128), (17, 129), (250, 301)]:
         for dtype, count in (("f4", 256), ("u1", 30), ("i8", 4096)):

@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-__all__ = ["Adopted", "Layout", "adopt", "arrange", "as_cupy", "numbers"]
+__all__ = [
+    "Adopted",
+    "Layout",
+    "adopt",
+    "arrange",
+    "as_cupy",
+    "axes_in_memory",
+    "keeping",
+    "numbers",
+]
 
 
 class Adopted(NamedTuple):
@@ -61,8 +70,8 @@ def _same(array: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def element_of(dtype: np.dtype[Any]) -> str:
-    """Name of the element type: booleans are bytes."""
-    return "uint8" if dtype == np.bool_ else dtype.name
+    """Name of the element type, whatever the order of bytes."""
+    return dtype.name
 
 
 def as_cupy(array: Any) -> Any:
@@ -86,9 +95,9 @@ class Layout(NamedTuple):
     ----------
     images : int
     shape : (depth, height, width)
-    strides, mask_strides : (batch, slice, row)
+    strides : (batch, slice, row)
         In samples.
-    offset, mask_offset : int
+    offset : int
         Bytes from the first sample to the one the kernels begin with.
     vector, wide : bool
         Whether four samples, and whether 16 bytes at a time can be read.
@@ -97,9 +106,7 @@ class Layout(NamedTuple):
     images: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    mask_strides: tuple[int, ...]
     offset: int
-    mask_offset: int
     vector: bool
     wide: bool
 
@@ -110,7 +117,6 @@ def arrange(
     strides: tuple[int, ...],
     itemsize: int,
     address: int,
-    mask_strides: tuple[int, ...] | None,
     keep_order: bool,
 ) -> Layout | None:
     """Layout of an array (batch, *spatial), or None where no axis is contiguous.
@@ -119,20 +125,18 @@ def arrange(
     the same. `address` counts modulo 16 only.
     """
     axes = list(range(1, len(shape)))
-    offset = mask_offset = 0
+    offset = 0
     signs = [1] * len(shape)
     if not keep_order:
-        axes.sort(key=lambda axis: (shape[axis] > 1, -abs(strides[axis])))
+        axes = axes_in_memory(shape, strides)
         for axis in axes:
             if strides[axis] < 0:
                 signs[axis] = -1
                 offset += strides[axis] * (shape[axis] - 1)
-                mask_offset += (mask_strides or strides)[axis] * (shape[axis] - 1)
     order = (0, *axes)
     sizes = [shape[axis] for axis in order]
     steps = [strides[axis] * signs[axis] for axis in order]
-    hidden = [mask_strides[axis] * signs[axis] for axis in order] if mask_strides else [1]
-    whole = sizes[-1] == 1 or (steps[-1] == itemsize and hidden[-1] == 1)
+    whole = sizes[-1] == 1 or steps[-1] == itemsize
     if not whole or any(step % itemsize for step in steps):
         return None
     lead = 4 - len(shape)
@@ -143,9 +147,18 @@ def arrange(
         sizes[0],
         (*[1] * lead, *sizes[1:]),
         tuple(step // itemsize for step in bytes_apart),
-        (hidden[0], *[0] * lead, *hidden[1:-1]) if mask_strides else (0, 0, 0),
         offset,
-        mask_offset if mask_strides else 0,
         vector,
         vector and together == 16,
     )
+
+
+def axes_in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
+    """The spatial axes of an array (batch, *spatial), samples of the last closest to each other."""
+    return sorted(range(1, len(shape)), key=lambda axis: (shape[axis] > 1, -abs(strides[axis])))
+
+
+def keeping(array: Any, memory: Any) -> Any:
+    """The array; as long as it lives, so does the memory."""
+    kept = cupy.cuda.UnownedMemory(array.data.ptr, array.nbytes, (array, memory))
+    return cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(kept, 0))

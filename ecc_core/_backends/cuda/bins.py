@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -29,8 +28,11 @@ BINS = np.dtype(
     ],
     align=True,
 )
-UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE = range(5)
+UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS = range(6)
 CODES = 1024  # that the kernels of pairs tell apart, besides 0
+CELLS_TRIED = (256, 512, 1024, 2048, 4096)
+CODE_ZERO = 0x6400  # as in pairs.cuh
+MAGIC = np.float32(1 << 23)  # added to a guess, to round it
 
 
 class Rules(NamedTuple):
@@ -46,6 +48,8 @@ class Rules(NamedTuple):
         Number of codes in the kernels of pairs.
     key_size : int
         Bytes of a level on the device.
+    cells : int
+        Entries of the table of guesses; 0 without one.
     """
 
     single: int
@@ -53,6 +57,7 @@ class Rules(NamedTuple):
     levels: int
     codes: int
     key_size: int
+    cells: int
 
 
 class Prepared(NamedTuple):
@@ -106,21 +111,29 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     bins = np.zeros(1, BINS)
     bins["count"] = count
     memory: list[Any] = []
-    rule = _rule(levels.values, keys, bins)
+
+    def upload(field: str, values: Array, target: Array) -> None:
+        memory.append(cupy.asarray(values))
+        target[field] = memory[-1].data.ptr
+
+    rule, cells = _rule(levels.values, keys, bins)
     if own.itemsize == 1:
-        rule = TABLE
-        memory.append(cupy.asarray(_table(levels.values, superlevel)))
-        bins["table"] = memory[-1].data.ptr
+        rule, cells = TABLE, None
+        upload("table", _table(levels.values, superlevel, element), bins)
     else:
-        memory.append(cupy.asarray(keys))
-        bins["thresholds"] = memory[-1].data.ptr
+        upload("thresholds", keys, bins)
     pair_bins = bins.copy()
-    pair_rule, codes = _pair_rule(rule, levels.values, keys, superlevel, pair_bins)
+    if cells is not None:
+        upload("table", cells, bins)
+    pair_rule, codes = _pair_rule(rule, levels.values, thresholds, keys, superlevel, pair_bins)
+    if pair_rule == CELLS:
+        assert cells is not None
+        upload("table", _pair_cells(cells, keys, superlevel), pair_bins)
     pick = _pick(levels)
     # Other streams may use it next, and kernels on any stream what the cache drops in its favour.
     cupy.cuda.Device().synchronize()
     return Prepared(
-        Rules(rule, pair_rule, count, codes, keys.itemsize),
+        Rules(rule, pair_rule, count, codes, keys.itemsize, 0 if cells is None else cells.size),
         bins.view(f"V{bins.nbytes}"),
         pair_bins.view(f"V{bins.nbytes}"),
         pick,
@@ -144,32 +157,65 @@ def to_keys(values: Array) -> Array:
     return np.asarray(values ^ top).view(f"i{dtype.itemsize}")
 
 
-def _rule(values: Array, keys: Array, bins: Array) -> int:
-    """The cheapest rule that fits, with its numbers written to `bins`."""
+def _rule(values: Array, keys: Array, bins: Array) -> tuple[int, Array | None]:
+    """The cheapest rule that fits, with its numbers written to `bins`, and the table of CELLS."""
     if not 0 < keys.size < 1 << 22:
-        return SEARCH
+        return SEARCH, None
     if values.dtype.kind in "iu" and values.dtype.itemsize <= 4:
         whole = values.astype(np.int64)
         if whole[-1] - whole[0] == whole.size - 1:
             small = values.dtype.itemsize <= 2
             bins["first"] = whole[0] - np.iinfo(values.dtype).min if small else keys[0]
-            return CONSECUTIVE
-    last = np.float32(keys.size - 1)
-    # The arithmetic of bin_of, step by step, in float32.
+            return CONSECUTIVE, None
     with np.errstate(all="ignore"):
         rounded = keys.astype(np.float32)
-        low = rounded[0]
-        scale = np.float32(1) / (rounded[-1] - low) if keys.size > 1 else np.float32(0)
-        unit = np.clip((rounded - low) * scale, np.float32(0), np.float32(1))
-        guess = unit.astype(np.float64) * last
-    if not (np.isfinite(scale) and np.abs(guess - np.arange(keys.size)).max() < 0.25):
-        return SEARCH
-    bins["low"], bins["scale"], bins["last"] = low, scale, last
-    return UNIFORM
+        unit, last = _units(rounded, rounded, keys.size, 0, bins)
+        if np.abs(unit.astype(np.float64) * last - np.arange(keys.size)).max() < 0.25:
+            return UNIFORM, None
+        finite = rounded[np.isfinite(rounded)]
+        for count in CELLS_TRIED if finite.size else ():
+            unit, last = _units(rounded, finite, count, 1, bins)
+            found = (multiply_add(unit, last, MAGIC) - MAGIC).astype(np.int64)
+            if np.all(found[1:] > found[:-1]):
+                before = np.searchsorted(found, np.arange(count))
+                return CELLS, np.minimum(before, keys.size - 1).astype(np.int32)
+    return SEARCH, None
+
+
+def _units(
+    keys: Array, ends: Array, count: int, margin: int, bins: Array
+) -> tuple[NDArray[np.float32], np.float32]:
+    """Where `guess` in bins.cuh has keys between 0 and 1, and the guess of 1.
+
+    The numbers that it takes are written to `bins`. There are `count` guesses, of which `margin`
+    are free below the first of `ends` and above the last.
+    """
+    low, high = np.float64(ends[0]), np.float64(ends[-1])
+    last = np.float32(count - 1)
+    span = (high - low) * last / max(count - 1 - 2 * margin, 1)
+    scale = np.float32(1 / span if span > 0 else 0)
+    offset = np.float32(margin / max(count - 1, 1) - low * np.float64(scale))
+    bins["low"], bins["scale"], bins["last"] = offset, scale, last
+    if not (np.isfinite(scale) and np.isfinite(offset)):
+        return np.zeros(keys.size, np.float32), last
+    unit = multiply_add(keys, scale, offset)
+    return np.where(unit > 0, np.minimum(unit, np.float32(1)), np.float32(0)), last  # NaN to 0
+
+
+def multiply_add(a: Array, b: np.float32, c: np.float32) -> NDArray[np.float32]:
+    """a * b + c, rounded once, as the device does it."""
+    product, term = a.astype(np.float64) * np.float64(b), np.float64(c)  # the product is exact
+    total = product + term
+    back = total - product
+    error = (product - (total - back)) + (term - back)
+    # Rounded to odd, 53 bits round on to 24 as the exact sum would.
+    inexact = (error != 0) & np.isfinite(error) & (total.view(np.int64) & 1 == 0)
+    away = np.where(error > 0, np.inf, -np.inf)
+    return np.where(inexact, np.nextafter(total, away), total).astype(np.float32)
 
 
 def _pair_rule(
-    rule: int, values: Array, keys: Array, superlevel: bool, bins: Array
+    rule: int, values: Array, thresholds: Array, keys: Array, superlevel: bool, bins: Array
 ) -> tuple[int | None, int]:
     """The rule of the kernels of pairs, with its numbers written to `bins`, and its codes."""
     if rule == TABLE:
@@ -177,20 +223,22 @@ def _pair_rule(
     if keys.dtype != np.float32 or not 0 < keys.size <= CODES:
         return None, 0
     span = 1 << int(keys.size - 1).bit_length()
-    for fit in _affine_fits(values, keys, superlevel, span):
+    fit = _affine_fit(values, thresholds, keys, superlevel, span)
+    if fit is not None:
         bins["low"], bins["scale"], bins["last"] = *fit, span
         return AFFINE, span + 1
-    return (UNIFORM, keys.size + 1) if rule == UNIFORM else (None, 0)
+    return (rule, keys.size + 1) if rule in (UNIFORM, CELLS) else (None, 0)
 
 
-def _affine_fits(
-    values: Array, keys: Array, superlevel: bool, span: int
-) -> Iterator[tuple[np.float32, np.float32]]:
+def _affine_fit(
+    values: Array, thresholds: Array, keys: Array, superlevel: bool, span: int
+) -> tuple[np.float32, np.float32] | None:
     """Float32 `low` and `scale` such that floor(span * (low + scale * key)) is the exact code.
 
     The code never moves against the key, so it is enough to look at each threshold and at the
     next sample beyond it. A product of two float32 numbers is exact in float64, and so is the
-    difference that it is compared with.
+    difference that it is compared with. The slope is that of the thresholds before they were
+    rounded to the image's values.
     """
     side = -1.0 if superlevel else 1.0
     if values.dtype.kind == "f":
@@ -199,24 +247,42 @@ def _affine_fits(
         beyond = keys + np.float32(side)
     wide, past = keys.astype(np.float64), beyond.astype(np.float64)
     if not (np.isfinite(past).all() and np.isfinite(wide).all()):
-        return
-    slope = (keys.size - 1) / (wide[-1] - wide[0]) if keys.size > 1 else 1.0
-    codes = np.arange(keys.size) + 1.0 if superlevel else keys.size - np.arange(float(keys.size))
-    for share in (0.0, 0.5):
-        start = wide[0] + share * np.abs(past - wide).min() * side
-        with np.errstate(over="ignore"):  # then it does not fit
-            scale = np.float32(-side * slope / span)
-            low = np.float32((side * start * slope + codes[0]) / span)
-        if not (abs(low) < 1 << 30 and 1e-30 < abs(scale) < 1e30):
+        return None
+    count = keys.size
+    codes = (np.arange(count) + 1.0 if superlevel else count - np.arange(float(count))) / span
+    slopes = [(wide[-1] - wide[0]) / (count - 1)] if count > 1 else [1.0]
+    if thresholds.size == count > 1:
+        slopes.insert(0, (float(thresholds[-1]) - float(thresholds[0])) / (count - 1))
+    for slope in slopes:
+        with np.errstate(all="ignore"):
+            near = np.float32(-side / (slope * span))
+        if not 1e-30 < abs(near) < 1e30:
             continue
-        least = codes / span - np.float64(low)
-        if np.all(wide * scale >= least) and np.all(past * scale < least):
-            yield low, scale
+        for scale in (near, np.nextafter(near, np.float32(0)), np.nextafter(near, 2 * near)):
+            # codes <= low + scale * key, and less than that for the next sample beyond.
+            least = (codes - wide * np.float64(scale)).max()
+            most = (codes - past * np.float64(scale)).min()
+            low = np.float32((least + most) / 2)
+            reached = codes - np.float64(low)
+            fits = np.all(wide * scale >= reached) and np.all(past * scale < reached)
+            if abs(low) < 1 << 30 and fits:
+                return low, scale
+    return None
 
 
-def _table(values: Array, superlevel: bool) -> NDArray[np.int32]:
-    """The bin of each of the 256 values of an 8-bit type."""
+def _pair_cells(cells: Array, keys: Array, superlevel: bool) -> Array:
+    """The threshold of each cell, and the code of samples that have not passed it (pairs.cuh)."""
+    codes = CODE_ZERO + (cells + 1 if superlevel else keys.size - cells)
+    table = np.empty((cells.size, 2), np.int32)
+    table[:, 0], table[:, 1] = keys[cells].view(np.int32), codes
+    return table
+
+
+def _table(values: Array, superlevel: bool, element: str) -> NDArray[np.int32]:
+    """The bin of each of the 256 values of an 8-bit type; of booleans all but 0 are true."""
     every = np.arange(256) + np.iinfo(values.dtype).min
+    if element == "bool":
+        every = np.minimum(every, 1)
     found = np.searchsorted(
         values, every.astype(values.dtype), side="right" if superlevel else "left"
     )

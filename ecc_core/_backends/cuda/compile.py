@@ -22,18 +22,13 @@ RESOURCES = {
     "pairs3d": (384, 1),
     "bytes3d": (512, 1),
     "shorts3d": (384, 1),
-    "small2d": (512, 2),
-    "points": (256, 4),
 }
-# With 64-bit samples or a mask, which take more registers.
-WIDE_RESOURCES = RESOURCES | {"curve2d": (512, 1), "curve3d": (256, 1), "small2d": (512, 1)}
 # Bytes of local memory of a thread beyond which kernels of pairs do without asynchronous copies
 # (docs/design/cuda.md); the tests reach those below.
 SPILL = 32
 # Registers of a thread, where it helps that the compiler is told so in so many words: it then
 # computes less anew to save some.
 REGISTERS = {"pairs2d": 128, "pairs3d": 168, "bytes3d": 128}
-WIDE = ("double", "long long", "unsigned long long")
 
 
 @cache
@@ -50,22 +45,19 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     Parameters
     ----------
     source : str
-        "curve2d", "curve3d", "pairs2d", "pairs3d", "bytes3d", "shorts3d", "small2d"
-        or "points".
+        "curve2d", "curve3d", "pairs2d", "pairs3d", "bytes3d" or "shorts3d".
     device : int
         Part of the key: shared-memory limits belong to a kernel on a device.
     options : tuple of (name, value)
         The ``ECC_`` macros of ``options.cuh``, without the prefix.
     """
     given = dict(options)
-    wide = given["ELEMENT"] in WIDE or given["MASK"]
-    given["THREADS"], given["BLOCKS"] = (WIDE_RESOURCES if wide else RESOURCES)[source]
-    name = "points" if source == "points" else "curve"
+    given["THREADS"], given["BLOCKS"] = RESOURCES[source]
     if not source.startswith(("pairs", "bytes", "shorts")):
-        return function(source, name, device, tuple(given.items()))
-    found = function(source, name, device, (*given.items(), ("ASYNC", 1)))
+        return function(source, "curve", device, tuple(given.items()))
+    found = function(source, "curve", device, (*given.items(), ("ASYNC", 1)))
     if found.local_size_bytes > SPILL:
-        found = function(source, name, device, (*given.items(), ("ASYNC", 0)))
+        found = function(source, "curve", device, (*given.items(), ("ASYNC", 0)))
     return found
 
 

@@ -8,38 +8,24 @@ ranges, exact curves and regions.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Adopted, Layout, adopt, arrange, as_cupy, numbers
-from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
-from ecc_core._backends.cuda.points import point_coefficients, point_curves, running_sums
-from ecc_core._backends.cuda.recipe import (
-    COUNTS,
-    DATA,
-    ITEM_BYTES,
-    MASK,
-    NAN_OMIT,
-    NAN_REPORT,
-    NOT_FINITE,
-    TICKETS,
-    VALUES,
-    Construction,
-    Recipe,
-    by_value,
-    recipe,
-)
-from ecc_core._backends.cuda.recipe import Filtration as Kind
-from ecc_core._backends.cuda.recipe import filtration as kind_of
-from ecc_core._backends.cuda.zeros import lasting_zeros
+from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, keeping, numbers
+from ecc_core._backends.cuda.bins import prepare
+from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, sum_events
+from ecc_core._backends.cuda.points import point_coefficients, rank_labels, region_counts
+from ecc_core._backends.cuda.recipe import NAN_OMIT, NAN_REPORT, variant_of
+from ecc_core._backends.cuda.recode import recoded_curves
+from ecc_core._backends.cuda.samples import find_range
+from ecc_core._backends.cuda.scan import Scan, pick_levels, plan_scan
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["coefficients", "curve", "exact_curve", "region_curves", "value_range"]
+__all__ = ["coefficients", "curve", "enqueue", "exact_curve", "region_curves", "value_range"]
 
 Array = NDArray[Any]
 
@@ -59,7 +45,6 @@ def curve(
     image, one more index must be there on that side.
     """
     with adopt(image) as adopted:
-        adopted = _directed(adopted, filtration.direction)
         mask = as_cupy(mask)
         values, flag = enqueue(adopted, thresholds, filtration, mask=mask, own=own)
         if flag is not None:
@@ -76,147 +61,49 @@ def enqueue(
     own: tuple[int, int] | None = None,
 ) -> tuple[Any, Any]:
     """Curves, and flags on the device: set where NaN must be looked for. Does not wait."""
-    images, device = adopted.array.shape[0], adopted.array.device.id
-    if not isinstance(thresholds, np.ndarray):
-        thresholds = as_cupy(thresholds).get()
-    if adopted.array.size == 0 or thresholds.size == 0:
-        return cupy.zeros((images, thresholds.size), np.int64), None
-    kind = kind_for(filtration, adopted.element, masked=mask is not None)
-    prepared = prepare(thresholds, adopted.element, kind.superlevel, device)
-    hides = kind.masked or kind.nan == NAN_OMIT
-    if (hides and prepared.reaches_last) or (kind.masked and prepared.rules.key_size == 8):
-        values, flag = point_curves(adopted, mask, kind, prepared, None, images)
+    array = adopted.array
+    device = array.device.id
+    thresholds = _on_host(thresholds)
+    if array.size == 0 or thresholds.size == 0:
+        return cupy.zeros((len(array), thresholds.size), np.int64), None
+    direction = filtration.direction
+    variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
+    prepared = prepare(thresholds, variant.element, variant.superlevel, device)
+    found = None
+    if (
+        mask is None
+        and direction is None
+        and not (variant.nan == NAN_OMIT and prepared.reaches_last)
+    ):
+        data = array.data.ptr
+        found = plan_scan(
+            array.shape, array.strides, data % 16, own, variant, prepared.rules, device
+        )
+    memory = None
+    if found is None:
+        values, flag, memory = recoded_curves(adopted, mask, variant, prepared, direction, own)
     else:
-        values, flag = _march(adopted.array, mask, kind, prepared, own, device)
-    if prepared.pick is not None:
-        values = _pick(values, prepared)
-    return values, flag if kind.nan == NAN_REPORT else None
+        values, flag = Scan(*found, prepared, device).curves(data, variant.superlevel)
+    picked = pick_levels(values, prepared)
+    if (memory is not None or picked is not values) and _is_capturing():
+        picked = keeping(picked, (values, memory))
+    return picked, flag if variant.nan == NAN_REPORT else None
 
 
-def kind_for(filtration: Filtration, element: str, *, masked: bool) -> Kind:
-    """The variant of the kernels."""
-    construction: Construction = "V" if filtration.connectivity == 1 else "T"
-    return kind_of(construction, filtration.superlevel, filtration.nan, element, masked)
+def _element(adopted: Adopted, direction: Direction | None) -> str:
+    """The type in which values are compared with thresholds."""
+    return adopted.element if direction is None else "float64"
 
 
-class March(NamedTuple):
-    """What computes curves of images in a layout, at the levels, by a marching kernel."""
-
-    layout: Layout
-    plan: Recipe
-    prepared: Prepared
-    device: int
-
-    def begin(self, data: int, mask: int = 0) -> Any:
-        """Launch the kernel for an array and a mask at these addresses.
-
-        The memory returned holds the curves, flags of values that are not finite, then mostly bins
-        and tickets: a CUDA graph that has captured the call stays valid as long as it lives.
-        """
-        plan, images, levels = self.plan, self.layout.images, self.prepared.rules.levels
-        zeros = plan.counts + images if plan.counts else 0  # bins and tickets
-        lasting = 0 if plan.accumulate else lasting_zeros(zeros, self.device)
-        memory = cupy.cuda.alloc(8 * (images * (levels + 1) + (0 if lasting else zeros)))
-        flags = memory.ptr + 8 * images * levels
-        counts = lasting or flags + 8 * images
-        if zeros and not lasting:
-            stream = cupy.cuda.get_current_stream().ptr
-            first = flags if plan.accumulate else counts
-            cupy.cuda.runtime.memsetAsync(first, 0, counts + 8 * zeros - first, stream)
-        image, result = plan.image.copy(), plan.result.copy()
-        image[DATA] = data + self.layout.offset
-        if mask:
-            image[MASK] = mask + self.layout.mask_offset
-        result[VALUES], result[COUNTS] = memory.ptr, counts
-        result[TICKETS], result[NOT_FINITE] = counts + 8 * plan.counts, flags
-        bins = self.prepared.pair_bins if plan.pairs else self.prepared.bins
-        arguments = (by_value(image), plan.tiling, bins, by_value(result))
-        plan.function(plan.grid, (plan.threads,), arguments, shared_mem=plan.shared)
-        return memory
-
-    def flags(self, memory: Any) -> Any:
-        """The flags in the memory."""
-        images, levels = self.layout.images, self.prepared.rules.levels
-        return cupy.ndarray((images,), np.int64, memory + 8 * images * levels)
+def _is_capturing() -> bool:
+    return bool(cupy.cuda.get_current_stream().is_capturing())
 
 
-def whole_march(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    address: int,
-    thresholds: Array,
-    kind: Kind,
-    device: int,
-) -> March | None:
-    """The march of images (batch, *spatial), or None where curves at thresholds take more than it.
-
-    `address` counts modulo 16 only. The device is the current one.
-    """
-    prepared = prepare(thresholds, kind.element, kind.superlevel, device)
-    if prepared.pick is not None or (kind.nan == NAN_OMIT and prepared.reaches_last):
-        return None
-    found = _planned(shape, strides, address, kind, prepared.rules, device)
-    return found and March(*found, prepared, device)
-
-
-@lru_cache(maxsize=1024)
-def _planned(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    address: int,
-    kind: Kind,
-    rules: Rules,
-    device: int,
-) -> tuple[Layout, Recipe] | None:
-    """What is needed for curves without masks by one kernel; None where one does not suffice."""
-    layout = arrange(shape, strides, ITEM_BYTES[kind.element], address, None, False)
-    if layout is None:
-        return None
-    plan = recipe(layout, len(shape) - 1, None, kind, rules, device)
-    return None if plan.accumulate else (layout, plan)
-
-
-def _march(
-    array: Any,
-    mask: Any,
-    kind: Kind,
-    prepared: Prepared,
-    own: tuple[int, int] | None,
-    device: int,
-) -> tuple[Any, Any]:
-    """Curves at the levels by the marching kernels, and flags of values that are not finite."""
-    hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
-    layout = arrange(
-        array.shape,
-        array.strides,
-        array.itemsize,
-        array.data.ptr % 16,
-        None if hidden is None else hidden.strides,
-        own is not None,
-    )
-    if layout is None:
-        array = cupy.ascontiguousarray(array)
-        if hidden is not None:
-            hidden = cupy.ascontiguousarray(hidden)
-        return _march(array, hidden, kind, prepared, own, device)
-    plan = recipe(layout, array.ndim - 1, own, kind, prepared.rules, device)
-    march = March(layout, plan, prepared, device)
-    memory = march.begin(array.data.ptr, 0 if hidden is None else hidden.data.ptr)
-    images, levels = layout.images, prepared.rules.levels
-    values = cupy.ndarray((images, levels), np.int64, memory)
-    if plan.accumulate:
-        bins = memory + 8 * images * (levels + 1)
-        bins = cupy.ndarray((images, levels + 1), np.int64, bins)
-        cupy.multiply(running_sums(bins, kind.superlevel), plan.sign, out=values)
-    return values, march.flags(memory) if kind.nan == NAN_REPORT else None
-
-
-def _pick(values: Any, prepared: Prepared) -> Any:
-    """Curves at the thresholds from curves at the levels."""
-    assert prepared.pick is not None
-    level, empty = prepared.pick
-    found = values[:, level] if prepared.rules.levels else cupy.zeros((len(values), 1), np.int64)
-    return cupy.where(empty, 0, found)
+def _on_host(thresholds: Any) -> Array:
+    if isinstance(thresholds, np.ndarray):
+        return thresholds
+    host: Array = as_cupy(thresholds).get()
+    return host
 
 
 def _raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
@@ -241,16 +128,17 @@ def coefficients(
 ) -> Any:
     """Coefficient of every point of each image: int8, the image's shape."""
     with adopt(image) as adopted:
-        found = _coefficients(_as_booleans(adopted), filtration, as_cupy(mask))
+        found, facts = _coefficients(adopted, filtration, as_cupy(mask))
+        floats = "float" in _element(adopted, filtration.direction)
+        if floats and filtration.nan == "raise" and bool(facts[1]):
+            raise ValueError(NAN_MESSAGE)
         return adopted.give_back(found)
 
 
-def _coefficients(adopted: Adopted, filtration: Filtration, mask: Any) -> Any:
-    kind = kind_for(filtration, adopted.element, masked=mask is not None)
-    out, flag = point_coefficients(adopted, mask, kind)
-    if kind.nan == NAN_REPORT:
-        _raise_for_nan(flag, adopted, mask)
-    return out
+def _coefficients(adopted: Adopted, filtration: Filtration, mask: Any) -> tuple[Any, Any]:
+    direction = filtration.direction
+    variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
+    return point_coefficients(adopted, mask, variant, direction)
 
 
 def exact_curve(
@@ -262,20 +150,43 @@ def exact_curve(
 ) -> tuple[Any, Any]:
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     with adopt(image) as adopted:
-        adopted = _as_booleans(_directed(adopted, filtration.direction))
-        counts = _coefficients(adopted, filtration, as_cupy(mask))
-        changes = counts != 0
-        levels, where = cupy.unique(numbers(adopted)[changes], return_inverse=True)
-        jumps = cupy.zeros(levels.size, np.int64)
-        cupy.add.at(jumps, where, counts[changes].astype(np.int64))
-        levels, jumps = levels[jumps != 0], jumps[jumps != 0]
-        values = cupy.cumsum(jumps[::-1])[::-1] if filtration.superlevel else cupy.cumsum(jumps)
-        values = adopted.give_back(cupy.ascontiguousarray(values))
-        if adopted.element == "bfloat16":
+        superlevel, direction = filtration.superlevel, filtration.direction
+        if direction is None and adopted.element in EVERY_VALUE:
+            levels = _every_value(adopted.element)
+            sums = as_cupy(curve(adopted.array, levels, filtration, mask=mask))[0]
+            found = _changes_of(cupy.asarray(levels), sums, superlevel)
+            return tuple(adopted.give_back(array) for array in found)
+        counts, facts = _coefficients(adopted, filtration, as_cupy(mask))
+        nonzero, nan = facts.get().tolist()
+        if nan and filtration.nan == "raise":
+            raise ValueError(NAN_MESSAGE)
+        values = numbers(adopted) if direction is None else _directed(adopted.array, direction)
+        narrow = values.dtype if values.dtype == np.float16 else None
+        levels, sums = sum_events(
+            counts, values.astype(np.float32) if narrow else values, nonzero, superlevel
+        )
+        sums = adopted.give_back(cupy.ascontiguousarray(sums))
+        if adopted.element == "bfloat16" and direction is None:
             import torch
 
-            return adopted.give_back(levels).to(torch.bfloat16), values
-        return adopted.give_back(levels), values
+            return adopted.give_back(levels).to(torch.bfloat16), sums
+        return adopted.give_back(levels.astype(narrow) if narrow else levels), sums
+
+
+def _every_value(element: str) -> Array:
+    if element == "bool":
+        return np.array([False, True])
+    info = np.iinfo(element)
+    return np.arange(info.min, info.max + 1).astype(element)
+
+
+def _changes_of(levels: Any, sums: Any, superlevel: bool) -> tuple[Any, Any]:
+    """The levels at which a curve changes, and its values there."""
+    if not superlevel:
+        return changes(levels, sums, False)
+    after = cupy.concatenate([sums[1:], cupy.zeros(1, np.int64)])
+    kept = sums != after
+    return levels[kept], sums[kept]
 
 
 def region_curves(
@@ -288,23 +199,21 @@ def region_curves(
 ) -> tuple[Any, Any]:
     """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
     with adopt(image) as adopted:
-        regions = cupy.ascontiguousarray(as_cupy(labels))
-        if not isinstance(thresholds, np.ndarray):
-            thresholds = as_cupy(thresholds).get()
-        ids = cupy.unique(regions)
-        ids = ids[ids != 0]
+        thresholds, direction = _on_host(thresholds), filtration.direction
+        regions, ids, ranks = rank_labels(as_cupy(labels))
         values = cupy.zeros((ids.size, thresholds.size), np.int64)
         if values.size:
-            rows = cupy.where(regions != 0, cupy.searchsorted(ids, regions) + 1, 0)
-            single = Adopted(adopted.array[None], adopted.element, adopted.give_back)
-            kind = kind_for(filtration, adopted.element, masked=False)
+            single = adopted._replace(array=adopted.array[None])
+            variant = variant_of(filtration, _element(adopted, direction), masked=False)
             device = single.array.device.id
-            prepared = prepare(thresholds, adopted.element, kind.superlevel, device)
-            rows = rows.astype(np.int32)
-            values, flag = point_curves(single, None, kind, prepared, rows, int(ids.size))
-            if kind.nan == NAN_REPORT:
-                _raise_for_nan(flag, single, None)
-            values = values if prepared.pick is None else _pick(values, prepared)
+            prepared = prepare(thresholds, variant.element, variant.superlevel, device)
+            count = int(ids.size)
+            values, flag = region_counts(
+                single, regions, ranks, count, variant, prepared, direction
+            )
+            if variant.nan == NAN_REPORT and bool(flag[0]):
+                raise ValueError(NAN_MESSAGE)
+            values = pick_levels(values, prepared)
         return adopted.give_back(ids), adopted.give_back(cupy.ascontiguousarray(values))
 
 
@@ -317,38 +226,19 @@ def value_range(
 ) -> tuple[Any, Any]:
     """Smallest and largest finite value that is not masked; (None, None) where there is none."""
     with adopt(image) as adopted:
-        array = numbers(_directed(adopted, filtration.direction))
-        mask = as_cupy(mask)
-        if mask is not None:
-            array = array[cupy.broadcast_to(mask, array.shape)]
-        if array.size == 0:
-            return None, None
-        low, high = array.min(), array.max()
-        if array.dtype.kind == "f" and not bool(cupy.isfinite(low) & cupy.isfinite(high)):
-            if filtration.nan == "raise" and bool(cupy.isnan(low) | cupy.isnan(high)):
-                raise ValueError(NAN_MESSAGE)
-            array = array[cupy.isfinite(array)]
-            if array.size == 0:
-                return None, None
-            low, high = array.min(), array.max()
-        return low.get()[()], high.get()[()]
+        direction, mask = filtration.direction, as_cupy(mask)
+        variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
+        low, high, nan = find_range(adopted, mask, variant, direction)
+        if nan and filtration.nan == "raise":
+            raise ValueError(NAN_MESSAGE)
+        return low, high
 
 
-def _as_booleans(adopted: Adopted) -> Adopted:
-    """Booleans in which True is the byte 1; others as they are."""
-    if adopted.array.dtype != np.bool_:
-        return adopted
-    return adopted._replace(array=adopted.array.view(np.uint8) != 0)
-
-
-def _directed(adopted: Adopted, direction: Direction | None) -> Adopted:
+def _directed(array: Any, direction: Direction) -> Any:
     """X + a * <u, x> in float64, in the order of operations of Direction.add."""
-    if direction is None:
-        return adopted
     ndim = len(direction.terms)
     height: Any = None
     for axis, terms in enumerate(direction.terms):
         term = cupy.asarray(terms).reshape((-1,) + (1,) * (ndim - axis - 1))
         height = term if height is None else height + term
-    values = adopted.array.astype(np.float64) + direction.scale * height
-    return Adopted(values, "float64", adopted.give_back)
+    return array.astype(np.float64) + direction.scale * height

@@ -1,4 +1,4 @@
-"""Coefficients and curves point by point: slower, and free of the marching kernels' conditions."""
+"""Coefficients of every point, and the curves of labelled regions."""
 
 from __future__ import annotations
 
@@ -7,88 +7,108 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda import recipe
-from ecc_core._backends.cuda.arrays import Adopted, arrange
+from ecc_core._backends.cuda.arrays import Adopted
 from ecc_core._backends.cuda.bins import BINS, Prepared
-from ecc_core._backends.cuda.compile import kernel, processors
-from ecc_core._backends.cuda.recipe import Filtration, image_struct
+from ecc_core._backends.cuda.compile import function, processors
+from ecc_core._backends.cuda.recipe import ELEMENTS, Variant, by_value, pack
+from ecc_core._backends.cuda.samples import BLOCKS, THREADS, Samples, kernel, samples_of
+from ecc_core._backends.cuda.scan import running_sums
 
-__all__ = ["point_coefficients", "point_curves"]
+__all__ = ["point_coefficients", "rank_labels", "region_counts"]
 
-POINTS = np.dtype([("coefficients", "i8"), ("regions", "i8"), ("total", "i8")])
-COEFFICIENTS, BINS_OF_ROWS = range(2)
-THREADS = 256
-
-
-def point_coefficients(adopted: Adopted, mask: Any, kind: Filtration) -> tuple[Any, Any]:
-    """Coefficients, int8 of the image's shape, and a flag that is set where NaN was seen."""
-    out = cupy.empty(adopted.array.shape, np.int8)
-    flag = cupy.zeros(1, np.int64)
-    result = recipe.pack(recipe.RESULT, 0, 0, 0, flag.data.ptr, 1, 1, 1, 0)
-    if out.size:
-        _launch(adopted, mask, kind, None, result, None, out)
-    return out, flag
+# As in points.cu.
+POINTS = np.dtype(
+    [(name, "i8") for name in ("coefficients", "nonzero", "counts", "nan", "labels", "regions")]
+    + [("most", "u8"), ("label_strides", "i8", 3), ("steps", "i4"), ("", "i4")]
+)
+COEFFICIENTS, COUNTS = range(2)
+TILE = {True: (1, 256), False: (8, 32)}  # rows and columns, in images of one slice and others
+RESIDENT = 3  # blocks that must fit on a multiprocessor
+STEPS = (16, 128)  # slices of a block: at least, and where there are enough blocks
+DENSE = 1 << 22  # labels that a table may have whatever the size of the image
 
 
-def point_curves(
-    adopted: Adopted, mask: Any, kind: Filtration, prepared: Prepared, regions: Any, rows: int
+def point_coefficients(
+    adopted: Adopted, mask: Any, variant: Variant, direction: Any = None
 ) -> tuple[Any, Any]:
-    """Curves at the levels, of each image, or of each region where `regions` are given, and a flag.
+    """Coefficients, int8 of the image's shape.
 
-    `regions` holds for every point of the only image the row of its region plus one, or zero.
+    And on the device the number of those that are not zero, and a flag that is set where NaN was
+    seen.
     """
-    counts = cupy.zeros((rows, prepared.rules.levels + 1), np.int64)
-    flag = cupy.zeros(1, np.int64)
-    result = recipe.pack(recipe.RESULT, 0, counts.data.ptr, 0, flag.data.ptr, 1, 1, 1, 0)
-    _launch(adopted, mask, kind, prepared, result, regions, None)
-    return running_sums(counts, kind.superlevel), flag
+    out = cupy.empty(adopted.array.shape, np.int8)
+    facts = cupy.zeros(2, np.int64)
+    if out.size:
+        samples = samples_of(adopted, mask, variant, None, direction, vector=False)
+        nonzero, nan = facts.data.ptr, facts.data.ptr + 8
+        points = (out.data.ptr, nonzero, 0, nan, 0, 0, 0, (0, 0, 0))
+        _launch(samples, points, np.zeros(1, f"V{BINS.itemsize}"), {"OUTPUT": COEFFICIENTS})
+    return out, facts
 
 
-def running_sums(counts: Any, superlevel: bool) -> Any:
-    """Curves from bins: a level has the bins up to its own, or for superlevels those above."""
-    if superlevel:
-        return cupy.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
-    return cupy.cumsum(counts[:, :-1], axis=1)
-
-
-def _launch(
+def region_counts(
     adopted: Adopted,
-    mask: Any,
-    kind: Filtration,
-    prepared: Prepared | None,
-    result: Any,
-    regions: Any,
-    out: Any,
-) -> None:
-    array = adopted.array
-    hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
-    layout = _arranged(array, hidden)
-    if layout is None:
-        array = cupy.ascontiguousarray(array)
-        hidden = None if hidden is None else cupy.ascontiguousarray(hidden)
-        layout = _arranged(array, hidden)
-    image = image_struct(layout)
-    image[recipe.DATA] = array.data.ptr
-    image[recipe.MASK] = 0 if hidden is None else hidden.data.ptr
-    device = array.device.id
-    options = {
-        **kind.options(prepared),
-        "OUTPUT": BINS_OF_ROWS if out is None else COEFFICIENTS,
-        "REGIONS": int(regions is not None),
-    }
-    function = kernel("points", device, tuple(options.items()))
-    address = 0 if regions is None else regions.data.ptr
-    target = 0 if out is None else out.data.ptr
-    place = recipe.pack(POINTS, target, address, array.size)
-    bins = np.zeros(1, f"V{BINS.itemsize}") if prepared is None else prepared.bins
-    blocks = min(-(-array.size // THREADS), 64 * processors(device))
-    function(
-        (blocks,),
-        (THREADS,),
-        (recipe.by_value(image), recipe.by_value(place), bins, recipe.by_value(result)),
-    )
+    labels: Any,
+    ranks: Any,
+    count: int,
+    variant: Variant,
+    prepared: Prepared,
+    direction: Any,
+) -> tuple[Any, Any]:
+    """Curves at the levels of each region of one image, and a flag that is set where NaN was seen.
+
+    `ranks` has the number of each label's region, from 1 on, or 0.
+    """
+    counts = cupy.zeros((count, prepared.rules.levels + 1), np.int64)
+    flag = cupy.zeros(1, np.int64)
+    samples = samples_of(adopted, None, variant, prepared, direction, vector=False)
+    strides = (*[0] * (3 - labels.ndim), *(stride // labels.itemsize for stride in labels.strides))
+    table = (labels.data.ptr, ranks.data.ptr, ranks.size - 1, strides)
+    macros = {"OUTPUT": COUNTS, "LABEL": ELEMENTS[labels.dtype.name]}
+    _launch(samples, (0, 0, counts.data.ptr, flag.data.ptr, *table), prepared.bins, macros)
+    return running_sums(counts, variant.superlevel), flag
 
 
-def _arranged(array: Any, hidden: Any) -> Any:
-    mask_strides = None if hidden is None else hidden.strides
-    return arrange(array.shape, array.strides, array.itemsize, 0, mask_strides, True)
+def _launch(samples: Samples, points: tuple[Any, ...], bins: Any, macros: dict[str, Any]) -> None:
+    images, depth, height, width = samples.shape
+    flat = depth == 1
+    rows, columns = TILE[flat]
+    tiles = images * -(-width // columns) * (1 if flat else -(-height // rows))
+    slices = height if flat else depth
+    wanted = -(-slices * tiles // (4 * BLOCKS * processors(samples.device)))
+    steps = min(max(wanted, STEPS[0]), STEPS[1], slices)
+    macros |= {"FLAT": int(flat), "BLOCKS": RESIDENT}
+    found = kernel("points", "points", samples.device, samples.options, macros)
+    arguments = by_value(samples.image), by_value(pack(POINTS, *points, steps, 0)), bins
+    found((tiles * -(-slices // steps),), (THREADS,), arguments)
+
+
+def rank_labels(labels: Any) -> tuple[Any, Any, Any]:
+    """Labels as they are read, their ids (increasing), and the number of each label's region.
+
+    Another stream may write to the labels at any time: numbers are looked up by labels that are
+    compared with the size of the table in the same read. Waits for the device.
+    """
+    dtype = labels.dtype
+    if dtype == np.bool_:
+        labels = (labels.view(np.uint8) != 0).astype(np.uint8)
+    size = max(labels.size, DENSE)
+    table = cupy.zeros(size + 1, np.int32)
+    beyond = cupy.zeros((), np.int32)
+    labels = cupy.ascontiguousarray(labels)
+    if labels.size:
+        macros = (("LABEL", ELEMENTS[labels.dtype.name]), ("THREADS", THREADS))
+        mark = function("labels", "mark_labels", labels.device.id, macros)
+        arguments = labels, np.int64(labels.size), np.uint64(size), table, beyond
+        mark((-(-labels.size // THREADS),), (THREADS,), arguments)
+    ranks = cupy.cumsum(table, dtype=np.int32)
+    last, above = int(ranks[-1]), int(beyond)
+    if above:  # sparse ids of a copy that nobody writes to
+        ids, places = cupy.unique(labels.ravel().copy(), return_inverse=True)
+        empty = ids.size > 0 and int(ids[0]) == 0
+        labels = (places.reshape(labels.shape) + (0 if empty else 1)).astype(np.int32)
+        ids = ids[1:] if empty else ids
+        return labels, ids, cupy.arange(ids.size + 1, dtype=np.int32)
+    ids = cupy.flatnonzero(table)[:last].astype(dtype)
+    ranks *= table
+    return labels, ids, ranks

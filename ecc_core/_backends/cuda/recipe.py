@@ -1,4 +1,4 @@
-"""Everything about a call of a marching kernel that depends on shapes and types only."""
+"""Everything about a call of a scanning kernel that depends on shapes and types only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout
-from ecc_core._backends.cuda.bins import TABLE, UNIFORM, Prepared, Rules
+from ecc_core._backends.cuda.bins import CELLS, TABLE, UNIFORM, Prepared, Rules
 from ecc_core._backends.cuda.compile import compares_shorts, kernel, processors, shared_limit
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
@@ -20,14 +20,15 @@ from ecc_core._backends.cuda.tiling import (
     plan3d,
     plan_batch,
     plan_pairs,
-    plan_small,
 )
+from ecc_core._request.filtration import Filtration
 
-__all__ = ["IMAGE", "RESULT", "Filtration", "Recipe", "image_struct", "recipe"]
+__all__ = ["IMAGE", "RESULT", "Recipe", "Variant", "image_struct", "recipe", "variant_of"]
 
 Construction = Literal["V", "T"]
 
 ELEMENTS = {
+    "bool": "unsigned char",  # any but 0 is true
     "uint8": "unsigned char",
     "int8": "signed char",
     "uint16": "unsigned short",
@@ -42,9 +43,9 @@ ELEMENTS = {
     "float64": "double",
 }
 ITEM_BYTES = {
-    name: 2 if "16" in name else int(name[-2:]) // 8 for name in ELEMENTS if name[-1] != "8"
+    name: 2 if "16" in name else int(name[-2:]) // 8 for name in ELEMENTS if name[-1] in "246"
 }
-ITEM_BYTES |= {"uint8": 1, "int8": 1}
+ITEM_BYTES |= {"uint8": 1, "int8": 1, "bool": 1}
 NAN_NONE, NAN_REPORT, NAN_OMIT = range(3)
 SHARED, PACKED, GLOBAL = range(3)
 
@@ -52,22 +53,17 @@ SHARED, PACKED, GLOBAL = range(3)
 IMAGE = np.dtype(
     [
         ("data", "i8"),
-        ("mask", "i8"),
         ("strides", "i8", 3),
-        ("mask_strides", "i8", 3),
         ("shape", "i4", 4),
     ]
 )
-TILING = np.dtype(
-    [(name, "i4") for name in ("across", "down", "chunk", "first", "last", "images")]
-    + [(name, "i4") for name in ("chunks", "tail", "share")]  # where units are not equal
-)
+TILING = np.dtype([(name, "i4") for name in ("across", "down", "chunk", "first", "last", "images")])
 RESULT = np.dtype(
     [(name, "i8") for name in ("values", "counts", "tickets", "not_finite")]
     + [(name, "i4") for name in ("blocks", "copies", "sign", "accumulate")]
 )
 # Addresses by their index where a structure is seen as 64-bit integers.
-DATA, MASK = 0, 1
+DATA = 0
 VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
 
 TABLE_BYTES = 16 << 10  # of thresholds in shared memory
@@ -86,14 +82,12 @@ PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10, "bytes3d": 10, "shorts3d": 10}
 # Rows of a warp's codes, two in one: in bytes3d those of two slices, rows beside them included.
 PAIR_STASH_ROWS = {"pairs2d": 8, "pairs3d": 8, "bytes3d": 20, "shorts3d": 8}
 # More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
-SCAN_BINS = 4096
+SCAN_BINS = 1 << 14
 ARRIVALS = 1 << 23
 BINS_A_LINE = 4  # of 16 words
-SMALL_BLOCKS = 160  # of all 2-D images of a call for which small2d.cu is faster
-SMALL_COPIES = 4  # of bins
 
 
-class Filtration(NamedTuple):
+class Variant(NamedTuple):
     """What the kernels are compiled for, whatever the thresholds."""
 
     construction: Construction
@@ -120,14 +114,12 @@ class Filtration(NamedTuple):
         }
 
 
-def filtration(
-    construction: Construction, superlevel: bool, nan: str, element: str, masked: bool
-) -> Filtration:
+def variant_of(filtration: Filtration, element: str, *, masked: bool) -> Variant:
     """With what `nan` means for the element type."""
-    policy = NAN_OMIT if nan == "omit" else NAN_REPORT
-    return Filtration(
-        construction, superlevel, policy if "float" in element else NAN_NONE, element, masked
-    )
+    construction: Construction = "V" if filtration.connectivity == 1 else "T"
+    policy = NAN_OMIT if filtration.nan == "omit" else NAN_REPORT
+    nan = policy if "float" in element else NAN_NONE
+    return Variant(construction, filtration.superlevel, nan, element, masked)
 
 
 class Recipe(NamedTuple):
@@ -170,7 +162,7 @@ def by_value(array: NDArray[Any]) -> NDArray[np.void]:
 def image_struct(layout: Layout) -> NDArray[np.int64]:
     """The kernels' Image, without addresses."""
     shape = (*layout.shape, 0)
-    return pack(IMAGE, 0, 0, layout.strides, layout.mask_strides, shape)
+    return pack(IMAGE, 0, layout.strides, shape)
 
 
 @lru_cache(maxsize=256)
@@ -178,7 +170,7 @@ def recipe(
     layout: Layout,
     ndim: int,
     own: tuple[int, int] | None,
-    kind: Filtration,
+    variant: Variant,
     rules: Rules,
     device: int,
 ) -> Recipe:
@@ -186,32 +178,28 @@ def recipe(
     deep = ndim == 3
     first, last = own or (0, layout.shape[0 if deep else 1])
     bins = rules.levels + 1
-    arguments = (layout, deep, last - first, kind, rules, device)
-    pairs = rules.pair is not None and not kind.masked
+    arguments = (layout, deep, last - first, variant, rules, device)
+    pairs = rules.pair is not None
     near = abs(layout.strides[2]) < ROW_STRIDE or layout.shape[1] == 1
     tall = layout.shape[1] >= PAIR_ROWS and layout.shape[2] > 1 and near
     few = layout.images <= GRID_ROWS or _by_turns(layout, last - first, device) is not None
     pairs = pairs and (tall if deep else near and few)
-    shorts = deep and tall and not (pairs or kind.masked) and kind.element in ("uint16", "int16")
+    shorts = deep and tall and not pairs and variant.element in ("uint16", "int16")
     shorts = shorts and layout.vector and compares_shorts(device)
-    shorts = shorts and _store(bins, False, device) == PACKED
-    small = plan_small(last - first, layout.shape[2])
-    if not deep and bins <= SCAN_BINS and layout.images * small.blocks <= SMALL_BLOCKS:
-        plan, pairs = _small(layout, rules, small), False
-    else:
-        plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
+    plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
     tiling = plan.tiling
-    uneven = tiling.chunks(last - first), tiling.tail, tiling.share
-    options = {**kind.options(None), "VECTOR": layout.vector + layout.wide, **plan.options}
+    options = {**variant.options(None), "VECTOR": layout.vector + layout.wide, **plan.options}
     function = kernel(plan.source, device, tuple(options.items()))
     # What shared memory leaves is cache, where neighbours and events find their samples again.
     resident = RESIDENT_WARPS[plan.source] // tiling.warps
     function.preferred_shared_memory_carveout = min(
         100, -(-100 * resident * (plan.shared + SPARE_BYTES) // shared_limit(device))
     )
-    direct = tiling.blocks == 1 and options["STORE"] == SHARED
-    sign = -1 if kind.construction == "T" and deep else 1
-    scanned = bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
+    shared = options["STORE"] == SHARED
+    direct = tiling.blocks == 1 and shared
+    sign = -1 if variant.construction == "T" and deep else 1
+    # Only counts in shared memory arrive with what tells the last block that they have.
+    scanned = shared and bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
     return Recipe(
         function.kernel,
         (layout.images * tiling.blocks,) if plan.grid is None else plan.grid,
@@ -219,7 +207,7 @@ def recipe(
         plan.shared,
         pairs,
         image_struct(layout),
-        by_value(pack(TILING, *tiling[:3], first, last, layout.images, *uneven)),
+        by_value(pack(TILING, *tiling[:3], first, last, layout.images)),
         pack(RESULT, 0, 0, 0, 0, tiling.blocks, plan.copies, sign, scanned),
         0 if direct else layout.images * (16 * -(-bins // BINS_A_LINE) if scanned else bins),
         not (direct or scanned),
@@ -246,18 +234,8 @@ class _Plan(NamedTuple):
     grid: tuple[int, ...] | None = None
 
 
-def _small(layout: Layout, rules: Rules, tiling: Tiling) -> _Plan:
-    """A lane for every few samples (small2d.cu)."""
-    bins, key_size = rules.levels + 1, rules.key_size
-    table = rules.levels * key_size <= TABLE_BYTES
-    shared = 4 * bins * SMALL_COPIES + (rules.levels * key_size if table else 0) + 1024
-    options = {"BINS": rules.single, "STORE": SHARED, "SHARED_TABLE": int(table)}
-    grid = (layout.images, tiling.across, tiling.down)
-    return _Plan("small2d", options, tiling, SMALL_COPIES, shared, grid)
-
-
 def _pairs(
-    layout: Layout, deep: bool, steps: int, kind: Filtration, rules: Rules, device: int
+    layout: Layout, deep: bool, steps: int, variant: Variant, rules: Rules, device: int
 ) -> _Plan:
     """Two samples in a register (pairs.cuh)."""
     assert rules.pair is not None
@@ -267,12 +245,11 @@ def _pairs(
     _, height, width = layout.shape
     count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
     batch = None if deep else _by_turns(layout, steps, device)
-    tails = source == "bytes3d"
-    tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block, tails)
+    tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block)
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
     copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * tiling.warps, samples)
-    table = {TABLE: 1024, UNIFORM: 4 * rules.levels}.get(rules.pair, 0)
-    item = ITEM_BYTES[kind.element]
+    table = {TABLE: 1024, UNIFORM: 4 * rules.levels, CELLS: 8 * rules.cells}.get(rules.pair, 0)
+    item = ITEM_BYTES[variant.element]
     queue = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) * WARP_WIDTH * item
     shared = 4 * (rules.codes * copies + rules.levels + 1) + table
     shared += tiling.warps * (PAIR_STASH_ROWS[source] * WARP_WIDTH * 4 + queue)
@@ -280,20 +257,20 @@ def _pairs(
     if not batch:
         grid = None if deep else (tiling.blocks, layout.images)
         return _Plan(source, options, tiling, copies, shared, grid)
-    shared += tiling.warps * 3 * WARP_WIDTH * ITEM_BYTES[kind.element]
+    shared += tiling.warps * 3 * WARP_WIDTH * ITEM_BYTES[variant.element]
     turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
     options["BATCH"] = 2 if tiling.across == 1 else 1
     return _Plan(source, options, tiling, copies, shared, (1, turns))
 
 
 def _shorts(
-    layout: Layout, _deep: bool, steps: int, _kind: Filtration, rules: Rules, device: int
+    layout: Layout, _deep: bool, steps: int, _variant: Variant, rules: Rules, device: int
 ) -> _Plan:
     """Volumes of 16-bit integers, counted by value (shorts3d.cu)."""
     _, height, width = layout.shape
     warps = RESIDENT_WARPS["shorts3d"]
     count = processors(device)
-    tiling = plan_pairs(layout.images, True, steps, height, width, count, (warps,), tails=True)
+    tiling = plan_pairs(layout.images, True, steps, height, width, count, (warps,))
     rows = 2 * PAIR_STASH_ROWS["shorts3d"] + PAIR_QUEUE_ROWS["shorts3d"]
     shared = (2 << 16) + warps * rows * WARP_WIDTH * 2
     # Wider copies, which lanes share, take longer here.
@@ -302,21 +279,26 @@ def _shorts(
 
 
 def _singles(
-    layout: Layout, deep: bool, steps: int, kind: Filtration, rules: Rules, device: int
+    layout: Layout, deep: bool, steps: int, variant: Variant, rules: Rules, device: int
 ) -> _Plan:
-    """One sample in a register: any type, mask and number of thresholds."""
-    bins, key_size = rules.levels + 1, rules.key_size
-    wide = key_size == 8 or kind.masked
-    store = _store(bins, wide, device)
-    tiling = _tiling(layout, deep, steps, store, bins, wide, device)
-    table = rules.levels * key_size <= TABLE_BYTES
+    """One sample in a register: any number of thresholds."""
+    bins = rules.levels + 1
+    store = _store(bins, device)
+    tiling = _tiling(layout, deep, steps, store, bins, device)
+    table = table_bytes(rules)
     samples = tiling.chunk * (8 if deep else 1) * WARP_WIDTH
     copies = _copies(4 * bins, COPIES_BYTES * tiling.warps, samples) if store == SHARED else 1
     words = {SHARED: bins * copies, PACKED: (bins + 1) // 2, GLOBAL: 0}[store]
-    shared = 4 * words + (rules.levels * key_size if table else 0) + 1024
-    shared += tiling.warps * _warp_bytes(deep, key_size, ITEM_BYTES[kind.element])
-    options = {"BINS": rules.single, "STORE": store, "SHARED_TABLE": int(table)}
+    shared = 4 * words + table + 1024
+    shared += tiling.warps * _warp_bytes(deep, ITEM_BYTES[variant.element])
+    options = {"BINS": rules.single, "STORE": store, "SHARED_TABLE": int(table > 0)}
     return _Plan("curve3d" if deep else "curve2d", options, tiling, copies, shared)
+
+
+def table_bytes(rules: Rules) -> int:
+    """Bytes of thresholds and table in shared memory; 0 where they stay in global memory."""
+    size = rules.levels * rules.key_size + 4 * rules.cells
+    return size if size <= TABLE_BYTES + 4 * rules.cells else 0
 
 
 def _copies(one: int, room: int, samples: int) -> int:
@@ -328,21 +310,19 @@ def _copies(one: int, room: int, samples: int) -> int:
     return 1 << (max(1, most).bit_length() - 1)
 
 
-def _warp_bytes(deep: bool, key_size: int, item_size: int) -> int:
-    """Shared memory of a warp: its stash, and in 3-D its queue and its part of the exchange."""
-    return 8 * 128 * key_size + (3 * 128 * item_size + 2 * 32 * 4 if deep else 0)
+def _warp_bytes(deep: bool, item_size: int) -> int:
+    """Shared memory of a warp: its keys, and in 3-D its queue and its part of the exchange."""
+    return 8 * 128 * 4 + (3 * 128 * item_size + 2 * 32 * 4 if deep else 0)
 
 
-def _store(bins: int, wide: bool, device: int) -> int:
+def _store(bins: int, device: int) -> int:
     if 4 * bins <= SHARED_BYTES:
         return SHARED
     fits = 2 * bins + TABLE_BYTES + SPARE_BYTES + PACKED_WARPS * 6400 <= shared_limit(device)
-    return PACKED if fits and not wide else GLOBAL
+    return PACKED if fits else GLOBAL
 
 
-def _tiling(
-    layout: Layout, deep: bool, steps: int, store: int, bins: int, wide: bool, device: int
-) -> Tiling:
+def _tiling(layout: Layout, deep: bool, steps: int, store: int, bins: int, device: int) -> Tiling:
     """Large histograms need large blocks: few of them fit on a multiprocessor."""
     _, height, width = layout.shape
     count = processors(device)
@@ -350,8 +330,8 @@ def _tiling(
     if deep:
         if store != PACKED:
             block = (8,) if store == SHARED and 4 * bins > 4 * COPIES_BYTES else (4, 8)
-            block += () if wide else (12,)
+            block += (12,)
         return plan3d(layout.images, steps, height, width, count, block)
     if store != PACKED:
-        block = (8, 16 if wide else 24)
+        block = (8, 24)
     return plan2d(layout.images, steps, width, count, block)

@@ -19,10 +19,10 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Adopted, adopt, numbers
-from ecc_core._backends.cuda.launch import enqueue, kind_for, whole_march
-from ecc_core._backends.cuda.recipe import NAN_REPORT
-from ecc_core._backends.cuda.recipe import Filtration as Kind
+from ecc_core._backends.cuda.arrays import Adopted, adopt, keeping, numbers
+from ecc_core._backends.cuda.launch import enqueue
+from ecc_core._backends.cuda.recipe import NAN_REPORT, Variant, variant_of
+from ecc_core._backends.cuda.scan import whole_scan
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -69,11 +69,11 @@ class _Asked(NamedTuple):
 
     thresholds: NDArray[Any]
     filtration: Filtration
-    kind: Kind
+    variant: Variant
 
     @classmethod
     def of(cls, element: str, thresholds: NDArray[Any], filtration: Filtration) -> _Asked:
-        return cls(thresholds, filtration, kind_for(filtration, element, masked=False))
+        return cls(thresholds, filtration, variant_of(filtration, element, masked=False))
 
     def begin(self, images: Adopted, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """Count images in the memory of an array, on the current stream and its device.
@@ -82,15 +82,15 @@ class _Asked(NamedTuple):
         """
         array = images.array
         data = array.data
-        march = whole_march(
-            shape, strides, data.ptr % 16, self.thresholds, self.kind, array.device.id
+        scan = whole_scan(
+            shape, strides, data.ptr % 16, self.thresholds, self.variant, array.device.id
         )
-        if march is None:
+        if scan is None:
             whole = images._replace(array=cupy.ndarray(shape, array.dtype, data, strides))
             values, flag = enqueue(whole, self.thresholds, self.filtration)
             return cupy.ascontiguousarray(values).data, flag
-        values = march.begin(data.ptr)
-        return values, march.flags(values) if self.kind.nan == NAN_REPORT else None
+        values = scan.begin(data.ptr)
+        return values, scan.flags(values) if self.variant.nan == NAN_REPORT else None
 
 
 class _Queue(NamedTuple):
@@ -231,13 +231,7 @@ def _sum(lead: _Lead, seams: int, shares: Sequence[_Share]) -> Any:
         add_rows(lead.table, seams, rows, total)
         added = queue.mark()
         if lead.captured:
-            total = _keeping(total, (lead, shares))
+            total = keeping(total, (lead, shares))
     for share in shares:
         share.queue.stream.wait_event(added)
     return total
-
-
-def _keeping(array: Any, memory: Any) -> Any:
-    """The array; as long as it lives, so does the memory."""
-    kept = cupy.cuda.UnownedMemory(array.data.ptr, array.nbytes, (array, memory))
-    return cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(kept, 0))

@@ -6,17 +6,14 @@ import itertools
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Tiling", "plan2d", "plan3d", "plan_batch", "plan_pairs", "plan_small"]
+__all__ = ["Tiling", "plan2d", "plan3d", "plan_batch", "plan_pairs"]
 
 WARP_WIDTH = 128  # columns of a warp
 WARP_ROWS = 8  # 3-D: rows of a warp; 2-D: rows of a step
 PAIR_ROWS = 16  # the same where two samples share a register
 # Warps on a multiprocessor, by registers.
-RESIDENT_WARPS = {"curve2d": 24, "curve3d": 12, "pairs2d": 16, "pairs3d": 12, "small2d": 32}
+RESIDENT_WARPS = {"curve2d": 24, "curve3d": 12, "pairs2d": 16, "pairs3d": 12}
 RESIDENT_WARPS |= {"bytes3d": 16, "shorts3d": 12}
-# Small 2-D images: warps of a block, and the rows and columns that they cover.
-SMALL_WARPS = 16
-SMALL_TILE = (16, 128)
 # What a block costs beside its steps, in steps: the first loads, clearing and adding histograms.
 BLOCK_STEPS = {2: 16, 3: 3}
 ATOMIC_STEPS = 12  # 2-D: more of that where several blocks add up
@@ -28,29 +25,17 @@ PAIR_BUSY = 12
 PAIR_START = 2
 PAIR_BLOCK = 8
 PAIR_APART = 0.04  # 3-D: share of the time that each more block on a multiprocessor costs
-UNEVEN_STEPS = 8  # 2-D: of a unit, at most; more gain nothing
-GAIN = 0.985  # of the time, for which warps get uneven shares
 BATCH_BLOCK = 1  # what an image costs a block of many, in steps
 
 
 class Tiling(NamedTuple):
-    """Units along x and y, steps of the march in a unit, warps of a block, blocks of an image.
-
-    `tail`: where warps share what the chunks of all columns leave, the slices for each.
-    `share`: where units are not equal, their steps, of 16 rows, times 2^16.
-    """
+    """Units along x and y, steps of the scan in a unit, warps of a block, blocks of an image."""
 
     across: int
     down: int
     chunk: int
     warps: int
     blocks: int
-    tail: int = 0
-    share: int = 0
-
-    def chunks(self, steps: int) -> int:
-        """The chunks of a column."""
-        return steps // self.chunk if self.tail else _ceil(steps, self.chunk)
 
 
 @lru_cache(maxsize=4096)
@@ -110,13 +95,11 @@ def plan_pairs(
     width: int,
     processors: int,
     block: tuple[int, ...],
-    tails: bool = False,
 ) -> Tiling:
     """Cut images into columns of rows or slices, each for one warp.
 
     `steps` are the rows (2-D) or slices (3-D) that count, `block` the warps that a block may
-    have, the last as many as fit on a multiprocessor. `tails`: whether warps may share what the
-    chunks of all columns leave.
+    have, the last as many as fit on a multiprocessor.
     """
     across = _ceil(width, WARP_WIDTH)
     down = _ceil(height, PAIR_ROWS) if deep else 1
@@ -138,56 +121,7 @@ def plan_pairs(
         if best is None or cost < best[0]:
             best = cost, Tiling(across, down, chunk, warps, blocks)
     assert best is not None
-    blocks, uneven = processors // images, None
-    if not deep:
-        uneven = _differ_by_a_step(across, steps, most, blocks)
-    elif tails:
-        uneven = _share_tails(across, down, steps, most, blocks)
-    if uneven and (uneven[0] + PAIR_START + PAIR_BLOCK / most) * most < GAIN * best[0]:
-        return uneven[1]
     return best[1]
-
-
-def _differ_by_a_step(
-    across: int, rows: int, warps: int, blocks: int
-) -> tuple[float, Tiling] | None:
-    """Units for all warps of some blocks, and the steps that count as their time.
-
-    None where units are too long to gain.
-    """
-    down, steps = blocks * warps // across, _ceil(rows, PAIR_ROWS)
-    if not down < steps <= UNEVEN_STEPS * down:
-        return None
-    longest, share = _ceil(steps, down), _ceil(steps << 16, down)
-    blocks = _ceil(across * down, warps)
-    tiling = Tiling(across, 1, longest * PAIR_ROWS, warps, blocks, share=share)
-    return (steps / down + longest) / 2, tiling
-
-
-def _share_tails(
-    across: int, down: int, steps: int, warps: int, blocks: int
-) -> tuple[int, Tiling] | None:
-    """Chunks for all warps of some blocks but those that share what chunks leave.
-
-    Also the most steps that a warp takes. None where there are no such warps.
-    """
-    columns = across * down
-    chunks, spare = divmod(blocks * warps, columns)
-    if not chunks or not spare:
-        return None
-    best = None
-    for chunk in range(steps // chunks, 0, -1):
-        left = steps - chunks * chunk
-        if not 0 < left < chunk:
-            continue
-        tail = _ceil(columns * left, spare)
-        starts = _ceil(tail, left)  # beside the first
-        longest = max(chunk, tail + PAIR_START * starts)
-        if best and longest > best[0]:
-            break
-        if longest * PAIR_ROWS * WARP_WIDTH * warps <= PAIR_POINTS_A_BLOCK:
-            best = longest, Tiling(across, down, chunk, warps, blocks, tail)
-    return best
 
 
 def plan_batch(steps: int, width: int) -> Tiling | None:
@@ -205,12 +139,6 @@ def plan_batch(steps: int, width: int) -> Tiling | None:
         if best is None or cost < best[0]:
             best = cost, Tiling(across, 1, parts * PAIR_ROWS, warps, 1)
     return best and best[1]
-
-
-def plan_small(height: int, width: int) -> Tiling:
-    """Cut a small image into blocks of a fixed size."""
-    across, down = _ceil(width, SMALL_TILE[1]), _ceil(height, SMALL_TILE[0])
-    return Tiling(across, down, SMALL_TILE[0], SMALL_WARPS, across * down)
 
 
 def _candidates(steps: int) -> list[int]:

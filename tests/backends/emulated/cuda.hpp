@@ -108,12 +108,20 @@ To bits_as(From from) {
     return to;
 }
 inline unsigned __float_as_uint(float value) { return bits_as<unsigned>(value); }
+inline int __float_as_int(float value) { return bits_as<int>(value); }
+inline long long __double_as_longlong(double value) { return bits_as<long long>(value); }
 inline float __uint_as_float(unsigned bits) { return bits_as<float>(bits); }
 
 template <class T>
 T atomicAdd(T* address, T value) {
     const T before = *address;
     *address += value;
+    return before;
+}
+template <class T>
+T atomicMax(T* address, T value) {
+    const T before = *address;
+    if (*address < value) *address = value;
     return before;
 }
 template <class T>

@@ -28,7 +28,11 @@ inline float subtract_floats(float a, float b) {
     return std::isnan(a - b) ? __uint_as_float(0x7FFFFFFFu) : a - b;  // the canonical NaN
 }
 inline float subtract_floats_saturated(float a, float b) { return saturated(a - b); }
-inline float multiply_saturated(float a, float b) { return saturated(a * b); }
+inline float multiply_add_saturated(float a, float b, float c) {
+    return saturated(multiply_add(a, b, c));
+}
+inline double add_doubles(double a, double b) { return a + b; }
+inline double multiply_doubles(double a, double b) { return a * b; }
 // -0 is less than 0, and a number comes before NaN.
 inline float larger(float a, float b) {
     return a == b ? (std::signbit(a) ? b : a) : std::fmax(a, b);
@@ -44,6 +48,7 @@ template <class T>
 bool is_less(T a, T b) {
     return a < b;
 }
+inline unsigned one_less(unsigned number, float a, float b) { return number - is_less(a, b); }
 inline unsigned choose_less(float a, float b, unsigned yes, unsigned no) { return a < b ? yes : no; }
 
 // Half precision.
@@ -115,6 +120,7 @@ T load_shared(unsigned address) {
     return value;
 }
 inline float shared_float(unsigned address) { return load_shared<float>(address); }
+inline uint2 shared_words(unsigned address) { return load_shared<uint2>(address); }
 inline int shared_int(unsigned address) { return load_shared<int>(address); }
 inline unsigned shared_short(unsigned address) { return load_shared<unsigned short>(address); }
 template <int count>

@@ -1,4 +1,4 @@
-// Runs the kernel of the file KERNEL, block by block.
+// Runs the kernel NAME of the file KERNEL, block by block.
 #include "cuda.hpp"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <ucontext.h>
+#include <utility>
 #include <vector>
 
 #include KERNEL
@@ -90,14 +91,17 @@ void run_block() {
     }
 }
 
-struct Arguments {
-    const Image* image;
-    const Tiling* tiling;
-    const Bins* bins;
-    const Result* result;
-} arguments;
+void* const* arguments;
+template <class... Types, std::size_t... index>
+void call(void (*kernel)(Types...), std::index_sequence<index...>) {
+    kernel(*(std::decay_t<Types>*)arguments[index]...);
+}
+template <class... Types>
+void call(void (*kernel)(Types...)) {
+    call(kernel, std::index_sequence_for<Types...>());
+}
 void run_thread() {
-    curve(*arguments.image, *arguments.tiling, *arguments.bins, *arguments.result);
+    call(NAME);
     self().done = true;
     _longjmp(scheduler, 1);
 }
@@ -172,11 +176,10 @@ void finish_groups(int but) {
 
 // Returns the rule that was broken first, or an empty string.
 extern "C" const char* launch(const unsigned* grid, unsigned block_threads, int shared_memory,
-                              const Image* image, const Tiling* tiling, const Bins* bins,
-                              const Result* result) {
+                              void* const* given) {
     broken.clear();
     shared_bytes = shared_memory;
-    arguments = {image, tiling, bins, result};
+    arguments = given;
     gridDim = {grid[0], grid[1], grid[2]};
     blockDim = {block_threads, 1, 1};
     threads.resize(block_threads);

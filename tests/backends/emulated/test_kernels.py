@@ -5,22 +5,27 @@ import pytest
 from scipy import ndimage
 
 import ecc_core
-from ecc_core._backends.cuda import tiling
+from ecc_core._request.filtration import Direction, Filtration
 
 SIDES = [("V", False), ("T", True)]  # V sublevel and T superlevel compare in one order
 EVEN = np.linspace(-2, 2, 64)
 BYTES, SHORTS = np.arange(256), np.arange(1 << 16)
+PERCENTILES = np.percentile(np.random.default_rng(5).normal(size=4000), np.linspace(0, 100, 90))
 # The kernel, the shape of a batch, and levels. Widths that end inside a warp and those that do not.
 CASES = {
-    "small": ("small2d", (3, 45, 300), "float32", EVEN),
     "2-D": ("pairs2d", (1, 330, 1030), "float32", EVEN),
     "2-D bytes": ("pairs2d", (1, 400, 1024), "uint8", BYTES),
+    "2-D float32 levels": ("pairs2d", (1, 130, 1030), "float32", EVEN.astype(np.float32) * 0.9),
+    "2-D percentiles": ("pairs2d", (1, 130, 1030), "float32", PERCENTILES),
+    "2-D many": ("curve2d", (1, 130, 260), "float32", np.linspace(-2, 2, 4096)),
     "batch": ("pairs2d", (40, 70, 128), "float32", EVEN),
     "2-D shorts": ("curve2d", (1, 330, 1030), "uint16", SHORTS),
     "3-D": ("pairs3d", (2, 9, 37, 272), "float32", EVEN),
+    "3-D percentiles": ("pairs3d", (1, 5, 37, 272), "float32", PERCENTILES),
     "3-D odd": ("pairs3d", (1, 5, 20, 133), "float32", EVEN),
     "3-D bytes": ("bytes3d", (1, 9, 40, 272), "uint8", BYTES),
     "3-D shorts": ("shorts3d", (2, 9, 37, 268), "uint16", SHORTS),
+    "3-D 12 bits": ("shorts3d", (1, 9, 37, 268), "uint16", np.arange(0, 1 << 16, 16)),
     "3-D odd shorts": ("curve3d", (1, 9, 37, 271), "uint16", SHORTS),
 }
 
@@ -39,16 +44,24 @@ def fields(shape, dtype):
             yield scaled.astype(dtype)
 
 
-def check(emulator, images, levels, side, kernel):
+def known_curve(image, levels, side, mask=None):
     construction, superlevel = side
-    found, used = emulator.curve(images, levels, construction, superlevel)
-    assert used == kernel
-    connectivity = 1 if construction == "V" else images.ndim - 1
+    connectivity = 1 if construction == "V" else image.ndim
+    return ecc_core.euler_curve(
+        image, levels, connectivity=connectivity, superlevel=superlevel, mask=mask, nan="omit"
+    ).values
+
+
+def filtration_of(ndim, side, **more):
+    construction, superlevel = side
+    return Filtration(ndim, 1 if construction == "V" else ndim, superlevel, **more)
+
+
+def check(emulator, images, levels, side, kernel):
+    found = emulator.curve(images, levels, filtration_of(images.ndim - 1, side))
+    assert emulator.launched == [kernel]
     for image, curve in zip(images, found, strict=True):
-        known = ecc_core.euler_curve(
-            image, levels, connectivity=connectivity, superlevel=superlevel
-        )
-        np.testing.assert_array_equal(curve, known.values)
+        np.testing.assert_array_equal(curve, known_curve(image, levels, side))
 
 
 @pytest.mark.parametrize("side", SIDES, ids=lambda side: side[0])
@@ -56,28 +69,6 @@ def check(emulator, images, levels, side, kernel):
 def test_curves(emulator, case, side):
     kernel, shape, dtype, levels = CASES[case]
     for images in fields(shape, dtype):
-        check(emulator, images, levels, side, kernel)
-
-
-@pytest.mark.parametrize("shape", [(400, 1030), (350, 2300)])
-def test_units_of_images_differ_by_a_step(emulator, shape):
-    warps = tiling.RESIDENT_WARPS["pairs2d"]
-    assert tiling.plan_pairs(1, False, shape[0], *shape, emulator.processors, (warps,)).share
-    for images in fields((1, *shape), "float32"):
-        check(emulator, images, EVEN, ("V", False), "pairs2d")
-
-
-@pytest.mark.parametrize("side", SIDES, ids=lambda side: side[0])
-@pytest.mark.parametrize(
-    ("kernel", "dtype", "levels"),
-    [("bytes3d", "uint8", BYTES), ("shorts3d", "uint16", SHORTS)],
-)
-def test_warps_share_what_chunks_leave(emulator, monkeypatch, kernel, dtype, levels, side):
-    monkeypatch.setattr(emulator, "processors", 1)
-    shape = (24, 40, 272)
-    warps = tiling.RESIDENT_WARPS[kernel]
-    assert tiling.plan_pairs(1, True, *shape, 1, (warps,), tails=True).tail
-    for images in fields((1, *shape), dtype):
         check(emulator, images, levels, side, kernel)
 
 
@@ -91,3 +82,153 @@ def test_counts_of_16_bits_spill(emulator, monkeypatch):
     peaks = ((z % 2 | y % 4 | x % 4) == 0).astype(np.uint16)
     for volume in (orders[0][odd], orders[1][odd], 9 * peaks):
         check(emulator, volume[None], SHORTS, ("V", False), "shorts3d")
+
+
+# What is recoded: the shape of a batch, its type, levels, and the kernel after that.
+RECODED = {
+    "float64": ((2, 70, 150), "float64", PERCENTILES, "pairs2d"),
+    "many": ((1, 9, 30, 140), "float64", np.linspace(-2, 2, 3000), "shorts3d"),
+    "int64": ((1, 40, 150), "int64", np.linspace(-(2.0**63), 2.0**63, 200), "pairs2d"),
+    "uint32": ((1, 40, 150), "uint32", np.geomspace(1, 2.0**32, 300), "pairs2d"),
+    "thin": ((1, 100, 240, 3), "float32", EVEN, "bytes3d"),
+    "narrow": ((1, 8000, 9), "float32", EVEN, "pairs2d"),
+    "uneven": ((1, 70, 150), "float32", np.geomspace(1e-6, 3, 100), "pairs2d"),
+}
+
+
+@pytest.mark.parametrize("side", SIDES, ids=lambda side: side[0])
+@pytest.mark.parametrize("case", RECODED)
+def test_recoded_images(emulator, case, side):
+    shape, dtype, levels, kernel = RECODED[case]
+    for images in fields(shape, dtype):
+        found = emulator.curve(images, levels, filtration_of(images.ndim - 1, side))
+        assert emulator.launched in (
+            ["recode", kernel],
+            ["recode", kernel.replace("pairs", "bytes")],
+        )
+        for image, curve in zip(images, found, strict=True):
+            np.testing.assert_array_equal(curve, known_curve(image, levels, side))
+
+
+@pytest.mark.parametrize("side", SIDES, ids=lambda side: side[0])
+@pytest.mark.parametrize("shape", [(2, 50, 150), (1, 8, 30, 70)])
+def test_masks_infinities_and_strides(emulator, shape, side):
+    rng = np.random.default_rng(3)
+    images = rng.normal(size=shape).astype(np.float32)
+    images[rng.random(shape) < 0.1] = np.inf
+    images[rng.random(shape) < 0.1] = np.nan
+    mask = rng.random(shape) < 0.8
+    levels = np.array([-np.inf, -1, 0, 0.5, np.inf])
+    filtration = filtration_of(len(shape) - 1, side, nan="omit")
+    for view, shown in ((images, mask), (images[..., ::-3], mask[..., ::-3])):
+        for hidden in (None, shown):
+            found = emulator.curve(view, levels, filtration, hidden)
+            assert emulator.launched[0] == "recode"
+            for i, image in enumerate(view):
+                known = known_curve(image, levels, side, None if hidden is None else hidden[i])
+                np.testing.assert_array_equal(found[i], known)
+    with pytest.raises(ValueError, match="NaN"):
+        emulator.curve(images, levels, filtration_of(len(shape) - 1, side), mask | np.isnan(images))
+
+
+@pytest.mark.parametrize("side", SIDES, ids=lambda side: side[0])
+@pytest.mark.parametrize("shape", [(50, 150), (8, 30, 70)])
+def test_directions(emulator, shape, side):
+    image = np.random.default_rng(4).integers(0, 9, shape).astype(np.int16)
+    vector = np.array([2.0, -1.0, 3.0])[: len(shape)]
+    unit = tuple((vector / np.linalg.norm(vector)).tolist())
+    direction = Direction(unit, 0.7, (1.0, 2.0, 0.5)[: len(shape)], shape)
+    filtration = filtration_of(len(shape), side, direction=direction)
+    values = direction.add(image, (0,) * len(shape))
+    found = emulator.curve(image[None], EVEN, filtration)[0]
+    np.testing.assert_array_equal(found, known_curve(values, EVEN, side))
+    on_device = image[None].view(emulator.backend.arrays.cupy.ndarray)
+    low, high = emulator.launch.value_range(on_device, filtration)
+    assert (low, high) == (values.min(), values.max())
+
+
+def draw(rng, shape, dtype, few):
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return rng.random(shape) < 0.6
+    if dtype.kind == "f":
+        normal = rng.normal(size=shape)
+        return (np.round(normal) if few else normal).astype(dtype)
+    info = np.iinfo(dtype)
+    whole = rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+    return whole // (info.max // 4) if few else whole
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"), [("f4", (17, 300)), ("f4", (9, 11, 35)), ("i8", (17, 90)), ("b1", (40,))]
+)
+def test_coefficients_exact_curves_and_ranges(emulator, dtype, shape):
+    rng = np.random.default_rng(6)
+    ndarray = emulator.backend.arrays.cupy.ndarray
+    for construction, superlevel in SIDES:
+        connectivity = 1 if construction == "V" else len(shape)
+        for few, masked in ((False, False), (True, True)):
+            image = draw(rng, shape, dtype, few)
+            if not few and image.dtype.kind != "f":
+                image.flat[::3] = np.iinfo(dtype).max if image.dtype.kind != "b" else True
+            mask = rng.random(shape) < 0.8 if masked else None
+            options = {"superlevel": superlevel, "connectivity": connectivity, "mask": mask}
+            filtration = Filtration(len(shape), connectivity, superlevel)
+            given = image[None].view(ndarray), filtration
+            shown = None if mask is None else mask[None].view(ndarray)
+            emulator.clear()
+            found = emulator.launch.coefficients(*given, mask=shown)
+            assert found.dtype == np.int8
+            np.testing.assert_array_equal(found[0], ecc_core.euler_coefficients(image, **options))
+            levels, values = emulator.launch.exact_curve(*given, mask=shown)
+            known = ecc_core.euler_curve(image, "exact", **options)
+            assert levels.dtype == known.thresholds.dtype
+            np.testing.assert_array_equal(levels, known.thresholds)
+            np.testing.assert_array_equal(values, known.values)
+            kept = image if mask is None else image[mask]
+            low, high = emulator.launch.value_range(*given, mask=shown)
+            assert (low, high) == (kept.min(), kept.max())
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((30, 260), "u2"), ((9, 11, 35), "i8")])
+def test_regions(emulator, shape, dtype):
+    rng = np.random.default_rng(7)
+    ndarray = emulator.backend.arrays.cupy.ndarray
+    image = rng.normal(size=shape).astype(np.float32)
+    labels = (rng.integers(0, 5, shape) * 7).astype(dtype)
+    if dtype == "i8":
+        labels[labels == 7] = 1 << 40
+    levels = np.linspace(-1, 1, 9)
+    for side in SIDES:
+        construction, superlevel = side
+        emulator.clear()
+        ids, values = emulator.launch.region_curves(
+            image.view(ndarray), labels.view(ndarray), levels, filtration_of(len(shape), side)
+        )
+        connectivity = 1 if construction == "V" else len(shape)
+        known = ecc_core.region_curves(
+            image, labels, levels, connectivity=connectivity, superlevel=superlevel
+        )
+        assert ids.dtype == labels.dtype
+        np.testing.assert_array_equal(ids, known.labels)
+        np.testing.assert_array_equal(values, known.values)
+
+
+def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
+    """Another thread writes larger and negative labels after they were ranked."""
+    ndarray = emulator.backend.arrays.cupy.ndarray
+    image = np.random.default_rng(8).normal(size=(60, 70)).astype(np.float32).view(ndarray)
+    labels = np.ones((60, 70), np.int32).view(ndarray)
+    rank_labels = emulator.backend.launch.rank_labels
+
+    def rank_and_change(given):
+        found = rank_labels(given)
+        given[::2] = 1 << 30
+        given[1::2] = -5
+        return found
+
+    monkeypatch.setattr(emulator.backend.launch, "rank_labels", rank_and_change)
+    emulator.clear()
+    ids, values = emulator.launch.region_curves(image, labels, np.zeros(1), Filtration(2, 2))
+    np.testing.assert_array_equal(ids, [1])
+    np.testing.assert_array_equal(values, [[0]])  # no label of those that were ranked is left

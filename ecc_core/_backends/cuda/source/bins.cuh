@@ -1,13 +1,13 @@
 // From a key to its bin: the number of thresholds that do not admit it (sublevel: thresholds below
 // the sample; superlevel: thresholds up to the sample, which are the ones that do).
 #pragma once
-#include "image.cuh"
+#include "element.cuh"
 
 struct Bins {
     const Key* thresholds;   // non-decreasing, in the samples' key order; kTable: null
-    const int* table;        // kTable: the bin of each of 256 values, least first
+    const int* table;        // kTable: the bin of each of 256 values, least first; kCells: below
     int count;               // thresholds; bins are 0..count
-    float low, scale, last;  // kUniform: threshold k is near low + k / (scale * last)
+    float low, scale, last;  // kUniform: threshold k is near k = (low + scale * key) * last
     long long first;  // kConsecutive (types of up to 32 bits): the thresholds, as to_integer has
                       // them, are first, first + 1, ...
 };
@@ -47,12 +47,13 @@ __device__ __forceinline__ int consecutive_bin(T key, const Bins& bins) {
     return (int)max(0ll, min((long long)bins.count, above));
 }
 
-// kUniform: near the bin. The guess never decreases with the key and maps every threshold to itself
-// (the host has checked it), so it is off by at most one, and one exact comparison settles it. The
-// low 23 bits are the guess.
+// A guess that never decreases with the key, in the low 23 bits. kUniform: near the bin. Every
+// threshold is mapped to itself (the host has checked it), so the guess is off by at most one, and
+// one exact comparison settles it. kCells: a cell with at most one threshold (the host computes the
+// cells by the same arithmetic), for which `table` has the threshold to compare with.
 constexpr unsigned kGuess = 0x4B000000u;
 __device__ __forceinline__ unsigned guess(Key key, const Bins& bins) {
-    const float unit = multiply_saturated(subtract_floats((float)key, bins.low), bins.scale);
+    const float unit = multiply_add_saturated((float)key, bins.scale, bins.low);
     return __float_as_uint(multiply_add(unit, bins.last, 8388608.0f));
 }
 
@@ -62,6 +63,7 @@ __device__ __forceinline__ int bin_of(Key key, const Bins& bins, const Key* thre
     if (kBins == kTable) return table[(int)to_integer(key)];
     if (kBins == kConsecutive) return consecutive_bin(key, bins);
     if (kBins == kSearch) return search(key, thresholds, bins.count);
-    const int near = (int)(guess(key, bins) - kGuess);
+    int near = (int)(guess(key, bins) - kGuess);
+    if (kBins == kCells) near = table[near];
     return near + (passed(key, thresholds[near]) ? 1 : 0);
 }

@@ -15,19 +15,17 @@ struct Planes2 {
 struct Strip {
     const Image& image;
     const Element* data;  // column 0 of row 0
-    const unsigned char* mask;
     const Columns& columns;
     int left, lane;
     plane last_column, last_lane;
 
     __device__ __forceinline__ Walk walk(int y) const {
-        return Walk(data + y * image.row + left, mask + y * image.mask_row + left, columns);
+        return Walk(data + y * image.row + left, columns);
     }
 
     __device__ __forceinline__ Key side(int y, int column) const {
         const long long at = min(max(y, 0), image.height - 1);
-        return load_key(data + at * image.row, mask + at * image.mask_row,
-                        min(column, image.width - 1));
+        return admit(data[at * image.row + min(column, image.width - 1)]);
     }
 };
 
@@ -37,9 +35,8 @@ struct Strip {
 template <int rows>
 __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, Key (&p)[kLaneWidth],
                                            Row (&ahead)[kLaneRows], Walk& walk, const Stash& stash,
-                                           plane& present, FiniteCheck& check) {
+                                           FiniteCheck& check) {
     plane g = 0, m = 0, below = 0;
-    present = 0;
     const int column = side_column(strip.lane, strip.left, strip.image.width),
               row = y + side_row(strip.lane);
     const Key a = strip.side(row, column), b = strip.side(row, column + 1);
@@ -60,7 +57,6 @@ __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, Key (&p)[k
             push(g, p[x], x < kLaneWidth - 1 ? p[(x + 1) % kLaneWidth] : p_right);
             push(m, both[x], x < kLaneWidth - 1 ? both[(x + 1) % kLaneWidth] : both_right);
             push(below, p[x], q[x]);
-            if (kMask) present = present * 2 + (p[x] != never(p[x]));
             if (kNan == kNanReport && !(r & 1)) check.see(both[x]);
         }
         if (rows == kLaneRows) stash.put(r, p);
@@ -99,7 +95,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         const plane own = column_bits(image.width - x);
         const Strip strip = {image,
                              image.data + index * image.batch,
-                             image.mask + index * image.mask_batch,
                              columns,
                              left,
                              lane,
@@ -107,7 +102,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                              lane == 31 ? kLastColumn : 0u};
         const Stash stash = {stashes + warp * kLaneRows * kStashWidth + lane * kLaneWidth};
         const Counter count(bins, layout, histogram);
-        plane present;
         Row first, before[kLaneRows],
             ahead[kLaneRows];  // `before`: its last row is the one at `begin`
         Key p[kLaneWidth];
@@ -124,11 +118,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         Trits above = {0, 0};  // what the row before takes from this one, in the low four bits
         if (begin > 0) {
             const Planes2 w =
-                compare<1>(strip, begin - kLaneRows, p, before, walk, stash, present, check);
+                compare<1>(strip, begin - kLaneRows, p, before, walk, stash, check);
             above = taken(w.m, w.m_left, w.below);
         }
         for (int row = begin; row < end; row += kLaneRows) {
-            const Planes2 w = compare<kLaneRows>(strip, row, p, ahead, walk, stash, present, check);
+            const Planes2 w = compare<kLaneRows>(strip, row, p, ahead, walk, stash, check);
             if (kDual && row == 0) {
                 const Trits outer = taken(w.g, w.g_left, ~0u);
                 above = {outer.plus >> 28, outer.minus >> 28};
@@ -140,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                                     next_row(given.minus, above.minus)};
             above = given;
             const Numbers3 c = sum(here, kept, received);
-            const plane owned = own & row_bits(end - row) & (kMask ? present : ~0u);
+            const plane owned = own & row_bits(end - row);
             count(stash, extend(c), owned);
         }
     }

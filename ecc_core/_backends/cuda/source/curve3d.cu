@@ -24,15 +24,13 @@ struct Side {
 struct Column {
     const Image& image;
     const Element* data;  // row 0 of the warp, column 0, slice 0
-    const unsigned char* mask;
     const Columns& columns;
     int left, lane, last_row;
     plane last_column, last_lane, last_rows;
 
     __device__ __forceinline__ Walk walk(int s) const {
         const long long slice = min(s, image.depth - 1);
-        return Walk(data + slice * image.slice + left, mask + slice * image.mask_slice + left,
-                    columns);
+        return Walk(data + slice * image.slice + left, columns);
     }
 
     __device__ __forceinline__ Side side(int s) const {
@@ -43,10 +41,9 @@ struct Column {
         for (int r = 0; r < 2; ++r) {
             const long long at = min(side_row(lane) + r, last_row);
             const Element* row = data + slice * image.slice + at * image.row;
-            const unsigned char* row_mask = mask + slice * image.mask_slice + at * image.mask_row;
 #pragma unroll
             for (int x = 0; x < 2; ++x)
-                side.v[r][x] = load_key(row, row_mask, min(column + x, image.width - 1));
+                side.v[r][x] = admit(row[min(column + x, image.width - 1)]);
         }
         return side;
     }
@@ -57,7 +54,7 @@ constexpr int kAhead =
 
 // Asynchronous copies only where the kernel keeps everything in registers: one that did not gave
 // wrong numbers.
-constexpr bool kAsync = kVector && !kMask && IsFloat<Key>::value;
+constexpr bool kAsync = kVector && IsFloat<Key>::value;
 
 // A lane's samples on their way to it, through shared memory.
 struct Queue {
@@ -80,14 +77,11 @@ struct Queue {
         }
     }
 
-    __device__ __forceinline__ void take(int row, const char* mask, const Columns& columns,
-                                         Key (&out)[kLaneWidth]) const {
+    __device__ __forceinline__ void take(int row, Key (&out)[kLaneWidth]) const {
         if (kAsync) wait_for_copy<kAhead - 1>();
         const Quad quad = lane[row % kAhead * 32];
 #pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x) {
-            out[x] = admit(quad.v[x], !kMask || mask[kVector ? columns.at[0] + x : columns.at[x]]);
-        }
+        for (int x = 0; x < kLaneWidth; ++x) out[x] = admit(quad.v[x]);
     }
 };
 
@@ -95,19 +89,14 @@ struct Queue {
 // rows of slice s + 1, then of s + 2; `walk` is at the last of them.
 __device__ __forceinline__ Planes3 compare(const Column& own, int s,
                                            Key (&p)[kLaneRows + 1][kLaneWidth], const Queue& queue,
-                                           Walk& walk, const Stash& stash, plane& present,
-                                           FiniteCheck& check) {
+                                           Walk& walk, const Stash& stash, FiniteCheck& check) {
     Planes3 w = {0, 0, 0, 0, 0, 0, 0};
-    present = 0;
     Key q[kLaneWidth], m[kLaneWidth];
 #pragma unroll
     for (int r = -1; r < kLaneRows;
          ++r) {  // r: the row that is compared; r + 1: the row that comes in
         Key q_below[kLaneWidth], m_below[kLaneWidth], n[kLaneWidth], b[kLaneWidth];
-        const char* mask = (const char*)own.mask + own.left +
-                           min(s + 1, own.image.depth - 1) * own.image.mask_slice +
-                           min(r + 1, own.last_row) * own.image.mask_row;
-        queue.take(r + 1, mask, own.columns, q_below);
+        queue.take(r + 1, q_below);
         const int coming = (r + 1 + kAhead) % (kLaneRows + 1);
         if (coming == 0)
             walk = own.walk(s + 2);
@@ -136,7 +125,6 @@ __device__ __forceinline__ Planes3 compare(const Column& own, int s,
                 push(w.below, p[r][x], p[r + 1][x]);
                 push(w.m_below, m[x], m_below[x]);
                 push(w.behind, p[r][x], q[x]);
-                if (kMask) present = present * 2 + (p[r][x] != never(p[r][x]));
                 if (kNan == kNanReport && !(r & 1)) check.see(b[x]);
             }
         }
@@ -216,7 +204,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const plane columns_in = column_bits(image.width - x), rows_in = row_bits(last_row + 1);
     const Column own = {image,
                         image.data + index * image.batch + y * image.row,
-                        image.mask + index * image.mask_batch + y * image.mask_row,
                         columns,
                         left,
                         lane,
@@ -257,7 +244,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     for (int s = start; s < end; ++s) {
         Planes3 w;
         Lefts l;
-        plane present = ~0u;
         Trits n_given, b_given;
         plane* slot = exchange + ((s & 1) * warps + warp) * 32 + lane;
         if (last_row >= 0) {
@@ -265,7 +251,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             prefetch(own.data + (long long)min(s + 3, image.depth - 1) * image.slice +
                      min(lane >> 2, last_row) * image.row +
                      min(left + (lane & 3) * 32, image.width - 1));
-            w = compare(own, s, p, queue, walk, stash, present, check);
+            w = compare(own, s, p, queue, walk, stash, check);
             l = complete(w, own, side_p, side_q);
             side_p = side_q;
             side_q = side_ahead;
@@ -291,7 +277,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             if (kDual && s == 0) given_behind = flat;
             const Numbers4 c = subtract(flat, only(deep, ~w.behind), given_behind);
             given_behind = only(deep, w.behind);
-            count(stash, c, s < begin ? 0u : owned & (kMask ? present : ~0u));
+            count(stash, c, s < begin ? 0u : owned);
         }
     }
     finish(histogram, result, index, check.failed());

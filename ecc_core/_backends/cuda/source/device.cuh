@@ -12,7 +12,6 @@ ECC_FLOAT2(add_floats, "add.rn.f32")
 ECC_FLOAT2(add_truncated, "add.rz.f32")  // rounded towards zero
 ECC_FLOAT2(subtract_floats, "sub.rn.f32")
 ECC_FLOAT2(subtract_floats_saturated, "sub.rn.sat.f32")  // to [0, 1]
-ECC_FLOAT2(multiply_saturated, "mul.rn.sat.f32")
 ECC_FLOAT2(larger, "max.f32")
 ECC_FLOAT2(smaller, "min.f32")
 ECC_FLOAT2(larger_or_nan, "max.NaN.f32")  // NaN if either is NaN
@@ -24,6 +23,17 @@ __device__ __forceinline__ float multiply_add(float a, float b, float c) {
     asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
     return result;
 }
+
+// To [0, 1], NaN to 0.
+__device__ __forceinline__ float multiply_add_saturated(float a, float b, float c) {
+    float result;
+    asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
+    return result;
+}
+
+// Never fused.
+__device__ __forceinline__ double add_doubles(double a, double b) { return __dadd_rn(a, b); }
+__device__ __forceinline__ double multiply_doubles(double a, double b) { return __dmul_rn(a, b); }
 
 // The sign of a difference is exact, infinities included.
 __device__ __forceinline__ bool is_less(float a, float b) {
@@ -38,6 +48,11 @@ __device__ __forceinline__ float half_to_float(unsigned short bits) {
     float result;
     asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(bits));
     return result;
+}
+
+// A number less one where a < b.
+__device__ __forceinline__ unsigned one_less(unsigned number, float a, float b) {
+    return number + (unsigned)((int)__float_as_uint(subtract_floats(a, b)) >> 31);
 }
 
 // a < b ? yes : no
@@ -143,6 +158,12 @@ __device__ __forceinline__ unsigned global_short(const void* address) {
 __device__ __forceinline__ float shared_float(unsigned address) {
     float value;
     asm("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address));
+    return value;
+}
+
+__device__ __forceinline__ uint2 shared_words(unsigned address) {
+    uint2 value;
+    asm("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "r"(address));
     return value;
 }
 

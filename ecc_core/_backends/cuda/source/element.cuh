@@ -9,6 +9,9 @@ struct Half {
 struct BFloat {
     unsigned short bits;
 };
+struct Bool {
+    unsigned char byte;  // true: anything but 0
+};
 
 // Integers of up to 16 bits become floats just above 2^23, where consecutive integers are
 // consecutive floats.
@@ -17,6 +20,10 @@ constexpr unsigned kMagic = 0x4B000000u;
 template <class T>
 struct KeyOf {
     typedef T type;
+};
+template <>
+struct KeyOf<Bool> {
+    typedef float type;
 };
 template <>
 struct KeyOf<unsigned char> {
@@ -52,10 +59,17 @@ struct KeyOf<BFloat> {
 };
 
 typedef ECC_ELEMENT Element;
+#if ECC_DIRECTIONAL
+typedef double Key;
+#else
 typedef KeyOf<Element>::type Key;
+#endif
 
 __device__ __forceinline__ float to_key(float v) { return v; }
 __device__ __forceinline__ double to_key(double v) { return v; }
+__device__ __forceinline__ float to_key(Bool v) {
+    return __uint_as_float(kMagic | (v.byte != 0));
+}
 __device__ __forceinline__ float to_key(unsigned char v) { return __uint_as_float(kMagic | v); }
 __device__ __forceinline__ float to_key(signed char v) {
     return __uint_as_float(kMagic | (unsigned char)(v ^ 0x80));
@@ -74,6 +88,14 @@ __device__ __forceinline__ float to_key(Half v) { return half_to_float(v.bits); 
 __device__ __forceinline__ float to_key(BFloat v) {
     return __uint_as_float((unsigned)v.bits << 16);
 }
+
+template <class T>
+__device__ __forceinline__ double to_double(T v) {
+    return (double)v;
+}
+__device__ __forceinline__ double to_double(Bool v) { return v.byte != 0; }
+__device__ __forceinline__ double to_double(Half v) { return half_to_float(v.bits); }
+__device__ __forceinline__ double to_double(BFloat v) { return to_key(v); }
 
 // The key of a point that never enters: last in the order of the filtration.
 __device__ __forceinline__ float never(float) {
@@ -97,11 +119,9 @@ __device__ __forceinline__ double omit_nan(double v) { return v != v ? never(v) 
 __device__ __forceinline__ int omit_nan(int v) { return v; }
 __device__ __forceinline__ long long omit_nan(long long v) { return v; }
 
-__device__ __forceinline__ Key admit(Element sample, bool present) {
-    Key key = to_key(sample);
-    if (kNan == kNanOmit) key = omit_nan(key);
-    if (kMask && !present) key = never(key);
-    return key;
+__device__ __forceinline__ Key admit(Element sample) {
+    const Key key = to_key(sample);
+    return kNan == kNanOmit ? omit_nan(key) : key;
 }
 
 // The later of two points in the order of the cells.

@@ -76,12 +76,6 @@ struct Feed {
         if (at_end && --slices > 0) next += slice;
     }
 
-    // Before the room is used by another.
-    __device__ __forceinline__ static void end() {
-        if (kAhead) wait_for_copy<0>();
-        __syncwarp();
-    }
-
     // Before anything is taken.
     __device__ __forceinline__ void begin() {
 #pragma unroll

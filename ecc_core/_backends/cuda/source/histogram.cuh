@@ -158,19 +158,28 @@ struct SharedLayout {
     int* counts;
 };
 
+// Entries of the table: kCells in pairs has two words for each.
+__device__ __forceinline__ int table_words(const Bins& bins) {
+    if (kBins == kTable) return 256;
+    if (kBins == kCells && (kSharedTable || kPairs)) return (kPairs ? 2 : 1) * ((int)bins.last + 1);
+    return 0;
+}
+
 __device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) {
     SharedLayout layout = {bins.thresholds, bins.table, (int*)memory};
-    if (kBins == kTable) {
-        int* table = (int*)memory;
-        for (int i = threadIdx.x; i < 256; i += blockDim.x) table[i] = bins.table[i];
-        layout.table = table;
-        layout.counts = table + 256;
-    } else if (kSharedTable) {
+    if (kSharedTable && kBins != kTable && !(kPairs && kBins == kCells)) {
         Key* thresholds = (Key*)memory;
         for (int i = threadIdx.x; i < bins.count; i += blockDim.x)
             thresholds[i] = bins.thresholds[i];
         layout.thresholds = thresholds;
         layout.counts = (int*)(thresholds + bins.count);
+    }
+    const int words = table_words(bins);
+    if (words) {
+        int* table = layout.counts;
+        for (int i = threadIdx.x; i < words; i += blockDim.x) table[i] = bins.table[i];
+        layout.table = table;
+        layout.counts = table + words;
     }
     return layout;
 }

@@ -4,9 +4,7 @@
 
 struct Image {
     const Element* data;
-    const unsigned char* mask;
-    long long batch, slice, row;                 // strides, in samples
-    long long mask_batch, mask_slice, mask_row;  // the last axis of both is contiguous
+    long long batch, slice, row;  // strides, in samples; the last axis is contiguous
     int depth, height, width;
 };
 
@@ -32,22 +30,18 @@ struct Columns {
 // A lane's four columns on their way down the rows.
 struct Walk {
     const char* data;
-    const char* mask;
 
-    __device__ __forceinline__ Walk(const Element* row, const unsigned char* mask_row,
-                                    const Columns& columns)
-        : data((const char*)(row + (kVector ? columns.at[0] : 0))), mask((const char*)mask_row) {}
+    __device__ __forceinline__ Walk(const Element* row, const Columns& columns)
+        : data((const char*)(row + (kVector ? columns.at[0] : 0))) {}
 
     __device__ __forceinline__ void advance(const Image& image, bool move) {
         if (move) data += image.row * (long long)sizeof(Element);
-        if (kMask && move) mask += image.mask_row;
     }
 };
 
 // Samples as they are in memory: what is loaded ahead takes few registers.
 struct Row {
     Element sample[kLaneWidth];
-    bool present[kLaneWidth];
 
     __device__ __forceinline__ void load(const Walk& walk, const Columns& columns) {
         if (kVector) {
@@ -59,19 +53,10 @@ struct Row {
             for (int i = 0; i < kLaneWidth; ++i)
                 sample[i] = ((const Element*)walk.data)[columns.at[i]];
         }
-        if (kMask) {
-#pragma unroll
-            for (int i = 0; i < kLaneWidth; ++i)
-                present[i] = walk.mask[kVector ? columns.at[0] + i : columns.at[i]];
-        }
     }
 
     __device__ __forceinline__ void keys(Key (&out)[kLaneWidth]) const {
 #pragma unroll
-        for (int i = 0; i < kLaneWidth; ++i) out[i] = admit(sample[i], !kMask || present[i]);
+        for (int i = 0; i < kLaneWidth; ++i) out[i] = admit(sample[i]);
     }
 };
-
-__device__ __forceinline__ Key load_key(const Element* row, const unsigned char* mask, int column) {
-    return admit(row[column], !kMask || mask[column]);
-}

@@ -20,12 +20,18 @@ constexpr bool kVector = ECC_VECTOR;
 constexpr bool kWide = ECC_VECTOR > 1;
 
 // How a value finds its bin (see bins.cuh) and where bins are counted (see histogram.cuh).
-enum BinRule { kUniform = 0, kSearch = 1, kConsecutive = 2, kTable = 3, kAffine = 4 };
+enum BinRule { kUniform = 0, kSearch = 1, kConsecutive = 2, kTable = 3, kAffine = 4, kCells = 5 };
 constexpr int kBins = ECC_BINS;
 enum Store { kShared = 0, kPacked = 1, kGlobal = 2 };
 constexpr int kStore = ECC_STORE;
-// Whether the thresholds are copied to shared memory.
+// Whether the thresholds, and the table of kCells, are copied to shared memory.
 constexpr bool kSharedTable = ECC_SHARED_TABLE;
+
+// samples.cuh: values are those along a direction, in double precision.
+#ifndef ECC_DIRECTIONAL
+#define ECC_DIRECTIONAL 0
+#endif
+constexpr bool kDirectional = ECC_DIRECTIONAL;
 
 // pairs2d.cu: blocks take images by turns, each alone. 2: and a row is for one warp.
 constexpr bool kBatch = ECC_BATCH;

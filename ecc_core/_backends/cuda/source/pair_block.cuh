@@ -66,12 +66,11 @@ constexpr int kStashBytes = kPairRows8 * kStashRow;
 // and the counts.
 struct PairBlock {
     Histogram histogram;
-    const Key* thresholds;  // kUniform
+    SharedLayout layout;
 
     __device__ __forceinline__ PairBlock(char* memory, int warp_bytes, const Bins& bins,
                                          const Result& result, int index, int lane) {
-        const SharedLayout layout = lay_out(memory + (blockDim.x >> 5) * warp_bytes, bins);
-        thresholds = layout.thresholds;
+        layout = lay_out(memory + (blockDim.x >> 5) * warp_bytes, bins);
         histogram = {layout.counts, result.counts_of(index, bins.count + 1), bins.count + 1,
                      result.copies, lane & (result.copies - 1),
                      kBytes ? 256 : kBins == kAffine ? (int)bins.last + 1 : bins.count + 1,

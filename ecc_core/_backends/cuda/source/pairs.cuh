@@ -8,7 +8,7 @@
 
 // Code k is the number 1024 + k of half precision, whose bits are kCodeZero + k.
 //   kTable (types of 8 bits): the value, counted from the least.
-//   kAffine, kUniform: the bin (superlevel) or the number of thresholds less the bin (sublevel), so
+//   kAffine, kUniform, kCells: the bin (superlevel) or the number of thresholds less the bin (sublevel), so
 //     that 0 never enters. kAffine gives samples before the first threshold larger codes.
 constexpr unsigned kCodeZero = 0x6400u;
 constexpr bool kBytes = kBins == kTable;
@@ -89,28 +89,49 @@ struct IsSigned<signed char> {
 };
 constexpr bool kSigned = IsSigned<Element>::value;  // kBytes
 
+// From samples to codes.
+//
+// kUniform: the guess of bins.cuh becomes a code by one more rounding, and its threshold is found by
+// that code. kCells: the table has a threshold and the code of samples up to it (superlevel: from
+// it on) for each cell. Both are then one less where the sample lies beyond the threshold.
 struct Encoder {
     const Bins& bins;
-    unsigned thresholds;  // kUniform: shared address of that of the guess 0
+    float slope, origin;  // kUniform: of the code, from the guess between 0 and 1
+    unsigned table;       // kUniform, kCells: shared address of the entry of the guess 0
 
-    __device__ __forceinline__ Encoder(const Bins& bins, const Key* shared_thresholds)
-        : bins(bins), thresholds(0) {
-        if (kBins == kUniform) thresholds = opaque(shared_address(shared_thresholds) - 4u * kGuess);
+    __device__ __forceinline__ Encoder(const Bins& bins, const SharedLayout& layout)
+        : bins(bins), slope(0.0f), origin(0.0f), table(0) {
+        if (kBins == kUniform) {
+            const unsigned zero = kCodeZero + (kSuper ? 1 : bins.count);
+            slope = kSuper ? bins.last : -bins.last;
+            origin = __uint_as_float(kGuess + zero);
+            const unsigned first = shared_address(layout.thresholds), bytes = 4u * (kGuess + zero);
+            table = opaque(kSuper ? first - bytes : first + bytes);
+        }
+        if (kBins == kCells) table = opaque(shared_address(layout.table) - 8u * kGuess);
     }
 
-    __device__ __forceinline__ unsigned code(Key key) const {
+    // In the low half.
+    __device__ __forceinline__ unsigned code(float key) const {
         if (kNan == kNanOmit) key = omit_nan(key);
-        const unsigned near = guess(key, bins);
-        const float threshold = shared_float(thresholds + 4u * near);
-        if (kSuper) return kCodeZero - kGuess + near + choose_less(key, threshold, 0, 1);
-        return kCodeZero + kGuess + bins.count - near - choose_less(threshold, key, 1, 0);
+        unsigned near;
+        float threshold;
+        if (kBins == kCells) {
+            const uint2 entry = shared_words(table + 8u * guess(key, bins));
+            threshold = __uint_as_float(entry.x), near = entry.y;
+        } else {
+            const float unit = multiply_add_saturated(key, bins.scale, bins.low);
+            near = __float_as_uint(multiply_add(unit, slope, origin));
+            threshold = shared_float(kSuper ? table + 4u * near : table - 4u * near);
+        }
+        return kSuper ? one_less(near, key, threshold) : one_less(near, threshold, key);
     }
 
     __device__ __forceinline__ pair operator()(Element low, Element high, PairCheck& check) const {
         const Key a = to_key(low), b = to_key(high);
         if (kBytes) return kCodeZero * 0x10001u + (unsigned)to_integer(a) + ((unsigned)to_integer(b) << 16);
         if (kNan == kNanReport) check.see(a, b);
-        if (kBins == kUniform) return code(a) | code(b) << 16;
+        if (kBins != kAffine) return __byte_perm(code(a), code(b), 0x5410);
         return to_pair(affine(a), affine(b));
     }
 

@@ -210,12 +210,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const unsigned down = unit / across;
     const unsigned column = unit - down * across;
     const int left = column * kWarpWidth;
-    int begin = down * tiling.chunk, end = begin + tiling.chunk;
-    if (!kBatch && tiling.share) {  // in every block some units are a step shorter
-        const unsigned from = down * tiling.share + (column % 16 << 12);
-        begin = (from >> 16) * kPairRows, end = (from + tiling.share >> 16) * kPairRows;
-    }
-    begin += tiling.first, end = min(end + tiling.first, tiling.last);
+    const int begin = tiling.first + down * tiling.chunk;
+    const int end = min(begin + tiling.chunk, tiling.last);
     const LaneColumns columns(lane, left, image.width);
     const Element* const first = image.data + index * image.batch + left + columns.first;
     Strip strip = {image, first, columns, left, lane};
@@ -232,7 +228,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
     __syncthreads();
 
-    const Encoder encode(bins, shared.thresholds);
+    const Encoder encode(bins, shared.layout);
     const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
     for (;;) {
         const int next = index + gridDim.y;

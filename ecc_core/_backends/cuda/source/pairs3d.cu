@@ -149,20 +149,20 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
-    Work<kStashed> work(image, tiling, block * (blockDim.x >> 5) + warp);
-    const Columns columns(lane, work.left, image.width);
-    Feed feed(image, work, index, room + kStash, columns);
-    if (work.some()) feed.begin();  // on their way while counts are cleared
+    const Unit unit(image, tiling, block * (blockDim.x >> 5) + warp);
+    const Columns columns(lane, unit.left, image.width);
+    Feed feed(image, unit, index, room + kStash, columns);
+    if (unit.some()) feed.begin();  // on their way while counts are cleared
     const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
     __syncthreads();
 
     PairCheck check;
-    while (work.some()) {
-        const Encoder encode(bins, shared.thresholds);
+    if (unit.some()) {
+        const Encoder encode(bins, shared.layout);
         PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
         Stash stash(count.stash);
         pair p[kItems][kLaneWidth];
-        PairBorders borders(image, work, index);
+        PairBorders borders(image, unit, index);
         borders.ask();
 #pragma unroll
         for (int i = 0; i < kItems; ++i) {
@@ -174,8 +174,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             if (!kShares) p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
         const Ends ends = {shared_address(ends_of[warp])};
         Border border_p = borders.take(kStashed ? stash.sides() : ends.columns(p), encode);
-        Combiner combine(image, work);
-        for (int s = work.start; s < work.end; ++s) {
+        Combiner combine(image, unit);
+        for (int s = unit.start; s < unit.end; ++s) {
             stash.turn();
             const Planes3 w = compare(p, stash, feed, encode, count, check);
             const Border border_q =
@@ -184,13 +184,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             border_p = border_q;
             const Numbers4 c = combine(w, side, s);
             if (kStashed) count.stash = stash.here + kStashRow;  // item 1 is row 0
-            if (s >= work.begin) count(c, combine.own());
+            if (s >= unit.begin) count(c, combine.own());
         }
-        if (!work.more()) break;
-        feed.end();
-        work.next(image, tiling);
-        feed = Feed(image, work, index, room + kStash, columns);
-        feed.begin();
     }
     finish(shared.histogram, result, index, check.failed());
 }

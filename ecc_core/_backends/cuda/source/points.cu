@@ -1,122 +1,225 @@
-// Coefficients one point at a time: which of its 26 neighbours a point comes after, and so which
-// cells it owns. Slower than the marching kernels, and free of their conditions: ties go to the
-// first point in C order, and a point that never enters is told apart from one at the last value.
-// Images of fewer axes have size 1 along the rest.
+// The coefficient of every sample: which of its neighbours it comes after, and so which cells it
+// owns. Ties go to the first sample in C order. Samples that never enter, and those of another
+// region, are as if they lay outside the image.
+//
+// A block has a tile of columns (and rows) and goes through some slices; a thread keeps the 27
+// samples around its own. Images of one slice have none of the rows: they go row by row, so what is
+// called a slice below is a row.
 #include "histogram.cuh"
+#include "samples.cuh"
 
 enum Output { kCoefficients = 0, kCounts = 1 };
 constexpr int kOutput = ECC_OUTPUT;
-constexpr bool kRegions = ECC_REGIONS;
+constexpr bool kRegions = kOutput == kCounts;
+constexpr bool kFlat = ECC_FLAT;
+
+#if ECC_OUTPUT == 1
+typedef ECC_LABEL Label;
+#else
+typedef int Label;
+#endif
 
 struct Points {
-    signed char* coefficients;  // (images, depth, height, width)
-    const int*
-        regions;      // kRegions: (depth, height, width), row of `counts` plus one, 0: background
-    long long total;  // points of all images
+    signed char* coefficients;       // (images, slices, rows, columns)
+    unsigned long long* nonzero;     // how many of them are not zero; zero at launch
+    unsigned long long* counts;      // (regions, bins); zero at launch
+    long long* not_finite;           // kNanReport: whether a NaN was seen
+    const Label* labels;             // kRegions
+    const int* regions;              // kRegions: of each label its number, from 1 on, or 0
+    unsigned long long most;         // kRegions: the largest label that `regions` has
+    long long label_strides[3];      // slice, row, column
+    int steps;                       // slices of a block
 };
 
-constexpr int kSelf = 13;  // of 27 neighbours in raster order
+constexpr int kTileRows = kFlat ? 1 : 8, kTileColumns = ECC_THREADS / kTileRows;
+constexpr int kAround = kFlat ? 0 : 1;  // rows above the tile, and below
+constexpr int kRow = kTileColumns + 2, kTile = (kTileRows + 2 * kAround) * kRow;
+constexpr int kLoads = 2;  // of a thread
+static_assert(kTile <= kLoads * ECC_THREADS, "a tile is loaded at once");
 
-__device__ constexpr unsigned corners(int z, int y, int x) {
-    unsigned set = 0;
-    for (int i = 0; i <= 1; ++i)
-        for (int j = 0; j <= 1; ++j)
-            for (int k = 0; k <= 1; ++k) set |= 1u << (kSelf + 9 * i * z + 3 * j * y + k * x);
-    return set;
-}
-
-__device__ constexpr int sign(int z, int y, int x) {
-    const int moved = (z != 0) + (y != 0) + (x != 0);
-    return (kDual ? 3 - moved : moved) % 2 ? -1 : 1;
-}
-
-// The sum over the cells at a point of which it owns every corner.
-__device__ __forceinline__ int coefficient(unsigned owned) {
-    int sum = 0;
-#pragma unroll
-    for (int z = -1; z <= 1; ++z) {
-#pragma unroll
-        for (int y = -1; y <= 1; ++y) {
-#pragma unroll
-            for (int x = -1; x <= 1; ++x) {
-                const unsigned all = corners(z, y, x);
-                if ((owned & all) == all) sum += sign(z, y, x);
-            }
-        }
-    }
-    return sum;
-}
-
-__device__ __forceinline__ float without_sign_of_zero(float key) {
-    return subtract_floats(key, -0.0f);
-}
-template <class T>
-__device__ __forceinline__ T without_sign_of_zero(T key) {
-    return key;
-}
+// With these a comparison alone does not tell whether there is a sample.
+constexpr bool kGroups = kRegions || !kSpareOrdinals;
 
 struct Point {
-    Key key;
-    int region;
-    bool present;
+    Ordinal rank;  // increases in the order in which cells find their owner
+    int group;     // kGroups: 0 where there is none, else its region
 };
 
-__device__ __forceinline__ Point look(const Image& image, const Points& points, int index, int z,
-                                      int y, int x) {
-    const long long at = index * image.batch + z * image.slice + y * image.row + x;
-    Point point = {without_sign_of_zero(to_key(image.data[at])), 0, true};
-    if (kMask)
-        point.present =
-            image.mask[index * image.mask_batch + z * image.mask_slice + y * image.mask_row + x];
-    if (kNan == kNanOmit && is_nan(point.key)) point.present = false;
-    if (kRegions) {
-        point.region = points.regions[((long long)z * image.height + y) * image.width + x];
-        if (!point.region) point.present = false;
-    }
-    return point;
+// What a sample is compared with where the image has none: V has no cells there; T gives outer
+// faces to the border.
+__device__ __forceinline__ Point nothing() {
+    constexpr Ordinal most = (Ordinal)(~0ull >> (65 - 8 * sizeof(Ordinal)));
+    return {kDual ? (Ordinal)~most : most, 0};
 }
 
-__device__ __forceinline__ unsigned owned_by(const Image& image, const Points& points, Point self,
-                                             int index, int z, int y, int x) {
-    unsigned owned = 0;
-    for (int i = 0; i < 27; ++i) {
-        const int u = z + i / 9 - 1, v = y + i / 3 % 3 - 1, w = x + i % 3 - 1;
-        bool wins = i == kSelf || kDual;
-        if (i != kSelf && u >= 0 && u < image.depth && v >= 0 && v < image.height && w >= 0 &&
-            w < image.width) {
-            const Point other = look(image, points, index, u, v, w);
-            if (other.present && other.region == self.region) {
-                const bool before =
-                    kDown ? is_less(self.key, other.key) : is_less(other.key, self.key);
-                const bool after =
-                    kDown ? is_less(other.key, self.key) : is_less(self.key, other.key);
-                wins = before || (i > kSelf && !after);
-            }
-        }
-        owned |= (unsigned)wins << i;
+// The sample of each slice that a thread brings to one place of the tile.
+struct Feeder {
+    const Samples& samples;
+    const Points& points;
+    long long at, mask_at, label_at;  // of slice 0
+    int index, y, x;
+    bool inside;
+
+    __device__ __forceinline__ Feeder(const Samples& samples, const Points& points, int index,
+                                      int top, int left, int place)
+        : samples(samples), points(points), index(index) {
+        const int row = place / kRow;
+        y = kFlat ? 0 : top + row - kAround, x = left + place - row * kRow - 1;
+        inside = place < kTile && y >= 0 && y < samples.height && x >= 0 && x < samples.width;
+        at = index * samples.strides[0] + y * samples.strides[2] + x * samples.strides[3];
+        mask_at = index * samples.mask_strides[0] + y * samples.mask_strides[2] +
+                  x * samples.mask_strides[3];
+        label_at = y * points.label_strides[1] + x * points.label_strides[2];
     }
-    return owned;
+
+    __device__ __forceinline__ Key key(int slice) const {
+        const long long far = slice * samples.strides[kFlat ? 2 : 1];
+        if (kDirectional) {
+            const SampleRow row(samples, index, kFlat ? 0 : slice, kFlat ? slice : y);
+            return row.key(samples.data[at + far], x);
+        }
+        return (Key)to_key(samples.data[at + far]);
+    }
+
+    __device__ __forceinline__ Point load(int slice, bool& nan) const {
+        if (!inside || slice < 0 || slice >= (kFlat ? samples.height : samples.depth))
+            return nothing();
+        bool present =
+            !kMask || samples.mask[mask_at + slice * samples.mask_strides[kFlat ? 2 : 1]];
+        int group = 1;
+        if (kRegions) {
+            const Label* const from =
+                points.labels + label_at + slice * points.label_strides[kFlat ? 1 : 0];
+            // Read once: another stream may change it meanwhile.
+            const unsigned long long label = (unsigned long long)*(const volatile Label*)from;
+            group = label <= points.most ? points.regions[label] : 0;
+            present = present && group > 0;
+        }
+        const Key own = key(slice);
+        if (kNan == kNanReport) nan |= present && is_nan(own);
+        if (kNan == kNanOmit) present = present && !is_nan(own);
+        if (!present) return nothing();
+        return {kDown ? (Ordinal)~ordinal(own) : ordinal(own), group};
+    }
+};
+
+// Bit 3 i + j: whether a sample owns what it shares with neighbour (i, j) of a slice.
+template <int slice>
+__device__ __forceinline__ unsigned owned_in(const Point (&other)[3][3], const Point& own) {
+    unsigned bits = 0;
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+#pragma unroll
+        for (int j = 0; j < 3; ++j) {
+            if (kFlat && i != 1) continue;
+            constexpr int self = 4;
+            const int place = 3 * i + j;
+            if (slice == 0 && place == self) continue;
+            const bool after = slice > 0 || (slice == 0 && place > self);  // in C order
+            bool wins = after ? own.rank >= other[i][j].rank : own.rank > other[i][j].rank;
+            if (kGroups && other[i][j].group != own.group) wins = kDual;
+            bits |= (unsigned)wins << place;
+        }
+    }
+    return bits;
+}
+
+// The sum over the cells at a sample in one slice of which all corners are in a set of nine, itself
+// in the middle.
+__device__ __forceinline__ int cells_of(unsigned set) {
+    const auto has = [set](int corners) { return (set & corners) == corners ? 1 : 0; };
+    if (!has(1 << 4)) return 0;
+    return 1 - has(1 << 1) - has(1 << 3) - has(1 << 5) - has(1 << 7) + has(0x00B) + has(0x026) +
+           has(0x0C8) + has(0x1A0);
 }
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-    points(const Image image, const Points points, const Bins bins, const Result result) {
-    const long long stride = (long long)gridDim.x * blockDim.x;
-    for (long long p = (long long)blockIdx.x * blockDim.x + threadIdx.x; p < points.total;
-         p += stride) {
-        const int x = (int)(p % image.width);
-        const long long rows = p / image.width, slices = rows / image.height;
-        const int y = (int)(rows % image.height), z = (int)(slices % image.depth),
-                  index = (int)(slices / image.depth);
-        const Point self = look(image, points, index, z, y, x);
-        if (kNan == kNanReport && self.present && is_nan(self.key)) result.not_finite[0] = 1;
-        const int c = self.present ? coefficient(owned_by(image, points, self, index, z, y, x)) : 0;
+    points(const Samples samples, const Points points, const Bins bins) {
+    __shared__ Ordinal ranks[2][kTile];
+    __shared__ int groups[2][kGroups ? kTile : 1];
+    __shared__ signed char table[512];
+    __shared__ int nonzero;
+    for (int i = threadIdx.x; i < 512; i += ECC_THREADS) table[i] = (signed char)cells_of(i);
+    if (threadIdx.x == 0) nonzero = 0;
+    const int slices = kFlat ? samples.height : samples.depth;
+    const int across = (samples.width + kTileColumns - 1) / kTileColumns;
+    const int down = kFlat ? 1 : (samples.height + kTileRows - 1) / kTileRows;
+    const int chunks = (slices + points.steps - 1) / points.steps;
+    const long long unit = blockIdx.x, rest = unit / across;
+    const int left = (int)(unit - rest * across) * kTileColumns;
+    const long long above = rest / down;
+    const int top = (int)(rest - above * down) * kTileRows;
+    const int index = (int)(above / chunks), begin = (int)(above - (long long)index * chunks) * points.steps;
+    const int end = min(begin + points.steps, slices);
+    const int row = threadIdx.x / kTileColumns, column = threadIdx.x % kTileColumns;
+    const int x = left + column, y = kFlat ? 0 : top + row;
+    const bool inside = x < samples.width && y < samples.height;
+
+    const long long apart = kFlat ? samples.width : (long long)samples.height * samples.width;
+    signed char* out = points.coefficients + ((long long)index * slices + begin) * apart +
+                       (kFlat ? 0 : (long long)y * samples.width) + x;
+    bool nan = false;
+    int found = 0;
+    Point coming[kLoads], p[3][3][3];  // slices before, own and after
+    const Feeder first(samples, points, index, top, left, threadIdx.x);
+    const Feeder second(samples, points, index, top, left, threadIdx.x + ECC_THREADS);
+    const auto ask = [&](int slice) {
+        coming[0] = first.load(slice, nan);
+        coming[1] = second.load(slice, nan);
+    };
+    ask(begin - 1);
+    for (int slice = begin - 1; slice <= end; ++slice) {
+        const int now = slice & 1;
+#pragma unroll
+        for (int k = 0; k < kLoads; ++k) {
+            const int place = threadIdx.x + k * ECC_THREADS;
+            if (place >= kTile) continue;
+            ranks[now][place] = coming[k].rank;
+            if (kGroups) groups[now][place] = coming[k].group;
+        }
+        if (slice < end) ask(slice + 1);
+        __syncthreads();  // one for each of two tiles: no thread is two slices ahead
+#pragma unroll
+        for (int i = 0; i < 3; ++i) {
+#pragma unroll
+            for (int j = 0; j < 3; ++j) {
+                p[0][i][j] = p[1][i][j];
+                p[1][i][j] = p[2][i][j];
+                if (kFlat && i != 1) continue;
+                const int place = (kFlat ? 0 : row + i) * kRow + column + j;
+                p[2][i][j] = {ranks[now][place], kGroups ? groups[now][place] : 0};
+            }
+        }
+        if (slice <= begin || !inside) continue;
+        const int z = slice - 1;
+        const Point own = p[1][1][1];
+        const bool present = kGroups ? own.group != 0 : own.rank != nothing().rank;
+        int c = 0;
+        if (present) {
+            const unsigned before = owned_in<-1>(p[0], own), same = owned_in<0>(p[1], own) | 1 << 4,
+                           after = owned_in<1>(p[2], own);
+            if (kFlat)
+                c = table[(before >> 3 & 7) | (same & 0x38) | (after >> 3 & 7) << 6];
+            else
+                c = table[same] - table[same & before] - table[same & after];
+            if (kDual && !kFlat) c = -c;
+        }
+        found += c != 0;
         if (kOutput == kCoefficients) {
-            points.coefficients[p] = (signed char)c;
+            *out = (signed char)c;
+            out += apart;
         } else if (c) {
-            const long long row = kRegions ? self.region - 1 : index;
-            const int bin = bin_of(self.key, bins, bins.thresholds, bins.table);
-            atomicAdd(result.counts + row * (bins.count + 1) + bin,
+            const int v = kFlat ? z : y, s = kFlat ? 0 : z;
+            const SampleRow line(samples, index, s, v);
+            const int bin = bin_of(line.key(line.load(x), x), bins, bins.thresholds, bins.table);
+            atomicAdd(points.counts + (long long)(own.group - 1) * (bins.count + 1) + bin,
                       (unsigned long long)(long long)c);
         }
+    }
+    if (kNan == kNanReport && nan) *points.not_finite = 1;
+    if (kOutput == kCoefficients) {
+        atomicAdd(&nonzero, found);
+        __syncthreads();
+        if (threadIdx.x == 0 && nonzero) atomicAdd(points.nonzero, (unsigned long long)nonzero);
     }
 }

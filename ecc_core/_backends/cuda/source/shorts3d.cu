@@ -267,7 +267,7 @@ __device__ __forceinline__ Sides sides(Border border) {
 }
 
 // What a warp keeps in shared memory, as registers are short.
-struct Kept : Work<true> {
+struct Kept : Unit {
     int width;  // of ShortBorders
 };
 
@@ -300,10 +300,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
     unsigned* const counts = (unsigned*)((char*)memory + (blockDim.x >> 5) * kWarpBytes);
-    Work<true> work(image, tiling, block * (blockDim.x >> 5) + warp);
-    const Columns columns(lane, work.left, image.width);
-    Feed feed(image, work, index, room + kPairRows8 * kStashRow, columns);
-    if (work.some()) feed.begin();  // on their way while counts are cleared
+    const Unit unit(image, tiling, block * (blockDim.x >> 5) + warp);
+    const Columns columns(lane, unit.left, image.width);
+    Feed feed(image, unit, index, room + kPairRows8 * kStashRow, columns);
+    if (unit.some()) feed.begin();  // on their way while counts are cleared
     if (threadIdx.x == 0) {
         shared_bins = bins;
         histogram = {nullptr, result.counts_of(index, bins.count + 1), bins.count + 1, 1, 0};
@@ -313,11 +313,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 
     const Counter count = {shared_address((const pair*)room + lane * kLaneWidth),
                            shared_address(counts), histogram, shared_bins};
-    while (work.some()) {
+    if (unit.some()) {
         pair p[kItems][kLaneWidth];
-        ShortBorders borders(image, work, index);
+        ShortBorders borders(image, unit, index);
         borders.ask(borders.width);
-        static_cast<Work<true>&>(kept[warp]) = work;
+        static_cast<Unit&>(kept[warp]) = unit;
         kept[warp].width = borders.width;
         __syncwarp();
         const volatile Kept& here = kept[warp];
@@ -329,7 +329,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         Combiner combine(image, here);
         Races races = {0.0f};
         // uniform(): else the compiler thinks that lanes may differ, and lets them part.
-        for (int s = work.start; s < uniform(here.end); ++s) {
+        for (int s = unit.start; s < uniform(here.end); ++s) {
             const Planes3 w = compare(p, feed, count, races);
             Border border_q = borders.take(ends.columns(p), here.width);
             const Outside outside(here.left, image.width);
@@ -341,12 +341,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             if (s >= uniform(here.begin)) count(c, combine.own());
         }
         shared_store(count.stash, {__float_as_uint(races.unused), 0u});
-        work.from = uniform(here.from), work.to = uniform(here.to);
-        if (!work.more()) break;
-        feed.end();
-        work.next(image, tiling);
-        feed = Feed(image, work, index, room + kPairRows8 * kStashRow, columns);
-        feed.begin();
     }
     __syncthreads();
     for (int i = threadIdx.x; i < kWords; i += blockDim.x) count.spill(i, counts[i]);

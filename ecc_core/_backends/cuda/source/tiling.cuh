@@ -16,8 +16,6 @@ struct Tiling {
     int chunk;        // 2-D: rows, a multiple of those of a step; 3-D: slices
     int first, last;  // the rows or slices that count; those beyond are there as neighbours only
     int images;
-    int chunks, tail;  // 3-D, pairs and shorts: of each column; slices of a warp beyond these
-    unsigned share;    // 2-D, pairs: steps of a unit times 2^16, where they are not all the same
 };
 
 // A comparison with the sample beyond the border, as the construction has it: V has no such cell,

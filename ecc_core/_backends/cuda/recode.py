@@ -1,0 +1,129 @@
+"""Images as their bins: small integers, which the scanning kernels read faster than anything else.
+
+What these kernels do not take themselves is recoded first: masks, types of 32 and 64 bits other
+than float32, images along a direction, strides of samples that are not next to each other, and
+images of few columns. The curve of the integers at every integer is that of the image.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cuda.arrays import Adopted, axes_in_memory
+from ecc_core._backends.cuda.bins import TABLE, Prepared, prepare
+from ecc_core._backends.cuda.recipe import (
+    ELEMENTS,
+    NAN_NONE,
+    NAN_REPORT,
+    Variant,
+    by_value,
+    pack,
+    table_bytes,
+)
+from ecc_core._backends.cuda.samples import samples_of
+from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
+from ecc_core._backends.cuda.tiling import PAIR_ROWS
+
+__all__ = ["recoded_curves"]
+
+# As in recode.cu.
+CODES = np.dtype(
+    [("data", "i8"), ("strides", "i8", 4), ("shape", "i4", 3), ("padding", "i4"), ("nan", "i8")]
+)
+DATA, NOT_FINITE = 0, 7
+COLUMNS = 16  # rows of codes are multiples of it
+
+
+class _Order(NamedTuple):
+    """How samples are visited, and where their codes go.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        The axes of the image in the order in which samples are visited.
+    shape : tuple of int
+        Of the codes (images, *spatial), with what is added to rows.
+    codes : array
+        The kernel's Codes, without addresses.
+    """
+
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]
+    codes: NDArray[Any]
+
+
+@lru_cache(maxsize=1024)
+def _order(
+    shape: tuple[int, ...], strides: tuple[int, ...], keep: bool, keep_visits: bool
+) -> _Order:
+    """Visit samples as they lie in memory, and put the shortest axis first where rows are short."""
+    ndim = len(shape) - 1
+    axes = list(range(1, ndim + 1)) if keep_visits else axes_in_memory(shape, strides)
+    sizes = [shape[axis] for axis in axes]
+    order = list(range(ndim))  # of the codes' axes, among those visited
+    if not keep and ndim == 2 and sizes[1] < THIN < sizes[0]:
+        order.reverse()
+    elif not keep and ndim == 3 and (sizes[1] < PAIR_ROWS or sizes[2] < THIN):
+        order.sort(key=lambda axis: (axis != sizes.index(min(sizes)), axis))
+    padded = list(sizes)
+    padded[order[-1]] = -(-sizes[order[-1]] // COLUMNS) * COLUMNS
+    if ndim == 3:
+        padded[order[1]] = max(padded[order[1]], PAIR_ROWS)
+    steps, step = [0] * ndim, 1
+    for axis in reversed(order):
+        steps[axis] = step
+        step *= padded[axis]
+    lead = 3 - ndim
+    codes = pack(CODES, 0, (step, *[0] * lead, *steps), (*[1] * lead, *padded), 0, 0)
+    return _Order((0, *axes), (shape[0], *(padded[axis] for axis in order)), codes)
+
+
+def recoded_curves(
+    adopted: Adopted,
+    mask: Any,
+    variant: Variant,
+    prepared: Prepared,
+    direction: Any,
+    own: tuple[int, int] | None,
+) -> tuple[Any, Any, Any]:
+    """Curves at the levels, a flag that is set where NaN was seen, and memory that they need."""
+    array, levels = adopted.array, prepared.rules.levels
+    device = array.device.id
+    keep = own is not None
+    order = _order(array.shape, array.strides, keep, keep or direction is not None)
+    hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
+    visited = adopted._replace(array=array.transpose(order.axes))
+    hidden = None if hidden is None else hidden.transpose(order.axes)
+    whole = int(order.codes.view(np.int64)[4]) == 1  # columns of codes next to each other
+    samples = samples_of(visited, hidden, variant, prepared, direction, vector=whole)
+    element = "uint8" if levels < 256 else "uint16" if levels < 65_536 else "uint32"
+    codes = cupy.empty(order.shape, element)
+    flag = cupy.zeros(1, np.int64) if variant.nan == NAN_REPORT else None
+    place = order.codes.copy()
+    place[DATA] = codes.data.ptr
+    place[NOT_FINITE] = 0 if flag is None else flag.data.ptr
+    table = table_bytes(prepared.rules)
+    shared = 1024 if prepared.rules.single == TABLE else table
+    macros = {"CODE": ELEMENTS[element], "SHARED_TABLE": int(table > 0)}
+    samples.launch("recode", "recode", macros, by_value(place), prepared.bins, shared=shared)
+    inner = Variant(variant.construction, variant.superlevel, NAN_NONE, element, False)
+    every = _every_code(levels, inner, device)
+    found = plan_scan(
+        codes.shape, codes.strides, codes.data.ptr % 16, own, inner, every.rules, device
+    )
+    assert found is not None
+    values, _ = Scan(*found, every, device).curves(codes.data.ptr, variant.superlevel)
+    return values, flag, (codes, flag, samples.memory)
+
+
+@lru_cache(maxsize=256)
+def _every_code(levels: int, variant: Variant, device: int) -> Prepared:
+    """All codes that enter: those below `levels`, or for superlevels those above 0."""
+    first = int(variant.superlevel)
+    thresholds = np.arange(first, levels + first, dtype=variant.element)
+    return prepare(thresholds, variant.element, variant.superlevel, device)

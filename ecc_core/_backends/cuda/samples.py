@@ -1,0 +1,206 @@
+"""Images of any strides, one sample at a time: their range, and what kernels need to read them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cuda.arrays import Adopted
+from ecc_core._backends.cuda.bins import Prepared
+from ecc_core._backends.cuda.compile import function, processors
+from ecc_core._backends.cuda.recipe import ELEMENTS, ITEM_BYTES, Variant, by_value, pack
+
+__all__ = ["SAMPLES", "Samples", "find_range", "samples_of"]
+
+# As in samples.cuh.
+SAMPLES = np.dtype(
+    [(name, "i8") for name in ("data", "mask", "heights")]
+    + [("scale", "f8"), ("strides", "i8", 4), ("mask_strides", "i8", 4)]
+    + [("shape", "i4", 4), ("lanes", "i4"), ("padding", "i4")]
+)
+DATA, MASK, HEIGHTS, SCALE = range(4)
+THREADS = 256
+BLOCKS = 8  # on a multiprocessor
+SIGN = 1 << 63
+
+
+class Samples(NamedTuple):
+    """An image as kernels read it sample by sample, and the macros that say how.
+
+    Attributes
+    ----------
+    image : array
+        The kernels' Samples.
+    options : dict
+    shape : tuple of int
+        (images, depth, height, width), where the axes of absent dimensions are 1.
+    device : int
+    memory : object
+        What must live until the kernel is launched.
+    """
+
+    image: NDArray[Any]
+    options: dict[str, Any]
+    shape: tuple[int, ...]
+    device: int
+    memory: Any
+
+    def launch(
+        self, source: str, name: str, macros: dict[str, Any], *arguments: Any, shared: int = 0
+    ) -> None:
+        """Launch a kernel with as many blocks as are resident."""
+        found = kernel(source, name, self.device, self.options, macros)
+        lines = self.shape[0] * self.shape[1] * self.shape[2]
+        rows = THREADS // int(self.image.view(np.int32)[-2])
+        blocks = min(-(-lines // rows), BLOCKS * processors(self.device))
+        found((blocks,), (THREADS,), (by_value(self.image), *arguments), shared_mem=shared)
+
+
+def kernel(
+    source: str, name: str, device: int, options: dict[str, Any], macros: dict[str, Any]
+) -> Any:
+    """A kernel of a file that includes samples.cuh."""
+    given = {**options, **macros, "THREADS": THREADS}
+    return function(source, name, device, tuple(given.items()))
+
+
+def samples_of(
+    adopted: Adopted,
+    mask: Any,
+    variant: Variant,
+    prepared: Prepared | None,
+    direction: Any,
+    *,
+    vector: bool = True,
+) -> Samples:
+    """The samples of images (batch, *spatial), with a mask that broadcasts to them.
+
+    `direction` is what is added to them, or None; their keys are then float64. `vector`: whether
+    threads may take four samples next to each other.
+    """
+    array = adopted.array
+    hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
+    places = (array.data.ptr % 16, 0 if hidden is None else hidden.data.ptr % 16)
+    mask_strides = None if hidden is None else hidden.strides
+    struct, vector = _struct(
+        array.shape, array.strides, array.itemsize, mask_strides, places, vector
+    )
+    image = struct.copy()
+    image[DATA] = array.data.ptr
+    if hidden is not None:
+        image[MASK] = hidden.data.ptr
+    heights = None
+    if direction is not None:
+        heights = _heights(_Terms(direction), array.device.id)
+        image[HEIGHTS] = heights.data.ptr
+        image[SCALE : SCALE + 1].view(np.float64)[0] = direction.scale
+    options = variant.options(prepared)
+    options |= {
+        "ELEMENT": "Bool" if adopted.element == "bool" else ELEMENTS[adopted.element],
+        "MASK": int(mask is not None),
+        "VECTOR": int(vector),
+        "DIRECTIONAL": int(direction is not None),
+        "BLOCKS": 4,
+    }
+    lead = 4 - array.ndim
+    shape = (array.shape[0], *[1] * lead, *array.shape[1:])
+    return Samples(image, options, shape, array.device.id, (array, hidden, heights))
+
+
+@lru_cache(maxsize=1024)
+def _struct(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    itemsize: int,
+    mask_strides: tuple[int, ...] | None,
+    places: tuple[int, int],
+    vector: bool,
+) -> tuple[NDArray[np.int64], bool]:
+    """The structure without addresses, and whether threads take four samples at a time.
+
+    `places` are the addresses of image and mask modulo 16.
+    """
+    lead = 4 - len(shape)
+
+    def axes(values: tuple[int, ...], size: int) -> tuple[int, ...]:
+        return (values[0] // size, *[0] * lead, *(value // size for value in values[1:]))
+
+    def aligned(values: tuple[int, ...], size: int, place: int) -> bool:
+        four = min(4 * size, 16)
+        return values[-1] == size and not any(value % four for value in (*values[:-1], place))
+
+    sizes = (shape[0], *[1] * lead, *shape[1:])
+    vector = vector and sizes[3] % 4 == 0 and aligned(strides, itemsize, places[0])
+    hidden: tuple[int, ...] = (0,) * 4
+    if mask_strides is not None:
+        hidden = axes(mask_strides, 1)
+        vector = vector and aligned(mask_strides, 1, places[1])
+    threads = -(-sizes[3] // (8 if vector else 4))
+    lanes = 1 << min((threads - 1).bit_length(), THREADS.bit_length() - 1)
+    return pack(SAMPLES, 0, 0, 0, 0.0, axes(strides, itemsize), hidden, sizes, lanes, 0), vector
+
+
+class _Terms:
+    """What a direction adds along the axes, compared by its numbers."""
+
+    def __init__(self, direction: Any) -> None:
+        self.direction = direction
+        self.key = (direction.vector, direction.spacing, direction.shape)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Terms) and self.key == other.key
+
+
+@lru_cache(maxsize=64)
+def _heights(terms: _Terms, _device: int) -> Any:
+    """Of the slices, rows and columns, on the device; zero along axes that an image lacks."""
+    along = terms.direction.terms
+    heights = cupy.asarray(np.concatenate([np.zeros(3 - len(along)), *along]))
+    cupy.cuda.get_current_stream().synchronize()  # other streams may use them next
+    return heights
+
+
+def find_range(
+    adopted: Adopted, mask: Any, variant: Variant, direction: Any
+) -> tuple[Any, Any, bool]:
+    """The smallest and the largest finite value or None, and whether there is a NaN.
+
+    Waits for the device.
+    """
+    samples = samples_of(adopted, mask, variant, None, direction)
+    found = cupy.zeros(4, np.uint64)
+    if adopted.array.size:
+        samples.launch("range", "find_range", {}, found)
+    least, largest, some, nan = found.get().tolist()
+    if not some:
+        return None, None, bool(nan)
+    element = "float64" if direction is not None else adopted.element
+    low, high = (_value(number, element) for number in (~(least ^ SIGN), largest ^ SIGN))
+    return low, high, bool(nan)
+
+
+def _value(bits: int, element: str) -> Any:
+    """The value of an ordinal of samples.cuh, given as 64 bits."""
+    ordinal = np.array([bits & (2 * SIGN - 1)], np.uint64).view(np.int64)
+    if element in SMALL or ("float" in element and element != "float64"):
+        whole = ordinal.astype(np.int32)
+        key = (whole ^ (whole >> 31 & 0x7FFFFFFF)).view(np.float32)
+        if "float" in element:
+            return key.astype(np.float32 if element == "bfloat16" else element)[0]
+        dtype = np.dtype(np.uint8 if element == "bool" else element)
+        return dtype.type(int(key[0]) - (1 << 23) + int(np.iinfo(dtype).min))
+    if element == "float64":
+        return (ordinal ^ (ordinal >> 63 & (SIGN - 1))).view(np.float64)[0]
+    unsigned = element.startswith("u")
+    offset = 1 << (8 * ITEM_BYTES[element] - 1) if unsigned else 0
+    return np.dtype(element).type(int(ordinal[0]) + offset)
+
+
+SMALL = ("bool", "uint8", "int8", "uint16", "int16")

@@ -1,0 +1,141 @@
+// Images of any strides, one sample at a time: what reads them with a mask, a NaN policy or a
+// direction. Images of fewer axes have size 1 along the first ones.
+#pragma once
+#include "bins.cuh"
+#include "image.cuh"
+
+struct Samples {
+    const Element* data;
+    const unsigned char* mask;
+    const double* heights;  // kDirectional: of the slices, then of the rows, then of the columns
+    double scale;           // kDirectional
+    long long strides[4], mask_strides[4];  // image, slice, row, column; in samples
+    int images, depth, height, width;
+    int lanes, padding;  // of a row in visit_samples, a power of two
+};
+
+// Of numbers below 2^32 in 32 bits, which takes a quarter of the time.
+__device__ __forceinline__ long long quotient(long long number, int by) {
+    if (number >> 32) return number / by;
+    return (unsigned)number / (unsigned)by;
+}
+
+// Samples along a row, at the index of their slice and row.
+struct SampleRow {
+    const Samples& samples;
+    const Element* data;
+    const unsigned char* mask;
+    double height;  // kDirectional: of the slice and the row
+
+    __device__ __forceinline__ SampleRow(const Samples& samples, int index, int z, int y)
+        : samples(samples),
+          data(samples.data + index * samples.strides[0] + z * samples.strides[1] +
+               y * samples.strides[2]),
+          mask(samples.mask + index * samples.mask_strides[0] + z * samples.mask_strides[1] +
+               y * samples.mask_strides[2]),
+          height(0.0) {
+        if (kDirectional) height = add_doubles(samples.heights[z], samples.heights[samples.depth + y]);
+    }
+
+    __device__ __forceinline__ Element load(int x) const { return data[x * samples.strides[3]]; }
+    __device__ __forceinline__ bool shown(int x) const {
+        return !kMask || mask[x * samples.mask_strides[3]];
+    }
+
+    // image + scale * height, in the order in which it is computed elsewhere.
+    __device__ __forceinline__ Key key(Element sample, int x) const {
+#if ECC_DIRECTIONAL
+        const double across = samples.heights[samples.depth + samples.height + x];
+        return add_doubles(to_double(sample),
+                           multiply_doubles(samples.scale, add_doubles(height, across)));
+#else
+        return to_key(sample);
+#endif
+    }
+};
+
+// Four samples of a row, at columns x, x + step and so on: with kVector next to each other. Beyond the
+// row the last ones come again.
+struct FourSamples {
+    Element sample[4];
+    bool shown[4];
+    int x, step;
+
+    __device__ __forceinline__ void load(const SampleRow& row, int first, int apart) {
+        const Samples& samples = row.samples;
+        x = first, step = apart;
+        if (kVector) {
+            const int at = min(x, samples.width - 4);
+            const Quad quad = *(const Quad*)(row.data + at);
+            const unsigned bytes = kMask ? *(const unsigned*)(row.mask + at) : 0u;
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                sample[i] = quad.v[i];
+                shown[i] = !kMask || (bytes >> (8 * i) & 0xFFu);
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int at = min(x + i * step, samples.width - 1);
+                sample[i] = row.load(at);
+                shown[i] = row.shown(at);
+            }
+        }
+    }
+};
+
+// Calls visit(index, z, y, row, four) for all places up to `depth`, `height` and `width`, which may be
+// more than there are samples.
+template <class Visit>
+__device__ __forceinline__ void visit_samples(const Samples& samples, int depth, int height,
+                                              int width, const Visit& visit) {
+    constexpr int kGroups = kVector ? 2 : 1;  // loads on their way
+    const long long lines = (long long)samples.images * depth * height;
+    const int lanes = samples.lanes, rows = blockDim.x / lanes, span = 4 * lanes;
+    const int lane = threadIdx.x & (lanes - 1), step = kVector ? 1 : lanes;
+    for (long long line = (long long)blockIdx.x * rows + threadIdx.x / lanes; line < lines;
+         line += (long long)gridDim.x * rows) {
+        const long long rest = quotient(line, height);
+        const int y = (int)(line - rest * height), index = (int)quotient(rest, depth);
+        const int z = (int)(rest - (long long)index * depth);
+        const SampleRow row(samples, index, min(z, samples.depth - 1), min(y, samples.height - 1));
+        for (int begin = kVector ? 4 * lane : lane; begin < width; begin += kGroups * span) {
+            FourSamples four[kGroups];
+#pragma unroll
+            for (int g = 0; g < kGroups; ++g) four[g].load(row, begin + g * span, step);
+#pragma unroll
+            for (int g = 0; g < kGroups; ++g)
+                if (four[g].x < width) visit(index, z, y, row, four[g]);
+        }
+    }
+}
+
+// Integers in the order of the keys; 0 and -0 are one.
+__device__ __forceinline__ int ordinal(float key) {
+    const int bits = __float_as_int(subtract_floats(key, -0.0f));
+    return bits ^ (bits >> 31 & 0x7FFFFFFF);
+}
+__device__ __forceinline__ long long ordinal(double key) {
+    const long long bits = __double_as_longlong(add_doubles(key, 0.0));
+    return bits ^ (bits >> 63 & 0x7FFFFFFFFFFFFFFFll);
+}
+template <class T>
+__device__ __forceinline__ T ordinal(T key) {
+    return key;
+}
+
+template <class T>
+struct OrdinalOf {
+    typedef T type;
+};
+template <>
+struct OrdinalOf<float> {
+    typedef int type;
+};
+template <>
+struct OrdinalOf<double> {
+    typedef long long type;
+};
+typedef OrdinalOf<Key>::type Ordinal;
+// Whether there are integers beyond those of all keys.
+constexpr bool kSpareOrdinals = (Key)0.5f != (Key)0;

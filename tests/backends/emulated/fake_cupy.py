@@ -1,0 +1,86 @@
+"""What the CUDA backend takes of CuPy for curves, in NumPy's memory instead of a device's."""
+
+from __future__ import annotations
+
+import ctypes
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+
+class Pointer:
+    """An address, and what owns the memory there."""
+
+    def __init__(self, ptr: int, owner: Any) -> None:
+        self.ptr, self.owner = ptr, owner
+
+    def __add__(self, offset: int) -> Pointer:
+        return Pointer(self.ptr + offset, self.owner)
+
+
+class ndarray(np.ndarray):
+    """An array with an address and a device, as CuPy's have it."""
+
+    def __new__(cls, shape, dtype=float, memptr=None, strides=None):
+        if memptr is None:
+            return np.empty(shape, dtype).view(cls)
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        buffer = (ctypes.c_char * size).from_address(memptr.ptr)
+        array = np.ndarray(shape, dtype, buffer, strides=strides).view(cls)
+        array.owner = memptr
+        return array
+
+    @property
+    def data(self):
+        return Pointer(self.__array_interface__["data"][0], self)
+
+    @property
+    def device(self):
+        return SimpleNamespace(id=0)
+
+    def get(self):
+        return np.array(self)
+
+
+def _on_device(function):
+    def call(*args, **kwargs):
+        return np.asanyarray(function(*args, **kwargs)).view(ndarray)
+
+    return call
+
+
+def _alloc(size):
+    memory = np.full(size + 16, 0xA5, np.uint8)
+    return Pointer(memory.ctypes.data + -memory.ctypes.data % 16, memory)
+
+
+def _unique(array, return_inverse=False):
+    found = np.unique(np.asarray(array), return_inverse=return_inverse)
+    return tuple(part.view(ndarray) for part in found) if return_inverse else found.view(ndarray)
+
+
+def fake_cupy() -> ModuleType:
+    module = ModuleType("cupy")
+    module.ndarray = ndarray
+    names = "asarray zeros empty ones arange concatenate where cumsum flatnonzero argsort isnan"
+    for name in (*names.split(), "ascontiguousarray"):
+        setattr(module, name, _on_device(getattr(np, name)))
+    module.broadcast_to = lambda array, shape: np.broadcast_to(array, shape, subok=True)
+    module.multiply, module.not_equal = np.multiply, np.not_equal
+    module.unique = _unique
+    module.ElementwiseKernel = mock.MagicMock()
+    stream = SimpleNamespace(ptr=0, is_capturing=lambda: False, synchronize=lambda: None)
+    runtime = SimpleNamespace(
+        getDevice=lambda: 0,
+        memsetAsync=lambda address, value, size, _stream: ctypes.memset(address, value, size),
+    )
+    module.cuda = SimpleNamespace(
+        alloc=_alloc,
+        get_current_stream=lambda: stream,
+        runtime=runtime,
+        Device=lambda *_: SimpleNamespace(synchronize=lambda: None),
+        Stream=mock.MagicMock(),
+    )
+    return module
