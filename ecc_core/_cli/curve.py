@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._cli import options
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
+from ecc_core._io.results import describe_result
 from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
@@ -23,6 +24,7 @@ from ecc_core.io import (
     write_figure,
     write_table,
 )
+from ecc_core.results import EulerCurve, RegionCurves
 
 __all__ = ["add_parser"]
 
@@ -37,6 +39,7 @@ class NamedCurve(NamedTuple):
     label: np.integer[Any] | None
     thresholds: Array
     values: Array
+    facts: dict[str, Any]
 
 
 def add_parser(commands: Any) -> None:
@@ -150,13 +153,15 @@ def run(arguments: argparse.Namespace) -> None:
             image = _read(path, arguments)
             start(f"curve of {Path(path).name}")
             with options.blame(path):
-                curves.extend(_curves(image, mask, labels, arguments))
+                found = list(_curves(image, mask, labels, arguments))
+            curves += found
             facts.append(
                 {
                     "path": path,
                     "axes": image.axes,
                     "shape": image.values.shape,
                     "dtype": image.values.dtype.name,
+                    **_described(found),
                 }
             )
     columns = _columns(curves, labelled=labels is not None)
@@ -211,7 +216,7 @@ def _curves(
         yield from _region_curves(image._replace(values=values), regions, common, arguments)
         return
     axes = tuple(range(values.ndim - ndim, values.ndim))
-    at, chi = euler_curve(
+    curve = euler_curve(
         values,
         arguments.thresholds,
         range=arguments.range,
@@ -220,8 +225,9 @@ def _curves(
         axis=axes if axes[0] else None,
         **common,
     )
+    at = _as_numbers(curve.thresholds)
     for place, named in image.places():
-        yield NamedCurve(image.path, named, None, _as_numbers(at), chi[place])
+        yield NamedCurve(image.path, named, None, at, curve.values[place], curve.facts)
 
 
 def _fitting(name: str, region: Array, image: Input) -> Array:
@@ -253,8 +259,24 @@ def _region_curves(
         regions = region_curves(
             values[place], labels[place], arguments.thresholds, range=bounds, **common
         )
+        at, facts = _as_numbers(regions.thresholds), regions.facts
         for label, curve in zip(regions.labels, regions.values, strict=True):
-            yield NamedCurve(image.path, named, label, _as_numbers(regions.thresholds), curve)
+            yield NamedCurve(image.path, named, label, at, curve, facts)
+
+
+def _described(curves: list[NamedCurve]) -> dict[str, Any]:
+    """What lets `ecc_core.io.read_result` make a result of these rows; {} for batch axes."""
+    if not curves or curves[0].place:
+        return {}
+    first = curves[0]
+    if first.label is None:
+        return {
+            "result": describe_result(EulerCurve(first.thresholds, first.values, **first.facts))
+        }
+    labels, values = np.array([c.label for c in curves]), np.stack([c.values for c in curves])
+    return {
+        "result": describe_result(RegionCurves(labels, first.thresholds, values, **first.facts))
+    }
 
 
 def _as_numbers(thresholds: Array) -> Array:

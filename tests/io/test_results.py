@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import ecc_core as ecc
+from ecc_core.cli import main
 from ecc_core.dask import local_curves
 from ecc_core.io import RESULT_SUFFIXES, read_result, write_result, write_table
 
@@ -127,3 +128,21 @@ def test_without_pyarrow(monkeypatch, tmp_path):
         write_result(tmp_path / "c.parquet", RESULTS["curve"])
     write_result(tmp_path / "c.csv", RESULTS["curve"])
     assert read_result(tmp_path / "c.csv") == RESULTS["curve"]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".json"])
+def test_tables_of_the_command(suffix, tmp_path):
+    paths = [str(tmp_path / name) for name in ("a.npy", "b.npy")]
+    images = [IMAGE, np.stack([IMAGE] * 3).astype(np.float32)]
+    for path, image in zip(paths, images, strict=True):
+        np.save(path, image)
+    out = tmp_path / f"table{suffix}"
+    assert main(["curve", *paths, "--superlevel", "--thresholds", "4", "--out", str(out)]) == 0
+    for path, image in zip(paths, images, strict=True):
+        assert read_result(out, source=path) == ecc.euler_curve(image, 4, superlevel=True)
+    with pytest.raises(ValueError, match="`source` must be one of"):
+        read_result(out)
+    labels = tmp_path / "labels.npy"
+    np.save(labels, LABELS)
+    assert main(["curve", paths[0], "--labels", str(labels), "--out", str(out)]) == 0
+    assert read_result(out) == ecc.region_curves(IMAGE, LABELS)
