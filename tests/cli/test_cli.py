@@ -265,6 +265,8 @@ class TestOutput:
         assert columns["input"] == [image_file] * 3
         assert [float(t) for t in columns["threshold"]] == [1, 2.5, np.inf]
         assert columns["euler_number"] == expected.values.tolist()
+        (found,) = metadata["inputs"]
+        assert found.pop("result")["facts"] == json.loads(json.dumps(expected.facts))
         assert metadata == {
             "software": f"napari-ecc {version('napari-ecc')}",
             "settings": {
