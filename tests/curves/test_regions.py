@@ -162,3 +162,20 @@ def test_infinities(backend):
     image = rng.choice([-np.inf, 0, 1, np.inf], (17, 67))
     labels = rng.integers(3, size=image.shape)
     assert_right(backend, image, labels, np.array([-np.inf, 0, 1, np.inf]), connectivity=1)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_many_sparse_ids_in_any_memory_order(dtype):
+    """More ids than the first table of slots holds, up to the largest of the dtype."""
+    rng = np.random.default_rng(11)
+    ids = np.unique(rng.integers(1, np.iinfo(dtype).max, 5000, dtype=dtype, endpoint=True))
+    ids[-1] = np.iinfo(dtype).max
+    labels = np.concatenate([np.zeros(1, dtype), ids])[rng.integers(0, ids.size + 1, (70, 133))]
+    labels[0, 0] = 0
+    image = rng.integers(0, 5, labels.shape).astype(np.uint8)
+    dense = np.searchsorted(np.unique(labels), labels)
+    expected = ecc.region_curves(image, dense, np.arange(5))
+    for arrange in (np.array, np.asfortranarray, lambda array: array[::-1, ::-1]):
+        found = ecc.region_curves(arrange(image), arrange(labels), np.arange(5))
+        np.testing.assert_array_equal(found.labels, np.unique(labels)[1:])
+        np.testing.assert_array_equal(found.values, expected.values)

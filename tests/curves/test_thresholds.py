@@ -9,7 +9,7 @@ import pytest
 from oracles import euler as reference
 
 import ecc_core as ecc
-from ecc_core.testing import assert_curves_equal
+from ecc_core.testing import assert_arrays_equal, assert_curves_equal
 
 
 def noise(shape, dtype, top=200, seed=0):
@@ -287,3 +287,23 @@ def test_two_to_the_24_thresholds_in_bounded_memory(dtype):
     assert done.returncode == 0, done.stderr
     # In arrays of that length, of which the result is one, however many workers there are.
     assert float(done.stdout) < 12
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u4", "i8", "u8", "i2", "u2", "f2", "u1"])
+@pytest.mark.parametrize("shape", [(1,), (131,), (17, 130), (3, 9, 67)])
+def test_exact_levels_are_those_where_the_curve_changes(dtype, shape):
+    rng = np.random.default_rng(9)
+    image = rng.random(shape) * 40 - (20 if np.dtype(dtype).kind in "fi" else 0)
+    image = image.round(1).astype(dtype)
+    mask = rng.random(shape) < 0.7
+    for view, shown in ((image, None), (image, mask), (image.T, mask.T), (image * 0, None)):
+        levels = np.unique(view)
+        for superlevel in (False, True):
+            options = {"superlevel": superlevel, "mask": shown}
+            values = ecc.euler_curve(view, levels, **options).values
+            entering = values[::-1] if superlevel else values
+            changes = np.diff(entering, prepend=0) != 0
+            changes = changes[::-1] if superlevel else changes
+            found = ecc.euler_curve(view, "exact", **options)
+            assert_arrays_equal(found.thresholds, levels[changes])
+            assert_arrays_equal(found.values, values[changes])

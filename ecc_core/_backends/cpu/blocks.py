@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,10 @@ MAX_ROWS = 64
 MAX_COLUMNS = 8192
 
 
-def cut(shape: tuple[int, int, int], key_size: int, ndim: int, *, together: int = 1) -> list[Block]:
+@lru_cache(maxsize=32)
+def cut(
+    shape: tuple[int, int, int], key_size: int, ndim: int, *, together: int = 1
+) -> tuple[Block, ...]:
     """Blocks that cover a volume, or a stack of images, and whose keys fit in the cache.
 
     Of a stack, at least `together` images share a block, where they lie interleaved in memory.
@@ -38,12 +42,12 @@ def cut(shape: tuple[int, int, int], key_size: int, ndim: int, *, together: int 
         height = min(rows, max(MAX_ROWS, STAGED_BYTES // (4 * row_bytes)))
         depth = max(1, STAGED_BYTES // (4 * row_bytes * (height + 2)))
     height, depth = _evenly(rows, height), _evenly(slices, depth)
-    return [
+    return tuple(
         Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
         for z in range(0, slices, depth)
         for y in range(0, rows, height)
         for x in range(0, columns, width)
-    ]
+    )
 
 
 def _evenly(count: int, step: int) -> int:
@@ -72,6 +76,7 @@ class Layout(NamedTuple):
         return (self.geometry[0] + 2) * self.geometry[5]
 
 
+@lru_cache(maxsize=64)
 def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: int = 1) -> Layout:
     """Place a block: words of 64 columns start at its own first column, rows come in eights."""
     (z, y, x), (z_end, y_end, x_end) = block

@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.blocks import Marcher, cut
-from ecc_core._backends.cpu.plans import Construction, Plan, coefficient_plan, cumulate, curve_plans
+from ecc_core._backends.cpu.exact import sum_levels
+from ecc_core._backends.cpu.plans import (
+    DIRECT_16_BIT,
+    Construction,
+    Plan,
+    coefficient_plan,
+    cumulate,
+    curve_plans,
+)
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions import region_curves
 from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order
@@ -140,13 +148,12 @@ def _parts(
     interleaved in memory.
     """
     count, spatial = image.shape[0], image.ndim - 1
-    order, flips = list(range(1, image.ndim)), [slice(None)] * spatial
-    if direction is None:
-        order, flips = _spatial_order(image[0])
+    order, flips = _spatial_order(image[0]) if direction is None else ([], [])
 
     def lay(array: Array) -> Array:
-        laid: Array = array.transpose(0, *order)[(slice(None), *flips)]
-        return laid if spatial > 1 else laid[:, None, :]
+        if order:
+            array = array.transpose(0, *order)[(slice(None), *flips)]
+        return array if spatial > 1 else array[:, None, :]
 
     view = lay(image)
     shown = None if mask is None else lay(np.broadcast_to(mask, image.shape))
@@ -162,11 +169,13 @@ def _parts(
 
 
 def _spatial_order(image: Array) -> tuple[list[int], list[slice]]:
-    """Batch axes come first: the axes to take for slices, rows and columns, and flips.
+    """The axes to take for slices, rows and columns, behind the batch axis, and flips, if any.
 
     The curve does not change when axes are swapped or reversed. So rows go along the memory, or, if
     those were short, along the longest axis.
     """
+    if image.flags.c_contiguous and image.shape[-1] >= SHORT_ROW:
+        return [], []
     order, flips = memory_order(image)
     if image.shape[order[-1]] < SHORT_ROW:
         longest = max(range(image.ndim), key=lambda place: image.shape[order[place]])
@@ -260,17 +269,13 @@ def exact_curve(
         image = filtration.direction.add(image, (0,) * filtration.ndim)
         filtration = replace(filtration, direction=None)
     dtype = image.dtype.newbyteorder("=")
-    if dtype.itemsize <= 2:
+    if dtype.itemsize == 1 or (dtype.itemsize == 2 and image.size >= DIRECT_16_BIT):
         levels = _all_values(dtype)
         values = curve(image, levels, filtration, mask=mask, workers=workers)[0]
         jumps = np.diff(values[::-1], prepend=0)[::-1] if superlevel else np.diff(values, prepend=0)
         return levels[jumps != 0], values[jumps != 0]
     counts = coefficients(image, filtration, mask=mask, workers=workers)
-    changes = counts != 0
-    levels, where = np.unique(image[changes].astype(dtype), return_inverse=True)
-    jumps = np.zeros(levels.size, np.int64)
-    np.add.at(jumps, where, counts[changes])
-    levels, jumps = levels[jumps != 0], jumps[jumps != 0]
+    levels, jumps = sum_levels(image, counts)
     if superlevel:
         return levels, np.cumsum(jumps[::-1])[::-1]
     return levels, np.cumsum(jumps)

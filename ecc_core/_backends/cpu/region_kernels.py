@@ -10,14 +10,12 @@ import itertools
 from typing import Any
 
 import numpy as np
-from numba import carray
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.loaders import image_row, pointer
 from ecc_core._backends.cpu.vector_planes import beat_planes
 
-__all__ = ["DIRECTIONS", "copy_labels", "cumulate_rows", "march_regions", "mark_labels"]
+__all__ = ["DIRECTIONS", "cumulate_rows", "march_regions"]
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
@@ -45,40 +43,6 @@ def _cells(extent: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 _EDGES, _SQUARES, _CUBES = _cells(1), _cells(2), _cells(3)
-
-
-@kernel()
-def mark_labels(labels: Any, present: Any) -> None:
-    """Set `present` at every label that is in range (others may change the labels meanwhile).
-
-    Unsigned indices spare numba's check for negative ones.
-    """
-    size = np.uint64(present.size)
-    for i in range(labels.size):
-        label = np.uint64(labels[i])
-        if label < size:
-            present[label] = True
-
-
-@kernel()
-def copy_labels(
-    address: Any, token: Any, strides: Any, extents: Any, labels: Any, at: Any, steps: Any, ids: Any
-) -> None:
-    """Stage the rows of ``ids`` that labels stand for; labels out of range are background.
-
-    Every label is read once: what another thread writes meanwhile is never used as an index.
-    """
-    slices, rows, columns = extents
-    size = np.uint64(ids.size)
-    base = labels.ctypes.data
-    for z in range(slices):
-        for y in range(rows):
-            row = image_row(address, token, strides, z, y, extents)
-            start = at + z * steps[0] + y * steps[1]
-            target = carray(pointer(base + start * labels.itemsize), columns, labels.dtype)
-            for x in range(columns):
-                label = np.uint64(row[x])  # unsigned: no check for negative indices
-                target[x] = ids[label] if label < size else 0
 
 
 @kernel()
