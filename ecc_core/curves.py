@@ -21,7 +21,6 @@ from ecc_core._request.image import (
     geometry_of,
     split_masked,
 )
-from ecc_core._request.resources import check_workers
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import (
     CoefficientOptions,
@@ -243,7 +242,7 @@ def euler_curve(
     filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, added)
     batched = " together with batch axes" if geometry.batch else None
     levels = parse_thresholds(given_on_host(thresholds), range, no_exact=batched)
-    options = {"mask": None, "workers": check_workers(workers)}
+    options = {"mask": None, "workers": origin.workers(workers)}
     if mask is not None:
         options["mask"] = geometry.stack(kept_points(origin, mask, geometry))
     images, backend = geometry.stack(array), origin.backend()
@@ -407,7 +406,7 @@ def region_curves(
     array = origin.image(image)
     shape = tuple(array.shape)
     filtration = filtration_of(geometry_of(shape).ndim, connectivity, superlevel)
-    threads = check_workers(workers)
+    threads = origin.workers(workers)
     levels = parse_thresholds(given_on_host(thresholds), range, no_exact="")
     regions = _regions(origin, labels, mask, shape)
     backend = origin.backend()
@@ -435,6 +434,8 @@ def _regions(origin: Origin, labels: Any, mask: Any, shape: tuple[int, ...]) -> 
 def warmup(*, block: bool = False) -> threading.Thread:
     """Compile the kernels for common images in the background, or load them from the disk cache.
 
+    A fork meanwhile, as by a ``DataLoader`` with workers, waits until the current step is done.
+
     Parameters
     ----------
     block : bool, default False
@@ -451,14 +452,19 @@ def warmup(*, block: bool = False) -> threading.Thread:
     >>> ecc.warmup(block=True).is_alive()
     False
     """
-    thread = threading.Thread(target=_compile_common, name="ecc-warmup", daemon=True)
+    from ecc_core._backends import forks
+
+    thread = threading.Thread(
+        target=_compile_common, args=(forks.paused,), name="ecc-warmup", daemon=True
+    )
     thread.start()
     if block:
         thread.join()
     return thread
 
 
-def _compile_common() -> None:
+def _compile_common(paused: threading.RLock) -> None:
     for dtype in (np.uint8, np.float32, np.uint16):
         for shape in ((2, 2), (2, 2, 2)):
-            euler_curve(np.zeros(shape, dtype), np.array([0.0, 1.0]))
+            with paused:
+                euler_curve(np.zeros(shape, dtype), np.array([0.0, 1.0]))

@@ -12,7 +12,6 @@ from ecc_core._arrays import given_on_host, on_host
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._request.filtration import check_connectivity, check_flag, check_spacing
 from ecc_core._request.image import split_masked
-from ecc_core._request.resources import check_workers
 from ecc_core._request.thresholds import as_count
 from ecc_core._request.transform import (
     as_label_image,
@@ -161,9 +160,9 @@ def euler_transform(
     >>> down, up  # from the first row on two parts that join, from the last row on one
     (array([2, 1, 1]), array([1, 1, 1]))
     """
-    threads = check_workers(workers)
     weights = check_flag(weighted, "weighted")
     origin, given, shown = _unwrap(image, "image")
+    threads = origin.workers(workers)
     ndim = len(given.shape)
     closed = check_connectivity(connectivity, ndim) > 1
     steps = check_spacing(given_on_host(spacing), ndim)
@@ -320,8 +319,8 @@ def region_transforms(
     >>> result.values[:, :, -1].tolist()  # a ring and a bar
     [[0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1]]
     """
-    threads = check_workers(workers)
     origin, given, shown = _unwrap(labels, "labels")
+    threads = origin.workers(workers)
     ndim = len(given.shape)
     closed = check_connectivity(connectivity, ndim) > 1
     steps = check_spacing(given_on_host(spacing), ndim)

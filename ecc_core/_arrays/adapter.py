@@ -51,6 +51,10 @@ class Adapter:
         """A NumPy array of a small array, which is copied from its device."""
         raise NotImplementedError
 
+    def threads(self) -> int | None:
+        """The most threads that the library wants to be used on the host, if it says so."""
+        return None
+
     def place(self, array: Any) -> str:
         """Library and device, for messages."""
         return f"{self.name} on {self.device(array)}"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ecc_core import _backends
 from ecc_core._arrays import NUMPY, adapter_of
 from ecc_core._request.image import Geometry, as_booleans, check_image_dtype, check_mask
+from ecc_core._request.resources import AtMost, check_workers
 from ecc_core.errors import BackendError
 
 __all__ = ["Origin", "kept_points", "origin_of"]
@@ -69,6 +70,11 @@ class Origin:
     def thresholds(self, given: Any, at: NDArray[Any]) -> Any:
         """Thresholds for a result: those that were given, or new ones in the image's library."""
         return given if getattr(given, "ndim", 0) else self.wrap(at)
+
+    def workers(self, given: Any) -> int | None:
+        """The argument `workers`, or what the library says."""
+        workers, limit = check_workers(given), self.adapter.threads()
+        return AtMost(limit) if workers is None and limit is not None else workers
 
     def backend(self) -> _backends.Backend:
         return _backends.backend(self.device)

@@ -60,3 +60,8 @@ class Torch(Adapter):
     def on_host(self, array: Any) -> NDArray[Any]:
         host: NDArray[Any] = self.unwrap(array.cpu(), "array")
         return host
+
+    def threads(self) -> int:
+        import torch
+
+        return torch.get_num_threads()

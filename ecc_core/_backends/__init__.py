@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, cast
 
+from ecc_core._backends.forks import paused
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import BackendError
 
@@ -204,7 +205,8 @@ def _part(device: str, name: str) -> Any:
         raise BackendError(f"{what} are not there on {device} yet: copy the arrays to the host")
     if isinstance(part, str):
         modules.needs()
-        part = import_module(part)
+        with paused:
+            part = import_module(part)
         fields = {**modules._asdict(), name: part}
         _registered[_kind(device)] = _Modules(**fields)
     return part

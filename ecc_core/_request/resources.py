@@ -5,7 +5,11 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-__all__ = ["check_devices", "check_unused", "check_workers"]
+__all__ = ["AtMost", "check_devices", "check_unused", "check_workers"]
+
+
+class AtMost(int):
+    """A number of threads of which small images need not use all."""
 
 
 def check_workers(workers: Any) -> int | None:

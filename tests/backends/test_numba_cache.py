@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 
+import numba
 import numpy as np
+import pytest
 
 import ecc_core as ecc
 from ecc_core._backends.cpu import compiling, kernels
@@ -12,7 +14,9 @@ from ecc_core._backends.cpu import compiling, kernels
 # Every process starts when all have come this far, so that they meet in the cache.
 CALLS = """
 import os, sys, time
+import numba
 import numpy as np
+import pytest
 import ecc_core as ecc
 import ecc_core._backends.cpu.launch
 print("ready", flush=True)
@@ -79,3 +83,77 @@ def test_one_signature_never_leads_to_the_code_of_another(tmp_path):
     after.save("float32", "code for float32")
     for dtype in ("float32", "float64"):
         assert after.load(dtype) == f"code for {dtype}"
+
+
+def double(x):
+    return x * 2
+
+
+@pytest.fixture
+def cached(tmp_path, monkeypatch):
+    """A function that compiles `double` anew, or finds it in an empty folder."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def call():
+        monkeypatch.setattr(compiling, "_warned", False)
+        dispatcher = compiling.kernel()(double)
+        assert dispatcher(3) == 6
+        return sum(dispatcher.stats.cache_hits.values())
+
+    return call
+
+
+@pytest.mark.parametrize("suffix", ["nbc", "nbi"])
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty"])
+def test_damaged_files_are_written_again(cached, tmp_path, suffix, damage):
+    assert (cached(), cached()) == (0, 1)
+    (path,) = tmp_path.rglob(f"*.{suffix}")
+    content = bytearray(path.read_bytes())
+    if damage == "flip":
+        content[len(content) // 2] ^= 4
+    path.write_bytes(content[: {"flip": None, "cut": 100, "empty": 0}[damage]])
+    with pytest.warns(RuntimeWarning, match=rf"not cached.*{path.name} is damaged"):
+        assert cached() == 0
+    assert cached() == 1
+
+
+def test_files_that_cannot_be_read(cached, tmp_path):
+    cached()
+    (path,) = tmp_path.rglob("*.nbi")
+    path.unlink()
+    path.mkdir()
+    with pytest.warns(RuntimeWarning, match="kernels are not cached, so .* NUMBA_CACHE_DIR"):
+        assert cached() == 0
+
+
+def test_no_folder_at_all(cached, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_LOCATOR_CLASSES", "UserProvidedCacheLocator")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    with pytest.warns(RuntimeWarning, match="not cached.*no locator available") as found:
+        assert cached() == 0
+    assert len(found) == 1
+
+
+FULL_DISK = """
+import resource, sys, warnings
+import numba
+import numpy as np
+import pytest
+from ecc_core._backends.cpu.soft_kernels import _window
+resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter("always")
+    for ends in (np.array([1.0, 2.0]), np.array([1.0, 2.0], "f4")):
+        assert _window(1.5, ends) == 1
+assert len(found) == 1, found
+assert "File too large" in str(found[0].message)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs resource limits")
+def test_a_full_disk(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", FULL_DISK]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.compiler_lock import global_compiler_lock
+
+from ecc_core._backends import forks
 
 __all__ = ["kernel"]
+
+forks.wait_for(global_compiler_lock)
+
+DIGEST = 32  # bytes before the content of a file
+
+_warned = False
+
+
+def _warn(reason: str) -> None:
+    """Say once in a process that the cache cannot be used as it should."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            f"compiled kernels are not cached, so the first calls are slow: {reason} "
+            "(NUMBA_CACHE_DIR names another folder)",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 class _SharedFile(IndexDataCacheFile):  # type: ignore[misc]
     """Names the files of a function's compiled versions after their signatures.
 
     numba numbers them. Two processes that compile a function for different types at once then take
-    the same number, and from that day on one signature leads to the code of the other.
+    the same number, and from that day on one signature leads to the code of the other. Files begin
+    with a digest, since a damaged one could be anything, machine code included.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -26,15 +52,59 @@ class _SharedFile(IndexDataCacheFile):  # type: ignore[misc]
         # An entry that another process adds just now may be lost: it is compiled again.
         self._save_index({**self._load_index(), key: name})
 
+    def _dump(self, obj: Any) -> bytes:
+        content: bytes = super()._dump(obj)
+        return hashlib.sha256(content).digest() + content
+
+    def _load(self, path: str) -> Any:
+        """The object in a file; None if it is missing or damaged."""
+        try:
+            content = Path(path).read_bytes()
+        except FileNotFoundError:
+            return None
+        if hashlib.sha256(content[DIGEST:]).digest() != content[:DIGEST]:
+            _warn(f"{path} is damaged; it is compiled and written again")
+            return None
+        return pickle.loads(content[DIGEST:])
+
+    def _load_data(self, name: str) -> Any:
+        return self._load(self._data_path(name))
+
+    def _load_index(self) -> dict[Any, str]:
+        found = self._load(self._index_path)
+        if found is None or found[0] != (self._version, self._source_stamp):
+            return {}
+        overloads: dict[Any, str] = found[1]
+        return overloads
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        with self._open_for_write(self._index_path) as file:
+            file.write(self._dump(((self._version, self._source_stamp), overloads)))
+
 
 class _SharedCache(FunctionCache):  # type: ignore[misc]
+    """A cache without which, where it cannot be read or written, functions are compiled anew."""
+
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self._cache_file = _SharedFile(
             cache_path=self._cache_path,
-            filename_base=self._impl.filename_base,
+            filename_base=self._impl.filename_base + ".ecc",
             source_stamp=self._impl.locator.get_source_stamp(),
         )
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError as error:
+            _warn(str(error))
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:  # a full disk, a folder that became read-only
+            _warn(str(error))
 
 
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -42,7 +112,10 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = njit(nogil=True, **options)(function)
-        dispatcher._cache = _SharedCache(function)
+        try:
+            dispatcher._cache = _SharedCache(function)
+        except RuntimeError as error:  # no folder can be written
+            _warn(str(error))
         return dispatcher
 
     return compiled

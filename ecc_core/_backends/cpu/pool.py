@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["available_cores", "share", "worker_count"]
+from ecc_core._request.resources import AtMost
+
+__all__ = ["available_cores", "share", "thread_count", "worker_count"]
 
 POINTS_A_WORKER = 1 << 20  # fewer do not pay for waking a thread
 BINS_AT_ONCE = 1 << 22  # histograms of all workers together
@@ -18,28 +20,50 @@ Result = TypeVar("Result")
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
+_size = 0
 
 
 def available_cores() -> int:
-    """Cores this process may run on."""
+    """Cores to use: those the process may run on, as far as the environment allows.
+
+    That is NUMBA_NUM_THREADS or, without it, OMP_NUM_THREADS.
+    """
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
+        first = os.environ.get(name, "").partition(",")[0].strip()
+        if first.isdecimal() and int(first) > 0:
+            return min(cores, int(first))
+    return cores
+
+
+def thread_count(workers: int | None, enough: int) -> int:
+    """The given number of threads; if none is given, as many as have enough work."""
+    if workers is None or isinstance(workers, AtMost):
+        return min(workers or enough, available_cores(), max(1, enough))
+    return workers
 
 
 def worker_count(workers: int | None, points: int, bins: int) -> int:
     """Threads for an image of so many points, each with a histogram of so many bins."""
-    if workers is None:
-        workers = min(available_cores(), points // POINTS_A_WORKER)
+    workers = thread_count(workers, points // POINTS_A_WORKER)
     return max(1, min(workers, BINS_AT_ONCE // bins))
 
 
-def _executor() -> ThreadPoolExecutor:
-    global _pool
+def _submit(
+    work: Callable[[Iterator[Item]], Result], queue: Iterator[Item], helpers: int
+) -> list[Future[Result]]:
+    """Call `work` in so many threads of the pool, which grows when more are asked for."""
+    global _pool, _size
     with _lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(available_cores(), thread_name_prefix="ecc")
-        return _pool
+        if _pool is None or _size < helpers:
+            if _pool is not None:
+                _pool.shutdown(wait=False)  # what is submitted is done all the same
+            _size = helpers
+            _pool = ThreadPoolExecutor(_size, thread_name_prefix="ecc")
+        return [_pool.submit(work, queue) for _ in range(helpers)]
 
 
 def _forget() -> None:
@@ -80,7 +104,7 @@ def share(
     if helpers < 1:
         return [work(iter(items))]
     queue = _Queue(items)
-    futures: list[Future[Result]] = [_executor().submit(work, queue) for _ in range(helpers)]
+    futures = _submit(work, queue, helpers)
     try:
         results = [work(queue)]
         started = [future for future in futures if not future.cancel()]

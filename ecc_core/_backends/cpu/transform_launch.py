@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.pool import available_cores, share
+from ecc_core._backends.cpu.pool import available_cores, share, thread_count
 from ecc_core._backends.cpu.transform_heights import accumulate, make_grid
 from ecc_core._backends.cpu.transform_mask import ALL, NONE, count_mask, link, pack
 from ecc_core._backends.cpu.transform_regions import (
@@ -75,9 +75,7 @@ def _share_directions(
 
 
 def _workers(workers: int | None, work: int) -> int:
-    if workers is None:
-        return available_cores() if work > SMALL else 1
-    return workers
+    return thread_count(workers, available_cores() if work > SMALL else 1)
 
 
 def _collect(

@@ -1,0 +1,42 @@
+"""Forks wait until no other thread imports or compiles kernels.
+
+A forked child has one thread, and waits for ever for a lock that another one held.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures.thread  # noqa: F401 (see below)
+import logging  # noqa: F401
+import os
+import threading
+from typing import Any
+
+__all__ = ["paused", "wait_for"]
+
+paused = threading.RLock()
+"""To be held by a thread that imports or compiles, a step at a time: forks wait for the step."""
+
+_locks: list[Any] = [paused]
+_held: list[Any] = []
+
+
+def wait_for(lock: Any) -> None:
+    """Let forks wait for a lock that threads may take while they hold `paused`."""
+    _locks.append(lock)
+
+
+def _acquire() -> None:
+    for lock in _locks:
+        lock.acquire()
+        _held.append(lock)
+
+
+def _release() -> None:
+    while _held:
+        _held.pop().release()
+
+
+# Handlers that are registered last are called first. Those of `logging` and `concurrent.futures`
+# take locks that a thread needs to finish its step, so they must be registered by now.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_acquire, after_in_parent=_release, after_in_child=_release)

@@ -1,0 +1,158 @@
+"""Processes: forked or spawned at any time, and no more threads than they are given."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+
+
+def run(script: str, *arguments: str, timeout: int = 240, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+FORK_DURING_WARMUP = """
+import os, sys, time
+import numpy as np
+import ecc_core as ecc
+ecc.warmup()
+time.sleep(float(sys.argv[1]))
+if (child := os.fork()) == 0:
+    values = ecc.euler_curve(np.eye(5, dtype="uint8"), [0, 1]).values
+    os._exit(list(values) != [-2, 1])
+deadline = time.monotonic() + 60
+while not (ended := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < deadline:
+    time.sleep(0.01)
+assert ended[0], "the child waits"
+assert os.waitstatus_to_exitcode(ended[1]) == 0
+"""
+
+
+@needs_fork
+@pytest.mark.parametrize("delay", [0.0, 0.1, 0.4, 0.8])
+def test_forks_during_warmup(delay):
+    run(FORK_DURING_WARMUP, str(delay))
+
+
+FORK_DURING_A_COMPILATION = """
+import os, threading, time
+import numpy as np
+from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
+from ecc_core._backends.cpu import compiling
+begun = threading.Event()
+def compile_slowly():
+    with global_compiler_lock:
+        begun.set()
+        time.sleep(0.5)
+thread = threading.Thread(target=compile_slowly)
+thread.start()
+begun.wait()
+if (child := os.fork()) == 0:
+    os._exit(njit(lambda x: x + 1)(1) != 2)
+thread.join()
+assert njit(lambda x: x + 2)(1) == 3
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+
+@needs_fork
+def test_forks_during_a_compilation():
+    run(FORK_DURING_A_COMPILATION, timeout=60)
+
+
+LOADER = """
+import sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+import ecc_core as ecc
+
+class Curves(Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        image = torch.eye(40, dtype=torch.uint8) * i
+        return ecc.euler_curve(image.numpy(), [0, 1]).values, ecc.euler_curve(image, [0, 1]).values
+
+def check(workers, **options):
+    for arrays, tensors in DataLoader(Curves(), batch_size=4, num_workers=workers, **options):
+        assert torch.equal(arrays, tensors)
+        assert arrays[:, 0].tolist() == [1, -37, -37, -37]
+
+if __name__ == "__main__":
+    method = sys.argv[1]
+    if method == "fork":
+        check(2, multiprocessing_context=method)
+        thread = ecc.warmup()
+        check(4, multiprocessing_context=method)
+        thread.join()
+    check(2, multiprocessing_context=method)
+    check(0)
+    check(2, multiprocessing_context=method)
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_data_loaders(method, tmp_path):
+    """Right after the import, during and after the warmup, and after calls."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    if method == "fork" and not hasattr(os, "fork"):
+        pytest.skip("needs os.fork")
+    script = tmp_path / "loader.py"  # that spawned processes can import
+    script.write_text(LOADER)
+    run(
+        f"import runpy, sys; sys.argv[0] = {str(script)!r}; "
+        f"runpy.run_path({str(script)!r}, run_name='__main__')",
+        method,
+    )
+
+
+THREADS = """
+import sys, threading
+import numpy as np
+import ecc_core as ecc
+from ecc_core._backends.cpu import pool
+image = np.random.default_rng(0).random((64, 256, 256)).astype("float32")  # four times enough
+kind, workers = sys.argv[1], int(sys.argv[2]) or None
+pool_cores = pool.os.sched_getaffinity
+pool.os.sched_getaffinity = lambda pid: range(4)
+if kind == "torch":
+    import torch
+    torch.set_num_threads(int(sys.argv[3]))
+    image = torch.from_numpy(image)
+ecc.euler_curve(image, [0.5], workers=workers)
+print(sum(thread.name.startswith("ecc") for thread in threading.enumerate()) + 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="needs sched_getaffinity")
+@pytest.mark.parametrize(
+    ("environment", "arguments", "threads"),
+    [
+        ({}, ("numpy", "0"), 4),
+        ({"OMP_NUM_THREADS": "1"}, ("numpy", "0"), 1),
+        ({"OMP_NUM_THREADS": "3,2"}, ("numpy", "0"), 3),
+        ({"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "2"}, ("numpy", "0"), 2),
+        ({"OMP_NUM_THREADS": "1"}, ("numpy", "3"), 3),
+        ({}, ("numpy", "6"), 6),
+        ({}, ("torch", "0", "1"), 1),
+        ({}, ("torch", "0", "2"), 2),
+        ({"OMP_NUM_THREADS": "1"}, ("torch", "2", "1"), 2),
+    ],
+)
+def test_numbers_of_threads(environment, arguments, threads):
+    unset = {"OMP_NUM_THREADS": "", "NUMBA_NUM_THREADS": "4"}
+    if "OMP_NUM_THREADS" in environment:
+        unset["NUMBA_NUM_THREADS"] = ""
+    assert int(run(THREADS, *arguments, **{**unset, **environment})) == threads
