@@ -29,6 +29,7 @@ TYPES = {
         results.EulerCurve,
         results.RegionCurves,
         results.LocalCurves,
+        results.BettiCurves,
         results.EulerTransform,
         results.RegionTransforms,
     )
@@ -49,7 +50,7 @@ def write_result(
     path : path-like
         The file; its suffix says its type. ``.npz`` holds the arrays by their names. ``.csv``,
         ``.parquet`` and ``.json`` hold the table of :meth:`~ecc_core.results.Result.to_pandas`.
-    result : EulerCurve, RegionCurves, LocalCurves, EulerTransform or RegionTransforms
+    result : EulerCurve, RegionCurves, LocalCurves, BettiCurves, EulerTransform or RegionTransforms
         Arrays on a device are copied to the host, and dask arrays are computed.
     metadata : mapping, optional
         More about it, of types JSON knows, for ``.parquet`` and ``.json``.
@@ -105,7 +106,7 @@ def describe_result(result: Result[Any]) -> dict[str, Any]:
 
     Parameters
     ----------
-    result : EulerCurve, RegionCurves, LocalCurves, EulerTransform or RegionTransforms
+    result : EulerCurve, RegionCurves, LocalCurves, BettiCurves, EulerTransform or RegionTransforms
 
     Returns
     -------
@@ -136,7 +137,7 @@ def read_result(path: str | os.PathLike[str], *, source: str | None = None) -> R
 
     Returns
     -------
-    EulerCurve, RegionCurves, LocalCurves, EulerTransform or RegionTransforms
+    EulerCurve, RegionCurves, LocalCurves, BettiCurves, EulerTransform or RegionTransforms
         With NumPy arrays, equal to what was written.
 
     Raises

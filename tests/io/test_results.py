@@ -36,6 +36,7 @@ RESULTS = {
     "smooth": ecc.smooth_transform(ecc.euler_transform(IMAGE > 4, 5, 6)),
     "volume": ecc.euler_transform(np.ones((2, 3, 4), bool), 4, 5),
     "region transforms": ecc.region_transforms(LABELS, 3, 4, normalize="radius"),
+    "Betti numbers": ecc.betti_curves(np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2), superlevel=True),
     "units": dataclasses.replace(ecc.euler_curve(IMAGE, 2), units='"µm",\n'),
 }
 
