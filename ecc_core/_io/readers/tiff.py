@@ -28,6 +28,7 @@ def open_tiff(path: Path, request: Request) -> Opened:
     """Open one image of a TIFF file."""
     tifffile = import_optional("tifffile", extra="io", purpose="reading TIFF files")
     tiff = tifffile.TiffFile(path)
+    tiff.pages.cache = True  # those that are checked are not parsed again to be read
     try:
         _check_pages(tiff)
         _check_tags(tiff, tiff.pages[0])
@@ -129,8 +130,6 @@ def _check_kind(tiff: Any, series: Any) -> None:
         if described and series.kind != kind:
             name = {"ome": "OME", "imagej": "ImageJ"}[kind]
             raise ValueError(f"truncated or damaged: its {name} description does not fit its pages")
-    if any(page is None for page in series.pages):
-        raise ValueError("some of its pages are in other files, which are missing")
 
 
 def _check_segments(tiff: Any, level: Any) -> None:
@@ -145,6 +144,8 @@ def _check_segments(tiff: Any, level: Any) -> None:
             raise ValueError(f"truncated: {end - tiff.filehandle.size} bytes are missing")
         return
     for number, page in enumerate(level.pages):
+        if page is None:
+            raise ValueError("some of its pages are in other files, which are missing")
         size = page.parent.filehandle.size
         offsets, counts = page.dataoffsets, page.databytecounts
         wanted = math.prod(page.chunked)
