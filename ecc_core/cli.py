@@ -5,8 +5,11 @@ import errno
 import logging
 import os
 import re
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import StringIO, TextIOBase, TextIOWrapper
 from typing import Any, NoReturn
 
@@ -57,11 +60,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     _prepare_streams()
-    try:
-        return _run(argv)
-    except KeyboardInterrupt:
+    with _noted_interrupts() as interrupts:
+        try:
+            code = _run(argv)
+        except KeyboardInterrupt:
+            interrupts.append(None)
+    if interrupts:
         print("ecc: interrupted", file=sys.stderr)
         return INTERRUPTED
+    return code
+
+
+@contextmanager
+def _noted_interrupts() -> Iterator[list[None]]:
+    """Note each interrupt, because some libraries swallow it while they are imported."""
+    interrupts: list[None] = []
+
+    def interrupt(*_: object) -> None:
+        interrupts.append(None)
+        raise KeyboardInterrupt
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield interrupts
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _prepare_streams() -> None:

@@ -648,6 +648,33 @@ class TestProcess:
         )
         assert [p.name for p in tmp_path.iterdir()] == ["image.png"]
 
+    @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
+    @pytest.mark.parametrize("module", ["numpy", "ecc_core.errors", "numba", "imageio"])
+    @pytest.mark.parametrize("swallowed", [False, True])
+    def test_interrupted_while_it_loads(
+        self, image_file: str, module: str, swallowed: bool
+    ) -> None:
+        code = (
+            "import contextlib, os, signal, sys\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "class Interrupting:\n"
+            "    def find_spec(self, name, *_):\n"
+            f"        if name == {module!r}:\n"
+            f"            sys.meta_path.remove(self)\n"
+            f"            with contextlib.suppress({'BaseException' if swallowed else ''}):\n"
+            "                os.kill(os.getpid(), signal.SIGINT)\n"
+            "sys.meta_path.insert(0, Interrupting())\n"
+            "from ecc_command import main\n"
+            "sys.exit(main())"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, "curve", image_file, "--thresholds", "2"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "ecc: interrupted\n")
+
     @pytest.mark.skipif(sys.platform != "linux", reason="such names are possible on Linux")
     def test_names_that_are_no_unicode(self, tmp_path: Path) -> None:
         path = tmp_path / os.fsdecode(b"\xff.npy")

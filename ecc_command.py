@@ -1,0 +1,29 @@
+"""The command ``ecc`` from its first moment: an interrupt while it loads takes one line, too."""
+
+import os
+import signal
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Run ``ecc`` with the arguments of the process; returns its exit code."""
+    # Some libraries swallow a KeyboardInterrupt while they are imported.
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if usual:
+        signal.signal(signal.SIGINT, _stop)
+    from ecc_core.cli import main as run
+
+    if usual:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return run()
+
+
+def _stop(*_: object) -> None:
+    os.write(2, b"ecc: interrupted\n")
+    os._exit(128 + signal.SIGINT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
