@@ -1,6 +1,7 @@
 """The curves of a stack, summed over its blocks; partial sums are kept on the disk."""
 
 import argparse
+import logging
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Filtration, check_connectivity
-from ecc_core.errors import InputFileError
+from ecc_core.errors import BackendError, InputFileError
 
 __all__ = ["Curves", "curves_of"]
 
@@ -91,19 +92,40 @@ def curves_of(
             total.add(groups[number], values)
             advance(groups[number])
 
-        errors = run_groups(
-            work,
-            groups,
-            missing,
-            finished,
-            workers=stack.workers,
-            scheduler=arguments.scheduler,
-            starting=starting,
-            spoiling=InputFileError,
-        )
+        with _on_cluster(arguments.scheduler):
+            errors = run_groups(
+                work,
+                groups,
+                missing,
+                finished,
+                workers=stack.workers,
+                scheduler=arguments.scheduler,
+                starting=starting,
+                spoiling=InputFileError,
+            )
     if errors:
         raise errors[0]
     return total.curves()
+
+
+@contextmanager
+def _on_cluster(scheduler: str | None) -> Iterator[None]:
+    """Say in one line what happened to a dask cluster, and not in its logs too."""
+    if scheduler is None:
+        yield
+        return
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("asyncio", "concurrent", "distributed"):
+            raise
+        raise BackendError(
+            f"--scheduler {scheduler}: the cluster was lost ({type(error).__name__}), "
+            "ecc stack --resume goes on with what was done"
+        ) from error
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:

@@ -7,6 +7,10 @@ import h5py
 import numpy as np
 import pytest
 import zarr
+from distributed import LocalCluster
+
+from ecc_core._io.parts import Parts
+from ecc_core.cli import main
 
 
 def test_bad_images(refused, tmp_path, image, write_zarr):
@@ -121,3 +125,28 @@ def test_no_cluster(refused, tmp_path, image, write_zarr):
     path = write_zarr(tmp_path / "a.zarr", image)
     with dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}):
         assert "127.0.0.1:1" in refused(path, "--scheduler", "tcp://127.0.0.1:1")
+
+
+def test_a_lost_cluster(tmp_path, noise, write_zarr, capsys, monkeypatch):
+    """Parts that are done stay, and the log of dask is not shown."""
+    path = write_zarr(tmp_path / "a.zarr", noise(40, 40, 40), chunks=(8, 8, 8))
+    out = tmp_path / "curve.csv"
+    cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=None)
+    keep = Parts.keep
+
+    def lose(self, *arguments):
+        keep(self, *arguments)
+        monkeypatch.setattr(Parts, "keep", keep)
+        cluster.close()
+
+    monkeypatch.setattr(Parts, "keep", lose)
+    address = cluster.scheduler_address
+    command = ["stack", str(path), "--out", str(out), "--max-memory", "6K", "--workers", "2"]
+    with dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}):
+        assert main([*command, "--range", "0,8", "--scheduler", address]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith(f"ecc: error: --scheduler {address}: the cluster was lost")
+    assert message.count("\n") == 1
+    assert not out.exists()
+    assert list(tmp_path.glob("curve.csv.parts/*.npy"))
+    assert main([*command, "--range", "0,8", "--resume"]) == 0
