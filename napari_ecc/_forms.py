@@ -162,6 +162,6 @@ def measure_regions(
         superlevel=superlevel,
         connectivity=None if diagonal_neighbours else 1,
     )
-    columns = {str(name): table[name] for name in table if name != "index"}
+    columns = {str(name): table[name].to_numpy() for name in table if name != "index"}
     features = merged(labels.features, table["index"], columns)
     change_features(session_of(viewer).history, labels, features)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,10 +14,12 @@ from superqt.utils import qthrottled
 
 from ecc_core import EulerTransform
 from napari_ecc._controller.code import call, script
+from napari_ecc._controller.curves import Field
 from napari_ecc._controller.direction_arrow import DirectionArrow
 from napari_ecc._controller.direction_output import curve_columns, transform_columns
 from napari_ecc._controller.direction_sweep import Cache, Sweep, compute_sweep
 from napari_ecc._controller.docks import NO_IMAGE, DockController
+from napari_ecc._controller.height_marker import HeightMarker
 from napari_ecc._controller.layers import (
     Selection,
     contrast_limits,
@@ -28,6 +31,7 @@ from napari_ecc._controller.layers import (
 )
 from napari_ecc._controller.loading import Level, describe, fitting_level
 from napari_ecc._controller.output import write_columns
+from napari_ecc._controller.overlays import SetOverlay
 from napari_ecc._model.directions import DirectionModel
 from napari_ecc._workers import Step
 
@@ -76,6 +80,8 @@ class DirectionController(DockController):
         super().__init__(viewer, "directions", "Euler transform")
         self.model = DirectionModel()
         self.arrow = DirectionArrow(self.viewer, self.model.point, self._arrow_removed)
+        self.marker = HeightMarker(self.viewer)
+        self._set = SetOverlay(self.viewer)
         self._place_arrow = qthrottled(self._draw_arrow, timeout=ARROW_EVERY, leading=False)
         self._cache = Cache()
         self._version = 0
@@ -90,6 +96,8 @@ class DirectionController(DockController):
         settings = ("filtration", "slope", "n_directions", "n_heights", "show_arrow")
         self._links.add(self.request, *sets, model.turned)
         self._links.add(self.request, *(getattr(model.events, name) for name in settings))
+        self._links.add(self._place_arrow, model.events.height)
+        self._links.add(self._on_removed, viewer.layers.events.removed)
         self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
         self._change_layer()
 
@@ -98,6 +106,8 @@ class DirectionController(DockController):
         super().close()
         self._place_arrow.cancel()
         self.arrow.close()
+        self.marker.hide()
+        self._set.remove()
 
     def request(self, *_: Any) -> None:
         """Compute what is not known of the present state."""
@@ -127,11 +137,22 @@ class DirectionController(DockController):
         if rows_key != self._rows_key:
             self._rows_key = rows_key
             self._rows = np.full((len(circle), sweep.n_heights), np.nan)
+        self._show_set(selection)
         if not self._curve_at_once(sweep):
             rows = self._rows.copy()
             job = partial(compute_sweep, sweep, self._cache, model.direction, circle, rows)
             self.runner.submit(job, partial(self._on_step, circle))
         self._place_arrow()
+
+    def _show_set(self, selection: Selection) -> None:
+        """Show the set that is swept, unless the explorer does."""
+        explorer = self.session.explorer
+        shown = explorer.show_set and "explorer" not in self.session.controllers
+        if self.model.filtration != "height" or not shown:
+            self._set.hide()
+        else:
+            settings = replace(explorer, sigma=0.0)
+            self._set.show(self._layer, selection, Field(selection.full, None), settings)
 
     def resume(self) -> None:
         """Compute the rows that are missing."""
@@ -248,6 +269,8 @@ class DirectionController(DockController):
         self.runner.cancel()
         self._sweep, self._rows_key = None, ()
         self.arrow.hide()
+        self.marker.hide()
+        self._set.hide()
         self.model.curve = self.model.transform = None
         self.model.status = why
         self.show_part()
@@ -279,10 +302,39 @@ class DirectionController(DockController):
     def _draw_arrow(self) -> None:
         if self._selection is None or self._sweep is None:
             return
+        self._draw_marker(self._selection)
         if self.model.show_arrow:
             self.arrow.show(self._layer, self._selection, self.model.direction)
         else:
             self.arrow.hide()
+
+    def _draw_marker(self, selection: Selection) -> None:
+        by_height = self.model.filtration == "height"
+        height = self.model.height if by_height else math.nan
+        self.marker.show(self._layer, selection, self.model.direction, height)
+
+    def mark(self, height: float) -> None:
+        """Mark the nearest height of the curve."""
+        curve = self.model.curve
+        if curve is not None and self.model.filtration == "height":
+            nearest = np.argmin(np.abs(curve.thresholds - height))
+            self.model.height = float(curve.thresholds[nearest])
+
+    def step(self, count: int) -> None:
+        """Move the marked height by this many of the curve's."""
+        curve = self.model.curve
+        if curve is not None and not math.isnan(self.model.height):
+            place = int(np.argmin(np.abs(curve.thresholds - self.model.height))) + count
+            self.mark(curve.thresholds[min(max(place, 0), curve.thresholds.size - 1)])
+
+    def _on_removed(self, event: Any) -> None:
+        """The user has removed a layer of this dock, or the image has gone."""
+        if self._set.is_shown_by(event.value):
+            self._set.forget()
+            self.session.explorer.show_set = self._layer is None
+        if self.marker.layer is not None and self.marker.layer == event.value:
+            self.marker.layer = None
+            self.model.height = math.nan
 
     def _arrow_removed(self) -> None:
         self.model.show_arrow = False

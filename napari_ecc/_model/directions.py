@@ -7,6 +7,7 @@ turns from the last but one axis (0 degrees, down in the canvas) to the last (90
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -86,6 +87,8 @@ class DirectionModel:
         Slope of the plane, in values of the image per world unit.
     n_directions, n_heights : int
         Rows and columns of the transform. With "plane" the columns are thresholds.
+    height : float
+        The height that is marked in the canvas and in the curve; NaN for none.
     show_arrow : bool
         Whether the layer of the arrow is wanted.
     curve : EulerCurve or None
@@ -103,6 +106,7 @@ class DirectionModel:
     slope: float = 0.0
     n_directions: int = 64
     n_heights: int = 128
+    height: float = math.nan
     show_arrow: bool = True
     curve: EulerCurve | None = None
     transform: EulerTransform | None = None

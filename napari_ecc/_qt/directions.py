@@ -41,6 +41,7 @@ GUIDE = """\
 <p>The set at the threshold is swept along a direction. The curve is, for every height, the
 Euler characteristic of the part that has been swept; the heat map has a row for every
 direction.</p>
+<p>Click or drag in the curve: the height is marked in the canvas.</p>
 <p>Turn the dial, drag the tip of the arrow in the canvas, or drag in the heat map. Threshold
 and objects are those of the Euler explorer.</p>"""
 
@@ -118,6 +119,9 @@ class DirectionExplorer(Panel):
     def _connect(self) -> None:
         model, controller = self.model, self.controller
         self.dial.turned.connect(model.turn)
+        self.plot.threshold_moved.connect(controller.mark)
+        self.plot.stepped.connect(controller.step)
+        self.listen(model.events.height, self.plot.set_threshold)
         self.map.picked.connect(model.turn)
         self.angles["azimuth"].changed.connect(model.turn)
         self.angles["elevation"].changed.connect(self._raise)

@@ -85,6 +85,7 @@ class EulerExplorer(Panel):
         self.overlays["window_percent"].native.setPrefix("± ")
         self.overlays["window_percent"].native.setSuffix(" %")
         self.changes = QLabel()
+        self.changes.setWordWrap(True)
         self.actions = self._actions()
         self.add(self.form)
         self.add_collapsed("Region, histogram, thresholds, smoothing", self.settings)

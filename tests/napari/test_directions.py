@@ -6,6 +6,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from qtpy.QtCore import Qt
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
@@ -386,3 +387,38 @@ def test_saving(directions, tmp_path, messages):
     assert ".csv" in messages[-1]
     panel.save_transform(str(tmp_path / "absent" / "t.csv"))
     assert not messages[-1].startswith("Saved")
+
+
+@pytest.mark.parametrize("scope", ["slice", "volume"])
+def test_a_click_on_the_curve_marks_the_height(directions, qtbot, drag_mouse, scope):
+    """The marker lies where the swept part ends, and the set is shown without the explorer."""
+    volume = smooth(12, 20, 24)
+    viewer, panel = directions(volume, scale=(2, 1, 0.5))
+    panel.explorer.scope = scope
+    panel.model.turn(30, 20)
+    settle(qtbot, panel)
+    heights = panel.model.curve.thresholds
+    at = panel.plot.position_of(heights[90])
+    drag_mouse(panel.plot, (at, 40))
+    settle(qtbot, panel)
+    assert panel.model.height == panel.plot.threshold == heights[90]
+    marker = viewer.layers["Euler height"]
+    corners = marker.vertices if scope == "volume" else marker.data[0]
+    assert len(corners) == (4 if scope == "volume" else 2)
+    axes = [0, 1, 2] if scope == "volume" else [1, 2]
+    middle = (np.array(volume.shape) - 1) / 2
+    offset = ((corners - middle) * viewer.layers[0].scale)[:, axes]
+    assert_allclose(offset @ panel.model.direction, heights[90], atol=1e-5)
+    qtbot.keyClick(panel.plot, Qt.Key.Key_Right)
+    assert panel.model.height == heights[91]
+    qtbot.keyClick(panel.plot, Qt.Key.Key_End)
+    assert panel.model.height == heights[-1]
+    settle(qtbot, panel)
+    shown = [layer for layer in viewer.layers if layer.name.endswith("≥ t")]
+    assert len(shown) == 1
+    viewer.layers.remove(marker)
+    assert np.isnan(panel.model.height)
+    viewer.layers.remove(shown[0])
+    panel.model.turn(60)
+    settle(qtbot, panel)
+    assert not [layer for layer in viewer.layers if layer.name.endswith("≥ t")]
