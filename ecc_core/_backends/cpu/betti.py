@@ -22,8 +22,8 @@ __all__ = ["betti_curves", "exact_betti_curves", "persistence_pairs"]
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-BLOCK = (64, 64, 128)  # points of a block; its labels and codes stay in the second-level cache
-BLOCK_2D = (1, 256, 512)  # slice by slice
+BLOCK = (64, 64, 128)  # points: a few of its slices stay in the second-level cache
+BLOCK_2D = (1, 512, 1024)
 SHORT = 64  # rows with fewer points leave vectors empty
 
 

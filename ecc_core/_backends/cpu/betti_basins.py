@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._backends.cpu.betti_scan import ALL, ONE, OUTSIDE, UNKNOWN, bare
+from ecc_core._backends.cpu.betti_scan import ALL, ONE, OUTSIDE, bare
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 
@@ -41,29 +41,30 @@ def find(parents: Any, node: Any) -> Any:
 
 
 @kernel()
-def resolve(labels: Any, codes: Any, ways: Any, place: Any) -> Any:
+def resolve(labels: Any, ways: Any, place: Any) -> Any:
     """The label of the minimum, or the place outside of the block, that a point leads to.
 
     Returns the label and the place where the path ended; points on the path are labelled if it led
-    to a label.
+    to a node. A negative label is the number of a step in `ways`.
     """
     first = np.uint64(place)
     here = first
     label = labels[here]
-    while label == UNKNOWN:
-        here += np.uint64(ways[np.uint64(codes[here])])
+    while label < 0:
+        here += np.uint64(ways[np.uint64(-label)])
         label = labels[here]
-    if label >= 0:
+    if label != OUTSIDE:
         while first != here:
+            step = labels[first]
             labels[first] = label
-            first += np.uint64(ways[np.uint64(codes[first])])
+            first += np.uint64(ways[np.uint64(-step)])
     return label, here
 
 
 @kernel()
-def basin(labels: Any, codes: Any, ways: Any, place: Any, places: Any, nodes: Any) -> Any:
+def basin(labels: Any, ways: Any, place: Any, places: Any, nodes: Any) -> Any:
     """The node of a point, and the number of nodes: paths that leave the block end at a new one."""
-    label, end = resolve(labels, codes, ways, place)
+    label, end = resolve(labels, ways, place)
     if label == OUTSIDE:
         label = np.int32(nodes)
         labels[end] = label
@@ -75,7 +76,6 @@ def basin(labels: Any, codes: Any, ways: Any, place: Any, places: Any, nodes: An
 @kernel()
 def list_edges(
     labels: Any,
-    codes: Any,
     ways: Any,
     offsets: Any,
     forks: Any,
@@ -86,7 +86,7 @@ def list_edges(
     edges: Any,
 ) -> Any:
     """The basins that meet at forks as rows (place, node, node); the numbers of nodes and edges."""
-    labels, codes, ways, places = bare(labels), bare(codes), bare(ways), bare(places)
+    labels, ways, places = bare(labels), bare(ways), bare(places)
     forks, links, offsets, edges = bare(forks), bare(links), bare(offsets), bare(edges)
     found = 0
     for i in range(count):
@@ -95,7 +95,7 @@ def list_edges(
         while link:
             member = np.uint64(count_trailing_zeros(link))
             link &= link - ONE
-            node, nodes = basin(labels, codes, ways, place + offsets[member], places, nodes)
+            node, nodes = basin(labels, ways, place + offsets[member], places, nodes)
             if first < 0:
                 first = node
             elif node != first:
@@ -105,22 +105,20 @@ def list_edges(
 
 
 @kernel()
-def label_faces(
-    labels: Any, codes: Any, ways: Any, faces: Any, places: Any, nodes: Any, rim: Any
-) -> Any:
+def label_faces(labels: Any, ways: Any, faces: Any, places: Any, nodes: Any, rim: Any) -> Any:
     """Write to `rim` the nodes of the points of all faces; the number of nodes.
 
     A row of `faces` is (place of the first point, steps, extents, and on the surface: place,
     steps).
     """
-    labels, codes, ways, places = bare(labels), bare(codes), bare(ways), bare(places)
+    labels, ways, places = bare(labels), bare(ways), bare(places)
     faces, rim = bare(faces), bare(rim)
     at = 0
     for k in range(faces.shape[0]):
         for i in range(faces[k, 3]):
             for j in range(faces[k, 4]):
                 place = faces[k, 0] + i * faces[k, 1] + j * faces[k, 2]
-                rim[at], nodes = basin(labels, codes, ways, place, places, nodes)
+                rim[at], nodes = basin(labels, ways, place, places, nodes)
                 at += 1
     return nodes
 

@@ -12,7 +12,7 @@ from ecc_core._backends.cpu import betti_basins as basins
 from ecc_core._backends.cpu.betti_forest import Forest, Part
 from ecc_core._backends.cpu.betti_glue import list_exits, write_surface
 from ecc_core._backends.cpu.betti_links import LINKS, MOST
-from ecc_core._backends.cpu.betti_scan import mark_labels, scan_links
+from ecc_core._backends.cpu.betti_scan import mark_halo, scan_links
 from ecc_core._backends.cpu.blocks import load_box
 from ecc_core._backends.cpu.plans import Plan
 from ecc_core._backends.cpu.sources import Block, Source, scratch
@@ -74,18 +74,16 @@ class Worker:
         """What one block leaves of its forest; keys are those of the block, plus `shift`."""
         take, frame, layout = scratch.take, forest.kind.dual, staged.layout
         link = LINKS[3 if self.field.ndim == 3 else 2, forest.kind.diagonals]
-        offsets = np.array([np.dot(staged.steps, member) for member in link.members], np.int64)
-        ends = tuple(int(offsets[i]) for i in link.ends)
+        offsets = np.array(link.members) @ staged.steps
+        ends = tuple(offsets[link.ends].tolist())
         end_set = np.uint64(sum(1 << i for i in link.ends))
         points = math.prod(layout[:3])
-        codes, labels = take("codes", keys.size, np.uint8), take("labels", keys.size, np.int32)
+        labels = take("labels", keys.size, np.int32)
         forks, links = take("forks", points, np.int32), take("links", points, np.uint32)
         places = take("places", keys.size, np.int32)
         borders = staged.low, staged.high, frame
-        mark_labels(labels, layout, *borders)
         minima, count, room = scan_links(
             keys,
-            codes,
             labels,
             layout,
             *borders,
@@ -98,7 +96,8 @@ class Worker:
             forks,
             links,
         )
-        paths = labels, codes, np.array([0, *ends], np.int64)
+        mark_halo(labels, layout, *borders)
+        paths = labels, np.array([0, *ends], np.int64)
         edges = take("edges", 3 * room, np.int32).reshape(-1, 3)
         nodes, count = basins.list_edges(
             *paths, offsets, forks, links, count, places, minima, edges

@@ -79,7 +79,7 @@ def compare_links(
     inside: Any,
     sides: Any,
     beyond: Any,
-    codes: Any,
+    labels: Any,
     planes: Any,
 ) -> Any:
     """Compare the 64 points from ``keys[at]`` on with their neighbours.
@@ -90,10 +90,10 @@ def compare_links(
     points that have neighbours on their left and right. Those outside come before every point if
     `beyond` is all ones, after it if it is 0.
 
-    Writes to ``codes[at:]`` one plus the number of the end that comes first of all, 0 if none comes
-    before the point; to ``planes[i]`` which points member i comes before, and to ``planes[32 + i]``
-    where it is known to belong to the same component of the lower link as a first one. Returns the
-    words of the minima and of the points where some end is not known to.
+    Writes to ``labels[at:]`` minus the number of the end that comes first of all, counted from 1, 0
+    if none comes before the point; to ``planes[i]`` which points member i comes before, and to
+    ``planes[32 + i]`` where it is known to belong to the same component of the lower link as a
+    first one. Returns the words of the minima and of the points where some end is not known to.
     """
     word, index = types.uint64, types.int64
     link = _BY_SIZE[len(ends)]
@@ -114,7 +114,7 @@ def compare_links(
         return context.make_tuple(builder, sig.return_type, words)
 
     pair, words = types.UniTuple(index, 2), types.UniTuple(word, 2)
-    return words(keys, index, pair, ends, inside, words, word, codes, planes), codegen
+    return words(keys, index, pair, ends, inside, words, word, labels, planes), codegen
 
 
 @intrinsic
@@ -133,7 +133,7 @@ def link_of(typingctx: Any, planes: Any, first: Any, bit: Any) -> Any:
 
 def _compare(builder: Any, element: Any, link: Link, arguments: list[Any]) -> list[Any]:
     """Emit the comparisons; the words of the points that each member comes before."""
-    keys, at, steps, _, inside, side_words, beyond, codes, planes = arguments
+    keys, at, steps, _, inside, side_words, beyond, labels, planes = arguments
     strides = [builder.extract_value(steps, k) for k in range(2)]
     sides = {x: builder.extract_value(side_words, k) for k, x in enumerate((-1, 1))}
     own = llvm.load(builder, keys, at, element, LANES)
@@ -161,7 +161,8 @@ def _compare(builder: Any, element: Any, link: Link, arguments: list[Any]) -> li
             number = llvm.splat(llvm.I8, LANES, link.ends.index(i) + 1)
             code = builder.select(least, number, code)
             lowest = builder.select(least, key, lowest)
-    llvm.store(builder, code, codes, at)
+    wide = builder.sext(code, ir.VectorType(ir.IntType(32), LANES))
+    llvm.store(builder, builder.neg(wide), labels, at)
     return lower
 
 

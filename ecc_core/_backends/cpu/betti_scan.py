@@ -17,10 +17,9 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._backends.cpu.loaders import pointer
 
-__all__ = ["ALL", "ONE", "OUTSIDE", "UNKNOWN", "bare", "mark_labels", "scan_links"]
+__all__ = ["ALL", "ONE", "OUTSIDE", "bare", "mark_halo", "scan_links"]
 
-UNKNOWN = -1
-OUTSIDE = -2  # of the block
+OUTSIDE = np.iinfo(np.int32).max  # the label of points outside of the block
 ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 ONE = np.uint64(1)
 
@@ -32,40 +31,31 @@ def bare(array: Any) -> Any:
 
 
 @kernel()
-def mark_labels(labels: Any, layout: Any, low: Any, high: Any, frame: Any) -> None:
-    """Before a scan: own points are unknown, others outside.
+def mark_halo(labels: Any, layout: Any, low: Any, high: Any, frame: Any) -> None:
+    """Label the points around a block, after its own have been scanned.
 
     With a frame, node 0, the points beyond the image's border belong to it, and as they come first
     of all, the points at the border do. `low` and `high` tell along which axes the block begins and
     ends at the border.
     """
-    labels = bare(labels)
     slices, rows, columns, slice_step, row_step = layout
     at = slice_step + row_step + 1
-    labels[:] = OUTSIDE
-    for z in range(slices):
-        for y in range(rows):
-            start = at + z * slice_step + y * row_step
-            for x in range(columns):
-                labels[start + x] = UNKNOWN
-    if not frame:
-        return
-    flat = slices == 1 and slice_step == 0
-    for z in range(0 if flat else -1, slices + (0 if flat else 1)):
-        at_z = not flat and ((z <= 0 and low[0]) or (z >= slices - 1 and high[0]))
+    labels = bare(labels)
+    lead = 1 if slice_step else 0
+    for z in range(-lead, slices + lead):
+        out_z = z < 0 or z >= slices
+        edge_z = lead and ((z <= 0 and low[0]) or (z >= slices - 1 and high[0]))
         for y in range(-1, rows + 1):
-            at_y = (y <= 0 and low[1]) or (y >= rows - 1 and high[1])
             start = at + z * slice_step + y * row_step
-            if at_z or at_y:
-                for x in range(-1, columns + 1):
-                    labels[start + x] = 0
-            else:
-                if low[2]:
-                    labels[start - 1] = 0
-                    labels[start] = 0
-                if high[2]:
-                    labels[start + columns - 1] = 0
-                    labels[start + columns] = 0
+            edge = frame and (edge_z or (y <= 0 and low[1]) or (y >= rows - 1 and high[1]))
+            if edge or out_z or y < 0 or y >= rows:
+                for place in range(np.uint64(start), np.uint64(start + columns)):
+                    labels[place] = 0 if edge else OUTSIDE
+            labels[start - 1] = labels[start + columns] = 0 if edge else OUTSIDE
+            if frame and low[2]:
+                labels[start - 1] = labels[start] = 0
+            if frame and high[2]:
+                labels[start + columns - 1] = labels[start + columns] = 0
 
 
 @kernel()
@@ -93,7 +83,6 @@ def representatives(link: Any, known: Any, ends: Any, near: Any) -> Any:
 @kernel()
 def scan_links(
     keys: Any,
-    codes: Any,
     labels: Any,
     layout: Any,
     low: Any,
@@ -108,7 +97,7 @@ def scan_links(
     forks: Any,
     links: Any,
 ) -> Any:
-    """Find minima and forks, and where each point points to.
+    """Find minima and forks, and where each point points to, see :func:`compare_links`.
 
     Minima are numbered in raster order (from 1 with a frame), written to `labels` and listed in
     `minima`; `forks` lists the points whose lower link falls apart, `links` one end of each of its
@@ -117,7 +106,7 @@ def scan_links(
     """
     slices, rows, columns, slice_step, row_step = layout
     at = slice_step + row_step + 1
-    codes, labels, planes, near = bare(codes), bare(labels), bare(planes), bare(near)
+    labels, planes, near = bare(labels), bare(planes), bare(near)
     inside, minima, forks, links = bare(inside), bare(minima), bare(forks), bare(links)
     keys = bare(keys)
     beyond = ALL if frame else np.uint64(0)
@@ -147,7 +136,7 @@ def scan_links(
                     inside,
                     (left, right),
                     beyond,
-                    codes,
+                    labels,
                     planes,
                 )
                 lowest &= own
