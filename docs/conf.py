@@ -1,5 +1,6 @@
 """The documentation site: ``make docs`` builds it into site/, and every warning is an error."""
 
+import importlib
 import importlib.metadata
 import os
 import sysconfig
@@ -29,7 +30,19 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+default_role = "autolink"  # `name` links to what it names, if that is in the reference
 autodoc_typehints = "none"
+numpydoc_xref_param_type = True
+PUBLIC = (
+    "ecc_core",
+    *(f"ecc_core.{name}" for name in ("dask", "errors", "features", "io", "results")),
+)
+numpydoc_xref_aliases = {
+    name: f"{module}.{name}"
+    for module in reversed(PUBLIC)  # a name belongs to the first module that has it
+    for name in importlib.import_module(module).__all__
+}
+numpydoc_xref_ignore = "all"
 numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
 copybutton_exclude = ".linenos, .gp, .go"

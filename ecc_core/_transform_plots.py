@@ -26,21 +26,21 @@ FAINT = "#d0d0d0"
 def plot_transform(
     transform: "EulerTransform", ax: "Axes | None" = None, *, colorbar: bool = True, **mesh: Any
 ) -> "Axes":
-    """Plot a transform as a heat map, directions to the right and heights upwards.
+    """Plot a transform as a heat map with directions on the x-axis and heights on the y-axis.
 
-    Zero is white, positive values are red, negative ones blue. The hundredth part of the values
-    that is furthest from zero may be beyond the end of the scale.
+    Zero is white, positive values are red, and negative values are blue. The 1 % of the values
+    that are furthest from zero may exceed the colour scale.
 
     Parameters
     ----------
     transform : EulerTransform
-        Of one object; smooth ones as well. Infinite heights are not drawn.
+        Transform of one object; may be smooth. Infinite heights are not drawn.
     ax : matplotlib.axes.Axes, optional
-        Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+        Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
     colorbar : bool, default True
-        Whether to explain the colours.
+        Whether to draw a colour bar.
     **mesh
-        Passed on to `matplotlib.axes.Axes.pcolormesh`, such as ``vmax``.
+        Passed to `matplotlib.axes.Axes.pcolormesh`, such as ``vmax``.
 
     Returns
     -------
@@ -84,19 +84,19 @@ def plot_transform_polar(
 ) -> "PolarAxes":
     """Plot the transform of a 2-D image around a circle.
 
-    A direction lies where it points to in the image as it is displayed, the first axis downwards
+    Directions are drawn as they point in the displayed image, with the first axis downwards
     and the second to the right. The lowest height is the centre, the highest the rim.
 
     Parameters
     ----------
     transform : EulerTransform
-        Of one 2-D object, its directions evenly spaced on the circle as those of an int are.
+        Transform of one 2-D object, with directions evenly spaced on the circle.
     ax : matplotlib.projections.polar.PolarAxes, optional
-        Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+        Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
     colorbar : bool, default True
-        Whether to explain the colours.
+        Whether to draw a colour bar.
     **mesh
-        Passed on to `matplotlib.axes.Axes.pcolormesh`, such as ``vmax``.
+        Passed to `matplotlib.axes.Axes.pcolormesh`, such as ``vmax``.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def plot_transform_polar(
     ImportError
         If matplotlib is not installed.
     ValueError
-        If the directions are not those of a circle.
+        If the directions are not evenly spaced on the circle.
 
     Examples
     --------
@@ -144,17 +144,18 @@ def plot_transform_polar(
 
 
 def plot_transforms(transforms: "Mapping[str, EulerTransform]") -> "Figure":
-    """Plot several transforms side by side, all with the same colours.
+    """Plot several transforms side by side with a common colour scale.
 
     Parameters
     ----------
     transforms : mapping of str to EulerTransform
-        Name and transform of one object each.
+        Transforms of single objects by name.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A heat map for each, and below it the plot around the circle if the directions go round one.
+        A heat map of each transform, and a polar plot below it if its directions are evenly spaced
+        on the circle.
 
     Raises
     ------
@@ -208,7 +209,7 @@ def _finite(transform: "EulerTransform") -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _angles(directions: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Increasing angles from the first axis, if the directions go round the circle evenly."""
+    """Increasing angles from the first axis, if directions are evenly spaced on the circle."""
     n, ndim = directions.shape
     if ndim != 2 or n < 2:
         return None
@@ -217,7 +218,7 @@ def _angles(directions: NDArray[np.float64]) -> NDArray[np.float64] | None:
 
 
 def _colours(values: NDArray[Any], mesh: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a colour scale that a few extreme values do not stretch."""
+    """Settings of a colour scale that a few extreme values do not affect."""
     largest = float(np.quantile(np.abs(values), 0.99)) if values.size else 1.0
     if values.dtype.kind in "iu" or largest == 0:
         largest = max(1.0, np.ceil(largest))

@@ -1,6 +1,6 @@
-"""Figures of Euler characteristic curves and transforms. They need matplotlib, of the extra ``io``.
+"""Figures of Euler characteristic curves and transforms. Requires matplotlib (extra ``io``).
 
-Figures are made without pyplot: they need no display and leave no global state behind.
+Figures are created without pyplot, so they need no display and leave no global state.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,16 +30,16 @@ __all__ = [
 ]
 
 Curve = CurveResult[Any] | tuple[ArrayLike, ArrayLike]
-"""Thresholds and values: an `EulerCurve`, or any such pair."""
+"""An `EulerCurve`, or a pair of thresholds and values."""
 
 THRESHOLD_COLOURS = ("#0072B2", "#D55E00", "#009E73")
-"""Blue, vermilion and green of Okabe and Ito, told apart whatever one's colour vision."""
+"""Blue, vermilion and green of Okabe and Ito, which are safe for colour-blind readers."""
 
 FAINT, PAPER = "#cfcfcf", "#f4f4f4"
 CURVE_STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#b3b3b3", "linewidth": 2.4, "zorder": 2},
     {"color": "#1a1a1a", "linewidth": 0.8, "zorder": 2},
-)  # a curve on top of the other leaves both visible
+)  # both stay visible where one covers the other
 MARKER_STYLE: dict[str, Any] = {
     "markersize": 3.4,
     "markeredgecolor": "white",
@@ -72,24 +72,25 @@ def plot_curve(
     label: str | None = None,
     **line: Any,
 ) -> "Axes":
-    """Plot an Euler characteristic curve as the step function that it is.
+    """Plot an Euler characteristic curve as a step function.
 
-    The value at a threshold holds up to the next one; for superlevel sets, down to the one before.
+    A value holds from its threshold up to the next one; for superlevel sets, down to the previous
+    one.
 
     Parameters
     ----------
     curve : EulerCurve
-        Thresholds, and values with the thresholds on their last axis: one line for each curve of
-        a batch. Infinite thresholds are not drawn.
+        A curve or a batch of curves, which are drawn as one line each. The last axis of the values
+        is that of the thresholds. Infinite thresholds are not drawn.
     ax : matplotlib.axes.Axes, optional
-        Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+        Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
     superlevel : bool, optional
-        Whether the curve is that of superlevel sets. An `EulerCurve` knows; a pair of arrays is
-        taken for a sublevel curve by default.
+        Whether the curve is that of superlevel sets. Only needed for a pair of arrays, which is
+        taken to be a sublevel curve by default.
     label : str, optional
-        Name for a legend.
+        Name in the legend.
     **line
-        Passed on to `matplotlib.axes.Axes.plot`, such as ``color``.
+        Passed to `matplotlib.axes.Axes.plot`, such as ``color``.
 
     Returns
     -------
@@ -137,7 +138,7 @@ def plot_betti_curves(curves: BettiCurves, ax: "Axes | None" = None, **line: Any
     curves : BettiCurves
         Of one image or a batch; a colour for each dimension.
     ax : matplotlib.axes.Axes, optional
-        Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+        Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
     **line
         Passed on to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
 
@@ -171,13 +172,13 @@ def plot_betti_curves(curves: BettiCurves, ax: "Axes | None" = None, **line: Any
 
 
 def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) -> "Figure":
-    """Plot several named curves on one pair of axes.
+    """Plot several named curves on the same axes.
 
     Parameters
     ----------
     curves : mapping of str to EulerCurve
-        Name and curve. Up to ten are named in a legend; more are drawn thin and nameless, their
-        colour running from dark to light in the order of the mapping.
+        Curves by name. Up to ten curves are listed in a legend. More are drawn thin and without
+        a legend, from dark to light in the order of the mapping.
     superlevel : bool, optional
         As for :func:`plot_curve`.
 
@@ -223,25 +224,26 @@ def plot_level_sets(
     title: str = "",
     figure: "Figure | SubFigure | None" = None,
 ) -> "Figure | SubFigure":
-    """Plot an image, its sublevel sets at up to three thresholds, and below them its curves.
+    """Plot an image, its sublevel sets at up to three thresholds, and its curves below them.
 
-    A threshold and its set share a colour, and the Euler numbers of the set stand below it.
+    Each threshold has the same colour as its set, and the Euler numbers of the set are shown
+    below it.
 
     Parameters
     ----------
     picture : array_like
-        The image, of shape (rows, columns), or a picture of it if it is a volume; drawn in gray.
+        The image, of shape (rows, columns), or a 2-D rendering of a volume; drawn in grey.
     sets : sequence of array_like
-        For each threshold the set, of the picture's shape: boolean, or a picture of it with values
-        from 0, the background, to 1, the darkest parts.
+        The set at each threshold, of the same shape: boolean, or a rendering with values from 0
+        (background) to 1 (darkest).
     thresholds : sequence of float
-        One to three thresholds, within those of the curves.
+        One to three thresholds within the range of the curves.
     curves : mapping of int to EulerCurve
-        One or two curves by the number of neighbours that a point connects to, such as 8 and 4.
+        One or two curves by the number of neighbours that points connect to, such as 8 and 4.
     title : str, optional
         Name of the image.
     figure : matplotlib.figure.Figure or matplotlib.figure.SubFigure, optional
-        Where to plot. Default: a new figure, one column of a journal wide.
+        Figure to plot on. Default: a new figure with the width of a journal column.
 
     Returns
     -------
@@ -294,7 +296,7 @@ def plot_level_sets(
     if max(map(abs, ax.get_ylim())) >= 10_000:
         ticker = import_optional("matplotlib.ticker", extra="io", purpose="plotting")
         ax.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 250k
-    # The legend stands where the picture has no caption, each entry in line with its numbers
+    # The legend is below the picture, with each entry in line with its Euler numbers
     frames[0].legend(
         handles=lines,
         fontsize=FONT_SIZE - 0.8,

@@ -1,4 +1,4 @@
-"""Write results so that reading them gives them back: arrays, dtypes and facts."""
+"""Write results with their dtypes and facts, and read them again."""
 
 from __future__ import annotations
 
@@ -43,34 +43,35 @@ def write_result(
     *,
     metadata: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a curve or a transform, whole or not at all.
+    """Write a result, completely or not at all.
 
     Parameters
     ----------
     path : path-like
-        The file; its suffix says its type. ``.npz`` holds the arrays by their names. ``.csv``,
-        ``.parquet`` and ``.json`` hold the table of :meth:`~ecc_core.results.Result.to_pandas`.
+        The file. Its suffix determines the type: ``.npz`` files contain the arrays by name, and
+        ``.csv``, ``.parquet`` and ``.json`` files the table that
+        :meth:`~ecc_core.results.Result.to_pandas` returns.
     result : EulerCurve, RegionCurves, LocalCurves, BettiCurves, EulerTransform or RegionTransforms
         Arrays on a device are copied to the host, and dask arrays are computed.
     metadata : mapping, optional
-        More about it, of types JSON knows, for ``.parquet`` and ``.json``.
+        Additional metadata of types that JSON supports, for ``.parquet`` and ``.json``.
 
     Raises
     ------
     TypeError
         If `result` is not a result of ecc_core.
     ValueError
-        If the suffix is another, or for a CSV file of a result without values.
+        If the suffix is not supported, or the file is a CSV file and the result has no values.
     OSError
         If the file cannot be written.
     ImportError
-        If Parquet is asked for and pyarrow is not installed.
+        If pyarrow is not installed and the file is a Parquet file.
 
     Notes
     -----
-    The facts, such as the connectivity, are kept as JSON: in the metadata of Parquet and JSON files
-    under ``result``, in NPZ files as the comment of the zip archive, and in the first row of a CSV
-    file in the column ``ecc``, which is otherwise empty.
+    Facts such as the connectivity are stored as JSON: under the key ``result`` in the metadata of
+    Parquet and JSON files, as the comment of the zip archive in NPZ files, and in the first row of
+    the column ``ecc``, which is otherwise empty, in CSV files.
 
     Examples
     --------
@@ -102,7 +103,7 @@ def write_result(
 
 
 def describe_result(result: Result[Any]) -> dict[str, Any]:
-    """What a table does not say about the result in it, of types JSON knows.
+    """Description of a result that its table does not contain, of types that JSON supports.
 
     Parameters
     ----------
@@ -111,8 +112,8 @@ def describe_result(result: Result[Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``type``, ``facts``, and ``dtypes`` and ``shapes`` of the arrays by name. ``arrays``: those
-        that a table without rows cannot hold.
+        ``type``, ``facts``, ``dtypes`` and ``shapes`` of the arrays by name, and ``arrays``, the
+        arrays themselves if the table has no rows.
     """
     arrays = result._asdict()
     unlisted = {} if result.values.size else arrays
@@ -126,28 +127,29 @@ def describe_result(result: Result[Any]) -> dict[str, Any]:
 
 
 def read_result(path: str | os.PathLike[str], *, source: str | None = None) -> Result[Any]:
-    """Read a curve or a transform that was written by this package.
+    """Read a result that was written by this package.
 
     Parameters
     ----------
     path : path-like
         A file of :func:`write_result`, or a ``.parquet`` or ``.json`` table of ``ecc curve``.
     source : str, optional
-        The image whose curve is wanted, as it was named, where a table holds those of several.
+        The input whose result to return, if the table contains several.
 
     Returns
     -------
     EulerCurve, RegionCurves, LocalCurves, BettiCurves, EulerTransform or RegionTransforms
-        With NumPy arrays, equal to what was written.
+        Equal to the result that was written, with NumPy arrays.
 
     Raises
     ------
     ValueError
-        If the file holds no result, or those of several images and `source` is not one of them.
+        If the file does not contain a result, or contains those of several inputs and `source` is
+        not one of them.
     OSError
         If the file cannot be read.
     ImportError
-        If it is a Parquet file and pyarrow is not installed.
+        If pyarrow is not installed and the file is a Parquet file.
     """
     path = Path(path)
     reader = {".csv": _read_csv, ".json": _read_json, ".parquet": _read_parquet, ".npz": _read_npz}

@@ -1,4 +1,4 @@
-"""Write tables and figures, each whole or not at all."""
+"""Write tables and figures, each completely or not at all."""
 
 import csv
 import glob
@@ -43,14 +43,16 @@ FORMULA = re.compile(r"[=+@\-\t\r]")
 
 
 def check_output(path: str | os.PathLike[str], suffixes: Sequence[str]) -> Path:
-    """Raise unless a file may be written there, so that no work is done in vain.
+    """Raise an error unless a file can be written to this path.
+
+    Call it before a long computation whose result is to be written.
 
     Parameters
     ----------
     path : path-like
-        Where a file is to be written. It may exist.
+        The file to write, which may exist.
     suffixes : sequence of str
-        Suffixes it may have, such as `TABLE_SUFFIXES`.
+        Allowed suffixes, such as ``TABLE_SUFFIXES``.
 
     Returns
     -------
@@ -59,11 +61,11 @@ def check_output(path: str | os.PathLike[str], suffixes: Sequence[str]) -> Path:
     Raises
     ------
     ValueError
-        If the suffix is none of `suffixes`.
+        If the suffix is not one of `suffixes`.
     OSError
         If the folder does not exist or is not writable, or `path` is not a regular file.
     ImportError
-        If the library that writes this type is not installed.
+        If the library for this file type is not installed.
 
     Examples
     --------
@@ -90,15 +92,16 @@ def check_output(path: str | os.PathLike[str], suffixes: Sequence[str]) -> Path:
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file that appears under its name only when it is complete and on the disk.
+    """Open a file for writing that replaces `path` only when it is complete.
 
-    What is written goes to a temporary file in the same folder, which replaces `path` when the
-    block ends. If anything fails, `path` is what it was before and the temporary file is gone.
+    Data are written to a temporary file in the same folder, which is flushed to disk and renamed to
+    `path` when the block ends. After an error, `path` is unchanged and the temporary file is
+    removed.
 
     Parameters
     ----------
     path : path-like
-        The file to write or replace. A symbolic link stays, its target is replaced.
+        The file to write or replace. If it is a symbolic link, its target is replaced.
 
     Yields
     ------
@@ -108,7 +111,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Raises
     ------
     OSError
-        If it cannot be written, such as on a full disk.
+        If the file cannot be written, for example because the disk is full.
 
     Examples
     --------
@@ -127,7 +130,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Do what `atomic_file` does, but leave what killed processes have left."""
+    """Like `atomic_file`, but do not remove temporary files of processes that were killed."""
     target = Path(os.path.realpath(path))
     temporary = None
     try:
@@ -168,7 +171,7 @@ def _remove_abandoned(target: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the new name of a file to the disk too, where the system can."""
+    """Flush the new name of a file to disk, if the system supports it."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -185,29 +188,30 @@ def write_table(
     *,
     metadata: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a table as CSV, Parquet or JSON, whole or not at all.
+    """Write a table as CSV, Parquet or JSON, completely or not at all.
 
-    Numbers are written so that reading them gives the same numbers back.
+    Numbers are written without loss of precision.
 
     Parameters
     ----------
     path : path-like
-        The file; its suffix says its type: ``.csv``, ``.parquet`` or ``.json``. JSON is an object
-        of ``metadata`` and ``columns``, each column a list; infinity is ``"inf"`` or ``"-inf"``.
+        The file. Its suffix determines the type: ``.csv``, ``.parquet`` or ``.json``. A JSON file
+        contains an object with the keys ``metadata`` and ``columns``; each column is a list, in
+        which infinity is ``"inf"`` or ``"-inf"``.
     columns : mapping of str to array_like
-        Name and values of each column, 1-D and all of the same length.
+        Columns by name, 1-D and of the same length.
     metadata : mapping, optional
-        How the table was made, of types JSON knows. Kept in JSON files, and in Parquet files under
-        the key ``ecc`` of the schema's metadata; CSV has no place for it.
+        Metadata of types that JSON supports. Written to JSON files, and to Parquet files under the
+        key ``ecc`` of the schema metadata, but not to CSV files.
 
     Raises
     ------
     ValueError
-        If the suffix is another, or the columns differ in length.
+        If the suffix is not supported, or the columns differ in length.
     OSError
         If the file cannot be written.
     ImportError
-        If Parquet is asked for and pyarrow is not installed.
+        If pyarrow is not installed and the file is a Parquet file.
 
     Examples
     --------
@@ -233,15 +237,15 @@ def write_table(
 def write_csv(stream: TextIO, columns: Mapping[str, ArrayLike]) -> None:
     """Write a table as CSV to an open text stream.
 
-    Text that a spreadsheet would take for a formula, because it begins with ``=``, ``+``, ``-``,
-    ``@`` or a tab, gets an apostrophe before it.
+    Text that a spreadsheet would interpret as a formula, because it begins with ``=``, ``+``,
+    ``-``, ``@`` or a tab, is preceded by an apostrophe.
 
     Parameters
     ----------
     stream : text file
-        Where to write.
+        The stream to write to.
     columns : mapping of str to array_like
-        Name and values of each column, 1-D and all of the same length.
+        Columns by name, 1-D and of the same length.
 
     Examples
     --------
@@ -312,21 +316,21 @@ def _for_arrow(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def write_figure(path: str | os.PathLike[str], figure: "Figure", *, dpi: float = 300) -> None:
-    """Write a matplotlib figure as PNG, PDF or SVG, whole or not at all.
+    """Write a matplotlib figure as PNG, PDF or SVG, completely or not at all.
 
     Parameters
     ----------
     path : path-like
-        The file; its suffix says its type.
+        The file. Its suffix determines the type.
     figure : matplotlib.figure.Figure
-        What to draw.
+        The figure.
     dpi : float, default 300
-        Dots per inch of images.
+        Resolution of PNG files, in dots per inch.
 
     Raises
     ------
     ValueError
-        If the suffix is another.
+        If the suffix is not supported.
     OSError
         If the file cannot be written.
 

@@ -1,14 +1,14 @@
 """Descriptors, distances and statistics of curves, and a scikit-learn transformer.
 
-- :func:`curve_descriptors`, :func:`descriptor_table`: numbers that describe a curve
+- :func:`curve_descriptors`, :func:`descriptor_table`: descriptors of curves
 - :func:`align_curves`, :func:`curve_distance`, :func:`distance_matrix`: comparison of curves
-- :func:`mean_band`, :func:`permutation_test`: groups of curves
+- :func:`mean_band`, :func:`permutation_test`: statistics of groups of curves
 - :class:`EulerCurveTransformer`: curves as a step of a scikit-learn pipeline
 
-A curve is taken as the step function that it is, so integrals are exact: for sublevel sets a value
-holds from its threshold up to the next one; for superlevel sets, down to the one before.
+Curves are step functions, so that integrals are exact: for sublevel sets, a value holds from its
+threshold up to the next one; for superlevel sets, down to the previous one.
 
-Tables need pandas, bands SciPy and the transformer scikit-learn, of the extra ``features``.
+Tables require pandas, bands SciPy, and the transformer scikit-learn (extra ``features``).
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Numbers that describe a curve, alone or as the rows of a table."""
+"""Descriptors of curves, and tables of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["CurveDescriptors", "curve_descriptors", "descriptor_table"]
 
 
 class CurveDescriptors(NamedTuple):
-    """Descriptors of a curve chi(t): numbers for one curve, arrays for a batch."""
+    """Descriptors of a curve chi(t): scalars for a single curve, arrays for a batch."""
 
     area: Any
     """Integral of chi from the first threshold to the last."""
@@ -28,18 +28,18 @@ class CurveDescriptors(NamedTuple):
     """Integral of abs(chi)."""
     maximum: Any
     maximum_at: Any
-    """The threshold of the maximum; of several, the first that enters. So for all positions."""
+    """The threshold of the maximum. Among equal values, here and below, the first to enter."""
     minimum: Any
     minimum_at: Any
     zero_crossings: Any
-    """How often the sign changes; stretches of zeros count with what precedes them."""
+    """The number of sign changes. Zeros take the sign of the value before them."""
     first_zero_crossing: Any
-    """The threshold at which the sign first changes; NaN if it never does."""
+    """The threshold of the first sign change; NaN if there is none."""
     positive_peak: Any
     """The largest value before the curve first turns from positive to negative; NaN if none."""
     positive_peak_at: Any
     negative_peak: Any
-    """The least value before the curve first turns from negative to positive; NaN if none."""
+    """The smallest value before the curve first turns from negative to positive; NaN if none."""
     negative_peak_at: Any
 
 
@@ -49,39 +49,39 @@ SCALED = {"area", "absolute_area", "maximum", "minimum", "positive_peak", "negat
 def curve_descriptors(
     curve: Curve, *, superlevel: bool | None = None, size: ArrayLike = 1.0
 ) -> CurveDescriptors:
-    """Describe a curve, or each of a batch, by a few numbers.
+    """Compute descriptors of a curve, or of each curve of a batch.
 
     Parameters
     ----------
     curve : EulerCurve, RegionCurves or (thresholds, values)
-        (n,) increasing thresholds and values of shape batch + (n,), finite.
+        Increasing thresholds of shape (n,) and values of shape batch + (n,), all finite.
     superlevel : bool, optional
         Whether the curve is that of superlevel sets. A result of :func:`ecc_core.euler_curve`
         knows; a bare pair is taken for a sublevel curve by default. For superlevel sets, "first"
         means at the highest thresholds, because these sets grow as the threshold falls.
     size : float or array of the batch's shape, default 1.0
-        Number of points, area or volume: all values and areas are divided by it, so that images of
-        different sizes compare (Euler characteristic per volume).
+        Number of points, area or volume of the image, by which all values and areas are divided
+        to make images of different sizes comparable (Euler characteristic per volume).
 
     Returns
     -------
     CurveDescriptors
-        Floats for one curve (`zero_crossings` an int), else arrays of the batch's shape. Areas are
-        those of the step function; a position is one of the thresholds.
+        Floats for a single curve (`zero_crossings` is an int), otherwise arrays of the batch's
+        shape. Areas are exact integrals of the step function; positions are thresholds.
 
     Raises
     ------
     TypeError
-        If `curve` is no such pair, or not of real numbers.
+        If `curve` is not such a pair, or does not consist of real numbers.
     ValueError
-        For shapes that do not fit, no thresholds, thresholds that decrease, anything infinite or
-        NaN, sizes that are not positive, and a `superlevel` that contradicts the curve.
+        If shapes do not match, there are no thresholds, thresholds decrease, values are infinite
+        or NaN, sizes are not positive, or `superlevel` contradicts the curve.
 
     Notes
     -----
-    Curves of random textures swing between a few lobes of one sign each (in 2-D first components,
-    then holes). `positive_peak` is the peak of the first positive lobe and `negative_peak` that of
-    the first negative one; ripples within a lobe do not matter.
+    Curves of random textures have a few lobes of alternating sign (in 2-D, first components, then
+    holes). `positive_peak` is the peak of the first positive lobe and `negative_peak` that of the
+    first negative lobe; smaller oscillations within a lobe have no effect.
 
     Examples
     --------
@@ -158,14 +158,14 @@ def _peak(rows: Floats, thresholds: Floats, within: NDArray[np.bool_]) -> tuple[
 def descriptor_table(
     curves: Curve | Mapping[Any, Curve], *, superlevel: bool | None = None, size: ArrayLike = 1.0
 ) -> DataFrame:
-    """Describe curves by a table, one row each. It needs pandas, of the extra ``features``.
+    """Compute a table of descriptors with one row per curve. Requires pandas.
 
     Parameters
     ----------
     curves : EulerCurve, RegionCurves, (thresholds, values), or a mapping of names to single curves
-        The rows are indexed by the labels of the regions, the names, or the place in the batch.
+        Rows are indexed by the labels of the regions, the names, or the position in the batch.
     superlevel, size
-        As for :func:`curve_descriptors`; for a mapping one size for each curve, or one for all.
+        As for :func:`curve_descriptors`; for a mapping, one size per curve or one for all.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def descriptor_table(
     ImportError
         If pandas is not installed.
     TypeError, ValueError
-        As :func:`curve_descriptors`; for an empty mapping, and for batches in a mapping.
+        As for :func:`curve_descriptors`, and if a mapping is empty or contains batches.
 
     Examples
     --------

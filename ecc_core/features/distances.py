@@ -1,4 +1,4 @@
-"""Distances of curves, whatever their thresholds."""
+"""Distances between curves, which may have different thresholds."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ __all__ = ["align_curves", "curve_distance", "distance_matrix"]
 
 
 def align_curves(curves: list[Curve], *, superlevel: bool | None = None) -> EulerCurve:
-    """Put curves on one grid, the union of their thresholds, without changing any.
+    """Represent curves at the union of their thresholds, without changing them.
 
-    A curve is 0 before its first threshold, where nothing has entered, and keeps its last value
-    after its last one, where nothing new enters. For curves over the range of their image (the
-    default) and for "exact" ones this is no assumption but the truth.
+    A curve is taken to be 0 before its first threshold and constant after its last one. This is
+    correct for curves over the whole range of their image (the default) and for "exact" curves.
 
     Parameters
     ----------
     curves : list of EulerCurve or of (thresholds, values)
-        Single curves, each with its own thresholds.
+        Single curves, which may have different thresholds.
     superlevel : bool, optional
         As for :func:`curve_descriptors`. Superlevel curves are 0 above their last threshold and
         keep their first value below the first one.
@@ -42,12 +41,12 @@ def align_curves(curves: list[Curve], *, superlevel: bool | None = None) -> Eule
     Returns
     -------
     EulerCurve
-        ``thresholds`` (n,) and ``values`` (k, n), both float64.
+        ``thresholds`` of shape (n,) and ``values`` of shape (k, n), both float64.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`curve_descriptors`; for an empty list, and for batches in it.
+        As for :func:`curve_descriptors`, and if the list is empty or contains batches.
 
     Examples
     --------
@@ -76,17 +75,17 @@ def _shared_facts(curves: list[Curve]) -> dict[str, Any]:
 def curve_distance(
     a: Curve, b: Curve, *, metric: Metric = "L2", superlevel: bool | None = None
 ) -> float:
-    """Distance of two curves.
+    """Distance between two curves.
 
     Parameters
     ----------
     a, b : EulerCurve or (thresholds, values)
-        Single curves. Where their thresholds differ, they are compared on the union of both, see
+        Single curves. If their thresholds differ, they are compared at the union of both; see
         :func:`align_curves`.
     metric : {"L2", "L1", "W1"}
-        Integrals over all thresholds, from the least of either curve to the greatest. "L1": of
-        ``abs(a - b)``. "L2": the square root of that of ``(a - b)**2``. "W1": of ``abs(A - B)``,
-        where A and B are the integrals of a and b up to a threshold.
+        "L1": the integral of ``abs(a - b)`` from the smallest to the largest threshold of both
+        curves. "L2": the square root of the integral of ``(a - b)**2``. "W1": the integral of
+        ``abs(A - B)``, where A and B are the integrals of a and b up to a threshold.
     superlevel : bool, optional
         As for :func:`curve_descriptors`.
 
@@ -97,15 +96,15 @@ def curve_distance(
     Raises
     ------
     TypeError, ValueError
-        As :func:`curve_descriptors`; for batches, and for another metric.
+        As for :func:`curve_descriptors`, and for batches or an unknown metric.
 
     Notes
     -----
-    "W1" is the Wasserstein distance of order 1 of the curves as distributions of (signed) mass over
-    the thresholds: moving a peak by s costs its area times s, however far, where L1 and L2 do not
-    grow any more once the peaks are apart. If the areas differ, the surplus is carried to the end.
-    "L1" is in turn the Wasserstein distance of the *changes* of the curves, the signed measure of
-    births and deaths, of which curves that end at the same value have equally much.
+    "W1" is the Wasserstein distance of order 1 between the curves, as distributions of signed mass
+    over the thresholds: moving a peak by s costs its area times s, at any distance, whereas L1 and
+    L2 no longer grow once the peaks are disjoint. If the areas differ, the excess is moved to the
+    last threshold. "L1" is the Wasserstein distance between the *changes* of the curves, the signed
+    measures of births and deaths, which have equal total mass if the curves end at the same value.
 
     Examples
     --------
@@ -134,16 +133,16 @@ def curve_distance(
 def distance_matrix(
     a: Curves, b: Curves | None = None, *, metric: Metric = "L2", superlevel: bool | None = None
 ) -> Floats:
-    """Distance of every curve of one set to every one of another, or of its own.
+    """Distances between all curves of one set and all curves of another, or of the same set.
 
     Parameters
     ----------
     a : EulerCurve, RegionCurves or (thresholds, values) with values (k, n), or list of curves
-        A list may mix thresholds, see :func:`align_curves`.
+        The curves of a list may have different thresholds; see :func:`align_curves`.
     b : the same, optional
-        Default: a itself.
+        Default: `a` itself.
     metric, superlevel
-        As for :func:`curve_distance`. Integrals run over the thresholds of all curves together.
+        As for :func:`curve_distance`. Integrals extend over the thresholds of all curves.
 
     Returns
     -------
@@ -153,7 +152,7 @@ def distance_matrix(
     Raises
     ------
     TypeError, ValueError
-        As :func:`curve_distance`.
+        As for :func:`curve_distance`.
 
     Examples
     --------

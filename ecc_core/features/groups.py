@@ -37,7 +37,7 @@ class CurveBand(NamedTuple):
 
 
 class PermutationTest(NamedTuple):
-    """The distance of two groups, its p-value, and the distances under permutation."""
+    """The distance between two groups, its p-value, and the distances under permutation."""
 
     statistic: float
     pvalue: float
@@ -53,24 +53,24 @@ def mean_band(
     superlevel: bool | None = None,
     rng: Seed = None,
 ) -> CurveBand:
-    """Mean curve of a group, and a bootstrap confidence band around it.
+    """Mean curve of a group with a bootstrap confidence band.
 
     Parameters
     ----------
     curves : EulerCurve, RegionCurves or (thresholds, values) with values (k, n), or list of curves
-        The group, k independent curves, at least 2. A list may mix thresholds, see
-        :func:`align_curves`.
+        A group of at least 2 independent curves. The curves of a list may have different
+        thresholds; see :func:`align_curves`.
     level : float, default 0.95
         The confidence level.
     kind : {"simultaneous", "pointwise"}
-        "simultaneous": the band holds the whole mean curve of the population with this confidence.
-        "pointwise": its value at any one threshold, which is narrower.
+        "simultaneous": the band contains the whole mean curve of the population with this
+        confidence. "pointwise": it contains the mean at any single threshold, and is narrower.
     n_resamples : int, default 2000
-        Resamples of the group.
+        Number of bootstrap samples.
     superlevel : bool, optional
         As for :func:`curve_descriptors`.
     rng : int or numpy.random.Generator, optional
-        Seed, for results that repeat.
+        Seed or generator, for reproducible results.
 
     Returns
     -------
@@ -82,17 +82,17 @@ def mean_band(
     ImportError
         If SciPy is not installed.
     TypeError, ValueError
-        As :func:`curve_descriptors`; for fewer than 2 curves, a level outside 0 to 1, another
-        kind, and fewer than 1 resample.
+        As for :func:`curve_descriptors`, and for fewer than 2 curves, a level outside 0 to 1, an
+        unknown kind, or fewer than 1 bootstrap sample.
 
     Notes
     -----
-    The band is symmetric: mean ± q s(t), s the standard error of the mean. q is the quantile, over
-    the bootstrap, of the deviation of the resampled mean in units of s: at t itself (pointwise), or
-    the largest of all thresholds (simultaneous). The bootstrap does not know that s is estimated
-    too, so q is replaced by the value of Student's distribution of k - 1 degrees of freedom that is
-    exceeded as rarely as q is by a normal one. In simulations a simultaneous band of 95 % covers in
-    94 % of the cases with 8 curves or more, in 91 % with 5.
+    The band is mean ± q s(t), where s is the standard error of the mean and q a quantile, over the
+    bootstrap samples, of the deviation of their means in units of s: at t (pointwise), or the
+    largest over all thresholds (simultaneous). Because s is estimated as well, q is then converted
+    from a quantile of the normal distribution to that of Student's distribution with k - 1 degrees
+    of freedom. In simulations, simultaneous bands of 95 % covered the mean curve in 94 % of the
+    cases with 8 or more curves, and in 91 % with 5.
 
     Examples
     --------
@@ -146,34 +146,37 @@ def permutation_test(
 ) -> PermutationTest:
     """Test whether two groups of curves come from the same population.
 
-    The statistic is the distance of the mean curves of the groups. Under the null hypothesis the
-    curves are exchangeable, so it is compared with its values for random regroupings.
+    The statistic is the distance between the mean curves of the groups. Under the null hypothesis
+    the curves are exchangeable, so the statistic is compared with its values for random
+    permutations of the curves.
 
     Parameters
     ----------
     a, b : as `curves` of :func:`mean_band`
-        The groups. Thresholds may differ, see :func:`align_curves`.
+        The groups. Their thresholds may differ; see :func:`align_curves`.
     metric : {"L2", "L1", "W1"}
         As for :func:`curve_distance`.
     n_permutations : int, default 9999
-        Random regroupings; the least p-value is 1 / (n_permutations + 1).
+        Number of random permutations. The smallest p-value is 1 / (n_permutations + 1).
     superlevel, rng
         As for :func:`mean_band`.
 
     Returns
     -------
     PermutationTest
-        ``statistic``, ``pvalue`` and ``null``, the (n_permutations,) distances of the regroupings.
+        ``statistic``, ``pvalue`` and ``null``, the distances of the permutations, of shape
+        (n_permutations,).
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`curve_distance`; for a group without curves, and fewer than 1 permutation.
+        As for :func:`curve_distance`, and for an empty group or fewer than 1 permutation.
 
     Notes
     -----
-    The p-value is (1 + m) / (1 + n), m of n regroupings being at least as far apart: under the null
-    hypothesis it is at most p with a probability of at most p, for any k and any n [1]_.
+    The p-value is (1 + m) / (1 + n), where the distance is at least as large in m of n
+    permutations. Under the null hypothesis it is at most p with a probability of at most p, for
+    any numbers of curves and permutations [1]_.
 
     References
     ----------

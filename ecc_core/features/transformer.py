@@ -17,17 +17,17 @@ __all__ = ["EulerCurveTransformer"]
 
 
 class EulerCurveTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Euler characteristic curves of images as features, at thresholds learnt in training.
+    """Euler characteristic curves of images as features, with thresholds set by `fit`.
 
     Parameters
     ----------
     thresholds : int or (m,) array, default 64
-        An int: that many, evenly spaced over `range`. An increasing array is used as it is.
+        Number of thresholds, evenly spaced over `range`, or an increasing array of thresholds.
     range : (low, high), optional
-        Only with an int; default the smallest and largest value of the images given to `fit`.
+        Only if `thresholds` is an int. Default: the smallest and largest value in `fit`.
     image_shape : tuple of int, optional
-        Shape of the images where rows hold them flattened. Without it a row of a 2-D array is a
-        1-D image, a signal.
+        Shape of the images if rows contain flattened images. Otherwise a row of a 2-D array is a
+        1-D image (a signal).
     connectivity, superlevel, workers
         As for :func:`ecc_core.euler_curve`.
 
@@ -38,15 +38,15 @@ class EulerCurveTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mi
     image_shape_ : tuple of int
         Shape of one image.
     n_features_in_ : int
-        Length of the first axis of one image; points of a flattened one.
+        Length of the first axis of one image, or number of points of a flattened one.
     feature_names_in_ : array of str
-        Names of the columns, if `fit` was given a data frame.
+        Names of the columns, if a data frame was given to `fit`.
 
     Raises
     ------
     TypeError, ValueError
-        For images that are not finite real numbers or of another shape than in `fit`, a wrong
-        `image_shape`, and as :func:`ecc_core.euler_curve`.
+        For images that are not finite real numbers, images of another shape than in `fit`, a wrong
+        `image_shape`, and as for :func:`ecc_core.euler_curve`.
 
     See Also
     --------
@@ -58,7 +58,7 @@ class EulerCurveTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mi
     >>> from ecc_core.features import EulerCurveTransformer
     >>> images = np.random.default_rng(0).random((3, 16, 16))
     >>> transformer = EulerCurveTransformer(5, range=(0, 1)).fit(images)
-    >>> transformer.transform(images)[:, -1]  # at the last threshold everything has entered
+    >>> transformer.transform(images)[:, -1]  # at the last threshold the set is the whole image
     array([1, 1, 1])
     >>> flat = images.reshape(3, -1)
     >>> EulerCurveTransformer(5, image_shape=(16, 16)).fit_transform(flat).shape
@@ -85,12 +85,12 @@ class EulerCurveTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mi
         self.workers = workers
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn the thresholds.
+        """Set the thresholds.
 
         Parameters
         ----------
         X : (n, h), (n, h, w) or (n, h, w, d) array
-            Images, or rows with flattened ones.
+            Images, or rows of flattened images.
         y : ignored
 
         Returns
@@ -103,7 +103,7 @@ class EulerCurveTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mi
         bounds = self.range
         if number and bounds is None:
             bounds = images.min(), images.max()
-        # One point of the first image: the thresholds and options are checked as ever.
+        # The curve of a single point checks the thresholds and options.
         point = images[:1, *(slice(1),) * len(shape)]
         curve = euler_curve(
             point,
@@ -124,7 +124,7 @@ class EulerCurveTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mi
         Parameters
         ----------
         X : array
-            Images of the shape of those given to `fit`.
+            Images of the same shape as in `fit`.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class EulerCurveTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mi
         ).values
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Names of the features: ``ecc0``, ``ecc1`` and so on, one for each threshold.
+        """Names of the features: ``ecc0``, ``ecc1``, ..., one per threshold.
 
         Parameters
         ----------

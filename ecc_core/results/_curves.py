@@ -48,7 +48,7 @@ class CurveResult(Result[ArrayT]):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
         **line
             ``label``, and what `matplotlib.axes.Axes.plot` takes.
 
@@ -122,7 +122,7 @@ class RegionCurves(CurveResult[ArrayT]):
     thresholds : (n,) array
     values : (k, n) int64 array
     connectivity, superlevel, ndim, units
-        As in :class:`EulerCurve`.
+        As in :class:`ecc_core.EulerCurve`.
     """
 
     labels: ArrayT
@@ -166,7 +166,7 @@ class LocalCurves(CurveResult[ArrayT]):
     values : int64 array
         Of shape (tiles along each axis) + (n,).
     connectivity, superlevel, ndim, units
-        As in :class:`EulerCurve`.
+        As in :class:`ecc_core.EulerCurve`.
     """
 
     thresholds: ArrayT

@@ -80,7 +80,7 @@ class BettiCurves(CurveResult[ArrayT]):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
         **line
             What `matplotlib.axes.Axes.plot` takes.
 

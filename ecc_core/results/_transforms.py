@@ -74,7 +74,7 @@ class EulerTransform(TransformResult[ArrayT]):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
         **mesh
             ``colorbar``, and what `matplotlib.axes.Axes.pcolormesh` takes.
 
@@ -103,7 +103,7 @@ class RegionTransforms(TransformResult[ArrayT]):
     normalize : {"radius", None}
         As for :func:`ecc_core.region_transforms`.
     connectivity, spacing, smooth, units
-        As in :class:`EulerTransform`.
+        As in :class:`ecc_core.EulerTransform`.
     """
 
     labels: ArrayT
