@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from ecc_core._arrays.adapter import Adapter
 from ecc_core._arrays.cupy import CuPy
 from ecc_core._arrays.dask import Dask
+from ecc_core._arrays.jax import JAX
 from ecc_core._arrays.numpy import ArrayLikes, NumPy
 from ecc_core._arrays.torch import Torch
 
 __all__ = ["Adapter", "adapter_of", "given_on_host", "is_lazy", "on_host", "register"]
 
 NUMPY = NumPy()
-_adapters: list[Adapter] = [NUMPY, Torch(), CuPy(), Dask(), ArrayLikes()]
+_adapters: list[Adapter] = [NUMPY, Torch(), CuPy(), Dask(), JAX(), ArrayLikes()]
 
 
 def register(adapter: Adapter) -> None:

@@ -66,9 +66,9 @@ class ArrayLikes(NumPy):
             kind, number = find(array)
             if kind in HOST_DEVICES:
                 return "cpu"
-            return f"cuda:{number}" if kind == CUDA else f"DLPack device {int(kind)}:{number}"
+            return f"CUDA device {number}" if kind == CUDA else f"DLPack device {int(kind)}"
         if hasattr(type(array), "__cuda_array_interface__"):
-            return "cuda"
+            return "a CUDA device"
         device = getattr(array, "device", None)
         on_host = not isinstance(device, str) or "cpu" in device.lower()
         return "cpu" if on_host else str(device)

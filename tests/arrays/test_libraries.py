@@ -1,0 +1,123 @@
+"""The public functions on arrays of every library, against the reference: what goes in and out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from oracles import euler as reference
+
+import ecc_core as ecc
+from ecc_core.testing import strategies
+
+RNG = np.random.default_rng(3)
+SHAPES = [(9,), (5, 7), (3, 5, 6)]
+DTYPES = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
+
+
+def host(library, array):
+    """The NumPy array of a result, which must be an array of the library."""
+    if library.name == "dask":
+        array = array.compute()
+    else:
+        assert isinstance(array, type(library.asarray(np.zeros(2))))
+    return np.asarray(array)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_curves(library, data):
+    image = data.draw(strategies.images(dtypes=[d for d in DTYPES if library.supports(d)]))
+    thresholds = data.draw(strategies.thresholds(image))
+    mask = data.draw(st.none() | strategies.masks(image.shape))
+    options = {
+        "connectivity": data.draw(st.sampled_from((None, 1, image.ndim))),
+        "superlevel": data.draw(st.booleans()),
+    }
+    kept = {} if mask is None else {"mask": library.asarray(mask)}
+    found = ecc.euler_curve(library.asarray(image), thresholds, **options, **kept)
+    expected = reference.euler_curve(image, thresholds, mask=mask, **options)
+    assert_array_equal(found.thresholds, thresholds)
+    values = host(library, found.values)
+    assert values.dtype == np.int64
+    assert_array_equal(values, expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32"])
+def test_coefficients_numbers_and_regions(library, shape, dtype):
+    image = RNG.integers(0, 5, shape).astype(dtype)
+    labels, mask = RNG.integers(0, 4, shape), RNG.random(shape) < 0.7
+    given = library.asarray(image)
+    for connectivity in {1, len(shape)}:
+        known = {"connectivity": connectivity}
+        counts = ecc.euler_coefficients(given, mask=library.asarray(mask), **known)
+        expected = reference.euler_coefficients(image, mask=mask, **known)
+        found = host(library, counts)
+        assert found.dtype == np.int8
+        assert_array_equal(found, expected)
+        number = ecc.euler_number(given, connectivity)
+        assert int(number) == reference.euler_curve(image > 0, [1], superlevel=True, **known)[0]
+        found = ecc.region_curves(given, library.asarray(labels), [0, 1, 2.5], **known)
+        ids, rows = reference.region_curves(image, labels, [0, 1, 2.5], **known)
+        assert_array_equal(host(library, found.labels), ids)
+        assert_array_equal(host(library, found.values), rows)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_default_and_exact_thresholds(library, shape):
+    if library.name == "dask":
+        pytest.skip("a dask array is not read to find thresholds")
+    image = RNG.normal(size=shape).astype(np.float32)
+    found = ecc.euler_curve(library.asarray(image), 17)
+    known = ecc.euler_curve(image, 17)
+    for part, expected in zip(found, known, strict=True):
+        assert host(library, part).dtype == expected.dtype
+        assert_array_equal(host(library, part), expected)
+    levels, values = ecc.euler_curve(library.asarray(image), "exact")
+    at = reference.changing_levels(image, connectivity=None, superlevel=False)
+    assert_array_equal(host(library, levels), at)
+    assert_array_equal(host(library, values), reference.euler_curve(image, at))
+
+
+def test_batches_and_directions(library):
+    image = RNG.integers(0, 9, (3, 5, 6)).astype(np.int32)
+    given = library.asarray(image)
+    found = host(library, ecc.euler_curve(given, [2, 6], axis=(2, 0)).values)
+    expected = [reference.euler_curve(image[:, i].T, [2, 6]) for i in range(5)]
+    assert_array_equal(found, expected)
+    options = {"direction": (1, 0, -1), "direction_scale": 0.5, "spacing": (1, 2, 1)}
+    found = host(library, ecc.euler_curve(given, [2.25, 6], **options).values)
+    assert_array_equal(found, ecc.euler_curve(image, [2.25, 6], **options).values)
+    mask = RNG.random((5, 6)) < 0.7
+    found = ecc.euler_curve(given, [2, 6], axis=(1, 2), mask=library.asarray(mask)).values
+    expected = [reference.euler_curve(part, [2, 6], mask=mask) for part in image]
+    assert_array_equal(host(library, found), expected)
+
+
+def test_nan(library):
+    image = RNG.random((5, 7)).astype(np.float32)
+    image[2, 3] = np.nan
+    given = library.asarray(image)
+    with pytest.raises(ValueError, match="must not contain NaN"):
+        host(library, ecc.euler_curve(given, [0.5]).values)
+    found = host(library, ecc.euler_curve(given, [0.5, np.inf], nan="omit").values)
+    assert_array_equal(found, reference.euler_curve(image, [0.5, np.inf]))
+
+
+def test_transforms(library):
+    mask = RNG.random((6, 7)) < 0.5
+    known = ecc.euler_transform(mask, 4, 9)
+    if library.name == "plain":
+        with pytest.raises(ecc.errors.BackendError, match="Transforms are not there on plain:0"):
+            ecc.euler_transform(library.asarray(mask), 4, 9)
+        return
+    if library.name == "dask":
+        with pytest.raises(TypeError, match="`image` must be an array in memory, got a dask array"):
+            ecc.euler_transform(library.asarray(mask), 4, 9)
+        return
+    for part, expected in zip(ecc.euler_transform(library.asarray(mask), 4, 9), known, strict=True):
+        assert_array_equal(host(library, part), expected)
+    found = ecc.region_transforms(library.asarray(mask), 4, 9)
+    for part, expected in zip(found, ecc.region_transforms(mask, 4, 9), strict=True):
+        assert_array_equal(host(library, part), expected)

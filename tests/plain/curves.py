@@ -1,0 +1,112 @@
+"""The functions of a backend by the definitions: slices of an image for each kind of cell."""
+
+import itertools
+
+import numpy as np
+
+from ecc_core._request.levels import round_to_levels
+from ecc_core.errors import NAN_MESSAGE
+
+
+def curve(image, thresholds, filtration, *, mask=None, workers=None):
+    image = _filtered(image, filtration, mask)
+    levels = round_to_levels(thresholds, image.dtype.newbyteorder("="), filtration.superlevel)
+    never = levels.values.size
+    native = image.astype(image.dtype.newbyteorder("="))
+    native = native.astype(np.uint8) if native.dtype == bool else native
+    if filtration.superlevel:
+        ranks = never - np.searchsorted(levels.values, native, side="right")
+    else:
+        ranks = np.searchsorted(levels.values, native, side="left")
+    ranks = np.where(_absent(image, mask), never, ranks)
+    result = np.zeros((len(image), never + 1), np.int64)
+    for row, points in zip(result, ranks, strict=True):
+        for sign, cells in _cells(points, filtration.connectivity, never):
+            entered = np.bincount(cells.ravel(), minlength=never + 1)[:never]
+            row[1:] += sign * np.cumsum(entered)
+    return result[:, levels.entered]
+
+
+def _filtered(image, filtration, mask):
+    """The image with its direction, NaN looked for."""
+    if filtration.direction is not None:
+        image = filtration.direction.add(image, (0,) * filtration.ndim)
+    if image.dtype.kind == "f" and filtration.nan == "raise":
+        missing = np.isnan(image)
+        if (missing if mask is None else missing & mask).any():
+            raise ValueError(NAN_MESSAGE)
+    return image
+
+
+def _absent(image, mask):
+    """Points that never enter."""
+    absent = np.isnan(image) if image.dtype.kind == "f" else np.zeros(image.shape, bool)
+    return absent if mask is None else absent | ~np.broadcast_to(mask, image.shape)
+
+
+def _cells(points, connectivity, never):
+    """Signs and values of the cells of each kind, where `points` enter in order."""
+    extreme, vertices = np.maximum, points
+    if connectivity > 1:
+        extreme, vertices = np.minimum, np.pad(points, 1, constant_values=never)
+    for kind in itertools.product((0, 1), repeat=points.ndim):
+        cells = vertices
+        for axis, pairs in enumerate(kind):
+            if pairs:
+                low = [slice(None)] * points.ndim
+                high = low.copy()
+                low[axis], high[axis] = slice(None, -1), slice(1, None)
+                cells = extreme(cells[tuple(low)], cells[tuple(high)])
+            elif connectivity > 1:  # closed cubes lie between the padded corners
+                inner = [slice(None)] * points.ndim
+                inner[axis] = slice(1, -1)
+                cells = cells[tuple(inner)]
+        dimension = sum(kind) if connectivity == 1 else points.ndim - sum(kind)
+        yield (-1) ** dimension, cells
+
+
+def coefficients(image, filtration, *, mask=None, workers=None):
+    image = _filtered(image, filtration, mask)
+    absent = _absent(image, mask)
+    result = np.zeros(image.shape, np.int8)
+    for out, points, gone in zip(result, image, absent, strict=True):
+        order = np.unique(points, return_inverse=True)[1].reshape(points.shape)
+        order = order.max(initial=0) - order if filtration.superlevel else order
+        index = np.arange(points.size).reshape(points.shape)
+        # Of equal points the first owns a cell, whether it is their largest or smallest.
+        place = points.size - 1 - index if filtration.connectivity == 1 else index
+        never = points.size * (order.max(initial=0) + 1)
+        keys = np.where(gone, never, order * points.size + place)
+        counts = np.zeros(points.size, np.int64)
+        for sign, cells in _cells(keys, filtration.connectivity, never):
+            owners = cells[cells < never] % points.size
+            if filtration.connectivity == 1:
+                owners = points.size - 1 - owners
+            counts += sign * np.bincount(owners, minlength=points.size)
+        out[...] = counts.reshape(points.shape)
+    return result
+
+
+def exact_curve(image, filtration, *, mask=None, workers=None):
+    values = _filtered(image, filtration, mask)[0]
+    native = values.astype(values.dtype.newbyteorder("="))
+    counts = coefficients(image, filtration, mask=mask)[0]
+    levels, where = np.unique(native[counts != 0], return_inverse=True)
+    jumps = np.zeros(levels.size, np.int64)
+    np.add.at(jumps, where, counts[counts != 0])
+    levels, jumps = levels[jumps != 0], jumps[jumps != 0]
+    order = slice(None, None, -1 if filtration.superlevel else 1)
+    return levels, np.cumsum(jumps[order])[order]
+
+
+def region_curves(image, labels, thresholds, filtration, *, workers=None):
+    ids = np.unique(labels[labels != 0])
+    rows = [curve(image[None], thresholds, filtration, mask=(labels == i)[None])[0] for i in ids]
+    return ids, np.array(rows, np.int64).reshape(ids.size, thresholds.size)
+
+
+def value_range(image, filtration, *, mask=None, workers=None):
+    values = _filtered(image, filtration, mask)
+    shown = ~_absent(values, mask)
+    finite = values[shown & np.isfinite(values)]
+    return (finite.min(), finite.max()) if finite.size else (None, None)
