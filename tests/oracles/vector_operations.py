@@ -28,6 +28,8 @@ __all__ = [
     "beat_planes",
     "bin_rounded_value",
     "bin_rounded_vector",
+    "bin_single_value",
+    "bin_single_vector",
     "bin_value",
     "bin_vector",
     "coefficients_2d",
@@ -261,19 +263,28 @@ def append_events(
 
 @kernel()
 def _bin_value(
-    values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any, rounded: Any
+    values: Any,
+    keys: Any,
+    at: Any,
+    scale: Any,
+    count: Any,
+    bins: Any,
+    rounded: Any,
+    single: Any = False,
 ) -> Any:
     slope, offset, turn, start, step = scale
-    first, direction, of_nan, turned, downwards, single = bins
+    first, direction, of_nan, turned, downwards = bins
     value = np.float64(values[at])
     nan = value != value
     place = fused_multiply_add(value, slope, offset)
     rank = 0 if nan else np.int64(min(max(place, 0.0), np.float64(count)))
     past = not value > turn if downwards else value > turn
     if rounded:
-        product = np.float64(count - rank if downwards else rank - 1) * step
-        level = (np.float64(np.float32(product)) if single else product) + start
-        if values.itemsize == 4:
+        number = count - rank if downwards else rank - 1
+        level = np.float64(number) * step + start
+        if single:
+            level = np.float64(np.float32(number) * np.float32(step) + np.float32(start))
+        elif values.itemsize == 4:
             level = np.float64(np.float32(level))
         rank = max(rank - (value >= level if downwards else value <= level), 0)
         rank = min(rank, np.int64(count) if past else turned - 1)
@@ -286,11 +297,18 @@ def _bin_value(
 
 @kernel()
 def _bin_vector(
-    values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any, rounded: Any
+    values: Any,
+    keys: Any,
+    at: Any,
+    scale: Any,
+    count: Any,
+    bins: Any,
+    rounded: Any,
+    single: Any = False,
 ) -> Any:
     above, nan = NONE, NONE
     for i in range(BIN_LANES):
-        more, bad = _bin_value(values, keys, at + i, scale, count, bins, rounded)
+        more, bad = _bin_value(values, keys, at + i, scale, count, bins, rounded, single)
         above |= more << np.uint64(i)
         nan |= bad << np.uint64(i)
     return above, nan
@@ -308,12 +326,22 @@ def bin_rounded_value(values: Any, keys: Any, at: Any, scale: Any, count: Any, b
 
 @kernel()
 def bin_vector(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
-    return _bin_vector(values, keys, at, scale, count, bins, False)
+    return _bin_vector(values, keys, at, scale, count, bins, False, False)
 
 
 @kernel()
 def bin_rounded_vector(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
-    return _bin_vector(values, keys, at, scale, count, bins, True)
+    return _bin_vector(values, keys, at, scale, count, bins, True, False)
+
+
+@kernel()
+def bin_single_value(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
+    return _bin_value(values, keys, at, scale, count, bins, True, True)
+
+
+@kernel()
+def bin_single_vector(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
+    return _bin_vector(values, keys, at, scale, count, bins, True, True)
 
 
 @kernel()

@@ -19,6 +19,8 @@ LEAST_CELLS, MOST_CELLS = 1 << 8, 1 << 16
 # Costs of a value in ns, as measured: a search, and a table that exceeds the first-level cache.
 SEARCH_COST, LARGE_COST = 8.0, 0.05
 LARGE_TABLE = 1 << 12
+# The levels span this part of the cells, and begin behind this many of the fewest cells.
+REACH, MARGIN = 0.96, 3.0
 
 
 def ordered_keys(values: Array) -> Array:
@@ -71,9 +73,12 @@ def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int)
     number = np.dtype(np.float32 if values.dtype.itemsize == 4 else np.float64).type
     wide = values.astype(number)
     finite = wide[np.isfinite(wide)]
-    origin = finite.min() if finite.size else number(0)
+    lowest = finite.min() if finite.size else number(0)
     with np.errstate(all="ignore"):
-        span = finite.max() - origin if finite.size else number(0)
+        span = finite.max() - lowest if finite.size else number(0)
+        # Values below and above all levels have a cell of their own.
+        origin = lowest - number(MARGIN) * span / number(LEAST_CELLS)
+        origin = origin if np.isfinite(origin) else lowest
         choices = [_place(wide, origin, span, count) for count in _cell_counts(values.size)]
     slope, cell, count = min(choices, key=lambda choice: _cost(choice[1], choice[2]))
     held = np.bincount(cell, minlength=count + 1)
@@ -107,7 +112,7 @@ def _cell_counts(levels: int) -> list[int]:
 def _place(wide: Array, origin: Any, span: Any, count: int) -> tuple[Any, NDArray[np.int64], int]:
     """The slope of a grid of so many cells, and the cell of each level, as the loader has it."""
     number = wide.dtype.type
-    slope = number(count - 1) / span if 0 < span < np.inf else number(0)
+    slope = number(count * REACH) / span if 0 < span < np.inf else number(0)
     slope = slope if np.isfinite(slope) else number(0)
     place = (wide - origin) * slope
     place = np.where(place > 0, place, number(0))

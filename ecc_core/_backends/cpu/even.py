@@ -39,11 +39,11 @@ def even_loader(
     """Loader of the values whose levels a scale fits; keys run up to `top`."""
     token, count = np.empty(0, levels.values.dtype), np.int32(levels.values.size)
     first, direction = (top + 1, -1) if closed else (0, 0)
-    bins = (first, direction, int(count), scale.turned, int(levels.superlevel), int(scale.single))
-    numbers, rounded = tuple(scale[:5]), scale.rounded
+    bins = (first, direction, int(count), scale.turned, int(levels.superlevel))
+    numbers, kind = tuple(scale[:5]), (scale.rounded, scale.single)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, beyond = loaders.bin_evenly(address, token, *place, numbers, count, bins, rounded)
+        nan, beyond = loaders.bin_evenly(address, token, *place, numbers, count, bins, *kind)
         return nan, bool((nan or beyond) and top < count)
 
     return load
@@ -154,9 +154,11 @@ def _rounded_ranks(scale: EvenScale, values: Array, superlevel: bool) -> Array:
     place = _evaluate(wide, scale.slope, scale.offset)
     guess = np.clip(np.nan_to_num(place, nan=0.0), 0, count).astype(np.int64)
     number = count - guess if superlevel else guess - 1
-    product = number * scale.step
-    product = product.astype(np.float32).astype(np.float64) if scale.single else product
-    level = (product + scale.start).astype(values.dtype).astype(np.float64)
+    if scale.single:
+        level = number.astype(np.float32) * np.float32(scale.step) + np.float32(scale.start)
+    else:
+        level = (number * scale.step + scale.start).astype(values.dtype)
+    level = level.astype(np.float64)
     rank = np.maximum(guess - (wide >= level if superlevel else wide <= level), 0)
     past = ~(wide > scale.turn) if superlevel else wide > scale.turn
     limited = np.where(past, np.maximum(rank, scale.turned), np.minimum(rank, scale.turned - 1))

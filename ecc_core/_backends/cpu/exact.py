@@ -16,6 +16,7 @@ Array = NDArray[Any]
 UNSIGNED, SIGNED, FLOAT = 0, 1, 2
 SHIFT = np.uint64(8)  # of a key that leaves room for a coefficient
 ZERO = 128  # the coefficient 0 there
+DIGITS = 1 << 11  # of a sort
 
 
 @kernel()
@@ -52,6 +53,31 @@ def _list_changes(values: Any, counts: Any, kind: Any, sign: Any, keys: Any, cha
     return found
 
 
+@kernel()
+def _sort_digit(source: Any, target: Any, shift: Any) -> None:
+    """Sort by one digit, keeping the order of equal ones."""
+    last = np.uint64(DIGITS - 1)
+    ends = np.zeros(DIGITS, np.int64)
+    for i in range(source.size):
+        ends[(source[i] >> shift) & last] += 1
+    start = 0
+    for digit in range(DIGITS):
+        start, ends[digit] = start + ends[digit], start
+    for i in range(source.size):
+        digit = (source[i] >> shift) & last
+        target[np.uint64(ends[digit])] = source[i]
+        ends[digit] += 1
+
+
+def _sorted(packed: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
+    """Keys of so many bits, above the coefficients, in increasing order."""
+    spare = np.empty_like(packed)
+    for shift in range(int(SHIFT), int(SHIFT) + bits, DIGITS.bit_length() - 1):
+        _sort_digit(packed, spare, np.uint64(shift))
+        packed, spare = spare, packed
+    return packed
+
+
 def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[np.int64]]:
     """The values of an image, increasing, whose counts do not add up to 0, and these sums."""
     dtype = image.dtype.newbyteorder("=")
@@ -70,7 +96,7 @@ def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[n
         order = np.argsort(keys)
         keys, sums = keys[order], changes[order].astype(np.int64)
     else:
-        keys.sort()
+        keys = _sorted(keys, 8 * dtype.itemsize)
         sums = (keys & np.uint64(255)).astype(np.int64) - ZERO
         keys >>= SHIFT
     if found == 0:

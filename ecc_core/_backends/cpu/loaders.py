@@ -21,6 +21,8 @@ from ecc_core._backends.cpu.vector_bins import (
     BIN_LANES,
     bin_rounded_value,
     bin_rounded_vector,
+    bin_single_value,
+    bin_single_vector,
     bin_value,
     bin_vector,
 )
@@ -171,6 +173,7 @@ def bin_evenly(
     count: Any,
     bins: Any,
     rounded: Any,
+    single: Any,
 ) -> Any:
     """Rank of each value: ``trunc(value * slope + offset)``, product and sum rounded once.
 
@@ -180,8 +183,9 @@ def bin_evenly(
     above it (if `downwards`, not above it) have at least the rank `turned`. Levels that are rounded
     values of even ones (`rounded`) are not told apart by one expression: there it counts a value at
     level j as beyond it, and is corrected by comparing with the level ``k * step + start``; values
-    at `turn` then have at most the rank ``turned - 1``. `scale` is (slope, offset, turn, start,
-    step), and `bins` is (first, direction, rank of NaN, turned, downwards, single); the key of rank
+    at `turn` then have at most the rank ``turned - 1``. With `single` it is computed in float32.
+    `scale` is (slope, offset, turn, start,
+    step), and `bins` is (first, direction, rank of NaN, turned, downwards); the key of rank
     r is ``first + (r ^ direction)`` with direction 0 or -1. Returns whether there was a NaN, and
     whether a value was beyond all `count` levels.
     """
@@ -200,14 +204,18 @@ def bin_evenly(
             whole = columns - columns % BIN_LANES
             for x in range(0, whole, BIN_LANES):
                 prefetch(row.ctypes.data + AHEAD + x * token.itemsize)
-                if rounded:
+                if single:
+                    more, bad = bin_single_vector(row, target, x, scale, count, bins)
+                elif rounded:
                     more, bad = bin_rounded_vector(row, target, x, scale, count, bins)
                 else:
                     more, bad = bin_vector(row, target, x, scale, count, bins)
                 above |= more
                 nan |= bad
             for x in range(whole, columns):
-                if rounded:
+                if single:
+                    more, bad = bin_single_value(row, target, x, scale, count, bins)
+                elif rounded:
                     more, bad = bin_rounded_value(row, target, x, scale, count, bins)
                 else:
                     more, bad = bin_value(row, target, x, scale, count, bins)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import loaders
 from ecc_core._backends.cpu.cells import cell_loader
+from ecc_core._backends.cpu.cumulate import cumulate_rows
 from ecc_core._backends.cpu.even import EvenScale, even_loader, even_scale
 from ecc_core._request.levels import Levels, round_to_levels
 
@@ -24,7 +25,7 @@ Array = NDArray[Any]
 Construction = Literal["V", "T"]
 Loader = Callable[..., Any]
 
-KEPT_BYTES = 1 << 15  # of thresholds, up to which plans are kept
+KEPT_BYTES = 1 << 20  # of thresholds, up to which plans are kept
 DIRECT_16_BIT = 1 << 17  # points from which a histogram of all 16-bit values pays
 
 
@@ -100,12 +101,7 @@ def _plans(
 
 def cumulate(plan: Plan, histograms: Array, construction: Construction, out: Array) -> None:
     """Add the curves of histograms of keys, one a row, to `out`: sums in the order of entry."""
-    ranks = histograms if construction == "V" else histograms[:, ::-1]
-    # Row by row: a temporary of all rows would be as large as the result.
-    reached = np.zeros(ranks.shape[1] + 1, np.int64)
-    for row, curve in zip(ranks, out, strict=True):
-        np.cumsum(row, out=reached[1:])
-        curve += reached[plan.entered]
+    cumulate_rows(histograms, construction == "T", plan.entered, out)
 
 
 def _key_dtype(top: int) -> np.dtype[Any]:

@@ -15,7 +15,7 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._backends.cpu.vector_planes import beat_planes
 
-__all__ = ["DIRECTIONS", "cumulate_rows", "march_regions"]
+__all__ = ["DIRECTIONS", "march_regions"]
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
@@ -201,19 +201,3 @@ def march_regions(
                         value = ((a >> bit) & ONE) + 2 * ((b >> bit) & ONE) + 4 * ((c >> bit) & ONE)
                         signed = np.int64(value) - 8 * np.int64((d >> bit) & ONE)
                         histograms[label - 1, keys[point + np.int64(bit)]] += signed
-
-
-@kernel()
-def cumulate_rows(histograms: Any, descending: Any, entered: Any, curves: Any) -> None:
-    """Add to each curve the sums of a histogram over the first ``entered[i]`` keys.
-
-    `descending`: the keys enter from the largest to the smallest.
-    """
-    count, bins = histograms.shape
-    reached = np.zeros(bins + 1, np.int64)
-    for row in range(count):
-        for i in range(bins):
-            key = bins - 1 - i if descending else i
-            reached[i + 1] = reached[i] + histograms[row, key]
-        for i in range(entered.size):
-            curves[row, i] += reached[entered[i]]

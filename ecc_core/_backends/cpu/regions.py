@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import region_kernels
 from ecc_core._backends.cpu.blocks import cut, lay_out
+from ecc_core._backends.cpu.cumulate import cumulate_rows
 from ecc_core._backends.cpu.labels import DenseRanks, HashedRanks, rank_labels
 from ecc_core._backends.cpu.plans import Construction, Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
@@ -67,7 +68,7 @@ def region_curves(
     first, *others = share(blocks, work, count)
     for other in others:
         first += other
-    region_kernels.cumulate_rows(first, construction == "T", plan.entered, result)
+    cumulate_rows(first, construction == "T", plan.entered, result)
     if construction == "T" and spatial == 3:
         np.negative(result, out=result)
     return ids, result

@@ -67,6 +67,21 @@ def _copy_box(address: Any, token: Any, strides: Any, extents: Any, out: Any) ->
     """Copy a box, whose `strides` are in bytes, to the rows of `out`, in the order of memory."""
     slices, rows, columns = extents
     dz, dy, dx = strides
+    size = token.itemsize
+    if dx == 2 * size or dx == 3 * size:
+        for z in range(slices):
+            for y in range(rows):
+                at = (z * rows + y) * columns
+                target = carray(pointer(out.ctypes.data + at * size), columns, out.dtype)
+                span = (columns - 1) * (dx // size) + 1
+                row = carray(pointer(address + z * dz + y * dy), span, token.dtype)
+                if dx == 2 * size:  # constant steps, for LLVM to shuffle vectors
+                    for x in range(columns):
+                        target[x] = row[2 * x]
+                else:
+                    for x in range(columns):
+                        target[x] = row[3 * x]
+        return
     if abs(dx) <= min(abs(dz), abs(dy)):
         for z in range(slices):
             for y in range(rows):
@@ -82,11 +97,11 @@ def _copy_box(address: Any, token: Any, strides: Any, extents: Any, out: Any) ->
         near_step, far_step = rows * columns, columns
     for other in range(others):
         for first in range(0, count, TILE):
-            size = min(TILE, count - first)
+            together = min(TILE, count - first)
             here = address + other * far + first * near
             at = other * far_step + first * near_step
             for x in range(columns):
-                for i in range(size):
+                for i in range(together):
                     element = _element(here + x * dx + i * near, token)
                     out[np.uint64(at + i * near_step + x)] = element
 

@@ -10,7 +10,15 @@ from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
 
-__all__ = ["BIN_LANES", "bin_rounded_value", "bin_rounded_vector", "bin_value", "bin_vector"]
+__all__ = [
+    "BIN_LANES",
+    "bin_rounded_value",
+    "bin_rounded_vector",
+    "bin_single_value",
+    "bin_single_vector",
+    "bin_value",
+    "bin_vector",
+]
 
 BIN_LANES = 16
 
@@ -50,30 +58,29 @@ class _Lanes:
         return builder.select(builder.fcmp_ordered("<", place, top), place, top)
 
     def corrected(
-        self, guess: Any, value: Any, top: Any, line: Any, downwards: Any, single: Any
+        self, guess: Any, value: Any, top: Any, line: Any, downwards: Any, single: bool
     ) -> Any:
         """The guess, less one where the value has entered at the level before it.
 
         Level k, from the lowest on, is ``k * step + start`` in float64, rounded to the values'
-        dtype; if `single`, the product is rounded, too.
+        dtype; if `single`, all of it is computed in float32.
         """
         builder, (start, step) = self.builder, line
-        ones = llvm.splat(_I32, self.lanes, 1)
-        down, single = (
-            builder.trunc(flags, ir.VectorType(llvm.I1, self.lanes))
-            for flags in (downwards, single)
-        )
-        before = builder.select(down, builder.sub(top, guess), builder.sub(guess, ones))
-        number = builder.sitofp(before, self.numbers)
-
-        def shortened(numbers: Any) -> Any:
-            short = builder.fptrunc(numbers, ir.VectorType(ir.FloatType(), self.lanes))
-            return builder.fpext(short, self.numbers)
-
-        level = builder.fmul(number, step)
-        level = builder.fadd(builder.select(single, shortened(level), level), start)
-        if self.values.dtype.bitwidth == 32:
-            level = shortened(level)
+        down = builder.trunc(downwards, ir.VectorType(llvm.I1, self.lanes))
+        before = builder.sub(guess, llvm.splat(_I32, self.lanes, 1))
+        before = builder.select(down, builder.sub(top, guess), before)
+        floats = ir.VectorType(ir.FloatType(), self.lanes)
+        numbers = floats if single else self.numbers
+        if single:
+            start, step = (builder.fptrunc(number, floats) for number in (start, step))
+        level = builder.fmul(builder.sitofp(before, numbers), step)
+        level = builder.fadd(level, start)
+        if value.type == floats and not single:
+            level = builder.fptrunc(level, floats)
+        if level.type == floats and value.type != floats:
+            level = builder.fpext(level, self.numbers)
+        elif level.type != value.type:
+            value = builder.fpext(value, self.numbers)
         below, above = (builder.fcmp_ordered(sign, value, level) for sign in ("<=", ">="))
         entered = builder.select(down, above, below)
         guess = builder.sub(guess, builder.zext(entered, guess.type))
@@ -97,7 +104,7 @@ class _Lanes:
         return self.context.make_tuple(self.builder, sig.return_type, words)
 
 
-def _bin(lanes: int, rounded: bool) -> Any:
+def _bin(lanes: int, rounded: bool, single: bool = False) -> Any:
     """The intrinsic of :func:`ecc_core._backends.cpu.loaders.bin_evenly` for `lanes` values."""
 
     @intrinsic
@@ -112,10 +119,11 @@ def _bin(lanes: int, rounded: bool) -> Any:
             slope, offset, turn, start, step = (
                 lane.each(builder.extract_value(scale, i)) for i in range(5)
             )
-            first, direction, of_nan, turned, downwards, single = (
-                lane.each(builder.trunc(builder.extract_value(bins, i), _I32)) for i in range(6)
+            first, direction, of_nan, turned, downwards = (
+                lane.each(builder.trunc(builder.extract_value(bins, i), _I32)) for i in range(5)
             )
-            _, value, nan = lane.values_at(values, at)
+            given, value, nan = lane.values_at(values, at)
+            given = value if isinstance(given.type.element, ir.IntType) else given
             top = lane.each(count)
             place = llvm.call(
                 builder, f"llvm.fma.v{lanes}f64", lane.numbers, [value, slope, offset]
@@ -125,7 +133,8 @@ def _bin(lanes: int, rounded: bool) -> Any:
             past = builder.fcmp_ordered(">", value, turn)
             past = builder.xor(past, builder.trunc(downwards, past.type))
             if rounded:
-                below = lane.corrected(below, value, top, (start, step), downwards, single)
+                line = start, step
+                below = lane.corrected(below, given, top, line, downwards, single)
                 most = builder.sub(turned, llvm.splat(_I32, lanes, 1))
                 most = builder.select(past, top, most)
                 below = builder.select(builder.icmp_signed("<", below, most), below, most)
@@ -144,3 +153,4 @@ def _bin(lanes: int, rounded: bool) -> Any:
 
 bin_vector, bin_value = _bin(BIN_LANES, False), _bin(1, False)
 bin_rounded_vector, bin_rounded_value = _bin(BIN_LANES, True), _bin(1, True)
+bin_single_vector, bin_single_value = _bin(BIN_LANES, True, True), _bin(1, True, True)

@@ -1,0 +1,326 @@
+"""Ordinary calls on the CPU, as multiples of the fastest one.
+
+    python benchmarks/cpu_map.py [--quick] [--only GROUP] [--workers]
+
+The measure is the time a point of ``euler_curve`` with one worker, of a contiguous float32 image of
+the same dimension and smoothness at 256 even thresholds. Every call takes turns with it in one run,
+and the least times count. `--workers` adds the gain of a second worker, which needs an otherwise
+idle machine. Writes benchmarks/results/cpu_map.json and .md, and docs/images/cpu-map.png; `--quick`
+takes small images and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from report import RESULTS, in_turns, machine
+from scipy.ndimage import gaussian_filter, label
+
+import ecc_core as ecc
+
+EVEN = np.linspace(0, 1, 256)
+TURNS = 5
+
+
+class Case(NamedTuple):
+    """A call, the number of points it works on, and what its cost a point is compared with."""
+
+    name: str
+    call: Callable[[int], Any]
+    points: int
+    measure: str
+    bar: float | None
+    cause: str = ""
+
+
+class Images:
+    """Images of 2 and 3 axes, noise and smooth, of the same number of points."""
+
+    def __init__(self, quick: bool) -> None:
+        self.side = 512 if quick else 2048
+        self.shapes = {2: (self.side, self.side), 3: (16, 128, 128) if quick else (64, 256, 256)}
+        self._made: dict[tuple[int, str], np.ndarray] = {}
+
+    def __call__(self, ndim: int = 2, kind: str = "noise") -> np.ndarray:
+        key = ndim, kind
+        if key not in self._made:
+            image = np.random.default_rng(7).random(self.shapes[ndim], dtype=np.float32)
+            if kind == "smooth":
+                gaussian_filter(image, 8 if ndim == 2 else 3, output=image, mode="wrap")
+                image -= image.min()
+                image /= image.max()
+            self._made[key] = image
+        return self._made[key]
+
+
+def curve(image: np.ndarray, thresholds: Any = EVEN, **options: Any) -> Callable[[int], Any]:
+    return lambda workers: ecc.euler_curve(image, thresholds, workers=workers, **options)
+
+
+def thresholds(images: Images) -> Iterator[Case]:
+    """Thresholds."""
+    for ndim in (2, 3):
+        for kind in ("noise", "smooth"):
+            image, key = images(ndim, kind), f"{ndim}-D {kind}"
+            points, sample = image.size, image.reshape(-1)[::97]
+            spacings = {
+                "range=(0.1, 0.9)": np.linspace(0.1, 0.9, 256),
+                "linspace in float32": np.linspace(0, 1, 256, dtype=np.float32),
+                "arange(0, 1, 0.01)": np.arange(0, 1, 0.01),
+                "midpoints of 256 bins": (EVEN[1:] + EVEN[:-1]) / 2,
+            }
+            for name, at in spacings.items():
+                yield Case(f"{name}, {key}", curve(image, at), points, key, 1.1)
+            for count in (256, 4096):
+                at = np.unique(np.quantile(sample, np.linspace(0, 1, count)))
+                cause = "a table look-up for each point, by scalar loads"
+                yield Case(f"{count} percentiles, {key}", curve(image, at), points, key, 1.5, cause)
+            clustered = np.r_[0.5 + np.arange(200) * 1e-6, np.linspace(0.6, 1, 56)]
+            yield Case(f"clustered thresholds, {key}", curve(image, clustered), points, key, 1.5)
+
+
+def defaults(images: Images) -> Iterator[Case]:
+    """Default calls, masks and NaN."""
+    for ndim in (2, 3):
+        for kind in ("noise", "smooth"):
+            image, key = images(ndim, kind), f"{ndim}-D {kind}"
+            mask = np.random.default_rng(1).random(image.shape) < 0.9
+            points = image.size
+            yield Case(f"no range, {key}", curve(image, 256), points, key, 1.4)
+            cause = "257 keys take two bytes"
+            yield Case(f"mask, {key}", curve(image, mask=mask), points, key, 1.2, cause)
+            holes = np.where(mask, image, np.float32(np.nan))
+            omit = curve(holes, 256, nan="omit")
+            yield Case(f'nan="omit", no range, {key}', omit, points, key, 1.6, cause)
+
+
+def dtypes(images: Images) -> Iterator[Case]:
+    """Types and directions."""
+    for ndim in (2, 3):
+        image, key = images(ndim), f"{ndim}-D noise"
+        points = image.size
+        yield Case(f"float64, {key}", curve(image.astype(np.float64)), points, key, 2.0)
+        cause = "a table of all 65,536 values"
+        yield Case(f"float16, {key}", curve(image.astype(np.float16)), points, key, 1.2, cause)
+        along = curve(image, np.linspace(-1, 2, 256), direction=[1.0] * ndim, direction_scale=1e-3)
+        cause = "values of 8 bytes, written once more"
+        yield Case(f"direction, {key}", along, points, key, 3.0, cause)
+
+
+def layouts(images: Images) -> Iterator[Case]:
+    """Memory layouts."""
+    image, key = images(), "2-D noise"
+    wide = np.repeat(image, 2, axis=1)
+    tall = np.repeat(image, 2, axis=0)
+    yield Case("every second column", curve(wide[:, ::2]), image.size, key, 1.8)
+    yield Case("every second row", curve(tall[::2]), image.size, key, 1.8)
+    volume, key3 = images(3), "3-D noise"
+    yield Case("Fortran order, 3-D", curve(np.asfortranarray(volume)), volume.size, key3, 1.4)
+    yield Case("slices of a volume, axis=(0, 1)", curve(volume, axis=(0, 1)), volume.size, key, 2.5)
+    rgb = (np.random.default_rng(2).random((images.side, images.side, 3)) * 255).astype(np.uint8)
+    at = np.arange(0, 256)
+    yield Case("RGB uint8, axis=(0, 1)", curve(rgb, at, axis=(0, 1)), rgb.size, "uint8 planes", 2.0)
+    noise = np.random.default_rng(3).random
+    n = image.size
+    for shape in ((n // 9, 3, 3), (n // 2, 2), (images.side, images.side, 3)):
+        thin = noise(shape, dtype=np.float32)
+        measure = f"{thin.ndim}-D noise"
+        cause = "short axes leave most of a block to its border"
+        name = "x".join(map(str, shape))
+        yield Case(f"{name} as one image", curve(thin), thin.size, measure, 3.0, cause)
+    line = noise(4 * n, dtype=np.float32)
+    cause = "one row of eight in each word"
+    yield Case("1-D", curve(line), line.size, key, 1.6, cause)
+    rows = noise((n // 64, 64), dtype=np.float32)
+    at = np.linspace(0, 1, 16)
+    cause = "a march and a curve for each row"
+    yield Case("rows of 64 points, axis=1", curve(rows, at, axis=1), rows.size, key, 5.0, cause)
+
+
+def small(images: Images) -> Iterator[Case]:
+    """Small images, in microseconds."""
+    for side in (64, 128):
+        image = images()[:side, :side].copy()
+        cause = "Python: checks, results, and the launch of three kernels"
+        yield Case(f"one call on {side}x{side}", curve(image), 0, "", 30.0, cause)
+    values = (images()[:64, :64] * 60_000).astype(np.uint16)
+    yield Case('"exact" on 64x64 uint16', curve(values, "exact"), 0, "", 200.0)
+    image = images()[:128, :128].copy()
+    at = np.sort(np.random.default_rng(4).random(65_536))
+    cause = "the result alone has four times as many numbers as the image"
+    yield Case("65,536 uneven thresholds on 128x128", curve(image, at), 0, "", 120.0, cause)
+
+
+def other_calls(images: Images) -> Iterator[Case]:
+    """Other calls."""
+    for kind, bar in (("smooth", 6.0), ("noise", 30.0)):
+        image, key = images(2, kind), f"2-D {kind}"
+        cause = "sorting more than half of the points"
+        yield Case(f'"exact" float32, {key}', curve(image, "exact"), image.size, key, bar, cause)
+    image, key = images(), "2-D noise"
+    integers = (image * 1e6).astype(np.int32)
+    cause = "sorting more than half of the points"
+    yield Case('"exact" int32', curve(integers, "exact"), image.size, key, 15.0, cause)
+    smooth = images(2, "smooth")
+    regions = label(smooth > 0.5)[0].astype(np.int32)
+    tiles = np.indices(image.shape) // 32
+    tiles = (tiles[0] * (image.shape[1] // 32) + tiles[1] + 1).astype(np.int64)
+    arrangements = {
+        "components": (regions, 5.0, 256),
+        "tiles": (tiles, 5.0, 256),
+        "sparse ids": (tiles * 10**12, 7.0, 256),
+        "Fortran order": (np.asfortranarray(tiles), 6.0, 256),
+    }
+    for name, (labels, bar, count) in arrangements.items():
+        given = np.asfortranarray(image) if name == "Fortran order" else image
+        call = _regions(given, labels, np.linspace(0, 1, count))
+        cause = "8 neighbours are compared, as labels break the recursion"
+        yield Case(f"region_curves, {name}", call, image.size, key, bar, cause)
+    mask = image > 0.5
+    number = _ignoring_workers(lambda: ecc.euler_number(mask))
+    yield Case("euler_number of a mask", number, image.size, key, 0.5)
+    for kind in ("noise", "smooth"):
+        given = images(2, kind)
+        call = _ignoring_workers(lambda given=given: ecc.euler_coefficients(given))
+        cause = "keys of 4 bytes, and a byte a point to write"
+        yield Case(f"euler_coefficients, {kind}", call, given.size, f"2-D {kind}", 1.3, cause)
+    blobs = smooth > 0.5
+    for name, given in (("C", blobs), ("Fortran", np.asfortranarray(blobs))):
+        call = _ignoring_workers(lambda given=given: ecc.euler_transform(given, 32, 64))
+        measure = "transform of a mask"
+        yield Case(f"euler_transform, {name} order", call, blobs.size, measure, 2.0)
+
+
+def _regions(image: np.ndarray, labels: np.ndarray, at: np.ndarray) -> Callable[[int], Any]:
+    return lambda workers: ecc.region_curves(image, labels, at, workers=workers)
+
+
+def _ignoring_workers(call: Callable[[], Any]) -> Callable[[int], Any]:
+    return lambda _: call()
+
+
+GROUPS = {
+    function.__name__: function
+    for function in (thresholds, defaults, dtypes, layouts, small, other_calls)
+}
+
+
+def measures(images: Images) -> dict[str, tuple[Callable[[int], Any], int]]:
+    """The calls that others are compared with, and their points."""
+    calls = {}
+    for ndim in (2, 3):
+        for kind in ("noise", "smooth"):
+            image = images(ndim, kind)
+            calls[f"{ndim}-D {kind}"] = curve(image), image.size
+    planes = (np.random.default_rng(2).random((3, images.side, images.side)) * 255).astype(np.uint8)
+    calls["uint8 planes"] = curve(planes, np.arange(256), axis=(1, 2)), planes.size
+    blobs = images(2, "smooth") > 0.5
+    calls["transform of a mask"] = (
+        _ignoring_workers(lambda: ecc.euler_transform(blobs, 32, 64)),
+        blobs.size,
+    )
+    return calls
+
+
+def measure(case: Case, against: tuple[Callable[[int], Any], int] | None, two: bool) -> dict:
+    """Times of a case, of what it is compared with, and of two workers."""
+    calls: dict[str, Callable[[], Any]] = {"one": lambda: case.call(1)}
+    if against is not None:
+        calls["measure"] = lambda: against[0](1)
+    if two:
+        calls["two"] = lambda: case.call(2)
+    for call in calls.values():
+        call()
+    timed = in_turns(calls, TURNS)
+    one = timed["one"].seconds
+    entry: dict[str, Any] = {"case": case.name, "ms": one * 1e3, "bar": case.bar}
+    if against is None:
+        entry |= {"unit": "us", "value": one * 1e6}
+    else:
+        paved = timed["measure"].seconds / against[1]
+        entry |= {"unit": "x", "of": case.measure, "value": one / case.points / paved}
+        entry["ns"] = one / case.points * 1e9
+    if two:
+        entry["two workers"] = one / timed["two"].seconds
+    met = case.bar is None or entry["value"] <= case.bar
+    entry["cause"] = "" if met else case.cause
+    return entry
+
+
+def table(report: dict[str, Any]) -> str:
+    """The report as a table a group."""
+    of = report["machine"]
+    lines = ["# Ordinary calls on the CPU", "", f"{of['cpu']}, {of['cores']} cores.", ""]
+    lines += [
+        "Multiples of the time a point of the fastest call: contiguous float32, 256 even "
+        "thresholds, one worker, the same dimension and smoothness. Written by "
+        "`python benchmarks/cpu_map.py`.",
+    ]
+    for name, entries in report["groups"].items():
+        lines += ["", f"## {(GROUPS[name].__doc__ or name).rstrip('.')}", ""]
+        lines += [
+            "| call | ms | ns a point | multiple | bar | two workers | over the bar because |"
+        ]
+        lines += ["|---|---|---|---|---|---|---|"]
+        for entry in entries:
+            unit = " µs" if entry["unit"] == "us" else ""
+            two = f"{entry['two workers']:.2f}" if "two workers" in entry else ""
+            point = f"{entry['ns']:.2f}" if "ns" in entry else ""
+            lines.append(
+                f"| {entry['case']} | {entry['ms']:.3g} | {point} | {entry['value']:.3g}{unit} "
+                f"| {entry['bar']:g}{unit} | {two} | {entry['cause']} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def picture(report: dict[str, Any], path: Any) -> None:
+    """One bar a call, with a mark at what it should be."""
+    from matplotlib import pyplot as plt
+
+    entries = [e for group in report["groups"].values() for e in group if e["unit"] == "x"]
+    figure, axes = plt.subplots(figsize=(8, 0.2 * len(entries) + 1), layout="constrained")
+    values, bars = (np.array([entry[key] for entry in entries]) for key in ("value", "bar"))
+    colours = np.where(values <= bars, "tab:blue", "tab:orange")
+    places = np.arange(len(entries))
+    axes.barh(places, values, color=colours)
+    axes.plot(bars, places, "k|", markersize=7, label="bar")
+    axes.set_yticks(places, [entry["case"] for entry in entries], fontsize=6)
+    axes.set(xscale="log", xlabel="multiple of the fastest call, a point")
+    axes.axvline(1, color="0.7", linewidth=0.8)
+    axes.invert_yaxis()
+    axes.margins(y=0.01)
+    axes.legend(loc="lower right")
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small images; writes nothing")
+    parser.add_argument("--only", choices=GROUPS, help="measure one group")
+    parser.add_argument("--workers", action="store_true", help="measure two workers, too")
+    arguments = parser.parse_args()
+    images = Images(arguments.quick)
+    against = measures(images)
+    report: dict[str, Any] = {"machine": machine(), "groups": {}}
+    path = RESULTS / "cpu_map.json"
+    if arguments.only and path.exists():
+        report["groups"] = json.loads(path.read_text())["groups"]
+    for name in [arguments.only] if arguments.only else GROUPS:
+        report["groups"][name] = [
+            measure(case, against.get(case.measure), arguments.workers)
+            for case in GROUPS[name](images)
+        ]
+    text = table(report)
+    if not arguments.quick:
+        path.write_text(json.dumps(report, indent=1) + "\n")
+        path.with_suffix(".md").write_text(text)
+        picture(report, RESULTS.parents[1] / "docs" / "images" / "cpu-map.png")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
