@@ -40,6 +40,7 @@ class NamedCurve(NamedTuple):
     thresholds: Array
     values: Array
     facts: dict[str, Any]
+    betti: Array | None = None
 
 
 def add_parser(commands: Any) -> None:
@@ -48,8 +49,8 @@ def add_parser(commands: Any) -> None:
         "curve",
         help="compute curves",
         description="Compute the exact Euler characteristic curve of each image: the table has the "
-        "columns input, label (with --labels), threshold and euler_number. Without --out it goes "
-        "to stdout as CSV.",
+        "columns input, label (with --labels), threshold, euler_number and b0, b1, ... (with "
+        "--betti). Without --out it goes to stdout as CSV.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -89,6 +90,11 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--superlevel", action="store_true", help="sets of values >= t instead of values <= t"
+    )
+    parser.add_argument(
+        "--betti",
+        action="store_true",
+        help="add the Betti numbers: components, holes (2-D) or tunnels (3-D), cavities",
     )
     parser.add_argument(
         "--labels",
@@ -140,6 +146,8 @@ def _read(path: str, arguments: argparse.Namespace) -> Input:
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the curves and write them."""
+    if arguments.betti and arguments.labels:
+        raise InputFileError("--betti must not be given together with --labels")
     _keep_inputs(arguments)
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
@@ -204,6 +212,7 @@ def _curves(
     image: Input, mask: Array | None, labels: Array | None, arguments: argparse.Namespace
 ) -> Iterator[NamedCurve]:
     from ecc_core.curves import euler_curve
+    from ecc_core.topology import betti_curves
 
     values, ndim = image.values, image.ndim
     inside = None if mask is None else _fitting("--mask", mask, image) != 0
@@ -216,7 +225,7 @@ def _curves(
         yield from _region_curves(image._replace(values=values), regions, common, arguments)
         return
     axes = tuple(range(values.ndim - ndim, values.ndim))
-    curve = euler_curve(
+    curve: Any = (betti_curves if arguments.betti else euler_curve)(
         values,
         arguments.thresholds,
         range=arguments.range,
@@ -226,8 +235,10 @@ def _curves(
         **common,
     )
     at = _as_numbers(curve.thresholds)
+    euler = curve.euler if arguments.betti else curve.values
     for place, named in image.places():
-        yield NamedCurve(image.path, named, None, at, curve.values[place], curve.facts)
+        betti = curve.values[place] if arguments.betti else None
+        yield NamedCurve(image.path, named, None, at, euler[place], curve.facts, betti)
 
 
 def _fitting(name: str, region: Array, image: Input) -> Array:
@@ -311,6 +322,10 @@ def _columns(curves: list[NamedCurve], *, labelled: bool) -> dict[str, Array]:
         columns["label"] = np.repeat(labels, sizes)
     columns["threshold"] = _joined_thresholds([curve.thresholds for curve in curves])
     columns["euler_number"] = np.concatenate([np.empty(0, np.int64), *(c.values for c in curves)])
+    numbers = [curve.betti for curve in curves if curve.betti is not None]
+    for k in range(max((len(betti) for betti in numbers), default=0)):
+        parts = [b[k] if k < len(b) else np.zeros(b.shape[1:], np.int64) for b in numbers]
+        columns[f"b{k}"] = np.concatenate(parts)
     return columns
 
 
@@ -332,7 +347,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     thresholds = arguments.thresholds
     if isinstance(thresholds, np.ndarray):
         thresholds = [str(t) if t in (np.inf, -np.inf) else t for t in thresholds.tolist()]
-    names = ("connectivity", "superlevel", "labels", "mask", "nan", "smooth")
+    names = ("connectivity", "superlevel", "betti", "labels", "mask", "nan", "smooth")
     given = {name: getattr(arguments, name) for name in names} | options.selection_of(arguments)
     return {"thresholds": thresholds, "range": arguments.range, **given}
 

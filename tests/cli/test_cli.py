@@ -274,6 +274,7 @@ class TestOutput:
                 "range": None,
                 "connectivity": 1,
                 "superlevel": False,
+                "betti": False,
                 "labels": None,
                 "mask": None,
                 "nan": "raise",

@@ -1,0 +1,52 @@
+"""`ecc curve --betti`: columns of Betti numbers beside the Euler characteristic."""
+
+import csv
+import io
+import json
+
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+import tifffile
+
+import ecc_core as ecc
+from ecc_core.cli import main
+from ecc_core.io import read_result
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(1)
+    image, volume = (rng.integers(0, 256, shape, np.uint8) for shape in ((12, 9), (5, 6, 7)))
+    paths = [tmp_path / "image.png", tmp_path / "volume.tif"]
+    imageio.imwrite(paths[0], image)
+    tifffile.imwrite(paths[1], volume, metadata={"axes": "ZYX"})
+    return list(zip(map(str, paths), (image, volume), strict=True))
+
+
+def test_columns(files, capsys):
+    names = [name for name, _ in files]
+    assert main(["curve", *names, "--betti", "--thresholds", "9", "--connectivity", "1"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert list(rows[0]) == ["input", "threshold", "euler_number", "b0", "b1", "b2"]
+    for name, image in files:
+        curves = ecc.betti_curves(image, 9, connectivity=1)
+        found = [row for row in rows if row["input"] == name]
+        assert [int(row["euler_number"]) for row in found] == curves.euler.tolist()
+        for k in range(3):
+            numbers = curves.values[k].tolist() if k < image.ndim else [0] * 9
+            assert [int(row[f"b{k}"]) for row in found] == numbers
+
+
+def test_tables_read_back(files, tmp_path):
+    name, image = files[0]
+    out = tmp_path / "curve.json"
+    assert main(["curve", name, "--betti", "--out", str(out)]) == 0
+    assert json.loads(out.read_text())["metadata"]["settings"]["betti"] is True
+    np.testing.assert_array_equal(read_result(out).values, ecc.euler_curve(image).values)
+
+
+def test_not_with_labels(files, capsys):
+    name, _ = files[0]
+    assert main(["curve", name, "--betti", "--labels", name]) == 2
+    assert "--betti must not be given together with --labels" in capsys.readouterr().err
