@@ -25,12 +25,14 @@ BINS = np.dtype(
         ("scale", "f4"),
         ("last", "f4"),
         ("first", "i8"),
+        ("span", "i4"),
     ],
     align=True,
 )
 UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS = range(6)
 CODES = 1024  # that the kernels of pairs tell apart, besides 0
 CELLS_TRIED = (256, 512, 1024, 2048, 4096)
+MOST_SPAN = 8
 CODE_ZERO = 0x6400  # as in pairs.cuh
 MAGIC = np.float32(1 << 23)  # added to a guess, to round it
 
@@ -176,7 +178,10 @@ def _rule(values: Array, keys: Array, bins: Array) -> tuple[int, Array | None]:
         for count in CELLS_TRIED if finite.size else ():
             unit, last = _units(rounded, finite, count, 1, bins)
             found = (multiply_add(unit, last, MAGIC) - MAGIC).astype(np.int64)
-            if np.all(found[1:] > found[:-1]):
+            most = int(np.bincount(found).max())
+            span = 1 << (most.bit_length() - 1)
+            if span == 1 or (span <= MOST_SPAN and count == CELLS_TRIED[-1]):
+                bins["span"] = span
                 before = np.searchsorted(found, np.arange(count))
                 return CELLS, np.minimum(before, keys.size - 1).astype(np.int32)
     return SEARCH, None
@@ -227,7 +232,8 @@ def _pair_rule(
     if fit is not None:
         bins["low"], bins["scale"], bins["last"] = *fit, span
         return AFFINE, span + 1
-    return (rule, keys.size + 1) if rule in (UNIFORM, CELLS) else (None, 0)
+    alone = rule == UNIFORM or (rule == CELLS and bins["span"][0] == 1)
+    return (rule, keys.size + 1) if alone else (None, 0)
 
 
 def _affine_fit(

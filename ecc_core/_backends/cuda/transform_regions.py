@@ -113,12 +113,16 @@ def _list_corners(image: Any, windows: int, ndim: int, closed: bool, label: str)
     for _ in range(2):
         corners = tuple(cupy.empty(size, dtype) for dtype in (np.int64, np.int64, np.uint8))
         count = cupy.zeros(1, np.uint64)
-        arguments = image, critical, np.int64(windows), _corners(corners), count
+        room = np.uint64(size)
+        arguments = image, critical, np.int64(windows), _corners(corners), room, count
         if windows:
             launch(
                 "transform_regions", "list_corners", _blocks(windows), arguments, {"LABEL": label}
             )
-        size = size or int(count[0])
+        found = int(count[0])
+        if size:  # no more than were listed, should the labels have changed
+            return tuple(listed[: min(size, found)] for listed in corners)
+        size = found
         if not size:
             break
     return corners

@@ -10,6 +10,7 @@ struct Bins {
     float low, scale, last;  // kUniform: threshold k is near k = (low + scale * key) * last
     long long first;  // kConsecutive (types of up to 32 bits): the thresholds, as to_integer has
                       // them, are first, first + 1, ...
+    int span;         // kCells: a power of two; cells have less than 2 * span thresholds
 };
 
 __device__ __forceinline__ bool passed(Key sample, Key threshold) {
@@ -49,8 +50,8 @@ __device__ __forceinline__ int consecutive_bin(T key, const Bins& bins) {
 
 // A guess that never decreases with the key, in the low 23 bits. kUniform: near the bin. Every
 // threshold is mapped to itself (the host has checked it), so the guess is off by at most one, and
-// one exact comparison settles it. kCells: a cell with at most one threshold (the host computes the
-// cells by the same arithmetic), for which `table` has the threshold to compare with.
+// one exact comparison settles it. kCells: a cell with few thresholds, in pairs at most one (the host
+// computes the cells by the same arithmetic), for which `table` has the first to compare with.
 constexpr unsigned kGuess = 0x4B000000u;
 __device__ __forceinline__ unsigned guess(Key key, const Bins& bins) {
     const float unit = multiply_add_saturated((float)key, bins.scale, bins.low);
@@ -64,6 +65,11 @@ __device__ __forceinline__ int bin_of(Key key, const Bins& bins, const Key* thre
     if (kBins == kConsecutive) return consecutive_bin(key, bins);
     if (kBins == kSearch) return search(key, thresholds, bins.count);
     int near = (int)(guess(key, bins) - kGuess);
-    if (kBins == kCells) near = table[near];
-    return near + (passed(key, thresholds[near]) ? 1 : 0);
+    if (kBins != kCells) return near + (passed(key, thresholds[near]) ? 1 : 0);
+    near = table[near];
+    for (int step = bins.span; step; step >>= 1) {
+        const int last = near + step - 1;
+        if (last < bins.count && passed(key, thresholds[last])) near += step;
+    }
+    return near;
 }

@@ -37,11 +37,12 @@ __device__ __forceinline__ Label load(const Labels& image, int z, int y, int x) 
     return image.data[((long long)z * image.rows + y) * image.columns + x];
 }
 
-// Counts the corners of all windows, and lists them if there is room. The bits of critical[pattern]
+// Counts the corners of all windows, and lists those for which there is room: labels may change between
+// the call that counts and the one that lists. The bits of critical[pattern]
 // tell in which orthants the pattern's coefficient is not zero.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     list_corners(const Labels image, const unsigned char* critical, long long windows,
-                 const Corners corners, unsigned long long* count) {
+                 const Corners corners, unsigned long long room, unsigned long long* count) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     const int lane = threadIdx.x & 31;
     Label window[8], label = 0;
@@ -72,8 +73,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         unsigned long long first = 0;
         if (some && lane == 0) first = atomicAdd(count, (unsigned long long)__popc(some));
         first = __shfl_sync(0xFFFFFFFFu, first, 0);
-        if (found && corners.windows) {
-            const unsigned long long i = first + __popc(some & ((1u << lane) - 1));
+        const unsigned long long i = first + __popc(some & ((1u << lane) - 1));
+        if (found && i < room) {
             corners.windows[i] = at;
             corners.labels[i] = label;
             corners.patterns[i] = (unsigned char)pattern;
