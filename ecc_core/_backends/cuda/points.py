@@ -25,7 +25,7 @@ COEFFICIENTS, COUNTS = range(2)
 TILE = {True: (1, 256), False: (8, 32)}  # rows and columns, in images of one slice and others
 RESIDENT = 3  # blocks that must fit on a multiprocessor
 STEPS = (16, 128)  # slices of a block: at least, and where there are enough blocks
-DENSE = 1 << 22  # labels that a table may have whatever the size of the image
+DENSE = 1 << 16  # labels that a table has at least, and a part of the samples
 
 
 def point_coefficients(
@@ -92,7 +92,7 @@ def rank_labels(labels: Any) -> tuple[Any, Any, Any]:
     dtype = labels.dtype
     if dtype == np.bool_:
         labels = (labels.view(np.uint8) != 0).astype(np.uint8)
-    size = max(labels.size, DENSE)
+    size = max(labels.size // 16, DENSE)
     table = cupy.zeros(size + 1, np.int32)
     beyond = cupy.zeros((), np.int32)
     labels = cupy.ascontiguousarray(labels)

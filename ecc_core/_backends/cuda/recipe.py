@@ -49,7 +49,7 @@ ITEM_BYTES |= {"uint8": 1, "int8": 1, "bool": 1}
 NAN_NONE, NAN_REPORT, NAN_OMIT = range(3)
 SHARED, PACKED, GLOBAL = range(3)
 
-# Structures of image.cuh, march.cuh and histogram.cuh.
+# Structures of image.cuh, tiling.cuh and histogram.cuh.
 IMAGE = np.dtype(
     [
         ("data", "i8"),
@@ -80,7 +80,7 @@ PAIR_LEAST = 1 << 16  # samples of each of many 2-D images, at most
 # Rows of a warp on their way to it; pairs3d has twice as many of types of up to 16 bits.
 PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10, "bytes3d": 10, "shorts3d": 10}
 # Rows of a warp's codes, two in one: in bytes3d those of two slices, rows beside them included.
-PAIR_STASH_ROWS = {"pairs2d": 8, "pairs3d": 8, "bytes3d": 20, "shorts3d": 8}
+PAIR_CACHE_ROWS = {"pairs2d": 8, "pairs3d": 8, "bytes3d": 20, "shorts3d": 8}
 # More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
 SCAN_BINS = 1 << 14
 ARRIVALS = 1 << 23
@@ -252,7 +252,7 @@ def _pairs(
     item = ITEM_BYTES[variant.element]
     queue = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) * WARP_WIDTH * item
     shared = 4 * (rules.codes * copies + rules.levels + 1) + table
-    shared += tiling.warps * (PAIR_STASH_ROWS[source] * WARP_WIDTH * 4 + queue)
+    shared += tiling.warps * (PAIR_CACHE_ROWS[source] * WARP_WIDTH * 4 + queue)
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": int(rules.pair == UNIFORM)}
     if not batch:
         grid = None if deep else (tiling.blocks, layout.images)
@@ -271,7 +271,7 @@ def _shorts(
     warps = RESIDENT_WARPS["shorts3d"]
     count = processors(device)
     tiling = plan_pairs(layout.images, True, steps, height, width, count, (warps,))
-    rows = 2 * PAIR_STASH_ROWS["shorts3d"] + PAIR_QUEUE_ROWS["shorts3d"]
+    rows = 2 * PAIR_CACHE_ROWS["shorts3d"] + PAIR_QUEUE_ROWS["shorts3d"]
     shared = (2 << 16) + warps * rows * WARP_WIDTH * 2
     # Wider copies, which lanes share, take longer here.
     options = {"BINS": rules.single, "STORE": GLOBAL, "SHARED_TABLE": 0, "VECTOR": 1}

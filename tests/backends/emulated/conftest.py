@@ -1,9 +1,9 @@
 """The CUDA backend on the CPU: its logic is tested without a device.
 
-`cuda.hpp` has CUDA C++, `device.cuh` and `races.cuh` stand for the files of that name, which are
+`cuda.hpp` has CUDA C++, `device.cuh` and `compare_shorts.cuh` stand for the files of that name, which are
 instructions of the device, and `grid.cpp` runs blocks. Around the kernels is the product's own
 Python, with `fake_cupy.py` in place of CuPy. What a CPU cannot tell: time, the compiler for
-devices, and most races.
+devices, and most comparisons.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ sys.path.insert(0, str(HERE))
 from fake_cupy import fake_cupy, ndarray  # noqa: E402
 
 sys.path.pop(0)
-STANDS_IN = ("device.cuh", "races.cuh")
+STANDS_IN = ("device.cuh", "compare_shorts.cuh")
 SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = "arrays bins compile recipe scan samples recode points exact launch"

@@ -1,11 +1,11 @@
 // The Euler characteristic curve of 2-D images.
 //
-// A warp owns 128 columns and marches down `chunk` rows, eight at a time; a lane owns four columns.
+// A warp owns 128 columns and moves down `chunk` rows, eight at a time; a lane owns four columns.
 // Each comparison gives a bit, 32 of them a plane, and plane arithmetic gives the coefficients of
 // 32 samples at once:
 //   c(y, x) = e(X_y) - [X_y >= X_y+1] e(max(X_y, X_y+1)) - [X_y-1 < X_y] e(max(X_y-1, X_y)),
 //   e(R)(x) = g(x) - g(x - 1),  g(x) = [R(x) < R(x + 1)].
-#include "march.cuh"
+#include "sides.cuh"
 
 struct Planes2 {
     plane g, g_left, m, m_left, below;
@@ -34,7 +34,7 @@ struct Strip {
 // at the last of them; a whole word leaves those of the next word.
 template <int rows>
 __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, Key (&p)[kLaneWidth],
-                                           Row (&ahead)[kLaneRows], Walk& walk, const Stash& stash,
+                                           Row (&ahead)[kLaneRows], Walk& walk, const Cache& cache,
                                            FiniteCheck& check) {
     plane g = 0, m = 0, below = 0;
     const int column = side_column(strip.lane, strip.left, strip.image.width),
@@ -59,7 +59,7 @@ __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, Key (&p)[k
             push(below, p[x], q[x]);
             if (kNan == kNanReport && !(r & 1)) check.see(both[x]);
         }
-        if (rows == kLaneRows) stash.put(r, p);
+        if (rows == kLaneRows) cache.put(r, p);
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) p[x] = q[x];
     }
@@ -78,9 +78,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     Histogram histogram = {0, result.counts_of(index, bins.count + 1), bins.count + 1, result.copies,
                            lane & (result.copies - 1)};
-    Key* stashes = (Key*)memory;  // (warps, rows, columns)
+    Key* caches = (Key*)memory;  // (warps, rows, columns)
     const SharedLayout layout =
-        lay_out(stashes + (blockDim.x >> 5) * kLaneRows * kStashWidth, bins);
+        lay_out(caches + (blockDim.x >> 5) * kLaneRows * kCacheWidth, bins);
     histogram.counts = layout.counts;
     histogram.clear();
     __syncthreads();
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                              lane,
                              own & ~column_bits(image.width - 1 - x),
                              lane == 31 ? kLastColumn : 0u};
-        const Stash stash = {stashes + warp * kLaneRows * kStashWidth + lane * kLaneWidth};
+        const Cache cache = {caches + warp * kLaneRows * kCacheWidth + lane * kLaneWidth};
         const Counter count(bins, layout, histogram);
         Row first, before[kLaneRows],
             ahead[kLaneRows];  // `before`: its last row is the one at `begin`
@@ -118,11 +118,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         Trits above = {0, 0};  // what the row before takes from this one, in the low four bits
         if (begin > 0) {
             const Planes2 w =
-                compare<1>(strip, begin - kLaneRows, p, before, walk, stash, check);
+                compare<1>(strip, begin - kLaneRows, p, before, walk, cache, check);
             above = taken(w.m, w.m_left, w.below);
         }
         for (int row = begin; row < end; row += kLaneRows) {
-            const Planes2 w = compare<kLaneRows>(strip, row, p, ahead, walk, stash, check);
+            const Planes2 w = compare<kLaneRows>(strip, row, p, ahead, walk, cache, check);
             if (kDual && row == 0) {
                 const Trits outer = taken(w.g, w.g_left, ~0u);
                 above = {outer.plus >> 28, outer.minus >> 28};
@@ -135,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             above = given;
             const Numbers3 c = sum(here, kept, received);
             const plane owned = own & row_bits(end - row);
-            count(stash, extend(c), owned);
+            count(cache, extend(c), owned);
         }
     }
     finish(histogram, result, index, check.failed());

@@ -1,13 +1,13 @@
 // The Euler characteristic curve of 3-D images.
 //
-// A block of W warps owns 128 columns and 8 W rows and marches through `chunk` slices; a lane owns
+// A block of W warps owns 128 columns and 8 W rows and moves through `chunk` slices; a lane owns
 // four columns and eight rows, 32 samples, so a plane is one word. With c2 the 2-D coefficients
 // (curve2d.cu), N_s = max(X_s, X_s+1):
 //   c(s) = c2(X_s) - [X_s >= X_s+1] c2(N_s) - [X_s-1 < X_s] c2(N_s-1).
 // Slices s - 1 live on as planes in registers. What the last row of a warp gives to the first row
 // of the next goes through shared memory. Every block but the first along y repeats the last row of
 // the block before it.
-#include "march.cuh"
+#include "sides.cuh"
 
 // Comparisons of a slice s with the samples at x + 1, y + 1 and s + 1. n: maxima over y; m: over s;
 // b: over both.
@@ -89,7 +89,7 @@ struct Queue {
 // rows of slice s + 1, then of s + 2; `walk` is at the last of them.
 __device__ __forceinline__ Planes3 compare(const Column& own, int s,
                                            Key (&p)[kLaneRows + 1][kLaneWidth], const Queue& queue,
-                                           Walk& walk, const Stash& stash, FiniteCheck& check) {
+                                           Walk& walk, const Cache& cache, FiniteCheck& check) {
     Planes3 w = {0, 0, 0, 0, 0, 0, 0};
     Key q[kLaneWidth], m[kLaneWidth];
 #pragma unroll
@@ -128,7 +128,7 @@ __device__ __forceinline__ Planes3 compare(const Column& own, int s,
                 if (kNan == kNanReport && !(r & 1)) check.see(b[x]);
             }
         }
-        if (r >= 0) stash.put(r, p[r]);
+        if (r >= 0) cache.put(r, p[r]);
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
             if (r >= 0) p[r][x] = q[x];
@@ -185,8 +185,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5), warps = blockDim.x >> 5;
     Histogram histogram = {0, result.counts_of(index, bins.count + 1), bins.count + 1, result.copies,
                            lane & (result.copies - 1)};
-    Key* stashes = (Key*)memory;                                        // (warps, rows, columns)
-    Quad* queues = (Quad*)(stashes + warps * kLaneRows * kStashWidth);  // (warps, kAhead, lanes)
+    Key* caches = (Key*)memory;                                        // (warps, rows, columns)
+    Quad* queues = (Quad*)(caches + warps * kLaneRows * kCacheWidth);  // (warps, kAhead, lanes)
     plane* exchange = (plane*)(queues + warps * kAhead * 32);           // (2, warps, lanes)
     const SharedLayout layout = lay_out(exchange + 2 * warps * 32, bins);
     histogram.counts = layout.counts;
@@ -212,7 +212,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                         lane == 31 ? kLastColumn : 0u,
                         rows_in & ~row_bits(last_row)};
     const plane owned = columns_in & rows_in & (repeats ? ~row_bits(1) : ~0u);
-    const Stash stash = {stashes + warp * kLaneRows * kStashWidth + lane * kLaneWidth};
+    const Cache cache = {caches + warp * kLaneRows * kCacheWidth + lane * kLaneWidth};
     const Queue queue = {queues + warp * kAhead * 32 + lane};
     const Counter count(bins, layout, histogram);
     FiniteCheck check;
@@ -251,7 +251,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             prefetch(own.data + (long long)min(s + 3, image.depth - 1) * image.slice +
                      min(lane >> 2, last_row) * image.row +
                      min(left + (lane & 3) * 32, image.width - 1));
-            w = compare(own, s, p, queue, walk, stash, check);
+            w = compare(own, s, p, queue, walk, cache, check);
             l = complete(w, own, side_p, side_q);
             side_p = side_q;
             side_q = side_ahead;
@@ -277,7 +277,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             if (kDual && s == 0) given_behind = flat;
             const Numbers4 c = subtract(flat, only(deep, ~w.behind), given_behind);
             given_behind = only(deep, w.behind);
-            count(stash, c, s < begin ? 0u : owned);
+            count(cache, c, s < begin ? 0u : owned);
         }
     }
     finish(histogram, result, index, check.failed());

@@ -1,7 +1,7 @@
 // The samples whose coefficient is not zero, in any order, as one number each: the place of the
 // value among all of its type, above the coefficient plus 8.
 #include "device.cuh"
-#include "scan.cuh"
+#include "running_sum.cuh"
 
 constexpr bool kFloat = ECC_FLOAT;
 constexpr int kEach = 16;  // samples of a thread

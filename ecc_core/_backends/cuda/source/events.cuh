@@ -3,27 +3,27 @@
 #include "histogram.cuh"
 #include "planes.cuh"
 
-constexpr int kStashWidth = 32 * kLaneWidth;
+constexpr int kCacheWidth = 32 * kLaneWidth;
 struct __align__(16) Four {
     Key v[kLaneWidth];
 };
 
 // The keys of a warp's word in shared memory, eight rows of 128: each lane reads what it has
 // written.
-struct Stash {
+struct Cache {
     Key* lane;  // row 0, the lane's first column
 
     __device__ __forceinline__ void put(int row, const Key (&four)[kLaneWidth]) const {
         Four packed;
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) packed.v[x] = four[x];
-        *(Four*)(lane + row * kStashWidth) = packed;
+        *(Four*)(lane + row * kCacheWidth) = packed;
     }
 
     __device__ __forceinline__ Four get(int row) const {
-        return *(const Four*)(lane + row * kStashWidth);
+        return *(const Four*)(lane + row * kCacheWidth);
     }
-    __device__ __forceinline__ Key get(int row, int x) const { return lane[row * kStashWidth + x]; }
+    __device__ __forceinline__ Key get(int row, int x) const { return lane[row * kCacheWidth + x]; }
 };
 
 // More events than this in some lane of the warp, and it pays to walk every sample instead.
@@ -81,18 +81,18 @@ struct Counter {
     }
 
     // One by one, in each lane its own.
-    __device__ __forceinline__ void sparse(const Stash& stash, Numbers4 c, plane events) const {
+    __device__ __forceinline__ void sparse(const Cache& cache, Numbers4 c, plane events) const {
         while (events) {
             const int i = shift_to_sign(events);
             events ^= 0x80000000u >> i;
-            const Key key = stash.get(i >> 2, i & 3);
+            const Key key = cache.get(i >> 2, i & 3);
             event(key, coefficient(c.b0, c.b1, c.b2, c.b3, i));
         }
     }
 
     // Row by row, all lanes together. The planes become four words of eight 4-bit numbers, one word
     // a column.
-    __device__ __forceinline__ void dense(const Stash& stash, Numbers4 c, plane events) const {
+    __device__ __forceinline__ void dense(const Cache& cache, Numbers4 c, plane events) const {
         constexpr plane kPairs = 0x55555555u, kFours = 0x33333333u;
         const plane b0 = c.b0 & events, b1 = c.b1 & events, b2 = c.b2 & events, b3 = c.b3 & events;
         const plane even01 = (b0 & kPairs) | ((b1 & kPairs) << 1),
@@ -105,7 +105,7 @@ struct Counter {
                                   (even01 & kFours) | ((even23 & kFours) << 2)};
 #pragma unroll
         for (int r = 0; r < kLaneRows; ++r) {
-            const Four four = stash.get(r);
+            const Four four = cache.get(r);
             int amount[kLaneWidth];
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x) amount[x] = (int)(word[x] << (4 * r)) >> 28;
@@ -122,12 +122,12 @@ struct Counter {
         }
     }
 
-    __device__ __forceinline__ void operator()(const Stash& stash, Numbers4 c, plane own) const {
+    __device__ __forceinline__ void operator()(const Cache& cache, Numbers4 c, plane own) const {
         const plane events = (c.b0 | c.b1 | c.b2 | c.b3) & own;
         const unsigned most = __reduce_max_sync(0xFFFFFFFFu, (unsigned)__popc(events));
         if (most > kDense)
-            dense(stash, c, events);
+            dense(cache, c, events);
         else
-            sparse(stash, c, events);
+            sparse(cache, c, events);
     }
 };

@@ -1,7 +1,7 @@
 // The signed histogram of a block, its addition to the image's, and the curve as its running sum.
 #pragma once
 #include "bins.cuh"
-#include "scan.cuh"
+#include "running_sum.cuh"
 
 // Where a bin is counted: four to a cache line where many blocks add at once, as a line takes one
 // addition at a time.

@@ -60,9 +60,9 @@ struct Queue {
     }
 };
 
-constexpr int kStashBytes = kPairRows8 * kStashRow;
+constexpr int kCacheBytes = kPairRows8 * kCacheRow;
 
-// Each warp has `warp_bytes` for its stash and what else it keeps; then come thresholds or a table,
+// Each warp has `warp_bytes` for its cache and what else it keeps; then come thresholds or a table,
 // and the counts.
 struct PairBlock {
     Histogram histogram;

@@ -4,29 +4,29 @@
 #include "histogram.cuh"
 #include "pairs.cuh"
 #include "spread.cuh"
-#include "stash.cuh"
+#include "cache.cuh"
 
 // More events than this in some word of the warp, and it pays to walk every sample instead.
 constexpr unsigned kDense = 8;
 
 struct PairCounter {
-    unsigned stash;   // shared address of the lane's pairs
+    unsigned cache;   // shared address of the lane's pairs
     unsigned step;    // bytes from code to code
     unsigned counts;  // shared address that a half of zero would have in the lane's copy
 
-    __device__ __forceinline__ PairCounter(const pair* stash, const Histogram& histogram)
-        : stash(shared_address(stash)),
+    __device__ __forceinline__ PairCounter(const pair* cache, const Histogram& histogram)
+        : cache(shared_address(cache)),
           step(4u * histogram.copies),
           counts(shared_address(histogram.counts + histogram.lane_copy) - kCodeZero * step) {}
 
     __device__ __forceinline__ void put(int row, const pair (&four)[kLaneWidth]) const {
-        keep(stash + row * kStashRow, four);
+        keep(cache + row * kCacheRow, four);
     }
 
     // One by one, in all lanes at a time; `most` in a word.
     __device__ __forceinline__ void sparse(const Numbers4& c, plane events, unsigned most) const {
         for (unsigned k = 0; k < most; ++k) {
-            const Events next = take_events(stash, c, events);
+            const Events next = take_events(cache, c, events);
             shared_add(counts + next.a.half * step, 16 * next.a.amount);
             shared_add(counts + next.b.half * step, 16 * next.b.amount);
         }
@@ -44,7 +44,7 @@ struct PairCounter {
 #pragma unroll
         for (int r = 0; r < 8; ++r) {
             pair four[kLaneWidth];
-            shared_load(stash + r * kStashRow, four);
+            shared_load(cache + r * kCacheRow, four);
             add(four[0], permute<0x8880>(first[r], 0), permute<0x9991>(first[r], 0));
             add(four[1], permute<0xAAA2>(first[r], 0), permute<0xBBB3>(first[r], 0));
             add(four[2], permute<0x8880>(second[r], 0), permute<0x9991>(second[r], 0));

@@ -20,22 +20,22 @@ __device__ __forceinline__ pair owner(pair a, pair b) {
 }
 
 // 1 where b owns what a and b share, else 0.
-__device__ __forceinline__ pair contest(pair a, pair b) {
+__device__ __forceinline__ pair owns_shared(pair a, pair b) {
     return kLargest ? subtract_saturated(b, a) : subtract_saturated(a, b);
 }
 
-__device__ __forceinline__ void contest(pair (&won)[kLaneWidth], const pair (&p)[kLaneWidth],
+__device__ __forceinline__ void owns_shared(pair (&owned)[kLaneWidth], const pair (&p)[kLaneWidth],
                                         const pair (&q)[kLaneWidth]) {
 #pragma unroll
-    for (int x = 0; x < kLaneWidth; ++x) won[x] = contest(p[x], q[x]);
+    for (int x = 0; x < kLaneWidth; ++x) owned[x] = owns_shared(p[x], q[x]);
 }
 
-__device__ __forceinline__ void contest_right(pair (&won)[kLaneWidth],
+__device__ __forceinline__ void owned_right(pair (&owned)[kLaneWidth],
                                               const pair (&row)[kLaneWidth]) {
     const pair right = __shfl_down_sync(kWarp, row[0], 1);
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x)
-        won[x] = contest(row[x], x < kLaneWidth - 1 ? row[(x + 1) % kLaneWidth] : right);
+        owned[x] = owns_shared(row[x], x < kLaneWidth - 1 ? row[(x + 1) % kLaneWidth] : right);
 }
 
 // Weights that make one matrix product add a row and the eighth below it, in a lane's four columns,
@@ -64,8 +64,8 @@ struct RowWeights {
         even = add_pairs(even, even);
         odd = add_pairs(odd, odd);
     }
-    __device__ __forceinline__ void add(float (&column)[4], const pair (&won)[kLaneWidth]) const {
-        multiply_matrices(column, {won[0], won[2], won[1], won[3]}, even, odd, column);
+    __device__ __forceinline__ void add(float (&column)[4], const pair (&owned)[kLaneWidth]) const {
+        multiply_matrices(column, {owned[0], owned[2], owned[1], owned[3]}, even, odd, column);
     }
 };
 
@@ -183,10 +183,10 @@ __device__ __forceinline__ Border beyond(Border p, Outside outside) {
 }
 
 __device__ __forceinline__ Sides sides(Border border) {
-    Sides won;
+    Sides owned;
     if (kLargest)
-        vote_less(border.a, border.b, won.left, won.right);
+        vote_less(border.a, border.b, owned.left, owned.right);
     else
-        vote_less(border.b, border.a, won.left, won.right);
-    return won;
+        vote_less(border.b, border.a, owned.left, owned.right);
+    return owned;
 }

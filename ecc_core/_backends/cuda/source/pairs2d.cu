@@ -1,7 +1,7 @@
 // The Euler characteristic curve of 2-D images whose samples need no more than their bins: as
 // curve2d.cu, two samples in a register.
 //
-// A warp owns 128 columns and marches down `chunk` rows, sixteen at a time; a lane owns four
+// A warp owns 128 columns and moves down `chunk` rows, sixteen at a time; a lane owns four
 // columns and has a row and the eighth below it in one register. The grid is blocks, images.
 #define ECC_PAIRS
 #include "pair_block.cuh"
@@ -60,7 +60,7 @@ __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, pair (&p)[
     for (int x = 0; x < kLaneWidth; ++x) first[x] = p[x];
 #pragma unroll
     for (int r = 0; r < kPairRows8; ++r) {
-        pair q[kLaneWidth], both[kLaneWidth], won[kLaneWidth];
+        pair q[kLaneWidth], both[kLaneWidth], owned[kLaneWidth];
         queue.take(r + 1, encode, next, check);
         const int coming = r + 1 + kCopies;
         if (coming <= kPairRows8)
@@ -72,12 +72,12 @@ __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, pair (&p)[
             q[x] = r < kPairRows8 - 1 ? next[x] : between(first[x], next[x]);
             both[x] = owner(p[x], q[x]);
         }
-        contest_right(won, p);
-        g.add(won, weights);
-        contest_right(won, both);
-        m.add(won, weights);
-        contest(won, p, q);
-        below.add(won, weights);
+        owned_right(owned, p);
+        g.add(owned, weights);
+        owned_right(owned, both);
+        m.add(owned, weights);
+        owns_shared(owned, p, q);
+        below.add(owned, weights);
         weights.next();
         count.put(r, p);
 #pragma unroll
@@ -91,14 +91,14 @@ __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, pair (&p)[
 __device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWidth],
                                           const pair (&p)[kLaneWidth], const Place& place,
                                           Sides m_sides, RowWeights weights) {
-    pair both[kLaneWidth], won[kLaneWidth];
+    pair both[kLaneWidth], owned[kLaneWidth];
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) both[x] = owner(up[x], p[x]);
     Rows<false> m, below;
-    contest_right(won, both);
-    m.add(won, weights);
-    contest(won, up, p);
-    below.add(won, weights);
+    owned_right(owned, both);
+    m.add(owned, weights);
+    owns_shared(owned, up, p);
+    below.add(owned, weights);
     return place.steps(m.own(), m_sides, 16).taken(border ? kAll : below.own());
 }
 
@@ -147,7 +147,7 @@ __device__ __forceinline__ Sides sides_above(const pair (&up)[kLaneWidth],
 
 // The rows from `begin` to `end` of an image. `start` and the queue hold the first ones, and in the
 // end those of the image at `after`.
-__device__ __forceinline__ void march(const Strip& strip, int begin, int end, const Element* after,
+__device__ __forceinline__ void scan(const Strip& strip, int begin, int end, const Element* after,
                                       Start& start, const RowQueue& queue, const Encoder& encode,
                                       const PairCounter& count, PairCheck& check) {
     const Image& image = strip.image;
@@ -202,7 +202,7 @@ __device__ __forceinline__ void march(const Strip& strip, int begin, int end, co
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
     extern __shared__ uint4 memory[];
-    constexpr int kWarpBytes = kStashBytes + RowQueue::kBytes + Start::kBytes;
+    constexpr int kWarpBytes = kCacheBytes + RowQueue::kBytes + Start::kBytes;
     int index = blockIdx.y;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
@@ -215,9 +215,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const LaneColumns columns(lane, left, image.width);
     const Element* const first = image.data + index * image.batch + left + columns.first;
     Strip strip = {image, first, columns, left, lane};
-    const RowQueue queue = {(Quad*)(room + kStashBytes) + lane};
+    const RowQueue queue = {(Quad*)(room + kCacheBytes) + lane};
     Start start;
-    start.lane = (Quad*)(room + kStashBytes + RowQueue::kBytes) + lane;
+    start.lane = (Quad*)(room + kCacheBytes + RowQueue::kBytes) + lane;
     if (begin < end) {  // on their way while counts are cleared
         start.ask(strip, begin);
         if (kBatch && kAsync) end_of_copy();
@@ -236,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         const Element* const after = strip.data + (more ? gridDim.y * image.batch : 0);
         PairCheck check;
         if (begin < end)
-            march(strip, begin, end, after, start, queue, encode, count, check);
+            scan(strip, begin, end, after, start, queue, encode, count, check);
         finish(shared.histogram, result, index, check.failed());
         if (!more) return;
         index = next;

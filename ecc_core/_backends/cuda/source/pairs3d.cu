@@ -5,35 +5,35 @@
 #include "volume.cuh"
 
 // Whether the slice before is kept in shared memory, where its events find it too.
-#ifdef ECC_STASHED
-constexpr bool kStashed = kShares;
+#ifdef ECC_CACHED
+constexpr bool kCached = kShares;
 #else
-constexpr bool kStashed = false;
+constexpr bool kCached = false;
 #endif
 
-struct Stash {
+struct Cache {
     unsigned here, next, both;  // shared addresses of the lane's pairs
 
-    __device__ __forceinline__ explicit Stash(unsigned first)
-        : here(first + kItems * kStashRow), next(first), both(here + next) {}
+    __device__ __forceinline__ explicit Cache(unsigned first)
+        : here(first + kItems * kCacheRow), next(first), both(here + next) {}
 
     __device__ __forceinline__ void turn() {
         here = next;
         next = both - here;
     }
     __device__ __forceinline__ void load(int i, pair (&p)[kLaneWidth]) const {
-        recall(here + i * kStashRow, p);
+        recall(here + i * kCacheRow, p);
     }
     __device__ __forceinline__ void store(int i, const pair (&p)[kLaneWidth]) const {
-        keep(next + i * kStashRow, p);
+        keep(next + i * kCacheRow, p);
     }
     // The first and the last column of the warp, in the row of the lane.
     __device__ __forceinline__ pair sides() const {
         const int lane = lane_again(), row = min(lane, kPairRows + 1);
         const int item = row < kItems ? row : row - kPairRows8;
-        const unsigned first = next - lane * 16 + item * kStashRow + (row < kItems ? 0 : 2);
+        const unsigned first = next - lane * 16 + item * kCacheRow + (row < kItems ? 0 : 2);
         __syncwarp();
-        return shared_short(first) | shared_short(first + kStashRow - 4) << 16;
+        return shared_short(first) | shared_short(first + kCacheRow - 4) << 16;
     }
 };
 
@@ -47,35 +47,35 @@ __device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
 // Rows r and r + 8 of a plane with a row above, which comes as row -1, with row 7 where that was
 // loaded. `before`: set by the last rows.
 __device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
-                                         const pair (&won)[kLaneWidth], RowWeights weights) {
+                                         const pair (&owned)[kLaneWidth], RowWeights weights) {
     if (r < kPairRows8 - 1) {
-        rows.add(won, r < 0 && !kShares ? weights.low() : weights);
+        rows.add(owned, r < 0 && !kShares ? weights.low() : weights);
         return;
     }
-    if (!kShares) rows.add(won, weights.low());
+    if (!kShares) rows.add(owned, weights.low());
     before = rows.before();
-    rows.add(won, weights.high());
+    rows.add(owned, weights.high());
 }
 
 // Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, from the row above
 // to the row below.
-__device__ __forceinline__ Planes3 compare(pair (&kept)[kItems][kLaneWidth], const Stash& stash,
+__device__ __forceinline__ Planes3 compare(pair (&kept)[kItems][kLaneWidth], const Cache& cache,
                                            Feed& feed, const Encoder& encode,
                                            const PairCounter& count, PairCheck& check) {
     pair fresh[kItems][kLaneWidth];
-    auto& p = kStashed ? fresh : kept;
+    auto& p = kCached ? fresh : kept;
     Rows<false> g, m, behind;
     Rows<true> n, b, below, m_below;
     Planes3 w;
     RowWeights weights(lane_again(), true);
-    pair q_before[kLaneWidth], m_row[kLaneWidth], won[kLaneWidth];
+    pair q_before[kLaneWidth], m_row[kLaneWidth], owned[kLaneWidth];
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {  // item i comes in, item i - 1 is compared
         pair q[kLaneWidth], m_next[kLaneWidth];
         take(feed, i, encode, q, check);
-        if (kStashed) {
-            stash.load(i, p[i]);
-            stash.store(i, q);
+        if (kCached) {
+            cache.load(i, p[i]);
+            cache.store(i, q);
         } else if (!kShares && i == kItems - 1) {
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x) q[x] = between(p[1][x], q[x]);
@@ -90,27 +90,27 @@ __device__ __forceinline__ Planes3 compare(pair (&kept)[kItems][kLaneWidth], con
                 n_row[x] = owner(p[i - 1][x], p[i][x]);
                 b_row[x] = owner(m_row[x], m_next[x]);
             }
-            contest_right(won, n_row);
-            add_rows(n, w.n_before, r, won, weights);
-            contest_right(won, b_row);
-            add_rows(b, w.b_before, r, won, weights);
-            contest(won, p[i - 1], p[i]);
-            add_rows(below, w.below_before, r, won, weights);
-            contest(won, m_row, m_next);
-            add_rows(m_below, w.m_below_before, r, won, weights);
+            owned_right(owned, n_row);
+            add_rows(n, w.n_before, r, owned, weights);
+            owned_right(owned, b_row);
+            add_rows(b, w.b_before, r, owned, weights);
+            owns_shared(owned, p[i - 1], p[i]);
+            add_rows(below, w.below_before, r, owned, weights);
+            owns_shared(owned, m_row, m_next);
+            add_rows(m_below, w.m_below_before, r, owned, weights);
             if (r >= 0) {
-                contest_right(won, p[i - 1]);
-                g.add(won, weights);
-                contest_right(won, m_row);
-                m.add(won, weights);
-                contest(won, p[i - 1], q_before);
-                behind.add(won, weights);
-                if (!kStashed) count.put(r, p[i - 1]);
+                owned_right(owned, p[i - 1]);
+                g.add(owned, weights);
+                owned_right(owned, m_row);
+                m.add(owned, weights);
+                owns_shared(owned, p[i - 1], q_before);
+                behind.add(owned, weights);
+                if (!kCached) count.put(r, p[i - 1]);
             }
             weights.next();
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x)
-                if (!kStashed) p[i - 1][x] = q_before[x];
+                if (!kCached) p[i - 1][x] = q_before[x];
         }
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
@@ -120,7 +120,7 @@ __device__ __forceinline__ Planes3 compare(pair (&kept)[kItems][kLaneWidth], con
     }
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x)
-        if (!kStashed) p[kItems - 1][x] = q_before[x];
+        if (!kCached) p[kItems - 1][x] = q_before[x];
     w.g = g.own(), w.n = n.own(), w.m = m.own(), w.b = b.own();
     w.below = below.own(), w.m_below = m_below.own(), w.behind = behind.own();
     return w;
@@ -139,19 +139,19 @@ struct PairBorders : BorderFeed {
     }
 };
 
-constexpr int kStashRows = kStashed ? 2 * kItems : kPairRows8;
+constexpr int kCacheRows = kCached ? 2 * kItems : kPairRows8;
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
     extern __shared__ uint4 memory[];
-    alignas(16) __shared__ char ends_of[ECC_THREADS / 32][kStashed ? 1 : Ends::kBytes];
-    constexpr int kStash = kStashRows * kStashRow, kWarpBytes = kStash + Feed::kBytes;
+    alignas(16) __shared__ char ends_of[ECC_THREADS / 32][kCached ? 1 : Ends::kBytes];
+    constexpr int kCache = kCacheRows * kCacheRow, kWarpBytes = kCache + Feed::kBytes;
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
     const Unit unit(image, tiling, block * (blockDim.x >> 5) + warp);
     const Columns columns(lane, unit.left, image.width);
-    Feed feed(image, unit, index, room + kStash, columns);
+    Feed feed(image, unit, index, room + kCache, columns);
     if (unit.some()) feed.begin();  // on their way while counts are cleared
     const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
     __syncthreads();
@@ -160,30 +160,30 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     if (unit.some()) {
         const Encoder encode(bins, shared.layout);
         PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
-        Stash stash(count.stash);
+        Cache cache(count.cache);
         pair p[kItems][kLaneWidth];
         PairBorders borders(image, unit, index);
         borders.ask();
 #pragma unroll
         for (int i = 0; i < kItems; ++i) {
             take(feed, i, encode, p[i], check);
-            if (kStashed) stash.store(i, p[i]);
+            if (kCached) cache.store(i, p[i]);
         }
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x)
             if (!kShares) p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
         const Ends ends = {shared_address(ends_of[warp])};
-        Border border_p = borders.take(kStashed ? stash.sides() : ends.columns(p), encode);
+        Border border_p = borders.take(kCached ? cache.sides() : ends.columns(p), encode);
         Combiner combine(image, unit);
         for (int s = unit.start; s < unit.end; ++s) {
-            stash.turn();
-            const Planes3 w = compare(p, stash, feed, encode, count, check);
+            cache.turn();
+            const Planes3 w = compare(p, cache, feed, encode, count, check);
             const Border border_q =
-                borders.take(kStashed ? stash.sides() : ends.columns(p), encode);
+                borders.take(kCached ? cache.sides() : ends.columns(p), encode);
             const AllSides<Border> side(border_p, border_q);
             border_p = border_q;
             const Numbers4 c = combine(w, side, s);
-            if (kStashed) count.stash = stash.here + kStashRow;  // item 1 is row 0
+            if (kCached) count.cache = cache.here + kCacheRow;  // item 1 is row 0
             if (s >= unit.begin) count(c, combine.own());
         }
     }

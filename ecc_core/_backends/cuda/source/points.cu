@@ -72,30 +72,37 @@ struct Feeder {
         label_at = y * points.label_strides[1] + x * points.label_strides[2];
     }
 
-    __device__ __forceinline__ Key key(int slice) const {
-        const long long far = slice * samples.strides[kFlat ? 2 : 1];
-        if (kDirectional) {
-            const SampleRow row(samples, index, kFlat ? 0 : slice, kFlat ? slice : y);
-            return row.key(samples.data[at + far], x);
-        }
-        return (Key)to_key(samples.data[at + far]);
+    // As they are in memory: nothing waits for them yet.
+    struct Loaded {
+        Element sample;
+        unsigned char shown;
+        unsigned long long label;
+    };
+
+    __device__ __forceinline__ bool has(int slice) const {
+        return inside && slice >= 0 && slice < (kFlat ? samples.height : samples.depth);
     }
 
-    __device__ __forceinline__ Point load(int slice, bool& nan) const {
-        if (!inside || slice < 0 || slice >= (kFlat ? samples.height : samples.depth))
-            return nothing();
-        bool present =
-            !kMask || samples.mask[mask_at + slice * samples.mask_strides[kFlat ? 2 : 1]];
+    __device__ __forceinline__ void load(int slice, Loaded& to) const {
+        if (!has(slice)) return;
+        to.sample = samples.data[at + slice * samples.strides[kFlat ? 2 : 1]];
+        if (kMask) to.shown = samples.mask[mask_at + slice * samples.mask_strides[kFlat ? 2 : 1]];
+        // Read once: another stream may change it meanwhile.
+        if (kRegions)
+            to.label = (unsigned long long)*(const volatile Label*)(
+                points.labels + label_at + slice * points.label_strides[kFlat ? 1 : 0]);
+    }
+
+    __device__ __forceinline__ Point point(int slice, const Loaded& from, bool& nan) const {
+        if (!has(slice)) return nothing();
+        bool present = !kMask || from.shown;
         int group = 1;
         if (kRegions) {
-            const Label* const from =
-                points.labels + label_at + slice * points.label_strides[kFlat ? 1 : 0];
-            // Read once: another stream may change it meanwhile.
-            const unsigned long long label = (unsigned long long)*(const volatile Label*)from;
-            group = label <= points.most ? points.regions[label] : 0;
+            group = from.label <= points.most ? points.regions[from.label] : 0;
             present = present && group > 0;
         }
-        const Key own = key(slice);
+        const SampleRow row(samples, index, kFlat ? 0 : slice, kFlat ? slice : y);
+        const Key own = row.key(from.sample, x);
         if (kNan == kNanReport) nan |= present && is_nan(own);
         if (kNan == kNanOmit) present = present && !is_nan(own);
         if (!present) return nothing();
@@ -160,24 +167,25 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                        (kFlat ? 0 : (long long)y * samples.width) + x;
     bool nan = false;
     int found = 0;
-    Point coming[kLoads], p[3][3][3];  // slices before, own and after
+    constexpr int kAhead = kFlat ? 4 : 2;  // slices on their way
+    Feeder::Loaded coming[kAhead][kLoads] = {};
+    Point p[3][3][3];  // of the slices before, own and after
     const Feeder first(samples, points, index, top, left, threadIdx.x);
     const Feeder second(samples, points, index, top, left, threadIdx.x + ECC_THREADS);
-    const auto ask = [&](int slice) {
-        coming[0] = first.load(slice, nan);
-        coming[1] = second.load(slice, nan);
+    const auto ask = [&](int slice, Feeder::Loaded (&to)[kLoads]) {
+        first.load(slice, to[0]);
+        second.load(slice, to[1]);
     };
-    ask(begin - 1);
-    for (int slice = begin - 1; slice <= end; ++slice) {
-        const int now = slice & 1;
-#pragma unroll
-        for (int k = 0; k < kLoads; ++k) {
-            const int place = threadIdx.x + k * ECC_THREADS;
-            if (place >= kTile) continue;
-            ranks[now][place] = coming[k].rank;
-            if (kGroups) groups[now][place] = coming[k].group;
-        }
-        if (slice < end) ask(slice + 1);
+    const auto put = [&](int slice, int place, const Feeder& feeder, const Feeder::Loaded& from) {
+        if (place >= kTile) return;
+        const Point point = feeder.point(slice, from, nan);
+        ranks[slice & 1][place] = point.rank;
+        if (kGroups) groups[slice & 1][place] = point.group;
+    };
+    const auto step = [&](int slice, Feeder::Loaded (&now)[kLoads]) {
+        put(slice, threadIdx.x, first, now[0]);
+        put(slice, threadIdx.x + ECC_THREADS, second, now[1]);
+        ask(slice + kAhead, now);
         __syncthreads();  // one for each of two tiles: no thread is two slices ahead
 #pragma unroll
         for (int i = 0; i < 3; ++i) {
@@ -187,10 +195,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                 p[1][i][j] = p[2][i][j];
                 if (kFlat && i != 1) continue;
                 const int place = (kFlat ? 0 : row + i) * kRow + column + j;
-                p[2][i][j] = {ranks[now][place], kGroups ? groups[now][place] : 0};
+                p[2][i][j] = {ranks[slice & 1][place], kGroups ? groups[slice & 1][place] : 0};
             }
         }
-        if (slice <= begin || !inside) continue;
+        if (slice <= begin || !inside) return;
         const int z = slice - 1;
         const Point own = p[1][1][1];
         const bool present = kGroups ? own.group != 0 : own.rank != nothing().rank;
@@ -215,6 +223,13 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             atomicAdd(points.counts + (long long)(own.group - 1) * (bins.count + 1) + bin,
                       (unsigned long long)(long long)c);
         }
+    };
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) ask(begin - 1 + k, coming[k]);
+    for (int slice = begin - 1; slice <= end; slice += kAhead) {
+#pragma unroll
+        for (int k = 0; k < kAhead; ++k)
+            if (slice + k <= end) step(slice + k, coming[k]);
     }
     if (kNan == kNanReport && nan) *points.not_finite = 1;
     if (kOutput == kCoefficients) {

@@ -14,8 +14,8 @@ struct Rows {
     float column[4] = {kLow, kLow, kHigh, kHigh};
 
     template <class Won, class Weights>
-    __device__ __forceinline__ void add(const Won& won, const Weights& weights) {
-        weights.add(column, won);
+    __device__ __forceinline__ void add(const Won& owned, const Weights& weights) {
+        weights.add(column, owned);
     }
 
     // On the multiply-add units, as the others have more to do.

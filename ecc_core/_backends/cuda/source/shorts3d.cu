@@ -9,13 +9,13 @@
 // Rows are multiples of four samples.
 #define ECC_SHORTS
 #include "histogram.cuh"
-#include "races.cuh"
+#include "compare_shorts.cuh"
 #include "rows.cuh"
 #include "spread.cuh"
-#include "stash.cuh"
+#include "cache.cuh"
 #include "volume.cuh"
 
-constexpr int kWarpBytes = kPairRows8 * kStashRow + Feed::kBytes;
+constexpr int kWarpBytes = kPairRows8 * kCacheRow + Feed::kBytes;
 constexpr int kWords = 1 << 15;  // of two counts each
 // A count starts at kZero and goes to global memory once a lane sees it outside [0, 2^13). A lane
 // looks after kBlind samples at the latest. Each adds from -5 to 7, which is 1 less the Euler
@@ -45,7 +45,7 @@ struct Both {
 };
 
 // Comparisons that end in planes.
-struct Races {
+struct Comparisons {
     float unused;  // a comparison whose later samples are not used takes two instructions more
 
     // Of the pairs `a` and `b` in column x of item i, rows i - 1 and i + 7: who owns what they share,
@@ -54,7 +54,7 @@ struct Races {
     __device__ __forceinline__ static pair run(Rows& rows, int i, int x, pair a, pair b) {
         const float low = 0.5f * (1 << i), high = 128.0f * (1 << i);
         float& to = rows.column[x];
-        return i > 0 ? race(a, b, to, low, high) : race(a, b, to, low);
+        return i > 0 ? compare_pair(a, b, to, low, high) : compare_pair(a, b, to, low);
     }
 
     // With the samples to the right, of which the last is `next`.
@@ -102,12 +102,12 @@ __device__ __forceinline__ unsigned signed_bytes(unsigned upper) {
 
 // Events of a warp, whose samples wait in shared memory.
 struct Counter {
-    unsigned stash, counts;  // shared addresses: of the lane's samples, of value 0
+    unsigned cache, counts;  // shared addresses: of the lane's samples, of value 0
     const Histogram& histogram;
     const Bins& bins;
 
     __device__ __forceinline__ void put(int row, const pair (&p)[kLaneWidth]) const {
-        keep(stash + row * kStashRow, p);
+        keep(cache + row * kCacheRow, p);
     }
 
     __device__ __forceinline__ void spill(int word, unsigned counted) const {
@@ -144,13 +144,13 @@ struct Counter {
         plane again = events;
         unsigned seen = 0;
         for (unsigned k = 0; k < most; ++k) {
-            const Events next = take_events(stash, c, events);
+            const Events next = take_events(cache, c, events);
             seen |= add(next.a) | add(next.b);
         }
         if (__any_sync(kWarp, far(seen))) {
 #pragma unroll 1
             for (unsigned k = 0; k < most; ++k) {
-                const Events next = take_events(stash, c, again);
+                const Events next = take_events(cache, c, again);
                 relieve(next.a.half);
                 relieve(next.b.half);
             }
@@ -160,7 +160,7 @@ struct Counter {
     // A row, whose coefficients are upper halves of bytes. Returns what was there of all.
     __device__ __forceinline__ unsigned add_row(int row, unsigned first, unsigned second) const {
         unsigned four[4], seen = 0;
-        shared_load(stash + row * kStashRow, four);
+        shared_load(cache + row * kCacheRow, four);
         const unsigned a = signed_bytes(first), b = signed_bytes(second);
         const unsigned amount[8] = {permute<0x8880>(a, 0), permute<0x9991>(a, 0),
                                     permute<0xAAA2>(a, 0), permute<0xBBB3>(a, 0),
@@ -184,7 +184,7 @@ struct Counter {
             if (far(add_row(r, first[r], second[r]))) {
 #pragma unroll 1
                 for (int x = 0; x < 8; ++x)
-                    relieve(shared_short(stash + r * kStashRow + 2 * x));
+                    relieve(shared_short(cache + r * kCacheRow + 2 * x));
             }
         }
     }
@@ -197,7 +197,7 @@ struct Counter {
 // Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, from the row above
 // to the row below.
 __device__ __forceinline__ Planes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed,
-                                           const Counter& count, Races& races) {
+                                           const Counter& count, Comparisons& comparisons) {
     Own g, m, behind;
     Both n, b, below, m_below;
     pair m_row[kLaneWidth];
@@ -208,20 +208,20 @@ __device__ __forceinline__ Planes3 compare(pair (&p)[kItems][kLaneWidth], Feed& 
             pair n_row[kLaneWidth];
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x)
-                n_row[x] = races.run(below, i, x, p[i][x], p[i + 1][x]);
+                n_row[x] = comparisons.run(below, i, x, p[i][x], p[i + 1][x]);
             const pair n_right = from_right(n_row[0]);
             if (i > 0) {
-                races.right(g, i, p[i], right);
+                comparisons.right(g, i, p[i], right);
                 count.put(i - 1, p[i]);
             }
-            races.right(n, i, n_row, n_right);
+            comparisons.right(n, i, n_row, n_right);
         }
         pair q[kLaneWidth], m_next[kLaneWidth];
         take(feed, i, q);
         if (i == kItems - 1) between(p[1], q);
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
-            m_next[x] = i > 0 && i < kItems - 1 ? races.run(behind, i, x, p[i][x], q[x])
+            m_next[x] = i > 0 && i < kItems - 1 ? comparisons.run(behind, i, x, p[i][x], q[x])
                                                 : owner(p[i][x], q[x]);
             p[i][x] = q[x];
         }
@@ -230,10 +230,10 @@ __device__ __forceinline__ Planes3 compare(pair (&p)[kItems][kLaneWidth], Feed& 
             pair b_row[kLaneWidth];
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x)
-                b_row[x] = races.run(m_below, i - 1, x, m_row[x], m_next[x]);
+                b_row[x] = comparisons.run(m_below, i - 1, x, m_row[x], m_next[x]);
             const pair b_right = from_right(b_row[0]);
-            if (i > 1) races.right(m, i - 1, m_row, right);
-            races.right(b, i - 1, b_row, b_right);
+            if (i > 1) comparisons.right(m, i - 1, m_row, right);
+            comparisons.right(b, i - 1, b_row, b_right);
         }
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) m_row[x] = m_next[x];
@@ -259,9 +259,9 @@ __device__ __forceinline__ Border next_row(Border p) {
 }
 
 __device__ __forceinline__ Sides sides(Border border) {
-    const pair won = contest(border.a, border.b);
-    const unsigned left = __ballot_sync(kWarp, won & 0xFFFFu),
-                   right = __ballot_sync(kWarp, won >> 16);
+    const pair owned = owns_shared(border.a, border.b);
+    const unsigned left = __ballot_sync(kWarp, owned & 0xFFFFu),
+                   right = __ballot_sync(kWarp, owned >> 16);
     return {kDual ? left | border.no_left : left & ~border.no_left,
             kDual ? right & ~border.no_right : right | border.no_right};
 }
@@ -302,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     unsigned* const counts = (unsigned*)((char*)memory + (blockDim.x >> 5) * kWarpBytes);
     const Unit unit(image, tiling, block * (blockDim.x >> 5) + warp);
     const Columns columns(lane, unit.left, image.width);
-    Feed feed(image, unit, index, room + kPairRows8 * kStashRow, columns);
+    Feed feed(image, unit, index, room + kPairRows8 * kCacheRow, columns);
     if (unit.some()) feed.begin();  // on their way while counts are cleared
     if (threadIdx.x == 0) {
         shared_bins = bins;
@@ -327,10 +327,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         const Ends ends = {shared_address(ends_of[warp])};
         Border border_p = borders.take(ends.columns(p), here.width);
         Combiner combine(image, here);
-        Races races = {0.0f};
+        Comparisons comparisons = {0.0f};
         // uniform(): else the compiler thinks that lanes may differ, and lets them part.
         for (int s = unit.start; s < uniform(here.end); ++s) {
-            const Planes3 w = compare(p, feed, count, races);
+            const Planes3 w = compare(p, feed, count, comparisons);
             Border border_q = borders.take(ends.columns(p), here.width);
             const Outside outside(here.left, image.width);
             border_p.no_left = border_q.no_left = outside.left ? ~0u : 0u;
@@ -340,7 +340,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             const Numbers4 c = combine(w, side, s);
             if (s >= uniform(here.begin)) count(c, combine.own());
         }
-        shared_store(count.stash, {__float_as_uint(races.unused), 0u});
+        shared_store(count.cache, {__float_as_uint(comparisons.unused), 0u});
     }
     __syncthreads();
     for (int i = threadIdx.x; i < kWords; i += blockDim.x) count.spill(i, counts[i]);

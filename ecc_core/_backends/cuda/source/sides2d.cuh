@@ -23,10 +23,10 @@ __device__ __forceinline__ pair outer_code(Element sample, int left, int width,
 // The warp's own first or last column, once all its rows are kept.
 __device__ __forceinline__ pair inner_code(const PairCounter& count) {
     const int lane = lane_again();
-    const unsigned warp = count.stash - lane * (kLaneWidth * sizeof(pair));
-    const unsigned column = on_the_left() ? 0 : kStashRow - sizeof(pair);
+    const unsigned warp = count.cache - lane * (kLaneWidth * sizeof(pair));
+    const unsigned column = on_the_left() ? 0 : kCacheRow - sizeof(pair);
     __syncwarp();
-    return shared_short(warp + (lane & 7) * kStashRow + (lane >> 3 & 1) * 2 + column);
+    return shared_short(warp + (lane & 7) * kCacheRow + (lane >> 3 & 1) * 2 + column);
 }
 
 // The code of the row below. Below the last one is what lanes 0 and 16 have in `next`.
@@ -37,7 +37,7 @@ __device__ __forceinline__ pair code_below(pair code, pair next) {
 
 // Comparisons across the sides; bit i of each is row i.
 __device__ __forceinline__ Sides sides(pair outer, pair inner) {
-    const pair won = on_the_left() ? contest(outer, inner) : contest(inner, outer);
-    const unsigned both = __ballot_sync(kWarp, won & 0xFFFFu);
+    const pair owned = on_the_left() ? owns_shared(outer, inner) : owns_shared(inner, outer);
+    const unsigned both = __ballot_sync(kWarp, owned & 0xFFFFu);
     return {both, both >> 16};
 }

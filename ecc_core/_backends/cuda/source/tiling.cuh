@@ -1,4 +1,4 @@
-// What all marching kernels share: units of work, and the borders of the image.
+// What all scanning kernels share: units of work, and the borders of the image.
 #pragma once
 #include "planes.cuh"
 
@@ -9,7 +9,7 @@ constexpr int kWarpWidth = 32 * kLaneWidth;
 __device__ __forceinline__ int uniform(int value) { return __shfl_sync(kWarp, value, 0); }
 
 // How an image is cut into units of work. A unit spans kWarpWidth columns and `chunk` steps of the
-// march.
+// scan.
 struct Tiling {
     int across;       // units along x
     int down;         // 3-D: units along y

@@ -1,6 +1,6 @@
-// What the kernels share that march through volumes with sixteen rows a warp.
+// What the kernels share that scan through volumes with sixteen rows a warp.
 //
-// A warp owns 128 columns and 16 rows and marches through some slices. What the row above gives to
+// A warp owns 128 columns and 16 rows and moves through some slices. What the row above gives to
 // the first one is computed once more, so that warps need not wait for each other. Images have 16
 // rows and 2 columns at least. curve3d.cu states the formula.
 #pragma once

@@ -1,4 +1,4 @@
-// What ecc_core/_backends/cuda/source/races.cuh has, in plain C++.
+// What ecc_core/_backends/cuda/source/compare_shorts.cuh has, in plain C++.
 #pragma once
 #include "image.cuh"
 
@@ -8,13 +8,13 @@ inline pair owner(pair a, pair b) {
                          high = later_sample((Element)(a >> 16), (Element)(b >> 16));
     return low | high << 16;
 }
-inline pair contest(pair a, pair b) {
+inline pair owns_shared(pair a, pair b) {
     const pair changed = owner(a, b) ^ a;
     return (changed & 0xFFFFu ? 1 : 0) + (changed >> 16 ? 65536 : 0);
 }
-inline pair race(pair a, pair b, float& sum, float low, float high = 0.0f) {
-    const pair won = contest(a, b);
-    if (won & 1) sum += low;
-    if (won >> 16) sum += high;
+inline pair compare_pair(pair a, pair b, float& sum, float low, float high = 0.0f) {
+    const pair owned = owns_shared(a, b);
+    if (owned & 1) sum += low;
+    if (owned >> 16) sum += high;
     return owner(a, b);
 }

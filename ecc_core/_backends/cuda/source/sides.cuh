@@ -1,4 +1,4 @@
-// How the marching kernels of single samples see the two sides of a warp.
+// How the scanning kernels of single samples see the two sides of a warp.
 #pragma once
 #include "events.cuh"
 #include "tiling.cuh"

@@ -2,7 +2,7 @@
 #pragma once
 #include "planes.cuh"
 
-constexpr int kStashRow = 32 * kLaneWidth * sizeof(pair);  // bytes
+constexpr int kCacheRow = 32 * kLaneWidth * sizeof(pair);  // bytes
 
 // A row: the columns of one word of planes, then of the other.
 __device__ __forceinline__ void keep(unsigned address, const pair (&p)[kLaneWidth]) {
@@ -24,11 +24,11 @@ struct Event {
 // there is none, it is any sample with zero: so lanes need not part, and wait for each other.
 __device__ __forceinline__ Event take_event(unsigned columns, unsigned b0, unsigned b1, unsigned b2,
                                             unsigned b3, unsigned& events) {
-    const unsigned last = columns + 7 * kStashRow + 3 * 2;  // of bit 31
+    const unsigned last = columns + 7 * kCacheRow + 3 * 2;  // of bit 31
     const unsigned later = events - 1u;
     const int shift = shift_to_sign(events ^ later);
     const unsigned half =
-        shared_short(last - shift * kStashRow + (shift >> 3) * (8 * kStashRow - 2));
+        shared_short(last - shift * kCacheRow + (shift >> 3) * (8 * kCacheRow - 2));
     const int amount = events ? coefficient(b0, b1, b2, b3, shift) : 0;
     events &= later;
     return {half, amount};
