@@ -1,9 +1,9 @@
 """The CUDA backend on the CPU: its logic is tested without a device.
 
-`cuda.hpp` has CUDA C++, `device.cuh` and `compare_shorts.cuh` stand for the files of that name, which are
-instructions of the device, and `grid.cpp` runs blocks. Around the kernels is the product's own
-Python, with `fake_cupy.py` in place of CuPy. What a CPU cannot tell: time, the compiler for
-devices, and most comparisons.
+`cuda.hpp` has CUDA C++, `device.cuh` and `compare_shorts.cuh` stand for the files of that name,
+which are instructions of the device, and `grid.cpp` runs blocks. Around the kernels is the
+product's own Python, with `fake_cupy.py` in place of CuPy. What a CPU cannot tell: time, the
+compiler for devices, and most races.
 """
 
 from __future__ import annotations

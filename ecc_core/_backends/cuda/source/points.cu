@@ -167,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                        (kFlat ? 0 : (long long)y * samples.width) + x;
     bool nan = false;
     int found = 0;
-    constexpr int kAhead = kFlat ? 4 : 2;  // slices on their way
+    constexpr int kAhead = kGroups ? 1 : kFlat ? 4 : 2;  // slices on their way
     Feeder::Loaded coming[kAhead][kLoads] = {};
     Point p[3][3][3];  // of the slices before, own and after
     const Feeder first(samples, points, index, top, left, threadIdx.x);

@@ -1,5 +1,5 @@
 // Curves from bins: the running sum of each row, a block a row, in place.
-#include "scan.cuh"
+#include "running_sum.cuh"
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS) accumulate(long long* values, int count) {
     __shared__ long long partial[ECC_THREADS / 32];

@@ -7,7 +7,7 @@
 // Integer weights wrap as on the CPU. Sums of floats are kept in two integers, so that no order of
 // addition matters: a coefficient is rounded to a multiple of 1 / first_scale, what remains to one
 // of 1 / (first_scale * second_scale). The host chooses the scales so that no sum overflows.
-#include "scan.cuh"
+#include "running_sum.cuh"
 #include "transform.cuh"
 
 typedef ECC_WEIGHT Weight;
