@@ -1,4 +1,4 @@
-"""Euler characteristic numbers, curves and coefficients of images."""
+"""Euler numbers, Euler characteristic curves and coefficients of images."""
 
 from __future__ import annotations
 
@@ -52,23 +52,28 @@ def euler_number(image: ArrayLike, connectivity: int | None = None) -> int:
     Parameters
     ----------
     image : (n,), (m, n) or (p, m, n) array
-        Where it is not boolean, points above zero are the object.
+        The object: True, or positive values if the image is not boolean.
     connectivity : {None, 1, image.ndim}
-        1: the object's points are connected along the axes only (4- or 6-connected); image.ndim
-        (the default): along diagonals too (8- or 26-connected).
+        1: points of the object are connected along the axes only (4- or 6-connected). image.ndim
+        (the default): also along diagonals (8- or 26-connected).
 
     Returns
     -------
     int
-        2-D: objects minus holes. 3-D: objects plus cavities minus tunnels. For a dask array: a
-        lazy one of no axes.
+        2-D: objects minus holes. 3-D: objects minus tunnels plus cavities. For a dask array, a
+        0-d dask array.
 
     Raises
     ------
     TypeError
-        If the image is not of real numbers of at most 64 bits.
+        If the image does not have a boolean, integer or real floating dtype of at most 64 bits.
     ValueError
-        If the image has no or more than 3 axes, or for another connectivity.
+        If the image does not have 1 to 3 axes, or the connectivity is invalid.
+
+    See Also
+    --------
+    euler_curve : Euler characteristic at many thresholds.
+    betti_numbers : Numbers of components, holes or tunnels, and cavities.
 
     Examples
     --------
@@ -114,19 +119,19 @@ def euler_curve(
     spacing: ArrayLike | None = None,
     devices: Sequence[SupportsIndex] | None = None,
 ) -> EulerCurve[Any]:
-    """Euler characteristic of the sets ``image <= t``, for many thresholds t at once.
+    """Euler characteristic of the sets ``image <= t`` for many thresholds t.
 
     Parameters
     ----------
-    image : array of 1 to 3 spatial axes
-        Booleans, integers or real floats of up to 64 bits, in any memory layout; never written to.
-        The points that a ``numpy.ma`` array masks never enter.
-        For a dask array, `values` is one too, and `thresholds` need an array or a `range`.
+    image : array with 1 to 3 spatial axes
+        Booleans, integers or real floats of at most 64 bits, in any memory layout. Masked elements
+        of a ``numpy.ma`` array are excluded. For a dask array, `values` is a dask array too, and
+        `thresholds` must be an array, or an int together with `range`.
     thresholds : int, array or "exact", default 256
-        An int: that many, evenly spaced over `range`, both ends included. An increasing array is
-        used as it is. "exact": every level at which the curve changes, in the image's dtype.
+        Number of thresholds, evenly spaced over `range` including both ends, or an increasing array
+        of thresholds. "exact": every level at which the curve changes, in the dtype of the image.
     range : (low, high), optional
-        Only with an int; default the smallest and largest finite value.
+        Only if `thresholds` is an int. Default: the smallest and the largest finite value.
     connectivity : {None, 1, d}
         For d spatial axes, 1: points are vertices, and a cell enters with the last of its vertices
         (V-construction; sets are 4- or 6-connected). d (default): points are closed cubes, and a
@@ -134,50 +139,57 @@ def euler_curve(
     superlevel : bool, default False
         Use the sets ``image >= t`` instead.
     mask : bool array, optional
-        False where a point never enters. Of the image's shape, or of its spatial shape.
+        False at points to exclude. Must have the image's shape, or its spatial shape.
     nan : {"raise", "omit"}
-        "omit": a NaN point never enters.
+        "omit": exclude points that are NaN.
     axis : int or tuple of int, optional
-        The spatial axes; default all. The rest are batch axes and lead the result.
+        The spatial axes. Default: all. All other axes are batch axes, which come first in the
+        result.
     workers : int, optional
-        Threads; default as many as there are cores.
+        Number of threads. Default: the number of cores.
     direction : (d,) array, optional
-        Filter by ``image + direction_scale * <u, x>`` instead, computed in float64, u the
-        normalised direction and ``x = (index - (n - 1) / 2) * spacing``.
+        Use ``image + direction_scale * <u, x>`` instead of the image, computed in float64, where u
+        is the normalised direction and ``x = (index - (n - 1) / 2) * spacing``.
     direction_scale : float, optional
-        Only with `direction`; default 1.
+        Only with `direction`. Default: 1.
     spacing : float or (d,) array, optional
-        Distance of neighbouring points along each axis, default 1. Only with `direction`.
+        Distance between neighbouring points along each axis. Only with `direction`. Default: 1.
     devices : sequence of int, optional
-        Numbers of CUDA devices that compute the curve of a 2-D or 3-D image in host memory, which
-        may be larger than theirs. It is streamed to them slab by slab: a NumPy array (fastest in
-        pinned memory), a memory map, or anything with ``shape`` and ``dtype`` whose slices along
-        the first axis become NumPy arrays, such as a Zarr array. Results are on the host. Not
-        with `mask`, `axis`, `direction` or "exact" thresholds.
+        Ids of CUDA devices through which to stream a 2-D or 3-D image in host memory, which may be
+        larger than the memory of the devices. The image may be a NumPy array (fastest in pinned
+        memory), a memory map, or any object with ``shape`` and ``dtype`` whose slices along the
+        first axis can be converted to NumPy arrays, such as a Zarr array. Results are in host
+        memory. Cannot be combined with `mask`, `axis`, `direction` or "exact" thresholds.
 
     Returns
     -------
     EulerCurve
-        ``thresholds`` (n,) and ``values``, int64 of shape batch + (n,). The values are exact:
-        ``values[i] == euler_number(image <= thresholds[i])``, where the comparison is that of the
-        numbers themselves, without rounding.
+        ``thresholds`` of shape (n,) and ``values`` of shape batch + (n,) and dtype int64. Values
+        are exact: ``values[i] == euler_number(image <= thresholds[i])``, where numbers of different
+        dtypes are compared without rounding.
 
     Raises
     ------
     TypeError
-        For images and thresholds that are not real numbers of up to 64 bits.
+        If the image or the thresholds are not real numbers of at most 64 bits.
     ValueError
-        For NaN in the image (unless omitted) or the thresholds, thresholds that decrease, an int
-        without a range for an image without finite values, and arguments that do not fit the
-        image's shape.
+        If the image contains NaN (unless omitted), the thresholds contain NaN or decrease, a range
+        is needed and the image has no finite values, or arguments do not match the image's shape.
     BackendError
         If `devices` are given and CuPy or a CUDA device is missing.
 
+    See Also
+    --------
+    euler_coefficients : Contribution of every point.
+    region_curves : Curves of labelled regions.
+    euler_transform : Curves of a shape along many directions.
+    betti_curves : Numbers of components, holes or tunnels, and cavities.
+
     Notes
     -----
-    Every cell of the complex belongs to the point that gives it its value, so the curve is a sum
-    over the points of :func:`euler_coefficients`, read off one signed histogram [1]_ [2]_. The
-    image is read once, in blocks, without a copy.
+    Every cell of the complex belongs to the point that gives it its value, so the curve is a sum of
+    the contributions of all points (see :func:`euler_coefficients`), which is computed from a
+    signed histogram [1]_ [2]_. The image is read once, in blocks, without copying it.
 
     References
     ----------
@@ -191,7 +203,7 @@ def euler_curve(
     >>> import numpy as np, ecc_core as ecc
     >>> image = np.array([[0, 0, 0], [0, 2, 0], [0, 0, 0]])
     >>> t, chi = ecc.euler_curve(image, [0, 1, 2])
-    >>> chi  # a ring, until the centre enters
+    >>> chi  # a ring until the centre enters
     array([0, 0, 1])
     >>> ecc.euler_curve(image, "exact")
     EulerCurve(thresholds=[2], values=[1], connectivity=2)
@@ -272,7 +284,7 @@ def euler_coefficients(
     mask: ArrayLike | None = None,
     nan: Literal["raise", "omit"] = "raise",
 ) -> Any:
-    """What each point adds to the Euler characteristic when it enters.
+    """Contribution of every point to the Euler characteristic curve.
 
     Parameters
     ----------
@@ -284,21 +296,20 @@ def euler_coefficients(
     Returns
     -------
     int8 array of the image's shape
-        c(p), the sum of (-1)**dimension over the cells that enter with p. A cell whose value
-        several points share belongs to the first of them in C order. Then
-        ``euler_number(image <= t)`` is the sum of c over ``image <= t``. The values lie in
-        -3..1 in 2-D, and in 3-D in -5..7 (connectivity 1) or -7..5 (connectivity 3); points that
-        never enter have 0.
+        c(p), the sum of (-1)**dimension over the cells that enter with p. If several points share
+        the value of a cell, it belongs to the first of them in C order. ``euler_number(image <=
+        t)`` is the sum of c over ``image <= t``. Values lie between -3 and 1 in 2-D, and in 3-D
+        between -5 and 7 (connectivity 1) or -7 and 5 (connectivity 3). Excluded points have 0.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`euler_curve`.
+        As for :func:`euler_curve`.
 
     Examples
     --------
     >>> import numpy as np, ecc_core as ecc
-    >>> ecc.euler_coefficients(np.array([3, 1, 2, 0]))  # minima are born, maxima join
+    >>> ecc.euler_coefficients(np.array([3, 1, 2, 0]))  # minima add a component, maxima join two
     array([ 0,  1, -1,  1], dtype=int8)
     """
     if is_lazy(image):
@@ -350,35 +361,38 @@ def region_curves(
     superlevel: bool = False,
     workers: int | None = None,
 ) -> RegionCurves[Any]:
-    """Euler characteristic curve of every labelled region, in one pass over the image.
+    """Euler characteristic curves of all labelled regions, in one pass over the image.
 
     Parameters
     ----------
     image : (n,), (m, n) or (p, m, n) array
         As for :func:`euler_curve`.
     labels : integer array of the image's shape
-        0 is background. Regions may touch: each counts as if it stood alone.
+        0 is background. Every region is treated as if it stood alone, even if it touches others.
     thresholds : int or array, default 256
-        Shared by all regions. An int: evenly spaced over `range`.
+        Number of thresholds, evenly spaced over `range`, or an increasing array of thresholds. All
+        regions have the same.
     range : (low, high), optional
-        Only with an int; default the smallest and largest finite value of the labelled points.
+        Only if `thresholds` is an int. Default: the smallest and the largest finite value of the
+        labelled points.
     connectivity, superlevel, workers
         As for :func:`euler_curve`.
 
     Returns
     -------
     RegionCurves
-        ``labels`` (k,): the ids present, increasing, in the labels' dtype. ``thresholds`` (n,).
-        ``values`` (k, n) int64. For dask arrays ``labels`` and ``values`` are dask arrays, whose
-        length k is unknown until they are computed; see :func:`ecc_core.dask.region_curves`.
+        ``labels`` of shape (k,), the ids that occur, increasing and in the dtype of `labels`,
+        ``thresholds`` of shape (n,), and ``values`` of shape (k, n) and dtype int64. For dask
+        arrays, ``labels`` and ``values`` are dask arrays whose length k is unknown until they are
+        computed; see :func:`ecc_core.dask.region_curves`.
 
     Raises
     ------
     TypeError
-        For labels that are not integers, and as :func:`euler_curve`.
+        If the labels are not integers, and as for :func:`euler_curve`.
     ValueError
-        For negative labels, another shape, NaN at a labelled point, "exact" thresholds, and as
-        :func:`euler_curve`.
+        If labels are negative or have another shape than the image, a labelled point is NaN,
+        `thresholds` is "exact", and as for :func:`euler_curve`.
 
     Examples
     --------
@@ -432,19 +446,19 @@ def _regions(origin: Origin, labels: Any, mask: Any, shape: tuple[int, ...]) -> 
 
 
 def warmup(*, block: bool = False) -> threading.Thread:
-    """Compile the kernels for common images in the background, or load them from the disk cache.
+    """Compile the kernels for common images in the background, or load them from the cache.
 
     A fork meanwhile, as by a ``DataLoader`` with workers, waits until the current step is done.
 
     Parameters
     ----------
     block : bool, default False
-        Wait until it is done.
+        Wait until compilation has finished.
 
     Returns
     -------
     threading.Thread
-        The thread that compiles; join it to wait.
+        The thread that compiles the kernels.
 
     Examples
     --------

@@ -1,6 +1,7 @@
-"""Curves of dask arrays, block by block: lazy, exact for every chunking, in bounded memory.
+"""Curves of dask arrays, computed block by block: lazy, exact for any chunks, in bounded memory.
 
-:func:`ecc_core.euler_curve` takes dask arrays too; here is what is particular to blocks.
+:func:`ecc_core.euler_curve` accepts dask arrays too; this module has the functions specific to
+blocks.
 """
 
 from __future__ import annotations
@@ -49,37 +50,37 @@ def euler_curve_blocks(
     nan: Literal["raise", "omit"] = "raise",
     axis: Axes = None,
 ) -> Any:
-    """Signed histograms of all blocks of a dask array; they add up to that of the image.
+    """Signed histograms of the blocks of a dask array, which add up to that of the image.
 
     Parameters
     ----------
     image : dask array of 1 to 3 spatial axes
-        In any chunks of known sizes. Each is read once.
+        Chunks must have known sizes. Each is read once.
     thresholds : int or array
-        As for :func:`ecc_core.euler_curve`. An int needs `range`: the image is not read to find it.
+        As for :func:`ecc_core.euler_curve`. An int requires `range`, because the image is not read
+        to find it.
     range, connectivity, superlevel, nan, axis
         As for :func:`ecc_core.euler_curve`.
     mask : bool array or dask array, optional
-        False where a point never enters. Of the image's shape, or of its spatial shape.
+        False at points to exclude. Must have the image's shape, or its spatial shape.
 
     Returns
     -------
     dask array of int64, of shape batch + (blocks, n)
-        One row for each block that has points, in C order. Its entry i is what the block adds to
-        the Euler characteristic at threshold i, in the order of entry, so that the curve is
-        ``blocks.sum(-2).cumsum(-1)`` (superlevel: summed from the last threshold). A block counts
-        the cells that it owns. With connectivity 1 these are the cells whose lowest corner it
-        holds. Otherwise, for a block of the points a to b - 1 along an axis, they are the closed
-        cubes a to b - 1 and the faces above each of them; the first block has the lowest face too.
+        One row per non-empty block, in C order. Entry i is the contribution of the block's cells
+        that enter at threshold i, so that the curve is ``blocks.sum(-2).cumsum(-1)`` (for
+        superlevel sets, summed from the last threshold). With connectivity 1 a block owns the cells
+        whose lowest corner it contains. Otherwise, a block of the points a to b - 1 along an axis
+        owns the closed cubes a to b - 1 and the faces above each of them; the first block also owns
+        the lowest face.
 
     Raises
     ------
     TypeError
-        For arrays that are not dask arrays of NumPy or CuPy arrays of real numbers of at most 64
-        bits.
+        If the image is not a dask array of NumPy or CuPy arrays of real numbers of at most 64 bits.
     ValueError
-        For chunks of unknown sizes, an int without a range, and as :func:`ecc_core.euler_curve`.
-        When computed: for NaN, unless omitted.
+        If chunks have unknown sizes, `range` is missing, and as for :func:`ecc_core.euler_curve`.
+        When computed: if the image contains NaN, unless omitted.
 
     Examples
     --------
@@ -109,20 +110,20 @@ def region_curves(
     connectivity: int | None = None,
     superlevel: bool = False,
 ) -> RegionCurves:
-    """Curves of all labelled regions of a dask array, which may cross its chunks.
+    """Curves of all labelled regions of a dask array, which may extend over several chunks.
 
     Parameters
     ----------
     image : dask array of 1 to 3 axes
-        In any chunks of known sizes. Each is read once.
+        Chunks must have known sizes. Each is read once.
     labels : integer array or dask array of the image's shape
-        0 is background. It is brought into the image's chunks.
+        0 is background. It is rechunked to the chunks of the image.
     thresholds : int or array
-        Shared by all regions. An int needs `range`: the image is not read to find it.
+        All regions have the same thresholds. An int requires `range`.
     ids : sequence of int, optional
-        The labels whose curves are wanted, in this order; those that have no points get zeros.
-        Default: all labels there are. They are found in the same pass over the image, so the
-        lengths of the results are unknown (NaN) until they are computed, as with
+        Labels whose curves to compute, in this order; labels without points have zero curves.
+        Default: all labels that occur. These are found in the same pass over the image, so the
+        lengths of the results are unknown (NaN) until they are computed, as for
         :func:`dask.array.unique`.
     range, connectivity, superlevel
         As for :func:`ecc_core.region_curves`.
@@ -130,19 +131,21 @@ def region_curves(
     Returns
     -------
     RegionCurves
-        ``labels`` (k,), in the labels' dtype; ``thresholds`` (n,); ``values`` (k, n), an int64 dask
-        array. ``dask.compute(*result)`` computes all of it in one pass.
+        ``labels`` of shape (k,) in the dtype of `labels`, ``thresholds`` of shape (n,), and
+        ``values``, an int64 dask array of shape (k, n). ``dask.compute(result)`` computes labels
+        and values in one pass.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`euler_curve_blocks`, for labels that are not integers or of another shape, and for
-        `ids` that are not positive or repeat. When computed: for negative labels, and for NaN at a
-        labelled point.
+        As for :func:`euler_curve_blocks`, if labels are not integers or have another shape than the
+        image, and if `ids` are not positive or contain duplicates. When computed: if labels are
+        negative, or a labelled point is NaN.
 
     Notes
     -----
-    A task holds a row of n integers for each label in its block, and the sum one for each label.
+    Each task needs memory for n integers per label in its block, and the sum for n integers per
+    label.
 
     Examples
     --------
@@ -176,30 +179,30 @@ def local_curves(
     mask: Any | None = None,
     nan: Literal["raise", "omit"] = "raise",
 ) -> LocalCurves:
-    """Curve of every tile of an image: a coarse image of curves.
+    """Curves of the tiles of an image.
 
     Parameters
     ----------
     image : (n,), (m, n) or (p, m, n) array or dask array
-        As for :func:`ecc_core.euler_curve`. Chunks of a dask array are aligned with the tiles.
+        As for :func:`ecc_core.euler_curve`. A dask array is rechunked to whole tiles.
     window : int or sequence of int
-        Points of a tile along each axis. The last tiles are what is left.
+        Number of points of a tile along each axis. The last tiles may be smaller.
     thresholds : int or array
-        An int needs `range`, so that all tiles have the same.
+        An int requires `range`, so that all tiles have the same thresholds.
     range, connectivity, superlevel, mask, nan
         As for :func:`ecc_core.euler_curve`.
 
     Returns
     -------
     LocalCurves
-        ``thresholds`` (n,), and ``values``, int64 of shape (tiles along each axis) + (n,):
-        ``values[i, j]`` is the curve of tile (i, j) as an image of its own. A dask array for a
+        ``thresholds`` of shape (n,), and ``values``, int64 of shape (tiles along each axis) + (n,):
+        ``values[i, j]`` is the curve of tile (i, j) on its own. For a dask array, ``values`` is a
         dask array.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`euler_curve_blocks`, and for windows that are not positive.
+        As for :func:`euler_curve_blocks`, and if a window is not positive.
 
     Examples
     --------

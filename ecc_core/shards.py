@@ -1,4 +1,4 @@
-"""Curves of images in parts, such as those that several devices hold of a volume."""
+"""Curves of images in parts, such as volumes distributed over several devices."""
 
 from __future__ import annotations
 
@@ -40,38 +40,38 @@ def euler_curve_shards(
     superlevel: bool = False,
     nan: Literal["raise", "omit"] = "raise",
 ) -> EulerCurve[Any]:
-    """Euler characteristic curve of an image in parts along its first axis, where they are.
+    """Euler characteristic curve of an image that is divided into parts along its first axis.
 
     Parameters
     ----------
     shards : sequence of arrays of 1 to 3 axes
-        The image is ``concatenate(shards)``: they follow each other along the first axis, do not
-        overlap, and have one dtype and the same lengths along the other axes. They are NumPy
-        arrays, CuPy arrays, or torch tensors, all in host memory or all on CUDA devices: one on
-        each, several on one, or all on the same.
+        The parts of the image, which is ``concatenate(shards)``. They do not overlap, and have the
+        same dtype and the same shape except along the first axis. They are arrays of one library,
+        all in host memory or all on CUDA devices. Several may be on the same device.
     thresholds : int or array, default 256
-        As for :func:`ecc_core.euler_curve`, but not "exact".
+        As for :func:`ecc_core.euler_curve`, except "exact".
     range, connectivity, superlevel, nan
         As for :func:`ecc_core.euler_curve`.
 
     Returns
     -------
     EulerCurve
-        ``thresholds`` (n,) and ``values`` (n,), int64, those of the whole image. They are of the
-        shards' library, on the device of the first shard.
+        The curve of the whole image, in arrays of the same library on the device of the first
+        part.
 
     Raises
     ------
     TypeError
-        If `shards` are no sequence, or as :func:`ecc_core.euler_curve`.
+        If `shards` is not a sequence, and as for :func:`ecc_core.euler_curve`.
     ValueError
-        If there are none, if they do not fit together, or as :func:`ecc_core.euler_curve`.
+        If there are no parts, their libraries, dtypes or shapes do not match, and as for
+        :func:`ecc_core.euler_curve`.
 
     Notes
     -----
-    Each device counts its shard. Between neighbours one slice is copied from device to device, and
-    the pair of slices that meet is counted meanwhile. Work is queued on the current stream of each
-    device, and nothing waits for a device where :func:`ecc_core.euler_curve` would not.
+    Each device processes its own parts. Meanwhile, one slice at each cut is copied to the
+    neighbouring device, which counts the cells between the two parts. Work is queued on the current
+    stream of each device; a call waits for a device only if :func:`ecc_core.euler_curve` would.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def euler_curve_shards(
     >>> ecc.euler_curve_shards([image[:2], image[2:]], [0, 1, 2]).values
     array([0, 0, 1])
 
-    With CuPy arrays on two devices, both of which count at the same time::
+    With CuPy arrays on two devices, which work at the same time::
 
         parts = []
         for device, half in enumerate(np.array_split(volume, 2)):

@@ -27,10 +27,10 @@ def betti_numbers(image: ArrayLike, connectivity: int | None = None) -> tuple[in
     Parameters
     ----------
     image : (n,), (m, n) or (p, m, n) array
-        Where it is not boolean, points above zero are the object.
+        The object: True, or positive values if the image is not boolean.
     connectivity : {None, 1, image.ndim}
-        1: the object's points are connected along the axes only (4- or 6-connected); image.ndim
-        (the default): along diagonals too (8- or 26-connected).
+        1: points of the object are connected along the axes only (4- or 6-connected). image.ndim
+        (the default): also along diagonals (8- or 26-connected).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Euler characteristic transforms: the shape of an object seen from many directions."""
+"""Euler characteristic transforms of shapes."""
 
 from __future__ import annotations
 
@@ -79,69 +79,70 @@ def euler_transform(
     weighted: bool = False,
     workers: int | None = None,
 ) -> EulerTransform[Any]:
-    """Euler characteristic transform (ECT): the Euler characteristic below each height, all round.
+    """Euler characteristic transform (ECT) of a shape [1]_.
 
-    For a direction u, a unit vector, every cell of the object has the height of its highest vertex,
-    the largest <u, x> over its vertices x. The value at (u, t) is the Euler characteristic of the
-    cells of height at most t.
+    For a unit vector u, the height of a cell is that of its highest vertex, the largest <u, x> over
+    its vertices x. The value at (u, t) is the Euler characteristic of the cells whose height is at
+    most t.
 
     Parameters
     ----------
     image : (n,), (m, n) or (p, m, n) array
-        The object, boolean or with values 0 and 1; ``labels == 5`` for one region of a label image.
-        With `weighted`, weights: integers or real floats, finite. What a ``numpy.ma`` array masks
-        is no part of the object.
+        The object, boolean or with values 0 and 1, such as ``labels == 5`` for one region of a
+        label image. With `weighted`, finite integer or floating weights. Masked elements of a
+        ``numpy.ma`` array are not part of the object.
     directions : int or (k, d) array, default 64
-        An int: that many, see :func:`sample_directions`. Vectors need not have unit length; their
-        components are along the axes of the image, in this order.
+        Number of directions, see :func:`sample_directions`, or an array of vectors of any length.
+        Components are in the order of the axes of the image.
     heights : int or (n,) array, default 128
-        An int: that many, evenly spaced over `range`, both ends included. An increasing array is
-        used as it is. In units of `spacing`.
+        Number of heights, evenly spaced over `range` including both ends, or an increasing array of
+        heights. In units of `spacing`.
     range : (low, high), optional
-        Only with an int. The default, the same for all directions, is -r to r, where r is half the
-        diagonal of the image, so that rows are comparable and the last height sees all.
+        Only if `heights` is an int. Default: -r to r, where r is half the diagonal of the image.
+        This is the same for all directions, and the last height includes the whole object.
     connectivity : {None, 1, d}
-        1: points are vertices, and a cell is there if all its vertices are (V-construction). d
-        (the default): points are closed cubes, whose corners, edges and faces are cells, too
-        (T-construction); a corner lies half a step from its cubes' centres.
+        1: points are vertices, and a cell belongs to the object if all its vertices do
+        (V-construction). d (the default): points are closed cubes, whose corners, edges and faces
+        are cells (T-construction); corners lie half a step from the centres of their cubes.
     spacing : float or (d,) array, optional
-        Distance of neighbouring points along each axis, default 1. Point p has the coordinates
-        ``x = (p - (n - 1) / 2) * spacing``, n the image's shape: the origin is its centre.
+        Distance between neighbouring points along each axis. Default: 1. Point p has the
+        coordinates ``x = (p - (n - 1) / 2) * spacing``, where n is the shape of the image: the
+        origin is the centre of the image.
     weighted : bool, default False
-        Sum the weights of the cells instead of counting them (WECT [2]_). The object is the points
-        of non-zero weight, and a cell has the weight of the point that owns it when the image is
-        swept from low to high: the largest of its vertices (connectivity 1), which is the maximum
-        extension of [2]_ and of pyECT's ``weighted_cubical``; or the smallest of the cubes that
-        contain it (connectivity d). Weights 0 and 1 give the transform of the mask.
+        Sum the weights of the cells instead of counting the cells (WECT [2]_). The object consists
+        of the points with non-zero weight. The weight of a cell is the maximum over its vertices
+        (connectivity 1), which is the maximum extension of [2]_ and of pyECT's
+        ``weighted_cubical``, or the minimum over the cubes that contain it (connectivity d).
+        Weights 0 and 1 give the transform of the mask.
     workers : int, optional
-        Threads on the CPU; default as many as there are cores.
+        Number of threads on the CPU. Default: the number of cores.
 
     Returns
     -------
     EulerTransform
-        ``directions`` (k, d), of unit length, ``heights`` (n,) and ``values`` (k, n). Values are
-        int64 and exact; float64 sums for weights that are floats.
+        ``directions`` of shape (k, d) and unit length, ``heights`` of shape (n,), and ``values`` of
+        shape (k, n): exact int64 numbers, or float64 sums if the weights are floats.
 
     Raises
     ------
     TypeError
-        For images, directions, heights and spacings that are not real numbers.
+        If images, directions, heights or spacings are not real numbers.
     ValueError
-        For an image with other values than 0 and 1 unless `weighted`, weights that are infinite,
+        For an image with values other than 0 and 1 unless `weighted`, weights that are infinite,
         NaN or 2**62 and more, a direction that is zero or not finite or has not d components,
         spacings that are not positive, heights that decrease or are NaN, an int without `range` for
         an image without points, and a wrong connectivity or number of axes.
 
     Notes
     -----
-    Heights are float64, each product and each sum rounded, in the order of the axes:
-    ``(u[0] * x[0] + u[1] * x[1]) + u[2] * x[2]``. In any one orthant of directions a cell's highest
-    vertex is the same one, so points get a coefficient, which is zero nearly everywhere on smooth
-    shapes; the points where it is not are found once for each orthant, and a direction is a
-    histogram of their heights [3]_.
+    Heights are computed in float64 as ``(u[0] * x[0] + u[1] * x[1]) + u[2] * x[2]``, where every
+    product and sum is rounded. Within an orthant of directions the highest vertex of a cell does
+    not change, so every point has a coefficient, which is zero almost everywhere on smooth shapes.
+    The points where it is not zero are found once per orthant, and each direction is a histogram of
+    their heights [3]_.
 
-    Images on CUDA devices are computed there. Integers are those of the CPU; sums of floats are the
-    same in every run, and may differ from those of the CPU by rounding.
+    Images on CUDA devices are processed there. Integers are the same as on the CPU; sums of floats
+    are the same in every run, and may differ from those of the CPU by rounding.
 
     References
     ----------
@@ -157,7 +158,7 @@ def euler_transform(
     >>> import numpy as np, ecc_core as ecc
     >>> image = np.array([[1, 0, 1], [1, 1, 1]], bool)  # the letter U
     >>> down, up = ecc.euler_transform(image, [[1, 0], [-1, 0]], [-1, 0, 1]).values
-    >>> down, up  # from the first row on two parts that join, from the last row on one
+    >>> down, up  # downwards two components that join, upwards one
     (array([2, 1, 1]), array([1, 1, 1]))
     """
     weights = check_flag(weighted, "weighted")
@@ -204,28 +205,28 @@ def _directions(directions: int | ArrayLike, ndim: int) -> Floats:
 
 
 def sample_directions(n: int, ndim: int) -> Floats:
-    """Unit vectors, evenly spread.
+    """Evenly spread unit vectors.
 
     Parameters
     ----------
     n : int
-        How many.
+        Number of vectors.
     ndim : {1, 2, 3}
         Number of axes.
 
     Returns
     -------
     (n, ndim) float64 array
-        2-D: the directions ``(cos a, sin a)`` for n angles a from 0 in steps of 2 pi / n, from the
-        first axis to the second; reflections and quarter turns of one another are so exactly. 3-D:
-        a Fibonacci sphere [1]_ about the first axis. 1-D: +1 and -1 in turns.
+        2-D: ``(cos a, sin a)`` for n angles a from 0 in steps of 2 pi / n, where directions that
+        are reflections or quarter turns of one another match exactly. 3-D: a Fibonacci sphere [1]_
+        about the first axis. 1-D: +1 and -1 alternately.
 
     Raises
     ------
     TypeError
-        If `n` or `ndim` is no int.
+        If `n` or `ndim` is not an int.
     ValueError
-        If `n` is negative or `ndim` not 1, 2 or 3.
+        If `n` is negative, or `ndim` is not 1, 2 or 3.
 
     References
     ----------
@@ -277,37 +278,38 @@ def region_transforms(
     normalize: Literal["radius"] | None = None,
     workers: int | None = None,
 ) -> RegionTransforms[Any]:
-    """Euler characteristic transform of every labelled region, in one pass over the labels.
+    """Euler characteristic transforms of all labelled regions, in one pass over the labels.
 
     Parameters
     ----------
     labels : integer array of 1 to 3 axes
-        0 is background. Regions may touch: each counts as if it stood alone.
+        0 is background. Every region is treated as if it stood alone, even if it touches others.
     directions, connectivity, spacing, workers
         As for :func:`euler_transform`.
     heights : int or (n,) array, default 128
-        As for :func:`euler_transform`, and the same for all regions. Heights are measured from the
-        centre of each region's bounding box.
+        As for :func:`euler_transform`. All regions have the same heights, which are measured from
+        the centre of each region's bounding box.
     range : (low, high), optional
-        Only with an int. Default -r to r, where r is the largest radius; with `normalize` -1 to 1.
-        Give it where several label images are to be compared.
+        Only if `heights` is an int. Default: -r to r, where r is the largest radius, or -1 to 1
+        with `normalize`. Use the same range to compare several label images.
     normalize : {None, "radius"}
-        "radius": measure heights in units of the region's radius, which is half the diagonal of its
-        bounding box, so that size drops out.
+        "radius": measure heights in units of the radius of each region, which is half the diagonal
+        of its bounding box, to remove the size of the regions.
 
     Returns
     -------
     RegionTransforms
-        ``labels``, the ids that occur, increasing, in the dtype of `labels`; ``directions`` (k, d),
-        ``heights`` (n,), and ``values``, int64 of shape (labels, k, n). The transform of label i is
-        exactly the :func:`euler_transform` of its bounding box, ``labels[box] == i``.
+        ``labels`` of shape (m,), the ids that occur, increasing and in the dtype of `labels`,
+        ``directions`` of shape (k, d), ``heights`` of shape (n,), and ``values`` of shape (m, k, n)
+        and dtype int64. The transform of label i is exactly the :func:`euler_transform` of its
+        bounding box, ``labels[box] == i``.
 
     Raises
     ------
     TypeError
-        For labels that are not integers, and as :func:`euler_transform`.
+        If labels are not integers, and as for :func:`euler_transform`.
     ValueError
-        For negative labels, another `normalize`, and as :func:`euler_transform`.
+        If labels are negative, `normalize` is unknown, and as for :func:`euler_transform`.
 
     Examples
     --------
@@ -345,19 +347,18 @@ def region_transforms(
 
 
 def smooth_transform(transform: Transform) -> Transform:
-    """Smooth Euler characteristic transform (SECT): integrals of the mean-centred curves.
+    """Smooth Euler characteristic transform (SECT) [1]_.
 
     Parameters
     ----------
     transform : EulerTransform or RegionTransforms
-        Curves whose heights are finite.
+        A transform with finite heights.
 
     Returns
     -------
     EulerTransform or RegionTransforms
-        The same with float64 values: at height t the integral from the first height to t of the
-        curve minus its mean over all heights [1]_, by the trapezoidal rule. It begins and ends
-        at 0.
+        A transform with float64 values: each curve minus its mean over all heights, integrated from
+        the first height to t by the trapezoidal rule. Values begin and end at 0.
 
     Raises
     ------
@@ -397,19 +398,19 @@ def transform_distance(
     metric: Literal["L1", "L2"] = "L2",
     rotation_invariant: bool = False,
 ) -> float:
-    """Distance of two transforms.
+    """Distance between two transforms.
 
     Parameters
     ----------
     a, b : EulerTransform
-        With the same directions and heights; smooth transforms as well.
+        Transforms with the same directions and heights. Both or neither may be smooth.
     metric : {"L2", "L1"}
-        "L1": the integral over the heights of ``|a - b|``, by the trapezoidal rule, averaged over
-        the directions. "L2": the square root of the same of ``(a - b)**2``. So the distance hardly
-        depends on how finely directions and heights are sampled.
+        "L1": the integral of ``|a - b|`` over the heights, by the trapezoidal rule, averaged over
+        the directions. "L2": the square root of the same for ``(a - b)**2``. The distance hardly
+        depends on the numbers of directions and heights.
     rotation_invariant : bool, default False
-        Take the least distance over all rotations by a step of the directions, which must be evenly
-        spaced on the circle (2-D).
+        Minimise the distance over all rotations by multiples of the step between directions, which
+        must be evenly spaced on the circle (2-D).
 
     Returns
     -------
@@ -418,8 +419,8 @@ def transform_distance(
     Raises
     ------
     ValueError
-        If the directions or heights differ or do not suit `rotation_invariant`, there are fewer
-        than 2 heights or an infinite one, or for another metric.
+        If directions or heights differ, or do not support `rotation_invariant`, there are fewer
+        than 2 heights or infinite ones, only one transform is smooth, or the metric is unknown.
 
     Examples
     --------

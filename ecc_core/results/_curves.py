@@ -63,7 +63,7 @@ class CurveResult(Result[ArrayT]):
 class EulerCurve(CurveResult[ArrayT]):
     """Thresholds and the Euler characteristic at each of them.
 
-    It unpacks into these two: ``thresholds, values = euler_curve(image)``.
+    Unpacks into these two: ``thresholds, values = euler_curve(image)``.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class EulerCurve(CurveResult[ArrayT]):
         ``values[..., i]`` belongs to the sublevel (or superlevel) set at ``thresholds[i]``. Batch
         axes lead.
     connectivity : int or None
-        As for :func:`ecc_core.euler_curve`. None where it is not known, as for all facts below.
+        As for :func:`ecc_core.euler_curve`. None if unknown, as for all attributes below.
     superlevel : bool
         Whether the values are those of the sets ``image >= t`` rather than ``image <= t``.
     ndim : int or None
@@ -81,11 +81,11 @@ class EulerCurve(CurveResult[ArrayT]):
     direction : tuple of float or None
         The unit vector of a directional filtration.
     direction_scale : float
-        The factor of its heights.
+        The factor of the directional term.
     spacing : tuple of float or None
-        The distance of neighbouring points along each axis of a directional filtration.
+        The distance between neighbouring points along each axis, for a directional filtration.
     units : str or None
-        Unit of the thresholds, for the labels of axes. No function sets it: use
+        Unit of the thresholds, for the labels of axes. Not set by any function; set it with
         :func:`dataclasses.replace`.
 
     Examples

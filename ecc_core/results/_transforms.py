@@ -35,7 +35,7 @@ class TransformResult(Result[ArrayT]):
 class EulerTransform(TransformResult[ArrayT]):
     """Directions, heights, and the curve of each direction.
 
-    It unpacks into these three.
+    Unpacks into its three arrays.
 
     Attributes
     ----------
@@ -46,15 +46,15 @@ class EulerTransform(TransformResult[ArrayT]):
     values : (k, n) array
         int64, and float64 for weights that are floats and for smooth transforms.
     connectivity : int or None
-        As for :func:`ecc_core.euler_transform`. None where it is not known.
+        As for :func:`ecc_core.euler_transform`. None if unknown.
     spacing : tuple of float or None
-        The distance of neighbouring points along each axis. None where it is not known.
+        The distance between neighbouring points along each axis. None if unknown.
     weighted : bool
         Whether the values are sums of weights.
     smooth : bool
         Whether this is what :func:`ecc_core.smooth_transform` returns.
     units : str or None
-        Unit of the heights, for the labels of axes. No function sets it: use
+        Unit of the heights, for the labels of axes. Not set by any function; set it with
         :func:`dataclasses.replace`.
     """
 
@@ -89,7 +89,7 @@ class EulerTransform(TransformResult[ArrayT]):
 class RegionTransforms(TransformResult[ArrayT]):
     """Label ids, directions, heights, and the transform of each label.
 
-    It unpacks into these four.
+    Unpacks into its four arrays.
 
     Attributes
     ----------
