@@ -12,7 +12,7 @@ from ecc_core.io import IMAGE_SUFFIXES
 
 __all__ = ["add_stack_arguments", "labels_path"]
 
-STEM_ENDS = (*IMAGE_SUFFIXES, ".ome")
+STEM_ENDS = (*IMAGE_SUFFIXES, ".ome", ".gz")
 
 
 def add_stack_arguments(parser: argparse.ArgumentParser) -> None:

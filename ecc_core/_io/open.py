@@ -6,7 +6,17 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from ecc_core._io.files import Address, Archive, Files, Folder, is_address
-from ecc_core._io.readers import folders, hdf5, numpy_files, pictures, tiff, zarr_images
+from ecc_core._io.readers import (
+    dicom,
+    folders,
+    hdf5,
+    medical,
+    microscopes,
+    numpy_files,
+    pictures,
+    tiff,
+    zarr_images,
+)
 from ecc_core._io.stored import Opened, Request, StoredImage
 from ecc_core.errors import InputFileError
 
@@ -16,6 +26,12 @@ _FILES: dict[str, Callable[[Path, Request], Opened]] = {
     **dict.fromkeys(pictures.SUFFIXES, pictures.open_picture),
     **dict.fromkeys(tiff.SUFFIXES, tiff.open_tiff),
     ".npy": numpy_files.open_npy,
+    ".nii": medical.open_nifti,
+    ".nii.gz": medical.open_nifti,
+    ".nrrd": medical.open_nrrd,
+    **dict.fromkeys(medical.MRC_SUFFIXES, medical.open_mrc),
+    **dict.fromkeys(dicom.SUFFIXES, dicom.open_dicom),
+    **dict.fromkeys(microscopes.SUFFIXES, microscopes.open_microscope),
 }
 """Files of one image."""
 _CONTAINERS: dict[str, Callable[[Path, Request, str], Opened]] = {
@@ -111,10 +127,16 @@ def _opened(path: Path | str, request: Request) -> Opened:
         raise ValueError("no such file or folder")
     if not path.is_file():
         raise ValueError("not a file")
-    reader = _FILES.get(path.suffix.lower())
+    reader = _FILES.get(_suffix(path))
     if reader is None:
         raise ValueError(f"type not supported, must be one of {', '.join(IMAGE_SUFFIXES)}")
     return reader(path, request)
+
+
+def _suffix(path: Path) -> str:
+    """The end of a name that says its format, which may be .nii.gz."""
+    last = path.suffix.lower()
+    return Path(path.stem).suffix.lower() + last if last == ".gz" else last
 
 
 def _split(path: Path) -> tuple[Path, str]:
@@ -130,7 +152,10 @@ def _open_folder(path: Path, request: Request) -> Opened:
     files: Files = Folder(path)
     if zarr_images.is_zarr(files):
         return zarr_images.open_zarr(files, request)
-    formats = {suffix: reader.__module__ for suffix, reader in _FILES.items()}
+    slices = dicom.slices_in(path)
+    if slices:
+        return dicom.open_dicom_folder(slices, request)
+    formats = {suffix: reader.__name__ for suffix, reader in _FILES.items()}
     return folders.open_folder(path, formats, open_image)
 
 

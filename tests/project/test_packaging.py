@@ -20,16 +20,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("ecc_core", "napari_ecc")
 EXTRAS = {
-    "io",
-    "features",
-    "torch",
-    "dask",
-    "napari",
-    "cuda12",
-    "cuda13",
-    "all",
-    "parquet",
-    "xarray",
+    *("all", "cuda12", "cuda13", "czi", "dask", "dicom", "features", "io"),
+    *("lif", "mrc", "napari", "nd2", "nifti", "nrrd", "parquet", "torch", "xarray"),
 }
 
 
@@ -66,8 +58,8 @@ def distribution(tmp_path_factory):
 
 
 def source_files() -> set[PurePosixPath]:
-    """Everything in the packages that is not a cache."""
-    return {
+    """The module of the command, and everything in the packages that is not a cache."""
+    return {PurePosixPath("ecc_command.py")} | {
         PurePosixPath(path.relative_to(ROOT))
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")

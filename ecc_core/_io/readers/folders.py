@@ -35,7 +35,8 @@ def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opene
     if not files:
         raise ValueError("holds neither a Zarr image nor image files")
     if len(found) > 1:
-        raise ValueError(f"holds files of several formats: {', '.join(sorted(found))}")
+        kinds = sorted({file.suffix.lower() for file in files})
+        raise ValueError(f"holds files of several formats: {', '.join(kinds)}")
     for one, other in itertools.pairwise(files):
         if natural_key(one.stem) == natural_key(other.stem):
             raise ValueError(f"the order of {one.name} and {other.name} is ambiguous")

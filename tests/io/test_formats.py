@@ -1,0 +1,284 @@
+"""Formats of medicine and microscopy: values, axes and spacing are those of the file."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import mrcfile
+import nibabel
+import nrrd
+import numpy as np
+import pydicom
+import pytest
+import tifffile
+import zarr
+from pylibCZIrw import czi
+
+from ecc_core.errors import InputFileError
+from ecc_core.io import open_image, read_image
+
+
+def noise(*shape: int, dtype: str = "i2") -> np.ndarray:
+    return np.random.default_rng(0).integers(-500, 500, shape).astype(dtype)
+
+
+def assert_opens(
+    path: Path, image: np.ndarray, axes: str, spacing: dict[str, float], **options: Any
+) -> None:
+    opened = open_image(path, **options)
+    assert (opened.axes, opened.shape, opened.dtype) == (axes, image.shape, image.dtype)
+    assert opened.spacing == spacing
+    values = opened.read()
+    assert values.dtype == image.dtype
+    np.testing.assert_array_equal(values, image)
+    part = (slice(1, 3), *(slice(0, n) for n in image.shape[1:]))
+    np.testing.assert_array_equal(opened[part], image[part])
+
+
+class TestNifti:
+    @pytest.fixture(params=[".nii", ".nii.gz"])
+    def path(self, request: Any, tmp_path: Path) -> Path:
+        return tmp_path / f"a{request.param}"
+
+    @pytest.mark.parametrize("version", [1, 2])
+    def test_values_and_spacing(self, path, version):
+        image = noise(7, 6, 5)
+        kind = {1: nibabel.Nifti1Image, 2: nibabel.Nifti2Image}[version]
+        stored = kind(image, np.diag([0.5, 0.25, 2, 1]))
+        stored.header.set_xyzt_units("mm")
+        nibabel.save(stored, path)
+        assert_opens(path, image, "XYZ", {"X": 500.0, "Y": 250.0, "Z": 2000.0})
+
+    def test_scaled_values_and_time(self, path):
+        image = noise(5, 4, 3, 2, dtype="f4")
+        stored = nibabel.Nifti1Image(image, np.eye(4))
+        stored.set_data_dtype("i2")
+        nibabel.save(stored, path)
+        expected = np.asanyarray(nibabel.load(path).dataobj)
+        assert expected.dtype == np.float64
+        assert_opens(path, expected, "XYZT", {"X": 1.0, "Y": 1.0, "Z": 1.0})
+        np.testing.assert_array_equal(read_image(path, time=1), expected[..., 1])
+
+    def test_damage(self, path):
+        nibabel.save(nibabel.Nifti1Image(noise(9, 9, 9), np.eye(4)), path)
+        content = path.read_bytes()
+        for cut in (0, 3, 100, len(content) - 1):
+            path.unlink()
+            path.write_bytes(content[:cut])
+            with pytest.raises(InputFileError, match=r"a\.nii"):
+                read_image(path)
+        if path.suffix == ".gz":
+            raw = bytearray(gzip.compress(gzip.decompress(content), 0))
+            raw[-100] ^= 1  # a voxel, stored as it is
+            path.write_bytes(raw)
+            with pytest.raises(InputFileError, match="CRC"):
+                read_image(path)
+
+
+class TestNrrd:
+    @pytest.mark.parametrize("encoding", ["raw", "gzip"])
+    def test_values_and_spacing(self, tmp_path, encoding):
+        image = noise(5, 6, 7)
+        header = {"encoding": encoding, "spacings": [0.1, 0.2, 0.3], "units": ["mm"] * 3}
+        nrrd.write(str(tmp_path / "a.nrrd"), image, header, index_order="C")
+        assert_opens(tmp_path / "a.nrrd", image, "ZYX", {"X": 100.0, "Y": 200.0, "Z": 300.0})
+
+    def test_values_in_another_file(self, tmp_path):
+        nrrd.write(str(tmp_path / "a.nhdr"), noise(5, 6, 7), detached_header=True)
+        (tmp_path / "a.nhdr").rename(tmp_path / "b.nrrd")
+        with pytest.raises(InputFileError, match="its values are in another file"):
+            read_image(tmp_path / "b.nrrd")
+
+    @pytest.mark.parametrize("encoding", ["raw", "gzip"])
+    def test_damage(self, tmp_path, encoding):
+        path = tmp_path / "a.nrrd"
+        nrrd.write(str(path), noise(9, 9, 9), {"encoding": encoding})
+        content = path.read_bytes()
+        for cut in (0, 3, 100, len(content) - 1):
+            path.write_bytes(content[:cut])
+            with pytest.raises(InputFileError, match=r"a\.nrrd"):
+                read_image(path)
+
+
+class TestMrc:
+    def test_values_and_spacing(self, tmp_path):
+        image = noise(5, 6, 7)
+        with mrcfile.new(tmp_path / "a.mrc") as file:
+            file.set_data(image)
+            file.voxel_size = 20
+        step = dict.fromkeys("ZYX", 0.002)
+        assert_opens(tmp_path / "a.mrc", image, "ZYX", step)
+
+    def test_a_stack_of_images_is_no_volume(self, tmp_path):
+        with mrcfile.new(tmp_path / "a.mrc") as file:
+            file.set_data(noise(5, 6, 7))
+            file.set_image_stack()
+        assert open_image(tmp_path / "a.mrc").axes == "?YX"
+
+    def test_truncated(self, tmp_path):
+        with mrcfile.new(tmp_path / "a.mrc") as file:
+            file.set_data(noise(5, 6, 7))
+        content = (tmp_path / "a.mrc").read_bytes()
+        (tmp_path / "b.mrc").write_bytes(content[:-1])
+        with pytest.raises(InputFileError, match=r"b\.mrc"):
+            read_image(tmp_path / "b.mrc")
+
+
+class TestDicom:
+    def write(self, path: Path, image: np.ndarray, z: float = 0, **tags: Any) -> None:
+        dataset = pydicom.Dataset()
+        dataset.file_meta = pydicom.dataset.FileMetaDataset()
+        dataset.file_meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
+        dataset.SOPClassUID = pydicom.uid.CTImageStorage
+        dataset.SOPInstanceUID = pydicom.uid.generate_uid()
+        dataset.Rows, dataset.Columns = image.shape[-2:]
+        if image.ndim > 2:
+            dataset.NumberOfFrames = len(image)
+        dataset.SamplesPerPixel, dataset.PhotometricInterpretation = 1, "MONOCHROME2"
+        dataset.BitsAllocated = dataset.BitsStored = 16
+        dataset.HighBit, dataset.PixelRepresentation = 15, 1
+        dataset.SeriesInstanceUID = "1.2.3"
+        dataset.PixelSpacing = [0.5, 0.25]
+        dataset.ImageOrientationPatient = [1, 0, 0, 0, 1, 0]
+        dataset.ImagePositionPatient = [0, 0, z]
+        for name, value in tags.items():
+            setattr(dataset, name, value)
+        dataset.PixelData = image.astype("<i2").tobytes()
+        dataset.save_as(path, enforce_file_format=True)
+
+    @pytest.fixture
+    def series(self, tmp_path: Path) -> tuple[Path, np.ndarray]:
+        """Slices whose names are in another order than their places; one has no suffix."""
+        image = noise(4, 6, 7)
+        folder = tmp_path / "series"
+        folder.mkdir()
+        for place, name in enumerate(("d.dcm", "a.dcm", "c", "b.dcm")):
+            self.write(folder / name, image[place], 1.5 * place)
+        (folder / "notes.txt").write_text("")
+        return folder, image
+
+    def test_a_series(self, series):
+        folder, image = series
+        assert_opens(folder, image, "ZYX", {"Z": 1500.0, "Y": 500.0, "X": 250.0})
+
+    def test_a_missing_slice(self, series):
+        (series[0] / "c").unlink()
+        with pytest.raises(InputFileError, match="slices are missing"):
+            open_image(series[0])
+
+    def test_several_series(self, series):
+        folder, image = series
+        self.write(folder / "e.dcm", image[0] // 2, 0, SeriesInstanceUID="1.2.4")
+        with pytest.raises(InputFileError, match=r"holds 2 series, choose one with `series`"):
+            open_image(folder)
+        np.testing.assert_array_equal(read_image(folder, series=0), image)
+
+    def test_slices_that_differ(self, series):
+        folder, image = series
+        self.write(folder / "b.dcm", image[3, :-1], 4.5)
+        with pytest.raises(InputFileError, match=r"has shape \(5, 7\)"):
+            open_image(folder)
+
+    def test_units_and_frames(self, tmp_path):
+        image = noise(3, 6, 7)
+        self.write(tmp_path / "a.dcm", image, RescaleSlope=2, RescaleIntercept=-1024)
+        expected = image.astype(np.int32) * 2 - 1024
+        assert_opens(tmp_path / "a.dcm", expected, "ZYX", {"Y": 500.0, "X": 250.0})
+
+    def test_truncated(self, tmp_path):
+        self.write(tmp_path / "a.dcm", noise(6, 7))
+        content = (tmp_path / "a.dcm").read_bytes()
+        for cut in (0, 100, 300, len(content) - 1):
+            (tmp_path / "b.dcm").write_bytes(content[:cut])
+            with pytest.raises(InputFileError, match=r"b\.dcm"):
+                read_image(tmp_path / "b.dcm")
+
+
+class TestCzi:
+    def test_values_and_spacing(self, tmp_path):
+        image = noise(2, 3, 32, 40, dtype="u2")
+        with czi.create_czi(str(tmp_path / "a.czi")) as file:
+            for c, z in np.ndindex(2, 3):
+                file.write(image[c, z][..., None], plane={"C": c, "Z": z})
+            file.write_metadata("a", scale_x=0.25e-6, scale_y=0.5e-6, scale_z=2e-6)
+        assert_opens(tmp_path / "a.czi", image, "CZYX", {"Z": 2.0, "Y": 0.5, "X": 0.25})
+
+    def test_damage(self, tmp_path):
+        (tmp_path / "a.czi").write_bytes(b"ZISRAWFILE nothing")
+        with pytest.raises(InputFileError, match=r"a\.czi"):
+            open_image(tmp_path / "a.czi")
+
+
+class TestSpacing:
+    def test_imagej(self, tmp_path):
+        tifffile.imwrite(
+            tmp_path / "a.tif",
+            noise(3, 4, 5),
+            imagej=True,
+            resolution=(4, 2),
+            metadata={"axes": "ZYX", "spacing": 1.5, "unit": "micron"},
+        )
+        assert open_image(tmp_path / "a.tif").spacing == {"Z": 1.5, "Y": 0.5, "X": 0.25}
+
+    def test_ome_tiff(self, tmp_path):
+        sizes = {"PhysicalSizeX": 250, "PhysicalSizeXUnit": "nm", "PhysicalSizeY": 0.5}
+        tifffile.imwrite(tmp_path / "a.ome.tif", noise(3, 4, 5), metadata={"axes": "ZYX", **sizes})
+        opened = open_image(tmp_path / "a.ome.tif")
+        assert (opened.spacing, opened.unit) == ({"Y": 0.5, "X": 0.25}, "micrometer")
+
+    @pytest.mark.parametrize("version", ["0.4", "0.5"])
+    def test_ome_zarr(self, tmp_path, version):
+        group = zarr.create_group(tmp_path / "a.zarr", zarr_format=2 if version == "0.4" else 3)
+        for name, n in (("0", 8), ("1", 4)):
+            group.create_array(name, shape=(2, n, n), dtype="u1", chunks=(1, 4, 4))
+        axes = [{"name": "channel", "type": "channel"}]
+        axes += [{"name": a, "type": "space", "unit": "nanometer"} for a in "yx"]
+        datasets = [
+            {
+                "path": name,
+                "coordinateTransformations": [{"type": "scale", "scale": [1, step, step]}],
+            }
+            for name, step in (("0", 250.0), ("1", 500.0))
+        ]
+        described = [{"axes": axes, "datasets": datasets}]
+        if version == "0.4":
+            group.attrs["multiscales"] = described
+        else:
+            group.attrs["ome"] = {"version": version, "multiscales": described}
+        opened = open_image(tmp_path / "a.zarr", level=1)
+        assert (opened.axes, opened.spacing, opened.levels) == ("CYX", {"Y": 0.5, "X": 0.5}, 2)
+
+
+class TestCollections:
+    """OME-Zarr groups of several images."""
+
+    def write(self, path: Path, image: np.ndarray) -> None:
+        group = zarr.create_group(path, zarr_format=2)
+        array = group.create_array("0", shape=image.shape, dtype=image.dtype, chunks=(4, 4))
+        array[...] = image
+        axes = [{"name": "y"}, {"name": "x"}]
+        group.attrs["multiscales"] = [{"axes": axes, "datasets": [{"path": "0"}]}]
+
+    def test_bioformats2raw(self, tmp_path):
+        root = zarr.create_group(tmp_path / "a.zarr", zarr_format=2)
+        root.attrs["bioformats2raw.layout"] = 3
+        images = [noise(5, 6), noise(7, 8)]
+        for number, image in enumerate(images):
+            self.write(tmp_path / "a.zarr" / str(number), image)
+        with pytest.raises(InputFileError, match="holds 2 images, choose one with `series`"):
+            open_image(tmp_path / "a.zarr")
+        for number, image in enumerate(images):
+            assert_opens(tmp_path / "a.zarr", image, "YX", {}, series=number)
+
+    def test_plates_and_wells(self, tmp_path):
+        root = zarr.create_group(tmp_path / "p.zarr", zarr_format=2)
+        root.attrs["plate"] = {"wells": [{"path": "A/1"}]}
+        well = zarr.create_group(tmp_path / "p.zarr" / "A" / "1", zarr_format=2)
+        well.attrs["well"] = {"images": [{"path": "0"}, {"path": "1"}]}
+        for field in "01":
+            self.write(tmp_path / "p.zarr" / "A" / "1" / field, noise(5, 6) + int(field))
+        with pytest.raises(InputFileError, match="is a plate of several images"):
+            open_image(tmp_path / "p.zarr")
+        np.testing.assert_array_equal(
+            read_image(tmp_path / "p.zarr" / "A" / "1", series=1), noise(5, 6) + 1
+        )
