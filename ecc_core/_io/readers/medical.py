@@ -76,7 +76,7 @@ def open_nrrd(path: Path, _: Request) -> Opened:
         if header.get("encoding") in ("gzip", "gz") and "byte skip" not in header:
             stream.seek(-8, os.SEEK_END)
             (checksum,) = struct.unpack("<L4x", stream.read(8))
-            if checksum != zlib.crc32(memoryview(np.ascontiguousarray(values))):
+            if checksum != zlib.crc32(np.ascontiguousarray(values).data):
                 raise ValueError("truncated or damaged: its values have another checksum")
     kinds = {"time": "T", "vector": "C", "list": "C", "RGB-color": "S", "RGBA-color": "S"}
     letters = "".join(kinds.get(kind, "?") for kind in reversed(header.get("kinds", [])))
