@@ -1,6 +1,7 @@
 """Every ordinary call on a CUDA device, as multiples of the time it takes to read its own bytes.
 
     python -m benchmarks.cuda_map [--rows WORDS] [--warm] [--output benchmarks/results/cuda_map]
+    python -m benchmarks.cuda_map --picture docs/images/cuda-map.png
 
 Each case is compared with the CPU backend (long ones on a part of the image), then timed: by
 replaying a CUDA graph where a call can be captured, else by the clock until the device is done. The
@@ -18,11 +19,16 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import cupy
 import numpy as np
 
 import ecc_core as ecc
-from benchmarks.cuda import field, read_rate, replay
+
+try:
+    import cupy
+
+    from benchmarks.cuda import field, read_rate, replay
+except ImportError:  # enough for `--picture`
+    pass
 
 FIELDS = {"noise": 0, "smooth": 4}
 SIZES = ("8192^2", "512^3")
@@ -283,13 +289,38 @@ def markdown(report: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def picture(report: dict[str, Any], file: Path) -> None:
+    """Bars of the multiples, on a logarithmic axis, for an image and a volume side by side."""
+    import matplotlib.pyplot as plt
+
+    figure, panes = plt.subplots(1, len(SIZES), figsize=(12, 7), sharey=True, sharex=True)
+    for pane, size in zip(panes, SIZES, strict=True):
+        for name, shift in (("noise", -0.2), ("smooth", 0.2)):
+            rows = [r for r in report["cases"] if r["size"] == size and r["field"] == name]
+            places = [len(rows) - i - shift for i in range(len(rows))]
+            pane.barh(places, [row["ratio"] for row in rows], 0.38, label=name)
+        titles = [row["row"].replace("`", "") for row in rows]
+        pane.set_yticks([len(rows) - i for i in range(len(rows))], titles)
+        pane.set(xscale="log", title=size, xlabel="time / time to read the bytes once")
+        pane.axvline(1, color="black", linewidth=0.8)
+        pane.grid(axis="x", alpha=0.3)
+    panes[0].legend(loc="lower right")
+    figure.suptitle(report["device"])
+    figure.tight_layout()
+    figure.savefig(file, dpi=110)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", nargs="*", default=[""])
     parser.add_argument("--share", default="0/1", help="only cases i of n, as i/n")
     parser.add_argument("--warm", action="store_true")
+    parser.add_argument("--picture", type=Path, help="only draw the results that there are")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/cuda_map"))
     arguments = parser.parse_args()
+    if arguments.picture:
+        picture(json.loads(arguments.output.with_suffix(".json").read_text()), arguments.picture)
+        return
     device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     rate = 1e12 if arguments.warm else read_rate()
     report: dict[str, Any] = {"device": device, "read_rate": rate, "cases": []}

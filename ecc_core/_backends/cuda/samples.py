@@ -139,7 +139,7 @@ def _struct(
     if mask_strides is not None:
         hidden = axes(mask_strides, 1)
         vector = vector and aligned(mask_strides, 1, places[1])
-    threads = -(-sizes[3] // (8 if vector else 4))
+    threads = -(-sizes[3] // (16 if vector else 4))
     lanes = 1 << min((threads - 1).bit_length(), THREADS.bit_length() - 1)
     return pack(SAMPLES, 0, 0, 0, 0.0, axes(strides, itemsize), hidden, sizes, lanes, 0), vector
 

@@ -89,7 +89,7 @@ struct FourSamples {
 template <class Visit>
 __device__ __forceinline__ void visit_samples(const Samples& samples, int depth, int height,
                                               int width, const Visit& visit) {
-    constexpr int kGroups = kVector ? 2 : 1;  // loads on their way
+    constexpr int kGroups = kVector ? 4 : 1;  // loads on their way
     const long long lines = (long long)samples.images * depth * height;
     const int lanes = samples.lanes, rows = blockDim.x / lanes, span = 4 * lanes;
     const int lane = threadIdx.x & (lanes - 1), step = kVector ? 1 : lanes;
