@@ -49,7 +49,7 @@ Transform = TypeVar("Transform", bound=TransformResult[Any])
 
 
 def _descriptors() -> ModuleType:
-    from ecc_core._backends.cpu import transform_descriptors
+    from ecc_core._backends.cpu.transforms import descriptors as transform_descriptors
 
     return transform_descriptors
 

@@ -225,7 +225,7 @@ def need_cupy(what: str = "arrays on CUDA devices") -> None:
 register(
     "cpu",
     "ecc_core._backends.cpu.launch",
-    transforms="ecc_core._backends.cpu.transform_launch",
+    transforms="ecc_core._backends.cpu.transforms.launch",
     shards="ecc_core._backends.cpu.shards",
     betti_numbers="ecc_core._backends.cpu.betti",
 )

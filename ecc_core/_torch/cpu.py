@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecc_core._backends.cpu import launch, soft
+from ecc_core._backends.cpu import launch
+from ecc_core._backends.cpu.soft import sums as soft
 from ecc_core._request.filtration import Filtration
 from ecc_core._torch import direct
 from ecc_core._torch.cells import filtration, split_coefficients

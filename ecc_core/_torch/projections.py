@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecc_core._backends.cpu import soft_transform
+from ecc_core._backends.cpu.soft import transform as soft_transform
 from ecc_core._torch import direct
 from ecc_core._torch.cpu import check_numbers
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import ecc_core as ecc
-from ecc_core._backends.cpu import compiling, kernels
+from ecc_core._backends.cpu import compiling
+from ecc_core._backends.cpu.scans import kernels
 
 # Every process starts when all have come this far, so that they meet in the cache.
 CALLS = """
@@ -63,7 +64,7 @@ def test_processes_share_an_empty_cache(tmp_path):
 
 def test_one_signature_never_leads_to_the_code_of_another(tmp_path):
     """Two processes have read an empty index; the first writes its code last."""
-    kind = type(kernels.march_2d._cache._cache_file)
+    kind = type(kernels.scan_2d._cache._cache_file)
     assert kind is compiling._SharedFile
 
     class Second(kind):
@@ -139,7 +140,7 @@ import resource, sys, warnings
 import numba
 import numpy as np
 import pytest
-from ecc_core._backends.cpu.soft_kernels import _window
+from ecc_core._backends.cpu.soft.kernels import _window
 resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
 with warnings.catch_warnings(record=True) as found:
     warnings.simplefilter("always")

@@ -7,13 +7,8 @@ import pytest
 from numba import njit
 from oracles import vector_operations as plain
 
-from ecc_core._backends.cpu import (
-    cells,
-    vector_bins,
-    vector_cells,
-    vector_coefficients,
-    vector_planes,
-)
+from ecc_core._backends.cpu.encoders import cells, vector_cells, vector_even
+from ecc_core._backends.cpu.scans import vector_coefficients, vector_planes
 
 PITCH = 128
 ROWS = 16
@@ -25,7 +20,7 @@ KEY_DTYPES = ("uint8", "uint16", "uint32", "uint64")
 
 VECTOR = {
     name: getattr(module, name)
-    for module in (vector_bins, vector_cells, vector_coefficients, vector_planes)
+    for module in (vector_even, vector_cells, vector_coefficients, vector_planes)
     for name in module.__all__
     if name.islower()
 }
@@ -93,13 +88,13 @@ def test_planes(plane_functions, dtype, ndim):
 
 
 @pytest.fixture(scope="module")
-def beat_functions():
-    return both("beat_planes")
+def order_functions():
+    return both("order_planes")
 
 
 @pytest.mark.parametrize("labels_dtype", ["uint16", "uint32"])
 @pytest.mark.parametrize("dtype", KEY_DTYPES)
-def test_beat_planes(beat_functions, dtype, labels_dtype):
+def test_order_planes(order_functions, dtype, labels_dtype):
     rng = np.random.default_rng(3)
     for top, flip in ((3, 0), (np.iinfo(dtype).max, ALL)):
         keys, labels = random_keys(rng, dtype, top), random_keys(rng, labels_dtype, 2)
@@ -109,7 +104,7 @@ def test_beat_planes(beat_functions, dtype, labels_dtype):
             flip = np.uint64(flip)
             return keys, labels, PITCH, 2 * PITCH + 1, PITCH, ROWS, flip, planes, 1, 2 * STRIDE
 
-        assert_twins(beat_functions, arguments, [7])
+        assert_twins(order_functions, arguments, [7])
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from oracles import euler as reference
 
 import ecc_core as ecc
-from ecc_core._backends.cpu.even import even_scale
+from ecc_core._backends.cpu.encoders.even import even_scale
 from ecc_core._request.levels import round_to_levels
 from ecc_core.testing import assert_curves_equal
 

@@ -297,7 +297,7 @@ def test_workers_do_not_change_the_sums(monkeypatch):
     results = []
     for cores in (1, 2):
         monkeypatch.setattr(
-            "ecc_core._backends.cpu.soft.available_cores", lambda cores=cores: cores
+            "ecc_core._backends.cpu.soft.sums.available_cores", lambda cores=cores: cores
         )
         curve = soft_euler_curve(image, torch.linspace(0, 1, 33), sharpness=50.0)
         results.append((curve.detach(), *gradients(curve, [image])))

@@ -12,20 +12,19 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.vector_cells import CELL_LANES
+from ecc_core._backends.cpu.encoders.vector_even import BIN_LANES
 from ecc_core._backends.cpu.llvm import fused_multiply_add
-from ecc_core._backends.cpu.vector_bins import BIN_LANES
-from ecc_core._backends.cpu.vector_cells import CELL_LANES
-from ecc_core._backends.cpu.vector_coefficients import (
+from ecc_core._backends.cpu.scans.vector_coefficients import (
     COEFFICIENT_PLANES,
     HAS_COMPRESS,
     NONZERO_PLANE,
     ROWS,
 )
-from ecc_core._backends.cpu.vector_planes import LANES
+from ecc_core._backends.cpu.scans.vector_planes import LANES
 
 __all__ = [
     "append_events",
-    "beat_planes",
     "bin_rounded_value",
     "bin_rounded_vector",
     "bin_single_value",
@@ -36,6 +35,7 @@ __all__ = [
     "coefficients_3d",
     "expand_coefficients",
     "find_cells",
+    "order_planes",
     "planes_2d",
     "planes_3d",
     "rank_cells",
@@ -117,7 +117,7 @@ def planes_3d(
 
 
 @kernel()
-def beat_planes(
+def order_planes(
     keys: Any,
     labels: Any,
     here: Any,

@@ -1,1 +1,1 @@
-"""The CPU backend: numba kernels (``kernels``, ``loaders``, ``vector``) and their launch."""
+"""The CPU backend: encoders, scans and sinks of numba kernels, and their launch."""

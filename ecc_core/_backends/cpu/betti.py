@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti_blocks import Field, Worker
 from ecc_core._backends.cpu.betti_forest import Forest, Grid, Kind
-from ecc_core._backends.cpu.plans import Plan, coefficient_plan, curve_plans
+from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.sources import Block, Source
 from ecc_core._request.filtration import Filtration
@@ -46,7 +46,7 @@ def betti_curves(
         image.dtype.newbyteorder("="),
         thresholds,
         filtration.superlevel,
-        "V",
+        False,
         masked=mask is not None,
         points=image[0].size,
     )
@@ -172,7 +172,7 @@ def persistence_pairs(
         # No wider integers are left for a value beyond all others.
         keyed = np.unique(values, return_inverse=True)[1].reshape(values.shape).astype(np.uint32)
     dtype = keyed.dtype.newbyteorder("=")
-    plan = coefficient_plan(dtype, filtration.superlevel, "V", shown is not None)
+    plan = coefficient_plan(dtype, filtration.superlevel, False, shown is not None)
     (forest,), (histogram,) = _grow(
         _laid_out(keyed, shown), [kind], [plan], 0, filtration.nan, workers
     )

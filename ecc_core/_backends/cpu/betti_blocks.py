@@ -13,8 +13,8 @@ from ecc_core._backends.cpu.betti_forest import Forest, Part
 from ecc_core._backends.cpu.betti_glue import list_exits, write_surface
 from ecc_core._backends.cpu.betti_links import LINKS, MOST
 from ecc_core._backends.cpu.betti_scan import mark_halo, scan_links
-from ecc_core._backends.cpu.blocks import load_box
-from ecc_core._backends.cpu.plans import Plan
+from ecc_core._backends.cpu.encoders.plans import Plan
+from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core.errors import NAN_MESSAGE
 

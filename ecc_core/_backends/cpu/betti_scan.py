@@ -14,8 +14,8 @@ from numba import carray
 
 from ecc_core._backends.cpu.betti_links import MOST, compare_links, link_of
 from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.kernels import pointer
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.loaders import pointer
 
 __all__ = ["ALL", "ONE", "OUTSIDE", "bare", "mark_halo", "scan_links"]
 

@@ -16,20 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.blocks import Marcher, cut
-from ecc_core._backends.cpu.exact import sum_levels
-from ecc_core._backends.cpu.plans import (
+from ecc_core._backends.cpu.encoders.plans import (
     DIRECT_16_BIT,
-    Construction,
     Plan,
     coefficient_plan,
     cumulate,
     curve_plans,
 )
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.regions import region_curves
+from ecc_core._backends.cpu.regions.launch import region_curves
+from ecc_core._backends.cpu.scans.blocks import Scanner, cut
+from ecc_core._backends.cpu.sinks.exact import sum_levels
+from ecc_core._backends.cpu.sinks.value_range import value_range
 from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order
-from ecc_core._backends.cpu.value_range import value_range
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core.errors import NAN_MESSAGE
@@ -57,39 +56,37 @@ def curve(
     result = np.zeros((image.shape[0], thresholds.size), np.int64)
     if image.size == 0 or thresholds.size == 0:
         return result
-    construction, superlevel = _construction(filtration), filtration.superlevel
+    closed, superlevel = _closed(filtration), filtration.superlevel
     direction = filtration.direction
     dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
     points = image[0].size
     plans = curve_plans(
-        dtype, thresholds, superlevel, construction, masked=mask is not None, points=points
+        dtype, thresholds, superlevel, closed, masked=mask is not None, points=points
     )
     for part, view, hidden in _parts(image, mask, direction, plans[-1].key_dtype.itemsize):
         source = DirectionalSource(view, direction) if direction else Source(view)
         shown = None if hidden is None else Source(hidden, "mask")
-        stack = _Stack(source, shown, construction, filtration.ndim)
+        stack = _Stack(source, shown, closed, filtration.ndim)
         result[part] = stack.curves(plans, filtration.nan, workers)
-    if construction == "T" and filtration.ndim == 3:
+    if closed and filtration.ndim == 3:
         np.negative(result, out=result)
     return result
 
 
-def _construction(filtration: Filtration) -> Construction:
-    return "V" if filtration.connectivity == 1 else "T"
+def _closed(filtration: Filtration) -> bool:
+    return filtration.connectivity != 1
 
 
 class _Stack:
-    """One volume, or images of one shape, to be cut into blocks and marched over."""
+    """One volume, or images of one shape, to be cut into blocks and scanned."""
 
-    def __init__(
-        self, source: Source, mask: Source | None, construction: Construction, ndim: int
-    ) -> None:
+    def __init__(self, source: Source, mask: Source | None, closed: bool, ndim: int) -> None:
         self.source, self.mask = source, mask
-        self.construction, self.ndim = construction, max(ndim, 2)
+        self.closed, self.ndim = closed, max(ndim, 2)
         self.interleaved = INTERLEAVED if self.ndim == 2 and source.interleaved else 1
 
-    def marcher(self) -> Marcher:
-        return Marcher(self.source, self.mask, self.construction, self.ndim)
+    def scanner(self) -> Scanner:
+        return Scanner(self.source, self.mask, self.closed, self.ndim)
 
     def curves(self, plans: list[Plan], nan: str, workers: int | None) -> Values:
         """One curve an image, (images, n); a volume is one image."""
@@ -100,16 +97,16 @@ class _Stack:
         lock = threading.Lock()
 
         def each(queue: Iterator[Block]) -> None:
-            marcher = self.marcher()
+            scanner = self.scanner()
             for block in queue:
-                histograms = _add_blocks(marcher, plans, iter([block]), nan)
-                own = _cumulate(plans, histograms, self.construction)
+                histograms = _add_blocks(scanner, plans, iter([block]), nan)
+                own = _cumulate(plans, histograms, self.closed)
                 with lock:  # a block may hold parts of its images
                     result[block.start[0] : block.stop[0]] += own
 
         def together(queue: Iterator[Block]) -> Values:
-            histograms = _add_blocks(self.marcher(), plans, queue, nan)
-            return _cumulate(plans, histograms, self.construction)
+            histograms = _add_blocks(self.scanner(), plans, queue, nan)
+            return _cumulate(plans, histograms, self.closed)
 
         points = math.prod(self.source.shape)
         count = worker_count(workers, points, plans[-1].top + 1)
@@ -125,14 +122,14 @@ class _Stack:
         """Write the coefficients of one volume or image to `out`."""
 
         def write(queue: Iterator[Block]) -> None:
-            marcher = self.marcher()
+            scanner = self.scanner()
             for block in queue:
-                has_nan, _ = marcher.stage(plan, block)
+                has_nan, _ = scanner.stage(plan, block)
                 if has_nan and nan == "raise":
                     raise ValueError(NAN_MESSAGE)
                 own = tuple(b - a for a, b in zip(block.start, block.stop, strict=True))
                 buffer = np.empty(math.prod(own), np.int8)
-                marcher.march(block, NO_HISTOGRAM, buffer)
+                scanner.scan(block, NO_HISTOGRAM, buffer)
                 out[tuple(map(slice, block.start, block.stop))] = buffer.reshape(own)
 
         blocks = cut(self.source.shape, plan.key_dtype.itemsize, self.ndim)
@@ -185,36 +182,34 @@ def _spatial_order(image: Array) -> tuple[list[int], list[slice]]:
 
 
 def _add_blocks(
-    marcher: Marcher, plans: list[Plan], blocks: Iterator[Block], nan: str
+    scanner: Scanner, plans: list[Plan], blocks: Iterator[Block], nan: str
 ) -> list[Values | None]:
     """Signed histograms of blocks, one for each plan that was used, one row an image."""
     histograms: list[Values | None] = [None] * len(plans)
     current = 0
     for block in blocks:
-        has_nan, unfit = marcher.stage(plans[current], block)
+        has_nan, unfit = scanner.stage(plans[current], block)
         if has_nan and nan == "raise":
             raise ValueError(NAN_MESSAGE)
         if unfit:
             current += 1
-            marcher.stage(plans[current], block)
+            scanner.stage(plans[current], block)
         histogram = histograms[current]
         if histogram is None:
-            images = block.stop[0] - block.start[0] if marcher.ndim == 2 else 1
+            images = block.stop[0] - block.start[0] if scanner.ndim == 2 else 1
             histogram = np.zeros((images, plans[current].top + 1), np.int64)
             histograms[current] = histogram
-        marcher.march(block, histogram, NO_OUTPUT)
+        scanner.scan(block, histogram, NO_OUTPUT)
     return histograms
 
 
-def _cumulate(
-    plans: list[Plan], histograms: list[Values | None], construction: Construction
-) -> Values:
+def _cumulate(plans: list[Plan], histograms: list[Values | None], closed: bool) -> Values:
     """Curves from the histograms of all plans, one row an image."""
     used = [(p, h) for p, h in zip(plans, histograms, strict=True) if h is not None]
     rows = used[0][1].shape[0] if used else 1
     total = np.zeros((rows, plans[0].entered.size), np.int64)
     for plan, histogram in used:
-        cumulate(plan, histogram, construction, out=total)
+        cumulate(plan, histogram, closed, out=total)
     return total
 
 
@@ -229,7 +224,7 @@ def coefficients(
     out = np.zeros(image.shape, np.int8)
     if image.size == 0:
         return out
-    spatial, construction = filtration.ndim, _construction(filtration)
+    spatial, closed = filtration.ndim, _closed(filtration)
     if image.dtype == np.bool_:
         image = as_booleans(image)
     given = image
@@ -237,7 +232,7 @@ def coefficients(
         # No wider integers are left for a value beyond all others.
         image = np.unique(image, return_inverse=True)[1].reshape(image.shape).astype(np.uint32)
     dtype = image.dtype.newbyteorder("=")
-    plan = coefficient_plan(dtype, filtration.superlevel, construction, mask is not None)
+    plan = coefficient_plan(dtype, filtration.superlevel, closed, mask is not None)
 
     def lay(array: Array, i: int) -> Array:
         return array[i] if spatial == 3 else array if spatial == 2 else array[:, None]
@@ -245,9 +240,9 @@ def coefficients(
     for i in range(image.shape[0] if spatial == 3 else 1):  # others are the slices of one stack
         source = Source(lay(image, i))
         shown = None if mask is None else Source(lay(mask, i), "mask")
-        stack = _Stack(source, shown, construction, spatial)
+        stack = _Stack(source, shown, closed, spatial)
         stack.coefficients(plan, filtration.nan, workers, lay(out, i))
-    if construction == "T" and spatial == 3:
+    if closed and spatial == 3:
         np.negative(out, out=out)
     if mask is not None:
         out[~mask] = 0

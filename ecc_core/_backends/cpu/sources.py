@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.loaders import image_row, pointer
+from ecc_core._backends.cpu.encoders.kernels import image_row, pointer
 from ecc_core._request.filtration import Direction
 
 __all__ = ["Block", "DirectionalSource", "Source", "memory_order", "scratch"]

@@ -1,4 +1,4 @@
-"""The grid of cells that finds the levels next to a value; see :func:`.loaders.bin_by_cells`."""
+"""The grid of cells that finds the levels next to a value; see the kernel ``bin_by_cells``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu import loaders
+from ecc_core._backends.cpu.encoders import kernels
 from ecc_core._request.levels import Levels
 
 __all__ = ["cell_loader", "ordered_keys"]
@@ -62,7 +62,7 @@ def cell_loader(levels: Levels, closed: bool, top: int) -> Callable[..., Any]:
     count = levels.values.size
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, beyond = loaders.bin_by_cells(address, token, *place, grid, keys, *table, base)
+        nan, beyond = kernels.bin_by_cells(address, token, *place, grid, keys, *table, base)
         return nan, bool((nan or beyond) and top < count)
 
     return load
@@ -84,19 +84,19 @@ def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int)
     held = np.bincount(cell, minlength=count + 1)
     before = np.cumsum(held) - held if ascending else values.size - np.cumsum(held)
     # Without the highest bit, which marks; a key of -1 is that of a value beyond all levels.
-    first = (base + before).astype(np.uint64) & ~loaders.CROWDED
+    first = (base + before).astype(np.uint64) & ~kernels.CROWDED
     # Behind the last bound there is none to compare with.
     only = np.append(bounds, bounds.dtype.type(0))[np.minimum(before, bounds.size)]
     crowded = held > 1
     if values.dtype.itemsize == 4:
-        entries = (first << np.uint64(32)) & ~loaders.CROWDED
+        entries = (first << np.uint64(32)) & ~kernels.CROWDED
         one = held == 1
         entries[one] += np.uint64(1 << 32) - only[one].astype(np.uint64)
     else:
         entries = first
         crowded |= before >= bounds.size
     shift = np.uint64(32 if values.dtype.itemsize == 4 else 0)
-    entries = np.where(crowded, (before.astype(np.uint64) << shift) | loaders.CROWDED, entries)
+    entries = np.where(crowded, (before.astype(np.uint64) << shift) | kernels.CROWDED, entries)
     entries[-1] = np.uint64(never) << shift
     if values.dtype.itemsize == 8:
         only[-1:] = np.iinfo(only.dtype).max

@@ -1,7 +1,7 @@
 """Bit planes of comparisons: one bit for each of 64 points, one word for a row of them.
 
-A "tournament" is the comparison of a point's key with that of its neighbour along one axis; the
-winner owns the cell between them, and ties go to the lower index. ``docs/design/cpu.md`` derives
+A point's key is compared with that of its neighbour along one axis; the larger one owns the cell
+between them, and ties go to the lower index. ``docs/design/cpu.md`` derives
 the formulas.
 """
 
@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
 
-__all__ = ["LANES", "beat_planes", "planes_2d", "planes_3d"]
+__all__ = ["LANES", "order_planes", "planes_2d", "planes_3d"]
 
 LANES = 64
 
@@ -92,7 +92,7 @@ class _Rows:
 def planes_2d(
     typingctx: Any, keys: Any, start: Any, pitch: Any, rows: Any, planes: Any, out: Any, stride: Any
 ) -> Any:
-    """Tournament planes of `rows` rows of one 64-point column.
+    """Planes of comparisons of `rows` rows of one 64-point column.
 
     Writes the planes of row r at ``planes[out + r + kind * stride]``; the kinds are
     0: x >= below, 1: max(x, right) >= the same below, 2: x >= right.
@@ -120,7 +120,7 @@ def planes_3d(
     out: Any,
     stride: Any,
 ) -> Any:
-    """As :func:`planes_2d`, with the kinds 3..6 for the tournaments with the next slice.
+    """As :func:`planes_2d`, with the kinds 3..6 for the comparisons with the next slice.
 
     They are 3: x, 4: max over x, 5: max over y, 6: max over xy, each >= the same a slice on.
     """
@@ -139,7 +139,7 @@ def planes_3d(
 
 
 @intrinsic
-def beat_planes(
+def order_planes(
     typingctx: Any,
     keys: Any,
     labels: Any,

@@ -12,10 +12,10 @@ from numba import carray
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.loaders import pointer
+from ecc_core._backends.cpu.encoders.kernels import pointer
 from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.sinks.vector_range import RANGE_LANES, widen_range
 from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order
-from ecc_core._backends.cpu.vector_range import RANGE_LANES, widen_range
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 

@@ -105,7 +105,7 @@ class _Lanes:
 
 
 def _bin(lanes: int, rounded: bool, single: bool = False) -> Any:
-    """The intrinsic of :func:`ecc_core._backends.cpu.loaders.bin_evenly` for `lanes` values."""
+    """The intrinsic of the kernel ``bin_evenly`` for `lanes` values."""
 
     @intrinsic
     def bin_lanes(

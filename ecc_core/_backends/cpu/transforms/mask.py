@@ -14,9 +14,9 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.transform_heights import BLOCK, add_points
-from ecc_core._backends.cpu.transform_orthants import orthant_frame
-from ecc_core._backends.cpu.transform_vector import LANES, critical_planes, pack_word
+from ecc_core._backends.cpu.transforms.heights import BLOCK, add_points
+from ecc_core._backends.cpu.transforms.orthants import orthant_frame
+from ecc_core._backends.cpu.transforms.vector import LANES, critical_planes, pack_word
 from ecc_core._orthants import ORTHANTS
 
 __all__ = ["count_mask", "link", "pack"]

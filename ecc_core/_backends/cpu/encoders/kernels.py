@@ -16,8 +16,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.llvm import fused_multiply_add, prefetch
-from ecc_core._backends.cpu.vector_bins import (
+from ecc_core._backends.cpu.encoders.vector_cells import CELL_LANES, find_cells, rank_cells
+from ecc_core._backends.cpu.encoders.vector_even import (
     BIN_LANES,
     bin_rounded_value,
     bin_rounded_vector,
@@ -26,7 +26,7 @@ from ecc_core._backends.cpu.vector_bins import (
     bin_value,
     bin_vector,
 )
-from ecc_core._backends.cpu.vector_cells import CELL_LANES, find_cells, rank_cells
+from ecc_core._backends.cpu.llvm import fused_multiply_add, prefetch
 
 __all__ = [
     "bin_by_cells",
@@ -282,7 +282,7 @@ def bin_by_cells(
     A cell of an even grid tells how many bounds lie before it. Cells are found by the same
     increasing expression for values and for levels, so a comparison with the only bound of the
     value's own cell settles the rest; a cell with several is searched. `grid` and `order` are those
-    of :func:`ecc_core._backends.cpu.vector_cells.find_cells`. For each cell `entries` has the key
+    of ``find_cells``. For each cell `entries` has the key
     of what lies before its bounds, or marked their number if it holds several, `only` the bound if
     it holds one (for keys of 64 bits), and `held` how many it holds. Returns whether there was a
     NaN, and whether a value lay beyond all levels.

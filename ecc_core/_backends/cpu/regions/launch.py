@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu import region_kernels
-from ecc_core._backends.cpu.blocks import cut, lay_out
-from ecc_core._backends.cpu.cumulate import cumulate_rows
-from ecc_core._backends.cpu.labels import DenseRanks, HashedRanks, rank_labels
-from ecc_core._backends.cpu.plans import Construction, Plan, curve_plans
+from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.regions.kernels import DIRECTIONS, scan_regions
+from ecc_core._backends.cpu.regions.labels import DenseRanks, HashedRanks, rank_labels
+from ecc_core._backends.cpu.scans.blocks import cut, lay_out
+from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
 from ecc_core._backends.cpu.sources import Block, Source, memory_order
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -37,7 +37,7 @@ def region_curves(
 ) -> tuple[Array, Values]:
     """Ids of the regions, increasing, and their curves, (ids, n) int64."""
     spatial, superlevel = filtration.ndim, filtration.superlevel
-    construction: Construction = "V" if filtration.connectivity == 1 else "T"
+    closed = filtration.connectivity != 1
     shape = (1,) * (3 - spatial)
     order, flips = memory_order(image)  # a region's curve does not depend on them
     image, labels = (array.transpose(order)[flips] for array in (image, labels))
@@ -51,30 +51,30 @@ def region_curves(
     dtype = image.dtype.newbyteorder("=")
     # One plan that fits all keys. Tables keep the histograms of many regions small.
     few = thresholds.size < FEW_LEVELS
-    plan = curve_plans(dtype, thresholds, superlevel, construction, masked=few, points=0)[-1]
+    plan = curve_plans(dtype, thresholds, superlevel, closed, masked=few, points=0)[-1]
     blocks = cut(image_source.shape, 4, max(spatial, 2))
 
     # Narrow counts take less of the cache; a coefficient is at most 7.
     counts = np.int32 if image.size < 1 << 28 else np.int64
 
     def work(queue: Iterator[Block]) -> Array:
-        marcher = _Marcher(image_source, label_source, ranks, plan, construction, spatial)
+        scanner = _Scanner(image_source, label_source, ranks, plan, closed, spatial)
         histograms = np.zeros((ids.size, plan.top + 1), counts)
         for block in queue:
-            marcher.add(block, histograms)
+            scanner.add(block, histograms)
         return histograms
 
     count = worker_count(workers, image.size, ids.size * (plan.top + 1))
     first, *others = share(blocks, work, count)
     for other in others:
         first += other
-    cumulate_rows(first, construction == "T", plan.entered, result)
-    if construction == "T" and spatial == 3:
+    cumulate_rows(first, closed, plan.entered, result)
+    if closed and spatial == 3:
         np.negative(result, out=result)
     return ids, result
 
 
-class _Marcher:
+class _Scanner:
     """Scratch memory of one thread for blocks of keys and labels."""
 
     def __init__(
@@ -83,13 +83,13 @@ class _Marcher:
         labels: Source,
         ranks: DenseRanks | HashedRanks,
         plan: Plan,
-        construction: Construction,
+        closed: bool,
         ndim: int,
     ) -> None:
         self.image, self.labels, self.ranks, self.plan = image, labels, ranks, plan
-        self.closed = construction == "T"
+        self.closed = closed
         self.ndim = max(ndim, 2)
-        self.count = len(region_kernels.DIRECTIONS) if ndim == 3 else 4
+        self.count = len(DIRECTIONS) if ndim == 3 else 4
         self._size = 0
         self._planes = np.empty(0, np.uint64)
         self._beats = np.empty(2 * self.count, np.uint64)
@@ -117,7 +117,7 @@ class _Marcher:
         shown = self.ranks.stage(self.labels, box, extents, region, at, steps)
         if nan and np.isnan(values[shown != 0]).any():
             raise ValueError(NAN_MESSAGE)
-        region_kernels.march_regions(
+        scan_regions(
             keys,
             region,
             geometry,

@@ -1,7 +1,7 @@
-"""March over a staged block of keys: tournament planes, coefficients, events.
+"""Scan a staged block of keys: planes of comparisons, coefficients, events.
 
 A staged block is a flat array of unsigned keys with one point of halo around the block's own
-points (see :mod:`ecc_core._backends.cpu.loaders`). Kernels always compute the sublevel curve of the
+points (see ``encoders/kernels.py``). Kernels always compute the sublevel curve of the
 V-construction of the keys; what differs in the T-construction is the order of the keys, which the
 loader reverses, and what happens at the borders of the image: ``closed`` borders (T) behave as if
 the points outside never won against a point inside, open ones (V) as if there were no cell.
@@ -15,16 +15,16 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.vector_coefficients import (
+from ecc_core._backends.cpu.scans.vector_coefficients import (
     HAS_COMPRESS,
     append_events,
     coefficients_2d,
     coefficients_3d,
     expand_coefficients,
 )
-from ecc_core._backends.cpu.vector_planes import planes_2d, planes_3d
+from ecc_core._backends.cpu.scans.vector_planes import planes_2d, planes_3d
 
-__all__ = ["EVENT_ROOM", "QUEUE_ROOM", "march_2d", "march_3d"]
+__all__ = ["EVENT_ROOM", "QUEUE_ROOM", "scan_2d", "scan_3d"]
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
@@ -145,7 +145,7 @@ def _valid(word: Any, words: Any, lead: Any, columns: Any) -> Any:
 
 
 @kernel()
-def march_2d(
+def scan_2d(
     keys: Any,
     geometry: Any,
     low: Any,
@@ -224,7 +224,7 @@ def march_2d(
 
 
 @kernel()
-def march_3d(
+def scan_3d(
     keys: Any,
     geometry: Any,
     low: Any,
@@ -239,7 +239,7 @@ def march_3d(
     histogram: Any,
     out: Any,
 ) -> None:
-    """As :func:`march_2d` for one volume and one (bins,) histogram."""
+    """As :func:`scan_2d` for one volume and one (bins,) histogram."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
     words = lead + (columns + 63) // 64
     column_stride = rows + 2 * ROWS

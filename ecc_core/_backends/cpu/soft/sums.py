@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.pool import available_cores, share
-from ecc_core._backends.cpu.soft_kernels import MOMENTS, REACH, deposit, evaluate, gather, tabulate
+from ecc_core._backends.cpu.soft.kernels import MOMENTS, REACH, deposit, evaluate, gather, tabulate
 
 __all__ = ["Windows", "curves", "gradients", "windows"]
 

@@ -1,4 +1,4 @@
-"""Cut an image into blocks, and stage and march over them one by one."""
+"""Cut an image into blocks, and encode and scan them one by one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu import kernels, loaders
-from ecc_core._backends.cpu.plans import Construction, Plan
+from ecc_core._backends.cpu.encoders.kernels import hide_points
+from ecc_core._backends.cpu.encoders.plans import Plan
+from ecc_core._backends.cpu.scans import kernels
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 
-__all__ = ["Layout", "Marcher", "cut", "lay_out", "load_box"]
+__all__ = ["Layout", "Scanner", "cut", "lay_out", "load_box"]
 
 Array = NDArray[Any]
 
@@ -112,25 +113,23 @@ def load_box(
 
     Returns whether there was a NaN, and whether a key did not fit.
     """
-    # The loaders read by address: the arrays must live until they are done.
+    # Encoders read by address: the arrays must live until they are done.
     address, strides, values = source.box(box)
     nan, unfit = plan.load(address, strides, values.shape, keys, at, steps)
     if mask is not None:
         address, strides, shown = mask.box(box)
-        loaders.hide_points(address, strides, shown.shape, keys, at, steps, np.uint64(plan.never))
+        hide_points(address, strides, shown.shape, keys, at, steps, np.uint64(plan.never))
         nan = nan and bool((np.isnan(values) & (shown != 0)).any())
     return nan, unfit
 
 
-class Marcher:
-    """Scratch memory of one thread, and the march over one block after another."""
+class Scanner:
+    """Scratch memory of one thread, and the scan of one block after another."""
 
-    def __init__(
-        self, source: Source, mask: Source | None, construction: Construction, ndim: int
-    ) -> None:
+    def __init__(self, source: Source, mask: Source | None, closed: bool, ndim: int) -> None:
         self.source = source
         self.mask = mask
-        self.closed = construction == "T"
+        self.closed = closed
         self.ndim = ndim
         self.keys: Array = np.empty(0)
         self._scratch: tuple[Any, ...] = ()
@@ -159,16 +158,16 @@ class Marcher:
             scratch.take("event coefficients", kernels.EVENT_ROOM, np.int8),
         )
 
-    def march(self, block: Block, histograms: Array, out: Array) -> None:
+    def scan(self, block: Block, histograms: Array, out: Array) -> None:
         """Add the staged block to histograms, or write its coefficients to `out`."""
         geometry = self._scratch_for[0]
         low = tuple(a == 0 for a in block.start)
         high = tuple(b == n for b, n in zip(block.stop, self.source.shape, strict=True))
         if self.ndim == 3:
-            kernels.march_3d(
+            kernels.scan_3d(
                 self.keys, geometry, low, high, self.closed, *self._scratch, histograms[0], out
             )
         else:
-            kernels.march_2d(
+            kernels.scan_2d(
                 self.keys, geometry, low, high, self.closed, *self._scratch, histograms, out
             )

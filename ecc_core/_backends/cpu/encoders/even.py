@@ -1,4 +1,4 @@
-"""Scales of evenly spaced levels; see :func:`ecc_core._backends.cpu.loaders.bin_evenly`."""
+"""Scales of evenly spaced levels, for the kernel ``bin_evenly``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu import loaders
+from ecc_core._backends.cpu.encoders import kernels
 from ecc_core._request.levels import Levels
 
 __all__ = ["EvenScale", "even_loader", "even_scale"]
@@ -21,7 +21,7 @@ MOST_ROUNDED = 1 << 16  # levels that are compared with the numbers of a line
 
 
 class EvenScale(NamedTuple):
-    """Settings of :func:`ecc_core._backends.cpu.loaders.bin_evenly`."""
+    """Settings of :func:`ecc_core._backends.cpu.encoders.kernels.bin_evenly`."""
 
     slope: float
     offset: float
@@ -43,7 +43,7 @@ def even_loader(
     numbers, kind = tuple(scale[:5]), (scale.rounded, scale.single)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, beyond = loaders.bin_evenly(address, token, *place, numbers, count, bins, *kind)
+        nan, beyond = kernels.bin_evenly(address, token, *place, numbers, count, bins, *kind)
         return nan, bool((nan or beyond) and top < count)
 
     return load
@@ -179,5 +179,5 @@ def _next(values: Array, up: bool) -> Array:
 def _evaluate(values: Array, slope: float, offset: float) -> Array:
     """``values * slope + offset`` as the loader computes it."""
     places = np.empty(values.size, np.float64)
-    loaders.multiply_add(values.reshape(-1), slope, offset, places)
+    kernels.multiply_add(values.reshape(-1), slope, offset, places)
     return places.reshape(values.shape)

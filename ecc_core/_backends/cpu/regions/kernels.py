@@ -1,4 +1,4 @@
-"""March over a staged block of keys and labels: the coefficients of each region by itself.
+"""Scan a staged block of keys and labels: the coefficients of each region by itself.
 
 A point owns a cell if it beats the cell's other points. In the V-construction of one region a point
 beats nothing outside of it; in the T-construction it beats all that is outside.
@@ -13,9 +13,9 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.vector_planes import beat_planes
+from ecc_core._backends.cpu.scans.vector_planes import order_planes
 
-__all__ = ["DIRECTIONS", "march_regions"]
+__all__ = ["DIRECTIONS", "scan_regions"]
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
@@ -120,7 +120,7 @@ def _coefficients_3d(
 
 
 @kernel()
-def march_regions(
+def scan_regions(
     keys: Any,
     labels: Any,
     geometry: Any,
@@ -137,7 +137,7 @@ def march_regions(
     keys, labels : uint arrays
         Staged alike, with a halo of label 0 outside of the image. Label 0 is no region.
     geometry : tuple of int
-        As for :func:`ecc_core._backends.cpu.kernels.march_3d`; a word more follows every row.
+        As for :func:`ecc_core._backends.cpu.scans.kernels.scan_3d`; a word more follows every row.
     count : int
         Directions: 4 within a slice, or all 13.
     closed : bool
@@ -165,7 +165,7 @@ def march_regions(
                 # The last row's planes are needed where the neighbour is not below.
                 lines = rows + 2 if dy < 0 else rows + 1
                 skip = 1 if dy < 0 else 0
-                beat_planes(
+                order_planes(
                     keys,
                     labels,
                     here + skip * pitch,

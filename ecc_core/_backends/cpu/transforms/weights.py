@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.transform_heights import BLOCK, TOLERANCE, add_points
-from ecc_core._backends.cpu.transform_orthants import orthant_frame, orthant_signs
+from ecc_core._backends.cpu.transforms.heights import BLOCK, TOLERANCE, add_points
+from ecc_core._backends.cpu.transforms.orthants import orthant_frame, orthant_signs
 from ecc_core._orthants import ORTHANTS
 
 __all__ = ["UNROLL", "count_weights", "pad_weights"]
@@ -192,7 +192,7 @@ def count_weights(
 
     `values` are the weights (V) or the negated weights (T), padded by one point on both sides of
     the axes that the image has. `spacing` is that of the last axis. For the other arguments see
-    :func:`ecc_core._backends.cpu.transform_mask.count_mask`. The result is the cumulative sum of
+    :func:`ecc_core._backends.cpu.transforms.mask.count_mask`. The result is the cumulative sum of
     the histograms plus the curves, both with `UNROLL` bins of slack.
     """
     depths, heights, widths = positions

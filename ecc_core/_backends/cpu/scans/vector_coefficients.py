@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
-from ecc_core._backends.cpu.vector_planes import LANES
+from ecc_core._backends.cpu.scans.vector_planes import LANES
 
 __all__ = [
     "COEFFICIENT_PLANES",

@@ -13,10 +13,10 @@ import numpy as np
 from numba import carray
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.blocks import cut
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.loaders import image_row, pointer
+from ecc_core._backends.cpu.encoders.kernels import image_row, pointer
 from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.scans.blocks import cut
 from ecc_core._backends.cpu.sources import Block, Source
 
 __all__ = ["DenseRanks", "HashedRanks", "rank_labels"]

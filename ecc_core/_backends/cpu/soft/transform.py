@@ -1,7 +1,7 @@
 """Soft curves of the heights of weighted points, a direction at a time.
 
 Points lie on a grid and have a weight for each orthant of directions. Curves are those of
-:mod:`ecc_core._backends.cpu.soft`; the heights of a direction exist while it is worked on.
+:mod:`ecc_core._backends.cpu.soft.sums`; the heights of a direction exist while it is worked on.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.pool import available_cores, share
-from ecc_core._backends.cpu.soft import Windows, windows
-from ecc_core._backends.cpu.soft_kernels import MOMENTS, deposit, evaluate, gather, tabulate
+from ecc_core._backends.cpu.soft.kernels import MOMENTS, deposit, evaluate, gather, tabulate
+from ecc_core._backends.cpu.soft.sums import Windows, windows
 
 __all__ = ["Projection", "curves", "gradients"]
 

@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.pool import available_cores, share, thread_count
-from ecc_core._backends.cpu.transform_heights import accumulate, make_grid
-from ecc_core._backends.cpu.transform_mask import ALL, NONE, count_mask, link, pack
-from ecc_core._backends.cpu.transform_regions import (
+from ecc_core._backends.cpu.transforms.heights import accumulate, make_grid
+from ecc_core._backends.cpu.transforms.mask import ALL, NONE, count_mask, link, pack
+from ecc_core._backends.cpu.transforms.regions import (
     count_regions,
     list_corners,
     measure_regions,
     sort_points,
 )
-from ecc_core._backends.cpu.transform_vector import LANES
-from ecc_core._backends.cpu.transform_weights import UNROLL, count_weights, pad_weights
+from ecc_core._backends.cpu.transforms.vector import LANES
+from ecc_core._backends.cpu.transforms.weights import UNROLL, count_weights, pad_weights
 from ecc_core._orthants import (
     ORTHANTS,
     Axes,

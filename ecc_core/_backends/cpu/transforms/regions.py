@@ -16,8 +16,8 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.transform_heights import Grid, guess, scatter, settle
-from ecc_core._backends.cpu.transform_orthants import orthant_signs
+from ecc_core._backends.cpu.transforms.heights import Grid, guess, scatter, settle
+from ecc_core._backends.cpu.transforms.orthants import orthant_signs
 from ecc_core._orthants import ORTHANTS
 
 __all__ = ["count_regions", "list_corners", "measure_regions", "sort_points"]

@@ -2,7 +2,7 @@
 
 The logistic function s differs from a step only where |z| < REACH, z = sharpness * (level - value).
 So the line of values is cut into *windows* around the levels, with one slot for each gap below a
-window and even bins of `width` within it (see :func:`ecc_core._backends.cpu.soft.windows`). Slots
+window and even bins of `width` within it (see ``sums.windows``). Slots
 count up along the line; slot ``offsets[i]`` is the gap below window i, the last one all that lies
 above.
 """

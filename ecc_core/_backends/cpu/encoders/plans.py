@@ -1,28 +1,27 @@
 """How the values of an image become keys, and how the histogram of the keys becomes a curve.
 
 A point's *rank* counts the levels that it enters after: 0 enters first, ``levels`` never. The key
-of the V-construction is the rank, that of the T-construction ``top - rank``.
+of the V-closed is the rank, that of the T-closed ``top - rank``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu import loaders
-from ecc_core._backends.cpu.cells import cell_loader
-from ecc_core._backends.cpu.cumulate import cumulate_rows
-from ecc_core._backends.cpu.even import EvenScale, even_loader, even_scale
+from ecc_core._backends.cpu.encoders import kernels
+from ecc_core._backends.cpu.encoders.cells import cell_loader
+from ecc_core._backends.cpu.encoders.even import EvenScale, even_loader, even_scale
+from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
 from ecc_core._request.levels import Levels, round_to_levels
 
 __all__ = ["Plan", "coefficient_plan", "cumulate", "curve_plans"]
 
 Array = NDArray[Any]
-Construction = Literal["V", "T"]
 Loader = Callable[..., Any]
 
 KEPT_BYTES = 1 << 20  # of thresholds, up to which plans are kept
@@ -57,13 +56,13 @@ def curve_plans(
     dtype: np.dtype[Any],
     thresholds: Array,
     superlevel: bool,
-    construction: Construction,
+    closed: bool,
     *,
     masked: bool,
     points: int,
 ) -> list[Plan]:
     """Plans for a curve at sorted thresholds, to be tried in turn until one's keys fit."""
-    options = (dtype, superlevel, construction, masked, points >= DIRECT_16_BIT)
+    options = (dtype, superlevel, closed, masked, points >= DIRECT_16_BIT)
     if thresholds.nbytes > KEPT_BYTES:
         return _plans(thresholds, *options)
     return _kept_plans(thresholds.dtype, thresholds.tobytes(), *options)
@@ -79,7 +78,7 @@ def _plans(
     thresholds: Array,
     dtype: np.dtype[Any],
     superlevel: bool,
-    construction: Construction,
+    closed: bool,
     masked: bool,
     large: bool,
 ) -> list[Plan]:
@@ -87,29 +86,29 @@ def _plans(
     if dtype.itemsize <= 2:
         direct = dtype.kind in "biu" and not masked
         if direct and (dtype.itemsize == 1 or large):
-            return [_direct(dtype, levels, construction)]
-        return [_table(dtype, levels, construction)]
+            return [_direct(dtype, levels, closed)]
+        return [_table(dtype, levels, closed)]
     count = levels.values.size
     scale = even_scale(levels, thresholds)
     plans = []
     # As many levels as keys leave none for points that never enter; often there are none.
     if count == 256 and not masked and not (scale is None and levels.superlevel):
-        plans.append(_binned(levels, construction, scale, top=count - 1))
-    plans.append(_binned(levels, construction, scale, top=count))
+        plans.append(_binned(levels, closed, scale, top=count - 1))
+    plans.append(_binned(levels, closed, scale, top=count))
     return plans
 
 
-def cumulate(plan: Plan, histograms: Array, construction: Construction, out: Array) -> None:
+def cumulate(plan: Plan, histograms: Array, closed: bool, out: Array) -> None:
     """Add the curves of histograms of keys, one a row, to `out`: sums in the order of entry."""
-    cumulate_rows(histograms, construction == "T", plan.entered, out)
+    cumulate_rows(histograms, closed, plan.entered, out)
 
 
 def _key_dtype(top: int) -> np.dtype[Any]:
     return np.dtype(np.uint8 if top < 1 << 8 else np.uint16 if top < 1 << 16 else np.uint32)
 
 
-def _never(construction: Construction, top: int) -> int:
-    return top if construction == "V" else 0
+def _never(closed: bool, top: int) -> int:
+    return top if not closed else 0
 
 
 def _unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -126,7 +125,7 @@ def _bias(dtype: np.dtype[Any]) -> int:
     return 1 << (8 * dtype.itemsize - 1) if dtype.kind == "i" else 0
 
 
-def _direct(dtype: np.dtype[Any], levels: Levels, construction: Construction) -> Plan:
+def _direct(dtype: np.dtype[Any], levels: Levels, closed: bool) -> Plan:
     """Small integers as they are: every value is a level."""
     unsigned = _unsigned(dtype)
     top = int(np.iinfo(unsigned).max)
@@ -136,18 +135,18 @@ def _direct(dtype: np.dtype[Any], levels: Levels, construction: Construction) ->
         reached = np.concatenate([[0], top + 1 - ordinals[::-1]])
     else:
         reached = np.concatenate([[0], ordinals + 1])
-    descending = levels.superlevel != (construction == "T")
+    descending = levels.superlevel != (closed)
     flip = unsigned.type(_bias(dtype) ^ (top if descending else 0))
     token, zero = _token(unsigned), unsigned.type(0)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
-        loaders.copy_keys(address, token, *place, flip, zero)
+        kernels.copy_keys(address, token, *place, flip, zero)
         return False, False
 
-    return Plan(load, unsigned, top, reached[levels.entered], _never(construction, top))
+    return Plan(load, unsigned, top, reached[levels.entered], _never(closed, top))
 
 
-def _table(dtype: np.dtype[Any], levels: Levels, construction: Construction) -> Plan:
+def _table(dtype: np.dtype[Any], levels: Levels, closed: bool) -> Plan:
     """8- and 16-bit values through a table of the keys of all of them."""
     unsigned = _unsigned(dtype)
     top = levels.values.size
@@ -161,36 +160,34 @@ def _table(dtype: np.dtype[Any], levels: Levels, construction: Construction) -> 
     if dtype.kind == "f":
         ranks[np.isnan(values)] = top
         infinity = np.float16(np.inf).view(unsigned)
-    keys = (ranks if construction == "V" else top - ranks).astype(_key_dtype(top))
+    keys = (ranks if not closed else top - ranks).astype(_key_dtype(top))
     token = _token(unsigned)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
-        return loaders.look_up_keys(address, token, *place, keys, infinity), False
+        return kernels.look_up_keys(address, token, *place, keys, infinity), False
 
-    return Plan(load, keys.dtype, top, levels.entered, _never(construction, top))
+    return Plan(load, keys.dtype, top, levels.entered, _never(closed, top))
 
 
 def _binned(
     levels: Levels,
-    construction: Construction,
+    closed: bool,
     scale: EvenScale | None,
     top: int,
 ) -> Plan:
     """32- and 64-bit values by the number of levels before them."""
     if scale is not None:
-        load = even_loader(levels, construction == "T", scale, top)
+        load = even_loader(levels, closed, scale, top)
     else:
-        load = cell_loader(levels, construction == "T", top)
-    return Plan(load, _key_dtype(top), top, levels.entered, _never(construction, top))
+        load = cell_loader(levels, closed, top)
+    return Plan(load, _key_dtype(top), top, levels.entered, _never(closed, top))
 
 
-def coefficient_plan(
-    dtype: np.dtype[Any], superlevel: bool, construction: Construction, masked: bool
-) -> Plan:
+def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, closed: bool, masked: bool) -> Plan:
     """The plan that keeps the order of all values, for coefficients (no curve follows)."""
     unsigned = _unsigned(dtype)
     full = int(np.iinfo(unsigned).max)
-    descending = superlevel != (construction == "T")
+    descending = superlevel != (closed)
     nothing = np.empty(0, np.int64)
     token = _token(unsigned)
     if dtype.kind == "f":
@@ -198,20 +195,20 @@ def coefficient_plan(
         # NaN must never enter, whichever end of the order that is.
         words = tuple(
             np.uint64(word)
-            for word in (full if descending else 0, sign, int(infinity), _never(construction, full))
+            for word in (full if descending else 0, sign, int(infinity), _never(closed, full))
         )
 
         def load_floats(address: int, *place: Any) -> tuple[bool, bool]:
-            return loaders.order_floats(address, token, *place, *words), False
+            return kernels.order_floats(address, token, *place, *words), False
 
-        return Plan(load_floats, unsigned, full, nothing, _never(construction, full))
+        return Plan(load_floats, unsigned, full, nothing, _never(closed, full))
     wide = np.dtype(f"u{2 * dtype.itemsize}") if masked else unsigned
     flip = unsigned.type(_bias(dtype) ^ (full if descending else 0))
-    shift = wide.type(1 if masked and construction == "T" else 0)
+    shift = wide.type(1 if masked and closed else 0)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
-        loaders.copy_keys(address, token, *place, flip, shift)
+        kernels.copy_keys(address, token, *place, flip, shift)
         return False, False
 
     top = int(np.iinfo(wide).max)
-    return Plan(load, wide, top, nothing, _never(construction, top))
+    return Plan(load, wide, top, nothing, _never(closed, top))

@@ -1,0 +1,1 @@
+"""From values to keys: the choice of an encoder, and its kernels."""

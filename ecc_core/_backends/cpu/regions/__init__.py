@@ -1,0 +1,1 @@
+"""Curves of labelled regions."""

@@ -1,0 +1,1 @@
+"""From keys to coefficients, block by block."""

@@ -1,0 +1,1 @@
+"""What becomes of coefficients and values: curves, exact levels, ranges."""

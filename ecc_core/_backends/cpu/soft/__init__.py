@@ -1,0 +1,1 @@
+"""Soft curves: sums over points, and their gradients."""

@@ -1,0 +1,1 @@
+"""Transforms of masks, weights and regions."""
