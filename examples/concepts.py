@@ -150,7 +150,26 @@ def soft_curves() -> Figure:
     return figure
 
 
+def betti_curves() -> Figure:
+    """Components and holes of the coins, and what the Euler characteristic says of both."""
+    image = smooth_coins()
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    left, right = axes_of(figure, 2)
+    thresholds, (components, holes) = ecc.betti_curves(image, superlevel=True)
+    at = thresholds[components.argmax()]
+    left.imshow(image >= at, cmap="gray_r", interpolation="nearest")
+    blank(left, f"image ≥ {at:.0f}: {components.max()} components")
+    style: dict[str, Any] = {"where": "pre", "lw": 1}
+    right.step(thresholds, components, color=BLUE, label="$b_0$: components", **style)
+    right.step(thresholds, holes, color=ORANGE, label="$b_1$: holes", **style)
+    right.step(thresholds, components - holes, "k", label="χ = $b_0 - b_1$", **style)
+    right.set(xlabel="threshold t", ylabel="number")
+    right.legend(frameon=False)
+    return figure
+
+
 FIGURES: dict[str, Any] = {
+    "betti-curves": betti_curves,
     "connectivities": connectivities,
     "sublevel-sets": sublevel_sets,
     "directions": directions,
