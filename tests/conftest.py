@@ -14,6 +14,7 @@ settings.register_profile(
     max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+settings.register_profile("many", settings.get_profile("suite"), max_examples=11_500)
 settings.load_profile("suite")
 
 
