@@ -82,7 +82,7 @@ def open_stack(path: str, arguments: argparse.Namespace) -> Stack:
         labels, label_axes = _labels(
             labels_path(arguments.labels, path), opened, image, axes, arguments
         )
-    direction = _direction(path, image.shape[-ndim:], arguments)
+    direction = _direction(path, opened, axes, image.shape[-ndim:], arguments)
     blocks = Blocks(image, labels, label_axes, direction, arguments.device)
     sizes, workers, side = _means(image.source, blocks, ndim, arguments)
     return Stack(blocks, axes, ndim, sizes, workers, side)
@@ -130,7 +130,11 @@ def _labels(
 
 
 def _direction(
-    path: str, shape: tuple[int, ...], arguments: argparse.Namespace
+    path: str,
+    opened: StoredImage,
+    axes: str,
+    shape: tuple[int, ...],
+    arguments: argparse.Namespace,
 ) -> Direction | None:
     """The height to add to the image."""
     if arguments.direction is None:
@@ -143,8 +147,10 @@ def _direction(
         return None
     with options.blame(path):
         unit = check_direction(arguments.direction, len(shape))
-        spacing = arguments.spacing
-        if spacing is not None and spacing.size == 1:
+        spacing: Any = arguments.spacing
+        if spacing is None:
+            spacing = options.spacing_of(opened, axes)
+        elif spacing.size == 1:
             spacing = spacing[0]
         scale = 1.0 if arguments.direction_scale is None else arguments.direction_scale
         steps = check_spacing(spacing, len(shape))

@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,7 @@ __all__ = [
     "select_input",
     "selection_of",
     "sigma",
+    "spacing_of",
     "thresholds",
     "value_range",
 ]
@@ -93,6 +95,18 @@ def select_input(path: str, image: StoredImage, arguments: argparse.Namespace) -
     """The part of an image that the arguments ask for, batch axes first, and its axes."""
     with blame(path):
         return select(image, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
+
+
+def spacing_of(image: StoredImage, axes: str) -> list[float] | None:
+    """The file's distances of points along the spatial axes, shown on stderr; None if unknown."""
+    spatial = [letter for letter in axes if letter in "ZYX"]
+    if not all(letter in image.spacing for letter in spatial):
+        return None
+    steps = [image.spacing[letter] for letter in spatial]
+    if set(steps) != {1.0}:
+        shown = ",".join(map(str, steps))
+        sys.stderr.write(f"ecc: spacing {shown} {image.unit}".rstrip() + f", from {image.path}\n")
+    return steps
 
 
 def selection_of(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -75,7 +75,13 @@ def _write(stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespac
         "software": f"napari-ecc {version()}",
         "settings": settings_of(arguments, at),
         "inputs": [
-            {"path": arguments.input, "shape": image.shape, "dtype": image.source.dtype.name}
+            {
+                "path": arguments.input,
+                "axes": stack.axes,
+                "shape": image.shape,
+                "dtype": image.source.dtype.name,
+                "spacing": stack.blocks.direction and list(stack.blocks.direction.spacing),
+            }
         ],
     }
     write_table(arguments.out, _columns(stack, at, curves), metadata=metadata)

@@ -86,7 +86,7 @@ def _add_filtration(parser: argparse.ArgumentParser) -> None:
         type=vector,
         metavar="A,B,C",
         help="distance of neighbouring points along each of the axes Z, Y, X, or one number for "
-        "all, only with --direction (default: 1)",
+        "all, only with --direction (default: the file's, or 1)",
     )
 
 

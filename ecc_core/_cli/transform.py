@@ -82,7 +82,7 @@ def add_parser(commands: Any) -> None:
         "--spacing",
         type=_spacing,
         metavar="S|A,B,C",
-        help="distance of neighbouring points, or that along each axis (default: 1)",
+        help="distance of neighbouring points, or that along each axis (default: the file's, or 1)",
     )
 
 
@@ -105,7 +105,8 @@ def run(arguments: argparse.Namespace) -> None:
     path = _only_input(arguments)
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
-    view, axes = options.select_input(path, options.open_input(path, arguments), arguments)
+    stored = options.open_input(path, arguments)
+    view, axes = options.select_input(path, stored, arguments)
     for letter, length in zip(axes, view.shape, strict=True):
         if letter not in "ZYX":
             choice = {"T": "; choose one with --time", "C": "; choose one with --channel"}
@@ -113,6 +114,8 @@ def run(arguments: argparse.Namespace) -> None:
                 f"{path}: a transform is of one image, but its axis {letter} has {length}"
                 f"{choice.get(letter, '')}"
             )
+    if arguments.spacing is None:
+        arguments.spacing = options.spacing_of(stored, axes)
     image = view.read_all()
     with options.blame(path):
         result = _transform(image, arguments)

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 import h5py
 import imageio.v3 as imageio
+import mrcfile
+import nibabel
+import nrrd
 import numpy as np
 import pytest
 import tifffile
@@ -59,6 +62,28 @@ def write_pages(path: Path, image: Array) -> None:
     first.save(path, save_all=True, append_images=others)
 
 
+def write_nifti(path: Path, image: Array) -> None:
+    nibabel.save(nibabel.Nifti1Image(image, np.eye(4)), path)
+
+
+def write_nrrd(path: Path, image: Array) -> None:
+    nrrd.write(str(path), image, {"encoding": "gzip"})
+
+
+def read_nrrd(path: Path) -> Array:
+    return nrrd.read(str(path), index_order="C")[0]
+
+
+def write_mrc(path: Path, image: Array) -> None:
+    with mrcfile.new(path) as file:
+        file.set_data(image.astype(np.int16))
+
+
+def read_mrc(path: Path) -> Array:
+    with mrcfile.open(path) as file:
+        return file.data
+
+
 class Format(NamedTuple):
     ndim: int
     write: Callable[[Path, Array], None]
@@ -84,6 +109,9 @@ FORMATS = {
     "compressed.npz": Format(3, np.savez_compressed),
     "a.h5": Format(3, write_hdf5, read_hdf5),
     "gzip.h5": Format(3, lambda p, i: write_hdf5(p, i, **GZIP), read_hdf5),
+    "a.nii.gz": Format(3, write_nifti),
+    "a.nrrd": Format(3, write_nrrd, read_nrrd),
+    "a.mrc": Format(3, write_mrc, read_mrc),
     "a.zarr.zip": Format(3, write_zarr),
     "2.zarr": Format(3, lambda p, i: write_zarr(p, i, zarr_format=2), lambda p: zarr.open(p)[...]),
     "3.zarr": Format(3, lambda p, i: write_zarr(p, i, zarr_format=3), lambda p: zarr.open(p)[...]),
