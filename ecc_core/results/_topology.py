@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arrays import on_host
 from ecc_core.results._base import ArrayT, Result, plotting
 from ecc_core.results._curves import MOST_DRAWN, CurveResult
 
@@ -120,6 +121,32 @@ class PersistencePairs(Result[ArrayT]):
     superlevel: bool = False
     ndim: int | None = None
     _fields: ClassVar = ("births", "deaths", "birth_points", "death_points")
+    _quantity: ClassVar = "value"
+
+    @property
+    def values(self) -> NDArray[Any]:  # type: ignore[override]
+        """Births and deaths as one NumPy array, (k, 2)."""
+        return np.stack([on_host(self.births), on_host(self.deaths)], axis=1)
+
+    def _axes(self) -> dict[str, Any]:
+        births: Any = self.births
+        return {"class": np.arange(len(births)), "event": np.array(["birth", "death"])}
+
+    def plot(self, ax: Axes | None = None, **markers: Any) -> Axes:
+        """Plot the persistence diagram; see :func:`ecc_core.plotting.plot_persistence`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+        **markers
+            What `matplotlib.axes.Axes.plot` takes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return plotting().plot_persistence(self, ax, **markers)  # type: ignore[no-any-return]
 
     @property
     def essential(self) -> ArrayT:

@@ -264,3 +264,15 @@ def test_results_say_what_they_are():
     ax = curves.plot()
     assert [line.get_label() for line in ax.get_lines()[1:]] == ["$b_0$", "$b_1$"]
     assert "<img" in curves._repr_html_()
+
+
+def test_pairs_can_be_shown():
+    pairs = ecc.persistence_pairs(np.array([0, 3, 1, 2, 0]), 0)
+    table = pairs.to_pandas()
+    assert table.value.tolist()[2:] == [0, 3, 1, 2]
+    assert table.event.tolist() == ["birth", "death"] * 3
+    assert pairs.to_xarray().dims == ("class", "event")
+    _, ended, lasting = pairs.plot().get_lines()
+    assert_array_equal(np.transpose(ended.get_data()), [[0, 3], [1, 2]])
+    assert_array_equal(lasting.get_data(), [[0], [3]])
+    assert "<img" in pairs._repr_html_()
