@@ -11,6 +11,7 @@ from torch import Tensor
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.soft import sums as soft
 from ecc_core._request.filtration import Filtration
+from ecc_core._request.resources import AtMost
 from ecc_core._torch import direct
 from ecc_core._torch.cells import filtration, split_coefficients
 from ecc_core.errors import NAN_MESSAGE
@@ -37,8 +38,17 @@ def points(
     construction: Any,
     superlevel: bool,
     ties: str,
+    *,
+    kept: Tensor | None = None,
 ) -> Points:
-    """Check the values of the arguments and find the points' coefficients."""
+    """Check the values of the arguments and find the points' coefficients.
+
+    `kept` are those that the forward pass found, (batch, points), or empty.
+    """
+    if kept is not None and kept.shape[1] and ties == "raster":
+        values = filtration(image.to(thresholds.dtype), tilt, mask, superlevel).flatten(1)
+        levels = -thresholds if superlevel else thresholds
+        return Points(values.contiguous(), kept, levels, sharpness, superlevel)
     check_numbers(thresholds, sharpness, "thresholds")
     if tilt is not None and not bool(tilt.isfinite().all()):
         raise ValueError(
@@ -54,6 +64,7 @@ def points(
             values.numpy(),
             Filtration(ndim, 1 if construction == "V" else ndim),
             mask=None if mask is None else mask.numpy(),
+            workers=threads(),
         )
     except ValueError as error:
         if str(error) != NAN_MESSAGE:
@@ -78,28 +89,27 @@ def check_numbers(levels: Tensor, sharpness: Tensor, name: str) -> None:
 def curves(points: Points) -> tuple[Tensor, Tensor, Tensor]:
     """Curves and their derivatives by the thresholds and by the sharpness."""
     values, weights, levels, sharpness, superlevel = points
-    if values.dtype == torch.float64:
+    given = values.numpy(), weights.numpy(), levels.double().numpy(), float(sharpness)
+    if values.dtype == torch.float64 and not soft.point_by_point(given[0], *given[2:]):
         curve, slopes, spreads = direct.curves(values, weights, levels, sharpness)
     else:
-        sums = soft.curves(
-            values.numpy(), weights.numpy(), levels.double().numpy(), float(sharpness)
-        )
-        curve, slopes, spreads = torch.from_numpy(sums.astype(np.float32)).unbind()
-    return curve.clone(), -slopes if superlevel else slopes.clone(), spreads.clone()
+        sums = torch.from_numpy(soft.curves(*given, workers=threads()))
+        curve, slopes, spreads = (rows.to(values.dtype, copy=True) for rows in sums)
+    return curve, -slopes if superlevel else slopes, spreads
 
 
 def gradient(points: Points, upstream: Tensor) -> Tensor:
     """Coefficient times sum over the levels of upstream * sharpness * s'(z), for each point."""
     values, weights, levels, sharpness, _ = points
-    if values.dtype == torch.float64:
+    given = values.numpy(), weights.numpy(), levels.double().numpy(), float(sharpness)
+    if values.dtype == torch.float64 and not soft.point_by_point(given[0], *given[2:]):
         return direct.gradients(values, weights, levels, sharpness, upstream)
     out = torch.empty_like(values)
-    soft.gradients(
-        values.numpy(),
-        weights.numpy(),
-        levels.double().numpy(),
-        float(sharpness),
-        upstream.double().numpy(),
-        out.numpy(),
-    )
+    rows = np.ascontiguousarray(upstream.double().numpy())
+    soft.gradients(*given, rows, out.numpy(), workers=threads())
     return out
+
+
+def threads() -> int:
+    """As many threads as torch uses, if there is work for them."""
+    return AtMost(torch.get_num_threads())

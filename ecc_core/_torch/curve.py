@@ -65,7 +65,8 @@ def _on_cpu(
     points = cpu.points(
         image, thresholds, sharpness, tilt, mask, construction, superlevel, "raster"
     )
-    return *cpu.curves(points), image.new_empty((image.shape[0], 0), dtype=torch.int32)
+    packed = points.coefficients if keep else points.coefficients.new_empty((image.shape[0], 0))
+    return *cpu.curves(points), packed
 
 
 @torch.library.impl(NAME_BACKWARD, "cpu")
@@ -77,7 +78,7 @@ def _backward_on_cpu(
     if wanted != "none":
         from ecc_core._torch import cpu
 
-        points = cpu.points(image, *options)
+        points = cpu.points(image, *options, kept=packed)
         by_image = cpu.gradient(points, gradient if points.superlevel else -gradient)
         by_image = by_image.reshape(image.shape).to(_dtype(image, wanted))
     return by_image, gradient * slopes, (gradient * spreads).sum(1)
@@ -138,8 +139,8 @@ def _pushed(
 
 
 def _keeps(image: Tensor, keep: bool) -> bool:
-    """Whether coefficients are packed: not for float64, whose sums are taken level by level."""
-    return keep and image.is_cuda and image.dtype != torch.float64
+    """Whether CUDA packs coefficients: not for float64, whose sums are taken level by level."""
+    return keep and image.dtype != torch.float64
 
 
 def _dtype(image: Tensor, wanted: str) -> torch.dtype:
@@ -148,10 +149,14 @@ def _dtype(image: Tensor, wanted: str) -> torch.dtype:
 
 
 def _fake(image: Tensor, thresholds: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-    shape = (image.shape[0], thresholds.shape[0])
-    results = [thresholds.new_empty(shape) for _ in range(3)]
-    packed = image.new_empty(packed_shape(image, _keeps(image, rest[-1])), dtype=torch.int32)
-    return *results, packed
+    results = [thresholds.new_empty((image.shape[0], thresholds.shape[0])) for _ in range(3)]
+    keep = rest[-1]
+    if image.is_cuda:
+        shape, dtype = packed_shape(image, _keeps(image, keep)), torch.int32
+    else:
+        shape = (image.shape[0], image.shape[1:].numel() if keep else 0)
+        dtype = torch.int8
+    return *results, image.new_empty(shape, dtype=dtype)
 
 
 def _fake_backward(
@@ -182,7 +187,10 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     by_tilt = None
     if needs_tilt:
         axes = range(1, by_image.dim())
-        by_tilt = torch.cat([by_image.sum([0, *(a for a in axes if a != axis)]) for axis in axes])
+        others = [[0, *(a for a in axes if a != axis)] for axis in axes]
+        # In float64, since terms cancel.
+        by_tilt = torch.cat([by_image.sum(dims, dtype=torch.float64) for dims in others])
+        by_tilt = by_tilt.to(saved[6].dtype)
     return (
         by_image.to(saved[3].dtype) if needs_image else None,
         by_thresholds.sum(0) if needs_thresholds else None,
@@ -221,7 +229,7 @@ soft_curve = transformable(FORWARD, _setup, _backward, _push)
 """Curves (batch, n) of images (batch, *spatial), and derivatives by level and by sharpness.
 
 `thresholds`, `sharpness` and `tilt` are float32, or float64 with an image of float64. With `keep`
-CUDA devices return coefficients, packed, that spare the backward pass to find them.
+coefficients come with them, packed on CUDA devices, that the backward pass need not find again.
 """
 soft_curve_backward = transformable(BACKWARD, keep_nothing, _no_backward, _no_backward)
 """Gradients of the images, and of thresholds (batch, n) and sharpness (batch,) image by image.

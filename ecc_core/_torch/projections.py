@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ecc_core._backends.cpu.soft import transform as soft_transform
 from ecc_core._torch import direct
-from ecc_core._torch.cpu import check_numbers
+from ecc_core._torch.cpu import check_numbers, threads
 
 __all__ = ["Given", "checked", "curves", "direct_curves", "direct_gradients", "gradients"]
 
@@ -45,6 +45,7 @@ def _projection(given: Given) -> soft_transform.Projection:
         given.orthants.numpy().astype(np.intp),
         given.heights.double().numpy(),
         float(given.sharpness),
+        threads(),
     )
 
 

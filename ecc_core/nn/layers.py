@@ -10,9 +10,11 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from ecc_core._request.filtration import check_connectivity, check_spacing
-from ecc_core.nn import _exact, _parameters, functional
+from ecc_core.nn import _arguments, _exact, _parameters, functional
 
 __all__ = ["EulerCurveLayer", "EulerTransformLayer"]
+
+FEW_POINTS = 1 << 20  # in all directions, for which one call is worth its memory
 
 Range = tuple[float, float]
 Hard = Literal["forward"]
@@ -236,8 +238,37 @@ class EulerCurveLayer(_Layer):
         """Curves (..., n), or (..., k, n), of images (..., spatial)."""
         if not self.directed:
             return self._curve(image, mask)
+        if self._adds_directions(image):
+            return self._curve(*self._directed(image, mask))
         tilts = zip(self.directions, self.direction_scale, strict=True)
         return torch.stack([self._curve(image, mask, *tilt) for tilt in tilts], dim=-2)
+
+    def _adds_directions(self, image: Any) -> bool:
+        """Whether one call takes the images with each direction added."""
+        return (
+            self.hard is None
+            and isinstance(image, Tensor)
+            and image.is_floating_point()
+            and image.dim() >= self.n_spatial
+            and not torch.compiler.is_compiling()  # which shall not depend on the size
+            and image.numel() * len(self.free_directions) <= FEW_POINTS
+        )
+
+    def _directed(self, image: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Images (..., k, spatial) that differ by their direction, and masks for them."""
+        shape = image.shape[image.dim() - self.n_spatial :]
+        dtype = torch.float64 if image.dtype == torch.float64 else torch.float32
+        vectors = self.directions.to(dtype) * self.direction_scale.to(dtype)[:, None]
+        total = vectors.new_zeros(())
+        for axis, (count, step) in enumerate(zip(shape, self.spacing, strict=True)):
+            terms = vectors[:, axis, None] * _arguments.coordinates(count, step, vectors)
+            later = (1,) * (self.n_spatial - axis - 1)
+            total = total + terms.view(-1, *(1,) * axis, count, *later)
+        axis = image.dim() - self.n_spatial
+        image = image.to(dtype).unsqueeze(axis) + total
+        if isinstance(mask, Tensor) and mask.dim() > self.n_spatial:
+            mask = mask.unsqueeze(axis).expand(image.shape)
+        return image, mask
 
     def _curve(
         self,

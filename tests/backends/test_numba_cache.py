@@ -123,7 +123,7 @@ def test_files_that_cannot_be_read(cached, tmp_path):
     (path,) = tmp_path.rglob("*.nbi")
     path.unlink()
     path.mkdir()
-    with pytest.warns(RuntimeWarning, match="kernels are not cached, so .* NUMBA_CACHE_DIR"):
+    with pytest.warns(RuntimeWarning, match="kernels are not cached, so .*Is a directory"):
         assert cached() == 0
 
 

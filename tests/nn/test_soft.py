@@ -292,14 +292,38 @@ def test_infinite_thresholds_see_all_or_nothing():
     assert curve.tolist() == [0.0, 1.0]
 
 
-def test_workers_do_not_change_the_sums(monkeypatch):
-    image = draw((3, 200, 200), torch.float32).requires_grad_()
+@pytest.mark.parametrize("side", [64, 200])  # point by point, and by windows
+def test_workers_do_not_change_the_sums(monkeypatch, side):
+    image = draw((3, side, side), torch.float32).requires_grad_()
     results = []
     for cores in (1, 2):
-        monkeypatch.setattr(
-            "ecc_core._backends.cpu.soft.sums.available_cores", lambda cores=cores: cores
-        )
+        monkeypatch.setattr("ecc_core._torch.cpu.threads", lambda cores=cores: cores)
         curve = soft_euler_curve(image, torch.linspace(0, 1, 33), sharpness=50.0)
         results.append((curve.detach(), *gradients(curve, [image])))
     for one, two in zip(*results, strict=True):
         assert torch.equal(one, two)
+
+
+def test_points_that_enter_first_are_there_at_once():
+    """As in the exact curve, whether sums are taken point by point or by windows."""
+    for side, dtype in ((5, torch.float32), (70, torch.float32), (5, torch.float64)):
+        image = draw((side, side), dtype)
+        image[1, 1], image[3, 3], image[2, 4] = -torch.inf, -torch.inf, torch.inf
+        for superlevel in (False, True):
+            thresholds = [torch.inf if superlevel else -torch.inf]
+            soft = soft_euler_curve(image, thresholds, sharpness=3.0, superlevel=superlevel)
+            exact = ecc.euler_curve(image, thresholds, superlevel=superlevel).values
+            assert torch.equal(soft, exact.to(dtype)), (side, dtype)
+
+
+def test_steps_that_are_too_sharp_for_exponentials():
+    image = draw((2, 20, 30), torch.float32).requires_grad_()
+    exact = image.detach().double().requires_grad_()
+    thresholds = torch.linspace(0.003, 1.001, 7)
+    for sharpness in (500.0, 5e3, 1e6):
+        curve = soft_euler_curve(image, thresholds, sharpness=sharpness)
+        plain = plain_curve(
+            exact, thresholds.double(), torch.tensor(sharpness).double(), construction="T"
+        )
+        assert relative(curve, plain) < 1e-5
+        assert curve.isfinite().all()

@@ -1,4 +1,4 @@
-"""Soft curves of points with coefficients: windows around the levels, memory, threads.
+"""Soft curves of points with coefficients: which way to take, windows, memory, threads.
 
 Sums are taken in an order that depends on sizes only, so results do not depend on the number of
 threads.
@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.pool import available_cores, share
+from ecc_core._backends.cpu.pool import share, thread_count
+from ecc_core._backends.cpu.soft import points as soft_points
 from ecc_core._backends.cpu.soft.kernels import MOMENTS, REACH, deposit, evaluate, gather, tabulate
 
-__all__ = ["Windows", "curves", "gradients", "windows"]
+__all__ = ["Windows", "curves", "gradients", "point_by_point", "windows"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -26,6 +27,8 @@ STEP = 1 / 8  # width of a bin in units of 1 / sharpness
 CHUNK = 1 << 20  # points whose moments are summed at once
 MEMORY = 1 << 26  # bytes of moments at once
 ALONE = 1 << 15  # points that do not pay for waking a thread
+FEW_POINTS = 1 << 12  # for which windows do not pay
+FEW_TERMS = 1 << 17  # points times levels that do not pay for waking a thread
 
 
 class Windows(NamedTuple):
@@ -64,7 +67,20 @@ def windows(levels: Floats, sharpness: float) -> Windows:
     return Windows(starts, starts + bins * width, offsets, width)
 
 
-def curves(values: Array, weights: Array, levels: Floats, sharpness: float) -> Floats:
+def point_by_point(values: Array, levels: Floats, sharpness: float) -> bool:
+    """Whether sums are taken point by point, without windows."""
+    finite = levels[np.isfinite(levels)]
+    narrow = finite.size == 0 or sharpness * np.ptp(finite) <= soft_points.WIDEST
+    return bool(narrow) and (values.dtype == np.float64 or values.shape[1] <= FEW_POINTS)
+
+
+def curves(
+    values: Array,
+    weights: Array,
+    levels: Floats,
+    sharpness: float,
+    workers: int | None = None,
+) -> Floats:
     """Sums over the points of weight * s(sharpness * (level - value)), and their derivatives.
 
     Parameters
@@ -83,6 +99,17 @@ def curves(values: Array, weights: Array, levels: Floats, sharpness: float) -> F
     images, points = values.shape
     results = np.zeros((3, images, levels.size))
     if results.size == 0 or points == 0:
+        return results
+    if point_by_point(values, levels, sharpness):
+
+        def add_up(parts: Iterator[slice]) -> None:
+            for part in parts:
+                out = np.zeros((3, len(values[part]), levels.size))
+                soft_points.curves(values[part], weights[part], levels, sharpness, out)
+                results[:, part] = out
+
+        threads = thread_count(workers, values.size * levels.size // FEW_TERMS)
+        share(_slices(images, threads), add_up, threads)
         return results
     grid = windows(levels, sharpness)
     chunks = -(-points // CHUNK)
@@ -107,9 +134,12 @@ def curves(values: Array, weights: Array, levels: Floats, sharpness: float) -> F
             for i, (value, weight) in enumerate(zip(values[group], weights[group], strict=True))
             for at in range(0, points, CHUNK)
         ]
-        workers = _workers(count * points)
-        share(pieces, add, workers)
-        share(_slices(count, workers), sum_up, workers)
+        threads = thread_count(workers, count * points // ALONE)
+        share(pieces, add, threads)
+        share(_slices(count, threads), sum_up, threads)
+    at_first = levels == -np.inf
+    if at_first.any():
+        results[0, :, at_first] = (weights * (values == -np.inf)).sum(1)
     return results
 
 
@@ -120,44 +150,49 @@ def gradients(
     sharpness: float,
     upstream: Floats,
     out: Array,
-    *,
-    steps: bool = False,
+    workers: int | None = None,
 ) -> None:
     """Write weight * sum over the levels of upstream * sharpness * s'(z) for every point to `out`.
 
-    With `steps` the sum is that of upstream * s(z), the derivative by the weight. `upstream` is
-    (images, n), the others as for :func:`curves`.
+    `upstream` is (images, n), the others as for :func:`curves`.
     """
     images, points = values.shape
     if out.size == 0:
+        return
+    if point_by_point(values, levels, sharpness):
+
+        def differentiate(parts: Iterator[slice]) -> None:
+            for part in parts:
+                soft_points.gradients(
+                    values[part], weights[part], levels, sharpness, upstream[part], out[part]
+                )
+
+        threads = thread_count(workers, values.size * levels.size // FEW_TERMS)
+        share(_slices(images, threads), differentiate, threads)
         return
     grid = windows(levels, sharpness)
     chunk = max(CHUNK // images, ALONE)
 
     def look_up(pieces: Iterator[tuple[Array, Array, Floats, Array]]) -> None:
         for value, weight, own, into in pieces:
-            gather(value, weight, *grid, own, steps, into)
+            gather(value, weight, *grid, own, False, into)
 
     def fill(parts: Iterator[slice]) -> None:
         for part in parts:
-            tabulate(upstream[first:][part], levels, sharpness, steps, *grid, table[part])
+            tabulate(upstream[first:][part], levels, sharpness, False, *grid, table[part])
 
     step = max(1, MEMORY // (16 * grid.slots))
     for first in range(0, images, step):
         count = min(step, images - first)
         table = np.zeros((count, grid.slots, 2))
-        workers = _workers(count * points)
-        share(_slices(count, workers), fill, workers)
+        threads = thread_count(workers, count * points // ALONE)
+        share(_slices(count, threads), fill, threads)
         pieces = [
             (values[first + i, at], weights[first + i, at], table[i], out[first + i, at])
             for i in range(count)
             for at in (slice(a, a + chunk) for a in range(0, points, chunk))
         ]
-        share(pieces, look_up, workers)
-
-
-def _workers(points: int) -> int:
-    return max(1, min(available_cores(), points // ALONE))
+        share(pieces, look_up, threads)
 
 
 def _slices(count: int, parts: int) -> list[slice]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.pool import available_cores, share
+from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.soft.kernels import MOMENTS, deposit, evaluate, gather, tabulate
 from ecc_core._backends.cpu.soft.sums import Windows, windows
 
@@ -35,6 +35,7 @@ class Projection(NamedTuple):
         Of each direction.
     levels : (n,) array
     sharpness : float
+    workers : int or None
     """
 
     weights: Array
@@ -43,6 +44,7 @@ class Projection(NamedTuple):
     orthants: NDArray[np.intp]
     levels: Floats
     sharpness: float
+    workers: int | None = None
 
 
 @kernel(error_model="numpy")
@@ -128,4 +130,4 @@ def _share(given: Projection, work: Callable[[int, int, NDArray[np.intp]], None]
             work(*piece)
 
     size = len(given.weights) * given.positions.shape[1] * len(given.directions)
-    share(pieces, each, max(1, min(available_cores(), size // ALONE)))
+    share(pieces, each, thread_count(given.workers, size // ALONE))
