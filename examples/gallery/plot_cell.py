@@ -1,13 +1,13 @@
 """
-A cell: where does a jump of the curve come from?
-=================================================
+A cell: locating a jump of the curve
+====================================
 
-The curve says how many objects less holes there are at each threshold, not where they are. The
-coefficients do: each pixel has the number by which it changes the count when it enters.
+The curve gives the number of objects minus holes at each threshold, but not their positions. The
+coefficients do: the coefficient of a pixel is the change of the curve that the pixel causes.
 """
 
 # %%
-# A cell that comes with scikit-image, less its noise, and the curve of its bright parts.
+# An image of a cell from scikit-image, smoothed, and the curve of its bright parts.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -19,17 +19,17 @@ image = gaussian_filter(data.cell().astype(np.float32), 3)
 t, chi = ecc.euler_curve(image, np.arange(40, 200, 0.5), superlevel=True)
 
 # %%
-# The steepest stretch: within five grey values the count changes most.
+# The steepest part of the curve: the largest change within five grey values.
 WIDTH = 10
-steps = chi[:-WIDTH] - chi[WIDTH:]  # what enters as the threshold falls
+steps = chi[:-WIDTH] - chi[WIDTH:]  # the change as the threshold falls
 start = np.abs(steps).argmax()
 low, high = t[start], t[start + WIDTH]
-print(f"from {high:g} down to {low:g} the count changes by {steps[start]:+}")
+print(f"from {high:g} down to {low:g} the curve changes by {steps[start]:+}")
 
 # %%
-# The pixels that enter there, and what they add: objects appear (+), or objects merge and holes
-# open (-). Together they are the step. All of it is grain of the background; the cell itself is a
-# single object over most of the thresholds, where the curve is 1.
+# The pixels that enter there and their coefficients: objects appear (+), or objects merge and
+# holes appear (-). The coefficients add up to the change. It comes from noise in the background;
+# the cell is a single object at most thresholds, where the curve is 1.
 c = ecc.euler_coefficients(image, superlevel=True)
 entering = (image >= low) & (image < high)
 assert c[entering].sum() == steps[start]
@@ -41,7 +41,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6), layout="constrain
 left.imshow(image, cmap="gray")
 for sign, name, colour in (
     (1, "an object appears", "#E69F00"),
-    (-1, "a merger, or a hole", "#56B4E9"),
+    (-1, "objects merge, or a hole appears", "#56B4E9"),
 ):
     rows, columns = np.nonzero(entering & (np.sign(c) == sign))
     left.scatter(columns, rows, 14, color=colour, label=f"{name}: {rows.size} pixels")

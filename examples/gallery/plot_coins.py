@@ -2,15 +2,14 @@
 Counting coins: a plateau of the curve
 ======================================
 
-Above a threshold the bright parts of this photograph are coins, and also glare and dirt. Their
-number depends on the threshold, and no single threshold can be trusted. The Euler characteristic
-curve shows all of them at once: where the count does not depend on the threshold it stays level,
-and there it means something.
+The bright parts of this photograph are coins, but also glare and dirt, and their number depends on
+the threshold. The Euler characteristic curve shows all thresholds at once. Where it is constant,
+the number of objects does not depend on the exact threshold and can be trusted.
 """
 
 # %%
-# The photograph comes with scikit-image. Its background is brighter at the top, so the mean over
-# a wide neighbourhood is taken off first.
+# The photograph is from scikit-image. Its background is brighter at the top, so the mean over a
+# wide neighbourhood is subtracted first.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -23,13 +22,12 @@ photograph = data.coins().astype(np.float32)
 image = gaussian_filter(photograph - gaussian_filter(photograph, 40), 3)
 
 # %%
-# ``superlevel=True`` takes the bright sets, ``image >= t``.
+# ``superlevel=True`` uses the sets ``image >= t``.
 curve = ecc.euler_curve(image, np.linspace(-60, 80, 281), superlevel=True)
 t, chi = curve
 
 # %%
-# The longest stretch over which the curve does not change, among those with more than one
-# object:
+# The longest interval over which the curve is constant and greater than one:
 starts = np.flatnonzero(np.diff(chi, prepend=chi[0] - 1))
 lengths = np.diff(starts, append=len(t))
 lengths[chi[starts] <= 1] = 0
@@ -44,10 +42,10 @@ left.imshow(photograph, cmap="gray")
 left.contour(image >= level, [0.5], colors="#D55E00", linewidths=1.5)
 left.set_title(f"image ≥ {level:.0f}: {count} objects")
 left.set_axis_off()
-plot_curve(curve, right, superlevel=True, color="#0072B2")
+plot_curve(curve, right, color="#0072B2")
 right.axvspan(t[best], t[best + lengths.max() - 1], color="#D55E00", alpha=0.25, linewidth=0)
 right.annotate(
-    f"level at {count}",
+    f"constant at {count}",
     (level, count),
     (35, 60),
     arrowprops={"arrowstyle": "-", "color": "#D55E00"},

@@ -1,15 +1,14 @@
 """
-Galaxies: how many stand out from the noise?
-============================================
+Galaxies: counting objects above the noise
+==========================================
 
-A survey counts what is brighter than a threshold. Too low, and noise is counted, too. The dark
-side of the same image tells how much: noise has no preference for bright or dark, galaxies are
-bright only.
+A survey counts the objects above a threshold. If the threshold is too low, noise is counted as well.
+The negative image shows how much: noise is as often dark as bright, but galaxies are only bright.
 """
 
 # %%
-# A part of the Hubble deep field, which comes with scikit-image, less its median and in units of
-# the noise.
+# A part of the Hubble deep field from scikit-image, with its median subtracted and in units of the
+# noise.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -25,13 +24,13 @@ noise = -np.quantile(image, 0.16)  # one standard deviation below the median
 image = (image / noise).astype(np.float32)
 
 # %%
-# At high thresholds sets are small and have no holes, and the curve counts objects.
+# At high thresholds the sets are small and have no holes, so the curve counts objects.
 t = np.linspace(1, 12, 221)
 bright = ecc.euler_curve(image, t, superlevel=True)
 dark = ecc.euler_curve(-image, t, superlevel=True)
 last = np.flatnonzero(dark.values)[-1]
 quiet, objects = t[last], bright.values[last]
-print(f"nothing dark beyond {quiet:.1f} noise levels; {objects} bright objects there")
+print(f"no dark objects above {quiet:.1f} noise levels, but {objects} bright ones")
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained")

@@ -1,15 +1,15 @@
 """
-Gaussian random fields: theory drawn over measured curves
-=========================================================
+Gaussian random fields: measured curves and theory
+==================================================
 
-For smooth Gaussian noise the expected curve is known in closed form, in any dimension: the
-Gaussian kinematic formula (Adler, Taylor, *Random fields and geometry*, 2007). Cosmology and brain
-imaging use it to judge how many peaks are noise. Here it is drawn over the curves of single
-realisations.
+The expected curve of smooth Gaussian noise has a closed form in any dimension, the Gaussian
+kinematic formula (Adler, Taylor, *Random fields and geometry*, 2007). It is used in cosmology and
+brain imaging to estimate how many peaks are due to noise. Here it is compared with the curves of
+single realisations.
 """
 
 # %%
-# White noise, smoothed and cut away from the border where the filter lacks neighbours.
+# Smoothed white noise, without the border in which the filter lacks neighbours.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -28,13 +28,13 @@ def field(shape: tuple[int, ...], seed: int) -> np.ndarray:
 
 
 # %%
-# The expected Euler characteristic below t is a sum over the dimensions j of the faces of the
-# box: their total size in units of the correlation length, times a density that depends on t
-# alone. The correlation length comes from the variance of the slope, which is 1 / (2 sigma²).
+# The expected Euler characteristic is a sum over the dimensions j of the faces of the box: their
+# total size in units of the correlation length, times a density that depends only on t. The
+# correlation length follows from the variance of the slope, which is 1 / (2 sigma²).
 
 
 def expected(t: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the curve that theory expects."""
+    """Return the expected curve."""
     sizes = np.poly1d([1.0])
     for n in shape:
         sizes *= np.poly1d([(n - 1) / (np.sqrt(2) * SIGMA), 1.0])
@@ -46,8 +46,8 @@ def expected(t: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 # %%
-# In 2-D components come first (positive), then holes (negative). In 3-D: components, then
-# tunnels, then cavities.
+# In 2-D the curve is dominated first by components (positive), then by holes (negative); in 3-D by
+# components, then tunnels, then cavities.
 t = np.linspace(-4, 4, 161)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for ax, shape in zip(axes, [(320, 320), (96, 96, 96)], strict=True):

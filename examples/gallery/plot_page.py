@@ -1,16 +1,16 @@
 """
-Reading a page: before and after its shadow is removed
-======================================================
+A photographed page: removing a shadow
+======================================
 
-A photographed page is darker on one side. With one threshold for the whole page, letters break on
-one side while the other fills with blots. The curve tells without a look at the result: where
-letters stand apart from the paper, the number of dark objects less their holes hardly depends on
-the threshold.
+A photographed page is darker on one side. With a single threshold for the whole page, letters break
+up on one side and merge with the background on the other. The curve shows this without looking at
+the result: where letters are separate from the paper, the number of dark objects minus holes hardly
+depends on the threshold.
 """
 
 # %%
-# The page comes with scikit-image. Letters are three pixels wide, so it is enlarged first. The
-# brightness of the paper alone is what remains when everything narrow and dark is closed.
+# The page is from scikit-image. Its letters are three pixels wide, so it is enlarged first. A
+# morphological closing removes all narrow dark structures and leaves the brightness of the paper.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter, grey_closing, zoom
@@ -21,11 +21,11 @@ from ecc_core.plotting import plot_curve
 
 page = zoom(data.page().astype(np.float32), 3, order=3)
 paper = gaussian_filter(grey_closing(page, (61, 61)), 15)
-images = {"as it is": page / np.median(page), "less its shadow": page / paper}
+images = {"original": page / np.median(page), "shadow removed": page / paper}
 
 # %%
-# The flattest stretch of each curve, of a tenth of the range, where dark objects outnumber
-# holes.
+# The flattest interval of each curve over a tenth of the range, where there are more dark objects
+# than holes.
 t = np.linspace(0.2, 1.1, 451)
 WIDTH = 50
 curves, flattest = {}, {}
@@ -35,7 +35,7 @@ for name, image in images.items():
     change = np.where(windows.min(axis=1) > 50, np.ptp(windows, axis=1), np.inf)
     start = change.argmin()
     flattest[name] = t[start], t[start + WIDTH - 1]
-    print(f"{name}: the count changes by {change.min():.0f} within the flattest stretch")
+    print(f"{name}: the curve changes by {change.min():.0f} within its flattest interval")
 
 # %%
 figure, axes = plt.subplots(2, 2, figsize=(9.5, 5), layout="constrained", sharex="row")

@@ -3,13 +3,13 @@ Curves in a scikit-learn pipeline
 =================================
 
 :class:`~ecc_core.features.EulerCurveTransformer` makes curves the first step of a pipeline. Here
-it tells patches of three photographs apart, trained on their left halves and tested on their right
-ones.
+it classifies patches of three photographs, trained on their left halves and tested on their right
+halves.
 """
 
 # %%
-# Patches of 32 x 32 pixels. Each is brought to mean 0 and variance 1, so that brightness and
-# contrast do not tell.
+# Patches of 32 x 32 pixels. Each is standardised, so that brightness and contrast carry no
+# information.
 import matplotlib.pyplot as plt
 import numpy as np
 from skimage import data
@@ -37,7 +37,7 @@ train, test = (np.concatenate([patches(pair[side]) for pair in halves]) for side
 kinds = np.repeat(names, len(train) // 3)
 
 # %%
-# The transformer takes images as they are, (n, h, w). It learns the range of the thresholds.
+# The transformer accepts images of shape (n, h, w), and sets the range of the thresholds in `fit`.
 model = make_pipeline(
     EulerCurveTransformer(48),
     StandardScaler(),
@@ -52,6 +52,6 @@ ConfusionMatrixDisplay.from_predictions(kinds, model.predict(test), ax=ax, cmap=
 plt.show()
 
 # %%
-# As a table: with ``set_output`` every threshold is a named column.
+# With ``set_output`` the features are a table with one named column per threshold.
 table = EulerCurveTransformer(4).set_output(transform="pandas").fit_transform(train)
 print(table.head())

@@ -2,15 +2,14 @@
 A porous medium: when do pores connect?
 =======================================
 
-Whether a liquid gets through a rock depends on how its pores are connected. In a volume the Euler
-characteristic counts separate pores, plus cavities, minus tunnels: positive where pores are apart,
-negative where they form a network. Its zero is close to the point where the pore space begins to
-conduct.
+Whether a liquid flows through a rock depends on how its pores are connected. In 3-D the Euler
+characteristic is the number of components minus tunnels plus cavities: it is positive if pores are
+separate, and negative if they form a network. Its zero is close to the percolation threshold.
 """
 
 # %%
-# A generated rock: a thousand random grains, and the distance of each point to the nearest one.
-# Pores at radius r are the points further away from all grains than r.
+# A synthetic rock: a thousand random grains, and the distance of each point to the nearest one. For
+# grains of radius r, the pores are the points at a distance of more than r.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import distance_transform_edt, label
@@ -26,26 +25,26 @@ empty[tuple(centres.T)] = False
 distance = distance_transform_edt(empty).astype(np.float32)
 
 # %%
-# The curve of the superlevel sets, per volume, and its descriptors. Where sets grow downwards,
-# "first" is what the largest distances give.
+# The curve of the superlevel sets and its descriptors per volume. For superlevel sets, "first" means
+# at the largest distances.
 curve = ecc.euler_curve(distance, np.linspace(0.5, 14, 136), superlevel=True)
-found = curve_descriptors(curve, superlevel=True, size=distance.size)
+found = curve_descriptors(curve, size=distance.size)
 zero = found.first_zero_crossing
 print(f"the sign changes at a grain radius of {zero:.1f}")
 
 # %%
-# For comparison: the radius at which the pores stop to connect one side with the other.
+# For comparison: the radius at which the pores no longer connect opposite sides.
 
 
 def connects(pores: np.ndarray) -> bool:
-    """Tell whether a component meets the first and the last layer."""
+    """Return whether a component meets the first and the last layer."""
     parts, _ = label(pores, np.ones((3, 3, 3)))
     return bool(np.intersect1d(parts[0], parts[-1]).max())
 
 
 radii = np.arange(4, 12, 0.25)
 last = max(radius for radius in radii if connects(distance >= radius))
-print(f"the pores connect two sides up to a radius of {last:g}")
+print(f"the pores connect opposite sides up to a radius of {last:g}")
 
 # %%
 figure = plt.figure(figsize=(10, 3), layout="constrained")
@@ -54,7 +53,7 @@ radii_shown, colours = (2, 5, 8), ("#009E73", "#0072B2", "#D55E00")
 ax = figure.add_subplot(grid[3])
 ax.step(curve.thresholds, curve.values / distance.size, where="pre", color="#1a1a1a")
 ax.axhline(0, color="0.7", linewidth=0.6, zorder=0)
-ax.axvline(last, color="0.4", linestyle="--", linewidth=1, label="pores connect two sides")
+ax.axvline(last, color="0.4", linestyle="--", linewidth=1, label="percolation")
 for i, (radius, colour) in enumerate(zip(radii_shown, colours, strict=True)):
     picture = figure.add_subplot(grid[i])
     picture.imshow(distance[SIDE // 2] >= radius, cmap="gray_r", interpolation="nearest")

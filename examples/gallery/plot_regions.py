@@ -2,8 +2,8 @@
 A curve for every object
 ========================
 
-Each coin has a relief of its own. :func:`~ecc_core.region_curves` gives the curve of the
-intensities within every labelled object, in one pass over the image, and
+The coins have different reliefs. :func:`~ecc_core.region_curves` computes the curve of the
+intensities within every labelled object in one pass over the image, and
 :func:`~ecc_core.features.descriptor_table` turns the curves into a table.
 """
 
@@ -25,14 +25,14 @@ large = np.bincount(parts.ravel()) > 300
 coins = label(large[parts] & (parts > 0))
 
 # %%
-# One row for each coin. Dividing by the area makes small and large coins comparable.
+# One row per coin. Dividing by the area makes small and large coins comparable.
 curves = ecc.region_curves(gaussian_filter(photograph, 1), coins, 128)
 areas = np.bincount(coins.ravel())[curves.labels]
 table = descriptor_table(curves, size=areas)
 print(table[["maximum", "minimum", "zero_crossings", "first_zero_crossing"]].head().round(4))
 
 # %%
-# How much relief there is: the area under the absolute value of the curve.
+# A measure of relief: the area under the absolute value of the curve.
 relief = table["absolute_area"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
 scores = np.zeros(coins.max() + 1)

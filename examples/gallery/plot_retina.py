@@ -1,14 +1,14 @@
 """
-A retina: keep the rim of the picture out
-=========================================
+A retina: masking the background
+================================
 
-The eye fills a disk, and the black around it is no tissue. Its rim and the grain around it would
-count as well. A mask keeps such points out: they never enter, whatever their value.
+The eye fills a disk, and the black area around it is not tissue. Its rim and the noise around it
+would contribute to the curve. A mask excludes such points, whatever their value.
 """
 
 # %%
-# The green channel shows the vessels best: dark, and narrow. What a closing fills is what is dark
-# and narrower than the closing.
+# The vessels are dark and narrow, and best visible in the green channel. The difference between a
+# morphological closing and the image shows dark structures that are narrower than the closing.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import binary_erosion, binary_fill_holes, gaussian_filter, grey_closing
@@ -22,14 +22,14 @@ smooth = gaussian_filter(green, 2)
 vessels = grey_closing(smooth, (15, 15)) - smooth
 
 # %%
-# The curve of all points, and of those within the eye.
+# The curve of all points, and that of the points within the eye.
 t = np.linspace(0.2, 12, 237)
 everything = ecc.euler_curve(vessels, t, superlevel=True)
 within = ecc.euler_curve(vessels, t, superlevel=True, mask=eye)
 
 # %%
-# High thresholds leave pieces of vessels, low ones join vessels and grain to a net with holes. The
-# curve is 0 where there are as many pieces as holes.
+# At high thresholds the set consists of pieces of vessels; at low thresholds, vessels and noise
+# form a network with holes. The curve is 0 where there are as many components as holes.
 below = np.flatnonzero(within.values < 0)[-1]
 balance = t[below + 1]
 print(f"as many pieces as holes at {balance:.2f}")

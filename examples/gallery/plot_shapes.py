@@ -1,13 +1,14 @@
 """
-Shapes from all directions
-==========================
+Comparing shapes in any orientation
+===================================
 
-The Euler characteristic transform takes a curve of a shape in every direction, and together they
-determine the shape. Transforms have a distance, so shapes do, too, whichever way they are turned.
+The Euler characteristic transform consists of the curves of a shape along all directions, and
+determines the shape. The distance between transforms is a distance between shapes, which can be
+made independent of their orientation.
 """
 
 # %%
-# A horse that comes with scikit-image, the same turned by a quarter and by less, a ring and a
+# A horse from scikit-image, the same horse turned by 90 degrees and by a smaller angle, a ring and a
 # star. Each is moved so that its centre of mass is the centre of the image.
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,8 +35,8 @@ shapes = {
 }
 
 # %%
-# The smooth transform is better for distances: a border made of pixels is a staircase, whose
-# steps are the dark speckles in the transforms below.
+# The smooth transform is better suited for distances: a border made of pixels is a staircase, whose
+# steps appear as dark speckles in the transforms below.
 transforms = [ecc.euler_transform(shape, 72, 128, range=(-95, 95)) for shape in shapes.values()]
 smooth = [ecc.smooth_transform(transform) for transform in transforms]
 
@@ -51,7 +52,7 @@ for i, (name, shape) in enumerate(shapes.items()):
 plt.show()
 
 # %%
-# Distances of all pairs: the least over all ways to turn one of them.
+# Distances between all pairs, minimised over all rotations of one of them.
 distances = np.array(
     [[ecc.transform_distance(a, b, rotation_invariant=True) for b in smooth] for a in smooth]
 )

@@ -1,14 +1,14 @@
 """
-A curve with a gradient
-=======================
+Soft curves: changing an image by its gradient
+==============================================
 
-The exact curve is made of steps, and steps have no gradient. The soft curve rounds them off, and
-so tells how to change an image to change its topology. Here a broken ring is closed by descending
-along it. It needs PyTorch.
+The exact curve is a step function, whose gradient vanishes. The soft curve is differentiable, and
+its gradient shows how to change an image to change its topology. Here gradient descent closes a
+broken ring. This example requires PyTorch.
 """
 
 # %%
-# The soft curve tends to the exact one as its steps get sharper.
+# The soft curve approaches the exact curve as the sharpness grows.
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -33,8 +33,9 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# A ring with a weak spot. At most thresholds it is open, with an Euler characteristic of 1; a
-# ring has 0. Descend on the difference of its curve to 0, while staying close to the image.
+# A ring with a weak spot. At most thresholds it is open and has an Euler characteristic of 1; a
+# closed ring has 0. Gradient descent reduces the difference between the curve and 0, while a second
+# term keeps the result close to the image.
 y, x = np.mgrid[:64, :64] - 31.5
 profile = np.exp(-0.5 * ((np.hypot(x, y) - 20) / 4) ** 2)
 weak = 1 - 0.65 * np.exp(-0.5 * ((np.arctan2(y, x) - 0.6) / 0.35) ** 2)
@@ -57,7 +58,7 @@ for _ in range(300):
 result = result.detach()
 
 # %%
-# Only the points that decide have moved: those that bridge the gap.
+# Only the points that determine the topology have changed: those that bridge the gap.
 figure, axes = plt.subplots(1, 3, figsize=(9.5, 3.3), layout="constrained")
 for ax, values, name in zip(axes, (ring, result), ("ring", "after descent"), strict=False):
     ax.imshow(values.numpy(), cmap="gray", vmin=0, vmax=1)

@@ -1,14 +1,14 @@
 """
-Do two textures differ? Mean curves, bands and a test
-=====================================================
+Comparing textures: mean curves, bands and a test
+=================================================
 
-Grass and gravel of the same brightness and contrast: their grains are arranged differently, and
-the curve sees how. With many patches of each there is a mean curve, a band in which it lies, and a
-test.
+Images of grass and gravel with the same brightness and contrast still differ in their structure,
+and so do their curves. From many patches of each, this example computes mean curves, confidence
+bands, and a test of whether the textures differ.
 """
 
 # %%
-# Patches of photographs that come with scikit-image, each brought to mean 0 and variance 1.
+# Standardised patches of photographs from scikit-image.
 import matplotlib.pyplot as plt
 import numpy as np
 from skimage import data
@@ -28,9 +28,8 @@ for name, photograph in photographs.items():
     curves[name] = ecc.euler_curve(patches[name], thresholds, axis=(1, 2))
 
 # %%
-# One call gives the curves of all 64 patches. :func:`~ecc_core.features.mean_band` resamples
-# them: the mean curve of the texture lies within the band, as a whole, with a confidence of 95
-# %.
+# One call computes the curves of all 64 patches. :func:`~ecc_core.features.mean_band` resamples
+# them: with a confidence of 95 %, the band contains the whole mean curve of the texture.
 colours = {"grass": "#009E73", "gravel": "#0072B2", "brick": "#D55E00"}
 figure = plt.figure(figsize=(9, 4), layout="constrained")
 grid = figure.add_gridspec(3, 2, width_ratios=[1, 4])
@@ -49,9 +48,9 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# A permutation test of whether two groups of curves come from one population. Two halves of the
-# grass do; grass and gravel do not. (Patches of one photograph are not quite independent: for a
-# real study take one patch, or the mean, of each of many photographs.)
+# A permutation test of whether two groups of curves come from the same population. Two halves of
+# the grass do; grass and gravel do not. (Patches of one photograph are not fully independent: in a
+# real study, use one patch, or the mean, of each of many photographs.)
 order = np.random.default_rng(1).permutation(64)
 half, rest = ((thresholds, curves["grass"].values[part]) for part in np.split(order, 2))
 for label, pair in {

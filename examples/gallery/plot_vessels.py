@@ -1,15 +1,15 @@
 """
-A vessel network: how many loops?
-=================================
+Counting the loops of a vessel network
+======================================
 
-Vessels that part and join again form loops. For a network in one piece the Euler characteristic is
-1 minus the number of its loops. This network is generated, so that the number is known; then it is
-blurred and noise is added, as a microscope would.
+Vessels that branch and join again form loops. The Euler characteristic of a connected network is 1
+minus the number of its loops. This network is synthetic, so that the number is known; it is
+then blurred, and noise is added, to simulate a microscope.
 """
 
 # %%
-# Nodes on a shaken grid, in two layers. A random walk joins them to a tree, and twelve more
-# vessels between neighbours close a loop each.
+# Nodes on a jittered grid in two layers. A random walk connects them to a tree, and twelve
+# additional vessels between neighbours close one loop each.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import distance_transform_edt, gaussian_filter
@@ -37,7 +37,7 @@ spare = [pair for pair in map(tuple, pairs) if pair not in branches]
 vessels = [*branches, *(spare[i] for i in rng.permutation(len(spare))[:LOOPS])]
 
 # %%
-# Draw the centre lines, and take the distance to them.
+# Draw the centre lines, and compute the distance to them.
 free = np.ones(np.array(GRID) * STEP, dtype=bool)
 for a, b in vessels:
     line = np.linspace(nodes[a], nodes[b], 200).round().astype(int)
@@ -48,8 +48,8 @@ volume = (volume + rng.normal(0, 0.25, volume.shape)).astype(np.float32)
 smooth = gaussian_filter(volume, 1.5)
 
 # %%
-# The raw volume is dominated by noise: thousands of specks. After smoothing the curve has a
-# plateau at 1 - 12 = -11, the network.
+# The raw volume is dominated by noise, with thousands of specks. After smoothing, the curve has a
+# plateau at 1 - 12 = -11, the value of the network.
 t = np.linspace(0, 1, 201)
 curves = {
     "as measured": ecc.euler_curve(volume, t, superlevel=True),
@@ -66,7 +66,7 @@ left.imshow(smooth.max(axis=0), cmap="magma")
 left.set_title("smoothed volume, brightest along z")
 left.set_axis_off()
 for (name, curve), colour in zip(curves.items(), ("#56B4E9", "#0072B2"), strict=True):
-    plot_curve(curve, right, superlevel=True, label=name, color=colour)
+    plot_curve(curve, right, label=name, color=colour)
 right.axhline(1 - LOOPS, color="#D55E00", linestyle="--", linewidth=1, label=f"1 - {LOOPS} loops")
 right.set_yscale("symlog", linthresh=20)
 right.legend(frameon=False)
