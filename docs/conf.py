@@ -5,6 +5,8 @@ import importlib.metadata
 import os
 import sysconfig
 
+import numpydoc.xref
+
 # The help of the command `ecc` is asked of the one beside this interpreter.
 os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
 os.environ["COLUMNS"] = "76"
@@ -33,6 +35,7 @@ autosummary_generate = True
 default_role = "autolink"  # `name` links to what it names, if that is in the reference
 autodoc_typehints = "none"
 numpydoc_xref_param_type = True
+numpydoc.xref.DEFAULT_LINKS.clear()  # they point to the sites of other projects
 PUBLIC = (
     "ecc_core",
     *(f"ecc_core.{name}" for name in ("dask", "errors", "features", "io", "results")),

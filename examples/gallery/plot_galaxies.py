@@ -2,8 +2,9 @@
 Galaxies: counting objects above the noise
 ==========================================
 
-A survey counts the objects above a threshold. If the threshold is too low, noise is counted as well.
-The negative image shows how much: noise is as often dark as bright, but galaxies are only bright.
+A survey counts the objects above a threshold. If the threshold is too low, noise is counted as
+well. The negative image shows how much: noise is as often dark as bright, but galaxies are only
+bright.
 """
 
 # %%

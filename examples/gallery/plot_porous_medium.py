@@ -25,8 +25,8 @@ empty[tuple(centres.T)] = False
 distance = distance_transform_edt(empty).astype(np.float32)
 
 # %%
-# The curve of the superlevel sets and its descriptors per volume. For superlevel sets, "first" means
-# at the largest distances.
+# The curve of the superlevel sets and its descriptors per volume. For superlevel sets, "first"
+# means at the largest distances.
 curve = ecc.euler_curve(distance, np.linspace(0.5, 14, 136), superlevel=True)
 found = curve_descriptors(curve, size=distance.size)
 zero = found.first_zero_crossing

@@ -8,8 +8,8 @@ made independent of their orientation.
 """
 
 # %%
-# A horse from scikit-image, the same horse turned by 90 degrees and by a smaller angle, a ring and a
-# star. Each is moved so that its centre of mass is the centre of the image.
+# A horse from scikit-image, the same horse turned by 90 degrees and by a smaller angle, a ring and
+# a star. Each is moved so that its centre of mass is the centre of the image.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import binary_fill_holes, center_of_mass, gaussian_filter, shift
