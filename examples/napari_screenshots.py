@@ -2,7 +2,7 @@
 
     xvfb-run -a -s "-screen 0 1600x1000x24" python examples/napari_screenshots.py
 
-Names as arguments make these pictures alone: explorer changes directions regions series.
+Names as arguments make these pictures alone: explorer changes directions regions series compare.
 """
 
 import sys
@@ -95,12 +95,28 @@ def series(viewer: napari.Viewer) -> Any:
     return panel
 
 
+def compare(viewer: napari.Viewer) -> Any:
+    """Two groups of textures, that differ in their grain."""
+    for name, sigma in (("fine", 2.0), ("coarse", 2.6)):
+        for seed in range(5):
+            noise = np.random.default_rng([seed, round(10 * sigma)]).standard_normal((200, 200))
+            texture = gaussian_filter(noise, sigma)
+            values = np.clip(texture / texture.std() * 30 + 128, 0, 255).astype(np.uint8)
+            viewer.add_image(values, name=f"{name} {seed + 1}")
+    panel = open_dock(viewer, "Euler compare")
+    panel.controller.add_layers()
+    panel.model.pattern = "fine|coarse"
+    panel.model.view = "bands"
+    return panel
+
+
 SCENES: dict[str, Callable[[napari.Viewer], Any]] = {
     "explorer": explorer,
     "changes": changes,
     "directions": directions,
     "regions": regions,
     "series": series,
+    "compare": compare,
 }
 
 

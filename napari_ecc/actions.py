@@ -21,6 +21,7 @@ from napari_ecc._controller.direction_sweep import Cache, Sweep, curves_along
 from napari_ecc._controller.layers import (
     Part,
     as_indexable,
+    contrast_limits,
     levels_of,
     problem_with,
     selection_of,
@@ -358,9 +359,9 @@ def frame_curves(
     """
     planes = (0,) * (layer.ndim - 2) + (slice(None),) * 2
     part = _checked(layer, part or planes)
-    low, high = range or layer.contrast_limits
+    low, high = range or contrast_limits(layer)
     options = {
-        "range": (float(low), float(high)),
+        "range": (low, high),
         "superlevel": superlevel,
         "connectivity": connectivity,
         "nan": "omit",

@@ -96,7 +96,7 @@ class DirectionController(DockController):
         settings = ("filtration", "slope", "n_directions", "n_heights", "show_arrow")
         self._links.add(self.request, *sets, model.turned)
         self._links.add(self.request, *(getattr(model.events, name) for name in settings))
-        self._links.add(self._place_arrow, model.events.height)
+        self._links.add(self._on_height, model.events.height)
         self._links.add(self._on_removed, viewer.layers.events.removed)
         self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
         self._change_layer()
@@ -267,7 +267,7 @@ class DirectionController(DockController):
 
     def _show_nothing(self, why: str) -> None:
         self.runner.cancel()
-        self._sweep, self._rows_key = None, ()
+        self._sweep, self._selection, self._rows_key = None, None, ()
         self.arrow.hide()
         self.marker.hide()
         self._set.hide()
@@ -278,6 +278,8 @@ class DirectionController(DockController):
     def _change_layer(self, *_: Any) -> None:
         """Follow the explorer to another layer, or to none."""
         self._of_layer.close()
+        if self.images.layer != self._layer:
+            self._show_nothing("")
         self._layer = layer = self.images.layer
         if layer is not None:
             self._of_layer.add(self._on_data, layer.events.data)
@@ -312,6 +314,9 @@ class DirectionController(DockController):
         by_height = self.model.filtration == "height"
         height = self.model.height if by_height else math.nan
         self.marker.show(self._layer, selection, self.model.direction, height)
+
+    def _on_height(self, *_: Any) -> None:
+        self._place_arrow()
 
     def mark(self, height: float) -> None:
         """Mark the nearest height of the curve."""

@@ -21,7 +21,7 @@ FACES = np.array([[0, 1, 2], [0, 2, 3]])
 
 
 class HeightMarker:
-    """A Shapes layer with a line, or a Surface layer with a plane.
+    """A Vectors layer with a line, or a Surface layer with a plane.
 
     Parameters
     ----------
@@ -52,11 +52,9 @@ class HeightMarker:
             return
         corners = self._corners(layer, selection, direction, height)
         solid = len(corners) == 4
-        if self.layer is not None and self.layer.ndim == corners.shape[1]:
-            shown = hasattr(self.layer, "vertices")
-            if shown == solid and self.layer in self._viewer.layers:
-                self.layer.data = (corners, FACES) if solid else [corners]
-                return
+        if self._fits(corners.shape[1], solid):
+            self.layer.data = (corners, FACES) if solid else _vector(corners)
+            return
         self.hide()
         self._adding = True
         where = placement(layer)
@@ -75,15 +73,22 @@ class HeightMarker:
         else:
             self.layer = keep_selection(
                 self._viewer,
-                self._viewer.add_shapes,
-                [corners],
-                shape_type="line",
+                self._viewer.add_vectors,
+                _vector(corners),
+                vector_style="line",
                 name=NAME,
                 edge_color=COLOUR,
-                edge_width=1.0,
+                edge_width=max(1.0, 0.006 * max(selection.full.shape)),
+                blending="translucent_no_depth",
                 **where,
             )
         self._adding = False
+
+    def _fits(self, ndim: int, solid: bool) -> bool:
+        layer = self.layer
+        if layer is None or layer not in self._viewer.layers:
+            return False
+        return bool(layer.ndim == ndim and hasattr(layer, "vertices") == solid)
 
     def _corners(
         self, layer: Any, selection: Selection, direction: Floats, height: float
@@ -99,3 +104,8 @@ class HeightMarker:
         axes = list(selection.axes)
         corners[:, axes] = (shape - 1) / 2 + world / selection.spacing
         return corners
+
+
+def _vector(ends: Floats) -> Floats:
+    """Foot and way of a vector between two points, (1, 2, ndim)."""
+    return np.array([[ends[0], ends[1] - ends[0]]])

@@ -49,4 +49,7 @@ def _otsu(edges: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
     """The threshold that divides the values best into two classes."""
     from skimage.filters import threshold_otsu
 
-    return float(threshold_otsu(hist=(counts, (edges[1:] + edges[:-1]) / 2)))
+    middles = (edges[1:] + edges[:-1]) / 2
+    if np.count_nonzero(counts) < 2:
+        return float(middles[counts.argmax()])
+    return float(threshold_otsu(hist=(counts, middles)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from napari.layers import Labels
 from numpy.typing import ArrayLike, NDArray
 from psygnal import Signal
 
@@ -17,6 +18,7 @@ from napari_ecc._controller.layers import (
     Part,
     as_indexable,
     axis_name,
+    contrast_limits,
     levels_of,
     problem_with,
     selection_of,
@@ -91,8 +93,7 @@ class SeriesController(DockController):
     def take_contrast_limits(self) -> None:
         """Let the thresholds run between the layer's contrast limits."""
         if self._layer is not None and not problem_with(self._layer):
-            low, high = self._layer.contrast_limits
-            self.model.range = float(low), float(high)
+            self.model.range = contrast_limits(self._layer)
 
     def request(self, *_: Any) -> None:
         """Compute the curves that are missing, in the background."""
@@ -175,6 +176,8 @@ class SeriesController(DockController):
     def _data(self, index: Index) -> Any:
         """The finest level whose frames fit in memory."""
         levels = [as_indexable(level) for level in levels_of(self._layer)]
+        if isinstance(self._layer, Labels):
+            levels = [level != 0 for level in levels]
         frame = (slice(None),) * (self._layer.ndim - len(index))
         selection = selection_of(self._layer, (*index, *frame))
         return levels[fitting_level(selection, self._layer.name).number]
@@ -208,9 +211,8 @@ class SeriesController(DockController):
         if layer is not None:
             self._of_layer.add(self._on_data, layer.events.data)
         if layer is not None and not problem_with(layer):
-            low, high = layer.contrast_limits
             with self.model.events.blocked():
-                self.model.range = float(low), float(high)
+                self.model.range = contrast_limits(layer)
         self._reshape()
 
     def _on_data(self, *_: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from qtpy.QtCore import QEvent, Qt, QTimer
+from qtpy.QtCore import QEvent, QSize, Qt, QTimer
 from qtpy.QtWidgets import (
     QDockWidget,
     QLabel,
@@ -80,11 +80,7 @@ class Panel(QWidget):
         inside = QWidget()
         inside.setLayout(self._content)
         self._content.setContentsMargins(0, 0, 6, 0)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QScrollArea.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(inside)
+        area = _Column(inside)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 6, 4, 6)
         layout.setSpacing(4)
@@ -194,6 +190,28 @@ class Panel(QWidget):
         elif stacked:
             docks = [*stacked, dock]
             window.resizeDocks(docks, [ROOM] * len(docks), Qt.Orientation.Vertical)
+
+
+class _Column(QScrollArea):
+    """Scrolls vertically, and is as wide as its content needs."""
+
+    def __init__(self, content: QWidget) -> None:
+        super().__init__()
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWidget(content)
+
+    def minimumSizeHint(self) -> QSize:
+        """The content's least width beside the scroll bar."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        return QSize(self.widget().minimumSizeHint().width() + bar, 40)
+
+    def eventFilter(self, widget: Any, event: Any) -> bool:
+        """Notice when the content needs another width."""
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()
+        return bool(super().eventFilter(widget, event))
 
 
 def _finish(ends: list[Callable[[], Any]]) -> None:

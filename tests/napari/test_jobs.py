@@ -10,8 +10,10 @@ import ecc_core as ecc
 from napari_ecc._controller import curves
 from napari_ecc._controller.counting import count_set
 from napari_ecc._controller.critical import find_critical_points
-from napari_ecc._controller.curves import Field, Request, compute_curve
+from napari_ecc._controller.curves import Field, Progress, Request, compute_curve
 from napari_ecc._controller.delayed import as_completed
+from napari_ecc._controller.histogram import compute_histogram
+from napari_ecc._model.explorer import Curve
 from napari_ecc._model.levels import even_levels, extrema, following, zero_crossings
 
 RNG = np.random.default_rng(7)
@@ -177,3 +179,48 @@ def test_landmarks():
     assert following(marks, thresholds, 0.7, 1) == pytest.approx(0.4)
     assert following(marks, thresholds, 0.4, -1) == pytest.approx(0.6)
     assert following(marks[:0], thresholds, 0.4, 1) is None
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_histogram_and_otsu(dtype):
+    """All values within the mask, and the threshold of scikit-image."""
+    from skimage.filters import threshold_otsu
+
+    image = np.concatenate([VOLUME, VOLUME + 120]).astype(dtype)
+    mask = np.concatenate([MASK, MASK])
+    curve = Curve(np.arange(160.0), np.zeros(160, int), True)
+    (step,) = compute_histogram(Field(image, mask), curve)
+    assert step.value.counts.sum() == mask.sum()
+    assert abs(step.value.otsu - threshold_otsu(image[mask])) <= 159 / 128
+    constant = Curve(np.array([7.0]), np.array([1]), True)
+    (step,) = compute_histogram(Field(np.full((4, 4), 7, dtype), None), constant)
+    assert step.value.otsu == pytest.approx(7, abs=1)
+    (step,) = compute_histogram(Field(da.from_array(image), None), curve)
+    assert step.value is None
+
+
+def test_a_cancelled_curve_is_resumed_where_it_was():
+    """Blocks that are known are not read again, and the curve is that of all blocks."""
+    read = []
+
+    def block(x, block_info=None):
+        read.append(block_info[0]["chunk-location"])
+        return x
+
+    lazy = da.from_array(VOLUME, chunks=(7, 17, 10)).map_blocks(block, dtype=VOLUME.dtype)
+    wanted, progress = request(lazy), Progress()
+    read.clear()
+    job = compute_curve(wanted, progress)
+    while len(progress.known) < 4:
+        next(job)
+    job.close()
+    known = len(progress.known)
+    assert known < 9
+    read.clear()
+    *_, last = compute_curve(wanted, progress)
+    assert len(read) <= 3 * (9 - known)  # with the neighbours of each
+    expected = ecc.euler_curve(VOLUME, np.arange(40), superlevel=True).values
+    assert_array_equal(last.value[0].values, expected)
+    (again,) = compute_curve(wanted, progress)
+    assert_array_equal(again.value[0].values, expected)
+    assert again.value[0].complete

@@ -1,0 +1,157 @@
+"""What all docks have in common, in a real window: room, words, keys and the wheel."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from qtpy.QtCore import QPoint, QPointF, Qt
+from qtpy.QtGui import QImage, QWheelEvent
+from qtpy.QtWidgets import QApplication, QDockWidget, QLabel
+from scipy.ndimage import label
+
+import ecc_core as ecc
+from napari_ecc._controller.layers import PLUGIN_KEY
+
+TIMEOUT = 20_000
+DOCKS = ("explorer", "directions", "regions", "series", "compare")
+
+
+def settle(qtbot, panel):
+    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
+
+
+def turn_wheel(widget):
+    middle = widget.rect().center()
+    event = QWheelEvent(
+        QPointF(middle),
+        QPointF(widget.mapToGlobal(middle)),
+        QPoint(),
+        QPoint(0, -120),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(widget, event)
+
+
+def test_all_docks_fit_in_a_small_window(make_napari_viewer_proxy, open_panel, qtbot):
+    """The window keeps its size, and every dock shows what it is about."""
+    viewer = make_napari_viewer_proxy(show=True)
+    window = viewer.__wrapped__.window._qt_window
+    window.resize(1280, 740)
+    viewer.add_image(np.random.default_rng(0).random((3, 40, 40)))
+    viewer.add_labels(np.ones((3, 40, 40), int))
+    for name in DOCKS:
+        _, panel = open_panel(f"Euler {name}", viewer=viewer)
+        settle(qtbot, panel)
+        qtbot.wait(100)
+        assert (window.width(), window.height()) == (1280, 740)
+        assert panel.minimumSizeHint().height() <= 250
+        assert panel.height() >= 400  # the others are tabs
+        assert any("Help" in text.text() for text in panel.findChildren(QLabel))
+    assert len(window.tabifiedDockWidgets(panel.parent())) == len(DOCKS) - 1
+    assert isinstance(panel.parent(), QDockWidget)
+
+
+def test_an_empty_dock_opens_a_sample(open_panel, qtbot):
+    viewer, panel = open_panel("Euler explorer")
+    assert panel.empty.native.isVisibleTo(panel)
+    assert "Open an image" in panel.plot._message
+    panel.empty["sample"].native.click()
+    settle(qtbot, panel)
+    assert not panel.empty.native.isVisibleTo(panel)
+    assert panel.subject.text() == "coins, whole image · complete"
+    viewer.layers.clear()
+    qtbot.wait(10)
+    assert panel.subject.text() == ""
+    assert panel.overlays["show_set"].value
+    assert not [layer for layer in viewer.layers if PLUGIN_KEY in layer.metadata]
+
+
+def test_keys_move_the_threshold_and_the_wheel_changes_nothing(explorer, qtbot):
+    image = np.arange(60, dtype=np.uint8).reshape(6, 10)
+    _, panel = explorer(image, contrast_limits=(0, 59), show=True)
+    model, plot = panel.model, panel.plot
+    model.threshold = 30.0
+    for key, modifier, expected in (
+        (Qt.Key.Key_Right, Qt.KeyboardModifier.NoModifier, 31),
+        (Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier, 21),
+        (Qt.Key.Key_Home, Qt.KeyboardModifier.NoModifier, 0),
+        (Qt.Key.Key_Left, Qt.KeyboardModifier.NoModifier, 0),
+        (Qt.Key.Key_End, Qt.KeyboardModifier.NoModifier, 59),
+    ):
+        qtbot.keyClick(plot, key, modifier)
+        assert model.threshold == plot.threshold == expected
+    for name in ("image", "scope", "superlevel", "connectivity"):
+        before = panel.form[name].value
+        turn_wheel(panel.form[name].native)
+        assert panel.form[name].value == before
+    bins = panel.settings["bins"].native
+    bins.clearFocus()
+    turn_wheel(bins)
+    assert model.bins == 256
+
+
+def test_the_displayed_volume_is_taken(explorer, qtbot):
+    volume = np.random.default_rng(0).integers(0, 50, (5, 12, 14)).astype(np.uint8)
+    viewer, panel = explorer(volume, axis_labels=("z", "y", "x"))
+    assert "slice z = 2 of 5" in panel.subject.text()
+    viewer.dims.ndisplay = 3
+    settle(qtbot, panel)
+    assert panel.form["scope"].value == "Volume"
+    assert ", volume · complete" in panel.subject.text()
+    curve = panel.model.curve
+    expected = ecc.euler_curve(volume, curve.thresholds, superlevel=True).values
+    assert_array_equal(curve.values, expected)
+
+
+def test_labels_are_explored_as_one_set(make_napari_viewer_proxy, open_panel, qtbot):
+    objects = np.random.default_rng(0).integers(0, 3, (30, 30))
+    viewer = make_napari_viewer_proxy()
+    viewer.add_labels(objects, name="objects")
+    _, panel = open_panel("Euler explorer", viewer=viewer)
+    settle(qtbot, panel)
+    assert panel.model.image == "objects"
+    assert panel.model.threshold == 1
+    assert panel.model.curve.value_at(1) == ecc.euler_number(objects > 0)
+    assert panel.model.counts.components == label(objects > 0, np.ones((3, 3)))[1]
+    panel.settings["sigma"].value = 0.0
+    panel.actions["make_labels"].native.click()
+    settle(qtbot, panel)
+    assert_array_equal(viewer.layers[-1].data > 0, objects > 0)
+
+
+def test_saved_files_say_how_they_were_computed(explorer, qtbot, tmp_path):
+    import pyarrow.parquet as parquet
+
+    image = np.random.default_rng(0).integers(0, 50, (12, 14)).astype(np.uint8)
+    _, panel = explorer(image, name="cells")
+    panel.save(str(tmp_path / "curve"))
+    lines = (tmp_path / "curve.csv").read_text().splitlines()
+    assert lines[1] == "# layer: cells"
+    assert "# part: whole image" in lines
+    assert "# state: complete" in lines
+    assert "# code:     viewer.layers['cells']," in lines
+    panel.save(str(tmp_path / "curve.parquet"))
+    metadata = parquet.read_schema(tmp_path / "curve.parquet").metadata[b"ecc"]
+    assert b'"layer": "cells"' in metadata
+    panel.save(str(tmp_path / "curve.png"))
+    assert QImage(str(tmp_path / "curve.png")).text("layer") == "cells"
+    panel.save(str(tmp_path / "curve.svg"))
+    assert "layer: cells" in (tmp_path / "curve.svg").read_text()
+
+
+@pytest.mark.parametrize("height", [110, 150, 400])
+def test_plots_keep_ticks_and_titles(explorer, qtbot, height):
+    """The title of the vertical axis is shortened where there is no room for it."""
+    _, panel = explorer(np.random.default_rng(0).integers(0, 50, (12, 14)).astype(np.uint8))
+    panel.plot.setFixedSize(360, height)
+    panel.plot.set_threshold(None)
+    picture = panel.plot.grab().toImage()
+
+    def brightest(columns, rows):
+        return max(picture.pixelColor(x, y).lightness() for x in columns for y in rows)
+
+    assert brightest(range(2, 20), range(height)) > 150  # title of the vertical axis
+    assert brightest(range(60, 350), range(height - 20, height)) > 150
+    assert brightest(range(60, 350), range(height - 36, height - 22)) > 150  # ticks
