@@ -103,12 +103,12 @@ class Window:
         while not condition():
             QApplication.processEvents(wait)
 
-    def frame(self, act: Callable[[], None]) -> float:
-        """Milliseconds from an action until the plot and the canvas show it."""
+    def frame(self, act: Callable[[], None], canvas_only: bool = False) -> float:
+        """Milliseconds from an action until the plot and the canvas, or it alone, show it."""
         painted, before = Painted(self.panel.plot), self.drawn
         start = time.perf_counter()
         act()
-        self.until(lambda: painted.done and self.drawn > before)
+        self.until(lambda: (canvas_only or painted.done) and self.drawn > before)
         self.canvas.context.finish()
         return 1000 * (time.perf_counter() - start)
 
@@ -132,13 +132,20 @@ def drag(side: int, changes: bool, bar: float | None) -> Row:
     window.settle()
     curve = model.curve
     places = np.linspace(0.3, 0.7, 40) * curve.thresholds[-1]
-    times = [
-        window.frame(lambda at=at: panel.plot.threshold_moved.emit(float(at))) for at in places
-    ]
+    layer = window.viewer.layers["image"]
+    times, contrasts = [], []
+    for at in places.tolist():
+        times.append(window.frame(lambda at=at: panel.plot.threshold_moved.emit(at)))
+        limits = (0.0, at)
+        contrasts.append(
+            window.frame(lambda to=limits: setattr(layer, "contrast_limits", to), True)
+        )
     assert model.curve is curve
     window.close()
+    ratio = statistics.median(times) / statistics.median(contrasts)
     what = "threshold drag, plot and overlay" + (", with critical points" if changes else "")
-    return summary(f"{what}, {side}^2 uint16", times, bar)
+    case = f"{what}, {side}^2 uint16, {ratio:.2f} times a contrast drag"
+    return summary(case, times, bar)
 
 
 def bare(side: int) -> Row:
@@ -223,8 +230,9 @@ def measure(quick: bool) -> list[Row]:
     data = smooth((volume,) * 3, np.uint8)
     lazy = da.from_array(data, chunks=max(volume // 4, 32))
     return [
-        first_curve(side, 150),
+        first_curve(side, 100),
         bare(side),
+        drag(side // 4, False, None),
         drag(side, False, 35),
         drag(side, True, None),
         turn((plane, plane), 30),
