@@ -96,9 +96,9 @@ RECODED = {
 }
 
 
-@pytest.mark.parametrize("side", SIDES, ids=lambda side: side[0])
 @pytest.mark.parametrize("case", RECODED)
-def test_recoded_images(emulator, case, side):
+def test_recoded_images(emulator, case):
+    side = SIDES[len(case) % 2]
     shape, dtype, levels, kernel = RECODED[case]
     for images in fields(shape, dtype):
         found = emulator.curve(images, levels, filtration_of(images.ndim - 1, side))
@@ -110,8 +110,9 @@ def test_recoded_images(emulator, case, side):
             np.testing.assert_array_equal(curve, known_curve(image, levels, side))
 
 
-@pytest.mark.parametrize("side", SIDES, ids=lambda side: side[0])
-@pytest.mark.parametrize("shape", [(2, 50, 150), (1, 8, 30, 70)])
+@pytest.mark.parametrize(
+    ("shape", "side"), list(zip([(2, 50, 150), (1, 8, 30, 70)], SIDES, strict=True))
+)
 def test_masks_infinities_and_strides(emulator, shape, side):
     rng = np.random.default_rng(3)
     images = rng.normal(size=shape).astype(np.float32)
@@ -131,8 +132,7 @@ def test_masks_infinities_and_strides(emulator, shape, side):
         emulator.curve(images, levels, filtration_of(len(shape) - 1, side), mask | np.isnan(images))
 
 
-@pytest.mark.parametrize("side", SIDES, ids=lambda side: side[0])
-@pytest.mark.parametrize("shape", [(50, 150), (8, 30, 70)])
+@pytest.mark.parametrize(("shape", "side"), list(zip([(50, 150), (8, 30, 70)], SIDES, strict=True)))
 def test_directions(emulator, shape, side):
     image = np.random.default_rng(4).integers(0, 9, shape).astype(np.int16)
     vector = np.array([2.0, -1.0, 3.0])[: len(shape)]
