@@ -4,6 +4,7 @@ import argparse
 import glob
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
-from ecc_core._cli.blockwise import open_stack, thresholds_of
+from ecc_core._cli.blockwise import Stack, open_stack, thresholds_of
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.stack import settings_of
 from ecc_core._cli.stack_options import add_stack_arguments
@@ -20,6 +21,8 @@ from ecc_core._cli.summing import curves_of
 from ecc_core._cli.version import version
 from ecc_core._io.files import is_address, matching_addresses
 from ecc_core._io.open import CONTAINER_SUFFIXES
+from ecc_core._io.parts import Parts, fingerprint
+from ecc_core._io.plates import PlateImage, images_of_plate
 from ecc_core._io.readers.folders import natural_key
 from ecc_core.errors import InputFileError
 from ecc_core.io import TABLE_SUFFIXES, write_table
@@ -28,6 +31,10 @@ __all__ = ["add_parser"]
 
 Array = NDArray[Any]
 Row = dict[str, Any]
+
+PLACES = PlateImage._fields[1:]
+PARTS = fingerprint({"rows": "of an image"})
+WORTH_KEEPING = 0.1  # seconds that an image takes
 
 
 def add_parser(commands: Any) -> None:
@@ -45,7 +52,8 @@ def add_parser(commands: Any) -> None:
         "inputs",
         nargs="+",
         metavar="PATTERN",
-        help="images as for ecc stack, or patterns such as 'plates/*.ome.zarr'",
+        help="images as for ecc stack, patterns such as 'images/*.ome.zarr', or OME-Zarr plates, "
+        "of which each field has a row with plate, well, row, column and field",
     )
     parser.add_argument(
         "--out",
@@ -53,6 +61,9 @@ def add_parser(commands: Any) -> None:
         required=True,
         metavar="FILE",
         help="table to write: .csv, .parquet or .json; the latter two keep the settings too",
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="use what an interrupted or failed run has left"
     )
     add_stack_arguments(parser)
 
@@ -65,30 +76,35 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.thresholds
     ):
         raise InputFileError("--thresholds must differ, because each has a column of its own")
-    paths = _expand(arguments.inputs)
+    images = _expand(arguments.inputs)
     rows: list[Row] = []
     failures: list[str] = []
     at: Array | None = None
-    with progress_bar(steps=len(paths)) as start:
-        for path in paths:
+    parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
+    with parts.locked(), progress_bar(steps=len(images)) as start:
+        if not arguments.resume:
+            parts.clear()
+        for path, place in images.items():
             start(f"curve of {Path(path).name}")
             try:
-                at, found = _rows_of(path, arguments)
+                at, found = _rows_of(path, arguments, parts)
             except Exception as error:  # whatever one image does, the others get their rows
                 reason = options.one_line(error)
                 failures.append(reason if path in reason else f"{path}: {reason}")
             else:
-                rows += found
-    if at is not None:
-        _write(arguments, at, rows, failures)
+                rows += [{"input": path, **place, **row} for row in found]
+        if at is not None:
+            _write(arguments, at, rows, failures)
+        if not failures:
+            parts.clear()
     for failure in failures:
         sys.stderr.write(f"ecc: failed: {failure}\n")
     return 1 if failures else 0
 
 
-def _expand(patterns: Sequence[str]) -> list[str]:
-    """Paths in the order of the patterns, each once."""
-    paths: dict[str, None] = {}
+def _expand(patterns: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Paths in the order of the patterns, each once, and where an image is on its plate."""
+    paths: dict[str, dict[str, str]] = {}
     for pattern in patterns:
         if is_address(pattern):
             found = matching_addresses(pattern)
@@ -96,8 +112,15 @@ def _expand(patterns: Sequence[str]) -> list[str]:
             found = [pattern] if Path(pattern).exists() else _matches(pattern)
         if not found:
             raise InputFileError(f"{pattern}: no such file or folder")
-        paths |= dict.fromkeys(found)
-    return list(paths)
+        for path in found:
+            with options.blame(path):
+                images = images_of_plate(path)
+            if not images:
+                paths[path] = {}
+            for image in images:
+                place = image._asdict()
+                paths[place.pop("path")] = place
+    return paths
 
 
 def _matches(pattern: str) -> list[str]:
@@ -113,28 +136,59 @@ def _sorted(pattern: str) -> list[str]:
     return sorted(glob.glob(pattern), key=natural_key)  # noqa: PTH207
 
 
-def _rows_of(path: str, arguments: argparse.Namespace) -> tuple[Array, list[Row]]:
+def _rows_of(path: str, arguments: argparse.Namespace, parts: Parts) -> tuple[Array, list[Row]]:
     """Thresholds, and a row for each place on the batch axes."""
     stack = open_stack(path, arguments)
     at = thresholds_of(stack, arguments)
-    with options.blame(path), tempfile.TemporaryDirectory() as folder:
-        curves = curves_of(stack, at, arguments, Path(folder), resume=False)
-    rows = []
-    for row, (place, values) in enumerate(zip(curves.places.tolist(), curves.values, strict=True)):
-        named: Row = {"input": path, **dict(zip(stack.batch_axes, place, strict=True))}
-        if curves.labels is not None:
-            named["label"] = curves.labels[row]
-        rows.append({**named, "values": values})
+    lead, labelled = len(stack.batch), stack.blocks.labels is not None
+    width = lead + labelled + at.size
+    stamp = _stamp(stack, arguments, at)
+    table = parts.load(0, stamp, lambda kept: kept.ndim == 2 and kept.shape[1] == width)
+    if table is None:
+        started = time.monotonic()
+        with options.blame(path), tempfile.TemporaryDirectory() as folder:
+            curves = curves_of(stack, at, arguments, Path(folder), resume=False)
+        labels = [] if curves.labels is None else [curves.labels.astype(np.int64)[:, None]]
+        table = np.hstack([curves.places, *labels, curves.values])
+        if time.monotonic() - started > WORTH_KEEPING:
+            parts.keep(0, stamp, table)
+    rows: list[Row] = [
+        {**dict(zip(stack.batch_axes, row, strict=False)), "values": row[lead + labelled :]}
+        for row in table.tolist()
+    ]
+    if stack.blocks.labels is not None:
+        kept = table[:, lead].astype(stack.blocks.labels.source.dtype)  # as uint64, if it was
+        for named, label in zip(rows, kept.tolist(), strict=True):
+            named["label"] = int(label)
     return at, rows
 
 
+def _stamp(stack: Stack, arguments: argparse.Namespace, at: Array) -> str:
+    """What tells whether the rows of an image would be others."""
+    blocks = stack.blocks
+    views = [view for view in (blocks.image, blocks.labels) if view is not None]
+    return fingerprint(
+        {
+            "views": [[view.source.description(), *view[1:]] for view in views],
+            "files": blocks.stamps(tuple(slice(0, n) for n in blocks.image.shape)),
+            "settings": settings_of(arguments, at),
+            "direction": blocks.direction,
+            "version": version(),
+        }
+    )
+
+
 def _write(arguments: argparse.Namespace, at: Array, rows: list[Row], failures: list[str]) -> None:
-    places = sorted({name for row in rows for name in row} - {"input", "label", "values"})
+    known = ("input", *PLACES, "label", "values")
     columns: dict[str, Array] = {"input": np.array([row["input"] for row in rows], dtype=str)}
-    for name in places:  # -1 where an image has no such axis
+    for name in PLACES:  # empty where an image is not on a plate
+        if any(name in row for row in rows):
+            columns[name] = np.array([row.get(name, "") for row in rows], dtype=str)
+    for name in sorted({name for row in rows for name in row} - {*known}):
+        # -1 where an image has no such axis
         columns[name] = np.array([row.get(name, -1) for row in rows], dtype=np.int64)
     if arguments.labels:
-        labels = [int(row["label"]) for row in rows]
+        labels = [row["label"] for row in rows]
         columns["label"] = np.array(labels, None if labels else np.int64)
     values = np.array([row["values"] for row in rows], np.int64).reshape((len(rows), at.size))
     for threshold, column in zip(at.tolist(), values.T, strict=True):

@@ -5,6 +5,7 @@ import math
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from ecc_core.errors import InputFileError
 __all__ = ["Index", "Opened", "Request", "StoredImage", "rows_of", "unnamed_axes"]
 
 LONGEST_ROW = 4096
+REQUESTS = 32  # on their way at once, about files behind an address
 
 Array = NDArray[Any]
 Index = tuple[slice | int, ...]
@@ -169,6 +171,9 @@ class StoredImage:
         if self.file_of is None:
             return []
         files = dict.fromkeys(map(self.file_of, self._chunks_of(index)))
+        if self.remote and len(files) > REQUESTS:
+            with ThreadPoolExecutor(REQUESTS) as pool:
+                return list(pool.map(self.stamp, files))
         return [self.stamp(file) for file in files]
 
     def description(self) -> list[Any]:

@@ -13,7 +13,7 @@ from ecc_core._io.stored import Opened, Request, unnamed_axes
 from ecc_core._io.units import in_micrometers
 from ecc_core._optional import import_optional
 
-__all__ = ["is_zarr", "open_zarr"]
+__all__ = ["attributes_of", "is_zarr", "open_zarr"]
 
 EXTRA = {"extra": "dask", "purpose": "reading Zarr images"}
 KINDS = {"channel": "C", "time": "T"}
@@ -23,6 +23,11 @@ Metadata = dict[str, Any]
 def is_zarr(files: Files) -> bool:
     """Whether the files are those of a Zarr array or group."""
     return any(files.stamp(files.file(name)) is not None for name in METADATA)
+
+
+def attributes_of(files: Files, inside: str = "") -> Metadata:
+    """The OME attributes of a group, whose path does not leave the image."""
+    return _attributes(_metadata(files, _join("", inside) if inside else ""))
 
 
 def open_zarr(files: Files, request: Request, inside: str = "") -> Opened:

@@ -1,0 +1,47 @@
+"""The images of an OME-Zarr plate."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from ecc_core._io.files import Address, Files, Folder, is_address
+from ecc_core._io.readers.zarr_images import attributes_of, is_zarr
+
+__all__ = ["PlateImage", "images_of_plate"]
+
+
+class PlateImage(NamedTuple):
+    """One field of a well, and where it is."""
+
+    path: str
+    plate: str
+    well: str
+    row: str
+    column: str
+    field: str
+
+
+def images_of_plate(path: str) -> list[PlateImage]:
+    """The fields of all wells of a plate; none if the path leads to something else.
+
+    Raises
+    ------
+    ValueError, KeyError
+        If the description of the plate or of a well is damaged.
+    """
+    if not is_address(path) and not os.path.isdir(path):  # noqa: PTH112
+        return []
+    files: Files = Address(path) if is_address(path) else Folder(Path(path))
+    plate = attributes_of(files).get("plate") if is_zarr(files) else None
+    if plate is None:
+        return []
+    name = str(plate.get("name") or Path(path).name.partition(".")[0])
+    images = []
+    for described in plate["wells"]:
+        inside = str(described["path"])
+        row, _, column = inside.partition("/")
+        for field in attributes_of(files, inside)["well"]["images"]:
+            number = str(field["path"])
+            place = "/".join((path.rstrip("/"), inside, number))
+            images.append(PlateImage(place, name, row + column, row, column, number))
+    return images

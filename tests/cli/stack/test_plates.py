@@ -1,0 +1,132 @@
+"""`ecc batch` on OME-Zarr plates: a row for each field and channel; interrupted runs go on."""
+
+import csv
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+from distributed import LocalCluster
+
+import ecc_core as ecc
+from ecc_core._cli import batch
+from ecc_core._io.parts import Parts
+from ecc_core.cli import main
+
+LEVELS = "0,3,5,8"
+WELLS = ("A/1", "A/2", "B/1", "B/2")
+FIELDS = ("0", "1")
+
+
+@pytest.fixture
+def images(tmp_path: Path, noise: Any, write_ome: Any) -> dict[tuple[str, str], np.ndarray]:
+    """A plate of four wells with two fields of two channels each."""
+    plate = zarr.create_group(tmp_path / "p.zarr")
+    described = [{"path": well} for well in WELLS]
+    plate.attrs["ome"] = {"version": "0.5", "plate": {"name": "screen", "wells": described}}
+    found = {}
+    for number, well in enumerate(WELLS):
+        group = plate.create_group(well)
+        group.attrs["ome"] = {"version": "0.5", "well": {"images": [{"path": f} for f in FIELDS]}}
+        for field in FIELDS:
+            image = noise(2, 30, 20, seed=10 * number + int(field))
+            write_ome(tmp_path / "p.zarr" / well / field, [image], "CYX")
+            found[well, field] = image
+    return found
+
+
+@pytest.fixture
+def command(tmp_path: Path, images: Any) -> list[str]:
+    out = ["--out", str(tmp_path / "out.csv"), "--thresholds", LEVELS]
+    return ["batch", str(tmp_path / "p.zarr"), *out]
+
+
+@pytest.fixture
+def every_image_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "WORTH_KEEPING", 0)
+
+
+def assert_table(path: Path, images: dict[tuple[str, str], np.ndarray]) -> None:
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    at = [int(level) for level in LEVELS.split(",")]
+    expected = [
+        [
+            *("screen", well.replace("/", ""), *well.split("/"), field, str(channel)),
+            *map(str, ecc.euler_curve(plane, at).values.tolist()),
+        ]
+        for (well, field), image in images.items()
+        for channel, plane in enumerate(image)
+    ]
+    names = ["plate", "well", "row", "column", "field", "c", *LEVELS.split(",")]
+    assert [[row[name] for name in names] for row in rows] == expected
+    assert [name for name in rows[0] if name != "input"] == names
+
+
+def test_a_row_for_each_field_and_channel(command, images, tmp_path):
+    assert main(command) == 0
+    assert_table(tmp_path / "out.csv", images)
+    assert not (tmp_path / "out.csv.parts").exists()
+
+
+def test_a_damaged_field(command, images, tmp_path, capsys):
+    chunk = tmp_path / "p.zarr/A/2/1/0/c/0/0/0"
+    chunk.write_bytes(b"damaged")
+    assert main(command) == 1
+    assert capsys.readouterr().err.startswith(f"ecc: failed: {tmp_path}/p.zarr/A/2/1: cannot read")
+    del images["A/2", "1"]
+    assert_table(tmp_path / "out.csv", images)
+
+
+def test_paths_stay_inside(command, images, tmp_path, capsys):
+    plate = zarr.open_group(tmp_path / "p.zarr")
+    plate.attrs["ome"] = {"version": "0.5", "plate": {"wells": [{"path": "../secret"}]}}
+    assert main(command) == 2
+    assert "leaves the image: ../secret" in capsys.readouterr().err
+
+
+def test_resuming(command, images, tmp_path, monkeypatch, every_image_is_kept):
+    """What was done is not done again, unless its files have changed."""
+    computed: list[str] = []
+    compute = batch.curves_of
+
+    def curves_of(stack: Any, *arguments: Any, **named: Any) -> Any:
+        if len(computed) == 5:
+            raise KeyboardInterrupt
+        computed.append(str(stack.blocks.image.source.path))
+        return compute(stack, *arguments, **named)
+
+    monkeypatch.setattr(batch, "curves_of", curves_of)
+    assert main(command) == 130
+    assert not (tmp_path / "out.csv").exists()
+    first = list(computed)
+    computed.clear()
+    chunk = tmp_path / "p.zarr/A/1/0/0/c/0/0/0"
+    other = tmp_path / "p.zarr/A/1/1/0/c/0/0/0"
+    chunk.unlink()
+    chunk.write_bytes(other.read_bytes())
+    images["A/1", "0"][:, :4, :4] = images["A/1", "1"][:, :4, :4]
+    assert main([*command, "--resume"]) == 0
+    assert_table(tmp_path / "out.csv", images)
+    assert computed[0] == first[0]
+    assert not set(computed[1:]) & set(first)
+    assert len(computed) == 4
+
+
+def test_a_killed_worker(command, images, tmp_path, monkeypatch, every_image_is_kept):
+    keep, kept = Parts.keep, []
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+
+        def kill_one(self: Parts, *arguments: Any) -> None:
+            keep(self, *arguments)
+            kept.append(arguments)
+            if len(kept) == 3:
+                os.kill(cluster.workers[0].pid, signal.SIGKILL)
+
+        monkeypatch.setattr(Parts, "keep", kill_one)
+        assert main([*command, "--scheduler", cluster.scheduler_address]) == 0
+    assert len(kept) >= 8
+    assert_table(tmp_path / "out.csv", images)
