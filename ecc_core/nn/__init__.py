@@ -7,5 +7,6 @@ import_optional("torch", extra="torch", purpose="`ecc_core.nn`")
 from ecc_core.nn import functional  # noqa: E402 (after the check that torch is there)
 from ecc_core.nn.layers import EulerCurveLayer, EulerTransformLayer  # noqa: E402
 from ecc_core.nn.loss import EulerCurveLoss  # noqa: E402
+from ecc_core.nn.metrics import BettiError  # noqa: E402
 
-__all__ = ["EulerCurveLayer", "EulerCurveLoss", "EulerTransformLayer", "functional"]
+__all__ = ["BettiError", "EulerCurveLayer", "EulerCurveLoss", "EulerTransformLayer", "functional"]

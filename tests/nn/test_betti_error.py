@@ -1,0 +1,69 @@
+"""`BettiError`: differences of Betti numbers, also in windows."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+
+import ecc_core as ecc
+from ecc_core.nn import BettiError
+
+
+def numbers(image):
+    return np.array(ecc.betti_numbers(image >= 0.5))
+
+
+@pytest.fixture
+def pair():
+    rng = np.random.default_rng(2)
+    return rng.random((2, 3, 10, 11)).astype(np.float32), rng.random((2, 3, 10, 11)) > 0.6
+
+
+def test_sums_differences(pair):
+    prediction, target = pair
+    errors = BettiError(2)(prediction, target)
+    assert errors.shape == (2, 3)
+    for i in np.ndindex(2, 3):
+        assert errors[i] == np.abs(numbers(prediction[i]) - numbers(target[i])).sum()
+    volumes = BettiError(3)(prediction, target)
+    assert volumes.shape == (2,)
+    assert volumes[1] == np.abs(numbers(prediction[1]) - numbers(target[1])).sum()
+    assert_array_equal(BettiError(2)(target, target), np.zeros((2, 3)))
+
+
+def test_averages_windows(pair):
+    prediction, target = (image[0, 0] for image in pair)
+    parts = [(slice(y, y + 4), slice(x, x + 6)) for y in (0, 4, 8) for x in (0, 6)]
+    each = [np.abs(numbers(prediction[p]) - numbers(target[p])).sum() for p in parts]
+    assert BettiError(2, window=(4, 6))(prediction, target) == np.mean(each)
+    assert BettiError(2, window=20)(prediction, target) == BettiError(2)(prediction, target)
+
+
+def test_takes_tensors(pair):
+    prediction, target = map(torch.from_numpy, pair)
+    errors = BettiError(2, threshold=0.3, connectivity=1)(prediction, target)
+    assert isinstance(errors, torch.Tensor)
+    expected = BettiError(2, threshold=0.3, connectivity=1)(*pair)
+    assert_array_equal(errors.numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ndim": 4}, "`ndim`.*4"),
+        ({"ndim": 2, "window": 0}, "`window`.*0"),
+        ({"ndim": 2, "window": (3,)}, "`window`"),
+        ({"ndim": 2, "window": 1.5}, "`window`.*1.5"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        BettiError(**options)
+
+
+def test_bad_shapes(pair):
+    prediction, target = pair
+    with pytest.raises(ValueError, match=r"`prediction` and `target`.*\(2, 3, 10, 11\)"):
+        BettiError(2)(prediction, target[0])
+    with pytest.raises(ValueError, match="points"):
+        BettiError(2)(prediction[..., :0], target[..., :0])
