@@ -5,8 +5,19 @@ from ecc_core._optional import import_optional
 import_optional("torch", extra="torch", purpose="`ecc_core.nn`")
 
 from ecc_core.nn import functional  # noqa: E402 (after the check that torch is there)
-from ecc_core.nn.layers import EulerCurveLayer, EulerTransformLayer  # noqa: E402
+from ecc_core.nn.layers import (  # noqa: E402
+    EulerCurveLayer,
+    EulerTransformLayer,
+    parameter_groups,
+)
 from ecc_core.nn.loss import EulerCurveLoss  # noqa: E402
 from ecc_core.nn.metrics import BettiError  # noqa: E402
 
-__all__ = ["BettiError", "EulerCurveLayer", "EulerCurveLoss", "EulerTransformLayer", "functional"]
+__all__ = [
+    "BettiError",
+    "EulerCurveLayer",
+    "EulerCurveLoss",
+    "EulerTransformLayer",
+    "functional",
+    "parameter_groups",
+]

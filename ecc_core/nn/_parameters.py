@@ -26,6 +26,7 @@ __all__ = [
     "SLOPE_OF_STEP",
     "as_directions",
     "as_levels",
+    "bounds_of",
     "check_n_spatial",
     "check_positive_int",
     "free_increasing",
@@ -35,6 +36,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+MANY = 1 << 20
 SLOPE_OF_STEP = 4.0  # the tangent of the step s(l * z) at 0 rises from 0 to 1 within 4 / l
 
 
@@ -71,6 +73,17 @@ def as_levels(
         raise ValueError(f"`{name}` must be finite and all different to be learned, got {values}")
     gap = float(high - low) / max(values.size - 1, 1)
     return values, gap if 0 < gap < math.inf else None
+
+
+def bounds_of(data: Tensor, quantiles: tuple[float, float]) -> tuple[float, float]:
+    """Two quantiles of the finite values, of a million of them at most; different numbers."""
+    values = data.detach().flatten()
+    values = values[:: -(-values.numel() // MANY) or 1]
+    values = values[values.isfinite()].double()
+    if values.numel() == 0:
+        raise ValueError("`data` must have finite values, got none")
+    low, high = torch.quantile(values, values.new_tensor(quantiles)).tolist()
+    return (low, high) if low < high else (low - 0.5, low + 0.5)
 
 
 def log_of(number: Any, name: str) -> float:

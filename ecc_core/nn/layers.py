@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import torch
@@ -10,9 +11,10 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from ecc_core._request.filtration import check_connectivity, check_spacing
+from ecc_core._request.thresholds import as_count
 from ecc_core.nn import _arguments, _exact, _parameters, functional
 
-__all__ = ["EulerCurveLayer", "EulerTransformLayer"]
+__all__ = ["EulerCurveLayer", "EulerTransformLayer", "parameter_groups"]
 
 FEW_POINTS = 1 << 20  # in all directions, for which one call is worth its memory
 
@@ -117,7 +119,8 @@ class EulerCurveLayer(_Layer):
         An int: that many at the start, evenly spaced over `range`, both ends included. Or an
         increasing array.
     range : (low, high), optional
-        Only, and always, with an int: between which values the images vary.
+        Only with an int: between which values the images vary. Default: :meth:`calibrate` takes it
+        from the first batch.
     sharpness : float, optional
         Sharpness l of the steps ``sigmoid(l * (t - x))``. Default 4 / (mean spacing of the
         thresholds): a step is as wide as their spacing.
@@ -125,8 +128,9 @@ class EulerCurveLayer(_Layer):
         Take k curves, each of ``image + scale * <u, x>`` for a unit vector u, where x are the
         coordinates of the points from the centre of the image. An int: that many, evenly spread.
         Default none.
-    direction_scale : float, default 1.0
-        The scale of every direction at the start, positive. Only with `directions`.
+    direction_scale : float, optional
+        The scale of every direction at the start, positive. Only with `directions`. Default: what
+        is added varies over the image as much as the image does; set by the first batch.
     superlevel : bool, default False
         Use the sets ``image >= t`` instead.
     connectivity : {None, 1, n_spatial}
@@ -135,6 +139,10 @@ class EulerCurveLayer(_Layer):
         Distance of neighbouring points along each axis, default 1. It matters with `directions`.
     n_spatial : {2, 1, 3}
         Number of spatial axes.
+    normalize : {None, "points", "batch"}
+        "points": divide curves by the number of points of an image. "batch": bring each threshold,
+        of each direction, to mean 0 and variance 1 over the images and channels of a batch, with
+        running averages in evaluation as ``BatchNorm1d``.
     hard : {None, "forward"}
         "forward": give the exact curve, and the gradient of the soft one (straight-through).
     learn_thresholds, learn_directions : bool, default True
@@ -156,9 +164,12 @@ class EulerCurveLayer(_Layer):
     TypeError
         For thresholds, directions or a sharpness that are not real numbers.
     ValueError
-        For thresholds that are not increasing, learned ones that are not finite, an int without a
-        range, a sharpness or scale that is not positive, a sharpness that is not given and has no
-        spacing to follow, and directions, `connectivity`, `n_spatial` or `spacing` that do not fit.
+        For thresholds that are not increasing, learned ones that are not finite, a sharpness or
+        scale that is not positive, a sharpness that is not given and has no spacing to follow,
+        another `normalize`, and directions, `connectivity`, `n_spatial` or `spacing` that do not
+        fit.
+    RuntimeError
+        In a call that is compiled or distributed, if the layer still waits for data.
 
     See Also
     --------
@@ -172,9 +183,9 @@ class EulerCurveLayer(_Layer):
 
     What the optimizer sees has no constraints: the first threshold and, through a softplus, the
     gaps, in units of the first spacing; vectors that are normalised; logarithms of the sharpness
-    and the scale. So a learning rate means the same for images of any range. Euler characteristics
-    grow with the size of an image: networks learn more easily from curves that are divided by a
-    number, such as the image's side.
+    and the scale. So a learning rate means the same for images of any range. Weight decay would
+    move them without a reason: see :func:`ecc_core.nn.parameter_groups`. Euler characteristics grow
+    with the size of an image: networks learn more easily with `normalize`.
 
     Examples
     --------
@@ -187,9 +198,18 @@ class EulerCurveLayer(_Layer):
     torch.Size([8, 3, 5])
     >>> layer.thresholds.tolist(), layer.sharpness.item()
     ([0.0, 0.25, 0.5, 0.75, 1.0], 16.0)
+
+    Without a range the first batch, or :meth:`calibrate`, sets it:
+
+    >>> layer = EulerCurveLayer(5, normalize="batch")
+    >>> layer.calibrate(torch.linspace(-3, 3, 10_000).reshape(100, 100), quantiles=(0, 1))
+    >>> layer.thresholds.tolist()
+    [-3.0, -1.5, 0.0, 1.5, 3.0]
     """
 
     log_direction_scale: Tensor
+    free_thresholds: Tensor
+    thresholds_step: Tensor
 
     def __init__(
         self,
@@ -198,11 +218,12 @@ class EulerCurveLayer(_Layer):
         range: Range | None = None,
         sharpness: float | None = None,
         directions: int | ArrayLike | None = None,
-        direction_scale: float = 1.0,
+        direction_scale: float | None = None,
         superlevel: bool = False,
         connectivity: int | None = None,
         spacing: float | ArrayLike | None = None,
         n_spatial: int = 2,
+        normalize: Literal["points", "batch"] | None = None,
         hard: Hard | None = None,
         learn_thresholds: bool = True,
         learn_sharpness: bool = False,
@@ -214,15 +235,91 @@ class EulerCurveLayer(_Layer):
         factory = {"device": device, "dtype": dtype or torch.get_default_dtype()}
         super().__init__(n_spatial, connectivity, spacing, hard, factory)
         self.superlevel = superlevel
-        gap = self._keep_levels("thresholds", thresholds, range, learn_thresholds)
+        if normalize not in (None, "points", "batch"):
+            raise ValueError(f'`normalize` must be None, "points" or "batch", got {normalize!r}')
+        self.normalize = normalize
+        self._waits_for_range = range is None and as_count(thresholds, "thresholds") is not None
+        self._follows = sharpness is None
+        bounds = (0.0, 1.0) if self._waits_for_range else range
+        gap = self._keep_levels("thresholds", thresholds, bounds, learn_thresholds)
         self._keep_sharpness(sharpness, gap, learn_sharpness)
         self.directed = directions is not None
+        self._waits_for_scale = self.directed and direction_scale is None
+        count = 1
         if directions is not None:
             count = self._keep_directions(directions, learn_directions)
             if count == 0:
                 raise ValueError("`directions` must be None or at least one, got 0")
-            scale = _parameters.log_of(direction_scale, "direction_scale")
+            start = 1.0 if direction_scale is None else direction_scale
+            scale = _parameters.log_of(start, "direction_scale")
             self._keep("log_direction_scale", [scale] * count, learn_direction_scale)
+        if normalize == "batch":
+            size = count * self.thresholds.numel()
+            self.norm = nn.BatchNorm1d(size, affine=False, device=device, dtype=dtype)
+
+    @torch.no_grad()
+    def calibrate(self, data: Tensor, *, quantiles: Range = (0.01, 0.99)) -> None:
+        """Set thresholds, sharpness and the scale of directions by images.
+
+        What the constructor was given stays: a `sharpness`, a `direction_scale`, and thresholds
+        that are not an int, or have a `range`. Parameters are changed in place, so optimizers may
+        exist already. A layer that waits for data is calibrated by its first batch; call this
+        before compiling it, and before ``DistributedDataParallel``.
+
+        Parameters
+        ----------
+        data : (..., spatial) tensor
+            Images as the layer will see them; infinite values and NaN are left out.
+        quantiles : (low, high), default (0.01, 0.99)
+            Thresholds are spread between these quantiles of the values, and as much further as
+            directions add.
+
+        Raises
+        ------
+        ValueError
+            If no value is finite.
+        """
+        low, high = _parameters.bounds_of(data, quantiles)
+        if not self._waits_for_range:
+            low, high = self.thresholds[0].item(), self.thresholds[-1].item()
+        if self._waits_for_scale:
+            shape = data.shape[data.dim() - self.n_spatial :]
+            sides = [count * step for count, step in zip(shape, self.spacing, strict=True)]
+            self.log_direction_scale.fill_(math.log((high - low or 1.0) / max(sides)))
+        if self._waits_for_range:
+            reach = (high - low) / 2 if self.directed else 0.0
+            self._spread_thresholds(low - reach, high + reach)
+        self._waits_for_range = self._waits_for_scale = False
+
+    def _spread_thresholds(self, low: float, high: float) -> None:
+        count = self.thresholds.numel()
+        values = torch.linspace(low, high, count, dtype=torch.float64)
+        gap = (high - low) / max(count - 1, 1)
+        fixed: Tensor | None = getattr(self, "fixed_thresholds", None)
+        if fixed is not None:
+            fixed.copy_(values)
+        else:
+            step = torch.tensor(gap, dtype=torch.float64)
+            self.thresholds_step.copy_(step)
+            self.free_thresholds.copy_(_parameters.free_increasing(values, step))
+        if self._follows:
+            self.log_sharpness.fill_(math.log(_parameters.SLOPE_OF_STEP / gap))
+
+    def _await_data(self, image: Tensor) -> None:
+        """Calibrate the layer by its first batch."""
+        distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+        if torch.compiler.is_compiling() or (
+            distributed and torch.distributed.get_world_size() > 1
+        ):
+            raise RuntimeError(
+                "an EulerCurveLayer without `range` or `direction_scale` must be calibrated "
+                "(`layer.calibrate(images)`) before it is compiled or distributed"
+            )
+        self.calibrate(_arguments.widened(_arguments.check_tensor(image, "image")))
+
+    def _load_from_state_dict(self, *arguments: Any, **options: Any) -> None:
+        super()._load_from_state_dict(*arguments, **options)
+        self._waits_for_range = self._waits_for_scale = False  # the state has them
 
     @property
     def thresholds(self) -> Tensor:
@@ -236,6 +333,17 @@ class EulerCurveLayer(_Layer):
 
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
         """Curves (..., n), or (..., k, n), of images (..., spatial)."""
+        if self._waits_for_range or self._waits_for_scale:
+            self._await_data(image)
+        curves = self._curves(image, mask)
+        if self.normalize == "points":
+            return curves / max(image.shape[image.dim() - self.n_spatial :].numel(), 1)
+        if self.normalize == "batch":
+            rows: Tensor = self.norm(curves.reshape(-1, self.norm.num_features))
+            return rows.reshape(curves.shape)
+        return curves
+
+    def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
         if not self.directed:
             return self._curve(image, mask)
         if self._adds_directions(image):
@@ -312,6 +420,8 @@ class EulerCurveLayer(_Layer):
             sizes.append(f"directions={len(self.directions)}")
         if self.superlevel:
             sizes.append("superlevel=True")
+        if self.normalize is not None:
+            sizes.append(f"normalize={self.normalize!r}")
         return self._describe(*sizes)
 
 
@@ -450,3 +560,36 @@ class EulerTransformLayer(_Layer):
         if self.extension != "max":
             sizes.append(f"extension={self.extension!r}")
         return self._describe(*sizes)
+
+
+def parameter_groups(module: nn.Module, **options: Any) -> list[dict[str, Any]]:
+    """Parameters for an optimizer, without weight decay for those of curve and transform layers.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        A network with any layers.
+    **options
+        Of all groups, such as ``lr`` and ``weight_decay``.
+
+    Returns
+    -------
+    list of dict
+        The parameters of other layers, with these options, and those of the layers of this
+        package, with a weight decay of 0.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ecc_core.nn import EulerCurveLayer, parameter_groups
+    >>> model = torch.nn.Sequential(EulerCurveLayer(8, range=(0, 1)), torch.nn.Linear(8, 2))
+    >>> groups = parameter_groups(model, weight_decay=0.1)
+    >>> [(len(group["params"]), group["weight_decay"]) for group in groups]
+    [(2, 0.1), (1, 0.0)]
+    >>> optimizer = torch.optim.AdamW(groups, lr=0.01)
+    """
+    layers = [layer for layer in module.modules() if isinstance(layer, _Layer)]
+    own = [parameter for layer in layers for parameter in layer.parameters()]
+    known = {id(parameter) for parameter in own}
+    others = [parameter for parameter in module.parameters() if id(parameter) not in known]
+    return [{"params": others, **options}, {"params": own, **options, "weight_decay": 0.0}]

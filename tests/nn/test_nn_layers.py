@@ -410,7 +410,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("arguments", "options", "message"),
         [
-            ((4,), {}, "`range` must be given where `thresholds` is an int, got None"),
+            ((4,), {"normalize": "mean"}, '`normalize` must be None, "points" or "batch"'),
             (([1.0, 2],), {"range": (0, 1)}, "`range` must be None where `thresholds` is an array"),
             ((-1,), {"range": (0, 1)}, "`thresholds` must not be negative, got -1"),
             ((4,), {"range": (1, 0)}, "`range` must be finite with low <= high"),

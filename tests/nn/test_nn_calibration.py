@@ -1,0 +1,125 @@
+"""Layers that find their range, sharpness and scale in data, and normalised curves."""
+
+import copy
+
+import pytest
+import torch
+
+from ecc_core.nn import EulerCurveLayer, EulerTransformLayer, parameter_groups
+
+
+def draw(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def test_the_first_batch_calibrates():
+    layer, images = EulerCurveLayer(16), 30 + 5 * draw(4, 3, 32, 32)
+    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+    curves = layer(images)
+    thresholds = layer.thresholds.detach()
+    expected = torch.quantile(images.flatten(), torch.tensor([0.01, 0.99]))
+    torch.testing.assert_close(thresholds[[0, -1]], expected, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(layer.sharpness, 4 * 15 / (expected[1] - expected[0]))
+    assert curves.std() > 1
+    layer(100 * images)
+    assert torch.equal(layer.thresholds, thresholds)
+    curves.square().mean().backward()
+    optimizer.step()
+    assert not torch.equal(layer.thresholds, thresholds)
+
+
+def test_directions_see_a_smooth_image():
+    ramp = torch.linspace(-1, 1, 64)
+    image = torch.exp(-3 * (ramp[:, None] ** 2 + ramp**2)).requires_grad_()
+    for layer in (
+        EulerCurveLayer(16, directions=4),
+        EulerCurveLayer(16, range=(-0.5, 1.5), directions=4),
+    ):
+        curves = layer(image)
+        assert curves.std(-1).min() > 0.1
+        curves.square().sum().backward()
+        assert layer.free_directions.grad.abs().sum() > 0.1
+        assert layer.direction_scale.tolist() == pytest.approx(
+            [(layer.direction_scale[0].item())] * 4
+        )
+    assert layer.direction_scale[0].item() == pytest.approx(2 / 64)
+
+
+def test_what_is_given_stays():
+    layer = EulerCurveLayer(5, range=(0, 1), sharpness=7.0, directions=2, direction_scale=0.3)
+    state = copy.deepcopy(layer.state_dict())
+    layer.calibrate(40 * draw(2, 9, 9))
+    for name, value in layer.state_dict().items():
+        assert torch.equal(value, state[name])
+    layer = EulerCurveLayer(5, sharpness=7.0, learn_thresholds=False)
+    layer.calibrate(draw(99, 99), quantiles=(0.25, 0.75))
+    assert layer.sharpness.item() == pytest.approx(7)
+    torch.testing.assert_close(layer.thresholds[2], torch.tensor(0.0), atol=0.02, rtol=0)
+    assert 0.6 < layer.thresholds[-1] < 0.75
+
+
+def test_data_with_few_numbers():
+    layer = EulerCurveLayer(3)
+    with pytest.raises(ValueError, match="`data` must have finite values, got none"):
+        layer.calibrate(torch.full((4, 4), torch.nan))
+    layer.calibrate(torch.tensor([[2.0, 2.0], [torch.inf, torch.nan]]))
+    assert layer.thresholds.tolist() == [1.5, 2.0, 2.5]
+
+
+def test_a_state_is_calibrated():
+    layer = EulerCurveLayer(6, directions=2)
+    images = 9 * draw(2, 12, 12)
+    curves = layer(images)
+    other = EulerCurveLayer(6, directions=2)
+    other.load_state_dict(layer.state_dict())
+    assert torch.equal(other(images), curves)
+    assert torch.equal(copy.deepcopy(layer)(images / 2), layer(images / 2))
+
+
+def test_compiled_layers_must_be_calibrated():
+    layer = EulerCurveLayer(6)
+    compiled = torch.compile(layer, backend="eager", fullgraph=True)
+    with pytest.raises(Exception, match="must be calibrated"):
+        compiled(draw(2, 8, 8))
+    torch.compiler.reset()
+    layer.calibrate(draw(2, 8, 8))
+    torch.testing.assert_close(compiled(draw(2, 8, 8)), layer(draw(2, 8, 8)))
+    torch.compiler.reset()
+
+
+@pytest.mark.parametrize("directions", [None, 3])
+def test_normalised_curves(directions):
+    images = draw(6, 2, 20, 20)
+    plain = EulerCurveLayer(8, directions=directions)
+    plain.calibrate(images)
+    points = EulerCurveLayer(8, directions=directions, normalize="points")
+    points.load_state_dict(plain.state_dict())
+    torch.testing.assert_close(points(images), plain(images) / 400)
+    batch = EulerCurveLayer(8, directions=directions, normalize="batch")
+    batch.calibrate(images)
+    curves = batch(images)
+    assert curves.shape == plain(images).shape
+    rows = curves.flatten(0, 1)
+    torch.testing.assert_close(rows.mean(0), torch.zeros_like(rows[0]), atol=1e-4, rtol=0)
+    assert (rows.var(0, correction=0) < 1.001).all()
+    before = batch.norm.running_mean.clone()
+    assert before.any()
+    batch.eval()(images)
+    assert torch.equal(batch.norm.running_mean, before)
+
+
+def test_parameter_groups():
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 2, 3),
+        EulerCurveLayer(4, range=(0, 1), directions=2, learn_sharpness=True),
+        EulerTransformLayer(3, 4, range=(-4, 4)),
+    )
+    others, own = parameter_groups(model, weight_decay=0.5, lr=0.1)
+    assert [id(p) for p in others["params"]] == [id(p) for p in model[0].parameters()]
+    assert len(own["params"]) == 5
+    assert (others["weight_decay"], own["weight_decay"], own["lr"]) == (0.5, 0.0, 0.1)
+    thresholds = model[1].thresholds.detach()
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    torch.optim.AdamW([others, own]).step()
+    assert torch.equal(model[1].thresholds, thresholds)
