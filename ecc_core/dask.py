@@ -26,7 +26,7 @@ from ecc_core._dask.arguments import (
 )
 from ecc_core._dask.whole import checked_blocks, whole_regions
 from ecc_core._request.filtration import filtration_of
-from ecc_core._request.image import geometry_of, split_masked
+from ecc_core._request.image import check_window, geometry_of, split_masked
 from ecc_core.results import LocalCurves, RegionCurves, curve_facts
 
 __all__ = [
@@ -223,7 +223,7 @@ def local_curves(
         image = origin.image(image)
     geometry = geometry_of(image.shape)
     filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
-    tile = _check_window(window, geometry.ndim)
+    tile = check_window(window, geometry.ndim)
     settings = Settings(given_thresholds(thresholds, range), filtration)
     facts = curve_facts(filtration)
     if not lazy:
@@ -234,13 +234,3 @@ def local_curves(
     image, mask = split_masked_chunks(image, aligned(mask, image, geometry.axes))
     values = graph.tile_curves(image, mask, tile, settings)
     return LocalCurves(settings.thresholds, values, **facts)
-
-
-def _check_window(window: int | Sequence[int], ndim: int) -> tuple[int, ...]:
-    """Points of a tile along each axis."""
-    sizes = np.asarray(window)
-    if sizes.dtype.kind not in "iu":
-        raise TypeError(f"`window` must be an int or {ndim} ints, got {window!r}")
-    if sizes.shape not in ((), (ndim,)) or (sizes < 1).any():
-        raise ValueError(f"`window` must be a positive int or {ndim} of them, got {window!r}")
-    return tuple(np.broadcast_to(sizes, (ndim,)).tolist())

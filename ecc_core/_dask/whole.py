@@ -22,7 +22,7 @@ from ecc_core._dask.arguments import (
     split_masked_chunks,
 )
 from ecc_core._request.filtration import direction_of, filtration_of
-from ecc_core._request.image import geometry_of, spatial_axes
+from ecc_core._request.image import check_ids, geometry_of, spatial_axes
 from ecc_core.results import EulerCurve, RegionCurves, curve_facts
 
 __all__ = ["checked_blocks", "whole_coefficients", "whole_curve", "whole_regions"]
@@ -114,19 +114,6 @@ def whole_regions(
     table = graph.region_table(image, regions, Settings(at, filtration))
     found, values = graph.region_rows(table, dtype, wanted)
     return RegionCurves(found, at, values, **curve_facts(filtration))
-
-
-def check_ids(ids: ArrayLike, dtype: np.dtype[Any]) -> Array:
-    """Positive labels that differ, in the labels' dtype."""
-    array = np.asarray(ids)
-    if array.dtype.kind not in "biu" and array.size:
-        raise TypeError(f"`ids` must be integers, got {array.dtype}")
-    if array.ndim != 1 or np.unique(array).size < array.size or (array < 1).any():
-        raise ValueError(f"`ids` must be a list of different positive labels, got {ids!r}")
-    cast = array.astype(dtype)
-    if (cast != array).any():
-        raise ValueError(f"`ids` must be labels of {dtype}, got {ids!r}")
-    return cast
 
 
 def whole_coefficients(

@@ -11,13 +11,17 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._request.filtration import as_numbers
+
 __all__ = [
     "Geometry",
     "as_booleans",
+    "check_ids",
     "check_image_dtype",
     "check_label_type",
     "check_label_values",
     "check_mask",
+    "check_window",
     "geometry_of",
     "spatial_axes",
     "split_masked",
@@ -173,3 +177,26 @@ def check_label_values(labels: Any, dtype: np.dtype[Any]) -> None:
     """None negative."""
     if dtype.kind == "i" and 0 not in labels.shape and (least := int(labels.min())) < 0:
         raise ValueError(f"`labels` must not be negative, got {least}")
+
+
+def check_ids(ids: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Positive labels that differ, in the labels' dtype."""
+    array = as_numbers(ids, "ids")
+    if array.dtype.kind not in "biu" and array.size:
+        raise TypeError(f"`ids` must be integers, got {array.dtype}")
+    if array.ndim != 1 or np.unique(array).size < array.size or (array < 1).any():
+        raise ValueError(f"`ids` must be a list of different positive labels, got {ids!r}")
+    cast = array.astype(dtype)
+    if (cast != array).any():
+        raise ValueError(f"`ids` must be labels of {dtype}, got {ids!r}")
+    return cast
+
+
+def check_window(window: Any, ndim: int) -> tuple[int, ...]:
+    """Points of a tile along each axis."""
+    sizes = as_numbers(window, "window")
+    if sizes.dtype.kind not in "iu":
+        raise TypeError(f"`window` must be an int or {ndim} ints, got {window!r}")
+    if sizes.shape not in ((), (ndim,)) or (sizes < 1).any():
+        raise ValueError(f"`window` must be a positive int or {ndim} of them, got {window!r}")
+    return tuple(np.broadcast_to(sizes, (ndim,)).tolist())
