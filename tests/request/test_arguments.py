@@ -23,6 +23,9 @@ def needed(function):
     return {
         "euler_number": image,
         "euler_curve": image,
+        "betti_curves": image,
+        "betti_numbers": image,
+        "persistence_pairs": {**image, "dimension": 0},
         "euler_coefficients": image,
         "region_curves": {**image, "labels": LABELS},
         "euler_curve_shards": {"shards": [IMAGE[:3], IMAGE[3:]]},
@@ -74,7 +77,7 @@ SAME = {"workers": (3, 0), "block": (True, None), "devices": (None, [])}
 NAMES = [
     *("euler_number", "euler_curve", "euler_coefficients", "region_curves", "euler_curve_shards"),
     *("euler_transform", "region_transforms", "sample_directions", "smooth_transform"),
-    *("transform_distance", "warmup"),
+    *("transform_distance", "warmup", "betti_curves", "betti_numbers", "persistence_pairs"),
 ]
 BLOCKS = ["euler_curve_blocks", "dask.region_curves", "local_curves"]
 
