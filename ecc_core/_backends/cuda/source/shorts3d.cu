@@ -110,12 +110,41 @@ struct Counter {
         keep(cache + row * kCacheRow, p);
     }
 
+    struct Pair {
+        int low, high;
+
+        __device__ __forceinline__ explicit Pair(unsigned counted) {
+            const int both = (int)(counted - kMiddle * 0x10001u), from = kMiddle - kZero;
+            const int half = (short)both;
+            low = half + from, high = ((both - half) >> 16) + from;
+        }
+    };
+
+    __device__ __forceinline__ int bin_of_value(int value) const {
+        return bin_of(to_key((Element)value), bins, bins.thresholds, bins.table);
+    }
+
     __device__ __forceinline__ void spill(int word, unsigned counted) const {
-        const int both = (int)(counted - kMiddle * 0x10001u), from = kMiddle - kZero;
-        const int half = (short)both, low = half + from, high = ((both - half) >> 16) + from;
-        const Element a = (Element)(2 * word), b = (Element)(2 * word + 1);
-        if (low) histogram.spill(bin_of(to_key(a), bins, bins.thresholds, bins.table), low);
-        if (high) histogram.spill(bin_of(to_key(b), bins, bins.thresholds, bins.table), high);
+        const Pair pair(counted);
+        if (pair.low) histogram.spill(bin_of_value(2 * word), pair.low);
+        if (pair.high) histogram.spill(bin_of_value(2 * word + 1), pair.high);
+    }
+
+    // The counts of some words, values of one bin together: many blocks add to few bins at once.
+    __device__ __forceinline__ void spill_together(const unsigned* words, int first, int last) const {
+        int bin = 0, sum = 0;
+        for (int i = first; i < last; ++i) {
+            const Pair pair(words[i]);
+#pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                const int amount = k ? pair.high : pair.low;
+                if (!amount) continue;
+                const int own = bin_of_value(2 * i + k);
+                if (own != bin) histogram.spill(bin, sum), bin = own, sum = 0;
+                sum += amount;
+            }
+        }
+        histogram.spill(bin, sum);
     }
 
     // Not zero where one of two counts is outside [0, 2^13).
@@ -343,6 +372,12 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         shared_store(count.cache, {__float_as_uint(comparisons.unused), 0u});
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < kWords; i += blockDim.x) count.spill(i, counts[i]);
+    if (kBins == kConsecutive) {
+        for (int i = threadIdx.x; i < kWords; i += blockDim.x) count.spill(i, counts[i]);
+    } else {
+        const int run = ((kWords + blockDim.x - 1) / blockDim.x) | 1;  // odd: each lane its bank
+        const int first = min((int)threadIdx.x * run, (int)kWords);
+        count.spill_together(counts, first, min(first + run, (int)kWords));
+    }
     finish(histogram, result, index, false);
 }
