@@ -14,7 +14,7 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import image_row, pointer
 from ecc_core._request.filtration import Direction
 
-__all__ = ["Block", "DirectionalSource", "Source", "memory_order", "scratch"]
+__all__ = ["Block", "DirectionalSource", "Source", "copy_box", "memory_order", "scratch"]
 
 Array = NDArray[Any]
 
@@ -67,20 +67,14 @@ def _copy_box(address: Any, token: Any, strides: Any, extents: Any, out: Any) ->
     """Copy a box, whose `strides` are in bytes, to the rows of `out`, in the order of memory."""
     slices, rows, columns = extents
     dz, dy, dx = strides
-    size = token.itemsize
-    if dx == 2 * size or dx == 3 * size:
+    if dx == 3 * token.itemsize:  # a constant, so that LLVM shuffles vectors
         for z in range(slices):
             for y in range(rows):
                 at = (z * rows + y) * columns
-                target = carray(pointer(out.ctypes.data + at * size), columns, out.dtype)
-                span = (columns - 1) * (dx // size) + 1
-                row = carray(pointer(address + z * dz + y * dy), span, token.dtype)
-                if dx == 2 * size:  # constant steps, for LLVM to shuffle vectors
-                    for x in range(columns):
-                        target[x] = row[2 * x]
-                else:
-                    for x in range(columns):
-                        target[x] = row[3 * x]
+                target = carray(pointer(out.ctypes.data + at * token.itemsize), columns, out.dtype)
+                row = carray(pointer(address + z * dz + y * dy), 3 * columns - 2, token.dtype)
+                for x in range(columns):
+                    target[x] = row[3 * x]
         return
     if abs(dx) <= min(abs(dz), abs(dy)):
         for z in range(slices):
@@ -100,10 +94,34 @@ def _copy_box(address: Any, token: Any, strides: Any, extents: Any, out: Any) ->
             together = min(TILE, count - first)
             here = address + other * far + first * near
             at = other * far_step + first * near_step
-            for x in range(columns):
-                for i in range(together):
-                    element = _element(here + x * dx + i * near, token)
-                    out[np.uint64(at + i * near_step + x)] = element
+            if together == TILE:  # a constant, so that the loop is unrolled
+                for x in range(columns):
+                    for i in range(TILE):
+                        element = _element(here + x * dx + i * near, token)
+                        out[np.uint64(at + i * near_step + x)] = element
+            else:
+                for x in range(columns):
+                    for i in range(together):
+                        element = _element(here + x * dx + i * near, token)
+                        out[np.uint64(at + i * near_step + x)] = element
+
+
+@kernel()
+def _copy_every_second(
+    address: Any, token: Any, pairs: Any, strides: Any, extents: Any, out: Any
+) -> None:
+    """Copy the lower halves of pairs of elements; behind the last of a row there is none."""
+    slices, rows, columns = extents
+    base = out.ctypes.data
+    for z in range(slices):
+        for y in range(rows):
+            here = address + z * strides[0] + y * strides[1]
+            start = (z * rows + y) * columns
+            target = carray(pointer(base + start * out.itemsize), columns, out.dtype)
+            row = carray(pointer(here), columns, pairs.dtype)
+            for x in range(columns - 1):
+                target[x] = row[x]
+            target[columns - 1] = _element(here + (columns - 1) * pairs.itemsize, token)
 
 
 @kernel(error_model="numpy")
@@ -122,6 +140,17 @@ def _add_direction(
             height = along_z[z] + along_y[y]
             for x in range(columns):
                 target[x] = np.float64(row[x]) + scale * (height + along_x[x])
+
+
+def copy_box(part: Array, out: Array) -> None:
+    """Copy a native and aligned box (slices, rows, columns) to the contiguous array `out`."""
+    size = part.itemsize
+    bits, address = np.empty(0, f"u{size}"), part.ctypes.data
+    if size < 8 and part.strides[2] == 2 * size and part.size:
+        pairs = np.empty(0, f"u{2 * size}")
+        _copy_every_second(address, bits, pairs, part.strides, part.shape, out.view(bits.dtype))
+    else:
+        _copy_box(address, bits, part.strides, part.shape, out.view(bits.dtype))
 
 
 class Source:
@@ -161,8 +190,7 @@ class Source:
     def _copy(self, part: Array) -> Array:
         own = scratch.take(self.name, part.size, self.token.dtype)
         if self._plain:
-            bits = np.empty(0, f"u{part.itemsize}")
-            _copy_box(part.ctypes.data, bits, part.strides, part.shape, own.view(bits.dtype))
+            copy_box(part, own)
         else:
             own.reshape(part.shape)[...] = part
         return own.reshape(part.shape)

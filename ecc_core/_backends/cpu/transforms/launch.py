@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.pool import available_cores, share, thread_count
+from ecc_core._backends.cpu.sources import copy_box
 from ecc_core._backends.cpu.transforms.heights import accumulate, make_grid
 from ecc_core._backends.cpu.transforms.mask import ALL, NONE, count_mask, link, pack
 from ecc_core._backends.cpu.transforms.regions import (
@@ -103,7 +104,12 @@ def _bits(mask: NDArray[np.bool_], frame: Frame) -> Bits:
     padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
     bits = np.full(math.prod(padded) + LANES, outside)
     back, forward = np.empty_like(bits), np.empty_like(bits)
-    pixels = np.require(mask, requirements=("C", "W")).reshape(frame.shape).view(np.uint8)
+    pixels = mask.view(np.uint8).reshape(frame.shape)
+    if not pixels.flags.c_contiguous:
+        laid_out = np.empty(frame.shape, np.uint8)
+        copy_box(pixels, laid_out.reshape(-1))
+        pixels = laid_out
+    pixels = np.require(pixels, requirements=("W",))
     pack(pixels, padded, outside, bits)
     link(bits, words, back, forward)
     return Bits(bits, (back, forward), padded)
