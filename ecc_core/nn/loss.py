@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from ecc_core._request.filtration import check_connectivity
-from ecc_core.nn import _parameters, functional
+from ecc_core.nn import _arguments, _parameters, functional
 
 __all__ = ["EulerCurveLoss"]
 
@@ -50,6 +50,12 @@ class EulerCurveLoss(nn.Module):
     reduction : {"mean", "sum", "none"}
         Over the images and channels.
 
+    from_logits : bool, default False
+        Predictions are logits: take their softmax over the classes where targets are class indices,
+        otherwise their sigmoid.
+    ignore_index : int, optional
+        Points whose target, of integers, has this value are left out, of the prediction too.
+
     Raises
     ------
     TypeError
@@ -66,7 +72,8 @@ class EulerCurveLoss(nn.Module):
     shape of the prediction: an object is where they are True, or integers that are not 0; floats
     are probabilities. Or, for a prediction (batch, class, spatial) of several classes, class
     indices, integers in the shape (batch, spatial); indices of no class, such as -100, belong to
-    none. The result is a scalar, or (...) with ``reduction="none"``: for the usual (batch, class,
+    none. For a prediction (batch, 1, spatial), masks may lack the axis of length 1. The result is a
+    scalar, or (...) with ``reduction="none"``: for the usual (batch, class,
     row, column) an error for each class of each image.
 
     The target's curve is soft as the prediction's is, so equal segmentations have a loss of 0. Mean
@@ -99,6 +106,8 @@ class EulerCurveLoss(nn.Module):
         connectivity: int | None = None,
         n_spatial: int = 2,
         reduction: Literal["mean", "sum", "none"] = "mean",
+        from_logits: bool = False,
+        ignore_index: int | None = None,
     ) -> None:
         super().__init__()
         self.n_spatial = _parameters.check_n_spatial(n_spatial)
@@ -121,13 +130,30 @@ class EulerCurveLoss(nn.Module):
         if reduction not in ("mean", "sum", "none"):
             raise ValueError(f'`reduction` must be "mean", "sum" or "none", got {reduction!r}')
         self.reduction = reduction
+        _arguments.check_flag(from_logits, "from_logits")
+        self.from_logits = from_logits
+        self.ignore_index = ignore_index
 
-    def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
-        """Loss of probabilities (..., spatial) for masks, or for class indices."""
-        masks = self._as_masks(prediction, target)
+    def forward(self, prediction: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Loss of probabilities (..., spatial) for masks, or for class indices.
+
+        Points where `mask` is False are left out: booleans of the prediction's shape or of the
+        spatial shape.
+        """
+        masks, shown = self._as_masks(prediction, target)
+        if mask is not None:
+            given = _arguments.check_mask(mask, prediction, prediction.shape[-self.n_spatial :])
+            given = given.reshape(mask.shape)
+            shown = given if shown is None else shown & given
+        if self.from_logits:
+            axis = prediction.dim() - self.n_spatial - 1
+            of_classes = target.dim() < prediction.dim() and prediction.shape[axis] > 1
+            prediction = prediction.softmax(axis) if of_classes else prediction.sigmoid()
+        if shown is not None:
+            shown = shown.expand(prediction.shape)
         with torch.no_grad():
-            wanted = self._curves(masks)
-        difference = self._curves(prediction) - wanted
+            wanted = self._curves(masks, shown)
+        difference = self._curves(prediction, shown) - wanted
         errors: Tensor = torch.linalg.vector_norm(difference, self.p, dim=-1)
         errors = errors / len(self.thresholds) ** (1 / self.p)
         if self.window is not None:
@@ -138,8 +164,8 @@ class EulerCurveLoss(nn.Module):
             errors = errors.sum()
         return errors
 
-    def _as_masks(self, prediction: Any, target: Any) -> Tensor:
-        """The target in the shape and dtype of the prediction."""
+    def _as_masks(self, prediction: Any, target: Any) -> tuple[Tensor, Tensor | None]:
+        """The target in the shape and dtype of the prediction, and the points that count."""
         if not isinstance(prediction, Tensor) or not prediction.is_floating_point():
             kind = getattr(prediction, "dtype", type(prediction).__name__)
             raise TypeError(f"`prediction` must be a tensor of floats, got {kind}")
@@ -147,12 +173,22 @@ class EulerCurveLoss(nn.Module):
             kind = getattr(target, "dtype", type(target).__name__)
             raise TypeError(f"`target` must be a tensor of real numbers, got {kind}")
         shape, given = tuple(prediction.shape), tuple(target.shape)
-        if shape == given:
-            masks = target if target.is_floating_point() else target != 0
-            return masks.to(prediction.dtype)
         axis = len(shape) - self.n_spatial - 1
         classes = shape[axis] if axis >= 0 else 1
-        if classes == 1 or given != shape[:axis] + shape[axis + 1 :]:
+        if classes == 1 and axis > 0 and given == shape[:axis] + shape[axis + 1 :]:
+            target = target.unsqueeze(axis)
+            given = shape
+        shown = None
+        if self.ignore_index is not None:
+            if target.is_floating_point() or target.dtype == torch.bool:
+                raise TypeError(
+                    f"`target` must be integers with `ignore_index`, got {target.dtype}"
+                )
+            shown = target != self.ignore_index
+        if shape == given:
+            masks = target if target.is_floating_point() else target != 0
+            return masks.to(prediction.dtype), shown
+        if given != shape[:axis] + shape[axis + 1 :]:
             raise ValueError(
                 f"`target` must have the prediction's shape {shape}, or for several classes that "
                 f"shape without the axis of classes, got {given}"
@@ -160,18 +196,21 @@ class EulerCurveLoss(nn.Module):
         if target.is_floating_point() or target.dtype == torch.bool:
             raise TypeError(f"`target` must be integers where it holds classes, got {target.dtype}")
         numbers = torch.arange(classes, device=target.device).view(-1, *[1] * self.n_spatial)
-        return (target.unsqueeze(axis) == numbers).to(prediction.dtype)
+        shown = None if shown is None else shown.unsqueeze(axis)
+        return (target.unsqueeze(axis) == numbers).to(prediction.dtype), shown
 
-    def _curves(self, image: Tensor) -> Tensor:
+    def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
         """Curves of the images, or of their windows, for each point if they are normalised."""
         if self.window is not None:
             image = _windows(image, self.window, self.n_spatial)
+            mask = None if mask is None else _windows(mask, self.window, self.n_spatial)
         curves = functional.soft_euler_curve(
             image,
             self.thresholds.to(image.device),
             sharpness=self.sharpness,
             connectivity=self.connectivity,
             superlevel=True,
+            mask=mask,
             n_spatial=self.n_spatial,
         )
         points = math.prod(image.shape[image.ndim - self.n_spatial :])

@@ -127,9 +127,47 @@ class TestTargets:
         masks.view(2, 4, -1)[:, :, 0] = 0
         assert torch.equal(loss(prediction, target.int()), loss(prediction, masks))
 
-    def test_one_channel_needs_masks(self):
-        with pytest.raises(ValueError, match="`target` must have the prediction's shape"):
-            EulerCurveLoss()(noise(2, 1, 6, 7), torch.zeros(2, 6, 7, dtype=torch.int64))
+    def test_masks_of_one_channel_may_lack_its_axis(self):
+        prediction, target = noise(2, 1, 6, 7), noise(2, 6, 7, seed=1) > 0.5
+        for kind in (torch.bool, torch.int64, torch.float32):
+            found = EulerCurveLoss()(prediction, target.to(kind))
+            assert torch.equal(found, EulerCurveLoss()(prediction, target[:, None]))
+
+    def test_logits(self):
+        logits, masks = 4 * noise(2, 3, 6, 7) - 2, noise(2, 3, 6, 7, seed=1) > 0.5
+        classes = torch.randint(3, (2, 6, 7), generator=torch.Generator().manual_seed(0))
+        loss, of_logits = EulerCurveLoss(), EulerCurveLoss(from_logits=True)
+        assert torch.equal(of_logits(logits, masks), loss(logits.sigmoid(), masks))
+        assert torch.equal(of_logits(logits, classes), loss(logits.softmax(1), classes))
+        one, mask = logits[:, :1], masks[:, 0]
+        assert torch.equal(of_logits(one, mask), loss(one.sigmoid(), mask))
+
+    @pytest.mark.parametrize("window", [None, 4])
+    def test_points_that_are_left_out(self, window):
+        prediction, target = noise(2, 1, 6, 7), (noise(2, 1, 6, 7, seed=1) > 0.5).long()
+        shown = noise(2, 1, 6, 7, seed=2) > 0.2
+        loss = EulerCurveLoss(window=window)
+        expected = loss(prediction, target, mask=shown)
+        assert not torch.equal(expected, loss(prediction, target))
+        other = torch.where(shown, prediction, torch.rand_like(prediction))
+        assert torch.equal(loss(other, target, mask=shown), expected)
+        ignoring = EulerCurveLoss(window=window, ignore_index=255)
+        marked = torch.where(shown, target, 255)
+        assert torch.equal(ignoring(other, marked), expected)
+        assert torch.equal(ignoring(other, marked[:, 0]), expected)
+        one = shown[0, 0]
+        both = ignoring(other, marked, mask=one)
+        assert torch.equal(both, loss(other, target, mask=shown & one))
+
+    def test_ignored_points_of_classes(self):
+        prediction = noise(2, 3, 6, 7).softmax(1)
+        target = torch.randint(3, (2, 6, 7), generator=torch.Generator().manual_seed(0))
+        shown = noise(2, 6, 7, seed=2) > 0.2
+        found = EulerCurveLoss(ignore_index=-1)(prediction, torch.where(shown, target, -1))
+        mask = shown[:, None].expand(prediction.shape)
+        assert torch.equal(found, EulerCurveLoss()(prediction, target, mask=mask))
+        with pytest.raises(TypeError, match="`target` must be integers with `ignore_index`"):
+            EulerCurveLoss(ignore_index=-1)(prediction, prediction)
 
 
 class TestWindows:
