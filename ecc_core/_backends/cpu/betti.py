@@ -107,7 +107,9 @@ def _grow(
 ) -> tuple[list[Forest], list[Values]]:
     """The forests of an image, not yet joined, and their histograms if there are bins."""
     shape = field.source.shape
-    grid = Grid(shape, BLOCK if field.ndim == 3 else BLOCK_2D)
+    slices, rows, columns = BLOCK if field.ndim == 3 else BLOCK_2D
+    depth, height = min(slices, shape[0]), min(rows, shape[1])
+    grid = Grid(shape, (depth, height, slices * rows * columns // (depth * height)))
     forests = [Forest(grid, kind) for kind in kinds]
 
     def work(queue: Iterator[Block]) -> list[Values]:
