@@ -9,7 +9,6 @@ benchmarks/results/betti.json and betti.md.
 from __future__ import annotations
 
 import threading
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -64,13 +63,6 @@ def labels(image: np.ndarray, connectivity: int, at: np.ndarray) -> Call:
     structure = generate_binary_structure(image.ndim, connectivity)
     sets = [image <= t for t in np.quantile(image, (0.25, 0.5, 0.75))]
     return lambda: np.array([label(points, structure)[1] for points in sets])
-
-
-def processor_time(call: Call) -> float:
-    """Seconds of this thread's processor time, which others on the machine prolong least."""
-    start = time.thread_time()
-    call()
-    return time.thread_time() - start
 
 
 def compared(
@@ -152,7 +144,8 @@ SECTIONS = {"images": images, "volumes": volumes, "large": large}
 
 ABOUT = """\
 All Betti numbers at 256 thresholds; the least times of so many turns of at least 20 ms, all in one
-process. Nanoseconds a point are those of processor time. Written by
+process. The table was made on cores that many other processes used at the same time: bars on
+seconds, nanoseconds and two workers need an idle machine. Written by
 `python benchmarks/betti.py`."""
 
 if __name__ == "__main__":
