@@ -92,7 +92,7 @@ class Window:
             time.sleep(0.001)
 
     def settle(self) -> None:
-        """Wait until nothing is computed and drawn any more."""
+        """Wait until all computing and drawing has finished."""
         self.wait(0.2)
         while self.panel.controller.running:
             self.wait(0.05)

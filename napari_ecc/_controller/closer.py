@@ -47,7 +47,7 @@ class CloserLook:
         self._selection: Selection | None = None
         self._field: Field | None = None
 
-    def take(self, layer: Any, selection: Selection, field: Field) -> None:
+    def set_field(self, layer: Any, selection: Selection, field: Field) -> None:
         """Look at this from now on."""
         self._layer, self._selection, self._field = layer, selection, field
 
@@ -63,7 +63,7 @@ class CloserLook:
         self._layer = self._selection = self._field = None
 
     def look(self) -> None:
-        """Count at once where that is quick, and find the critical points if they are wanted."""
+        """Count at once where that is quick, and find the critical points if they are shown."""
         if not self.counts_on_demand:
             self.count()
         self.locate()

@@ -38,7 +38,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """What the thresholds are applied to: the selected data, smoothed if so wanted.
+    """What the thresholds are applied to: the selected data, smoothed if requested.
 
     Attributes
     ----------

@@ -109,7 +109,7 @@ class DirectionArrow:
             self.layer.data = data
 
     def _scale(self, layer: Any) -> Floats:
-        """World units where the arrow is seen, lest it be distorted, and the steps of the sliders.
+        """World units where the arrow is seen, so that it is not distorted; elsewhere slider steps.
 
         napari lets a slider go in the smallest steps of all layers.
         """

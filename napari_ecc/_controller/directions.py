@@ -102,7 +102,7 @@ class DirectionController(DockController):
         self._change_layer()
 
     def close(self) -> None:
-        """Stop, let go of the viewer, and take the arrow away."""
+        """Stop, disconnect from the viewer, and remove the overlays."""
         super().close()
         self._place_arrow.cancel()
         self.arrow.close()

@@ -63,7 +63,7 @@ class Source(NamedTuple):
 
 
 class ExplorerController(DockController):
-    """Keeps the model, the layers of a viewer and the overlays in step.
+    """Synchronises the model, the layers of a viewer and the overlays.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class ExplorerController(DockController):
             self.request_curve()
 
     def _watch(self, *_: Any) -> None:
-        """Compute anew when the data of the image or the region change, and of no other layer."""
+        """Recompute when the data of the image or the region change, and of no other layer."""
         self._of_layer.close()
         for layer in (self.layer, self.regions.layer):
             if layer is not None:
@@ -187,7 +187,7 @@ class ExplorerController(DockController):
             self.request_curve()
 
     def request_curve(self, *_: Any) -> None:
-        """Compute the curve anew, in the background."""
+        """Recompute the curve in the background."""
         layer = self.layer
         if layer is None:
             return
@@ -238,7 +238,7 @@ class ExplorerController(DockController):
             self.closer.forget()
             self.model.histogram = None
         else:
-            self.closer.take(layer, selection, field)
+            self.closer.set_field(layer, selection, field)
         model = self.model
         model.counts = None
         model.curve = curve
@@ -255,7 +255,7 @@ class ExplorerController(DockController):
         self._find_histogram()
 
     def _find_histogram(self, *_: Any) -> None:
-        """Find the histogram of the values, if it is wanted."""
+        """Compute the histogram of the values, if it is shown."""
         field, curve = self._field, self.model.curve
         if not self.model.show_histogram or field is None or curve is None:
             self._histogram.cancel()

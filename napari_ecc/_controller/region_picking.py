@@ -30,7 +30,7 @@ class LabelPicker:
         viewer.mouse_drag_callbacks.append(self._on_press)
 
     def close(self) -> None:
-        """Let go of the viewer."""
+        """Disconnect from the viewer."""
         self.viewer.mouse_drag_callbacks.remove(self._on_press)
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:

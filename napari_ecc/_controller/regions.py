@@ -106,7 +106,7 @@ def _pixels(labels: Any, objects: Selection, found: Level, image: Any) -> Level:
 
 
 def _copied(level: Level) -> Level:
-    """The same with an array that nobody paints on."""
+    """The same with a copy of the array, which the user cannot paint on."""
     return level._replace(array=snapshot(level.array))
 
 
@@ -182,7 +182,7 @@ class RegionController(DockController):
         self._on_other_layer()
 
     def close(self) -> None:
-        """Stop, and let go of the viewer."""
+        """Stop, and disconnect from the viewer."""
         super().close()
         self._picker.close()
         self.objects.close()

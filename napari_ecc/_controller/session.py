@@ -40,7 +40,7 @@ _sessions: WeakValueDictionary[int, Session] = WeakValueDictionary()
 
 
 def session_of(viewer: Any) -> Session:
-    """The session of a viewer, made anew where no dock is open.
+    """The session of a viewer, a new one where no dock is open.
 
     Parameters
     ----------

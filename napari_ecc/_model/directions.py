@@ -94,7 +94,7 @@ class DirectionModel:
     curve : EulerCurve or None
         That of the current direction, exact.
     transform : EulerTransform or None
-        All round at the current elevation, float64; NaN where not yet known.
+        All directions of the current elevation, float64; NaN where not yet known.
     status : str
         One line for the user.
     """

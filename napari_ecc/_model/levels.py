@@ -92,7 +92,7 @@ def zero_crossings(values: ArrayLike) -> NDArray[np.int64]:
 
 
 def following(marks: NDArray[np.int64], thresholds: Floats, now: float, step: int) -> float | None:
-    """The next of some thresholds, beginning anew at the end.
+    """The next of some thresholds, starting again at the end.
 
     Parameters
     ----------

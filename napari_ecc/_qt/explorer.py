@@ -118,7 +118,7 @@ class EulerExplorer(Panel):
             | Qt.TextInteractionFlag.LinksAccessibleByMouse
         )
         self.readout.setFixedHeight(self.readout.fontMetrics().height() + 10)
-        # Numbers that change with every move must not lay out the window anew
+        # Numbers that change with every move must not cause a new layout of the window
         self.readout.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.readout.linkActivated.connect(lambda _: self.controller.closer.count())
         return self.readout

@@ -52,14 +52,14 @@ class Line(NamedTuple):
 class CurvePlot(QWidget):
     """Curves over thresholds, one of which can be dragged.
 
-    The curves are drawn once into a pixmap; a drag only draws the line anew. The mouse wheel
+    The curves are drawn once into a pixmap; a drag only redraws the line. The mouse wheel
     stretches the vertical axis about zero, a double click shows all again.
 
     Signals
     -------
     threshold_moved : float
-        The line was dragged or clicked to here. The plot does not move it by itself: whoever
-        listens calls `set_threshold`.
+        The line was dragged or clicked to here. The plot does not move it by itself: a listener
+        calls `set_threshold`.
     released : float
         The mouse button went up here.
     stepped : int
@@ -195,7 +195,7 @@ class CurvePlot(QWidget):
         painter.end()
 
     def resizeEvent(self, event: Any) -> None:
-        """Draw anew in the new size."""
+        """Redraw in the new size."""
         self._redraw()
 
     def mousePressEvent(self, event: Any) -> None:
