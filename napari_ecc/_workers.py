@@ -179,11 +179,15 @@ class Runner:
         if self._delivering:
             return
         self._delivering = True
-        try:
-            while self._arrived:
+        failure: Exception | None = None
+        while self._arrived:
+            try:
                 self._arrived.popleft()()
-        finally:
-            self._delivering = False
+            except Exception as error:  # the events after it, the end above all, must be handled
+                failure = failure or error
+        self._delivering = False
+        if failure is not None:
+            raise failure
 
     def _on_step(self, generation: int, on_step: OnStep, step: Step | _Failure) -> None:
         self._taken.set()
