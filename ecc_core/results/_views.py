@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import html as escaping
 from collections.abc import Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -44,6 +42,8 @@ def summary(array: Any) -> str:
 
 def html(result: Result[Any], facts: Mapping[str, str]) -> str:
     """A small picture with a caption. Only arrays in host memory are drawn without being asked."""
+    import html as escaping  # here and below: libraries that only notebooks need
+
     words = [escaping.escape(f"{name}={value}") for name, value in facts.items()]
     caption = f"<code>{type(result).__name__}</code> {', '.join(words)}"
     sizes = [f"{name} {escaping.escape(summary(getattr(result, name)))}" for name in result._fields]
@@ -56,6 +56,8 @@ def _picture(result: Result[Any]) -> str:
         drawn: Any = result._preview().plot()
     except (ImportError, ValueError):  # no matplotlib, or nothing that can be drawn
         return ""
+    import base64
+
     file = BytesIO()
     getattr(drawn, "figure", drawn).savefig(file, format="png", dpi=144)
     data = base64.b64encode(file.getvalue()).decode()
