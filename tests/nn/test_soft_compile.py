@@ -26,7 +26,7 @@ def draw(*shape: int) -> Tensor:
     "module",
     [
         EulerCurveLayer(THRESHOLDS, sharpness=4.0),
-        EulerCurveLayer(THRESHOLDS, sharpness=4.0, directions=2, spacing=[1.0, 0.5]),
+        EulerCurveLayer(THRESHOLDS, sharpness=4.0, directions=2, direction_scale=0.1),
         EulerCurveLayer(THRESHOLDS, sharpness=4.0, hard="forward"),
         EulerTransformLayer(3, THRESHOLDS, sharpness=4.0),
         EulerTransformLayer(3, THRESHOLDS, sharpness=4.0, hard="forward"),
