@@ -57,8 +57,8 @@ def over_points(image: Tensor, coefficients: Tensor, levels: Tensor, sharpness: 
 
 
 def over_cells(image: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
-    options = {"tilt": None, "mask": None, "superlevel": False, "ties": "raster"}
-    return reference.soft_curve(image, levels, sharpness, construction="V", **options)
+    options = {"direction_terms": None, "mask": None, "superlevel": False, "ties": "raster"}
+    return reference.soft_curve(image, levels, sharpness, connectivity=1, **options)
 
 
 def scattered(weights: Tensor, directions: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
@@ -164,7 +164,7 @@ def measure_curve(
         row["peak"] = peak(step) / size
         steps["fused, graph"] = captured(step)
         row["floor"] = 3 * size / rate
-    weights = split_coefficients(image.detach(), "V").flatten(1)
+    weights = split_coefficients(image.detach(), 1).flatten(1)
     plains = {
         "plain, points": lambda *numbers: over_points(numbers[0], weights, *numbers[1:]),
         "plain, cells": over_cells,

@@ -1,4 +1,4 @@
-"""The cells of a batch of images, and what the points around each cell give it."""
+"""Cells of a batch of images, and their values."""
 
 from __future__ import annotations
 
@@ -17,23 +17,32 @@ Ties = Literal["raster", "split"]
 POOLS = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)
 
 
-def filtration(image: Tensor, tilt: Tensor | None, mask: Tensor | None, superlevel: bool) -> Tensor:
-    """The image (batch, *spatial) as a sublevel filtration: tilted, negated for superlevel sets.
+def filtration(
+    image: Tensor, direction_terms: Tensor | None, mask: Tensor | None, superlevel: bool
+) -> Tensor:
+    """Convert images to the values whose sublevel sets form the filtration.
 
-    `tilt` holds the terms of each spatial axis one after another. Points outside of the mask never
-    enter: they are infinite.
+    Parameters
+    ----------
+    image : (batch, *spatial) tensor
+    direction_terms : (sum of the spatial shape,) tensor, optional
+        The terms that a direction adds along each axis, one axis after another.
+    mask : (batch or 1, *spatial) tensor of bool, optional
+        Points where it is False become infinite, so they never enter.
+    superlevel : bool
+        Negate the values.
     """
-    if tilt is not None:
-        image = image + spread(tilt, image.shape[1:])
+    if direction_terms is not None:
+        image = image + spread(direction_terms, image.shape[1:])
     if superlevel:
         image = -image
     return image if mask is None else image.masked_fill(~mask, torch.inf)
 
 
-def spread(tilt: Tensor, shape: torch.Size) -> Tensor:
-    """The sum over the axes of their terms at each point."""
+def spread(direction_terms: Tensor, shape: torch.Size) -> Tensor:
+    """Add up, at each point of a grid of this shape, the terms along the axes."""
     total: Tensor | None = None
-    for axis, terms in reversed(list(enumerate(torch.split(tilt, list(shape))))):
+    for axis, terms in reversed(list(enumerate(torch.split(direction_terms, list(shape))))):
         term = terms.reshape((-1,) + (1,) * (len(shape) - axis - 1))
         total = term if total is None else term + total
     assert total is not None
@@ -41,16 +50,16 @@ def spread(tilt: Tensor, shape: torch.Size) -> Tensor:
 
 
 def cell_values(
-    values: Tensor, construction: str, ties: Ties = "raster"
+    values: Tensor, connectivity: int, ties: Ties = "raster"
 ) -> Iterator[tuple[tuple[int, ...], Tensor]]:
-    """Yield for each kind of cell its extent, 0 or 1 along each axis, and the value of each cell.
+    """Yield the extent, 0 or 1 along each axis, and the values of the cells of each kind.
 
-    That is the largest of the cell's vertices (V) or the smallest of the cubes that contain it (T),
-    of shape (batch, *cells). Its gradient goes to the first such point in raster order, or is split
-    among all of them.
+    The value of a cell is the maximum of its vertices (connectivity 1) or the minimum of the cubes
+    that contain it. Values have shape (batch, *cells). The gradient of a value goes to the first
+    point in raster order that has it (`ties` "raster") or is split evenly among all of them.
     """
-    sign = 1.0 if construction == "V" else -1.0
-    for extent, grid, size in _kinds(sign * values, construction):
+    sign = 1.0 if connectivity == 1 else -1.0
+    for extent, grid, size in _kinds(sign * values, connectivity):
         counts = _counts(grid, size)
         if 0 in counts:  # an axis of one point has no cells along it
             yield extent, grid.new_zeros((grid.shape[0], *counts))
@@ -61,11 +70,14 @@ def cell_values(
             yield extent, sign * torch.stack(_points_of_cells(grid, size)).amax(0)
 
 
-def split_coefficients(values: Tensor, construction: str) -> Tensor:
-    """Coefficients of points when equal points of a cell share it evenly: the values' dtype."""
-    sign = 1.0 if construction == "V" else -1.0
+def split_coefficients(values: Tensor, connectivity: int) -> Tensor:
+    """Coefficients of the points, each cell split evenly among the points that have its value.
+
+    The result has the shape and dtype of `values`.
+    """
+    sign = 1.0 if connectivity == 1 else -1.0
     total = torch.zeros_like(values)
-    for extent, grid, size in _kinds(sign * values, construction):
+    for extent, grid, size in _kinds(sign * values, connectivity):
         views = _points_of_cells(grid, size)
         owners = torch.stack(views)
         owners = (owners == owners.amax(0)).to(values.dtype)
@@ -73,7 +85,7 @@ def split_coefficients(values: Tensor, construction: str) -> Tensor:
         shares = torch.zeros_like(grid)
         for own, share in zip(owners, _points_of_cells(shares, size), strict=True):
             share += own
-        rim = 1 if construction == "T" else 0
+        rim = 0 if connectivity == 1 else 1
         inner = tuple(
             slice(rim * (1 - e), rim * (1 - e) + n)
             for e, n in zip(extent, values.shape[1:], strict=True)
@@ -82,13 +94,14 @@ def split_coefficients(values: Tensor, construction: str) -> Tensor:
     return total
 
 
-def _kinds(grid: Tensor, construction: str) -> Iterator[tuple[tuple[int, ...], Tensor, list[int]]]:
-    """For each kind of cell its extent, the points, and how many are around a cell on each axis.
+def _kinds(grid: Tensor, connectivity: int) -> Iterator[tuple[tuple[int, ...], Tensor, list[int]]]:
+    """Yield the extent of each kind of cell, the points, and how many of them a cell has per axis.
 
-    In the T-construction the image lies in a rim of points that no cell prefers.
+    Where points are closed cubes (connectivity not 1) the grid is padded with -inf on both sides of
+    the axes along which the cell does not extend.
     """
     for extent in itertools.product((0, 1), repeat=grid.dim() - 1):
-        if construction == "V":
+        if connectivity == 1:
             yield extent, grid, [1 + e for e in extent]
         else:
             rim = [1 - e for e in extent[::-1] for _ in range(2)]
@@ -96,12 +109,12 @@ def _kinds(grid: Tensor, construction: str) -> Iterator[tuple[tuple[int, ...], T
 
 
 def _counts(grid: Tensor, size: list[int]) -> list[int]:
-    """How many cells there are along each axis that have so many points around them."""
+    """Number of cells along each axis if a cell has `size` points along it."""
     return [max(n - s + 1, 0) for n, s in zip(grid.shape[1:], size, strict=True)]
 
 
 def _points_of_cells(grid: Tensor, size: list[int]) -> list[Tensor]:
-    """For each place in a cell the view of the points that have it."""
+    """Views of the grid, one for each position of a point within a cell."""
     counts = _counts(grid, size)
     return [
         grid[(slice(None), *(slice(o, o + n) for o, n in zip(start, counts, strict=True)))]

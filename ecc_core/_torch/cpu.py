@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -33,9 +33,9 @@ def points(
     image: Tensor,
     thresholds: Tensor,
     sharpness: Tensor,
-    tilt: Tensor | None,
+    direction_terms: Tensor | None,
     mask: Tensor | None,
-    construction: Any,
+    connectivity: int,
     superlevel: bool,
     ties: str,
     *,
@@ -46,23 +46,25 @@ def points(
     `kept` are those that the forward pass found, (batch, points), or empty.
     """
     if kept is not None and kept.shape[1] and ties == "raster":
-        values = filtration(image.to(thresholds.dtype), tilt, mask, superlevel).flatten(1)
+        values = filtration(image.to(thresholds.dtype), direction_terms, mask, superlevel).flatten(
+            1
+        )
         levels = -thresholds if superlevel else thresholds
         return Points(values.contiguous(), kept, levels, sharpness, superlevel)
     check_numbers(thresholds, sharpness, "thresholds")
-    if tilt is not None and not bool(tilt.isfinite().all()):
+    if direction_terms is not None and not bool(direction_terms.isfinite().all()):
         raise ValueError(
             "`direction` must be finite and not zero and `direction_scale` finite, got "
-            f"{tilt[~tilt.isfinite()][0]:g} * x"
+            f"{direction_terms[~direction_terms.isfinite()][0]:g} * x"
         )
-    values = filtration(image.to(thresholds.dtype), tilt, None, superlevel).contiguous()
+    values = filtration(image.to(thresholds.dtype), direction_terms, None, superlevel).contiguous()
     if mask is not None:
         mask = mask.expand(image.shape)
     ndim = image.ndim - 1
     try:
         found = launch.coefficients(
             values.numpy(),
-            Filtration(ndim, 1 if construction == "V" else ndim),
+            Filtration(ndim, connectivity),
             mask=None if mask is None else mask.numpy(),
             workers=threads(),
         )
@@ -74,7 +76,7 @@ def points(
     if mask is not None:  # where NaN is allowed
         values = values.masked_fill(~mask, torch.inf)
     if ties == "split":
-        coefficients = split_coefficients(values, construction)
+        coefficients = split_coefficients(values, connectivity)
     levels = -thresholds if superlevel else thresholds
     return Points(values.flatten(1), coefficients.flatten(1), levels, sharpness, superlevel)
 

@@ -18,15 +18,15 @@ def arguments(
     image: Tensor,
     thresholds: Tensor,
     sharpness: Tensor,
-    tilt: Tensor | None,
+    direction_terms: Tensor | None,
     mask: Tensor | None,
-    construction: str,
+    connectivity: int,
     superlevel: bool,
 ) -> Arguments:
     """Arguments of the kernels, which read vectors as contiguous."""
-    terms = None if tilt is None else tilt.contiguous()
+    terms = None if direction_terms is None else direction_terms.contiguous()
     return Arguments(
-        image, thresholds.contiguous(), sharpness, terms, mask, construction, superlevel
+        image, thresholds.contiguous(), sharpness, terms, mask, connectivity, superlevel
     )
 
 
@@ -71,7 +71,7 @@ def gradients(
 def points(given: Arguments, split: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Values and coefficients (batch, points), and levels."""
     image = given.image
-    values = filtration(image, given.tilt, given.mask, given.superlevel).flatten(1)
+    values = filtration(image, given.direction_terms, given.mask, given.superlevel).flatten(1)
     if split:
         weights = _split_weights(given)
     else:
@@ -82,6 +82,6 @@ def points(given: Arguments, split: bool) -> tuple[Tensor, Tensor, Tensor]:
 
 def _split_weights(given: Arguments) -> Tensor:
     image = given.image if given.image.dtype == torch.float64 else given.image.float()
-    values = filtration(image, given.tilt, given.mask, given.superlevel)
-    weights = split_coefficients(values, given.construction)
+    values = filtration(image, given.direction_terms, given.mask, given.superlevel)
+    weights = split_coefficients(values, given.connectivity)
     return weights.masked_fill(values.isposinf(), 0).flatten(1)

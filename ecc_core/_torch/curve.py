@@ -24,8 +24,8 @@ __all__ = ["soft_curve"]
 NAME, NAME_BACKWARD = "ecc::soft_curve", "ecc::soft_curve_backward"
 NAME_PUSH = "ecc::soft_curve_push"
 COMMON = (
-    "Tensor image, Tensor thresholds, Tensor sharpness, Tensor? tilt, Tensor? mask,"
-    " str construction, bool superlevel, str ties"
+    "Tensor image, Tensor thresholds, Tensor sharpness, Tensor? direction_terms, Tensor? mask,"
+    " int connectivity, bool superlevel, str ties"
 )
 torch.library.define(
     NAME,
@@ -53,9 +53,9 @@ def _on_cpu(
     image: Tensor,
     thresholds: Tensor,
     sharpness: Tensor,
-    tilt: Tensor | None,
+    direction_terms: Tensor | None,
     mask: Tensor | None,
-    construction: str,
+    connectivity: int,
     superlevel: bool,
     ties: str,
     keep: bool,
@@ -63,7 +63,7 @@ def _on_cpu(
     from ecc_core._torch import cpu
 
     points = cpu.points(
-        image, thresholds, sharpness, tilt, mask, construction, superlevel, "raster"
+        image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel, "raster"
     )
     packed = points.coefficients if keep else points.coefficients.new_empty((image.shape[0], 0))
     return *cpu.curves(points), packed
@@ -179,37 +179,39 @@ def _setup(
 def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     if gradient is None:
         return (None,) * 9
-    needs_image, needs_thresholds, needs_sharpness, needs_tilt = ctx.needs_input_grad[:4]
-    wanted = "wide" if needs_tilt else "image" if needs_image else "none"
+    needs_image, needs_thresholds, needs_sharpness, needs_terms = ctx.needs_input_grad[:4]
+    wanted = "wide" if needs_terms else "image" if needs_image else "none"
     saved = ctx.saved_tensors
     found = soft_curve_backward(gradient, *saved, *ctx.options, wanted)
     by_image, by_thresholds, by_sharpness = found
-    by_tilt = None
-    if needs_tilt:
+    by_terms = None
+    if needs_terms:
         axes = range(1, by_image.dim())
         others = [[0, *(a for a in axes if a != axis)] for axis in axes]
         # In float64, since terms cancel.
-        by_tilt = torch.cat([by_image.sum(dims, dtype=torch.float64) for dims in others])
-        by_tilt = by_tilt.to(saved[6].dtype)
+        by_terms = torch.cat([by_image.sum(dims, dtype=torch.float64) for dims in others])
+        by_terms = by_terms.to(saved[6].dtype)
     return (
         by_image.to(saved[3].dtype) if needs_image else None,
         by_thresholds.sum(0) if needs_thresholds else None,
         by_sharpness.sum() if needs_sharpness else None,
-        by_tilt,
+        by_terms,
         *(None,) * 5,
     )
 
 
 def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:
-    slopes, spreads, _, image, thresholds, sharpness, tilt, mask = ctx.saved_tensors
-    by_image, by_threshold, by_sharpness, by_tilt = tangents[:4]
+    slopes, spreads, _, image, thresholds, sharpness, direction_terms, mask = ctx.saved_tensors
+    by_image, by_threshold, by_sharpness, by_terms = tangents[:4]
     change = None if by_image is None else by_image.to(slopes.dtype)
-    if by_tilt is not None:
-        along = spread(by_tilt, image.shape[1:]).expand(image.shape)
+    if by_terms is not None:
+        along = spread(by_terms, image.shape[1:]).expand(image.shape)
         change = along if change is None else change + along
     total = torch.zeros_like(slopes)
     if change is not None:
-        total = soft_curve_push(change, image, thresholds, sharpness, tilt, mask, *ctx.options)
+        total = soft_curve_push(
+            change, image, thresholds, sharpness, direction_terms, mask, *ctx.options
+        )
     if by_threshold is not None:
         total = total + slopes * by_threshold
     if by_sharpness is not None:
@@ -226,10 +228,11 @@ def _no_backward(ctx: Any, *gradients: Any) -> Any:
 
 
 soft_curve = transformable(FORWARD, _setup, _backward, _push)
-"""Curves (batch, n) of images (batch, *spatial), and derivatives by level and by sharpness.
+"""Curves (batch, n) of images (batch, *spatial), with derivatives by threshold and sharpness.
 
-`thresholds`, `sharpness` and `tilt` are float32, or float64 with an image of float64. With `keep`
-coefficients come with them, packed on CUDA devices, that the backward pass need not find again.
+`thresholds`, `sharpness` and `direction_terms` are float64 for a float64 image and float32 for any
+other. With `keep` the coefficients are returned too, packed on CUDA devices, so that the backward
+pass does not compute them again.
 """
 soft_curve_backward = transformable(BACKWARD, keep_nothing, _no_backward, _no_backward)
 """Gradients of the images, and of thresholds (batch, n) and sharpness (batch,) image by image.

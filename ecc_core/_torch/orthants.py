@@ -13,7 +13,7 @@ from ecc_core._torch.cells import cell_values
 __all__ = ["orthant_coefficients", "orthants_of", "positions"]
 
 
-def orthant_coefficients(weights: Tensor, construction: str, extension: str) -> Tensor:
+def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> Tensor:
     """For each orthant the signed weight of the cells whose highest vertex a vertex is.
 
     Weights (batch, *spatial) give (batch, 2**d, *vertices). Cells of the T-construction have the
@@ -23,7 +23,7 @@ def orthant_coefficients(weights: Tensor, construction: str, extension: str) -> 
     placed = (sign * weights).masked_fill(weights == 0, torch.inf)
     cells = {
         extent: sign * (-1) ** sum(extent) * values.masked_fill(values.isinf(), 0)
-        for extent, values in cell_values(placed, construction)
+        for extent, values in cell_values(placed, connectivity)
     }
     for axis in range(ndim):
         rims = [[0, 0] * (ndim - axis - 1) + rim for rim in ([1, 0], [0, 1])]

@@ -107,7 +107,7 @@ def soft_euler_curve(
     """
     image = arguments.check_tensor(image, "image")
     arguments.check_axes(image, n_spatial, "image")
-    construction = "V" if check_connectivity(connectivity, n_spatial) == 1 else "T"
+    connectivity = check_connectivity(connectivity, n_spatial)
     arguments.check_flag(superlevel, "superlevel")
     if ties not in ("raster", "split"):
         raise ValueError(f'`ties` must be "raster" or "split", got {ties!r}')
@@ -116,28 +116,28 @@ def soft_euler_curve(
     dtype = torch.float64 if image.dtype == torch.float64 else torch.float32
     levels = arguments.vector(thresholds, "thresholds", image, dtype)
     steps = arguments.spacing_of(spacing, n_spatial)
-    tilt = None
+    terms = None
     if direction is not None:
         unit = arguments.unit(arguments.vector(direction, "direction", image, dtype, n_spatial))
         scale = 1.0 if direction_scale is None else direction_scale
         factor = arguments.finite_scalar(scale, "direction_scale", image, dtype)
         axes = [arguments.coordinates(n, s, unit) for n, s in zip(spatial, steps, strict=True)]
-        tilt = factor * torch.cat([u * x for u, x in zip(unit, axes, strict=True)])
+        terms = factor * torch.cat([u * x for u, x in zip(unit, axes, strict=True)])
     elif direction_scale is not None:
         raise ValueError("`direction_scale` must come with a `direction`, got no direction")
     if mask is not None:
         mask = arguments.check_mask(mask, image, spatial)
     keep = torch.is_grad_enabled() and (
-        image.requires_grad or (tilt is not None and tilt.requires_grad)
+        image.requires_grad or (terms is not None and terms.requires_grad)
     )
     curve: Tensor
     curve, *_ = soft_curve(
         image.reshape(math.prod(batch), *spatial),
         levels,
         arguments.positive_scalar(sharpness, "sharpness", image, dtype),
-        tilt,
+        terms,
         mask,
-        construction,
+        connectivity,
         bool(superlevel),
         ties,
         keep,
@@ -206,7 +206,7 @@ def soft_euler_transform(
     """
     weights = arguments.check_tensor(weights, "weights")
     arguments.check_axes(weights, n_spatial, "weights")
-    construction = "V" if check_connectivity(connectivity, n_spatial) == 1 else "T"
+    connectivity = check_connectivity(connectivity, n_spatial)
     if extension not in ("max", "min"):
         raise ValueError(f'`extension` must be "max" or "min", got {extension!r}')
     batch, spatial = weights.shape[:-n_spatial], weights.shape[-n_spatial:]
@@ -220,7 +220,7 @@ def soft_euler_transform(
     flat = flat.masked_fill(flat.isinf(), torch.nan)  # which cells keep, to be refused
     if flat.numel() == 0:
         return flat.sum().expand(*batch, vectors.shape[0], levels.numel())
-    owned = orthants.orthant_coefficients(flat, construction, extension)
+    owned = orthants.orthant_coefficients(flat, connectivity, extension)
     values: Tensor
     values, *_ = soft_projection(
         owned.flatten(2),

@@ -348,8 +348,8 @@ class EulerCurveLayer(_Layer):
             return self._curve(image, mask)
         if self._adds_directions(image):
             return self._curve(*self._directed(image, mask))
-        tilts = zip(self.directions, self.direction_scale, strict=True)
-        return torch.stack([self._curve(image, mask, *tilt) for tilt in tilts], dim=-2)
+        pairs = zip(self.directions, self.direction_scale, strict=True)
+        return torch.stack([self._curve(image, mask, *pair) for pair in pairs], dim=-2)
 
     def _adds_directions(self, image: Any) -> bool:
         """Whether one call takes the images with each direction added."""

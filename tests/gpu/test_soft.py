@@ -37,43 +37,44 @@ def gradients(result: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
 
 def plain(numbers: list[Tensor], **options: Any) -> Tensor:
     image, thresholds, sharpness = numbers[:3]
-    tilt = None
+    terms = None
     if len(numbers) > 3:
         unit = numbers[3] / numbers[3].norm()
         places = [(torch.arange(n).cuda().double() - (n - 1) / 2) * 0.5 for n in image.shape[1:]]
-        tilt = torch.cat([numbers[4] * u * x for u, x in zip(unit, places, strict=True)])
-    return reference.soft_curve(image, thresholds, sharpness, tilt=tilt, **options)
+        terms = torch.cat([numbers[4] * u * x for u, x in zip(unit, places, strict=True)])
+    return reference.soft_curve(image, thresholds, sharpness, direction_terms=terms, **options)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize(("shape", "connectivity", "superlevel"), CASES)
 def test_curve_equals_the_reference(shape, connectivity, superlevel, dtype):
     ndim = len(shape) - 1
-    letter = "V" if connectivity == 1 else "T"
-    for masked, tilted in itertools.product((False, True), repeat=2):
+    for masked, directional in itertools.product((False, True), repeat=2):
         numbers = [
             draw(shape, dtype),
             torch.linspace(-0.3, 1.2, 9, dtype=dtype).cuda(),
             torch.tensor(9.0, dtype=dtype).cuda(),
         ]
-        if tilted:
+        if directional:
             numbers += [torch.tensor([0.3, -1.0, 0.8][:ndim], dtype=dtype).cuda()]
             numbers += [torch.tensor(0.11, dtype=dtype).cuda()]
         mask = draw(shape, seed=1) < 0.85 if masked else None
         found = [x.clone().requires_grad_() for x in numbers]
         wanted = [x.double().requires_grad_() for x in numbers]
-        tilt = {"direction": found[3], "direction_scale": found[4]} if tilted else {}
+        direction = {"direction": found[3], "direction_scale": found[4]} if directional else {}
         curve = soft_euler_curve(
             *found[:2],
             sharpness=found[2],
-            **tilt,
+            **direction,
             spacing=0.5,
             connectivity=connectivity,
             superlevel=superlevel,
             mask=mask,
             n_spatial=ndim,
         )
-        exact = plain(wanted, mask=mask, construction=letter, superlevel=superlevel, ties="raster")
+        exact = plain(
+            wanted, mask=mask, connectivity=connectivity, superlevel=superlevel, ties="raster"
+        )
         assert relative(curve, exact) < TOLERANCE[dtype]
         slopes = gradients(exact, wanted)
         # Sharpness, direction and scale get sums over all points, of terms that cancel.
@@ -81,7 +82,7 @@ def test_curve_equals_the_reference(shape, connectivity, superlevel, dtype):
         terms = slopes[0].abs().sum() * torch.tensor([1.5 / 9, 0.11 * reach, reach]).cuda()
         for i, (own, true) in enumerate(zip(gradients(curve, found), slopes, strict=True)):
             scale = true.norm() if i < 2 else terms[i - 2]
-            assert (own.double() - true).norm() < TOLERANCE[dtype] * scale, (i, masked, tilted)
+            assert (own.double() - true).norm() < TOLERANCE[dtype] * scale, (i, masked, directional)
 
 
 @pytest.mark.parametrize("ties", ["raster", "split"])
@@ -116,7 +117,7 @@ def test_windows_of_any_width(sharpness, offset, levels):
     found = [x.requires_grad_() for x in (image, thresholds)]
     wanted = [x.detach().double().requires_grad_() for x in found]
     curve = soft_euler_curve(*found, sharpness=sharpness)
-    options = {"mask": None, "superlevel": False, "construction": "T", "ties": "raster"}
+    options = {"mask": None, "superlevel": False, "connectivity": 2, "ties": "raster"}
     exact = plain([*wanted, torch.tensor(sharpness).cuda().double()], **options)
     assert relative(curve, exact) < 1e-5
     for own, true in zip(gradients(curve, found), gradients(exact, wanted), strict=True):
@@ -148,7 +149,7 @@ def test_transform_equals_the_reference(shape, dtype, extension):
             wanted[0],
             wanted[1] / wanted[1].norm(dim=1, keepdim=True),
             *wanted[2:],
-            construction="V" if connectivity == 1 else "T",
+            connectivity=connectivity,
             spacing=(0.8,) * ndim,
             extension=extension,
         )

@@ -127,8 +127,8 @@ class TestValues:
         found = layer(image, mask)
         assert found.shape == (2, 3, 2, 5)
         for k in range(2):
-            tilt = {"direction": layer.directions[k], "direction_scale": 0.1, "spacing": 2.0}
-            row = soft_euler_curve(image, layer.thresholds, mask=mask, **options, **tilt)
+            direction = {"direction": layer.directions[k], "direction_scale": 0.1, "spacing": 2.0}
+            row = soft_euler_curve(image, layer.thresholds, mask=mask, **options, **direction)
             torch.testing.assert_close(found[:, :, k], row)
         plain = curve_layer(n_spatial, superlevel=superlevel, connectivity=1, directions=None)
         torch.testing.assert_close(
@@ -260,7 +260,7 @@ class TestHard:
             torch.testing.assert_close(found, expected)
         given = [] if directions is None else hard.directions.tolist()
         scales = {"direction_scale": hard.direction_scale[0].item()} if given else {}
-        tilts = [{"direction": unit, **scales} for unit in given] or [{}]
+        directional = [{"direction": unit, **scales} for unit in given] or [{}]
         rows = [
             ecc.euler_curve(
                 image,
@@ -268,9 +268,9 @@ class TestHard:
                 mask=mask,
                 superlevel=superlevel,
                 axis=range(-n_spatial, 0),
-                **tilt,
+                **direction,
             ).values
-            for tilt in tilts
+            for direction in directional
         ]
         found = hard(image, mask)
         assert torch.equal(found.flatten(0, -2), torch.stack(rows, -2).flatten(0, -2).double())
@@ -289,8 +289,8 @@ class TestHard:
 
     def test_operators(self):
         image, levels = noise(2, 6, 7), torch.linspace(0, 1, 4)
-        tilt = torch.tensor([0.6, 0.8]), torch.tensor(0.1)
-        for given in [(None, None, None), (image > 0.2, *tilt), (image[:1] > 0.2, None, None)]:
+        direction = torch.tensor([0.6, 0.8]), torch.tensor(0.1)
+        for given in [(None, None, None), (image > 0.2, *direction), (image[:1] > 0.2, None, None)]:
             arguments = image, levels, *given, [1.0, 1.0], 2, False
             torch.library.opcheck(exact_ops.exact_curve, arguments)
         arguments = image, torch.eye(2), levels, [1.0, 1.0], 2

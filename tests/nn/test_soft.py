@@ -20,10 +20,6 @@ CASES = [
 SHARPNESS = 9.0
 
 
-def letter(connectivity: int) -> str:
-    return "V" if connectivity == 1 else "T"
-
-
 def relative(found: Tensor, wanted: Tensor) -> float:
     return ((found.double() - wanted).norm() / wanted.norm()).item()
 
@@ -45,13 +41,13 @@ def plain_curve(
     **options: Any,
 ) -> Tensor:
     """The definition, through the reference."""
-    tilt = None
+    terms = None
     if direction is not None and scale is not None:
         unit = direction / direction.norm()
         places = [(torch.arange(n).double() - (n - 1) / 2) * spacing for n in image.shape[1:]]
-        tilt = torch.cat([scale * u * x for u, x in zip(unit, places, strict=True)])
+        terms = torch.cat([scale * u * x for u, x in zip(unit, places, strict=True)])
     options = {"mask": None, "superlevel": False, "ties": "raster", **options}
-    return reference.soft_curve(image, thresholds, sharpness, tilt=tilt, **options)
+    return reference.soft_curve(image, thresholds, sharpness, direction_terms=terms, **options)
 
 
 def gradients(result: Tensor, inputs: list[Tensor], seed: int = 0) -> tuple[Tensor, ...]:
@@ -90,7 +86,7 @@ def test_curve_equals_the_reference(shape, connectivity, superlevel):
         *wanted,
         spacing=0.5,
         mask=mask,
-        construction=letter(connectivity),
+        connectivity=connectivity,
         superlevel=superlevel,
     )
     assert curve.dtype == torch.float32
@@ -177,7 +173,7 @@ def test_transform_equals_the_reference(shape, connectivity, extension):
         wanted[0],
         wanted[1] / wanted[1].norm(dim=1, keepdim=True),
         *wanted[2:],
-        construction=letter(connectivity),
+        connectivity=connectivity,
         spacing=(0.8,) * ndim,
         extension=extension,
     )
@@ -196,7 +192,7 @@ def test_windows_of_any_width(sharpness, offset):
     thresholds = (draw((37,), torch.float32, seed=3) * 1.2 - 0.1 + offset).requires_grad_()
     curve = soft_euler_curve(image, thresholds, sharpness=sharpness)
     exact = [x.detach().double().requires_grad_() for x in (image, thresholds)]
-    plain = plain_curve(*exact, torch.tensor(sharpness).double(), construction="T")
+    plain = plain_curve(*exact, torch.tensor(sharpness).double(), connectivity=2)
     assert relative(curve, plain) < 1e-5
     for own, true in zip(
         gradients(curve, [image, thresholds]), gradients(plain, exact), strict=True
@@ -260,7 +256,7 @@ def test_ties_go_to_the_raster_owner_or_are_split(connectivity):
             exact[None],
             thresholds.double(),
             torch.tensor(2.0).double(),
-            construction=letter(connectivity),
+            connectivity=connectivity,
             ties=ties,
         )
         (maps[ties],) = gradients(curve[None], [own])
@@ -280,7 +276,7 @@ def test_infinite_points_are_steps_without_gradient():
     thresholds = torch.linspace(0, 1, 5)
     curve = soft_euler_curve(own, thresholds, sharpness=SHARPNESS)
     plain = plain_curve(
-        exact, thresholds.double(), torch.tensor(SHARPNESS).double(), construction="T"
+        exact, thresholds.double(), torch.tensor(SHARPNESS).double(), connectivity=2
     )
     assert relative(curve, plain) < 1e-5
     assert relative(gradients(curve, [own])[0], gradients(plain, [exact])[0]) < 1e-5
@@ -323,7 +319,7 @@ def test_steps_that_are_too_sharp_for_exponentials():
     for sharpness in (500.0, 5e3, 1e6):
         curve = soft_euler_curve(image, thresholds, sharpness=sharpness)
         plain = plain_curve(
-            exact, thresholds.double(), torch.tensor(sharpness).double(), construction="T"
+            exact, thresholds.double(), torch.tensor(sharpness).double(), connectivity=2
         )
         assert relative(curve, plain) < 1e-5
         assert curve.isfinite().all()

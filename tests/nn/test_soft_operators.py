@@ -26,9 +26,9 @@ def scalar(number: float) -> Tensor:
 @pytest.mark.parametrize("ties", ["raster", "split"])
 def test_opcheck_of_the_curve(ties):
     image = draw(2, 6, 7).requires_grad_()
-    tilt, mask = draw(13).requires_grad_(), draw(1, 6, 7) < 0.8
+    terms, mask = draw(13).requires_grad_(), draw(1, 6, 7) < 0.8
     thresholds = THRESHOLDS.clone().requires_grad_()
-    arguments = (image, thresholds, scalar(5.0), tilt, mask, "V", False, ties, True)
+    arguments = (image, thresholds, scalar(5.0), terms, mask, 1, False, ties, True)
     torch.library.opcheck(torch.ops.ecc.soft_curve.default, arguments)
 
 
@@ -37,7 +37,7 @@ def test_opcheck_of_the_backward_curve(wanted):
     rows = [draw(2, 5) for _ in range(3)]
     packed = torch.zeros(2, 0, dtype=torch.int32)
     image = draw(2, 6, 7).half()
-    options = (image, THRESHOLDS, torch.tensor(5.0), None, None, "T", True, "raster", wanted)
+    options = (image, THRESHOLDS, torch.tensor(5.0), None, None, 2, True, "raster", wanted)
     torch.library.opcheck(torch.ops.ecc.soft_curve_backward.default, (*rows, packed, *options))
 
 

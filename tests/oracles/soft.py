@@ -18,19 +18,19 @@ def soft_curve(
     thresholds: Tensor,
     sharpness: Tensor,
     *,
-    tilt: Tensor | None,
+    direction_terms: Tensor | None,
     mask: Tensor | None,
-    construction: str,
+    connectivity: int,
     superlevel: bool,
     ties: Ties,
 ) -> Tensor:
     """Curves (batch, n) of images (batch, *spatial): the sum over the cells of their sigmoids."""
-    points = filtration(image, tilt, mask, superlevel)
+    points = filtration(image, direction_terms, mask, superlevel)
     levels = -thresholds if superlevel else thresholds
     curve = points.new_zeros(image.shape[0], levels.numel())
     if points.numel() == 0:
         return curve
-    for extent, values in cell_values(points, construction, ties):
+    for extent, values in cell_values(points, connectivity, ties):
         entered = _sigmoid(values.flatten(1)[:, :, None], levels, sharpness).sum(1)
         curve = curve + (-1) ** sum(extent) * entered
     return curve
@@ -49,7 +49,7 @@ def soft_transform(
     heights: Tensor,
     sharpness: Tensor,
     *,
-    construction: str,
+    connectivity: int,
     spacing: tuple[float, ...],
     extension: str,
 ) -> Tensor:
@@ -59,7 +59,7 @@ def soft_transform(
         return values
     sign = 1 if extension == "max" else -1
     steps = directions.new_tensor(spacing)
-    weighed = _owners(sign * weights, construction)
+    weighed = _owners(sign * weights, connectivity)
     for extent, cells in weighed:
         reach = 0.5 * directions.abs() @ (steps * directions.new_tensor(extent))
         tops = directions @ _centres(cells.shape[1:], steps) + reach[:, None]
@@ -69,13 +69,13 @@ def soft_transform(
     return values
 
 
-def _owners(weights: Tensor, construction: str) -> list[tuple[tuple[int, ...], Tensor]]:
+def _owners(weights: Tensor, connectivity: int) -> list[tuple[tuple[int, ...], Tensor]]:
     """The weight of each cell, zero where it is no part of the object."""
     absent = weights == 0
     placed = weights.masked_fill(absent, torch.inf)
     return [
         (extent, cells.masked_fill(cells.isinf(), 0))
-        for extent, cells in cell_values(placed, construction)
+        for extent, cells in cell_values(placed, connectivity)
     ]
 
 

@@ -76,9 +76,9 @@ class Arguments(NamedTuple):
     image: Tensor
     thresholds: Tensor
     sharpness: Tensor
-    tilt: Tensor | None
+    direction_terms: Tensor | None
     mask: Tensor | None
-    construction: str
+    connectivity: int
     superlevel: bool
 
 
@@ -202,8 +202,8 @@ def _plan_march(
     strides: tuple[int, ...],
     mask_strides: tuple[int, ...] | None,
     dtype: torch.dtype,
-    tilted: bool,
-    construction: str,
+    directional: bool,
+    connectivity: int,
     superlevel: bool,
     deposit: bool,
     device: int,
@@ -218,10 +218,10 @@ def _plan_march(
         "REAL": "double" if double else "float",
         "ELEMENT": ELEMENTS[dtype],
         "FLAT": int(flat),
-        "DUAL": int(construction == "T"),
+        "DUAL": int(connectivity != 1),
         "SUPER": int(superlevel),
         "MASK": int(mask_strides is not None),
-        "TILT": int(tilted),
+        "TILT": int(directional),
         "DEPOSIT": int(deposit),
         "THREADS": LANES * rows,
         "BLOCKS": 1 if double else RESIDENT[flat],
@@ -261,8 +261,8 @@ def _march(
         image.stride(),
         None if mask is None else mask.stride(),
         image.dtype,
-        given.tilt is not None,
-        given.construction,
+        given.direction_terms is not None,
+        given.connectivity,
         given.superlevel,
         moments is not None,
         device,
@@ -271,7 +271,7 @@ def _march(
     struct["data"] = image.data_ptr()
     if mask is not None:
         struct["mask"] = mask.data_ptr()
-    _add_tilt(struct, given)
+    _add_direction(struct, given)
     images = image.shape[0]
     most = RESIDENT[image.dim() < 4] * processors(device)
     # Few blocks, each of as many units: they end by adding their moments.
@@ -302,13 +302,18 @@ def _gather(
     """Write the gradient of a part of the batch."""
     image, device = given.image[part], given.image.device.index
     kernel = _gather_kernel(
-        image.dtype, out.dtype, given.tilt is not None, given.superlevel, packed is None, device
+        image.dtype,
+        out.dtype,
+        given.direction_terms is not None,
+        given.superlevel,
+        packed is None,
+        device,
     )
     flat = image.dim() < 4
     images, *shape = _four(image.shape, flat, 1)
     struct = np.array([(0, 0, 0, 0, _four(image.stride(), flat, 0), *shape, 0)], GATHERED)
     struct["data"] = image.data_ptr()
-    _add_tilt(struct, given)
+    _add_direction(struct, given)
     columns = -(-shape[0] // PACKED) * shape[1] * shape[2]
     most = max(1, GATHER_RESIDENT * processors(device) // images)
     turns = -(-columns // (GATHER_THREADS * most))
@@ -323,12 +328,17 @@ def _gather(
 
 @lru_cache(maxsize=64)
 def _gather_kernel(
-    dtype: torch.dtype, out: torch.dtype, tilted: bool, superlevel: bool, unit: bool, device: int
+    dtype: torch.dtype,
+    out: torch.dtype,
+    directional: bool,
+    superlevel: bool,
+    unit: bool,
+    device: int,
 ) -> Any:
     macros = {
         "ELEMENT": ELEMENTS[dtype],
         "OUT": ELEMENTS[out],
-        "TILT": int(tilted),
+        "TILT": int(directional),
         "SUPER": int(superlevel),
         "UNIT": int(unit),
         "THREADS": GATHER_THREADS,
@@ -348,12 +358,13 @@ def _four(sizes: tuple[int, ...], flat: bool, filler: int) -> tuple[int, ...]:
     return batch, along, filler, rest[-1]
 
 
-def _add_tilt(struct: NDArray[Any], given: Arguments) -> None:
+def _add_direction(struct: NDArray[Any], given: Arguments) -> None:
     """Addresses of the terms along z, y, x."""
-    if given.tilt is None:
+    if given.direction_terms is None:
         return
     shape = given.image.shape[1:]
-    starts = [given.tilt.data_ptr() + given.tilt.itemsize * sum(shape[:i]) for i in range(3)]
+    start, step = given.direction_terms.data_ptr(), given.direction_terms.itemsize
+    starts = [start + step * sum(shape[:i]) for i in range(3)]
     axes = {1: ("tilt_x",), 2: ("tilt_z", "tilt_x"), 3: ("tilt_z", "tilt_y", "tilt_x")}
-    for name, start in zip(axes[len(shape)], starts, strict=False):
-        struct[name] = start
+    for name, address in zip(axes[len(shape)], starts, strict=False):
+        struct[name] = address
