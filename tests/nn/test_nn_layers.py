@@ -417,7 +417,11 @@ class TestErrors:
             (([2.0, 1.0],), {}, "`thresholds` must be increasing, got 2.0 before 1.0"),
             (([1.0, 1.0, 2.0],), {}, "`thresholds` must be finite and all different"),
             (([1.0, math.inf],), {}, "`thresholds` must be finite and all different"),
-            (([1.0],), {}, "`sharpness` must be given for levels without spacing"),
+            (
+                ([1.0],),
+                {},
+                "`sharpness` must be given for levels without a positive finite spacing",
+            ),
             (([1.0],), {"sharpness": -2}, "`sharpness` must be positive and finite, got -2"),
             ((4,), {"range": (0, 1), "n_spatial": 4}, "`n_spatial` must be 1, 2 or 3, got 4"),
             ((4,), {"range": (0, 1), "connectivity": 3}, "`connectivity` must be 1 or 2"),

@@ -1,0 +1,7 @@
+"""Layers that turn images into soft Euler characteristic curves and transforms."""
+
+from ecc_core.nn.layers._base import parameter_groups
+from ecc_core.nn.layers.curve import EulerCurveLayer
+from ecc_core.nn.layers.transform import EulerTransformLayer
+
+__all__ = ["EulerCurveLayer", "EulerTransformLayer", "parameter_groups"]

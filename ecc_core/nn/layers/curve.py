@@ -1,0 +1,341 @@
+"""The layer of soft Euler characteristic curves."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+
+from ecc_core._request.thresholds import as_count
+from ecc_core.nn import _arguments, _exact, _parameters, functional
+from ecc_core.nn.layers._base import EulerLayer, Hard, Range
+
+__all__ = ["EulerCurveLayer"]
+
+FEW_POINTS = 1 << 20  # over all directions, for which one call is worth its memory
+
+
+class EulerCurveLayer(EulerLayer):
+    """Soft Euler characteristic curves of images or feature maps, with learnable parameters.
+
+    For every image and channel of a batch, the layer returns the Euler characteristics of the
+    sublevel sets ``image <= t``. The thresholds t are learned with the rest of the network.
+
+    Parameters
+    ----------
+    thresholds : int or (n,) array, default 32
+        Initial thresholds: an increasing array, or the number of thresholds to space evenly over
+        `range`, both ends included.
+    range : (low, high), optional
+        Range of the image values; only if `thresholds` is an int. By default it is estimated from
+        the first batch, see :meth:`calibrate`.
+    sharpness : float, optional
+        Initial sharpness l of the steps ``sigmoid(l * (t - x))``. Default: 4 divided by the mean
+        spacing of the thresholds, which makes a step as wide as that spacing.
+    directions : int or (k, n_spatial) array, optional
+        Compute k directional curves instead of one, each of ``image + scale * <u, x>`` for a unit
+        vector u and point coordinates x relative to the centre of the image. An int gives that many
+        evenly spread directions.
+    direction_scale : float, optional
+        Initial scale of every direction, positive; only with `directions`. By default the added
+        term varies over the image as much as the values of the first batch do.
+    superlevel : bool, default False
+        Use the superlevel sets ``image >= t`` instead.
+    connectivity : {None, 1, n_spatial}
+        As in :func:`ecc_core.euler_curve`.
+    spacing : float or (n_spatial,) array, default 1
+        Distance between neighbouring points along each axis; only relevant with `directions`.
+    n_spatial : {2, 1, 3}
+        Number of spatial axes.
+    normalize : {None, "points", "batch"}
+        "points" divides curves by the number of points of an image. "batch" normalizes the values
+        at each threshold and direction to mean 0 and variance 1 over the images and channels of a
+        batch, with running statistics in evaluation mode as in :class:`torch.nn.BatchNorm1d`.
+    hard : {None, "forward"}
+        "forward" returns exact curves with the gradients of the soft ones (a straight-through
+        estimator).
+    learn_thresholds, learn_directions : bool, default True
+        Whether they are learned. Thresholds remain increasing, and directions unit vectors.
+    learn_sharpness, learn_direction_scale : bool, default False
+        Whether they are learned. Both remain positive, and each direction has its own scale.
+    device, dtype
+        Device and dtype of the parameters, as for any layer of torch.
+
+    Attributes
+    ----------
+    thresholds : (n,) tensor
+    sharpness : scalar tensor
+    directions : (k, n_spatial) tensor
+        Only if the layer has directions.
+    direction_scale : (k,) tensor
+        Only if the layer has directions.
+
+    Raises
+    ------
+    TypeError
+        If `thresholds`, `directions` or `sharpness` are not real numbers.
+    ValueError
+        If the thresholds are not increasing, or are to be learned and not finite or not distinct;
+        if `sharpness` or `direction_scale` is not positive, or `sharpness` is missing and the
+        thresholds have no spacing; if another argument has an invalid value or shape.
+    RuntimeError
+        If a layer that has not been calibrated is called in a compiled or distributed model.
+
+    See Also
+    --------
+    ecc_core.nn.functional.soft_euler_curve : Definition of the curve, and the errors of a call.
+
+    Notes
+    -----
+    The layer is called with ``image`` of shape (..., spatial) and optionally a boolean ``mask`` of
+    the same shape or the spatial shape alone. It returns a tensor of shape (..., n), or (..., k, n)
+    with directions; an image of shape (batch, channel, row, column) has one curve per channel.
+
+    The optimizer works on unconstrained parameters: the first threshold and the gaps that follow
+    it, mapped by a softplus and in units of their initial mean spacing; vectors that are normalized
+    to directions; and the logarithms of the sharpness and of the scales. The same learning rate
+    therefore suits images of any range. Weight decay would pull these parameters towards arbitrary
+    values; :func:`ecc_core.nn.parameter_groups` exempts them from it. Since Euler characteristics
+    grow with the size of an image, networks train more easily with `normalize`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ecc_core.nn import EulerCurveLayer
+    >>> layer = EulerCurveLayer(5, range=(0, 1))
+    >>> layer
+    EulerCurveLayer(thresholds=5, n_spatial=2, connectivity=2, learned=[thresholds])
+    >>> layer(torch.rand(8, 3, 32, 32)).shape
+    torch.Size([8, 3, 5])
+    >>> layer.thresholds.tolist(), layer.sharpness.item()
+    ([0.0, 0.25, 0.5, 0.75, 1.0], 16.0)
+
+    Without a range, the thresholds are set by :meth:`calibrate` or by the first batch:
+
+    >>> layer = EulerCurveLayer(5, normalize="batch")
+    >>> layer.calibrate(torch.linspace(-3, 3, 10_000).reshape(100, 100), quantiles=(0, 1))
+    >>> layer.thresholds.tolist()
+    [-3.0, -1.5, 0.0, 1.5, 3.0]
+    """
+
+    log_direction_scale: Tensor
+    free_thresholds: Tensor
+    thresholds_step: Tensor
+
+    def __init__(
+        self,
+        thresholds: int | ArrayLike = 32,
+        *,
+        range: Range | None = None,
+        sharpness: float | None = None,
+        directions: int | ArrayLike | None = None,
+        direction_scale: float | None = None,
+        superlevel: bool = False,
+        connectivity: int | None = None,
+        spacing: float | ArrayLike | None = None,
+        n_spatial: int = 2,
+        normalize: Literal["points", "batch"] | None = None,
+        hard: Hard | None = None,
+        learn_thresholds: bool = True,
+        learn_sharpness: bool = False,
+        learn_directions: bool = True,
+        learn_direction_scale: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        factory = {"device": device, "dtype": dtype or torch.get_default_dtype()}
+        super().__init__(n_spatial, connectivity, spacing, hard, factory)
+        self.superlevel = superlevel
+        if normalize not in (None, "points", "batch"):
+            raise ValueError(f'`normalize` must be None, "points" or "batch", got {normalize!r}')
+        self.normalize = normalize
+        self._needs_range = range is None and as_count(thresholds, "thresholds") is not None
+        self._default_sharpness = sharpness is None
+        bounds = (0.0, 1.0) if self._needs_range else range
+        gap = self._add_levels("thresholds", thresholds, bounds, learn_thresholds)
+        self._add_sharpness(sharpness, gap, learn_sharpness)
+        self.directed = directions is not None
+        self._needs_scale = self.directed and direction_scale is None
+        count = 1
+        if directions is not None:
+            count = self._add_directions(directions, learn_directions)
+            if count == 0:
+                raise ValueError("`directions` must be None or at least one, got 0")
+            start = 1.0 if direction_scale is None else direction_scale
+            scale = _parameters.log_of(start, "direction_scale")
+            self._add_state("log_direction_scale", [scale] * count, learn_direction_scale)
+        if normalize == "batch":
+            size = count * self.thresholds.numel()
+            self.norm = nn.BatchNorm1d(size, affine=False, device=device, dtype=dtype)
+
+    @torch.no_grad()
+    def calibrate(self, data: Tensor, *, quantiles: Range = (0.01, 0.99)) -> None:
+        """Estimate thresholds, sharpness and direction scales from images.
+
+        Values that were passed to the constructor are kept: `sharpness`, `direction_scale`, and
+        thresholds given as an array or with a `range`. Parameters are modified in place, so this
+        may be called after an optimizer has been created. A layer that needs calibration is
+        calibrated with its first batch; call this method before compiling the layer or wrapping it
+        in ``DistributedDataParallel``.
+
+        Parameters
+        ----------
+        data : (..., spatial) tensor
+            Images like those that the layer will be called with. Infinite values and NaN are
+            ignored.
+        quantiles : (low, high), default (0.01, 0.99)
+            Quantiles of the values between which thresholds are spread. With directions the range
+            is extended by half its width on each side.
+
+        Raises
+        ------
+        ValueError
+            If no value is finite.
+        """
+        low, high = _parameters.bounds_of(data, quantiles)
+        if not self._needs_range:
+            low, high = self.thresholds[0].item(), self.thresholds[-1].item()
+        if self._needs_scale:
+            shape = data.shape[data.dim() - self.n_spatial :]
+            sides = [count * step for count, step in zip(shape, self.spacing, strict=True)]
+            self.log_direction_scale.fill_(math.log((high - low or 1.0) / max(sides)))
+        if self._needs_range:
+            reach = (high - low) / 2 if self.directed else 0.0
+            self._spread_thresholds(low - reach, high + reach)
+        self._needs_range = self._needs_scale = False
+
+    def _spread_thresholds(self, low: float, high: float) -> None:
+        count = self.thresholds.numel()
+        values = torch.linspace(low, high, count, dtype=torch.float64)
+        gap = (high - low) / max(count - 1, 1)
+        fixed: Tensor | None = getattr(self, "fixed_thresholds", None)
+        if fixed is not None:
+            fixed.copy_(values)
+        else:
+            step = torch.tensor(gap, dtype=torch.float64)
+            self.thresholds_step.copy_(step)
+            self.free_thresholds.copy_(_parameters.free_increasing(values, step))
+        if self._default_sharpness:
+            self.log_sharpness.fill_(math.log(_parameters.SLOPE_OF_STEP / gap))
+
+    def _calibrate_with(self, image: Tensor) -> None:
+        """Calibrate the layer with its first batch."""
+        distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+        if torch.compiler.is_compiling() or (
+            distributed and torch.distributed.get_world_size() > 1
+        ):
+            raise RuntimeError(
+                "an EulerCurveLayer without `range` or `direction_scale` must be calibrated with "
+                "`layer.calibrate(images)` before it is compiled or distributed"
+            )
+        self.calibrate(_arguments.widened(_arguments.check_tensor(image, "image")))
+
+    def _load_from_state_dict(self, *arguments: Any, **options: Any) -> None:
+        super()._load_from_state_dict(*arguments, **options)
+        self._needs_range = self._needs_scale = False  # the state holds both
+
+    @property
+    def thresholds(self) -> Tensor:
+        """Increasing thresholds, of shape (n,)."""
+        return self._levels("thresholds")
+
+    @property
+    def direction_scale(self) -> Tensor:
+        """Positive scales of the directions, of shape (k,)."""
+        return self.log_direction_scale.exp()
+
+    def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Compute curves (..., n), or (..., k, n), of images (..., spatial)."""
+        if self._needs_range or self._needs_scale:
+            self._calibrate_with(image)
+        curves = self._curves(image, mask)
+        if self.normalize == "points":
+            return curves / max(image.shape[image.dim() - self.n_spatial :].numel(), 1)
+        if self.normalize == "batch":
+            rows: Tensor = self.norm(curves.reshape(-1, self.norm.num_features))
+            return rows.reshape(curves.shape)
+        return curves
+
+    def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
+        if not self.directed:
+            return self._curve(image, mask)
+        if self._adds_directions(image):
+            return self._curve(*self._directed(image, mask))
+        pairs = zip(self.directions, self.direction_scale, strict=True)
+        return torch.stack([self._curve(image, mask, *pair) for pair in pairs], dim=-2)
+
+    def _adds_directions(self, image: Any) -> bool:
+        """Whether to add the directions to the images and compute all curves in one call."""
+        return (
+            self.hard is None
+            and isinstance(image, Tensor)
+            and image.is_floating_point()
+            and image.dim() >= self.n_spatial
+            and not torch.compiler.is_compiling()  # a graph should not depend on the size
+            and image.numel() * len(self.free_directions) <= FEW_POINTS
+        )
+
+    def _directed(self, image: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Images (..., k, spatial), one for each direction, and their masks."""
+        shape = image.shape[image.dim() - self.n_spatial :]
+        dtype = torch.float64 if image.dtype == torch.float64 else torch.float32
+        vectors = self.directions.to(dtype) * self.direction_scale.to(dtype)[:, None]
+        total = vectors.new_zeros(())
+        for axis, (count, step) in enumerate(zip(shape, self.spacing, strict=True)):
+            terms = vectors[:, axis, None] * _arguments.coordinates(count, step, vectors)
+            later = (1,) * (self.n_spatial - axis - 1)
+            total = total + terms.view(-1, *(1,) * axis, count, *later)
+        axis = image.dim() - self.n_spatial
+        image = image.to(dtype).unsqueeze(axis) + total
+        if isinstance(mask, Tensor) and mask.dim() > self.n_spatial:
+            mask = mask.unsqueeze(axis).expand(image.shape)
+        return image, mask
+
+    def _curve(
+        self,
+        image: Tensor,
+        mask: Tensor | None,
+        direction: Tensor | None = None,
+        scale: Tensor | None = None,
+    ) -> Tensor:
+        thresholds = self.thresholds
+        soft = functional.soft_euler_curve(
+            image,
+            thresholds,
+            sharpness=self.sharpness,
+            direction=direction,
+            direction_scale=scale,
+            connectivity=self.connectivity,
+            superlevel=self.superlevel,
+            mask=mask,
+            spacing=self.spacing,
+            n_spatial=self.n_spatial,
+        )
+        if self.hard is None:
+            return soft
+        return _exact.straight_through(
+            _exact.exact_curve,
+            soft,
+            _exact.flatten(image, self.n_spatial),
+            thresholds,
+            None if mask is None else _exact.flatten(mask, self.n_spatial),
+            direction,
+            scale,
+            self.spacing,
+            self.connectivity,
+            self.superlevel,
+        )
+
+    def extra_repr(self) -> str:
+        """Describe sizes and settings."""
+        sizes = [f"thresholds={self.thresholds.numel()}"]
+        if self.directed:
+            sizes.append(f"directions={len(self.directions)}")
+        if self.superlevel:
+            sizes.append("superlevel=True")
+        if self.normalize is not None:
+            sizes.append(f"normalize={self.normalize!r}")
+        return self._describe(*sizes)
