@@ -13,7 +13,7 @@ import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from ecc_core._blocks.planes import Array, Emitted, neighbours, place_of
 from ecc_core._blocks.regions import add_tables, emit_regions, share_of_regions
 from ecc_core._optional import import_optional
 
-__all__ = ["Group", "Work", "run_groups"]
+__all__ = ["Group", "Work", "cluster_errors", "run_groups"]
 
 # Blocks for each thread: read before a block's share is asked for, so that no thread waits for
 # another one's block, and shares asked for that are not there yet.
@@ -311,3 +311,17 @@ class _Cluster:
 
 def _same(work: Work) -> Work:
     return work
+
+
+def cluster_errors() -> tuple[type[Exception], ...]:
+    """What a dask cluster that is lost raises where its results are waited for."""
+    import_optional("distributed", **PURPOSE)
+    from distributed import client, comm, scheduler
+
+    return (
+        CancelledError,
+        client.ClosedClientError,
+        comm.CommClosedError,
+        scheduler.KilledWorker,
+        scheduler.NoValidWorkerError,
+    )

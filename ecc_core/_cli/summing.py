@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ecc_core._blocks.blocks import Settings
 from ecc_core._blocks.regions import add_tables, labels_of, values_of
-from ecc_core._blocks.window import Group, Work, run_groups
+from ecc_core._blocks.window import Group, Work, cluster_errors, run_groups
 from ecc_core._cli.blockwise import Stack
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
@@ -117,9 +117,7 @@ def _on_cluster(scheduler: str | None) -> Iterator[None]:
     logging.disable(logging.CRITICAL)
     try:
         yield
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] not in ("asyncio", "concurrent", "distributed"):
-            raise
+    except cluster_errors() as error:
         raise BackendError(
             f"--scheduler {scheduler}: the cluster was lost ({type(error).__name__}), "
             "ecc stack --resume goes on with what was done"

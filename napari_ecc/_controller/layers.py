@@ -102,10 +102,12 @@ def is_lazy(array: Any) -> bool:
 
 def as_indexable(array: Any) -> Any:
     """The array itself, or a dask array over a store that would load what it is indexed with."""
-    if isinstance(array, np.ndarray) or type(array).__module__.startswith("dask"):
+    if isinstance(array, np.ndarray):
         return array
     from dask import array as da
 
+    if isinstance(array, da.Array):
+        return array
     return da.from_array(array, chunks=getattr(array, "chunks", None) or "auto")
 
 
