@@ -57,12 +57,18 @@ def open_tiff(path: Path, request: Request) -> Opened:
 
 
 class _Series:
-    """Pages of a TIFF file as one array; what is not read at once is read by strips or tiles."""
+    """Pages of a TIFF file as one array; what is not read at once is read by strips or tiles.
+
+    Unsigned values of which 0 is white (MinIsWhite) are inverted, so that 0 is black as in other
+    images; signed values and floats have no largest value to invert them by.
+    """
 
     def __init__(self, tiff: Any, level: Any) -> None:
         self.tiff, self.level = tiff, level
         self.shape, self.dtype = tuple(level.shape), level.dtype.newbyteorder("=")
         page = level.keyframe
+        self.inverted = page.photometric.name == "MINISWHITE" and self.dtype.kind in "bu"
+        self.largest = (1 << page.bitspersample) - 1
         lead = len(self.shape) - len(page.shape)
         self.chunks = None
         if 0 not in self.shape and lead >= 0 and self.shape[lead:] == page.shape:
@@ -75,14 +81,19 @@ class _Series:
             for i, n in zip(index, self.shape, strict=True)
         )
         if whole:
-            values: NDArray[Any] = self.level.asarray()
-            return values.reshape(self.shape)
+            return self._as_shown(self.level.asarray().reshape(self.shape))
         if self.parts is None:
             zarr = import_optional("zarr", extra="dask", purpose="reading parts of TIFF files")
             store = self.level.aszarr(level=0)
             self.parts = zarr.open(store, mode="r")
             weakref.finalize(self.parts, store.close)
-        return np.asarray(self.parts[index])
+        return self._as_shown(np.asarray(self.parts[index]))
+
+    def _as_shown(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The values, which nobody else has, with 0 as black."""
+        if self.inverted:
+            np.bitwise_xor(values, self.dtype.type(self.largest), out=values)
+        return values
 
 
 def _segment(page: Any) -> tuple[int, ...]:
