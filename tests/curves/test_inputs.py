@@ -295,7 +295,7 @@ def test_labels(labels, error, message):
 
 
 def test_ragged_list():
-    with pytest.raises(ValueError, match=r".+"):
+    with pytest.raises(ValueError, match="`image` must be an array, got a ragged sequence"):
         ecc.euler_curve([[1, 2], [3]], [0])
 
 

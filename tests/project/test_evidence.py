@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from skimage import io
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "evidence"
 
@@ -144,4 +145,6 @@ def test_committed_results_are_those_of_the_script(study, name):
     expected = outcome.Outcome(found["title"], study(name).TEXT, found["tables"], {})
     tables = outcome.markdown(expected, "").rpartition("\n``")[0]
     assert text.startswith(tables)
-    assert (outcome.IMAGES / f"evidence-{stem.name}.png").stat().st_size > 10_000
+    pixels = io.imread(outcome.IMAGES / f"evidence-{stem.name}.png")[..., :3]
+    assert np.mean(pixels.min(axis=-1) < 250) > 0.02  # drawn upon
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 100
