@@ -47,6 +47,43 @@ def test_curves(dtype, ndim, connectivity, superlevel):
         assert_arrays_equal(found.thresholds, expected.thresholds, like=thresholds_like)
 
 
+@pytest.mark.parametrize("true", [2, 254, 255])
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_booleans_whose_true_is_another_byte(put, true, ndim):
+    part = (0,) * (3 - ndim)
+    image, mask, labels = (VOLUME > 90)[part], MASK[part], (VOLUME // 50)[part]
+    odd, shown = (put((array * np.uint8(true)).view(np.bool_)) for array in (image, mask))
+    for superlevel in (False, True):
+        options = {"superlevel": superlevel}
+        for thresholds in (np.array([0.0, 0.5, 1.0]), 3, "exact"):
+            known = ecc.euler_curve(image, thresholds, mask=mask, **options)
+            found = ecc.euler_curve(odd, thresholds, mask=shown, **options)
+            assert_arrays_equal(found.values, known.values, like=odd)
+            known = ecc.euler_curve(image, thresholds, **options).values
+            assert_arrays_equal(ecc.euler_curve(odd, thresholds, **options).values, known, like=odd)
+        known = ecc.euler_coefficients(image, mask=mask, **options)
+        assert_arrays_equal(ecc.euler_coefficients(odd, mask=shown, **options), known, like=odd)
+    assert ecc.euler_number(odd) == ecc.euler_number(image)
+    assert_same(ecc.region_curves(odd, put(labels), 3), ecc.region_curves(image, labels, 3), odd)
+    assert_same(ecc.region_curves(put(labels), odd, 3), ecc.region_curves(labels, image, 3), odd)
+    if ndim > 1:
+        for weighted in (False, True):
+            known = ecc.euler_transform(image, 4, 9, weighted=weighted)
+            found = ecc.euler_transform(odd, 4, 9, weighted=weighted)
+            assert_arrays_equal(found.values, known.values, like=odd)
+        known = ecc.region_transforms(image, 4, 9)
+        assert_arrays_equal(ecc.region_transforms(odd, 4, 9).values, known.values, like=odd)
+
+
+@pytest.mark.parametrize("true", [1, 254, 255])
+def test_nan_under_a_mask_whose_true_is_another_byte(put, true):
+    image = VOLUME.astype(np.float32)
+    image[4, 4, 4], mask = np.nan, np.zeros(VOLUME.shape, np.uint8)
+    mask[:, 4] = true
+    with pytest.raises(ValueError, match="`image` must not contain NaN"):
+        ecc.euler_curve(put(image), [1.0], mask=put(mask.view(np.bool_)))
+
+
 def test_every_function(put):
     image, labels = VOLUME.astype(np.float32), (VOLUME // 50).astype(np.int32)
     device = put(image)

@@ -150,6 +150,16 @@ def test_ranges_of_values_that_are_not_finite(devices, small_slabs):
         ecc.euler_curve(np.full((9, 9), np.inf), 16, devices=devices)
 
 
+def test_booleans_whose_true_is_another_byte(devices, small_slabs):
+    mask = np.random.default_rng(3).random((23, 18, 40)) < 0.5
+    odd = (mask * np.uint8(254)).view(np.bool_)
+    for thresholds in (3, np.array([0.0, 1.0])):
+        found = ecc.euler_curve(odd, thresholds, devices=devices)
+        known = ecc.euler_curve(mask, thresholds)
+        np.testing.assert_array_equal(found.thresholds, known.thresholds)
+        np.testing.assert_array_equal(found.values, known.values)
+
+
 def test_empty_volumes(devices):
     for shape in ((0, 3, 4), (5, 0, 4), (5, 3, 0)):
         found = ecc.euler_curve(np.zeros(shape), [0.0, 1.0], devices=devices)

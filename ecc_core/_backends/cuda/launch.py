@@ -114,7 +114,7 @@ def _raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
     values = adopted.array
     bad = (values & 0x7FFF) > 0x7F80 if half else cupy.isnan(values)
     if mask is not None:
-        bad &= mask
+        bad &= mask.view(np.uint8) != 0  # true: anything but 0
     if bool(bad.any()):
         raise ValueError(NAN_MESSAGE)
 

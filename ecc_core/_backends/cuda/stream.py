@@ -165,7 +165,9 @@ def _range_of_slabs(slabs: _Slabs) -> tuple[Any, Any, bool]:
         seen = cupy.zeros((), np.bool_)
         for slab, (first, last), ready, done in _ahead(slabs):
             compute.wait_event(ready)
-            own = slab[first:last].view(dtype)
+            own = slab[first:last]
+            if own.dtype == np.bool_:
+                own = (own.view(dtype) != 0).view(dtype)  # true: anything but 0
             if floats:
                 seen |= cupy.isnan(own).any()
                 finite = cupy.isfinite(own)

@@ -58,10 +58,10 @@ def filtration_of(ndim, side, **more):
     return Filtration(ndim, 1 if construction == "V" else ndim, superlevel, **more)
 
 
-def check(emulator, images, levels, side, kernel):
+def check(emulator, images, levels, side, kernel, known=None):
     found = emulator.curve(images, levels, filtration_of(images.ndim - 1, side))
     assert emulator.launched == [kernel]
-    for image, curve in zip(images, found, strict=True):
+    for image, curve in zip(images if known is None else known, found, strict=True):
         np.testing.assert_array_equal(curve, known_curve(image, levels, side))
 
 
@@ -131,6 +131,29 @@ def test_masks_infinities_and_strides(emulator, shape, side):
                 np.testing.assert_array_equal(found[i], known)
     with pytest.raises(ValueError, match="NaN"):
         emulator.curve(images, levels, filtration_of(len(shape) - 1, side), mask | np.isnan(images))
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel"), [((2, 70, 260), "pairs2d"), ((1, 9, 40, 272), "bytes3d")]
+)
+def test_booleans_whose_true_is_any_byte(emulator, shape, kernel):
+    rng = np.random.default_rng(9)
+    images, mask = rng.random((2, *shape)) < 0.7
+    odd, hidden = (
+        (part * rng.integers(1, 256, shape)).astype(np.uint8).view(np.bool_)
+        for part in (images, mask)
+    )
+    levels = np.array([0.0, 0.5, 1.0])
+    for side in SIDES:
+        check(emulator, odd, levels, side, kernel, known=images)
+        found = emulator.curve(odd, levels, filtration_of(len(shape) - 1, side), hidden)
+        for i, curve in enumerate(found):
+            np.testing.assert_array_equal(curve, known_curve(images[i], levels, side, mask[i]))
+    values = np.where(mask, 0, np.nan).astype(np.float32)
+    emulator.curve(values, levels, filtration_of(len(shape) - 1, side), hidden)
+    values[:, 3, 3] = np.where(mask[:, 3, 3], np.nan, 0)
+    with pytest.raises(ValueError, match="NaN"):
+        emulator.curve(values, levels, filtration_of(len(shape) - 1, side), hidden)
 
 
 @pytest.mark.parametrize(("shape", "side"), list(zip([(50, 150), (8, 30, 70)], SIDES, strict=True)))
