@@ -316,12 +316,13 @@ def _same(work: Work) -> Work:
 def cluster_errors() -> tuple[type[Exception], ...]:
     """What a dask cluster that is lost raises where its results are waited for."""
     import_optional("distributed", **PURPOSE)
-    from distributed import client, comm, scheduler
+    from distributed import client, scheduler
+    from distributed.comm.core import CommClosedError
 
     return (
         CancelledError,
         client.ClosedClientError,
-        comm.CommClosedError,
+        CommClosedError,
         scheduler.KilledWorker,
         scheduler.NoValidWorkerError,
     )
