@@ -1,4 +1,4 @@
-"""How operators on a batch of images behave under the transforms of `torch.func`."""
+"""Derivatives and vmap rules of operators on batches of images, for `torch.func`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Setup = Callable[[Any, tuple[Any, ...], Any], tuple[Tensor | None, ...]]
 
 
 def keep_nothing(ctx: Any, inputs: tuple[Any, ...], output: Any) -> tuple[Tensor | None, ...]:
-    """The `setup` of an operator whose derivatives need nothing."""
+    """`setup` of an operator whose derivatives need no saved tensors."""
     return ()
 
 
 def saving(setup: Setup) -> Callable[..., None]:
-    """A `setup_context` that saves the tensors that `setup` returns."""
+    """Make a `setup_context` that saves the tensors which `setup` returns."""
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.save_for_backward(*setup(ctx, inputs, output))
@@ -36,12 +36,21 @@ def transformable(
     backward: Callable[..., Any],
     push: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """An operator whose derivatives `torch.func` and forward mode know, too.
+    """Make an operator differentiable by `torch.func` and in forward mode.
 
-    They do not know the formulas of `torch.library.register_autograd`, which are for compiled
-    graphs and subclasses of tensors. Plain tensors spare torch's own bookkeeping around an
-    operator. `setup` returns the tensors to save; `push` takes the context and the arguments'
-    tangents and returns the results'.
+    Neither uses the formulas of `torch.library.register_autograd`, which serve compiled graphs and
+    tensor subclasses. Calls with plain tensors bypass the registered formulas too, which is faster.
+
+    Parameters
+    ----------
+    operator : callable
+        The registered operator.
+    setup : callable
+        Takes the context, the arguments and the result, and returns the tensors to save.
+    backward : callable
+        Takes the context and the gradients of the results, and returns those of the arguments.
+    push : callable
+        Takes the context and the tangents of the arguments, and returns those of the results.
     """
 
     class Transformable(torch.autograd.Function):
@@ -90,10 +99,11 @@ def transformable(
 
 
 def vmapped(operator: Callable[..., Any], stacked: tuple[int, ...]) -> Callable[..., Any]:
-    """The vmap rule of an operator whose arguments number `stacked`, and results, are batches.
+    """Make the vmap rule of an operator on batches.
 
-    Where only these have the new axis it joins the batch; otherwise the operator is called for each
-    index of the axis.
+    The arguments at the positions `stacked`, and all results, have a leading batch axis. If only
+    these arguments have the mapped axis, it is merged with the batch axis. Otherwise the operator
+    is called for each index along the mapped axis.
     """
 
     def rule(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Soft curves on the CPU: values and coefficients of the points, then sums over them."""
+"""Soft curves on the CPU, as sums over points weighted by their coefficients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ __all__ = ["Points", "curves", "gradient", "points"]
 
 
 class Points(NamedTuple):
-    """Values (batch, points) of a sublevel filtration, coefficients, levels, and sharpness."""
+    """Values and coefficients (batch, points) of a sublevel filtration, levels and sharpness.
+
+    `levels` are the thresholds of the sublevel filtration: negated if `superlevel` is set.
+    """
 
     values: Tensor
     coefficients: Tensor
@@ -41,9 +44,9 @@ def points(
     *,
     kept: Tensor | None = None,
 ) -> Points:
-    """Check the values of the arguments and find the points' coefficients.
+    """Check the values of the arguments and compute the coefficients of the points.
 
-    `kept` are those that the forward pass found, (batch, points), or empty.
+    `kept` are the coefficients (batch, points) that the forward pass returned, or empty.
     """
     if kept is not None and kept.shape[1] and ties == "raster":
         values = filtration(image.to(thresholds.dtype), direction_terms, mask, superlevel).flatten(
@@ -73,7 +76,7 @@ def points(
             raise
         raise ValueError("`image` must not contain NaN where `mask` keeps it, got NaN") from None
     coefficients = torch.from_numpy(found)
-    if mask is not None:  # where NaN is allowed
+    if mask is not None:  # points outside of it may be NaN
         values = values.masked_fill(~mask, torch.inf)
     if ties == "split":
         coefficients = split_coefficients(values, connectivity)
@@ -89,7 +92,7 @@ def check_numbers(levels: Tensor, sharpness: Tensor, name: str) -> None:
 
 
 def curves(points: Points) -> tuple[Tensor, Tensor, Tensor]:
-    """Curves and their derivatives by the thresholds and by the sharpness."""
+    """Curves, and their derivatives with respect to thresholds and sharpness."""
     values, weights, levels, sharpness, superlevel = points
     given = values.numpy(), weights.numpy(), levels.double().numpy(), float(sharpness)
     if values.dtype == torch.float64 and not soft.point_by_point(given[0], *given[2:]):
@@ -101,7 +104,7 @@ def curves(points: Points) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def gradient(points: Points, upstream: Tensor) -> Tensor:
-    """Coefficient times sum over the levels of upstream * sharpness * s'(z), for each point."""
+    """Coefficient of each point times the sum of upstream * sharpness * s'(z) over the levels."""
     values, weights, levels, sharpness, _ = points
     given = values.numpy(), weights.numpy(), levels.double().numpy(), float(sharpness)
     if values.dtype == torch.float64 and not soft.point_by_point(given[0], *given[2:]):
@@ -113,5 +116,5 @@ def gradient(points: Points, upstream: Tensor) -> Tensor:
 
 
 def threads() -> int:
-    """As many threads as torch uses, if there is work for them."""
+    """Use at most as many threads as torch."""
     return AtMost(torch.get_num_threads())

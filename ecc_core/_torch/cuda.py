@@ -1,4 +1,4 @@
-"""Soft curves on CUDA devices: fused kernels, and for float64 a pass a level."""
+"""Soft curves on CUDA devices: fused kernels, or one pass per level for float64."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def arguments(
     connectivity: int,
     superlevel: bool,
 ) -> Arguments:
-    """Arguments of the kernels, which read vectors as contiguous."""
+    """Arguments of the kernels, which require contiguous vectors."""
     terms = None if direction_terms is None else direction_terms.contiguous()
     return Arguments(
         image, thresholds.contiguous(), sharpness, terms, mask, connectivity, superlevel
@@ -31,7 +31,7 @@ def arguments(
 
 
 def curves(given: Arguments, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Curves, derivatives by the thresholds and by the sharpness, and packed coefficients."""
+    """Curves, their derivatives by thresholds and sharpness, and packed coefficients."""
     words = packed_shape(given.image, keep)
     if given.image.dtype != torch.float64:
         return soft.curves(given, words, keep)
@@ -50,7 +50,7 @@ def gradients(
     split: bool,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradient of the images in a dtype, and those of thresholds and sharpness, by image."""
+    """Gradients of the images, in `dtype`, and of thresholds and sharpness for each image."""
     image = given.image
     if image.dtype == torch.float64:
         values, weights, levels = points(given, split)
@@ -69,7 +69,7 @@ def gradients(
 
 
 def points(given: Arguments, split: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Values and coefficients (batch, points), and levels."""
+    """Values and coefficients (batch, points) of the sublevel filtration, and its levels."""
     image = given.image
     values = filtration(image, given.direction_terms, given.mask, given.superlevel).flatten(1)
     if split:

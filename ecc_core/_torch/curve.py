@@ -1,10 +1,10 @@
-"""The operator of soft curves: forward, backward, and what torch must know of them.
+"""The operator of soft curves and its derivatives, as registered with torch.
 
-The curve comes with its derivatives by the thresholds and by the sharpness, which cost next to
-nothing with it. The gradient of the image is part of an operator of its own.
+The forward operator also returns the derivatives by thresholds and sharpness, which cost next to
+nothing along with the curve. A second operator computes the gradient of the image.
 
-Operators are registered function by function: `torch.library.custom_op` would check at each call
-that results share no memory with arguments, which takes longer than the kernels.
+Each implementation is registered separately since `torch.library.custom_op` would check in every
+call that no result shares memory with an argument, which takes longer than the kernels.
 """
 
 from __future__ import annotations
@@ -132,14 +132,14 @@ def _pushed(
     sharpness: Tensor,
     superlevel: bool,
 ) -> Tensor:
-    """What a change of the filtration changes in the curves: (batch, n)."""
+    """Tangent (batch, n) of the curves for the tangent of the filtration."""
     change = change.flatten(1).to(values.dtype)
     change = change if superlevel else -change
     return direct.curves(values, weights * change, levels, sharpness)[1]
 
 
 def _keeps(image: Tensor, keep: bool) -> bool:
-    """Whether CUDA packs coefficients: not for float64, whose sums are taken level by level."""
+    """Whether CUDA keeps packed coefficients, which the backward pass of float64 does not use."""
     return keep and image.dtype != torch.float64
 
 
@@ -188,7 +188,7 @@ def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     if needs_terms:
         axes = range(1, by_image.dim())
         others = [[0, *(a for a in axes if a != axis)] for axis in axes]
-        # In float64, since terms cancel.
+        # Summed in float64, since terms cancel.
         by_terms = torch.cat([by_image.sum(dims, dtype=torch.float64) for dims in others])
         by_terms = by_terms.to(saved[6].dtype)
     return (
@@ -235,13 +235,13 @@ other. With `keep` the coefficients are returned too, packed on CUDA devices, so
 pass does not compute them again.
 """
 soft_curve_backward = transformable(BACKWARD, keep_nothing, _no_backward, _no_backward)
-"""Gradients of the images, and of thresholds (batch, n) and sharpness (batch,) image by image.
+"""Gradients of the images, and for each image of thresholds (batch, n) and sharpness (batch,).
 
-`wanted`: "none" (an empty tensor), the gradient of the image in its own dtype ("image"), or in
-float32 although that is narrower ("wide").
+`wanted` tells which gradient of the images to return: "none" (an empty tensor), "image" (in their
+dtype), or "wide" (in float32 for images of a narrower dtype).
 """
 soft_curve_push = transformable(PUSH, keep_nothing, _no_backward, _no_backward)
-"""The change of the curves (batch, n) by a change (batch, *spatial) of the filtered images."""
+"""Tangent (batch, n) of the curves for the tangent (batch, *spatial) of the filtration."""
 
 torch.library.register_fake(NAME, _fake)
 torch.library.register_fake(NAME_PUSH, _fake_push)

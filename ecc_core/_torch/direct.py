@@ -1,6 +1,6 @@
-"""Soft curves level by level, for float64: as accurate as the sigmoid, a pass a level.
+"""Soft curves for float64, one level at a time and with the accuracy of the sigmoid.
 
-Values are (batch or 1, points), weights (batch, points); nothing is larger.
+Values have shape (batch or 1, points) and weights (batch, points). No temporary array is larger.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ __all__ = ["curves", "entered", "gradients"]
 def curves(
     values: Tensor, weights: Tensor, levels: Tensor, sharpness: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Sums of weight * s(sharpness * (level - value)), and derivatives by level and sharpness.
+    """Sums of weight * s(z), z = sharpness * (level - value), and derivatives by level, sharpness.
 
-    Infinite values enter first or never, without a derivative.
+    Points at -inf have entered at every level and points at +inf never enter. Neither contributes
+    to the derivatives.
     """
     sums = weights.new_zeros((3, weights.shape[0], levels.numel()), dtype=values.dtype)
     first = (weights * (values == -torch.inf)).sum(1)
@@ -32,14 +33,14 @@ def curves(
 
 
 def _finite(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Values and weights without those of infinite values, which have no derivatives."""
+    """Set infinite values and their weights to zero, since they have no derivatives."""
     return values.masked_fill(values.isinf(), 0), weights * values.isfinite()
 
 
 def gradients(
     values: Tensor, weights: Tensor, levels: Tensor, sharpness: Tensor, upstream: Tensor
 ) -> Tensor:
-    """weight * sum over the levels of upstream * sharpness * s'(z), for each point."""
+    """Weight of each point times the sum of upstream * sharpness * s'(z) over the levels."""
     values, weights = _finite(values, weights)
     total = values.new_zeros((upstream.shape[0], values.shape[1]))
     for j, level in enumerate(levels):
@@ -49,7 +50,7 @@ def gradients(
 
 
 def entered(values: Tensor, levels: Tensor, sharpness: Tensor, upstream: Tensor) -> Tensor:
-    """The sum over the levels of upstream * s(z), for each point: the derivative by its weight."""
+    """Derivative by the weight of each point: the sum of upstream * s(z) over the levels."""
     total = values.new_zeros((upstream.shape[0], values.shape[1]))
     for j, level in enumerate(levels):
         total += upstream[:, j, None] * torch.sigmoid(sharpness * (level - values))

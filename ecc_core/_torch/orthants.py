@@ -1,4 +1,4 @@
-"""Transforms by orthants of directions: in each, a cell's highest vertex is always the same one."""
+"""Weights of vertices by orthant of the direction, which decides a cell's highest vertex."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ __all__ = ["orthant_coefficients", "orthants_of", "positions"]
 
 
 def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> Tensor:
-    """For each orthant the signed weight of the cells whose highest vertex a vertex is.
+    """Sum the signed weights of the cells of which each vertex is the highest, for each orthant.
 
-    Weights (batch, *spatial) give (batch, 2**d, *vertices). Cells of the T-construction have the
-    corners of the cubes as vertices. Orthants are numbered as by :func:`orthants_of`.
+    Weights of shape (batch, *spatial) give (batch, 2**d, *vertices). The vertices are the points
+    for connectivity 1 and otherwise the corners of their cubes. Orthants are numbered as in
+    :func:`orthants_of`.
     """
     ndim, sign = weights.dim() - 1, 1 if extension == "max" else -1
     placed = (sign * weights).masked_fill(weights == 0, torch.inf)
@@ -29,7 +30,7 @@ def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> 
         rims = [[0, 0] * (ndim - axis - 1) + rim for rim in ([1, 0], [0, 1])]
         owned = {}
         for extent in cells:
-            # A cell that extends along the axis belongs to its upper end, or to its lower one.
+            # A cell that extends along the axis is assigned to its upper or lower end.
             points, edges = (cells[(*extent[:axis], e, *extent[axis + 1 :])] for e in (0, 1))
             owned[extent] = points + functional.pad(edges, rims[extent[axis]])
         cells = owned
@@ -37,14 +38,17 @@ def orthant_coefficients(weights: Tensor, connectivity: int, extension: str) -> 
 
 
 def orthants_of(directions: Tensor) -> Tensor:
-    """The number of each direction's orthant: bits, of the first axis highest, of negative ones."""
+    """Number of the orthant of each direction: the bits tell which components are negative.
+
+    The first axis has the highest bit.
+    """
     ndim = directions.shape[1]
     bits = [(directions[:, axis] < 0).to(torch.int32) << (ndim - axis - 1) for axis in range(ndim)]
     return torch.stack(bits).sum(0, dtype=torch.int32)
 
 
 def positions(shape: torch.Size, spacing: tuple[float, ...], like: Tensor) -> Tensor:
-    """Coordinates (d, points) of a grid, counted from its centre."""
+    """Coordinates (d, points) of a grid relative to its centre."""
     axes = [
         (torch.arange(n, dtype=like.dtype, device=like.device) - (n - 1) / 2) * step
         for n, step in zip(shape, spacing, strict=True)

@@ -1,4 +1,4 @@
-"""Soft curves of projections on the CPU: with windows, or for float64 level by level."""
+"""Soft transforms on the CPU: with windows of levels, or for float64 level by level."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Given(NamedTuple):
 
 
 def checked(*arguments: Tensor) -> Given:
-    """The arguments, after a look at their values."""
+    """Check the values of the arguments."""
     given = Given(*arguments)
     check_numbers(given.heights, given.sharpness, "heights")
     if not bool(given.directions.isfinite().all()):
@@ -50,19 +50,19 @@ def _projection(given: Given) -> soft_transform.Projection:
 
 
 def curves(given: Given) -> tuple[Tensor, Tensor, Tensor]:
-    """Curves and their derivatives by the heights and by the sharpness."""
+    """Curves, and their derivatives with respect to heights and sharpness."""
     sums = soft_transform.curves(_projection(given)).astype(np.float32)
     return torch.from_numpy(sums[0]), torch.from_numpy(sums[1]), torch.from_numpy(sums[2])
 
 
 def gradients(given: Given, upstream: Tensor) -> tuple[Tensor, Tensor]:
-    """Gradients of the weights and, image by image, of the directions."""
+    """Gradients of the weights and, for each image, of the directions."""
     found = soft_transform.gradients(_projection(given), upstream.double().numpy())
     return torch.from_numpy(found[0]), torch.from_numpy(found[1].astype(np.float32))
 
 
 def direct_curves(given: Given) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`curves`, for float64."""
+    """Same as :func:`curves`, for float64."""
     shape = (given.weights.shape[0], given.directions.shape[0], given.heights.numel())
     results = [given.weights.new_empty(shape) for _ in range(3)]
     for k in range(shape[1]):
@@ -73,7 +73,7 @@ def direct_curves(given: Given) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def direct_gradients(given: Given, upstream: Tensor) -> tuple[Tensor, Tensor]:
-    """As :func:`gradients`, for float64."""
+    """Same as :func:`gradients`, for float64."""
     by_weights = torch.zeros_like(given.weights)
     by_directions = given.directions.new_empty((len(given.weights), *given.directions.shape))
     numbers = given.heights, given.sharpness
@@ -88,6 +88,6 @@ def direct_gradients(given: Given, upstream: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _of_direction(given: Given, k: int) -> tuple[Tensor, Tensor]:
-    """Heights (1, points) and weights (batch, points)."""
+    """Heights (1, points) and weights (batch, points) for direction k."""
     heights = given.directions[k : k + 1] @ given.positions
     return heights, given.weights.index_select(1, given.orthants[k : k + 1])[:, 0]

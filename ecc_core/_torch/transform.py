@@ -1,6 +1,6 @@
-"""The operator of soft transforms: curves of the heights of weighted points, by direction.
+"""The operator of soft transforms: curves of weighted points over their heights.
 
-Points have a weight for each orthant of directions (see :mod:`ecc_core._torch.orthants`).
+A point has one weight for each orthant of directions, see :mod:`ecc_core._torch.orthants`.
 """
 
 from __future__ import annotations
@@ -177,14 +177,14 @@ def _no_backward(ctx: Any, *gradients: Any) -> Any:
 
 
 soft_projection = transformable(FORWARD, _setup, _backward, _push)
-"""Curves (batch, k, n) of weights (batch, orthants, points), and derivatives by height, sharpness.
+"""Curves (batch, k, n) of weights (batch, orthants, points), with derivatives by height, sharpness.
 
-`positions` is (d, points), `directions` (k, d), `orthants` (k,) of int32.
+`positions` has shape (d, points), `directions` (k, d), and `orthants` (k,) with dtype int32.
 """
 soft_projection_backward = transformable(BACKWARD, keep_nothing, _no_backward, _no_backward)
-"""Gradients of the weights, and of directions, heights and sharpness image by image."""
+"""Gradients of the weights, and for each image of directions, heights and sharpness."""
 soft_projection_push = transformable(PUSH, keep_nothing, _no_backward, _no_backward)
-"""The change of the curves (batch, k, n) by changes of the weights and of the directions."""
+"""Tangent (batch, k, n) of the curves for tangents of the weights and of the directions."""
 
 torch.library.register_fake(NAME, _fake)
 torch.library.register_fake(NAME_PUSH, _fake_push)

@@ -1,6 +1,7 @@
-"""Checks of the arguments of soft curves and transforms, and their conversion to tensors.
+"""Check the arguments of soft curves and transforms and convert them to tensors.
 
-Values of tensors are not looked at here: that would wait for a device and break compiled graphs.
+The values of tensors are not checked here, which would synchronize with a device and break the
+graph of a compiled function.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ DTYPES = frozenset([torch.bool, *FLOATS, *INTEGERS, *UNSIGNED])
 
 
 def check_tensor(tensor: Any, name: str) -> Tensor:
-    """A dense tensor of real numbers, as a plain tensor if it is of a subclass.
+    """Check that this is a dense tensor of real numbers and return it as a plain tensor.
 
-    What a subclass says about an image, such as where its points lie, does not hold for its curve.
+    What a subclass records about an image, such as its position in space, does not hold for curves.
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"`{name}` must be a torch tensor, got {type(tensor).__name__}")
@@ -59,17 +60,17 @@ def check_tensor(tensor: Any, name: str) -> Tensor:
 
 
 def plain(tensor: Tensor) -> Tensor:
-    """A tensor without the Python methods of its subclass; its gradients arrive all the same."""
+    """Drop the subclass of a tensor, through which gradients still flow."""
     kind = type(tensor)
     if kind is Tensor or kind.__torch_function__ is torch._C._disabled_torch_function_impl:
         return tensor
-    if kind.__torch_dispatch__ is not Tensor.__torch_dispatch__:  # holds its data some other way
+    if kind.__torch_dispatch__ is not Tensor.__torch_dispatch__:  # may hold no data of its own
         return tensor
     return tensor.as_subclass(Tensor)
 
 
 def widened(tensor: Tensor) -> Tensor:
-    """Integers and booleans as floats that hold them, as far as there are some."""
+    """Convert integers and booleans to floats: float64 for more than 16 bits, else float32."""
     if tensor.is_floating_point():
         return tensor
     return tensor.to(torch.float64 if tensor.dtype.itemsize > 2 else torch.float32)
@@ -89,7 +90,7 @@ def check_flag(flag: Any, name: str) -> None:
 
 
 def _tensor(numbers: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
-    """Numbers as a tensor on the image's device; a tensor must be there already."""
+    """Convert numbers to a tensor on the device of the image, where a tensor must be already."""
     if not isinstance(numbers, Tensor):
         try:
             return torch.as_tensor(numbers, dtype=dtype, device=like.device)
@@ -125,11 +126,11 @@ def finite_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> T
         value = _real(number, name)
         if not -math.inf < value < math.inf:
             raise ValueError(f"`{name}` must be finite, got {value}")
-        # A product, unlike a tensor that is filled, lets compiled graphs change the number.
+        # Compiled graphs treat the factor of a product, unlike a fill value, as an input.
         return torch.ones((), dtype=dtype, device=like.device) * value
     if number.numel() != 1:
         raise ValueError(f"`{name}` must be one number, got shape {tuple(number.shape)}")
-    if number.dim() == 0 and number.device.type == "cpu":  # as for torch's own operators
+    if number.dim() == 0 and number.device.type == "cpu":  # as in operators of torch
         return check_tensor(number, name).to(like.device, dtype)
     return _tensor(number, name, like, dtype).reshape(())
 
@@ -150,19 +151,19 @@ def _real(number: Any, name: str) -> float:
 
 
 def unit(given: Tensor) -> Tensor:
-    """Vectors divided by their lengths."""
+    """Normalize vectors to unit length."""
     found: Tensor = given / torch.linalg.vector_norm(given, dim=-1, keepdim=True)
     return found
 
 
 def coordinates(count: int, step: float, like: Tensor) -> Tensor:
-    """Coordinates of `count` points, `step` apart, from their centre."""
+    """Coordinates of `count` points, `step` apart, relative to their centre."""
     places = torch.arange(count, dtype=like.dtype, device=like.device)
     return (places - (count - 1) / 2) * step
 
 
 def spacing_of(spacing: Any, n_spatial: int) -> tuple[float, ...]:
-    """The distance of neighbouring points along each axis."""
+    """Check the distance between neighbouring points along each axis."""
     if spacing is None:
         return (1.0,) * n_spatial
     if isinstance(spacing, Tensor | np.ndarray | np.generic):
@@ -177,7 +178,7 @@ def spacing_of(spacing: Any, n_spatial: int) -> tuple[float, ...]:
 
 
 def check_mask(mask: Any, image: Tensor, spatial: torch.Size) -> Tensor:
-    """The mask as (batch or 1, *spatial)."""
+    """Check a mask and reshape it to (batch or 1, *spatial)."""
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
         raise TypeError(f"`mask` must be a tensor of booleans (True: keep the point), got {kind}")

@@ -1,4 +1,4 @@
-"""Exact curves and transforms as operators of torch, without gradients."""
+"""Exact curves and transforms as torch operators without gradients."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["exact_curve", "exact_transform", "flatten", "straight_through"]
 
 
 def straight_through(operator: Any, soft: Tensor, *arguments: Any) -> Tensor:
-    """What an operator gives for each image of a batch, with the gradient of soft values."""
+    """Apply an exact operator to a batch of images, with the gradients of the soft values."""
     fixed = [plain(a).detach() if isinstance(a, Tensor) else a for a in arguments]
     exact: Tensor = operator(*fixed).reshape(soft.shape).to(soft.dtype)
     return exact + (soft - soft.detach())
 
 
 def flatten(image: Tensor, n_spatial: int) -> Tensor:
-    """Images (..., *spatial) as (batch, *spatial)."""
+    """Reshape images (..., *spatial) to (batch, *spatial)."""
     first = image.ndim - n_spatial
     return image.reshape(math.prod(image.shape[:first]), *image.shape[first:])
 
@@ -40,7 +40,7 @@ def exact_curve(
     connectivity: int,
     superlevel: bool,
 ) -> Tensor:
-    """Curves (batch, n) of images (batch, *spatial); a mask has a batch or a single image."""
+    """Curves (batch, n) of images (batch, *spatial) with a mask (batch or 1, *spatial)."""
     values: Tensor = euler_curve(
         image,
         thresholds,

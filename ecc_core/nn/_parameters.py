@@ -1,4 +1,4 @@
-"""What layers start from, and the constraints that their parameters keep."""
+"""Initial values of the layers, and the constraints on their parameters."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MANY = 1 << 20
-SLOPE_OF_STEP = 4.0  # the tangent of the step s(l * z) at 0 rises from 0 to 1 within 4 / l
+SLOPE_OF_STEP = 4.0  # the tangent at the centre of sigmoid(l * z) rises from 0 to 1 over 4 / l
 
 
 def increasing(free: Tensor, step: Tensor) -> Tensor:
-    """Numbers that increase: the first one, and gaps that are positive, in units of `step`."""
+    """Increasing numbers from an unconstrained first number and gaps, in units of `step`."""
     first, gaps = free[:1], softplus(free[1:])
     return step * torch.cat([first, first + gaps.cumsum(0)])
 
 
 def free_increasing(values: Tensor, step: Tensor) -> Tensor:
-    """The argument for which :func:`increasing` gives these values."""
+    """Inverse of :func:`increasing`."""
     scaled = values / step
     gaps = scaled.diff()
     return torch.cat([scaled[:1], gaps + torch.log(-torch.expm1(-gaps))])
@@ -56,7 +56,7 @@ def free_increasing(values: Tensor, step: Tensor) -> Tensor:
 def as_levels(
     levels: Any, bounds: tuple[float, float] | None, name: str, learn: bool
 ) -> tuple[Floats, float | None]:
-    """Levels of an int or an array, and their mean spacing, if they have one."""
+    """Levels from an int or an array, and their mean spacing if it is positive and finite."""
     count = as_count(levels, name)
     if count is not None:
         if bounds is None:
@@ -70,13 +70,13 @@ def as_levels(
         values = given.astype(np.float64)
         low, high = (values[0], values[-1]) if values.size else (0.0, 0.0)
     if learn and not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
-        raise ValueError(f"`{name}` must be finite and all different to be learned, got {values}")
+        raise ValueError(f"`{name}` must be finite and distinct to be learned, got {values}")
     gap = float(high - low) / max(values.size - 1, 1)
     return values, gap if 0 < gap < math.inf else None
 
 
 def bounds_of(data: Tensor, quantiles: tuple[float, float]) -> tuple[float, float]:
-    """Two quantiles of the finite values, of a million of them at most; different numbers."""
+    """Two distinct quantiles of the finite values, estimated from about a million of them."""
     values = data.detach().flatten()
     values = values[:: -(-values.numel() // MANY) or 1]
     values = values[values.isfinite()].double()
@@ -96,7 +96,7 @@ def log_of(number: Any, name: str) -> float:
 
 
 def as_directions(directions: Any, n_spatial: int) -> Floats:
-    """Unit vectors, evenly spread or as they are given."""
+    """Unit vectors, evenly spread for an int and otherwise along the given vectors."""
     count = as_count(directions, "directions")
     if count is None:
         return check_directions(on_host(directions), n_spatial)

@@ -33,60 +33,64 @@ def soft_euler_curve(
     n_spatial: int = 2,
     ties: Literal["raster", "split"] = "raster",
 ) -> Tensor:
-    """Euler characteristic curves with soft steps, differentiable in every real argument.
+    """Soft Euler characteristic curves, differentiable in every real argument.
 
-    A cell that enters at the value v counts ``sigmoid(sharpness * (t - v))`` at the threshold t
-    instead of ``v <= t`` [1]_. As the sharpness grows the curve tends to
-    :func:`ecc_core.euler_curve`. Nothing as large as points times thresholds is ever stored.
+    A cell that enters the filtration at the value v contributes
+    ``sigmoid(sharpness * (t - v))`` at the threshold t, where the exact curve counts ``v <= t``
+    [1]_. With growing sharpness the curve converges to :func:`ecc_core.euler_curve`. Memory does
+    not grow with the product of points and thresholds.
 
     Parameters
     ----------
     image : (..., spatial) tensor
-        The last `n_spatial` axes are the image's, those before them a batch. Floats; booleans and
-        integers are converted. Infinite points enter first or last and have no gradient.
-    thresholds : (n,) tensor or numbers
-        In any order.
+        Images along the last `n_spatial` axes; all axes before them are batch axes. Booleans and
+        integers are converted to floats. Infinite points enter first or last, without a gradient.
+    thresholds : (n,) tensor or sequence of float
+        Thresholds in any order.
     sharpness : float or scalar tensor
-        Positive, in units of 1 / the image's: a step is about ``4 / sharpness`` wide.
-    direction : (n_spatial,) tensor or numbers, optional
-        Take the curve of ``image + direction_scale * <u, x>``, u the unit vector of the direction
-        and ``x = (index - centre) * spacing``.
-    direction_scale : float or scalar tensor, optional
-        Default 1; only with `direction`.
+        Positive sharpness of the steps, in inverse units of the image values. A step is about
+        ``4 / sharpness`` wide.
+    direction : (n_spatial,) tensor or sequence of float, optional
+        Compute the curve of ``image + direction_scale * <u, x>``, where u is the unit vector along
+        `direction` and ``x = (index - centre) * spacing``.
+    direction_scale : float or scalar tensor, default 1
+        Factor of the directional term; only with `direction`.
     connectivity : {None, 1, n_spatial}
-        As for :func:`ecc_core.euler_curve`: 1 joins points that share a face (V-construction),
-        n_spatial (the default) also those that share a corner only (T-construction).
+        As in :func:`ecc_core.euler_curve`: 1 connects points that share a face (V-construction),
+        `n_spatial` (the default) also points that share only a corner (T-construction).
     superlevel : bool, default False
-        Count where the image is at least t, with ``sigmoid(sharpness * (v - t))``.
-    mask : (..., spatial) or (spatial) boolean tensor, optional
-        Points where it is False never enter.
-    spacing : float or n_spatial floats, optional
-        Distance of neighbouring points along each axis, default 1; it matters with `direction`.
+        Use the superlevel sets ``image >= t``: a cell contributes
+        ``sigmoid(sharpness * (v - t))``.
+    mask : (..., spatial) or (spatial) tensor of bool, optional
+        Points where the mask is False never enter.
+    spacing : float or n_spatial floats, default 1
+        Distance between neighbouring points along each axis; only relevant with `direction`.
     n_spatial : {2, 1, 3}
         Number of spatial axes.
     ties : {"raster", "split"}
-        Where equal points give a cell its value, its gradient goes to the first in raster order, or
-        is split evenly among them. Values do not depend on it.
+        If several equal points determine the value of a cell, its gradient goes to the first of
+        them in raster order, or is split evenly among them. The curve itself does not depend on it.
 
     Returns
     -------
     (..., n) tensor
-        float32, or float64 for images of float64 and of integers of more than 16 bits.
+        float64 for images of float64 or of integers with more than 16 bits, otherwise float32.
 
     Raises
     ------
     TypeError
-        If `image` is not a tensor of real numbers or `mask` not one of booleans.
+        If `image` is not a tensor of real numbers or `mask` is not a tensor of booleans.
     ValueError
-        For a wrong shape, a tensor on another device than the image, a wrong `connectivity`,
-        `n_spatial`, `spacing` or `ties`, a scale without a direction, and on the CPU for NaN, a
-        `sharpness` that is not positive or a direction that is zero. On CUDA devices, where looking
-        at values would wait for the device, these give curves of NaN.
+        If an argument has the wrong shape or is on another device than the image, if
+        `connectivity`, `n_spatial`, `spacing` or `ties` is invalid, or if `direction_scale` is
+        given without `direction`. On the CPU also for NaN, a `sharpness` that is not positive and a
+        direction of length zero; on CUDA devices, where checking values would require a
+        synchronization, these yield curves of NaN.
 
     Notes
     -----
-    Thresholds and directions that are no tensors are copied to the image's device, which waits for
-    it: inside a CUDA graph give tensors that are there.
+    Thresholds and directions that are not tensors are copied to the device of the image, which
+    synchronizes with it. Inside a CUDA graph, pass tensors that are already on the device.
 
     References
     ----------
@@ -156,44 +160,45 @@ def soft_euler_transform(
     n_spatial: int = 2,
     extension: Literal["max", "min"] = "max",
 ) -> Tensor:
-    """Euler characteristic transforms with soft steps, differentiable in every real argument.
+    """Soft Euler characteristic transforms, differentiable in every real argument.
 
-    A cell of weight w and height h counts ``w * sigmoid(sharpness * (t - h))`` at the height t. As
-    the sharpness grows the transform tends to :func:`ecc_core.euler_transform`.
+    A cell of weight w and height h contributes ``w * sigmoid(sharpness * (t - h))`` at the height
+    t. With growing sharpness the transform converges to :func:`ecc_core.euler_transform`.
 
     Parameters
     ----------
     weights : (..., spatial) tensor
-        A mask, boolean or of zeros and ones, or weights: finite, zero where there is no object.
-    directions : (k, n_spatial) tensor or numbers
-        Need not have unit length.
-    heights : (n,) tensor or numbers
-        In any order, in units of `spacing`, counted from the image's centre.
+        Masks, boolean or of zeros and ones, or finite weights that are zero outside the object.
+    directions : (k, n_spatial) tensor or sequence of vectors
+        Directions, which need not have unit length.
+    heights : (n,) tensor or sequence of float
+        Heights in any order, in units of `spacing` and relative to the centre of the image.
     sharpness : float or scalar tensor
-        Positive, in units of 1 / `spacing`.
+        Positive sharpness of the steps, in inverse units of `spacing`.
     connectivity, spacing, n_spatial
-        As for :func:`soft_euler_curve`; the spacing matters always.
+        As in :func:`soft_euler_curve`, except that `spacing` is always relevant.
     extension : {"max", "min"}
-        "max": weights of cells as in :func:`ecc_core.euler_transform`, the largest of the vertices
-        (connectivity 1) or the smallest of the object's cubes around it. "min" exchanges smallest
-        and largest, so that the transform of weights that are not negative is continuous where
-        they become zero: the choice for probabilities. For masks both are the same.
+        How weights of points extend to cells. With "max" a cell has the weight that it has in
+        :func:`ecc_core.euler_transform`: the maximum of its vertices (connectivity 1), or the
+        minimum of the cubes of the object that contain it. "min" exchanges minimum and maximum, so
+        that the transform of nonnegative weights is continuous where they become zero; use it for
+        probabilities. For masks both give the same result.
 
     Returns
     -------
     (..., k, n) tensor
-        float32, or float64 for weights of float64 and of integers of more than 16 bits. Gradients
-        of weights that are zero are zero.
+        float64 for weights of float64 or of integers with more than 16 bits, otherwise float32.
+        The gradient of a weight that is zero is zero.
 
     Raises
     ------
     TypeError
         If `weights` is not a tensor of real numbers.
     ValueError
-        For a wrong shape, a tensor on another device than the weights, a wrong `connectivity`,
-        `n_spatial`, `spacing` or `extension`, and on the CPU for weights that are not finite, a
-        `sharpness` that is not positive or a direction that is zero. On CUDA devices these give
-        NaN.
+        If an argument has the wrong shape or is on another device than the weights, or if
+        `connectivity`, `n_spatial`, `spacing` or `extension` is invalid. On the CPU also for
+        weights that are not finite, a `sharpness` that is not positive and a direction of length
+        zero; on CUDA devices these yield NaN.
 
     Examples
     --------
@@ -201,7 +206,7 @@ def soft_euler_transform(
     >>> from ecc_core.nn.functional import soft_euler_transform
     >>> letter = torch.tensor([[1, 0, 1], [1, 1, 1]], dtype=torch.bool)  # U
     >>> values = soft_euler_transform(letter, [[1, 0], [-1, 0]], [-0.5, 1.5], sharpness=60.0)
-    >>> values.round().tolist()  # from above two parts that join, from below one
+    >>> values.round().tolist()  # from above two arms, then joined; from below one part
     [[2.0, 1.0], [1.0, 1.0]]
     """
     weights = arguments.check_tensor(weights, "weights")
@@ -217,7 +222,7 @@ def soft_euler_transform(
     unit, steps = arguments.unit(vectors), arguments.spacing_of(spacing, n_spatial)
     slope = arguments.positive_scalar(sharpness, "sharpness", weights, dtype)
     flat = weights.to(dtype).reshape(math.prod(batch), *spatial)
-    flat = flat.masked_fill(flat.isinf(), torch.nan)  # which cells keep, to be refused
+    flat = flat.masked_fill(flat.isinf(), torch.nan)  # unlike inf, NaN reaches the check of weights
     if flat.numel() == 0:
         return flat.sum().expand(*batch, vectors.shape[0], levels.numel())
     owned = orthants.orthant_coefficients(flat, connectivity, extension)

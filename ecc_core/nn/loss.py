@@ -1,4 +1,4 @@
-"""A loss that compares the topology of a prediction with that of its target."""
+"""A loss that compares the topology of a segmentation with that of its target."""
 
 from __future__ import annotations
 
@@ -18,67 +18,73 @@ __all__ = ["EulerCurveLoss"]
 class EulerCurveLoss(nn.Module):
     """Distance between the Euler characteristic curves of a predicted and a true segmentation.
 
-    The sets ``prediction >= t`` must have as many parts, less holes, as the target has, for all
-    probabilities t between 0 and 1: every fragment, gap and hole too many or too few counts,
-    however few points it has. It complements a loss that looks at points, such as cross entropy,
-    which must put things in their places.
+    The loss compares the Euler characteristic of ``prediction >= t`` with that of the target at
+    thresholds t between 0 and 1. Every superfluous or missing fragment, gap and hole contributes,
+    however small it is. Combine it with a loss over points, such as cross entropy, which puts
+    objects in the right place.
 
     Parameters
     ----------
     thresholds : int, default 8
-        Number of thresholds t, evenly spaced within 0 to 1: (i + 1/2) / thresholds.
+        Number of thresholds, at ``(i + 1/2) / thresholds``.
     sharpness : float, optional
-        Sharpness l of the steps ``sigmoid(l * (x - t))``. Default ``4 * thresholds``: a step is as
-        wide as the spacing of the thresholds.
+        Sharpness l of the steps ``sigmoid(l * (x - t))``. Default ``4 * thresholds``, which makes a
+        step as wide as the spacing of the thresholds.
     p : float, default 1.0
-        The distance is the mean of ``|difference| ** p`` over the thresholds, to the power 1 / p;
-        ``math.inf``: the largest.
+        Order of the norm: the distance is the mean of ``|difference| ** p`` over the thresholds,
+        to the power 1 / p, or the maximum for ``math.inf``.
     window : int, optional
-        Compare curves not of whole images but of squares (cubes) of this side, which cover the
-        image without overlap, and average. So that a hole here does not make up for a fragment
-        there, and gradients know where. A good size is that of an object. The default compares
-        whole images.
+        Compare the curves of square (cubic) windows of this side length, which tile the image, and
+        average over them. This localizes gradients, and keeps a hole in one place from cancelling a
+        fragment in another. The size of an object is a good choice. By default the curves of whole
+        images are compared.
     normalize : bool, default True
-        Divide by the number of points that a curve is of: an error for each point, which does not
-        depend on the size of image or window if they have equally many errors for their size.
-        Weights to try are a tenth of the number of points of an object up to all of it. False:
-        Euler characteristics.
+        Divide curves by the number of points of the image or window. The loss is then an error per
+        point and does not depend on their size, provided that the density of errors is the same. As
+        its weight, try between a tenth of the number of points of an object and that number. If
+        False, compare Euler characteristics as they are.
     connectivity : {None, 1, n_spatial}
-        Of the objects, as for :func:`ecc_core.euler_curve`; the background's is the other one.
+        Connectivity of the objects, as in :func:`ecc_core.euler_curve`. The background has the
+        other one.
     n_spatial : {2, 1, 3}
         Number of spatial axes.
     reduction : {"mean", "sum", "none"}
-        Over the images and channels.
-
+        Reduction over images and channels.
     from_logits : bool, default False
-        Predictions are logits: take their softmax over the classes where targets are class indices,
-        otherwise their sigmoid.
+        Predictions are logits. Apply a softmax over the classes if targets are class indices, and a
+        sigmoid otherwise.
     ignore_index : int, optional
-        Points whose target, of integers, has this value are left out, of the prediction too.
+        Leave out the points at which an integer target has this value.
 
     Raises
     ------
     TypeError
-        If `thresholds` or `window` is no int, `p` no number, and in a call for a prediction that is
-        not of floats or a target that is not a tensor of real numbers.
+        If `thresholds` or `window` is not an int, or `p` is not a number. In a call, if the
+        prediction is not a tensor of floats or the target is not a tensor of real numbers.
     ValueError
-        For `thresholds`, a `window` or a `p` below 1, a `sharpness` that is not positive, another
-        `reduction`, `connectivity` or `n_spatial`, and in a call for shapes that do not fit.
+        If `thresholds`, `window` or `p` is less than 1, `sharpness` is not positive, or
+        `reduction`, `connectivity` or `n_spatial` is invalid. In a call, if the shapes do not
+        match.
 
     Notes
     -----
-    A call takes ``prediction`` (..., spatial), probabilities, that is after ``sigmoid`` or
-    ``softmax``; and ``target``, of which no gradient is taken, in one of two forms. Masks in the
-    shape of the prediction: an object is where they are True, or integers that are not 0; floats
-    are probabilities. Or, for a prediction (batch, class, spatial) of several classes, class
-    indices, integers in the shape (batch, spatial); indices of no class, such as -100, belong to
-    none. For a prediction (batch, 1, spatial), masks may lack the axis of length 1. The result is a
-    scalar, or (...) with ``reduction="none"``: for the usual (batch, class,
-    row, column) an error for each class of each image.
+    The loss is called with a ``prediction`` of shape (..., spatial), which holds probabilities
+    (the output of ``sigmoid`` or ``softmax``) unless `from_logits` is set, and a ``target``, which
+    receives no gradient. The target takes one of two forms:
 
-    The target's curve is soft as the prediction's is, so equal segmentations have a loss of 0. Mean
-    of an empty batch is NaN, as for the losses of torch. Weigh the loss low, or bring it in when
-    the other loss has found the objects: curves of noise are far from any target.
+    - Masks of the shape of the prediction: booleans, integers that are not 0 inside the objects, or
+      probabilities. For a prediction of shape (batch, 1, spatial) the axis of length 1 may be
+      omitted.
+    - Class indices of shape (batch, spatial), for a prediction of shape (batch, class, spatial).
+      Indices of no class, such as -100, belong to none of the objects.
+
+    The result is a scalar, or has shape (...) with ``reduction="none"``: one error for each class
+    of each image if the prediction has shape (batch, class, row, column).
+
+    The curve of the target is as soft as that of the prediction, so that the loss of a perfect
+    segmentation is 0. As for the losses of torch, the mean over an empty batch is NaN. Give the
+    loss a small weight, or add it once the other loss has found the objects, since the curves of
+    noise are far from any target.
 
     Examples
     --------
@@ -135,10 +141,14 @@ class EulerCurveLoss(nn.Module):
         self.ignore_index = ignore_index
 
     def forward(self, prediction: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Loss of probabilities (..., spatial) for masks, or for class indices.
+        """Compute the loss.
 
-        Points where `mask` is False are left out: booleans of the prediction's shape or of the
-        spatial shape.
+        Parameters
+        ----------
+        prediction : (..., spatial) tensor of float
+        target : (..., spatial) tensor of masks, or (batch, spatial) tensor of class indices
+        mask : (..., spatial) or (spatial) tensor of bool, optional
+            Leave out the points where it is False.
         """
         masks, shown = self._as_masks(prediction, target)
         if mask is not None:
@@ -165,7 +175,7 @@ class EulerCurveLoss(nn.Module):
         return errors
 
     def _as_masks(self, prediction: Any, target: Any) -> tuple[Tensor, Tensor | None]:
-        """The target in the shape and dtype of the prediction, and the points that count."""
+        """Masks of the shape and dtype of the prediction, and the points that are not ignored."""
         if not isinstance(prediction, Tensor) or not prediction.is_floating_point():
             kind = getattr(prediction, "dtype", type(prediction).__name__)
             raise TypeError(f"`prediction` must be a tensor of floats, got {kind}")
@@ -190,17 +200,19 @@ class EulerCurveLoss(nn.Module):
             return masks.to(prediction.dtype), shown
         if given != shape[:axis] + shape[axis + 1 :]:
             raise ValueError(
-                f"`target` must have the prediction's shape {shape}, or for several classes that "
-                f"shape without the axis of classes, got {given}"
+                f"`target` must have the shape of `prediction`, {shape}, or for class indices that "
+                f"shape without the class axis, got {given}"
             )
         if target.is_floating_point() or target.dtype == torch.bool:
-            raise TypeError(f"`target` must be integers where it holds classes, got {target.dtype}")
+            raise TypeError(
+                f"`target` must be integers if it holds class indices, got {target.dtype}"
+            )
         numbers = torch.arange(classes, device=target.device).view(-1, *[1] * self.n_spatial)
         shown = None if shown is None else shown.unsqueeze(axis)
         return (target.unsqueeze(axis) == numbers).to(prediction.dtype), shown
 
     def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
-        """Curves of the images, or of their windows, for each point if they are normalised."""
+        """Curves of the images or of their windows, normalized if `normalize` is set."""
         if self.window is not None:
             image = _windows(image, self.window, self.n_spatial)
             mask = None if mask is None else _windows(mask, self.window, self.n_spatial)
@@ -217,14 +229,14 @@ class EulerCurveLoss(nn.Module):
         return curves / max(points, 1) if self.normalize else curves
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Describe settings."""
         names = "p", "window", "normalize", "connectivity", "n_spatial", "reduction"
         settings = [f"{name}={getattr(self, name)!r}" for name in names]
         return ", ".join([f"thresholds={len(self.thresholds)}", *settings])
 
 
 def _windows(image: Tensor, side: int, n_spatial: int) -> Tensor:
-    """Images (..., *spatial) as (..., *windows, *spatial of a window), padded with zeros."""
+    """Tile images (..., *spatial) as (..., *windows, *spatial of a window), padded with zeros."""
     first = image.ndim - n_spatial
     excess = [-n % side for n in reversed(image.shape[first:])]
     image = pad(image, [end for length in excess for end in (0, length)])

@@ -1,4 +1,4 @@
-"""Metrics of topology, for the evaluation of segmentations."""
+"""Topological metrics for the evaluation of segmentations."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = ["BettiError"]
 class BettiError:
     """Difference of the Betti numbers of predicted and true objects.
 
-    The sum of ``|b_k(prediction) - b_k(target)|`` over the dimensions k: by how many components,
-    holes or tunnels, and cavities a segmentation is wrong. It has no gradient.
+    The error is the sum of ``|b_k(prediction) - b_k(target)|`` over the dimensions k, that is over
+    the numbers of components, of holes or tunnels, and of cavities. It has no gradient.
 
     Parameters
     ----------
     ndim : {1, 2, 3}
-        Number of spatial axes, the last ones.
+        Number of spatial axes, which are the last axes.
     threshold : float, default 0.5
-        Points of at least this value belong to the object, in prediction and target.
+        Points with at least this value belong to the objects of the prediction and of the target.
     connectivity : {None, 1, ndim}
-        As for :func:`ecc_core.betti_curves`.
+        As in :func:`ecc_core.betti_curves`.
     window : int or tuple of ndim ints, optional
-        Compare windows of this shape, side by side, and average their errors: then objects have to
-        be right where they are, not only in number. Those at the far border may be smaller.
+        Tile images with windows of this shape and average their errors, so that the location of
+        objects matters as well as their number. Windows at the far border may be smaller.
 
     Raises
     ------
     ValueError
-        For another number of axes, or a window that is not of `ndim` positive ints.
+        If `ndim` is not 1, 2 or 3, or `window` is not a positive int or `ndim` of them.
 
     Examples
     --------
@@ -62,30 +62,32 @@ class BettiError:
         self.window = None if window is None else _window(window, ndim)
 
     def __call__(self, prediction: Any, target: Any) -> Any:
-        """Errors of a batch.
+        """Compute the errors of a batch.
 
         Parameters
         ----------
         prediction, target : (..., *spatial) arrays
-            Booleans or numbers in host memory, of one shape, as NumPy arrays or torch tensors.
+            NumPy arrays or torch tensors in host memory, of the same shape, of booleans or real
+            numbers.
 
         Returns
         -------
         (...) float64 array
-            In the library of `prediction`: one error for each image, averaged over its windows.
+            One error for each image, averaged over its windows, as an array of the library of
+            `prediction`.
 
         Raises
         ------
         ValueError
             If the shapes differ or have fewer than `ndim` axes.
         TypeError, BackendError
-            As :func:`ecc_core.betti_curves`.
+            As for :func:`ecc_core.betti_curves`.
         """
         shape = tuple(prediction.shape)
         if tuple(target.shape) != shape or len(shape) < self.ndim:
             raise ValueError(
-                f"`prediction` and `target` must have one shape of at least {self.ndim} axes, got "
-                f"{shape} and {tuple(target.shape)}"
+                "`prediction` and `target` must have the same shape of at least "
+                f"{self.ndim} axes, got {shape} and {tuple(target.shape)}"
             )
         spatial = shape[len(shape) - self.ndim :]
         if 0 in spatial:
@@ -99,12 +101,12 @@ class BettiError:
         return sum(errors[1:], errors[0]) / len(errors)
 
     def _error(self, prediction: Any, target: Any, part: Any) -> Any:
-        """Error of one window of each image."""
+        """Errors of one window in each image."""
         first, second = (self._numbers(image[part]) for image in (prediction, target))
         return abs(first - second).sum(-1)
 
     def _numbers(self, image: Any) -> Any:
-        """Betti numbers of each image, (..., ndim)."""
+        """Betti numbers of the images, of shape (..., ndim)."""
         curves = betti_curves(
             image,
             [self.threshold],

@@ -415,8 +415,8 @@ class TestErrors:
             ((-1,), {"range": (0, 1)}, "`thresholds` must not be negative, got -1"),
             ((4,), {"range": (1, 0)}, "`range` must be finite with low <= high"),
             (([2.0, 1.0],), {}, "`thresholds` must be increasing, got 2.0 before 1.0"),
-            (([1.0, 1.0, 2.0],), {}, "`thresholds` must be finite and all different"),
-            (([1.0, math.inf],), {}, "`thresholds` must be finite and all different"),
+            (([1.0, 1.0, 2.0],), {}, "`thresholds` must be finite and distinct"),
+            (([1.0, math.inf],), {}, "`thresholds` must be finite and distinct"),
             (
                 ([1.0],),
                 {},

@@ -343,7 +343,7 @@ class TestErrors:
                 torch.ones(2, 3, 6, 7),
                 torch.ones(2, 6, 7),
                 TypeError,
-                r"`target` must be integers where it holds classes, got torch\.float32",
+                r"`target` must be integers if it holds class indices, got torch\.float32",
             ),
             (
                 torch.full((6, 7), math.nan),

@@ -24,7 +24,7 @@ from ecc_core._backends.cuda.recipe import by_value
 
 __all__ = ["Arguments", "coefficients", "curves", "gradients", "on_stream"]
 
-# Structures of soft_march.cu and soft_gather.cu.
+# Structures of soft_march.cu and soft_gather.cu, with the names of their fields.
 MARCHED = np.dtype(
     [(name, "i8") for name in ("data", "mask", "tilt_z", "tilt_y", "tilt_x")]
     + [("strides", "i8", 4), ("mask_strides", "i8", 4)]
