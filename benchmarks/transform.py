@@ -161,7 +161,7 @@ def parts(quick: bool) -> Iterator[Row]:
             in_turns(calls, 1)
             timed = in_turns(calls, TURNS)
             curve, found = ("euler_curve of the mask", timed["curve"]), timed["orthants"]
-            points = find_regions(mask.astype(np.int32), np.ones(ndim), connectivity > 1).points
+            points = find_regions(mask.astype(np.int32), np.ones(ndim), connectivity).points
             total = len(points[0])
             name = f"{case}, {total} critical points: all, and one direction an orthant"
             yield row(name, connectivity, 1, found, curve, "<= 4")

@@ -22,6 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._request.filtration import uses_cubes
+
 __all__ = [
     "ORTHANTS",
     "Axes",
@@ -53,7 +55,7 @@ class Frame(NamedTuple):
 
     axes: Axes
     shape: tuple[int, ...]
-    closed: bool
+    cubes: bool
     positions: tuple[Floats, ...]
     reach: float
     """A bound on the magnitude of any height."""
@@ -61,7 +63,7 @@ class Frame(NamedTuple):
     @property
     def sign(self) -> int:
         """That of a coefficient against the one that the kernels compute."""
-        return -1 if self.closed and sum(self.axes) % 2 == 0 else 1
+        return -1 if self.cubes and sum(self.axes) % 2 == 0 else 1
 
 
 def sort_directions(directions: Floats) -> Directions:
@@ -74,20 +76,20 @@ def sort_directions(directions: Floats) -> Directions:
     return Directions(vectors[order], order, orthant[order])
 
 
-def place_points(shape: tuple[int, ...], spacing: Floats, closed: bool) -> Frame:
+def place_points(shape: tuple[int, ...], spacing: Floats, connectivity: int) -> Frame:
     """Place the points at (index - centre) * spacing, the corners half a step further out."""
-    missing = 3 - len(shape)
+    missing, cubes = 3 - len(shape), uses_cubes(connectivity)
     positions = [np.zeros(1)] * missing
     for n, step in zip(shape, spacing, strict=True):
-        points = n + 1 if closed else n
+        points = n + 1 if cubes else n
         positions.append((np.arange(points) - (points - 1) / 2) * step)
     axes = (0,) * missing + (1,) * len(shape)
     reach = sum(float(np.abs(p[:1]).sum()) for p in positions)
-    return Frame(axes, (1,) * missing + shape, closed, tuple(positions), reach)
+    return Frame(axes, (1,) * missing + shape, cubes, tuple(positions), reach)
 
 
 @lru_cache(maxsize=6)
-def coefficient_table(ndim: int, closed: bool) -> NDArray[np.int64]:
+def coefficient_table(ndim: int, connectivity: int) -> NDArray[np.int64]:
     """Coefficients by (orthant, pattern) of the owner in a window of 2 points along each axis.
 
     Bit ``4 * slice + 2 * row + column`` of the pattern tells whether that point of the window is
@@ -95,6 +97,7 @@ def coefficient_table(ndim: int, closed: bool) -> NDArray[np.int64]:
     owner is the point of the window furthest along s (V) or its centre (T). The cells are
     counted one by one; this is the definition that the planes of the mask kernel speed up.
     """
+    cubes = uses_cubes(connectivity)
     present = (0,) * (3 - ndim) + (1,) * ndim
     patterns = np.arange(2 ** (2**ndim))
     table = np.zeros((ORTHANTS, patterns.size), dtype=np.int64)
@@ -103,12 +106,12 @@ def coefficient_table(ndim: int, closed: bool) -> NDArray[np.int64]:
         for spans in itertools.product(*((0, 1) if p else (0,) for p in present)):
             sides = []
             for side, span, p in zip(far, spans, present, strict=True):
-                both = bool(p) and bool(span) != closed
-                one = p - side if closed else side
+                both = bool(p) and bool(span) != cubes
+                one = p - side if cubes else side
                 sides.append((0, 1) if both else (one,))
             bits = [4 * z + 2 * y + x for z, y, x in itertools.product(*sides)]
             window = sum(1 << bit for bit in bits)
-            inside = (patterns & window) != 0 if closed else (patterns & window) == window
+            inside = (patterns & window) != 0 if cubes else (patterns & window) == window
             table[orthant] += (-1) ** sum(spans) * inside
     table.flags.writeable = False
     return table

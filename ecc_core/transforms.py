@@ -165,7 +165,7 @@ def euler_transform(
     origin, given, shown = _unwrap(image, "image")
     threads = origin.workers(workers)
     ndim = len(given.shape)
-    closed = check_connectivity(connectivity, ndim) > 1
+    connectivity = check_connectivity(connectivity, ndim)
     steps = check_spacing(given_on_host(spacing), ndim)
     vectors = _directions(directions, ndim)
     at, count = parse_heights(given_on_host(heights), range)
@@ -179,7 +179,7 @@ def euler_transform(
             values = np.zeros((len(vectors), at.size), array.dtype if weights else np.int64)
         else:
             compute = backend.weighted_transform if weights else backend.mask_transform
-            values = compute(array, vectors, at, steps, closed, workers=threads)
+            values = compute(array, vectors, at, steps, connectivity, workers=threads)
         facts = transform_facts(ndim, connectivity, steps)
         rows = origin.wrap(values)
         return EulerTransform(
@@ -324,7 +324,7 @@ def region_transforms(
     origin, given, shown = _unwrap(labels, "labels")
     threads = origin.workers(workers)
     ndim = len(given.shape)
-    closed = check_connectivity(connectivity, ndim) > 1
+    connectivity = check_connectivity(connectivity, ndim)
     steps = check_spacing(given_on_host(spacing), ndim)
     half_diagonal(given.shape if 0 not in given.shape else (1,) * ndim, steps)
     vectors = _directions(directions, ndim)
@@ -334,7 +334,7 @@ def region_transforms(
     backend = origin.transforms()
     with backend.numbers(given) as numbers:
         array = as_label_image(numbers, shown)
-        regions = backend.find_regions(array, steps, closed)
+        regions = backend.find_regions(array, steps, connectivity)
         reach = 1.0 if normalize else float(regions.radii.max(initial=0.0))
         if at is None:
             at = spread_heights(count, range, reach)

@@ -98,11 +98,25 @@ class Filtration:
     nan: str = "raise"
     direction: Direction | None = None
 
+    @property
+    def cubes(self) -> bool:
+        """Whether points are closed cubes, see `uses_cubes`."""
+        return uses_cubes(self.connectivity)
+
     def in_axes(self, ndim: int) -> Filtration:
         """The same filtration of images with another number of axes, such as planes of a volume."""
         if ndim == self.ndim:
             return self
         return replace(self, ndim=ndim, connectivity=1 if self.connectivity == 1 else ndim)
+
+
+def uses_cubes(connectivity: int) -> bool:
+    """Whether points are closed cubes (T-construction) rather than vertices (V-construction).
+
+    Kernels are compiled for this bit of the connectivity. It is called `cubes` in all of them,
+    `kCubes` in CUDA. In 1-D, where both are the same, it is False.
+    """
+    return connectivity > 1
 
 
 def filtration_of(

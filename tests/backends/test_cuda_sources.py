@@ -14,7 +14,7 @@ FLOATS = ("Half", "BFloat", "float", "double")
 SHORT = ("unsigned char", "signed char", "unsigned short", "short")
 ELEMENTS = (*SHORT, "unsigned int", "int", "unsigned long long", "long long", *FLOATS)
 BLOCK = {"THREADS": (256,), "BLOCKS": (1,)}
-FILTRATION = {"DOWN": (0, 1), "DUAL": (0, 1), "SUPER": (0, 1)}
+FILTRATION = {"DOWN": (0, 1), "CUBES": (0, 1), "SUPER": (0, 1)}
 FLAGS = {
     "MASK": (0,),
     "DIRECTIONAL": (0,),

@@ -92,8 +92,8 @@ def test_levels_next_to_the_height_of_a_single_point(direction, side):
 def test_more_points_and_words_than_are_handled_at_once(shape, connectivity):
     mask = random_mask(shape, 0.6, connectivity)
     directions = ecc.sample_directions(9, mask.ndim)[[1, 6]]
-    for construction in (1, connectivity):
-        check(mask, directions, [-20.0, 10.5], construction)
+    for chosen in (1, connectivity):
+        check(mask, directions, [-20.0, 10.5], chosen)
 
 
 @pytest.mark.parametrize("connectivity", [1, 2])
@@ -187,20 +187,17 @@ def test_threads_change_nothing(workers):
     np.testing.assert_array_equal(ecc.euler_transform(mask, 11, 64, workers=workers).values, one)
 
 
-@pytest.mark.parametrize(
-    ("ndim", "closed"), [(1, False), (2, False), (2, True), (3, False), (3, True)]
-)
-def test_every_pattern_of_a_window(ndim, closed):
+@pytest.mark.parametrize(("ndim", "connectivity"), [(1, 1), (2, 1), (2, 2), (3, 1), (3, 3)])
+def test_every_pattern_of_a_window(ndim, connectivity):
     """Planes of bits give the coefficients that the lookup table of regions holds."""
-    table = coefficient_table(ndim, closed)
-    connectivity = ndim if closed else 1
+    table = coefficient_table(ndim, connectivity)
     window = (2,) * ndim
     for orthant in range(2**ndim):
         signs = [1 - 2 * (orthant >> (ndim - 1 - axis) & 1) for axis in range(ndim)]
         direction = np.array(signs) * [1.0, 0.01, 0.0001][:ndim]
         direction /= np.linalg.norm(direction)
         at = reference.vertex_heights(window, direction, np.ones(ndim), connectivity)
-        owner = at[(1,) * ndim if closed else tuple(int(s > 0) for s in signs)]
+        owner = at[tuple(int(s > 0) for s in signs) if connectivity == 1 else (1,) * ndim]
         before = np.max(at[at < owner], initial=-np.inf)
         for pattern in range(table.shape[1]):
             mask = (pattern >> np.arange(2**ndim) & 1).astype(bool).reshape(window)

@@ -56,37 +56,33 @@ def curve(
     result = np.zeros((image.shape[0], thresholds.size), np.int64)
     if image.size == 0 or thresholds.size == 0:
         return result
-    closed, superlevel = _closed(filtration), filtration.superlevel
+    cubes, superlevel = filtration.cubes, filtration.superlevel
     direction = filtration.direction
     dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
     points = image[0].size
     plans = curve_plans(
-        dtype, thresholds, superlevel, closed, masked=mask is not None, points=points
+        dtype, thresholds, superlevel, cubes, masked=mask is not None, points=points
     )
     for part, view, hidden in _parts(image, mask, direction, plans[-1].key_dtype.itemsize):
         source = DirectionalSource(view, direction) if direction else Source(view)
         shown = None if hidden is None else Source(hidden, "mask")
-        stack = _Stack(source, shown, closed, filtration.ndim)
+        stack = _Stack(source, shown, cubes, filtration.ndim)
         result[part] = stack.curves(plans, filtration.nan, workers)
-    if closed and filtration.ndim == 3:
+    if cubes and filtration.ndim == 3:
         np.negative(result, out=result)
     return result
-
-
-def _closed(filtration: Filtration) -> bool:
-    return filtration.connectivity != 1
 
 
 class _Stack:
     """One volume, or images of one shape, to be cut into blocks and scanned."""
 
-    def __init__(self, source: Source, mask: Source | None, closed: bool, ndim: int) -> None:
+    def __init__(self, source: Source, mask: Source | None, cubes: bool, ndim: int) -> None:
         self.source, self.mask = source, mask
-        self.closed, self.ndim = closed, max(ndim, 2)
+        self.cubes, self.ndim = cubes, max(ndim, 2)
         self.interleaved = INTERLEAVED if self.ndim == 2 and source.interleaved else 1
 
     def scanner(self) -> Scanner:
-        return Scanner(self.source, self.mask, self.closed, self.ndim)
+        return Scanner(self.source, self.mask, self.cubes, self.ndim)
 
     def curves(self, plans: list[Plan], nan: str, workers: int | None) -> Values:
         """One curve an image, (images, n); a volume is one image."""
@@ -100,13 +96,13 @@ class _Stack:
             scanner = self.scanner()
             for block in queue:
                 histograms = _add_blocks(scanner, plans, iter([block]), nan)
-                own = _cumulate(plans, histograms, self.closed)
+                own = _cumulate(plans, histograms, self.cubes)
                 with lock:  # a block may hold parts of its images
                     result[block.start[0] : block.stop[0]] += own
 
         def together(queue: Iterator[Block]) -> Values:
             histograms = _add_blocks(self.scanner(), plans, queue, nan)
-            return _cumulate(plans, histograms, self.closed)
+            return _cumulate(plans, histograms, self.cubes)
 
         points = math.prod(self.source.shape)
         count = worker_count(workers, points, plans[-1].top + 1)
@@ -203,13 +199,13 @@ def _add_blocks(
     return histograms
 
 
-def _cumulate(plans: list[Plan], histograms: list[Values | None], closed: bool) -> Values:
+def _cumulate(plans: list[Plan], histograms: list[Values | None], cubes: bool) -> Values:
     """Curves from the histograms of all plans, one row an image."""
     used = [(p, h) for p, h in zip(plans, histograms, strict=True) if h is not None]
     rows = used[0][1].shape[0] if used else 1
     total = np.zeros((rows, plans[0].entered.size), np.int64)
     for plan, histogram in used:
-        cumulate(plan, histogram, closed, out=total)
+        cumulate(plan, histogram, cubes, out=total)
     return total
 
 
@@ -224,7 +220,7 @@ def coefficients(
     out = np.zeros(image.shape, np.int8)
     if image.size == 0:
         return out
-    spatial, closed = filtration.ndim, _closed(filtration)
+    spatial, cubes = filtration.ndim, filtration.cubes
     if image.dtype == np.bool_:
         image = as_booleans(image)
     given = image
@@ -232,7 +228,7 @@ def coefficients(
         # No wider integers are left for a value beyond all others.
         image = np.unique(image, return_inverse=True)[1].reshape(image.shape).astype(np.uint32)
     dtype = image.dtype.newbyteorder("=")
-    plan = coefficient_plan(dtype, filtration.superlevel, closed, mask is not None)
+    plan = coefficient_plan(dtype, filtration.superlevel, cubes, mask is not None)
 
     def lay(array: Array, i: int) -> Array:
         return array[i] if spatial == 3 else array if spatial == 2 else array[:, None]
@@ -240,9 +236,9 @@ def coefficients(
     for i in range(image.shape[0] if spatial == 3 else 1):  # others are the slices of one stack
         source = Source(lay(image, i))
         shown = None if mask is None else Source(lay(mask, i), "mask")
-        stack = _Stack(source, shown, closed, spatial)
+        stack = _Stack(source, shown, cubes, spatial)
         stack.coefficients(plan, filtration.nan, workers, lay(out, i))
-    if closed and spatial == 3:
+    if cubes and spatial == 3:
         np.negative(out, out=out)
     if mask is not None:
         out[~mask] = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,6 @@ from ecc_core._backends.cuda.tiling import (
 from ecc_core._request.filtration import Filtration
 
 __all__ = ["IMAGE", "RESULT", "Recipe", "Variant", "image_struct", "recipe", "variant_of"]
-
-Construction = Literal["V", "T"]
 
 ELEMENTS = {
     "bool": "unsigned char",  # any but 0 is true
@@ -90,7 +88,7 @@ BINS_A_LINE = 4  # of 16 words
 class Variant(NamedTuple):
     """What the kernels are compiled for, whatever the thresholds."""
 
-    construction: Construction
+    cubes: bool
     superlevel: bool
     nan: int
     element: str
@@ -98,11 +96,10 @@ class Variant(NamedTuple):
 
     def options(self, prepared: Prepared | None) -> dict[str, Any]:
         """The macros of options.cuh that every kernel needs."""
-        dual = self.construction == "T"
         return {
             "ELEMENT": ELEMENTS[self.element],
-            "DOWN": int(dual != self.superlevel),
-            "DUAL": int(dual),
+            "DOWN": int(self.cubes != self.superlevel),
+            "CUBES": int(self.cubes),
             "SUPER": int(self.superlevel),
             "NAN": self.nan,
             "MASK": int(self.masked),
@@ -116,10 +113,9 @@ class Variant(NamedTuple):
 
 def variant_of(filtration: Filtration, element: str, *, masked: bool) -> Variant:
     """With what `nan` means for the element type."""
-    construction: Construction = "V" if filtration.connectivity == 1 else "T"
     policy = NAN_OMIT if filtration.nan == "omit" else NAN_REPORT
     nan = policy if "float" in element else NAN_NONE
-    return Variant(construction, filtration.superlevel, nan, element, masked)
+    return Variant(filtration.cubes, filtration.superlevel, nan, element, masked)
 
 
 class Recipe(NamedTuple):
@@ -197,7 +193,7 @@ def recipe(
     )
     shared = options["STORE"] == SHARED
     direct = tiling.blocks == 1 and shared
-    sign = -1 if variant.construction == "T" and deep else 1
+    sign = -1 if variant.cubes and deep else 1
     # Only counts in shared memory arrive with what tells the last block that they have.
     scanned = shared and bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
     return Recipe(

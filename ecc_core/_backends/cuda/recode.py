@@ -111,7 +111,7 @@ def recoded_curves(
     shared = 1024 if prepared.rules.single == TABLE else table
     macros = {"CODE": ELEMENTS[element], "SHARED_TABLE": int(table > 0)}
     samples.launch("recode", "recode", macros, by_value(place), prepared.bins, shared=shared)
-    inner = Variant(variant.construction, variant.superlevel, NAN_NONE, element, False)
+    inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, element, False)
     every = _every_code(levels, inner, device)
     found = plan_scan(
         codes.shape, codes.strides, codes.data.ptr % 16, own, inner, every.rules, device

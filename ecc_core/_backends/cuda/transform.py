@@ -38,9 +38,9 @@ Floats = NDArray[np.float64]
 # Structures of transform_mask.cu and transform_weights.cu.
 MASK = np.dtype(
     [("bits", "i8")]
-    + [(name, "i4") for name in ("slices", "rows", "words", "closed", "outside", "sign")]
+    + [(name, "i4") for name in ("slices", "rows", "words", "cubes", "outside", "sign")]
 )
-WEIGHTS = [("padded", "i8")] + [(name, "i4") for name in ("rows", "columns", "closed", "sign")]
+WEIGHTS = [("padded", "i8")] + [(name, "i4") for name in ("rows", "columns", "cubes", "sign")]
 SCALES = [("first_scale", "f8"), ("second_scale", "f8")]
 
 WORD = 32  # points of a mask that a thread handles together
@@ -63,20 +63,17 @@ def mask_transform(
     directions: Floats,
     heights: Floats,
     spacing: Floats,
-    closed: bool,
+    connectivity: int,
     workers: int | None = None,  # noqa: ARG001
 ) -> Any:
-    """The transform (directions, heights) of a mask, int64.
-
-    `closed` stands for the T-construction, of masks of at least two axes.
-    """
+    """The transform (directions, heights) of a mask, int64."""
     values = cupy.zeros((len(directions), heights.size), np.int64)
     if values.size == 0:
         return values
-    frame, grid = place_grid(mask.shape, spacing, closed)
+    frame, grid = place_grid(mask.shape, spacing, connectivity)
     lines, columns = mask.size // mask.shape[-1], mask.shape[-1]
     words = -(-columns // WORD)
-    outside = -1 if closed else 0
+    outside = -1 if frame.cubes else 0
     bits = cupy.empty((lines, words), np.int32)
     sampling = sample(directions, heights, frame.reach)
     units = -(-_lines(frame) * -(-len(frame.positions[2]) // WORD) // THREADS)
@@ -87,7 +84,7 @@ def mask_transform(
     sizes = np.int64(lines), np.int32(columns), np.int32(words), np.int32(outside)
     launch("transform_mask", "pack", -(-bits.size // THREADS), (pixels, bits, *sizes), macros)
     _memory, samples = sampling.upload(work.jobs)
-    planes = pack(MASK, bits.data.ptr, *frame.shape[:2], words, closed, outside, frame.sign)
+    planes = pack(MASK, bits.data.ptr, *frame.shape[:2], words, frame.cubes, outside, frame.sign)
     arguments = by_value(planes), grid, samples, values, np.int32(blocks)
     jobs = len(work.jobs)
     launch("transform_mask", "count_mask", blocks * jobs, arguments, macros, work.shared)
@@ -104,7 +101,7 @@ def weighted_transform(
     directions: Floats,
     heights: Floats,
     spacing: Floats,
-    closed: bool,
+    connectivity: int,
     workers: int | None = None,  # noqa: ARG001
 ) -> Any:
     """The transform of int64 or float64 weights in their dtype.
@@ -114,7 +111,7 @@ def weighted_transform(
     shape = (len(directions), heights.size)
     if 0 in shape:
         return cupy.zeros(shape, weights.dtype)
-    frame, grid = place_grid(weights.shape, spacing, closed)
+    frame, grid = place_grid(weights.shape, spacing, connectivity)
     points = _lines(frame) * len(frame.positions[2])
     if weights.dtype.kind != "f":
         return _weighted(weights, directions, heights, frame, grid, (1.0, 1.0))[0]
@@ -155,7 +152,7 @@ def _weighted(
     padded = _padded(weights, frame, absent, macros)
     dtype = np.dtype([*WEIGHTS, ("absent", absent.dtype), *SCALES])
     image = pack(
-        dtype, padded.data.ptr, *padded.shape[1:], frame.closed, frame.sign, absent, *scales
+        dtype, padded.data.ptr, *padded.shape[1:], frame.cubes, frame.sign, absent, *scales
     )
     _memory, samples = sampling.upload(work.jobs)
     arguments = by_value(image), grid, samples, values, np.int32(work.blocks)
@@ -169,7 +166,7 @@ def _padded(weights: Any, frame: Frame, absent: Any, macros: dict[str, int | str
     slices, rows, columns = frame.shape
     deep = frame.axes[0]
     padded = cupy.empty((slices + 2 * deep, rows + 2, columns + 2), weights.dtype)
-    sizes = (np.int32(n) for n in (*frame.shape, deep, frame.closed))
+    sizes = (np.int32(n) for n in (*frame.shape, deep, frame.cubes))
     arguments = cupy.ascontiguousarray(weights), padded, *sizes, absent
     blocks = min(-(-padded.size // THREADS), MOST_BLOCKS)
     launch("transform_weights", "pad", blocks, arguments, macros)

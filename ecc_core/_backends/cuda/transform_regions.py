@@ -19,6 +19,7 @@ from ecc_core._backends.cuda.transform_sampling import (
     split,
 )
 from ecc_core._orthants import coefficient_table
+from ecc_core._request.filtration import uses_cubes
 
 __all__ = ["find_regions", "region_transforms"]
 
@@ -31,7 +32,7 @@ LABELS = np.dtype(
 CORNERS = np.dtype([(name, "i8") for name in ("windows", "labels", "patterns")])
 MEASURES = np.dtype(
     [(name, "i8") for name in ("boxes", "scales", "coefficients")]
-    + [("spacing", "f8", 3), ("closed", "i4"), ("", "i4")]
+    + [("spacing", "f8", 3), ("cubes", "i4"), ("", "i4")]
 )
 
 
@@ -55,7 +56,7 @@ class Regions(NamedTuple):
     boxes : device array
         The lowest and the highest padded index of each region along three axes.
     spacing : (d,) array
-    closed : bool
+    connectivity : int
     """
 
     labels: Any
@@ -66,14 +67,14 @@ class Regions(NamedTuple):
     numbers: Any
     boxes: Any
     spacing: Floats
-    closed: bool
+    connectivity: int
 
 
 @cache
-def _tables(ndim: int, closed: bool, _device: int) -> tuple[Any, Any]:
+def _tables(ndim: int, connectivity: int, _device: int) -> tuple[Any, Any]:
     """Coefficients by (orthant, pattern), and in which orthants those of a pattern are not zero."""
     table = np.zeros((8, 256), np.int8)
-    known = coefficient_table(ndim, closed)
+    known = coefficient_table(ndim, connectivity)
     table[:, : known.shape[1]] = known
     critical = np.packbits(table != 0, axis=0, bitorder="little")[0]
     arrays = cupy.asarray(table), cupy.asarray(critical)
@@ -81,7 +82,7 @@ def _tables(ndim: int, closed: bool, _device: int) -> tuple[Any, Any]:
     return arrays
 
 
-def find_regions(labels: Any, spacing: Floats, closed: bool) -> Regions:
+def find_regions(labels: Any, spacing: Floats, connectivity: int) -> Regions:
     """Find the corners of all regions of an int32 or int64 label image."""
     missing = 3 - labels.ndim
     shape = (1,) * missing + labels.shape
@@ -90,7 +91,7 @@ def find_regions(labels: Any, spacing: Floats, closed: bool) -> Regions:
     image = by_value(pack(LABELS, kept.data.ptr, *shape, deep, wide, 0))
     label = "int" if labels.dtype == np.int32 else "long long"
     windows = (shape[0] + deep) * (shape[1] + wide) * (shape[2] + 1) if labels.size else 0
-    corners = _list_corners(image, windows, labels.ndim, closed, label)
+    corners = _list_corners(image, windows, labels.ndim, connectivity, label)
     count = corners[0].size
     present, numbers = cupy.empty(0, np.int64), cupy.empty(0, np.int64)
     if count:
@@ -102,12 +103,14 @@ def find_regions(labels: Any, spacing: Floats, closed: bool) -> Regions:
         launch("transform_regions", "measure_regions", _blocks(count), arguments, {"LABEL": label})
     box = boxes.get()[:, missing:].astype(np.int64)
     radii = np.linalg.norm((box[..., 1] - box[..., 0] + 1) * spacing / 2, axis=1)
-    return Regions(present, radii, image, label, corners, numbers, boxes, spacing, closed)
+    return Regions(present, radii, image, label, corners, numbers, boxes, spacing, connectivity)
 
 
-def _list_corners(image: Any, windows: int, ndim: int, closed: bool, label: str) -> tuple[Any, ...]:
+def _list_corners(
+    image: Any, windows: int, ndim: int, connectivity: int, label: str
+) -> tuple[Any, ...]:
     """Windows, labels and patterns of all corners: counted first, then listed."""
-    critical = _tables(ndim, closed, cupy.cuda.runtime.getDevice())[1]
+    critical = _tables(ndim, connectivity, cupy.cuda.runtime.getDevice())[1]
     corners: tuple[Any, ...] = ()
     size = 0
     for _ in range(2):
@@ -157,7 +160,7 @@ def region_transforms(
     jobs = split(sampling.starts, DIRECTIONS)
     _memory, samples = sampling.upload(jobs)
     spacing = regions.spacing
-    table = _tables(spacing.size, regions.closed, cupy.cuda.runtime.getDevice())[0]
+    table = _tables(spacing.size, regions.connectivity, cupy.cuda.runtime.getDevice())[0]
     units = None if scales is None else cupy.asarray(scales)
     measures = pack(
         MEASURES,
@@ -165,7 +168,7 @@ def region_transforms(
         0 if units is None else units.data.ptr,
         table.data.ptr,
         (*[0.0] * (3 - spacing.size), *spacing.tolist()),
-        regions.closed,
+        uses_cubes(regions.connectivity),
         0,
     )
     arguments = (

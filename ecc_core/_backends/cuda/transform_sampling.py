@@ -158,16 +158,16 @@ def plan(
     return Plan(jobs, blocks, fixed + size * each if fits else 0)
 
 
-def place_grid(shape: tuple[int, ...], spacing: Floats, closed: bool) -> tuple[Frame, Any]:
+def place_grid(shape: tuple[int, ...], spacing: Floats, connectivity: int) -> tuple[Frame, Any]:
     """The frame of an image and the kernels' Grid."""
-    return _place_grid(shape, tuple(spacing.tolist()), closed)
+    return _place_grid(shape, tuple(spacing.tolist()), connectivity)
 
 
 @lru_cache(maxsize=64)
 def _place_grid(
-    shape: tuple[int, ...], spacing: tuple[float, ...], closed: bool
+    shape: tuple[int, ...], spacing: tuple[float, ...], connectivity: int
 ) -> tuple[Frame, Any]:
-    frame = place_points(shape, np.array(spacing), closed)
+    frame = place_points(shape, np.array(spacing), connectivity)
     steps = (*[1.0] * (3 - len(spacing)), *spacing)
     axes = []
     for positions, step, present in zip(frame.positions, steps, frame.axes, strict=True):

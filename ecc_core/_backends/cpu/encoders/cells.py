@@ -33,11 +33,11 @@ def ordered_keys(values: Array) -> Array:
     return keys ^ top if values.dtype.kind == "i" else keys
 
 
-def cell_loader(levels: Levels, closed: bool, top: int) -> Callable[..., Any]:
+def cell_loader(levels: Levels, cubes: bool, top: int) -> Callable[..., Any]:
     """Loader of 32- and 64-bit values by cells; keys run up to `top`.
 
     In the order in which values enter, a rank grows just behind a level. Keys are ranks, or if
-    `closed` complements of ranks, which grow at the level itself in the reversed order. Either way
+    `cubes` complements of ranks, which grow at the level itself in the reversed order. Either way
     a key is `base` plus the number of bounds that the value has reached.
     """
     values = levels.values
@@ -48,15 +48,15 @@ def cell_loader(levels: Levels, closed: bool, top: int) -> Callable[..., Any]:
     flip = full if levels.superlevel else entering.dtype.type(0)
     entering = entering ^ flip
     limit = entering.max(initial=0)
-    stored = full if closed else entering.dtype.type(0)
-    if closed:
+    stored = full if cubes else entering.dtype.type(0)
+    if cubes:
         bounds, base, never = entering ^ full, top - values.size, max(top - values.size, 0)
     else:
         behind = entering != full  # no value lies behind the last one of the dtype
         values, bounds = values[behind], entering[behind] + entering.dtype.type(1)
         base, never = 0, levels.values.size
     order = np.argsort(bounds)
-    ascending = levels.superlevel == closed
+    ascending = levels.superlevel == cubes
     grid, *table = _table(values[order], bounds[order], ascending, base, never)
     token, keys = np.empty(0, values.dtype), (flip, limit, stored)
     count = levels.values.size

@@ -34,11 +34,11 @@ class EvenScale(NamedTuple):
 
 
 def even_loader(
-    levels: Levels, closed: bool, scale: EvenScale, top: int
+    levels: Levels, cubes: bool, scale: EvenScale, top: int
 ) -> Callable[..., tuple[bool, bool]]:
     """Loader of the values whose levels a scale fits; keys run up to `top`."""
     token, count = np.empty(0, levels.values.dtype), np.int32(levels.values.size)
-    first, direction = (top + 1, -1) if closed else (0, 0)
+    first, direction = (top + 1, -1) if cubes else (0, 0)
     bins = (first, direction, int(count), scale.turned, int(levels.superlevel))
     numbers, kind = tuple(scale[:5]), (scale.rounded, scale.single)
 

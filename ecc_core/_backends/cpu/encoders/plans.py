@@ -1,7 +1,7 @@
 """How the values of an image become keys, and how the histogram of the keys becomes a curve.
 
 A point's *rank* counts the levels that it enters after: 0 enters first, ``levels`` never. The key
-of the V-closed is the rank, that of the T-closed ``top - rank``.
+of the V-construction is the rank, that of the T-construction ``top - rank``.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def curve_plans(
     dtype: np.dtype[Any],
     thresholds: Array,
     superlevel: bool,
-    closed: bool,
+    cubes: bool,
     *,
     masked: bool,
     points: int,
 ) -> list[Plan]:
     """Plans for a curve at sorted thresholds, to be tried in turn until one's keys fit."""
-    options = (dtype, superlevel, closed, masked, points >= DIRECT_16_BIT)
+    options = (dtype, superlevel, cubes, masked, points >= DIRECT_16_BIT)
     if thresholds.nbytes > KEPT_BYTES:
         return _plans(thresholds, *options)
     return _kept_plans(thresholds.dtype, thresholds.tobytes(), *options)
@@ -78,7 +78,7 @@ def _plans(
     thresholds: Array,
     dtype: np.dtype[Any],
     superlevel: bool,
-    closed: bool,
+    cubes: bool,
     masked: bool,
     large: bool,
 ) -> list[Plan]:
@@ -86,29 +86,29 @@ def _plans(
     if dtype.itemsize <= 2:
         direct = dtype.kind in "biu" and not masked
         if direct and (dtype.itemsize == 1 or large):
-            return [_direct(dtype, levels, closed)]
-        return [_table(dtype, levels, closed)]
+            return [_direct(dtype, levels, cubes)]
+        return [_table(dtype, levels, cubes)]
     count = levels.values.size
     scale = even_scale(levels, thresholds)
     plans = []
     # As many levels as keys leave none for points that never enter; often there are none.
     if count == 256 and not masked and not (scale is None and levels.superlevel):
-        plans.append(_binned(levels, closed, scale, top=count - 1))
-    plans.append(_binned(levels, closed, scale, top=count))
+        plans.append(_binned(levels, cubes, scale, top=count - 1))
+    plans.append(_binned(levels, cubes, scale, top=count))
     return plans
 
 
-def cumulate(plan: Plan, histograms: Array, closed: bool, out: Array) -> None:
+def cumulate(plan: Plan, histograms: Array, cubes: bool, out: Array) -> None:
     """Add the curves of histograms of keys, one a row, to `out`: sums in the order of entry."""
-    cumulate_rows(histograms, closed, plan.entered, out)
+    cumulate_rows(histograms, cubes, plan.entered, out)
 
 
 def _key_dtype(top: int) -> np.dtype[Any]:
     return np.dtype(np.uint8 if top < 1 << 8 else np.uint16 if top < 1 << 16 else np.uint32)
 
 
-def _never(closed: bool, top: int) -> int:
-    return top if not closed else 0
+def _never(cubes: bool, top: int) -> int:
+    return top if not cubes else 0
 
 
 def _unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -125,7 +125,7 @@ def _bias(dtype: np.dtype[Any]) -> int:
     return 1 << (8 * dtype.itemsize - 1) if dtype.kind == "i" else 0
 
 
-def _direct(dtype: np.dtype[Any], levels: Levels, closed: bool) -> Plan:
+def _direct(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     """Small integers as they are: every value is a level."""
     unsigned = _unsigned(dtype)
     top = int(np.iinfo(unsigned).max)
@@ -135,7 +135,7 @@ def _direct(dtype: np.dtype[Any], levels: Levels, closed: bool) -> Plan:
         reached = np.concatenate([[0], top + 1 - ordinals[::-1]])
     else:
         reached = np.concatenate([[0], ordinals + 1])
-    descending = levels.superlevel != (closed)
+    descending = levels.superlevel != cubes
     flip = unsigned.type(_bias(dtype) ^ (top if descending else 0))
     token, zero = _token(unsigned), unsigned.type(0)
 
@@ -143,10 +143,10 @@ def _direct(dtype: np.dtype[Any], levels: Levels, closed: bool) -> Plan:
         kernels.copy_keys(address, token, *place, flip, zero)
         return False, False
 
-    return Plan(load, unsigned, top, reached[levels.entered], _never(closed, top))
+    return Plan(load, unsigned, top, reached[levels.entered], _never(cubes, top))
 
 
-def _table(dtype: np.dtype[Any], levels: Levels, closed: bool) -> Plan:
+def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     """8- and 16-bit values through a table of the keys of all of them."""
     unsigned = _unsigned(dtype)
     top = levels.values.size
@@ -160,34 +160,34 @@ def _table(dtype: np.dtype[Any], levels: Levels, closed: bool) -> Plan:
     if dtype.kind == "f":
         ranks[np.isnan(values)] = top
         infinity = np.float16(np.inf).view(unsigned)
-    keys = (ranks if not closed else top - ranks).astype(_key_dtype(top))
+    keys = (ranks if not cubes else top - ranks).astype(_key_dtype(top))
     token = _token(unsigned)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
         return kernels.look_up_keys(address, token, *place, keys, infinity), False
 
-    return Plan(load, keys.dtype, top, levels.entered, _never(closed, top))
+    return Plan(load, keys.dtype, top, levels.entered, _never(cubes, top))
 
 
 def _binned(
     levels: Levels,
-    closed: bool,
+    cubes: bool,
     scale: EvenScale | None,
     top: int,
 ) -> Plan:
     """32- and 64-bit values by the number of levels before them."""
     if scale is not None:
-        load = even_loader(levels, closed, scale, top)
+        load = even_loader(levels, cubes, scale, top)
     else:
-        load = cell_loader(levels, closed, top)
-    return Plan(load, _key_dtype(top), top, levels.entered, _never(closed, top))
+        load = cell_loader(levels, cubes, top)
+    return Plan(load, _key_dtype(top), top, levels.entered, _never(cubes, top))
 
 
-def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, closed: bool, masked: bool) -> Plan:
+def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked: bool) -> Plan:
     """The plan that keeps the order of all values, for coefficients (no curve follows)."""
     unsigned = _unsigned(dtype)
     full = int(np.iinfo(unsigned).max)
-    descending = superlevel != (closed)
+    descending = superlevel != cubes
     nothing = np.empty(0, np.int64)
     token = _token(unsigned)
     if dtype.kind == "f":
@@ -195,20 +195,20 @@ def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, closed: bool, maske
         # NaN must never enter, whichever end of the order that is.
         words = tuple(
             np.uint64(word)
-            for word in (full if descending else 0, sign, int(infinity), _never(closed, full))
+            for word in (full if descending else 0, sign, int(infinity), _never(cubes, full))
         )
 
         def load_floats(address: int, *place: Any) -> tuple[bool, bool]:
             return kernels.order_floats(address, token, *place, *words), False
 
-        return Plan(load_floats, unsigned, full, nothing, _never(closed, full))
+        return Plan(load_floats, unsigned, full, nothing, _never(cubes, full))
     wide = np.dtype(f"u{2 * dtype.itemsize}") if masked else unsigned
     flip = unsigned.type(_bias(dtype) ^ (full if descending else 0))
-    shift = wide.type(1 if masked and closed else 0)
+    shift = wide.type(1 if masked and cubes else 0)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
         kernels.copy_keys(address, token, *place, flip, shift)
         return False, False
 
     top = int(np.iinfo(wide).max)
-    return Plan(load, wide, top, nothing, _never(closed, top))
+    return Plan(load, wide, top, nothing, _never(cubes, top))

@@ -125,7 +125,7 @@ def scan_regions(
     labels: Any,
     geometry: Any,
     count: Any,
-    closed: Any,
+    cubes: Any,
     planes: Any,
     beats: Any,
     histograms: Any,
@@ -140,7 +140,7 @@ def scan_regions(
         As for :func:`ecc_core._backends.cpu.scans.kernels.scan_3d`; a word more follows every row.
     count : int
         Directions: 4 within a slice, or all 13.
-    closed : bool
+    cubes : bool
         T-construction.
     planes, beats : uint64 arrays
         Scratch.
@@ -149,7 +149,7 @@ def scan_regions(
     """
     slices, rows, columns, lead, pitch, slice_stride = geometry
     words = lead + (columns + 63) // 64
-    flip = ALL if closed else NONE
+    flip = ALL if cubes else NONE
     word_step = rows + 2
     direction_step = (words + 1) * word_step
     parity_step = 2 * count * direction_step

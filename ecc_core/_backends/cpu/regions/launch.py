@@ -36,8 +36,7 @@ def region_curves(
     workers: int | None = None,
 ) -> tuple[Array, Values]:
     """Ids of the regions, increasing, and their curves, (ids, n) int64."""
-    spatial, superlevel = filtration.ndim, filtration.superlevel
-    closed = filtration.connectivity != 1
+    spatial, superlevel, cubes = filtration.ndim, filtration.superlevel, filtration.cubes
     shape = (1,) * (3 - spatial)
     order, flips = memory_order(image)  # a region's curve does not depend on them
     image, labels = (array.transpose(order)[flips] for array in (image, labels))
@@ -51,14 +50,14 @@ def region_curves(
     dtype = image.dtype.newbyteorder("=")
     # One plan that fits all keys. Tables keep the histograms of many regions small.
     few = thresholds.size < FEW_LEVELS
-    plan = curve_plans(dtype, thresholds, superlevel, closed, masked=few, points=0)[-1]
+    plan = curve_plans(dtype, thresholds, superlevel, cubes, masked=few, points=0)[-1]
     blocks = cut(image_source.shape, 4, max(spatial, 2))
 
     # Narrow counts take less of the cache; a coefficient is at most 7.
     counts = np.int32 if image.size < 1 << 28 else np.int64
 
     def work(queue: Iterator[Block]) -> Array:
-        scanner = _Scanner(image_source, label_source, ranks, plan, closed, spatial)
+        scanner = _Scanner(image_source, label_source, ranks, plan, cubes, spatial)
         histograms = np.zeros((ids.size, plan.top + 1), counts)
         for block in queue:
             scanner.add(block, histograms)
@@ -68,8 +67,8 @@ def region_curves(
     first, *others = share(blocks, work, count)
     for other in others:
         first += other
-    cumulate_rows(first, closed, plan.entered, result)
-    if closed and spatial == 3:
+    cumulate_rows(first, cubes, plan.entered, result)
+    if cubes and spatial == 3:
         np.negative(result, out=result)
     return ids, result
 
@@ -83,11 +82,11 @@ class _Scanner:
         labels: Source,
         ranks: DenseRanks | HashedRanks,
         plan: Plan,
-        closed: bool,
+        cubes: bool,
         ndim: int,
     ) -> None:
         self.image, self.labels, self.ranks, self.plan = image, labels, ranks, plan
-        self.closed = closed
+        self.cubes = cubes
         self.ndim = max(ndim, 2)
         self.count = len(DIRECTIONS) if ndim == 3 else 4
         self._size = 0
@@ -122,7 +121,7 @@ class _Scanner:
             region,
             geometry,
             self.count,
-            self.closed,
+            self.cubes,
             self._planes,
             self._beats,
             histograms,

@@ -126,10 +126,10 @@ def load_box(
 class Scanner:
     """Scratch memory of one thread, and the scan of one block after another."""
 
-    def __init__(self, source: Source, mask: Source | None, closed: bool, ndim: int) -> None:
+    def __init__(self, source: Source, mask: Source | None, cubes: bool, ndim: int) -> None:
         self.source = source
         self.mask = mask
-        self.closed = closed
+        self.cubes = cubes
         self.ndim = ndim
         self.keys: Array = np.empty(0)
         self._scratch: tuple[Any, ...] = ()
@@ -165,9 +165,9 @@ class Scanner:
         high = tuple(b == n for b, n in zip(block.stop, self.source.shape, strict=True))
         if self.ndim == 3:
             kernels.scan_3d(
-                self.keys, geometry, low, high, self.closed, *self._scratch, histograms[0], out
+                self.keys, geometry, low, high, self.cubes, *self._scratch, histograms[0], out
             )
         else:
             kernels.scan_2d(
-                self.keys, geometry, low, high, self.closed, *self._scratch, histograms, out
+                self.keys, geometry, low, high, self.cubes, *self._scratch, histograms, out
             )

@@ -3,8 +3,8 @@
 A staged block is a flat array of unsigned keys with one point of halo around the block's own
 points (see ``encoders/kernels.py``). Kernels always compute the sublevel curve of the
 V-construction of the keys; what differs in the T-construction is the order of the keys, which the
-loader reverses, and what happens at the borders of the image: ``closed`` borders (T) behave as if
-the points outside never won against a point inside, open ones (V) as if there were no cell.
+loader reverses, and what happens at the borders of the image: those of `cubes` (T) behave as if
+the points outside never won against a point inside, those of vertices (V) as if there were no cell.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ def _mirror(keys: Any, geometry: Any, low: Any, high: Any) -> None:
 
 
 @kernel()
-def _close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, closed: Any) -> None:
+def _close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, cubes: Any) -> None:
     """Set the planes within a slice (kinds 0..2) at the borders of the image."""
     _, rows, columns, lead, _, _ = geometry
     column_stride = rows + 2 * ROWS
     words = lead + (columns + 63) // 64
     kind_stride = words * column_stride
-    inside = ALL if closed else NONE
+    inside = ALL if cubes else NONE
     for word in range(words):
         for kind in range(2):
             row = kind * kind_stride + word * column_stride
@@ -88,7 +88,7 @@ def _close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, closed: Any
         bit = ONE << np.uint64((columns - 1) & 63)
         last = 2 * kind_stride + (words - 1) * column_stride
         for row in range(last, last + rows + 1):
-            planes[row] = planes[row] | bit if closed else planes[row] & ~bit
+            planes[row] = planes[row] | bit if cubes else planes[row] & ~bit
 
 
 @kernel()
@@ -150,7 +150,7 @@ def scan_2d(
     geometry: Any,
     low: Any,
     high: Any,
-    closed: Any,
+    cubes: Any,
     planes: Any,
     block: Any,
     carry: Any,
@@ -171,7 +171,7 @@ def scan_2d(
         precedes every row, and the strides of `keys` in elements.
     low, high : tuple of bool
         Which sides of the block are borders of the image (z, y, x).
-    closed : bool
+    cubes : bool
         Whether borders are those of the T-construction.
     planes, block, carry, queue, event_keys, event_coefficients : arrays
         Scratch: kinds of planes, one coefficient word, what passes along x, queued rows, and the
@@ -186,19 +186,19 @@ def scan_2d(
     words = lead + (columns + 63) // 64
     column_stride = rows + 2 * ROWS
     kind_stride = words * column_stride
-    if closed:
+    if cubes:
         _mirror(keys, geometry, low, high)
     for z in range(slices):
         for word in range(words):
             start = (z + 1) * slice_stride + 64 * word
             planes_2d(keys, start, pitch, rows + 1, planes, word * column_stride, kind_stride)
-        _close_in_plane(planes, geometry, low, high, closed)
+        _close_in_plane(planes, geometry, low, high, cubes)
         histogram = histograms[z % histograms.shape[0]]
         _fill(carry, 0, carry.size, NONE)
         queued = 0
         for word in range(words):
             valid = _valid(word, words, lead, columns)
-            edge = ONE if closed and low[2] and word == 0 else NONE
+            edge = ONE if cubes and low[2] and word == 0 else NONE
             for row in range(0, rows, ROWS):
                 at = word * column_stride + row + 1
                 own = min(ROWS, rows - row)
@@ -229,7 +229,7 @@ def scan_3d(
     geometry: Any,
     low: Any,
     high: Any,
-    closed: Any,
+    cubes: Any,
     planes: Any,
     block: Any,
     carry: Any,
@@ -244,8 +244,8 @@ def scan_3d(
     words = lead + (columns + 63) // 64
     column_stride = rows + 2 * ROWS
     kind_stride = words * column_stride
-    inside = ALL if closed else NONE
-    if closed:
+    inside = ALL if cubes else NONE
+    if cubes:
         _mirror(keys, geometry, low, high)
         if low[0]:
             _copy(keys, slice_stride, 0, slice_stride)
@@ -274,11 +274,11 @@ def scan_3d(
             continue
         if z == slices - 1 and high[0]:
             _fill(planes, between, 4 * kind_stride, inside)
-        _close_in_plane(planes[current:], geometry, low, high, closed)
+        _close_in_plane(planes[current:], geometry, low, high, cubes)
         _fill(carry, 0, carry.size, NONE)
         for word in range(words):
             valid = _valid(word, words, lead, columns)
-            edge = ONE if closed and low[2] and word == 0 else NONE
+            edge = ONE if cubes and low[2] and word == 0 else NONE
             for row in range(0, rows, ROWS):
                 at = word * column_stride + row + 1
                 own = min(ROWS, rows - row)

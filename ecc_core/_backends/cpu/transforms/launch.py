@@ -36,6 +36,7 @@ from ecc_core._orthants import (
     place_points,
     sort_directions,
 )
+from ecc_core._request.filtration import uses_cubes
 from ecc_core._request.transform import MOST_WEIGHT
 
 __all__ = [
@@ -99,7 +100,7 @@ class Bits(NamedTuple):
 
 
 def _bits(mask: NDArray[np.bool_], frame: Frame) -> Bits:
-    outside = ALL if frame.closed else NONE
+    outside = ALL if frame.cubes else NONE
     words = (frame.shape[2] + 2 + 63) // 64
     padded = (frame.shape[0] + 2 * frame.axes[0], frame.shape[1] + 2 * frame.axes[1], words)
     bits = np.full(math.prod(padded) + LANES, outside)
@@ -120,15 +121,14 @@ def mask_transform(
     directions: Floats,
     heights: Floats,
     spacing: Floats,
-    closed: bool,
+    connectivity: int,
     workers: int | None = 1,
 ) -> NDArray[np.int64]:
     """Return the transform (directions, heights) of a mask, int64.
 
-    `closed` stands for the T-construction, of masks of at least two axes (in one it is the same);
     `workers` None for as many threads as there are cores.
     """
-    frame = place_points(mask.shape, spacing, closed)
+    frame = place_points(mask.shape, spacing, connectivity)
     by_orthant = sort_directions(directions)
     grid = make_grid(heights, frame.reach)
     bits = _bits(mask, frame)
@@ -138,7 +138,7 @@ def mask_transform(
         count_mask(
             *bits,
             frame.axes,
-            int(closed),
+            int(frame.cubes),
             frame.positions,
             by_orthant.vectors[first:last],
             starts,
@@ -155,22 +155,22 @@ def weighted_transform(
     directions: Floats,
     heights: Floats,
     spacing: Floats,
-    closed: bool,
+    connectivity: int,
     workers: int | None = 1,
 ) -> NDArray[Any]:
     """Return the transform of int64 or float64 weights in their dtype.
 
     Points of weight 0 are no part of the complex.
     """
-    frame = place_points(weights.shape, spacing, closed)
+    frame = place_points(weights.shape, spacing, connectivity)
     by_orthant = sort_directions(directions)
     grid = make_grid(heights, frame.reach)
     absent = weights.dtype.type(np.inf if weights.dtype.kind == "f" else MOST_WEIGHT)
     padded = tuple(n + 2 * axis for n, axis in zip(frame.shape, frame.axes, strict=True))
-    outside = -absent if closed else absent
+    outside = -absent if frame.cubes else absent
     values = np.full(padded, outside)
     image = np.require(weights, requirements=("C", "W")).reshape(frame.shape)
-    pad_weights(image, frame.axes, closed, outside, values)
+    pad_weights(image, frame.axes, frame.cubes, outside, values)
     bins = heights.size + 1 + UNROLL
     histograms, curves = (np.zeros((len(directions), bins), dtype=weights.dtype) for _ in range(2))
 
@@ -179,7 +179,7 @@ def weighted_transform(
             values,
             absent,
             frame.axes,
-            int(closed),
+            int(frame.cubes),
             frame.positions,
             float(spacing[-1]),
             by_orthant.vectors[first:last],
@@ -230,11 +230,11 @@ def _number(found: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return np.flatnonzero(seen), (np.cumsum(seen) - 1)[found]
 
 
-def find_regions(labels: NDArray[Any], spacing: Floats, closed: bool) -> Regions:
+def find_regions(labels: NDArray[Any], spacing: Floats, connectivity: int) -> Regions:
     """Find the critical points of all regions of an int32 or int64 label image."""
     missing = 3 - labels.ndim
     axes = (0,) * missing + (1,) * labels.ndim
-    table = coefficient_table(labels.ndim, closed)
+    table = coefficient_table(labels.ndim, connectivity)
     critical = np.packbits(table != 0, axis=0, bitorder="little")[0].astype(np.uint64)
     corners = _corners(labels, axes, critical)
     present, region = _number(corners[3])
@@ -247,8 +247,9 @@ def find_regions(labels: NDArray[Any], spacing: Floats, closed: bool) -> Regions
     points = (*(np.empty(ends[-1]) for _ in range(3)), np.empty(ends[-1], dtype=np.int64))
     steps = np.zeros(3)
     steps[missing:] = spacing
+    cubes = int(uses_cubes(connectivity))
     sort_points(
-        corners, region, boxes, steps, int(closed), table, critical, offsets[:, :-1].copy(), points
+        corners, region, boxes, steps, cubes, table, critical, offsets[:, :-1].copy(), points
     )
     sides = boxes[:, missing:, 1] - boxes[:, missing:, 0] + 1
     return Regions(present, np.linalg.norm(sides * spacing / 2, axis=1), points, offsets)

@@ -121,7 +121,7 @@ def count_mask(
     links: Any,
     padded: Any,
     axes: Any,
-    closed: Any,
+    cubes: Any,
     positions: Any,
     directions: Any,
     starts: Any,
@@ -131,7 +131,7 @@ def count_mask(
     """Add the critical points of each orthant to the histograms of its directions.
 
     `links` are the two results of :func:`link`, `padded` is the shape of the bits in words, `axes`
-    tells which axes the image has, `closed` is 1 for the T-construction, `positions` are the
+    tells which axes the image has, `cubes` is 1 for the T-construction, `positions` are the
     coordinates of the points (V) or corners (T) along the three axes. The directions of orthant i
     are ``starts[i]:starts[i + 1]``.
     """
@@ -146,7 +146,7 @@ def count_mask(
         first, last = starts[orthant], starts[orthant + 1]
         if first == last:
             continue
-        steps, shifts = orthant_frame(orthant, axes, closed)
+        steps, shifts = orthant_frame(orthant, axes, cubes)
         offsets = (steps[0] * rows * words, steps[1] * words)
         edges = links[1] if steps[2] > 0 else links[0]
         count = 0

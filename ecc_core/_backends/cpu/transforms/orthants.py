@@ -20,13 +20,13 @@ def orthant_signs(orthant: Any) -> Any:
 
 
 @kernel(error_model="numpy")
-def orthant_frame(orthant: Any, axes: Any, closed: Any) -> Any:
+def orthant_frame(orthant: Any, axes: Any, cubes: Any) -> Any:
     """Steps to the neighbours that cells span to, and the padded index of the first position.
 
-    `closed` is 1 for the T-construction, whose steps are those on the complement.
+    `cubes` is 1 for the T-construction, whose steps are those on the complement.
     """
     signs = orthant_signs(orthant)
-    toward = 2 * closed - 1
+    toward = 2 * cubes - 1
     steps = (
         toward * signs[0] * axes[0],
         toward * signs[1] * axes[1],
@@ -34,8 +34,8 @@ def orthant_frame(orthant: Any, axes: Any, closed: Any) -> Any:
     )
     # The cube that stands for a corner lies before it along s, the first one in the padding.
     shifts = (
-        axes[0] * (1 - closed * (signs[0] > 0)),
-        axes[1] * (1 - closed * (signs[1] > 0)),
-        axes[2] * (1 - closed * (signs[2] > 0)),
+        axes[0] * (1 - cubes * (signs[0] > 0)),
+        axes[1] * (1 - cubes * (signs[1] > 0)),
+        axes[2] * (1 - cubes * (signs[2] > 0)),
     )
     return steps, shifts

@@ -163,7 +163,7 @@ def sort_points(
     region: Any,
     boxes: Any,
     spacing: Any,
-    closed: Any,
+    cubes: Any,
     table: Any,
     critical: Any,
     ends: Any,
@@ -190,9 +190,9 @@ def sort_points(
             ends[orthant, region[i]] += 1
             # The owner is the point furthest along s (V) or the centre of the window (T).
             signs = orthant_signs(orthant)
-            z[j] = (depth + (1 if closed else 1 + signs[0])) * 0.5 * spacing[0]
-            y[j] = (row + (1 if closed else 1 + signs[1])) * 0.5 * spacing[1]
-            x[j] = (column + (1 if closed else 1 + signs[2])) * 0.5 * spacing[2]
+            z[j] = (depth + (1 if cubes else 1 + signs[0])) * 0.5 * spacing[0]
+            y[j] = (row + (1 if cubes else 1 + signs[1])) * 0.5 * spacing[1]
+            x[j] = (column + (1 if cubes else 1 + signs[2])) * 0.5 * spacing[2]
             weights[j] = table[orthant, pattern]
 
 

@@ -179,7 +179,7 @@ def count_weights(
     values: Any,
     absent: Any,
     axes: Any,
-    closed: Any,
+    cubes: Any,
     positions: Any,
     spacing: Any,
     directions: Any,
@@ -214,7 +214,7 @@ def count_weights(
         first, last = starts[orthant], starts[orthant + 1]
         if first == last:
             continue
-        steps, shifts = orthant_frame(orthant, axes, closed)
+        steps, shifts = orthant_frame(orthant, axes, cubes)
         sign = orthant_signs(orthant)[2]
         for slice_ in range(depths.size):
             for i in range(z.size):

@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         }
         for (int row = begin; row < end; row += kLaneRows) {
             const Planes2 w = compare<kLaneRows>(strip, row, p, ahead, walk, cache, check);
-            if (kDual && row == 0) {
+            if (kCubes && row == 0) {
                 const Trits outer = taken(w.g, w.g_left, ~0u);
                 above = {outer.plus >> 28, outer.minus >> 28};
             }

@@ -255,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             l = complete(w, own, side_p, side_q);
             side_p = side_q;
             side_q = side_ahead;
-            if (s == image.depth - 1) w.behind = kDual ? 0u : ~0u;
+            if (s == image.depth - 1) w.behind = kCubes ? 0u : ~0u;
             n_given = taken(w.n, l.n, w.below);
             b_given = taken(w.b, l.b, w.m_below);
             *slot = pack(n_given, b_given);
@@ -265,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             plane above = 0;
             if (warp > 0) {
                 above = slot[-32];
-            } else if (kDual && tile_y == 0) {
+            } else if (kCubes && tile_y == 0) {
                 const Trits n_outer = taken(w.g, l.g, ~0u), b_outer = taken(w.m, l.m, ~0u);
                 above = pack({n_outer.plus >> 28, n_outer.minus >> 28},
                              {b_outer.plus >> 28, b_outer.minus >> 28});
@@ -274,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                 sum({w.g & ~l.g, ~w.g & l.g}, taken(w.n, l.n, ~w.below), receive(n_given, above));
             const Numbers3 deep = sum({w.m & ~l.m, ~w.m & l.m}, taken(w.b, l.b, ~w.m_below),
                                       receive(b_given, above >> 8));
-            if (kDual && s == 0) given_behind = flat;
+            if (kCubes && s == 0) given_behind = flat;
             const Numbers4 c = subtract(flat, only(deep, ~w.behind), given_behind);
             given_behind = only(deep, w.behind);
             count(cache, c, s < begin ? 0u : owned);

@@ -5,8 +5,8 @@
 // The order in which values are compared. "Up": a cell belongs to its greatest point.
 // V sublevel and T superlevel go up, the other two down.
 constexpr bool kDown = ECC_DOWN;
-// The T-construction: a point is a top-dimensional cube, and borders own their outer faces.
-constexpr bool kDual = ECC_DUAL;
+// Points are closed cubes (T-construction), and borders own their outer faces; else vertices.
+constexpr bool kCubes = ECC_CUBES;
 // Which thresholds admit a value: those above it (sublevel) or those below it (superlevel).
 constexpr bool kSuper = ECC_SUPER;
 

@@ -13,7 +13,7 @@
 constexpr unsigned kCodeZero = 0x6400u;
 constexpr bool kBytes = kBins == kTable;
 constexpr bool kRising = kBytes && !kSuper;  // codes increase in the order of entry
-constexpr bool kLargest = kRising != kDual;  // a cell belongs to its point of the largest code
+constexpr bool kLargest = kRising != kCubes;  // a cell belongs to its point of the largest code
 
 __device__ __forceinline__ pair owner(pair a, pair b) {
     return kLargest ? larger_pair(a, b) : smaller_pair(a, b);

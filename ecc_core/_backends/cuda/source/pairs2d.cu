@@ -172,7 +172,7 @@ __device__ __forceinline__ void scan(const Strip& strip, int begin, int end, con
             coming = next.outer_rows(then);
             under = last ? strip.outer(row + kPairRows) : coming;
         }
-        if (row == begin && (kDual || row > 0)) {
+        if (row == begin && (kCubes || row > 0)) {
             const Sides side = kAlone ? kNoSides : sides_above(row_up, p, outer_up, outer);
             above = given_to(row == 0, row_up, p, place, side, RowWeights(strip.lane));
         }

@@ -49,7 +49,7 @@ struct Point {
 // faces to the border.
 __device__ __forceinline__ Point nothing() {
     constexpr Ordinal most = (Ordinal)(~0ull >> (65 - 8 * sizeof(Ordinal)));
-    return {kDual ? (Ordinal)~most : most, 0};
+    return {kCubes ? (Ordinal)~most : most, 0};
 }
 
 // The sample of each slice that a thread brings to one place of the tile.
@@ -124,7 +124,7 @@ __device__ __forceinline__ unsigned owned_in(const Point (&other)[3][3], const P
             if (slice == 0 && place == self) continue;
             const bool after = slice > 0 || (slice == 0 && place > self);  // in C order
             bool wins = after ? own.rank >= other[i][j].rank : own.rank > other[i][j].rank;
-            if (kGroups && other[i][j].group != own.group) wins = kDual;
+            if (kGroups && other[i][j].group != own.group) wins = kCubes;
             bits |= (unsigned)wins << place;
         }
     }
@@ -210,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                 c = table[(before >> 3 & 7) | (same & 0x38) | (after >> 3 & 7) << 6];
             else
                 c = table[same] - table[same & before] - table[same & after];
-            if (kDual && !kFlat) c = -c;
+            if (kCubes && !kFlat) c = -c;
         }
         found += c != 0;
         if (kOutput == kCoefficients) {

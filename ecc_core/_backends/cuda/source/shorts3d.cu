@@ -291,8 +291,8 @@ __device__ __forceinline__ Sides sides(Border border) {
     const pair owned = owns_shared(border.a, border.b);
     const unsigned left = __ballot_sync(kWarp, owned & 0xFFFFu),
                    right = __ballot_sync(kWarp, owned >> 16);
-    return {kDual ? left | border.no_left : left & ~border.no_left,
-            kDual ? right & ~border.no_right : right | border.no_right};
+    return {kCubes ? left | border.no_left : left & ~border.no_left,
+            kCubes ? right & ~border.no_right : right | border.no_right};
 }
 
 // What a warp keeps in shared memory, as registers are short.

@@ -27,7 +27,7 @@ struct Sides {
 };
 
 __device__ __forceinline__ Sides sides(plane ballot, bool first) {
-    return {first ? (kDual ? ~0u : 0u) : ballot, ballot >> 2};
+    return {first ? (kCubes ? ~0u : 0u) : ballot, ballot >> 2};
 }
 
 // Own comparisons with the right neighbours, completed; `last_lane` is kLastColumn in lane 31 and 0

@@ -4,7 +4,7 @@
 #include "pair_events.cuh"
 
 // Of a warp with no column beside it.
-constexpr Sides kNoSides = {kDual ? ~0u : 0u, kDual ? 0u : ~0u};
+constexpr Sides kNoSides = {kCubes ? ~0u : 0u, kCubes ? 0u : ~0u};
 
 __device__ __forceinline__ bool on_the_left() { return lane_again() < 16; }
 

@@ -21,5 +21,5 @@ struct Tiling {
 // A comparison with the sample beyond the border, as the construction has it: V has no such cell,
 // and T's outer faces belong to the border.
 __device__ __forceinline__ plane force(plane bits, plane border) {
-    return kDual ? bits & ~border : bits | border;
+    return kCubes ? bits & ~border : bits | border;
 }

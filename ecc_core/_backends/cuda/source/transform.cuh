@@ -93,7 +93,7 @@ typedef unsigned long long Sum;
 struct Pair {
     int here, far;
 
-    __device__ __forceinline__ Pair(bool negative, bool closed)
-        : here(closed && !negative ? -1 : 0),
-          far(closed ? (negative ? -1 : 0) : (negative ? 1 : -1)) {}
+    __device__ __forceinline__ Pair(bool negative, bool cubes)
+        : here(cubes && !negative ? -1 : 0),
+          far(cubes ? (negative ? -1 : 0) : (negative ? 1 : -1)) {}
 };

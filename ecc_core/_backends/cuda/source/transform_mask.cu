@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 struct Mask {
     const unsigned* bits;
     int slices, rows, words;
-    int closed;
+    int cubes;
     unsigned outside;
     int sign;  // of the construction, 1 or -1
 };
@@ -79,8 +79,8 @@ struct Coefficients {
 
 __device__ __forceinline__ Coefficients find(const Mask& mask, const Grid& grid, int orthant, int z,
                                              int y, int word) {
-    const Pair slices(orthant & 4, mask.closed), rows(orthant & 2, mask.closed),
-        columns(orthant & 1, mask.closed);
+    const Pair slices(orthant & 4, mask.cubes), rows(orthant & 2, mask.cubes),
+        columns(orthant & 1, mask.cubes);
     const Pairs none = {0, 0};
     const bool deep = grid.z.present, wide = grid.y.present;
     const int near_z = deep ? z + slices.here : 0, far_z = z + slices.far;

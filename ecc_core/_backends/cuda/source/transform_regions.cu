@@ -108,14 +108,14 @@ struct Measures {
     const double* scales;  // of the levels of each region; null: 1
     const signed char* coefficients;  // (orthant, pattern)
     double spacing[3];
-    int closed;
+    int cubes;
 };
 
 // Twice the index of a window's first point from the centre of the box, and how the owner lies in
 // the window: furthest along the direction (V), or in its middle (T).
-__device__ __forceinline__ double centred(int place, const int* box, bool negative, bool closed,
+__device__ __forceinline__ double centred(int place, const int* box, bool negative, bool cubes,
                                           double spacing) {
-    const int twice = 2 * place - (box[0] + box[1]) + (closed ? 1 : negative ? 0 : 2);
+    const int twice = 2 * place - (box[0] + box[1]) + (cubes ? 1 : negative ? 0 : 2);
     return rounded_product(twice * 0.5, spacing);
 }
 
@@ -132,10 +132,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const long long region = regions[at];
     const Place where(image, corners.windows[at]);
     const int* box = measures.boxes + 6 * region;
-    const bool closed = measures.closed;
-    const double z = centred(where.z, box, job.orthant & 4, closed, measures.spacing[0]);
-    const double y = centred(where.y, box + 2, job.orthant & 2, closed, measures.spacing[1]);
-    const double x = centred(where.x, box + 4, job.orthant & 1, closed, measures.spacing[2]);
+    const bool cubes = measures.cubes;
+    const double z = centred(where.z, box, job.orthant & 4, cubes, measures.spacing[0]);
+    const double y = centred(where.y, box + 2, job.orthant & 2, cubes, measures.spacing[1]);
+    const double x = centred(where.x, box + 4, job.orthant & 1, cubes, measures.spacing[2]);
     const double scale = measures.scales ? measures.scales[region] : 1.0;
     Sum* own = values + region * sampling.directions_count * sampling.count;
     for (int d = job.first; d < job.last; ++d) {

@@ -31,7 +31,7 @@ __device__ __forceinline__ Weight larger(Weight a, Weight b) { return a < b ? b 
 struct Weights {
     const Weight* padded;
     int rows, columns;  // with the padding
-    int closed;
+    int cubes;
     int sign;       // of the construction, 1 or -1
     Weight absent;  // more than any weight
     double first_scale, second_scale;
@@ -39,7 +39,7 @@ struct Weights {
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     pad(const Weight* weights, Weight* padded, int slices, int rows, int columns, int deep,
-        int closed, Weight absent) {
+        int cubes, Weight absent) {
     const long long total = (long long)(slices + 2 * deep) * (rows + 2) * (columns + 2);
     const long long stride = (long long)gridDim.x * blockDim.x;
     for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < total;
@@ -51,15 +51,15 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         if (x >= 0 && x < columns && y >= 0 && y < rows && z >= 0 && z < slices)
             weight = weights[((long long)z * rows + y) * columns + x];
         if (weight == 0) weight = absent;
-        padded[at] = closed ? -weight : weight;
+        padded[at] = cubes ? -weight : weight;
     }
 }
 
 struct Owner {
     Pair z, y, x;
 
-    __device__ __forceinline__ Owner(int orthant, bool closed)
-        : z(orthant & 4, closed), y(orthant & 2, closed), x(orthant & 1, closed) {}
+    __device__ __forceinline__ Owner(int orthant, bool cubes)
+        : z(orthant & 4, cubes), y(orthant & 2, cubes), x(orthant & 1, cubes) {}
 };
 
 __device__ __forceinline__ Weight cell(const Weights& image, Weight weight) {
@@ -347,7 +347,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 3)
     __shared__ Run runs[kDirections];
     const int warp = threadIdx.x >> 5, index = blockIdx.x / blocks;
     const Job job = sampling.jobs[index];
-    const Owner owner(job.orthant, image.closed);
+    const Owner owner(job.orthant, image.cubes);
     const int directions = job.last - job.first;
     const double* levels = sampling.levels;
     Sum* shared = (Sum*)(memory + sampling.count);

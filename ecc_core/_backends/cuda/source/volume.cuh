@@ -107,18 +107,18 @@ struct Combiner {
         const plane last_rows = below ? kNone : ~row_bits(kPairRows - 1);
         w.below = force(w.below, last_rows);
         w.m_below = force(w.m_below, last_rows);
-        if (kDual && y == 0) {  // the first row is its own row above
+        if (kCubes && y == 0) {  // the first row is its own row above
             w.below_before = w.below_before | row_bits(1);
             w.m_below_before = w.m_below_before | row_bits(1);
         }
-        if (s == image.depth - 1) w.behind = kDual ? kNone : kAll;
+        if (s == image.depth - 1) w.behind = kCubes ? kNone : kAll;
         const Numbers3 flat = sum(place.steps(w.g, side.g, 15),
                                   place.steps(w.n, side.n, 15).taken(~w.below),
                                   place.steps(w.n_before, side.n, 16).taken(w.below_before));
         const Numbers3 deep =
             sum(place.steps(w.m, side.m, 15), place.steps(w.b, side.b, 15).taken(~w.m_below),
                 place.steps(w.b_before, side.b, 16).taken(w.m_below_before));
-        if (kDual && s == 0) given_behind = flat;
+        if (kCubes && s == 0) given_behind = flat;
         const Numbers4 c = subtract(flat, only(deep, ~w.behind), given_behind);
         given_behind = only(deep, w.behind);
         return c;
