@@ -227,7 +227,7 @@ register(
     "ecc_core._backends.cpu.launch",
     transforms="ecc_core._backends.cpu.transforms.launch",
     shards="ecc_core._backends.cpu.shards",
-    betti_numbers="ecc_core._backends.cpu.betti",
+    betti_numbers="ecc_core._backends.cpu.betti.launch",
 )
 register(
     "cuda",

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from scipy.ndimage import generate_binary_structure, label
 
 import ecc_core as ecc
-from ecc_core._backends.cpu import betti
+from ecc_core._backends.cpu.betti import launch
 
 SHAPES = [(41,), (1,), (13, 17), (1, 9), (6, 1), (3, 70), (7, 8, 9), (1, 6, 5), (5, 1, 1)]
 CUTS = [(1, 2, 1), (3, 4, 5), (2, 20, 3)]
@@ -80,8 +80,8 @@ def test_any_cut_gives_the_same(shape, cut, monkeypatch):
                 yield ecc.persistence_pairs(image, dimension, **options)
 
     whole = list(compute())
-    monkeypatch.setattr(betti, "BLOCK", cut)
-    monkeypatch.setattr(betti, "BLOCK_2D", (1, *cut[1:]))
+    monkeypatch.setattr(launch, "BLOCK", cut)
+    monkeypatch.setattr(launch, "BLOCK_2D", (1, *cut[1:]))
     assert list(compute()) == whole
 
 
@@ -106,7 +106,7 @@ def test_large_integers_are_exact():
 @pytest.mark.parametrize("superlevel", [False, True])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.uint64])
 def test_masks_and_nan(dtype, superlevel, monkeypatch):
-    monkeypatch.setattr(betti, "BLOCK", (4, 4, 4))
+    monkeypatch.setattr(launch, "BLOCK", (4, 4, 4))
     rng = np.random.default_rng(6)
     image = rng.integers(0, 9, (8, 9, 10)).astype(dtype)
     shown = rng.random(image.shape) < 0.8

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti_glue import glue
+from ecc_core._backends.cpu.betti.glue import glue
 from ecc_core._backends.cpu.sources import Block
 
 __all__ = ["Forest", "Grid", "Kind", "Part"]
@@ -23,15 +23,15 @@ class Kind(NamedTuple):
 
     Attributes
     ----------
-    diagonals : bool
-        Whether points that share a corner only are connected.
-    dual : bool
+    connectivity : int
+        1: along axes; the number of axes: also along diagonals. Rows count as planes.
+    complement : bool
         Those of the complement, in a frame around the image, from the last point that enters to the
         first: keys are reversed.
     """
 
-    diagonals: bool
-    dual: bool
+    connectivity: int
+    complement: bool
 
 
 class Grid:
@@ -148,7 +148,7 @@ class Forest:
             own = slice(part.first, part.first + part.births.size)
             births[own], places[own] = part.births, part.places
             parents[part.exits[:, 0]] = self.surface[part.exits[:, 1]]
-            if self.kind.dual:
+            if self.kind.complement:
                 parents[part.first] = self.parts[0].first
         edges, keys, at, pairs = (
             np.concatenate([getattr(part, name) for part in self.parts])

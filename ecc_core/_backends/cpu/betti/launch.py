@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import launch
-from ecc_core._backends.cpu.betti_blocks import Field, Worker
-from ecc_core._backends.cpu.betti_forest import Forest, Grid, Kind
+from ecc_core._backends.cpu.betti.blocks import Field, Worker
+from ecc_core._backends.cpu.betti.forest import Forest, Grid, Kind
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.sources import Block, Source
@@ -69,10 +69,16 @@ def betti_curves(
 
 def _kinds(filtration: Filtration) -> list[Kind]:
     """The components to count. In 2-D those along diagonals are enough: they have fewer minima."""
-    diagonals = filtration.connectivity > 1
     if filtration.ndim == 3:
-        return [Kind(diagonals, dual=False), Kind(not diagonals, dual=True)]
-    return [Kind(True, dual=filtration.ndim == 2 and not diagonals)]
+        return [_kind(filtration, complement=False), _kind(filtration, complement=True)]
+    return [_kind(filtration, complement=filtration.ndim == 2 and not filtration.cubes)]
+
+
+def _kind(filtration: Filtration, *, complement: bool) -> Kind:
+    """The components of the sets, or those of their complements, which connect the other way."""
+    full = max(filtration.ndim, 2)
+    wide = filtration.ndim == 1 or filtration.cubes != complement
+    return Kind(full if wide else 1, complement)
 
 
 def _complete(ends: list[Values], kinds: list[Kind], euler: Values, ndim: int) -> Values:
@@ -81,7 +87,7 @@ def _complete(ends: list[Values], kinds: list[Kind], euler: Values, ndim: int) -
         return np.stack(ends)
     if ndim == 3:
         return np.stack([ends[0], ends[0] + ends[1] - euler, ends[1]])
-    first = ends[0] + euler if kinds[0].dual else ends[0]
+    first = ends[0] + euler if kinds[0].complement else ends[0]
     return np.stack([first, first - euler])
 
 
@@ -124,9 +130,9 @@ def _grow(
 
 def _cumulate(histogram: Values, kind: Kind, plan: Plan) -> Values:
     """Components at each threshold; of the complement without that of the frame."""
-    ranks = histogram[::-1] if kind.dual else histogram
+    ranks = histogram[::-1] if kind.complement else histogram
     reached = np.concatenate([[0], np.cumsum(ranks)])[plan.entered]
-    return -reached if kind.dual else reached
+    return -reached if kind.complement else reached
 
 
 def exact_betti_curves(
@@ -167,8 +173,8 @@ def persistence_pairs(
     none = np.empty(0, np.int64)
     if values.size == 0:
         return none, none
-    dual = dimension > 0
-    kind = Kind((filtration.connectivity > 1) != dual or filtration.ndim == 1, dual)
+    complement = dimension > 0
+    kind = _kind(filtration, complement=complement)
     keyed = values
     if shown is not None and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
         # No wider integers are left for a value beyond all others.
@@ -183,7 +189,7 @@ def persistence_pairs(
     if values.dtype.kind == "f":
         never = never | np.isnan(values).reshape(-1)
     births, deaths = pairs.T
-    if dual:
+    if complement:
         births, deaths = deaths, births
     else:
         births = np.concatenate([births, roots[~never[roots]]])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._backends.cpu.betti_scan import ALL, ONE, OUTSIDE, bare
+from ecc_core._backends.cpu.betti.scan import ALL, ONE, OUTSIDE, bare
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu import betti_basins as basins
-from ecc_core._backends.cpu.betti_forest import Forest, Part
-from ecc_core._backends.cpu.betti_glue import list_exits, write_surface
-from ecc_core._backends.cpu.betti_links import LINKS, MOST
-from ecc_core._backends.cpu.betti_scan import mark_halo, scan_links
+from ecc_core._backends.cpu.betti import basins
+from ecc_core._backends.cpu.betti.forest import Forest, Part
+from ecc_core._backends.cpu.betti.glue import list_exits, write_surface
+from ecc_core._backends.cpu.betti.links import LINKS, MOST
+from ecc_core._backends.cpu.betti.scan import mark_halo, scan_links
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
@@ -61,7 +61,7 @@ class Worker:
                 break
         reverse = False
         for forest, histogram in zip(self.forests, self.histograms, strict=True):
-            if forest.kind.dual != reverse:
+            if forest.kind.complement != reverse:
                 np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
                 reverse = not reverse
             # The keys of all blocks are to be counted from the same top.
@@ -72,8 +72,8 @@ class Worker:
         self, forest: Forest, histogram: Array, shift: int, keys: Array, staged: Staged
     ) -> Part:
         """What one block leaves of its forest; keys are those of the block, plus `shift`."""
-        take, frame, layout = scratch.take, forest.kind.dual, staged.layout
-        link = LINKS[3 if self.field.ndim == 3 else 2, forest.kind.diagonals]
+        take, frame, layout = scratch.take, forest.kind.complement, staged.layout
+        link = LINKS[3 if self.field.ndim == 3 else 2, forest.kind.connectivity]
         offsets = np.array(link.members) @ staged.steps
         ends = tuple(offsets[link.ends].tolist())
         end_set = np.uint64(sum(1 << i for i in link.ends))

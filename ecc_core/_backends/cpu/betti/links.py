@@ -36,36 +36,36 @@ class Link(NamedTuple):
         Those that are adjacent to the point itself. The others only connect them.
     near : uint32 array
         For each member the set of members adjacent to it.
-    diagonals : bool
-        Whether points that share a corner only are adjacent.
+    connectivity : int
+        1: points are adjacent along axes; `ndim`: also along diagonals.
     """
 
     members: list[Offset]
     ends: list[int]
     near: np.ndarray
-    diagonals: bool
+    connectivity: int
 
 
-def _adjacent(a: Offset, b: Offset, diagonals: bool) -> bool:
+def _adjacent(a: Offset, b: Offset, connectivity: int) -> bool:
     gaps = [abs(i - j) for i, j in zip(a, b, strict=True)]
-    return (max(gaps) if diagonals else sum(gaps)) == 1
+    return (sum(gaps) if connectivity == 1 else max(gaps)) == 1
 
 
-def _link(ndim: int, diagonals: bool) -> Link:
+def _link(ndim: int, connectivity: int) -> Link:
     steps = (-1, 0, 1)
     cube = [(z, y, x) for z in steps for y in steps for x in steps if (z, y, x) != ORIGIN]
     members = [m for m in cube if ndim == 3 or m[0] == 0]
-    if not diagonals:
+    if connectivity == 1:
         members = [m for m in members if sum(map(abs, m)) <= 2]
     near = np.zeros(len(members), np.uint32)
     for (i, a), (j, b) in itertools.product(enumerate(members), repeat=2):
-        near[i] |= _adjacent(a, b, diagonals) << j
-    ends = [i for i, m in enumerate(members) if _adjacent(m, ORIGIN, diagonals)]
-    return Link(members, ends, near, diagonals)
+        near[i] |= _adjacent(a, b, connectivity) << j
+    ends = [i for i, m in enumerate(members) if _adjacent(m, ORIGIN, connectivity)]
+    return Link(members, ends, near, connectivity)
 
 
 ORIGIN = (0, 0, 0)
-LINKS = {(n, diagonals): _link(n, diagonals) for n in (2, 3) for diagonals in (False, True)}
+LINKS = {(n, connectivity): _link(n, connectivity) for n in (2, 3) for connectivity in (1, n)}
 _BY_SIZE = {len(link.ends): link for link in LINKS.values()}  # 4, 8, 6, 26
 
 

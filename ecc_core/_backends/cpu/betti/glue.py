@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ecc_core._backends.cpu.betti_basins import find
-from ecc_core._backends.cpu.betti_scan import bare
+from ecc_core._backends.cpu.betti.basins import find
+from ecc_core._backends.cpu.betti.scan import bare
 from ecc_core._backends.cpu.compiling import kernel
 
 __all__ = ["glue", "list_exits", "write_surface"]

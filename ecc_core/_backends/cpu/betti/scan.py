@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from ecc_core._backends.cpu.betti_links import MOST, compare_links, link_of
+from ecc_core._backends.cpu.betti.links import MOST, compare_links, link_of
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import pointer
 from ecc_core._backends.cpu.llvm import count_trailing_zeros

@@ -1,0 +1,1 @@
+"""Betti curves and persistence pairs."""
