@@ -57,7 +57,7 @@ constexpr int kAhead =
 constexpr bool kAsync = kVector && IsFloat<Key>::value;
 
 // A lane's samples on their way to it, through shared memory.
-struct Queue {
+struct QuadQueue {
     Quad* lane;
 
     __device__ __forceinline__ void ask(int row, const Walk& walk, const Columns& columns) const {
@@ -88,7 +88,7 @@ struct Queue {
 // Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, the queue the first
 // rows of slice s + 1, then of s + 2; `walk` is at the last of them.
 __device__ __forceinline__ Planes3 compare(const Column& own, int s,
-                                           Key (&p)[kLaneRows + 1][kLaneWidth], const Queue& queue,
+                                           Key (&p)[kLaneRows + 1][kLaneWidth], const QuadQueue& queue,
                                            Walk& walk, const Cache& cache, FiniteCheck& check) {
     Planes3 w = {0, 0, 0, 0, 0, 0, 0};
     Key q[kLaneWidth], m[kLaneWidth];
@@ -213,7 +213,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                         rows_in & ~row_bits(last_row)};
     const plane owned = columns_in & rows_in & (repeats ? ~row_bits(1) : ~0u);
     const Cache cache = {caches + warp * kLaneRows * kCacheWidth + lane * kLaneWidth};
-    const Queue queue = {queues + warp * kAhead * 32 + lane};
+    const QuadQueue queue = {queues + warp * kAhead * 32 + lane};
     const Counter count(bins, layout, histogram);
     FiniteCheck check;
 

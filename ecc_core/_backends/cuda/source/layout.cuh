@@ -3,33 +3,33 @@
 #pragma once
 #include "image.cuh"
 
-typedef unsigned int plane;
+typedef unsigned int Plane32;
 
-constexpr plane kNone = 0u, kAll = ~0u;
+constexpr Plane32 kNone = 0u, kAll = ~0u;
 
-constexpr plane kFirstColumn = 0x88888888u;
-constexpr plane kLastColumn = 0x11111111u;
-constexpr plane kLastRow = 0x0000000Fu;
+constexpr Plane32 kFirstColumn = 0x88888888u;
+constexpr Plane32 kLastColumn = 0x11111111u;
+constexpr Plane32 kLastRow = 0x0000000Fu;
 
 // Bits of the left neighbours. `shifted` holds what the first column gets.
-__device__ __forceinline__ plane left_of(plane bits, plane shifted) {
+__device__ __forceinline__ Plane32 left_of(Plane32 bits, Plane32 shifted) {
     return ((bits >> 1) & ~kFirstColumn) | (shifted & kFirstColumn);
 }
 
 // The same plane seen from the next row; `above` is what the first row sees, in the low four bits.
-__device__ __forceinline__ plane next_row(plane bits, plane above) {
+__device__ __forceinline__ Plane32 next_row(Plane32 bits, Plane32 above) {
     return (bits >> 4) | (above << 28);
 }
 
 // Bits of the samples that lie in columns [0, columns) of the lane.
-__device__ __forceinline__ plane column_bits(int columns) {
-    const plane nibble = columns <= 0            ? 0u
+__device__ __forceinline__ Plane32 column_bits(int columns) {
+    const Plane32 nibble = columns <= 0            ? 0u
                          : columns >= kLaneWidth ? 0xFu
                                                  : 0xFu & ~(0xFu >> columns);
     return nibble * 0x11111111u;
 }
 
 // Bits of the samples that lie in rows [0, rows) of the lane.
-__device__ __forceinline__ plane row_bits(int rows) {
+__device__ __forceinline__ Plane32 row_bits(int rows) {
     return rows <= 0 ? 0u : rows >= kLaneRows ? 0xFFFFFFFFu : ~(0xFFFFFFFFu >> (4 * rows));
 }

@@ -29,7 +29,7 @@ __device__ __forceinline__ void load_quad(Quad& quad, const Element* row,
 constexpr bool kAsync = kVector && ECC_ASYNC;
 
 template <int copies>
-struct Queue {
+struct PairQueue {
     static constexpr int kBytes = copies * 2 * 32 * sizeof(Quad);  // of a warp
     Quad* lane;
 

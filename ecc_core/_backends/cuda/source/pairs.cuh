@@ -161,29 +161,29 @@ struct Encoder {
 
 // The columns left and right of the two borders of a warp, those of the left border in the low
 // halves. Lane i holds row i - 1 of the warp's rows.
-struct Border {
+struct PairBorder {
     pair a, b;
 };
 
-__device__ __forceinline__ Border owner(Border p, Border q) {
+__device__ __forceinline__ PairBorder owner(PairBorder p, PairBorder q) {
     return {owner(p.a, q.a), owner(p.b, q.b)};
 }
 
-__device__ __forceinline__ Border next_row(Border p) {
+__device__ __forceinline__ PairBorder next_row(PairBorder p) {
     return {__shfl_down_sync(kWarp, p.a, 1), __shfl_down_sync(kWarp, p.b, 1)};
 }
 
 // The code of columns that the image does not have.
 constexpr pair kOutside = kRising ? 0x7BFF7BFFu : 0xFBFFFBFFu;
 
-__device__ __forceinline__ Border beyond(Border p, Outside outside) {
+__device__ __forceinline__ PairBorder beyond(PairBorder p, Outside outside) {
     if (outside.left) p.a = __byte_perm(p.a, kOutside, 0x3254);
     if (outside.right) p.b = __byte_perm(p.b, kOutside, 0x5410);
     return p;
 }
 
-__device__ __forceinline__ Sides sides(Border border) {
-    Sides owned;
+__device__ __forceinline__ PairSides sides(PairBorder border) {
+    PairSides owned;
     if (kLargest)
         vote_less(border.a, border.b, owned.left, owned.right);
     else

@@ -9,14 +9,14 @@
 
 constexpr bool kAlone = ECC_BATCH > 1;  // no warp has another beside it
 constexpr int kCopies = 4;  // divides the row pairs of a step, so that each finds its slot in place
-typedef Queue<kCopies> RowQueue;
+typedef PairQueue<kCopies> RowQueue;
 
-struct Planes2 {
+struct PairPlanes2 {
     plane g, m, below;
 };  // below: [X_y before X_y+1]
 
 // The columns of a warp.
-struct Strip {
+struct PairStrip {
     const Image& image;
     const Element* data;  // the lane's first column of row 0 of its image
     const LaneColumns& columns;
@@ -49,10 +49,10 @@ struct Strip {
 // Comparisons of the sixteen rows from row `y` on. `p` holds rows y and y + 8 on entry and rows
 // y + 16 and y + 24 on return; the queue holds the rows after. The next step is at row `y_after` of
 // `after`.
-__device__ __forceinline__ Planes2 compare(const Strip& strip, int y, pair (&p)[kLaneWidth],
-                                           const Strip& after, int y_after, const RowQueue& queue,
-                                           const Encoder& encode, const PairCounter& count,
-                                           PairCheck& check) {
+__device__ __forceinline__ PairPlanes2 compare(const PairStrip& strip, int y, pair (&p)[kLaneWidth],
+                                               const PairStrip& after, int y_after, const RowQueue& queue,
+                                               const Encoder& encode, const PairCounter& count,
+                                               PairCheck& check) {
     Rows<false> g, m, below;
     RowWeights weights(lane_again());
     pair first[kLaneWidth], next[kLaneWidth];
@@ -90,7 +90,7 @@ __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, pair (&p)[
 // image a row is its own row above, and T has it give all.
 __device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWidth],
                                           const pair (&p)[kLaneWidth], const Place& place,
-                                          Sides m_sides, RowWeights weights) {
+                                          PairSides m_sides, RowWeights weights) {
     pair both[kLaneWidth], owned[kLaneWidth];
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) both[x] = owner(up[x], p[x]);
@@ -110,7 +110,7 @@ struct Start {
     Quad up, low, high;
     Element outer_up, outer;
 
-    __device__ __forceinline__ void ask(const Strip& strip, int y) {
+    __device__ __forceinline__ void ask(const PairStrip& strip, int y) {
         if (!kAlone) outer_up = strip.outer(max(y - 1, 0)), outer = strip.outer_rows(y);
         const Element* const row_up = strip.row(max(y - 1, 0));
         if (kBatch) {
@@ -135,19 +135,19 @@ struct Start {
 
 // Of the maxima of the row above and the first one, whose codes are `up` and `p`, as lanes 0 and 31
 // see them.
-__device__ __forceinline__ Sides sides_above(const pair (&up)[kLaneWidth],
-                                             const pair (&p)[kLaneWidth], pair outer_up,
-                                             pair outer) {
+__device__ __forceinline__ PairSides sides_above(const pair (&up)[kLaneWidth],
+                                                 const pair (&p)[kLaneWidth], pair outer_up,
+                                                 pair outer) {
     constexpr int end = kLaneWidth - 1;
     const pair first = __shfl_sync(kWarp, outer, lane_again() & 16);
     const pair inner = on_the_left() ? owner(up[0], p[0]) : owner(up[end], p[end]);
-    const Sides found = sides(owner(outer_up, first), inner);
+    const PairSides found = sides(owner(outer_up, first), inner);
     return {found.left, found.right >> 15};
 }
 
 // The rows from `begin` to `end` of an image. `start` and the queue hold the first ones, and in the
 // end those of the image at `after`.
-__device__ __forceinline__ void scan(const Strip& strip, int begin, int end, const Element* after,
+__device__ __forceinline__ void scan(const PairStrip& strip, int begin, int end, const Element* after,
                                       Start& start, const RowQueue& queue, const Encoder& encode,
                                       const PairCounter& count, PairCheck& check) {
     const Image& image = strip.image;
@@ -160,7 +160,7 @@ __device__ __forceinline__ void scan(const Strip& strip, int begin, int end, con
     for (int row = begin; row < end; row += kPairRows) {
         const int x = strip.left + lane_again() * kLaneWidth;
         const Place place(lane_again(), x, image.width);
-        Strip next = strip;
+        PairStrip next = strip;
         int then = row + kPairRows;
         const bool last = kBatch && then >= end;
         if (last) {
@@ -173,11 +173,11 @@ __device__ __forceinline__ void scan(const Strip& strip, int begin, int end, con
             under = last ? strip.outer(row + kPairRows) : coming;
         }
         if (row == begin && (kCubes || row > 0)) {
-            const Sides side = kAlone ? kNoSides : sides_above(row_up, p, outer_up, outer);
+            const PairSides side = kAlone ? kNoSides : sides_above(row_up, p, outer_up, outer);
             above = given_to(row == 0, row_up, p, place, side, RowWeights(strip.lane));
         }
-        const Planes2 w = compare(strip, row, p, next, then, queue, encode, count, check);
-        Sides g_sides = kNoSides, m_sides = kNoSides;
+        const PairPlanes2 w = compare(strip, row, p, next, then, queue, encode, count, check);
+        PairSides g_sides = kNoSides, m_sides = kNoSides;
         if (!kAlone) {
             const pair inner = inner_code(count), outer_next = strip.code(coming, encode);
             const pair outer_below =
@@ -214,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int end = min(begin + tiling.chunk, tiling.last);
     const LaneColumns columns(lane, left, image.width);
     const Element* const first = image.data + index * image.batch + left + columns.first;
-    Strip strip = {image, first, columns, left, lane};
+    PairStrip strip = {image, first, columns, left, lane};
     const RowQueue queue = {(Quad*)(room + kCacheBytes) + lane};
     Start start;
     start.lane = (Quad*)(room + kCacheBytes + RowQueue::kBytes) + lane;

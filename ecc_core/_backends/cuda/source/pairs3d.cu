@@ -11,10 +11,10 @@ constexpr bool kCached = kShares;
 constexpr bool kCached = false;
 #endif
 
-struct Cache {
+struct SliceCache {
     unsigned here, next, both;  // shared addresses of the lane's pairs
 
-    __device__ __forceinline__ explicit Cache(unsigned first)
+    __device__ __forceinline__ explicit SliceCache(unsigned first)
         : here(first + kItems * kCacheRow), next(first), both(here + next) {}
 
     __device__ __forceinline__ void turn() {
@@ -59,14 +59,14 @@ __device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
 
 // Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, from the row above
 // to the row below.
-__device__ __forceinline__ Planes3 compare(pair (&kept)[kItems][kLaneWidth], const Cache& cache,
-                                           Feed& feed, const Encoder& encode,
-                                           const PairCounter& count, PairCheck& check) {
+__device__ __forceinline__ PairPlanes3 compare(pair (&kept)[kItems][kLaneWidth], const SliceCache& cache,
+                                               Feed& feed, const Encoder& encode,
+                                               const PairCounter& count, PairCheck& check) {
     pair fresh[kItems][kLaneWidth];
     auto& p = kCached ? fresh : kept;
     Rows<false> g, m, behind;
     Rows<true> n, b, below, m_below;
-    Planes3 w;
+    PairPlanes3 w;
     RowWeights weights(lane_again(), true);
     pair q_before[kLaneWidth], m_row[kLaneWidth], owned[kLaneWidth];
 #pragma unroll
@@ -130,7 +130,7 @@ struct PairBorders : BorderFeed {
     using BorderFeed::BorderFeed;
 
     // Of the slice asked for, whose own columns are `ends`; asks for the next.
-    __device__ __forceinline__ Border take(pair ends, const Encoder& encode) {
+    __device__ __forceinline__ PairBorder take(pair ends, const Encoder& encode) {
         PairCheck check;  // other lanes see these samples too
         const pair outer = encode(left, right, check);
         ask();
@@ -160,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     if (unit.some()) {
         const Encoder encode(bins, shared.layout);
         PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
-        Cache cache(count.cache);
+        SliceCache cache(count.cache);
         pair p[kItems][kLaneWidth];
         PairBorders borders(image, unit, index);
         borders.ask();
@@ -173,14 +173,14 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         for (int x = 0; x < kLaneWidth; ++x)
             if (!kShares) p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
         const Ends ends = {shared_address(ends_of[warp])};
-        Border border_p = borders.take(kCached ? cache.sides() : ends.columns(p), encode);
+        PairBorder border_p = borders.take(kCached ? cache.sides() : ends.columns(p), encode);
         Combiner combine(image, unit);
         for (int s = unit.start; s < unit.end; ++s) {
             cache.turn();
-            const Planes3 w = compare(p, cache, feed, encode, count, check);
-            const Border border_q =
+            const PairPlanes3 w = compare(p, cache, feed, encode, count, check);
+            const PairBorder border_q =
                 borders.take(kCached ? cache.sides() : ends.columns(p), encode);
-            const AllSides<Border> side(border_p, border_q);
+            const AllSides<PairBorder> side(border_p, border_q);
             border_p = border_q;
             const Numbers4 c = combine(w, side, s);
             if (kCached) count.cache = cache.here + kCacheRow;  // item 1 is row 0

@@ -2,8 +2,10 @@
 #pragma once
 #if defined(ECC_PAIRS) || defined(ECC_SHORTS)
 #include "layout_pairs.cuh"
+typedef Plane64 plane;
 #else
 #include "layout.cuh"
+typedef Plane32 plane;
 #endif
 
 __device__ __forceinline__ plane majority(plane a, plane b, plane c) {

@@ -101,7 +101,7 @@ __device__ __forceinline__ unsigned signed_bytes(unsigned upper) {
 }
 
 // Events of a warp, whose samples wait in shared memory.
-struct Counter {
+struct ShortCounter {
     unsigned cache, counts;  // shared addresses: of the lane's samples, of value 0
     const Histogram& histogram;
     const Bins& bins;
@@ -110,10 +110,10 @@ struct Counter {
         keep(cache + row * kCacheRow, p);
     }
 
-    struct Pair {
+    struct TwoCounts {
         int low, high;
 
-        __device__ __forceinline__ explicit Pair(unsigned counted) {
+        __device__ __forceinline__ explicit TwoCounts(unsigned counted) {
             const int both = (int)(counted - kMiddle * 0x10001u), from = kMiddle - kZero;
             const int half = (short)both;
             low = half + from, high = ((both - half) >> 16) + from;
@@ -125,7 +125,7 @@ struct Counter {
     }
 
     __device__ __forceinline__ void spill(int word, unsigned counted) const {
-        const Pair pair(counted);
+        const TwoCounts pair(counted);
         if (pair.low) histogram.spill(bin_of_value(2 * word), pair.low);
         if (pair.high) histogram.spill(bin_of_value(2 * word + 1), pair.high);
     }
@@ -134,7 +134,7 @@ struct Counter {
     __device__ __forceinline__ void spill_together(const unsigned* words, int first, int last) const {
         int bin = 0, sum = 0;
         for (int i = first; i < last; ++i) {
-            const Pair pair(words[i]);
+            const TwoCounts pair(words[i]);
 #pragma unroll
             for (int k = 0; k < 2; ++k) {
                 const int amount = k ? pair.high : pair.low;
@@ -225,8 +225,8 @@ struct Counter {
 
 // Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, from the row above
 // to the row below.
-__device__ __forceinline__ Planes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed,
-                                           const Counter& count, Comparisons& comparisons) {
+__device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed,
+                                               const ShortCounter& count, Comparisons& comparisons) {
     Own g, m, behind;
     Both n, b, below, m_below;
     pair m_row[kLaneWidth];
@@ -273,21 +273,21 @@ __device__ __forceinline__ Planes3 compare(pair (&p)[kItems][kLaneWidth], Feed& 
 
 // The columns left and right of the two borders of a warp, those of the left border in the low
 // halves. Lane i holds row i - 1 of the warp's rows.
-struct Border {
+struct ShortBorder {
     pair a, b;
     unsigned no_left, no_right;  // all bits: the image has no column there
 };
 
-__device__ __forceinline__ Border owner(Border p, Border q) {
+__device__ __forceinline__ ShortBorder owner(ShortBorder p, ShortBorder q) {
     return {owner(p.a, q.a), owner(p.b, q.b), p.no_left, p.no_right};
 }
 
-__device__ __forceinline__ Border next_row(Border p) {
+__device__ __forceinline__ ShortBorder next_row(ShortBorder p) {
     return {__shfl_down_sync(kWarp, p.a, 1), __shfl_down_sync(kWarp, p.b, 1), p.no_left,
             p.no_right};
 }
 
-__device__ __forceinline__ Sides sides(Border border) {
+__device__ __forceinline__ PairSides sides(ShortBorder border) {
     const pair owned = owns_shared(border.a, border.b);
     const unsigned left = __ballot_sync(kWarp, owned & 0xFFFFu),
                    right = __ballot_sync(kWarp, owned >> 16);
@@ -310,9 +310,9 @@ struct ShortBorders : BorderFeed {
     }
 
     // Of the slice asked for, whose own columns are `ends`; asks for the next.
-    __device__ __forceinline__ Border take(pair ends, int width) {
-        const Border border = {__byte_perm(outer[0], ends, 0x7610),
-                               __byte_perm(ends, outer[1], 0x5410), 0u, 0u};
+    __device__ __forceinline__ ShortBorder take(pair ends, int width) {
+        const ShortBorder border = {__byte_perm(outer[0], ends, 0x7610),
+                                    __byte_perm(ends, outer[1], 0x5410), 0u, 0u};
         ask(width);
         return border;
     }
@@ -340,8 +340,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     for (int i = threadIdx.x; i < kWords; i += blockDim.x) counts[i] = kZero * 0x10001u;
     __syncthreads();
 
-    const Counter count = {shared_address((const pair*)room + lane * kLaneWidth),
-                           shared_address(counts), histogram, shared_bins};
+    const ShortCounter count = {shared_address((const pair*)room + lane * kLaneWidth),
+                                shared_address(counts), histogram, shared_bins};
     if (unit.some()) {
         pair p[kItems][kLaneWidth];
         ShortBorders borders(image, unit, index);
@@ -354,17 +354,17 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         for (int i = 0; i < kItems; ++i) take(feed, i, p[i]);
         between(p[1], p[kItems - 1]);
         const Ends ends = {shared_address(ends_of[warp])};
-        Border border_p = borders.take(ends.columns(p), here.width);
+        ShortBorder border_p = borders.take(ends.columns(p), here.width);
         Combiner combine(image, here);
         Comparisons comparisons = {0.0f};
         // uniform(): else the compiler thinks that lanes may differ, and lets them part.
         for (int s = unit.start; s < uniform(here.end); ++s) {
-            const Planes3 w = compare(p, feed, count, comparisons);
-            Border border_q = borders.take(ends.columns(p), here.width);
+            const PairPlanes3 w = compare(p, feed, count, comparisons);
+            ShortBorder border_q = borders.take(ends.columns(p), here.width);
             const Outside outside(here.left, image.width);
             border_p.no_left = border_q.no_left = outside.left ? ~0u : 0u;
             border_p.no_right = border_q.no_right = outside.right ? ~0u : 0u;
-            const AllSides<Border> side(border_p, border_q);
+            const AllSides<ShortBorder> side(border_p, border_q);
             border_p = border_q;
             const Numbers4 c = combine(w, side, s);
             if (s >= uniform(here.begin)) count(c, combine.own());

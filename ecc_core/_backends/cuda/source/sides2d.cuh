@@ -4,7 +4,7 @@
 #include "pair_events.cuh"
 
 // Of a warp with no column beside it.
-constexpr Sides kNoSides = {kCubes ? ~0u : 0u, kCubes ? 0u : ~0u};
+constexpr PairSides kNoSides = {kCubes ? ~0u : 0u, kCubes ? 0u : ~0u};
 
 __device__ __forceinline__ bool on_the_left() { return lane_again() < 16; }
 
@@ -36,7 +36,7 @@ __device__ __forceinline__ pair code_below(pair code, pair next) {
 }
 
 // Comparisons across the sides; bit i of each is row i.
-__device__ __forceinline__ Sides sides(pair outer, pair inner) {
+__device__ __forceinline__ PairSides sides(pair outer, pair inner) {
     const pair owned = on_the_left() ? owns_shared(outer, inner) : owns_shared(inner, outer);
     const unsigned both = __ballot_sync(kWarp, owned & 0xFFFFu);
     return {both, both >> 16};

@@ -4,7 +4,7 @@
 
 // What lane 0 sees left of its first column, and the bits of the last column of lane 31: bit i is
 // row i - 1.
-struct Sides {
+struct PairSides {
     unsigned left, right;
 };
 
@@ -44,7 +44,7 @@ struct Place {
 
     // From comparisons with the right neighbours the coefficients of rows by themselves. `shift`: 15,
     // or 16 for the rows before.
-    __device__ __forceinline__ Steps steps(plane bits, Sides sides, int shift) const {
+    __device__ __forceinline__ Steps steps(plane bits, PairSides sides, int shift) const {
         bits.b = (bits.b & ~last_lane) | (sides.right << shift & last_lane);
         if (!kVector) bits = force(bits, last_column);
         const unsigned other = __shfl_up_sync(kWarp, bits.b, 1);

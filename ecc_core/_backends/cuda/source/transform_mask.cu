@@ -91,12 +91,12 @@ __device__ __forceinline__ Coefficients find(const Mask& mask, const Grid& grid,
                         deep && wide ? load_pairs(mask, far_z, far_y, word, columns) : none);
 }
 
-struct Point {
+struct WeighedPoint {
     int z, y, x, weight;
 };
 
 // A block's levels, directions and bins.
-struct Counter {
+struct MaskCounter {
     const double* levels;
     const Vector* directions;
     const int* rows;
@@ -104,7 +104,7 @@ struct Counter {
     Sum* values;
     int directions_count;
 
-    __device__ Counter(const Sampling& sampling, const Job& job, Sum* values, double* memory)
+    __device__ MaskCounter(const Sampling& sampling, const Job& job, Sum* values, double* memory)
         : levels(sampling.levels),
           directions(sampling.directions + job.first),
           rows(sampling.rows + job.first),
@@ -125,7 +125,7 @@ struct Counter {
     }
 
     __device__ __forceinline__ void add(const Sampling& sampling, const Grid& grid,
-                                        const Point& point) const {
+                                        const WeighedPoint& point) const {
         const double z = grid.z.position(point.z), y = grid.y.position(point.y),
                      x = grid.x.position(point.x);
         for (int d = 0; d < directions_count; ++d) {
@@ -156,11 +156,11 @@ struct Counter {
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     count_mask(const Mask mask, const Grid grid, const Sampling sampling, Sum* values, int blocks) {
     extern __shared__ double memory[];
-    __shared__ Point waiting[kWarps][64];
+    __shared__ WeighedPoint waiting[kWarps][64];
     const int lane = threadIdx.x & 31, index = blockIdx.x / blocks;
-    Point* queue = waiting[threadIdx.x >> 5];
+    WeighedPoint* queue = waiting[threadIdx.x >> 5];
     const Job job = sampling.jobs[index];
-    const Counter counter(sampling, job, values, memory);
+    const MaskCounter counter(sampling, job, values, memory);
     const int words = (grid.x.points + 31) / 32;
     const long long total = (long long)grid.z.points * grid.y.points * words;
     const long long stride = (long long)blocks * blockDim.x;

@@ -18,11 +18,11 @@ struct Corners {
     unsigned char* patterns;
 };
 
-struct Place {
+struct WindowEnd {
     int z, y, x;
 
     // The window's last point; along axes that the image does not have, its only one.
-    __device__ __forceinline__ Place(const Labels& image, long long window) {
+    __device__ __forceinline__ WindowEnd(const Labels& image, long long window) {
         const long long line = divide(window, image.columns + 1);
         const int rows = image.rows + image.wide;
         x = (int)(window - line * (image.columns + 1));
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const int lane = threadIdx.x & 31;
     Label window[8], label = 0;
     if (at < windows) {
-        const Place place(image, at);
+        const WindowEnd place(image, at);
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
             const int z = i >> 2, y = i >> 1 & 1, x = i & 1;
@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
                     long long count, int* boxes) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= count) return;
-    const Place place(image, corners.windows[at]);
+    const WindowEnd place(image, corners.windows[at]);
     const unsigned pattern = corners.patterns[at];
     int* box = boxes + 6 * regions[at];
     widen(box, place.z, pattern & 0x0F, pattern & 0xF0);
@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     const int weight = measures.coefficients[256 * job.orthant + corners.patterns[at]];
     if (!weight) return;
     const long long region = regions[at];
-    const Place where(image, corners.windows[at]);
+    const WindowEnd where(image, corners.windows[at]);
     const int* box = measures.boxes + 6 * region;
     const bool cubes = measures.cubes;
     const double z = centred(where.z, box, job.orthant & 4, cubes, measures.spacing[0]);

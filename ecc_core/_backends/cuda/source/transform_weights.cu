@@ -147,7 +147,7 @@ __device__ __forceinline__ Parts split(const Weights& image, double weight) {
 
 // The running sums of a row: entry i is the sum of the first i + 1 points in order of height. The
 // entries of a lane follow each other, and those of its neighbours lie in other banks.
-struct Row {
+struct RunningSums {
     Sum part[kParts][kColumns + kColumns / kOfLane];
 
     __device__ __forceinline__ static int place(int i) { return i + i / kOfLane; }
@@ -174,7 +174,7 @@ struct Span {
 
 // Called by a warp.
 __device__ __forceinline__ void fill(const Weights& image, const Grid& grid, const Owner& owner,
-                                     int z, int y, const Span& span, Row& row) {
+                                     int z, int y, const Span& span, RunningSums& row) {
     const int lane = threadIdx.x & 31;
     const Lines lines(image, grid, owner, z, y);
     const bool inside = z < grid.z.points;
@@ -202,7 +202,7 @@ __device__ __forceinline__ void fill(const Weights& image, const Grid& grid, con
 }
 
 // The bins of one direction, those of the parts so far apart.
-struct Bins {
+struct PartBins {
     Sum* first;
     long long apart;
 
@@ -238,11 +238,11 @@ struct Run {
 };
 
 // How a direction counts the rows, along each of which heights do not fall.
-struct Walk {
+struct RowCounts {
     const Sampling& sampling;
     const double* levels;
     const Axis& axis;
-    const Row* rows;
+    const RunningSums* rows;
     const Run& run;
     Span span;
     double slope;
@@ -291,7 +291,7 @@ struct Walk {
     }
 
     // Called by a warp, as the next one.
-    __device__ __forceinline__ void add_levels(int task, const Bins& bins) const {
+    __device__ __forceinline__ void add_levels(int task, const PartBins& bins) const {
         const int lane = threadIdx.x & 31, bin = run.begin + kLevels * task + lane - 1;
         Parts sum = {};
         if (bin >= run.begin) {
@@ -304,7 +304,7 @@ struct Walk {
         if (lane && bin <= run.end && bin < sampling.count) bins.add(bin, sum - before);
     }
 
-    __device__ __forceinline__ void add_points(int row, const Bins& bins) const {
+    __device__ __forceinline__ void add_points(int row, const PartBins& bins) const {
         for (int i = threadIdx.x & 31; i < span.count; i += 32) {
             const double height = rounded_sum(run.bases[row], beyond(i));
             const int bin = place(height, sampling, levels);
@@ -343,7 +343,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 3)
     count_weights(const Weights image, const Grid grid, const Sampling sampling, Sum* values,
                   int blocks) {
     extern __shared__ double memory[];
-    __shared__ Row rows[kRows];
+    __shared__ RunningSums rows[kRows];
     __shared__ Run runs[kDirections];
     const int warp = threadIdx.x >> 5, index = blockIdx.x / blocks;
     const Job job = sampling.jobs[index];
@@ -381,12 +381,12 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 3)
         for (int d = 0; d < directions; ++d) {
             const Run& run = runs[d];
             const int tasks = run.tasks();
-            const Walk walk = {sampling, levels, grid.x, rows, run, span,
-                               sampling.directions[job.first + d].x};
-            const Bins bins =
+            const RowCounts walk = {sampling, levels, grid.x, rows, run, span,
+                                    sampling.directions[job.first + d].x};
+            const PartBins bins =
                 kShared
-                    ? Bins{shared + kParts * d * sampling.count, sampling.count}
-                    : Bins{values + (long long)sampling.rows[job.first + d] * sampling.count, part};
+                    ? PartBins{shared + kParts * d * sampling.count, sampling.count}
+                    : PartBins{values + (long long)sampling.rows[job.first + d] * sampling.count, part};
             for (; task < tasks; task += kWarps) {
                 if (run.dense)
                     walk.add_points(task, bins);

@@ -9,7 +9,7 @@
 
 // Comparisons of a slice s with the samples at x + 1, y + 1 and s + 1. n: maxima over y; m: over s;
 // b: over both. `before`: the same as the rows see them that follow.
-struct Planes3 {
+struct PairPlanes3 {
     plane g, n, m, b, below, m_below, behind;
     plane n_before, b_before, below_before, m_below_before;
 };
@@ -77,7 +77,7 @@ struct Ends {
 // What a warp cannot see of its two sides, for slices s and s + 1.
 template <class Border>
 struct AllSides {
-    Sides g, n, m, b;
+    PairSides g, n, m, b;
 
     __device__ __forceinline__ AllSides(Border p, Border q) {
         const Border at_m = owner(p, q);
@@ -99,7 +99,7 @@ struct Combiner {
         : image(image), unit(unit), given_behind(zeros()) {}
 
     template <class Border>
-    __device__ __forceinline__ Numbers4 operator()(Planes3 w, const AllSides<Border>& side, int s) {
+    __device__ __forceinline__ Numbers4 operator()(PairPlanes3 w, const AllSides<Border>& side, int s) {
         const int here = lane_again();
         const Place place(here, unit.left + here * kLaneWidth, image.width);
         const int y = unit.y;
