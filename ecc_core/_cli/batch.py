@@ -76,9 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.thresholds
     ):
         raise InputFileError("--thresholds must differ, because each has a column of its own")
-    images = _expand(arguments.inputs)
+    images, failures = _expand(arguments.inputs)
     rows: list[Row] = []
-    failures: list[str] = []
     at: Array | None = None
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
     with parts.locked(), progress_bar(steps=len(images)) as start:
@@ -89,8 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
             try:
                 at, found = _rows_of(path, arguments, parts)
             except Exception as error:  # whatever one image does, the others get their rows
-                reason = options.one_line(error)
-                failures.append(reason if path in reason else f"{path}: {reason}")
+                failures.append(_failure(path, error))
             else:
                 rows += [{"input": path, **place, **row} for row in found]
         if at is not None:
@@ -102,9 +100,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if failures else 0
 
 
-def _expand(patterns: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Paths in the order of the patterns, each once, and where an image is on its plate."""
+def _failure(path: str, error: Exception) -> str:
+    reason = options.one_line(error)
+    return reason if path in reason else f"{path}: {reason}"
+
+
+def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Paths in the order of the patterns, each once, with their places on plates; and failures."""
     paths: dict[str, dict[str, str]] = {}
+    failures: list[str] = []
     for pattern in patterns:
         if is_address(pattern):
             found = matching_addresses(pattern)
@@ -113,14 +117,17 @@ def _expand(patterns: Sequence[str]) -> dict[str, dict[str, str]]:
         if not found:
             raise InputFileError(f"{pattern}: no such file or folder")
         for path in found:
-            with options.blame(path):
+            try:
                 images = images_of_plate(path)
+            except Exception as error:  # the other paths are computed nevertheless
+                failures.append(_failure(path, error))
+                continue
             if not images:
                 paths[path] = {}
             for image in images:
                 place = image._asdict()
                 paths[place.pop("path")] = place
-    return paths
+    return paths, failures
 
 
 def _matches(pattern: str) -> list[str]:

@@ -136,6 +136,14 @@ def test_failures_are_named_and_the_others_kept(tmp_path, plates, capsys):
     assert len(written["metadata"]["failed"]) == 2
 
 
+def test_unreadable_metadata_end_no_batch(tmp_path, plates, capsys):
+    damaged = tmp_path / "plates" / "b.zarr"
+    (damaged / "zarr.json").write_text('{"zarr_format": 3,')
+    assert batch(tmp_path) == 1
+    assert capsys.readouterr().err.startswith(f"ecc: failed: {damaged}")
+    assert [Path(row["input"]).stem for row in table(tmp_path / "table.csv")] == ["a", "c"]
+
+
 def test_all_fail(tmp_path, capsys):
     (tmp_path / "plates" / "empty.zarr").mkdir(parents=True)
     assert batch(tmp_path) == 1
