@@ -90,6 +90,11 @@ CALLS = [
     lambda: ecc.euler_transform(image, directions, 16, weighted=True),
     lambda: ecc.euler_transform(np.ma.array(integers, mask=mask), directions, 16, weighted=True),
     lambda: ecc.region_transforms(labels, directions, 16),
+    lambda: ecc.betti_curves(image, uneven, mask=mask, nan="omit"),
+    lambda: ecc.betti_curves(integers, connectivity=1, superlevel=True),
+    lambda: ecc.betti_numbers(mask),
+    lambda: ecc.persistence_pairs(image, 0, nan="omit"),
+    lambda: ecc.persistence_pairs(integers, 2, mask=mask),
     soft_curve,
     soft_transform,
 ]
