@@ -90,9 +90,8 @@ def open_image(
     ...     path = os.path.join(folder, "image.npy")
     ...     np.save(path, np.arange(20).reshape(4, 5))
     ...     image = open_image(path)
-    ...     image.axes, image.shape, image[1:3, 2:4]
-    ('YX', (4, 5), array([[ 7,  8],
-           [12, 13]]))
+    ...     image.axes, image.shape, image[1:3, 2:4].tolist()
+    ('YX', (4, 5), [[7, 8], [12, 13]])
     """
     location = os.fspath(path) if is_address(path) else Path(path)
     return _open(location, series, level, axes)
