@@ -137,7 +137,8 @@ class DirectionController(DockController):
         if rows_key != self._rows_key:
             self._rows_key = rows_key
             self._rows = np.full((len(circle), sweep.n_heights), np.nan)
-        self._show_set(selection)
+        if isinstance(selection.full, np.ndarray):  # others are shown when they have been read
+            self._show_set(selection)
         if not self._curve_at_once(sweep):
             rows = self._rows.copy()
             job = partial(compute_sweep, sweep, self._cache, model.direction, circle, rows)
@@ -246,6 +247,8 @@ class DirectionController(DockController):
             self.model.status = self._result_line(self._sweep.level)
             state = f"{self._missing()} directions missing" if self._missing() else "complete"
             self.show_part(self._layer, self._selection.where, state)
+            if not isinstance(self._selection.full, np.ndarray):
+                self._show_set(self._selection)
 
     def _result_line(self, level: Level) -> str:
         size = level.note or describe(level.array.shape)
