@@ -309,6 +309,8 @@ def test_layer_goes_while_it_is_read(make_napari_viewer_proxy, open_panel, qtbot
     _, panel = open_panel("Euler directions", viewer=viewer)
     qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
     assert panel.controller.running
+    # Napari would wait for the blocks if the set were shown before they have been read.
+    assert not any(layer.name.startswith("slow ") for layer in viewer.layers)
     other = smooth(20, 20)
     if how == "closed":
         viewer.close()
