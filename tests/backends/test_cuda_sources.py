@@ -56,7 +56,7 @@ SAMPLES = _curves(
     SHARED_TABLE=(0, 1),
     NAN=(0, 1, 2),
 )
-SOFT = {"SUPER": (0, 1), "TILT": (0, 1), **BLOCK}
+SOFT = {"SUPER": (0, 1), "DIRECTIONAL": (0, 1), **BLOCK}
 CASES = {
     "curve2d": SINGLES,
     "curve3d": SINGLES,
@@ -74,8 +74,8 @@ CASES = {
     "labels": [{"LABEL": LABELS, "THREADS": (256,)}],
     "events": [{"FLOAT": (0, 1), "THREADS": (256,)}],
     "soft_levels": [{"SUPER": (0, 1)}],
-    "soft_march": [
-        {"ELEMENT": FLOATS, "REAL": (real,), "FLAT": (0, 1), "DUAL": (0, 1), "MASK": (0, 1)}
+    "soft_scan": [
+        {"ELEMENT": FLOATS, "REAL": (real,), "FLAT": (0, 1), "CUBES": (0, 1), "MASK": (0, 1)}
         | {"DEPOSIT": (0, 1), **SOFT}
         for real in ("float", "double")
     ],

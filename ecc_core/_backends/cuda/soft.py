@@ -24,9 +24,9 @@ from ecc_core._backends.cuda.recipe import by_value
 
 __all__ = ["Arguments", "coefficients", "curves", "gradients", "on_stream"]
 
-# Structures of soft_march.cu and soft_gather.cu, with the names of their fields.
-MARCHED = np.dtype(
-    [(name, "i8") for name in ("data", "mask", "tilt_z", "tilt_y", "tilt_x")]
+# Structures of soft_scan.cu and soft_gather.cu, with the names of their fields.
+SCANNED = np.dtype(
+    [(name, "i8") for name in ("data", "mask", "offset_z", "offset_y", "offset_x")]
     + [("strides", "i8", 4), ("mask_strides", "i8", 4)]
     + [(name, "i4") for name in ("depth", "height", "width", "padding")]
 )
@@ -34,12 +34,12 @@ TILING = np.dtype(
     [(name, "i4") for name in ("across", "down", "chunks", "blocks", "room", "flush")]
     + [("scale", "f4")]
 )
-MARCH_WORK = np.dtype(
+SCAN_WORK = np.dtype(
     [(name, "i8") for name in ("windows", "moments", "packed")]
     + [(name, "i4") for name in ("levels", "slots")]
 )
 GATHERED = np.dtype(
-    [(name, "i8") for name in ("data", "tilt_z", "tilt_y", "tilt_x")]
+    [(name, "i8") for name in ("data", "offset_z", "offset_y", "offset_x")]
     + [("strides", "i8", 4)]
     + [(name, "i4") for name in ("depth", "height", "width", "padding")]
 )
@@ -66,7 +66,7 @@ RESIDENT = {True: 4, False: 2}  # blocks on a multiprocessor
 GATHER_THREADS, GATHER_RESIDENT = 256, 4
 
 MEMORY = 1 << 25  # bytes of moments or tables at once
-MARCH_WORDS, GATHER_WORDS = 8192, 6144  # of shared memory, for moments and tables
+SCAN_WORDS, GATHER_WORDS = 8192, 6144  # of shared memory, for moments and tables
 FLUSH_POINTS = 1 << 16
 
 
@@ -104,7 +104,7 @@ def curves(
             part = slice(first, first + step)
             count = min(step, images - first)
             moments = image.new_zeros((count, MOMENTS * slots + 1), dtype=torch.int64)
-            scale = _march(given, part, memory, slots, moments, packed[part] if keep else None)
+            scale = _scan(given, part, memory, slots, moments, packed[part] if keep else None)
             arguments = (
                 *(t.data_ptr() for t in (given.thresholds, given.sharpness, memory)),
                 *(np.int32(levels), np.int32(slots), moments.data_ptr(), np.float32(scale)),
@@ -157,7 +157,7 @@ def coefficients(given: Arguments, words: tuple[int, ...]) -> Tensor:
     packed = given.image.new_empty(words, dtype=torch.int32)
     if packed.numel():
         with on_stream(given.image):
-            _march(given, slice(None), None, 0, None, packed)
+            _scan(given, slice(None), None, 0, None, packed)
     return packed
 
 
@@ -184,8 +184,8 @@ def _prepare(device: int, given: Arguments) -> Tensor:
     return memory
 
 
-class _March(NamedTuple):
-    """A kernel of soft_march.cu, and the structures it takes, without addresses."""
+class _Scan(NamedTuple):
+    """A kernel of soft_scan.cu, and the structures it takes, without addresses."""
 
     kernel: Any
     image: NDArray[Any]
@@ -197,7 +197,7 @@ class _March(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _plan_march(
+def _plan_scan(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     mask_strides: tuple[int, ...] | None,
@@ -207,7 +207,7 @@ def _plan_march(
     superlevel: bool,
     deposit: bool,
     device: int,
-) -> _March:
+) -> _Scan:
     flat = len(shape) < 4
     _, depth, height, width = _four(shape, flat, 1)
     rows = ROWS[flat]
@@ -218,23 +218,23 @@ def _plan_march(
         "REAL": "double" if double else "float",
         "ELEMENT": ELEMENTS[dtype],
         "FLAT": int(flat),
-        "DUAL": int(connectivity != 1),
+        "CUBES": int(connectivity != 1),
         "SUPER": int(superlevel),
         "MASK": int(mask_strides is not None),
-        "TILT": int(directional),
+        "DIRECTIONAL": int(directional),
         "DEPOSIT": int(deposit),
         "THREADS": LANES * rows,
         "BLOCKS": 1 if double else RESIDENT[flat],
     }
-    found = function("soft_march", "soft_march", device, tuple(macros.items()))
+    found = function("soft_scan", "soft_scan", device, tuple(macros.items()))
     found.preferred_shared_memory_carveout = 100
     hidden = (0,) * 4 if mask_strides is None else _four(mask_strides, flat, 0)
     image = np.array(
-        [(0, 0, 0, 0, 0, _four(strides, flat, 0), hidden, depth, height, width, 0)], MARCHED
+        [(0, 0, 0, 0, 0, _four(strides, flat, 0), hidden, depth, height, width, 0)], SCANNED
     )
     threads = LANES * rows
     samples = (OWN + 2) * threads + PADDING
-    return _March(
+    return _Scan(
         found.kernel,
         image,
         across * down * (-(-chunks // rows) if flat else chunks),
@@ -245,7 +245,7 @@ def _plan_march(
     )
 
 
-def _march(
+def _scan(
     given: Arguments,
     part: slice,
     windows: Tensor | None,
@@ -256,7 +256,7 @@ def _march(
     """Compute moments and coefficients of a part of the batch; the scale of the moments."""
     image, device = given.image[part], given.image.device.index
     mask = None if given.mask is None else given.mask.expand(given.image.shape)[part]
-    plan = _plan_march(
+    plan = _plan_scan(
         (1, *image.shape[1:]),
         image.stride(),
         None if mask is None else mask.stride(),
@@ -278,10 +278,10 @@ def _march(
     blocks = -(-plan.units // -(-plan.units * images // most))
     flush = max(1, min(FLUSH_POINTS // plan.points, -(-plan.units // blocks)))
     scale = 2.0 ** min(28 - math.ceil(math.log2(plan.points * flush)), 20)
-    room = min(MOMENTS * slots, MARCH_WORDS)
+    room = min(MOMENTS * slots, SCAN_WORDS)
     tiling = np.array([(*plan.tiling, blocks, room, flush, scale)], TILING)
     addresses = (0 if t is None else t.data_ptr() for t in (windows, moments, packed))
-    work = np.array([(*addresses, given.thresholds.numel(), slots)], MARCH_WORK)
+    work = np.array([(*addresses, given.thresholds.numel(), slots)], SCAN_WORK)
     plan.kernel(
         (images * blocks,),
         (LANES, plan.rows),
@@ -338,7 +338,7 @@ def _gather_kernel(
     macros = {
         "ELEMENT": ELEMENTS[dtype],
         "OUT": ELEMENTS[out],
-        "TILT": int(directional),
+        "DIRECTIONAL": int(directional),
         "SUPER": int(superlevel),
         "UNIT": int(unit),
         "THREADS": GATHER_THREADS,
@@ -365,6 +365,6 @@ def _add_direction(struct: NDArray[Any], given: Arguments) -> None:
     shape = given.image.shape[1:]
     start, step = given.direction_terms.data_ptr(), given.direction_terms.itemsize
     starts = [start + step * sum(shape[:i]) for i in range(3)]
-    axes = {1: ("tilt_x",), 2: ("tilt_z", "tilt_x"), 3: ("tilt_z", "tilt_y", "tilt_x")}
+    axes = {1: ("offset_x",), 2: ("offset_z", "offset_x"), 3: ("offset_z", "offset_y", "offset_x")}
     for name, address in zip(axes[len(shape)], starts, strict=False):
         struct[name] = address

@@ -4,12 +4,13 @@
 typedef ECC_ELEMENT Element;
 typedef ECC_OUT Out;
 constexpr bool kSuper = ECC_SUPER;
-constexpr bool kTilt = ECC_TILT;
+constexpr bool kDirectional = ECC_DIRECTIONAL;
 constexpr bool kUnit = ECC_UNIT;  // all coefficients are 1, and `packed` is not read
 
 struct Image {
     const Element* data;
-    const float *tilt_z, *tilt_y, *tilt_x;  // kTilt; null along axes that the image does not have
+    // kDirectional; null along axes that the image does not have
+    const float *offset_z, *offset_y, *offset_x;
     long long strides[4];                   // batch, z, y, x, in samples
     int depth, height, width;
 };
@@ -17,7 +18,7 @@ struct Image {
 struct Work {
     float* windows;
     const float2* table;  // (images, slots): value and slope by the bin at the start of each bin
-    const plane* packed;  // as soft_march.cu writes it
+    const plane* packed;  // as soft_scan.cu writes it
     Out* out;             // (images, depth, height, width)
     int levels;
     int slots;   // room of an image
@@ -88,15 +89,16 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             Element sample[kPacked];
 #pragma unroll
             for (int k = 0; k < kPacked; ++k) sample[k] = data[min(k, count - 1) * image.strides[1]];
-            const float across = !kTilt         ? 0.0f
-                                 : image.tilt_y ? image.tilt_y[y] + image.tilt_x[x]
-                                                : image.tilt_x[x];
+            const float across = !kDirectional    ? 0.0f
+                                 : image.offset_y ? image.offset_y[y] + image.offset_x[x]
+                                                  : image.offset_x[x];
             float v[kPacked];
 #pragma unroll
             for (int k = 0; k < kPacked; ++k) {
                 v[k] = to_real(sample[k]);
-                if (kTilt)
-                    v[k] += (image.tilt_z ? image.tilt_z[z + min(k, count - 1)] : 0.0f) + across;
+                if (kDirectional)
+                    v[k] +=
+                        (image.offset_z ? image.offset_z[z + min(k, count - 1)] : 0.0f) + across;
                 if (kSuper) v[k] = -v[k];
             }
 #pragma unroll

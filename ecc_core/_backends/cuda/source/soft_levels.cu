@@ -94,7 +94,7 @@ struct Logistic {
 };
 
 // A warp a level: curves and their derivatives by the level and by the sharpness, (images, levels),
-// from moments (images, kMoments * room + 1) of the scales in soft_march.cu.
+// from moments (images, kMoments * room + 1) of the scales in soft_scan.cu.
 extern "C" __global__ void soft_evaluate(const float* thresholds, const float* sharpness,
                                          float* memory, int levels, int room,
                                          const long long* moments, float scale, float* curves,

@@ -6,7 +6,7 @@
 // Images of one or two axes: columns have neighbours along x only.
 constexpr bool kFlat = ECC_FLAT;
 // The T-construction: a point is a cube, and the smallest cube around a cell owns it.
-constexpr bool kDual = ECC_DUAL;
+constexpr bool kCubes = ECC_CUBES;
 
 constexpr unsigned kWarp = 0xFFFFFFFFu;
 constexpr int kLanes = 32;
@@ -199,5 +199,5 @@ __device__ __forceinline__ Digits coefficients(const Wins& w) {
     add(minus, cube[0][1][1], cube[1][0][0], cube[1][0][1]);
     add(minus, cube[1][1][0], cube[1][1][1], 0);
     // The dimension of a cube is that of the image, 3, and of a flat image 2.
-    return kDual ? subtract(minus, plus) : subtract(plus, minus);
+    return kCubes ? subtract(minus, plus) : subtract(plus, minus);
 }

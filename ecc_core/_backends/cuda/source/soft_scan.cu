@@ -9,13 +9,14 @@ typedef ECC_REAL Real;
 typedef ECC_ELEMENT Element;
 constexpr bool kSuper = ECC_SUPER;
 constexpr bool kMask = ECC_MASK;
-constexpr bool kTilt = ECC_TILT;
+constexpr bool kDirectional = ECC_DIRECTIONAL;
 constexpr bool kDeposit = ECC_DEPOSIT;  // whether moments are wanted
 
 struct Image {
     const Element* data;
     const unsigned char* mask;
-    const Real *tilt_z, *tilt_y, *tilt_x;  // kTilt; null along axes that the image does not have
+    // kDirectional; null along axes that the image does not have
+    const Real *offset_z, *offset_y, *offset_x;
     long long strides[4];                   // batch, z, y, x, in samples
     long long mask_strides[4];
     int depth, height, width;
@@ -42,7 +43,7 @@ struct Work {
 struct Column {
     const Element* data;
     const unsigned char* mask;
-    Real tilt;
+    Real offset;
     bool inside;
 };
 
@@ -55,7 +56,9 @@ __device__ __forceinline__ Column find_column(const Image& image, int index, int
     if (kMask)
         column.mask += index * image.mask_strides[0] + row * image.mask_strides[2] +
                        place * image.mask_strides[3];
-    if (kTilt) column.tilt = kFlat ? image.tilt_x[place] : image.tilt_y[row] + image.tilt_x[place];
+    if (kDirectional)
+        column.offset =
+            kFlat ? image.offset_x[place] : image.offset_y[row] + image.offset_x[place];
     return column;
 }
 
@@ -65,18 +68,18 @@ __device__ __forceinline__ void load(const Image& image, const Column& column, i
                                      Real (&v)[kSteps]) {
     Element sample[kSteps];
     unsigned char kept[kSteps];
-    Real tilt[kSteps];
+    Real offset[kSteps];
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
         const int at = min(max(z + i, 0), image.depth - 1);
         sample[i] = column.data[at * image.strides[1]];
         if (kMask) kept[i] = column.mask[at * image.mask_strides[1]];
-        if (kTilt) tilt[i] = image.tilt_z ? image.tilt_z[at] : (Real)0;
+        if (kDirectional) offset[i] = image.offset_z ? image.offset_z[at] : (Real)0;
     }
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
         Real number = to_real(sample[i]);
-        if (kTilt) number += tilt[i] + column.tilt;
+        if (kDirectional) number += offset[i] + column.offset;
         number = (kSuper ? -number : number) + (Real)0;  // no -0: it would not be equal to 0
         const bool there = column.inside && (unsigned)(z + i) < (unsigned)image.depth;
         v[i] = there && (!kMask || kept[i]) ? number : infinity();
@@ -125,7 +128,7 @@ struct Deposit {
             const int c = (int)(packed << (4 * i)) >> 28;
             packed &= (1u << (28 - 4 * i)) - 1u;
             const Real key = tile.own(step + i);
-            point<kOneWindow>(kDual ? -key : key, c);
+            point<kOneWindow>(kCubes ? -key : key, c);
         }
     }
 
@@ -153,7 +156,7 @@ __device__ __forceinline__ void wait_for_tile() {
 }
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-    soft_march(const Image image, const Tiling tiling, const Work work) {
+    soft_scan(const Image image, const Tiling tiling, const Work work) {
     extern __shared__ uint4 memory[];
     const int rows = blockDim.y, row = threadIdx.y, lane = threadIdx.x;
     const int threads = rows * kLanes, thread = row * kLanes + lane;
@@ -192,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
             nan |= v[step] != v[step];
-            tile.own(step) = kDual ? (Real)0 - v[step] : v[step];
+            tile.own(step) = kCubes ? (Real)0 - v[step] : v[step];
             if (kMask && step > 0 && step <= kOwn && v[step] >= infinity())
                 present &= ~(1u << (kOwn - step));
         }
