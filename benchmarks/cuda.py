@@ -102,18 +102,18 @@ def cases(quick: bool) -> list[tuple[tuple[int, ...], str, int]]:
     return small + ([] if quick else large)
 
 
-def filtration_of(images: Any, construction: str, nan: str) -> Filtration:
+def filtration_of(images: Any, cubes: bool, nan: str) -> Filtration:
     ndim = images.ndim - 1
-    return Filtration(ndim, 1 if construction == "V" else ndim, nan=nan)
+    return Filtration(ndim, ndim if cubes else 1, nan=nan)
 
 
-def check(image: Any, dtype: str, construction: str) -> bool:
+def check(image: Any, dtype: str, cubes: bool) -> bool:
     """Equality with the CPU backend on a corner of the first images."""
     from ecc_core._backends.cpu import launch as cpu
 
     corner = image[(slice(2), *(slice(0, 1100 if image.ndim == 3 else 150),) * (image.ndim - 1))]
     host = corner.get()
-    filtration = filtration_of(image, construction, "omit")
+    filtration = filtration_of(image, cubes, "omit")
     known = cpu.curve(host, levels(dtype), filtration)
     found = launch.curve(corner, levels(dtype), filtration)
     return bool((found.get() == known).all())
@@ -124,11 +124,11 @@ def measure(shape: tuple[int, ...], dtype: str, images: int, rate: float) -> lis
     for sigma in (0, 2, 8):
         image = field(shape, sigma, dtype, images)
         thresholds = levels(dtype)
-        for construction in "VT":
-            filtration = filtration_of(image, construction, "raise")
+        for cubes in (False, True):
+            filtration = filtration_of(image, cubes, "raise")
             adopted = Adopted(image, element_of(image.dtype), None)
             call = partial(launch.enqueue, adopted, thresholds, filtration)
-            good = check(image, dtype, construction)
+            good = check(image, dtype, cubes)
             small = image.nbytes < 1 << 27
             seconds = replay(call) if small else replay(call, times=10)
             floor = image.nbytes / rate
@@ -138,7 +138,7 @@ def measure(shape: tuple[int, ...], dtype: str, images: int, rate: float) -> lis
                     "images": images,
                     "dtype": dtype,
                     "sigma": sigma,
-                    "construction": construction,
+                    "connectivity": filtration.connectivity,
                     "ms": seconds * 1e3,
                     "floor_ms": floor * 1e3,
                     "ratio": seconds / floor,
@@ -155,7 +155,7 @@ def whole_calls() -> dict[str, float]:
     thresholds = levels("float32")
     result = {}
     for nan in ("omit", "raise"):
-        filtration = filtration_of(image, "T", nan)
+        filtration = filtration_of(image, True, nan)
         for _ in range(20):
             launch.curve(image, thresholds, filtration)
         cupy.cuda.Device().synchronize()
@@ -176,7 +176,7 @@ def name(row: dict[str, Any]) -> str:
 
 
 def summary(rows: list[dict[str, Any]]) -> list[str]:
-    """A line for each image and type: the slower construction, in microseconds and floors."""
+    """A line for each image and type: the slower connectivity, in microseconds and floors."""
     worst: dict[tuple[str, str], dict[int, tuple[float, float]]] = {}
     for row in rows:
         times = worst.setdefault((name(row), row["dtype"]), {})
@@ -197,11 +197,11 @@ def markdown(report: dict[str, Any]) -> str:
         "",
         *summary(report["kernels"]),
         "",
-        "| image | dtype | sigma | construction | ms | x floor | equal to CPU |",
+        "| image | dtype | sigma | connectivity | ms | x floor | equal to CPU |",
         "|---|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {name(row)} | {row['dtype']} | {row['sigma'] or 'noise'} | {row['construction']} "
+        f"| {name(row)} | {row['dtype']} | {row['sigma'] or 'noise'} | {row['connectivity']} "
         f"| {row['ms']:.4f} | {row['ratio']:.2f} | {'yes' if row['equal'] else 'NO'} |"
         for row in report["kernels"]
     ]

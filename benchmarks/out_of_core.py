@@ -31,6 +31,7 @@ from scipy import ndimage
 import ecc_core as ecc
 from ecc_core._blocks.blocks import Settings
 from ecc_core._blocks.window import Work, run_groups
+from ecc_core._request.filtration import Filtration
 from ecc_core.cli import main as main_of_ecc
 
 CHUNK = 256
@@ -158,7 +159,7 @@ def window() -> None:
 def count_blocks(side: int) -> None:
     """Print what side^3 blocks of zeros take in one column."""
     points = np.zeros((4, 4, 4), np.uint8)
-    settings = Settings(np.arange(256), "T", False, "raise")
+    settings = Settings(np.arange(256), Filtration(3, 3))
     work = Work(lambda _: (points,), ((4,) * side,) * 3, 3, settings, regions=False)
     groups = work.groups(16, side=side)
     waiting: set[Any] = set()

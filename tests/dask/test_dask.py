@@ -172,9 +172,9 @@ def test_equal_calls_have_equal_names():
 # Blocks
 
 
-def cells_along(n: int, construction: str) -> list[tuple[list[int], int, int]]:
+def cells_along(n: int, cubes: bool) -> list[tuple[list[int], int, int]]:
     """Cells along an axis in doubled coordinates: their points, dimension, and lowest own point."""
-    if construction == "V":  # even: a point, odd: an edge to the next
+    if not cubes:  # even: a point, odd: an edge to the next
         doubled = range(2 * n - 1)
         return [([c // 2, -(-c // 2)], c % 2, c // 2) for c in doubled]
     # odd: a closed cube, even: a face, of the cube before it if there is one
@@ -183,13 +183,13 @@ def cells_along(n: int, construction: str) -> list[tuple[list[int], int, int]]:
     return [(cubes, c % 2, cubes[0]) for c, cubes in zip(doubled, beside, strict=True)]
 
 
-def counted_rows(image, chunks, thresholds, construction, superlevel):
+def counted_rows(image, chunks, thresholds, cubes, superlevel):
     """Signed number of the cells that each block owns and that enter by each threshold."""
     owners = [np.repeat(range(len(c)), c) for c in chunks]
     counts = np.zeros((*map(len, chunks), len(thresholds)), np.int64)
     later, earlier = (min, max) if superlevel else (max, min)
-    decide = later if construction == "V" else earlier
-    along = (cells_along(n, construction) for n in image.shape)
+    decide = earlier if cubes else later
+    along = (cells_along(n, cubes) for n in image.shape)
     for parts in itertools.product(*along):
         points, dimensions, lowest = zip(*parts, strict=True)
         value = decide(image[point] for point in itertools.product(*points))
@@ -209,8 +209,8 @@ def test_a_block_counts_the_cells_that_it_owns(chunks, connectivity, superlevel)
     assert blocks.dtype == np.int64
     order = slice(None, None, -1 if superlevel else 1)
     curves = blocks[:, order].cumsum(axis=1)[:, order]
-    construction = "V" if connectivity == 1 else "T"
-    expected = counted_rows(image, chunks, LEVELS, construction, superlevel)
+    cubes = connectivity != 1
+    expected = counted_rows(image, chunks, LEVELS, cubes, superlevel)
     np.testing.assert_array_equal(curves, expected)
 
 
@@ -218,7 +218,7 @@ def test_a_block_counts_the_cells_that_it_owns(chunks, connectivity, superlevel)
 def test_blocks_of_two_axes_count_their_cells(connectivity):
     image, chunks = noise(6, 7), ((1, 2, 3), (4, 3))
     blocks = euler_curve_blocks(in_chunks(image, chunks), LEVELS, connectivity=connectivity)
-    expected = counted_rows(image, chunks, LEVELS, "V" if connectivity == 1 else "T", False)
+    expected = counted_rows(image, chunks, LEVELS, connectivity != 1, False)
     np.testing.assert_array_equal(blocks.compute().cumsum(axis=1), expected)
 
 

@@ -11,15 +11,15 @@ compile_ = pytest.importorskip("ecc_core._backends.cuda.compile")
 recipe = pytest.importorskip("ecc_core._backends.cuda.recipe")
 
 
-def variant_of(construction, superlevel, nan, element):
-    filtration = Filtration(3, 1 if construction == "V" else 3, superlevel, nan)
+def variant_of(cubes, superlevel, nan, element):
+    filtration = Filtration(3, 3 if cubes else 1, superlevel, nan)
     return recipe.variant_of(filtration, element, masked=False)
 
 
 @pytest.mark.parametrize("element", ["uint8", "uint16", "float16", "float32"])
 def test_volume_kernels_with_asynchronous_copies_keep_all_in_registers(element):
-    for construction, nan, rule in itertools.product("VT", ("raise", "omit"), (0, 1)):
-        variant = variant_of(construction, False, nan, element)
+    for cubes, nan, rule in itertools.product((False, True), ("raise", "omit"), (0, 1)):
+        variant = variant_of(cubes, False, nan, element)
         options = {**variant.options(None), "BINS": rule, "VECTOR": 1, "STORE": recipe.SHARED}
         kernel = compile_.kernel("curve3d", 0, tuple({**options, "SHARED_TABLE": 1}.items()))
         assert kernel.local_size_bytes == 0
@@ -31,8 +31,8 @@ def test_volume_kernels_with_asynchronous_copies_keep_all_in_registers(element):
 )
 def test_kernels_of_pairs_keep_all_in_registers(source, element, rule):
     """Else they are compiled once more, without asynchronous copies."""
-    for construction, superlevel in itertools.product("VT", (False, True)):
-        variant = variant_of(construction, superlevel, "omit", element)
+    for cubes, superlevel in itertools.product((False, True), (False, True)):
+        variant = variant_of(cubes, superlevel, "omit", element)
         options = {**variant.options(None), "BINS": rule, "VECTOR": 1, "STORE": recipe.SHARED}
         kernel = compile_.kernel(source, 0, tuple(options.items()))
         assert kernel.local_size_bytes == 0
@@ -40,8 +40,8 @@ def test_kernels_of_pairs_keep_all_in_registers(source, element, rule):
 
 @pytest.mark.parametrize("element", ["uint8", "int8"])
 def test_kernels_of_bytes_keep_all_in_registers(element):
-    for construction, superlevel in itertools.product("VT", (False, True)):
-        variant = variant_of(construction, superlevel, "raise", element)
+    for cubes, superlevel in itertools.product((False, True), (False, True)):
+        variant = variant_of(cubes, superlevel, "raise", element)
         options = {**variant.options(None), "BINS": 3, "VECTOR": 2, "STORE": recipe.SHARED}
         kernel = compile_.kernel("bytes3d", 0, tuple(options.items()))
         assert kernel.local_size_bytes == 0
@@ -50,16 +50,16 @@ def test_kernels_of_bytes_keep_all_in_registers(element):
 @pytest.mark.parametrize("element", ["uint16", "int16"])
 def test_kernels_of_shorts_keep_nearly_all_in_registers(element):
     """Else they are compiled once more, without asynchronous copies."""
-    for construction, superlevel in itertools.product("VT", (False, True)):
-        variant = variant_of(construction, superlevel, "raise", element)
+    for cubes, superlevel in itertools.product((False, True), (False, True)):
+        variant = variant_of(cubes, superlevel, "raise", element)
         options = {**variant.options(None), "BINS": 2, "VECTOR": 1, "STORE": recipe.GLOBAL}
         kernel = compile_.kernel("shorts3d", 0, tuple(options.items()))
         assert kernel.local_size_bytes <= compile_.SPILL
 
 
 def test_volumes_of_floats_that_report_nan_keep_all_in_registers():
-    for construction, superlevel in itertools.product("VT", (False, True)):
-        variant = variant_of(construction, superlevel, "raise", "float32")
+    for cubes, superlevel in itertools.product((False, True), (False, True)):
+        variant = variant_of(cubes, superlevel, "raise", "float32")
         options = {**variant.options(None), "BINS": 4, "VECTOR": 2, "STORE": recipe.SHARED}
         kernel = compile_.kernel("pairs3d", 0, tuple(options.items()))
         assert kernel.local_size_bytes == 0

@@ -25,16 +25,16 @@ class Sliced:
         return self.array[index].copy()
 
 
-@pytest.mark.parametrize("construction", ["V", "T"])
+@pytest.mark.parametrize("cubes", [False, True])
 @pytest.mark.parametrize("shape", [(1, 9, 20), (23, 18, 40), (50, 33)])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_slabs_add_up(construction, shape, dtype):
+def test_slabs_add_up(cubes, shape, dtype):
     rng = np.random.default_rng(1)
     volume = (rng.random(shape) * 200).astype(dtype)
     pinned = cupyx.empty_like_pinned(volume)
     pinned[...] = volume
     levels = np.linspace(0, 200, 50)
-    connectivity = 1 if construction == "V" else volume.ndim
+    connectivity = volume.ndim if cubes else 1
     filtration = Filtration(volume.ndim, connectivity)
     known = reference.euler_curve(volume, levels, connectivity=connectivity)
     every = list(range(cupy.cuda.runtime.getDeviceCount()))

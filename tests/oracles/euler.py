@@ -21,7 +21,7 @@ are masked or NaN never enter: they rank after everything else.
 import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,6 @@ __all__ = [
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
-Construction = Literal["V", "T"]
 
 
 class Order(NamedTuple):
@@ -71,20 +70,20 @@ def _order(image: Array, superlevel: bool, mask: Array | None) -> Order:
     return Order(levels, rank)
 
 
-def _construction(connectivity: int | None, ndim: int) -> Construction:
-    return "V" if connectivity == 1 or ndim == 1 else "T"
+def _uses_cubes(connectivity: int | None, ndim: int) -> bool:
+    return connectivity != 1 and ndim > 1
 
 
-def _cells(key: Integers, construction: Construction, never: int) -> Iterator[tuple[int, Integers]]:
+def _cells(key: Integers, cubes: bool, never: int) -> Iterator[tuple[int, Integers]]:
     """Yield for each kind of cell its dimension and the keys of all cells of that kind.
 
     `key` orders the points; `never` is at least as large as any key. A kind of cell is its extent,
     0 or 1, along each axis.
     """
-    if construction == "T":
+    if cubes:
         key = np.pad(key, 1, constant_values=never)
     for extent in itertools.product((0, 1), repeat=key.ndim):
-        if construction == "V":  # the two ends of an edge, or a vertex
+        if not cubes:  # the two ends of an edge, or a vertex
             counts, grid = [1 + e for e in extent], key
         else:  # the cube itself, not one of the padding, or the two cubes beside a face
             counts = [2 - e for e in extent]
@@ -94,15 +93,15 @@ def _cells(key: Integers, construction: Construction, never: int) -> Iterator[tu
             grid[tuple(slice(o, o + n) for o, n in zip(offset, sizes, strict=True))]
             for offset in itertools.product(*(range(c) for c in counts))
         ]
-        decide = np.maximum if construction == "V" else np.minimum
+        decide = np.minimum if cubes else np.maximum
         yield sum(extent), decide.reduce(points)
 
 
-def cell_values(image: Array, construction: Construction, mask: Array | None = None) -> Cells:
+def cell_values(image: Array, cubes: bool, mask: Array | None = None) -> Cells:
     """Return every cell of a 1-D to 3-D image with its value (sublevel) and its dimension."""
     levels, rank = _order(image, False, mask)
     values, dimensions = [], []
-    for dimension, cell_rank in _cells(rank, construction, levels.size):
+    for dimension, cell_rank in _cells(rank, cubes, levels.size):
         entering = cell_rank[cell_rank < levels.size]
         values.append(levels[entering])
         dimensions.append(np.full(entering.size, dimension))
@@ -125,10 +124,10 @@ def directional(
     return np.asarray(image.astype(np.float64) + scale * height)
 
 
-def _jumps(order: Order, construction: Construction) -> Integers:
+def _jumps(order: Order, cubes: bool) -> Integers:
     """Return the change of the Euler characteristic at each level, in order of entry."""
     jumps = np.zeros(order.levels.size, dtype=np.int64)
-    for dimension, rank in _cells(order.rank, construction, order.levels.size):
+    for dimension, rank in _cells(order.rank, cubes, order.levels.size):
         entering = rank[rank < order.levels.size]
         jumps += (-1) ** dimension * np.bincount(entering, minlength=order.levels.size)
     return jumps
@@ -144,7 +143,7 @@ def euler_curve(
 ) -> Integers:
     """Return the Euler characteristic of ``image <= t`` (superlevel ``>=``) for each threshold."""
     order = _order(image, superlevel, mask)
-    jumps = _jumps(order, _construction(connectivity, image.ndim))
+    jumps = _jumps(order, _uses_cubes(connectivity, image.ndim))
     after = np.concatenate([[0], np.cumsum(jumps)])  # after[k]: k levels have entered
     levels = sorted(order.levels.tolist())
     numbers = np.asarray(thresholds).tolist()
@@ -164,7 +163,7 @@ def changing_levels(
 ) -> Array:
     """Return, increasing, the values of the image at which its curve changes."""
     order = _order(image, superlevel, mask)
-    jumps = _jumps(order, _construction(connectivity, image.ndim))
+    jumps = _jumps(order, _uses_cubes(connectivity, image.ndim))
     return np.sort(order.levels[jumps != 0])
 
 
@@ -186,14 +185,14 @@ def euler_coefficients(
     Points that never enter have coefficient 0.
     """
     levels, rank = _order(image, superlevel, mask)
-    construction = _construction(connectivity, image.ndim)
+    cubes = _uses_cubes(connectivity, image.ndim)
     raster = np.arange(image.size, dtype=np.int64).reshape(image.shape)
     # Break ties towards the first point: the last of the vertices, the first of the cubes.
-    late_first = construction == "V"
+    late_first = not cubes
     key = rank * image.size + (image.size - 1 - raster if late_first else raster)
     never = levels.size * image.size
     coefficients = np.zeros(image.size, dtype=np.int64)
-    for dimension, cell_key in _cells(key, construction, never):
+    for dimension, cell_key in _cells(key, cubes, never):
         owner = cell_key[cell_key < never] % max(image.size, 1)
         if late_first:
             owner = image.size - 1 - owner

@@ -13,30 +13,30 @@ from skimage.measure import euler_number
 from ecc_core.testing import known_shapes, strategies
 
 
-def brute_force_coefficients(image: np.ndarray, construction: str) -> np.ndarray:
+def brute_force_coefficients(image: np.ndarray, cubes: bool) -> np.ndarray:
     """Walk over the doubled grid, where a cell is a point and its dimension a matter of parity."""
     coefficients = np.zeros(image.shape, dtype=np.int8)
-    sides = [2 * n - 1 if construction == "V" else 2 * n + 1 for n in image.shape]
+    sides = [2 * n + 1 if cubes else 2 * n - 1 for n in image.shape]
     for cell in itertools.product(*(range(n) for n in sides)):
         dimension = sum(c % 2 for c in cell)
         nearest = []
         for c, n in zip(cell, image.shape, strict=True):
-            if construction == "V":  # vertices are at even coordinates
+            if not cubes:  # vertices are at even coordinates
                 axis = [c // 2] if c % 2 == 0 else [c // 2, c // 2 + 1]
             else:  # cubes are at odd coordinates
                 axis = [c // 2] if c % 2 == 1 else [c // 2 - 1, c // 2]
             nearest.append([i for i in axis if 0 <= i < n])
         points = sorted(itertools.product(*nearest))  # in C order
-        pick = max if construction == "V" else min
+        pick = min if cubes else max
         value = pick(image[p] for p in points)
         owner = next(p for p in points if image[p] == value)
         coefficients[owner] += (-1) ** dimension
     return coefficients
 
 
-def gudhi_curve(image: np.ndarray, thresholds: np.ndarray, construction: str) -> np.ndarray:
+def gudhi_curve(image: np.ndarray, thresholds: np.ndarray, cubes: bool) -> np.ndarray:
     """Count the homology classes alive at each threshold."""
-    name = "vertices" if construction == "V" else "top_dimensional_cells"
+    name = "top_dimensional_cells" if cubes else "vertices"
     cubical = gudhi.CubicalComplex(**{name: image.astype(float)})
     curve = np.zeros(len(thresholds), dtype=np.int64)
     for dimension, (birth, death) in cubical.persistence(min_persistence=0.0):
@@ -57,9 +57,9 @@ def test_known_shapes(shape):
 
 def test_cells_of_a_pair():
     image = np.array([5, 2], dtype=np.uint8)
-    v = reference.cell_values(image, "V")
+    v = reference.cell_values(image, False)
     assert sorted(zip(v.values, v.dimensions, strict=True)) == [(2, 0), (5, 0), (5, 1)]
-    t = reference.cell_values(image, "T")
+    t = reference.cell_values(image, True)
     assert sorted(zip(t.values, t.dimensions, strict=True)) == [
         *[(2, 0), (2, 0), (2, 1)],
         *[(5, 0), (5, 1)],
@@ -69,16 +69,16 @@ def test_cells_of_a_pair():
 @pytest.mark.parametrize("shape", [(4,), (3, 5), (2, 3, 4), (1, 1, 1)])
 def test_number_of_cells(shape):
     image = np.zeros(shape)
-    for construction, sides in (
-        ("V", [(n, n - 1) for n in shape]),
-        ("T", [(n + 1, n) for n in shape]),
+    for cubes, sides in (
+        (False, [(n, n - 1) for n in shape]),
+        (True, [(n + 1, n) for n in shape]),
     ):
         expected = dict.fromkeys(range(len(shape) + 1), 0)
         for extent in itertools.product((0, 1), repeat=len(shape)):
             expected[sum(extent)] += int(
                 np.prod([s[e] for s, e in zip(sides, extent, strict=True)])
             )
-        found = reference.cell_values(image, construction)
+        found = reference.cell_values(image, cubes)
         assert expected == {d: int(np.sum(found.dimensions == d)) for d in expected}
 
 
@@ -107,10 +107,10 @@ def test_curve_equals_scikit_image(data, ndim):
 def test_curve_equals_gudhi(image):
     thresholds = np.unique(image.astype(float))[:100]
     for connectivity in all_connectivities(image.ndim):
-        construction = "V" if connectivity == 1 else "T"
+        cubes = connectivity != 1
         np.testing.assert_array_equal(
             reference.euler_curve(image, thresholds, connectivity=connectivity),
-            gudhi_curve(image, thresholds, construction),
+            gudhi_curve(image, thresholds, cubes),
         )
 
 
@@ -122,10 +122,10 @@ def test_curve_equals_gudhi(image):
 )
 def test_cells_and_coefficients_equal_plain_python(image):
     for connectivity in all_connectivities(image.ndim):
-        construction = "V" if connectivity == 1 else "T"
+        cubes = connectivity != 1
         coefficients = reference.euler_coefficients(image, connectivity=connectivity)
-        np.testing.assert_array_equal(coefficients, brute_force_coefficients(image, construction))
-        cells = reference.cell_values(image, construction)
+        np.testing.assert_array_equal(coefficients, brute_force_coefficients(image, cubes))
+        cells = reference.cell_values(image, cubes)
         levels = np.unique(image)
         counted = [np.sum((-1) ** cells.dimensions[cells.values <= t]) for t in levels]
         np.testing.assert_array_equal(

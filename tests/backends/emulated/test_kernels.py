@@ -7,7 +7,8 @@ from scipy import ndimage
 import ecc_core
 from ecc_core._request.filtration import Direction, Filtration
 
-SIDES = [("V", False), ("T", True)]  # V sublevel and T superlevel compare in one order
+# Whether points are cubes, and superlevel: the two that compare in one order.
+SIDES = [(False, False), (True, True)]
 EVEN = np.linspace(-2, 2, 64)
 BYTES, SHORTS = np.arange(256), np.arange(1 << 16)
 PERCENTILES = np.percentile(np.random.default_rng(5).normal(size=4000), np.linspace(0, 100, 90))
@@ -46,16 +47,16 @@ def fields(shape, dtype):
 
 
 def known_curve(image, levels, side, mask=None):
-    construction, superlevel = side
-    connectivity = 1 if construction == "V" else image.ndim
+    cubes, superlevel = side
+    connectivity = image.ndim if cubes else 1
     return ecc_core.euler_curve(
         image, levels, connectivity=connectivity, superlevel=superlevel, mask=mask, nan="omit"
     ).values
 
 
 def filtration_of(ndim, side, **more):
-    construction, superlevel = side
-    return Filtration(ndim, 1 if construction == "V" else ndim, superlevel, **more)
+    cubes, superlevel = side
+    return Filtration(ndim, ndim if cubes else 1, superlevel, **more)
 
 
 def check(emulator, images, levels, side, kernel, known=None):
@@ -65,7 +66,7 @@ def check(emulator, images, levels, side, kernel, known=None):
         np.testing.assert_array_equal(curve, known_curve(image, levels, side))
 
 
-@pytest.mark.parametrize("side", SIDES, ids=lambda side: side[0])
+@pytest.mark.parametrize("side", SIDES, ids=lambda side: "cubes" if side[0] else "vertices")
 @pytest.mark.parametrize("case", CASES)
 def test_curves(emulator, case, side):
     kernel, shape, dtype, levels = CASES[case]
@@ -82,7 +83,7 @@ def test_counts_of_16_bits_spill(emulator, monkeypatch):
     z, y, x = np.indices(shape)
     peaks = ((z % 2 | y % 4 | x % 4) == 0).astype(np.uint16)
     for volume in (orders[0][odd], orders[1][odd], 9 * peaks):
-        check(emulator, volume[None], SHORTS, ("V", False), "shorts3d")
+        check(emulator, volume[None], SHORTS, (False, False), "shorts3d")
 
 
 # What is recoded: the shape of a batch, its type, levels, and the kernel after that.
@@ -184,8 +185,8 @@ def draw(rng, shape, dtype, few):
 def test_coefficients_exact_curves_and_ranges(emulator, dtype, shape):
     rng = np.random.default_rng(6)
     ndarray = emulator.backend.arrays.cupy.ndarray
-    for construction, superlevel in SIDES:
-        connectivity = 1 if construction == "V" else len(shape)
+    for cubes, superlevel in SIDES:
+        connectivity = len(shape) if cubes else 1
         for few, masked in ((False, False), (True, True)):
             image = draw(rng, shape, dtype, few)
             if not few and image.dtype.kind != "f":
@@ -219,12 +220,12 @@ def test_regions(emulator, shape, dtype):
         labels[labels == 7] = 1 << 40
     levels = np.linspace(-1, 1, 9)
     for side in SIDES:
-        construction, superlevel = side
+        cubes, superlevel = side
         emulator.clear()
         ids, values = emulator.launch.region_curves(
             image.view(ndarray), labels.view(ndarray), levels, filtration_of(len(shape), side)
         )
-        connectivity = 1 if construction == "V" else len(shape)
+        connectivity = len(shape) if cubes else 1
         known = ecc_core.region_curves(
             image, labels, levels, connectivity=connectivity, superlevel=superlevel
         )
