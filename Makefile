@@ -24,10 +24,10 @@ demo: $(READY)
 demo-gui: $(READY)
 	$(BIN)/python examples/napari_demo.py
 
-# In one process: the kernels use all cores, and compiling them once is most of the work.
+# Files are shared out to processes, which share the compiled kernels by way of numba's cache.
 test: lint
 	sh tools/ensure_system.sh
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check

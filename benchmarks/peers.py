@@ -78,7 +78,7 @@ def cripser(image: np.ndarray, connectivity: int) -> Call:
     import cripser as library
 
     values = image.astype(np.float64)
-    filtration = connectivity != 1
+    filtration = "V" if connectivity == 1 else "T"
 
     def curve() -> np.ndarray:
         found = library.compute_ph(values, filtration=filtration, maxdim=image.ndim - 1)
