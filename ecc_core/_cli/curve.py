@@ -169,7 +169,7 @@ def run(arguments: argparse.Namespace) -> None:
                     "axes": image.axes,
                     "shape": image.values.shape,
                     "dtype": image.values.dtype.name,
-                    **_described(found),
+                    **_described(found, image),
                 }
             )
     columns = _columns(curves, labelled=labels is not None)
@@ -275,19 +275,20 @@ def _region_curves(
             yield NamedCurve(image.path, named, label, at, curve, facts)
 
 
-def _described(curves: list[NamedCurve]) -> dict[str, Any]:
-    """What lets `ecc_core.io.read_result` make a result of these rows; {} for batch axes."""
-    if not curves or curves[0].place:
+def _described(curves: list[NamedCurve], image: Input) -> dict[str, Any]:
+    """What `ecc_core.io.read_result` needs; {} for the labels of several places."""
+    if not curves:
         return {}
-    first = curves[0]
+    first, values = curves[0], np.stack([curve.values for curve in curves])
     if first.label is None:
-        return {
-            "result": describe_result(EulerCurve(first.thresholds, first.values, **first.facts))
-        }
-    labels, values = np.array([c.label for c in curves]), np.stack([c.values for c in curves])
-    return {
-        "result": describe_result(RegionCurves(labels, first.thresholds, values, **first.facts))
-    }
+        batch = image.values.shape[: -image.ndim]
+        values = values.reshape((*batch, first.thresholds.size))
+        return {"result": describe_result(EulerCurve(first.thresholds, values, **first.facts))}
+    if first.place:
+        return {}
+    labels = np.array([curve.label for curve in curves])
+    described = describe_result(RegionCurves(labels, first.thresholds, values, **first.facts))
+    return {"result": described}
 
 
 def _as_numbers(thresholds: Array) -> Array:

@@ -13,8 +13,11 @@ from ecc_core._cli.stack_options import add_stack_arguments
 from ecc_core._cli.summing import Curves, curves_of
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts
+from ecc_core._io.results import describe_result
 from ecc_core._optional import import_optional
+from ecc_core._request.filtration import Filtration, check_connectivity
 from ecc_core.io import FIGURE_SUFFIXES, TABLE_SUFFIXES, write_figure, write_table
+from ecc_core.results import EulerCurve, RegionCurves, curve_facts
 
 __all__ = ["add_parser", "settings_of"]
 
@@ -83,10 +86,27 @@ def _write(stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespac
                 "spacing": stack.blocks.direction and list(stack.blocks.direction.spacing),
             }
         ],
+        **_described(stack, at, curves, arguments),
     }
     write_table(arguments.out, _columns(stack, at, curves), metadata=metadata)
     if arguments.plot:
         _plot(arguments.plot, stack, at, curves, superlevel=arguments.superlevel)
+
+
+def _described(
+    stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """What `ecc_core.io.read_result` needs; {} for the labels of several places."""
+    connectivity = check_connectivity(arguments.connectivity, stack.ndim)
+    direction = stack.blocks.direction
+    filtration = Filtration(stack.ndim, connectivity, arguments.superlevel, direction=direction)
+    facts = curve_facts(filtration)
+    if curves.labels is None:
+        values = curves.values.reshape((*stack.batch, at.size))
+        return {"result": describe_result(EulerCurve(at, values, **facts))}
+    if stack.batch:
+        return {}
+    return {"result": describe_result(RegionCurves(curves.labels, at, curves.values, **facts))}
 
 
 def _columns(stack: Stack, at: Array, curves: Curves) -> dict[str, Array]:

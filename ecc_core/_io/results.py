@@ -132,7 +132,8 @@ def read_result(path: str | os.PathLike[str], *, source: str | None = None) -> R
     Parameters
     ----------
     path : path-like
-        A file of :func:`write_result`, or a ``.parquet`` or ``.json`` table of ``ecc curve``.
+        A file of :func:`write_result`, or a ``.parquet`` or ``.json`` table of ``ecc curve`` or
+        ``ecc stack``. CSV tables of the command have no place for facts such as the connectivity.
     source : str, optional
         The input whose result to return, if the table contains several.
 

@@ -147,3 +147,26 @@ def test_tables_of_the_command(suffix, tmp_path):
     np.save(labels, LABELS)
     assert main(["curve", paths[0], "--labels", str(labels), "--out", str(out)]) == 0
     assert read_result(out) == ecc.region_curves(IMAGE, LABELS)
+
+
+@pytest.mark.parametrize("command", ["curve", "stack"])
+@pytest.mark.parametrize("suffix", [".parquet", ".json"])
+def test_tables_of_a_series(command, suffix, tmp_path):
+    path, out = tmp_path / "series.npy", tmp_path / f"table{suffix}"
+    series = np.stack([IMAGE, IMAGE + 1, IMAGE // 2]).astype(np.float32)
+    np.save(path, series)
+    options = ["--axes", "TYX", "--superlevel", "--thresholds", "4", "--out", str(out)]
+    assert main([command, str(path), *options]) == 0
+    assert read_result(out) == ecc.euler_curve(series, 4, axis=(1, 2), superlevel=True)
+
+
+def test_tables_of_a_stack(tmp_path):
+    path, labels, out = (tmp_path / name for name in ("a.npy", "l.npy", "table.json"))
+    np.save(path, IMAGE.astype(np.float64))
+    np.save(labels, LABELS)
+    given = ["stack", str(path), "--thresholds", "5", "--out", str(out)]
+    assert main([*given, "--direction", "0,1", "--spacing", "2", "--connectivity", "1"]) == 0
+    direction = {"direction": (0, 1), "spacing": 2, "connectivity": 1}
+    assert read_result(out) == ecc.euler_curve(IMAGE.astype(np.float64), 5, **direction)
+    assert main([*given, "--labels", str(labels)]) == 0
+    assert read_result(out) == ecc.region_curves(IMAGE.astype(np.float64), LABELS, 5)
