@@ -15,11 +15,17 @@ from ecc_core.results import (
     EulerCurve,
     EulerTransform,
     PersistencePairs,
+    RegionBettiCurves,
     RegionCurves,
     RegionTransforms,
 )
 from ecc_core.shards import euler_curve_shards
-from ecc_core.topology import betti_curves, betti_numbers, persistence_pairs
+from ecc_core.topology import (
+    betti_curves,
+    betti_numbers,
+    persistence_pairs,
+    region_betti_curves,
+)
 from ecc_core.transforms import (
     euler_transform,
     region_transforms,
@@ -33,6 +39,7 @@ __all__ = [
     "EulerCurve",
     "EulerTransform",
     "PersistencePairs",
+    "RegionBettiCurves",
     "RegionCurves",
     "RegionTransforms",
     "betti_curves",
@@ -43,6 +50,7 @@ __all__ = [
     "euler_number",
     "euler_transform",
     "persistence_pairs",
+    "region_betti_curves",
     "region_curves",
     "region_transforms",
     "sample_directions",

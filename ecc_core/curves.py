@@ -11,13 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import given_on_host, is_lazy
-from ecc_core._arrays.origin import Origin, kept_points, origin_of
+from ecc_core._arrays.origin import kept_points, origin_of, region_labels
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.filtration import direction_of, filtration_of
 from ecc_core._request.image import (
-    as_booleans,
-    check_label_type,
-    check_label_values,
     geometry_of,
     split_masked,
 )
@@ -422,7 +419,7 @@ def region_curves(
     filtration = filtration_of(geometry_of(shape).ndim, connectivity, superlevel)
     threads = origin.workers(workers)
     levels = parse_thresholds(given_on_host(thresholds), range, no_exact="")
-    regions = _regions(origin, labels, mask, shape)
+    regions = region_labels(origin, labels, mask, shape)
     backend = origin.backend()
     labelled = (regions != 0)[None] if levels.needs_range else None
     find_range = partial(
@@ -432,17 +429,6 @@ def region_curves(
     ids, values = backend.region_curves(array, regions, at, filtration, workers=threads)
     at = origin.thresholds(thresholds, at)
     return RegionCurves(origin.wrap(ids), at, origin.wrap(values), **curve_facts(filtration))
-
-
-def _regions(origin: Origin, labels: Any, mask: Any, shape: tuple[int, ...]) -> Any:
-    """Labels as the backend takes them, 0 where the image is masked."""
-    regions = origin.unwrap(labels, "labels")
-    dtype = origin.dtype(regions, "labels")
-    check_label_type(dtype, tuple(regions.shape), shape)
-    check_label_values(regions, dtype)
-    if origin.on_host and dtype.kind == "b":
-        regions = as_booleans(regions)
-    return regions if mask is None else np.where(mask, regions, dtype.type(0))
 
 
 def warmup(*, block: bool = False) -> threading.Thread:

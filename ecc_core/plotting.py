@@ -13,7 +13,7 @@ from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
 from ecc_core._transform_plots import plot_transform, plot_transform_polar, plot_transforms
 from ecc_core.results import (
-    BettiCurves,
+    BettiResult,
     CurveResult,
     EulerCurve,
     PersistencePairs,
@@ -137,13 +137,13 @@ def plot_curve(
     return ax
 
 
-def plot_betti_curves(curves: BettiCurves, ax: "Axes | None" = None, **line: Any) -> "Axes":
+def plot_betti_curves(curves: BettiResult, ax: "Axes | None" = None, **line: Any) -> "Axes":
     """Plot each Betti number as a step function, on a scale that shows small and large ones.
 
     Parameters
     ----------
-    curves : BettiCurves
-        Of one image or a batch; a colour for each dimension.
+    curves : BettiCurves or RegionBettiCurves
+        Of one image, a batch or regions; a colour for each dimension.
     ax : matplotlib.axes.Axes, optional
         Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
     **line
@@ -166,7 +166,7 @@ def plot_betti_curves(curves: BettiCurves, ax: "Axes | None" = None, **line: Any
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['$b_0$', '$b_1$']
     """
-    thresholds, values = (on_host(array) for array in curves)
+    thresholds, values = on_host(curves.thresholds), on_host(curves.values)
     for k in range(values.shape[-2]):
         pair = EulerCurve(thresholds, values[..., k, :], superlevel=curves.superlevel)
         ax = plot_curve(pair, ax, **{"color": f"C{k}", **line})

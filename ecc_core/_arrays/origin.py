@@ -9,11 +9,18 @@ from numpy.typing import NDArray
 
 from ecc_core import _backends
 from ecc_core._arrays import NUMPY, adapter_of
-from ecc_core._request.image import Geometry, as_booleans, check_image_dtype, check_mask
+from ecc_core._request.image import (
+    Geometry,
+    as_booleans,
+    check_image_dtype,
+    check_label_type,
+    check_label_values,
+    check_mask,
+)
 from ecc_core._request.resources import AtMost, check_workers
 from ecc_core.errors import BackendError
 
-__all__ = ["Origin", "kept_points", "origin_of"]
+__all__ = ["Origin", "kept_points", "origin_of", "region_labels"]
 
 
 class Origin:
@@ -107,3 +114,14 @@ def kept_points(origin: Origin, mask: Any, geometry: Geometry) -> Any:
     dtype = origin.dtype(given, "mask")
     check_mask(tuple(given.shape), dtype, geometry.shape, geometry.spatial)
     return geometry.spread(as_booleans(given) if origin.on_host else given)
+
+
+def region_labels(origin: Origin, labels: Any, mask: Any, shape: tuple[int, ...]) -> Any:
+    """Labels as the backend takes them, 0 where the image is masked."""
+    regions = origin.unwrap(labels, "labels")
+    dtype = origin.dtype(regions, "labels")
+    check_label_type(dtype, tuple(regions.shape), shape)
+    check_label_values(regions, dtype)
+    if origin.on_host and dtype.kind == "b":
+        regions = as_booleans(regions)
+    return regions if mask is None else np.where(mask, regions, dtype.type(0))

@@ -105,6 +105,18 @@ class BettiNumbers(Protocol):
         """The levels at which a Betti number of one image changes, and those there."""
         ...
 
+    def region_betti_curves(
+        self,
+        image: Any,
+        labels: Any,
+        thresholds: Any,
+        filtration: Filtration,
+        *,
+        workers: int | None = None,
+    ) -> tuple[Any, Any]:
+        """Ids (k,) and the Betti numbers of the regions (k, ndim, n) int64, each counted alone."""
+        ...
+
     def persistence_pairs(
         self,
         image: Any,
@@ -227,7 +239,7 @@ register(
     "ecc_core._backends.cpu.launch",
     transforms="ecc_core._backends.cpu.transforms.launch",
     shards="ecc_core._backends.cpu.shards",
-    betti_numbers="ecc_core._backends.cpu.betti.launch",
+    betti_numbers="ecc_core._backends.cpu.betti",
 )
 register(
     "cuda",

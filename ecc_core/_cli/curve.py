@@ -146,8 +146,6 @@ def _read(path: str, arguments: argparse.Namespace) -> Input:
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the curves and write them."""
-    if arguments.betti and arguments.labels:
-        raise InputFileError("--betti must not be given together with --labels")
     _keep_inputs(arguments)
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
@@ -253,6 +251,7 @@ def _region_curves(
     image: Input, labels: Array, common: dict[str, Any], arguments: argparse.Namespace
 ) -> Iterator[NamedCurve]:
     from ecc_core.curves import region_curves
+    from ecc_core.topology import region_betti_curves
 
     values, bounds = image.values, arguments.range
     if arguments.nan == "omit" and values.dtype.kind == "f":
@@ -267,12 +266,14 @@ def _region_curves(
         if finite.size:  # one range for all places
             bounds = finite.min().item(), finite.max().item()
     for place, named in places:
-        regions = region_curves(
+        regions: Any = (region_betti_curves if arguments.betti else region_curves)(
             values[place], labels[place], arguments.thresholds, range=bounds, **common
         )
         at, facts = _as_numbers(regions.thresholds), regions.facts
-        for label, curve in zip(regions.labels, regions.values, strict=True):
-            yield NamedCurve(image.path, named, label, at, curve, facts)
+        euler = regions.euler if arguments.betti else regions.values
+        for i, label in enumerate(regions.labels):
+            betti = regions.values[i] if arguments.betti else None
+            yield NamedCurve(image.path, named, label, at, euler[i], facts, betti)
 
 
 def _described(curves: list[NamedCurve], image: Input) -> dict[str, Any]:

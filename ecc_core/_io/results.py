@@ -30,6 +30,7 @@ TYPES = {
         results.RegionCurves,
         results.LocalCurves,
         results.BettiCurves,
+        results.RegionBettiCurves,
         results.EulerTransform,
         results.RegionTransforms,
     )
@@ -51,7 +52,7 @@ def write_result(
         The file. Its suffix determines the type: ``.npz`` files contain the arrays by name, and
         ``.csv``, ``.parquet`` and ``.json`` files the table that
         :meth:`~ecc_core.results.Result.to_pandas` returns.
-    result : EulerCurve, RegionCurves, LocalCurves, BettiCurves, EulerTransform or RegionTransforms
+    result : EulerCurve, BettiCurves, EulerTransform or another result of curves or transforms
         Arrays on a device are copied to the host, and dask arrays are computed.
     metadata : mapping, optional
         Additional metadata of types that JSON supports, for ``.parquet`` and ``.json``.
@@ -107,7 +108,7 @@ def describe_result(result: Result[Any]) -> dict[str, Any]:
 
     Parameters
     ----------
-    result : EulerCurve, RegionCurves, LocalCurves, BettiCurves, EulerTransform or RegionTransforms
+    result : as for :func:`write_result`
 
     Returns
     -------
@@ -139,7 +140,7 @@ def read_result(path: str | os.PathLike[str], *, source: str | None = None) -> R
 
     Returns
     -------
-    EulerCurve, RegionCurves, LocalCurves, BettiCurves, EulerTransform or RegionTransforms
+    EulerCurve, BettiCurves, EulerTransform or another result of curves or transforms
         Equal to the result that was written, with NumPy arrays.
 
     Raises

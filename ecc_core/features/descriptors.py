@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
 from ecc_core.features._steps import Curve, Floats, as_steps, one_order
-from ecc_core.results import RegionCurves
+from ecc_core.results import RegionBettiCurves, RegionCurves
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -53,7 +53,7 @@ def curve_descriptors(
 
     Parameters
     ----------
-    curve : EulerCurve, RegionCurves or (thresholds, values)
+    curve : EulerCurve, BettiCurves, RegionCurves, RegionBettiCurves or (thresholds, values)
         Increasing thresholds of shape (n,) and values of shape batch + (n,), all finite.
     superlevel : bool, optional
         Whether the curve is that of superlevel sets. A result of :func:`ecc_core.euler_curve`
@@ -163,7 +163,8 @@ def descriptor_table(
     Parameters
     ----------
     curves : EulerCurve, RegionCurves, (thresholds, values), or a mapping of names to single curves
-        Rows are indexed by the labels of the regions, the names, or the position in the batch.
+        Betti curves are batches of curves. Rows are indexed by the labels of the regions (and the
+        dimension of Betti numbers), the names, or the position in the batch.
     superlevel, size
         As for :func:`curve_descriptors`; for a mapping, one size per curve or one for all.
 
@@ -196,6 +197,10 @@ def descriptor_table(
     columns = {name: np.ravel(part) for name, part in found._asdict().items()}
     if isinstance(curves, RegionCurves):
         return pandas.DataFrame(columns, index=pandas.Index(on_host(curves.labels), name="label"))
+    if isinstance(curves, RegionBettiCurves):
+        axes = on_host(curves.labels), np.arange(curves.values.shape[1])
+        index = pandas.MultiIndex.from_product(axes, names=["label", "dimension"])
+        return pandas.DataFrame(columns, index=index)
     return pandas.DataFrame(columns)
 
 

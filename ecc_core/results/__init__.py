@@ -14,7 +14,12 @@ from ecc_core.results._curves import (
     agreed_superlevel,
     curve_facts,
 )
-from ecc_core.results._topology import BettiCurves, PersistencePairs
+from ecc_core.results._topology import (
+    BettiCurves,
+    BettiResult,
+    PersistencePairs,
+    RegionBettiCurves,
+)
 from ecc_core.results._transforms import (
     EulerTransform,
     RegionTransforms,
@@ -25,11 +30,13 @@ from ecc_core.results._views import columns
 
 __all__ = [
     "BettiCurves",
+    "BettiResult",
     "CurveResult",
     "EulerCurve",
     "EulerTransform",
     "LocalCurves",
     "PersistencePairs",
+    "RegionBettiCurves",
     "RegionCurves",
     "RegionTransforms",
     "Result",

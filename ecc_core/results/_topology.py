@@ -9,17 +9,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
-from ecc_core.results._base import ArrayT, Result, plotting
+from ecc_core.results._base import ArrayT, Result, plotting, row_of
 from ecc_core.results._curves import MOST_DRAWN, CurveResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BettiCurves", "PersistencePairs"]
+__all__ = ["BettiCurves", "BettiResult", "PersistencePairs", "RegionBettiCurves"]
+
+
+class BettiResult(CurveResult[ArrayT]):
+    """Betti numbers over thresholds; the last axes of the values are dimension and threshold."""
+
+    _quantity: ClassVar = "betti_number"
+
+    @property
+    def euler(self) -> ArrayT:
+        """Euler characteristic at each threshold, (..., n) int64: the alternating sum."""
+        values: Any = self.values
+        total: ArrayT = values[..., 0::2, :].sum(-2) - values[..., 1::2, :].sum(-2)
+        return total
+
+    def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
+        """Plot each Betti number as a step function, on a scale that shows small and large ones.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
+        **line
+            What `matplotlib.axes.Axes.plot` takes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return plotting().plot_betti_curves(self, ax, **line)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BettiCurves(CurveResult[ArrayT]):
+class BettiCurves(BettiResult[ArrayT]):
     """Thresholds and the Betti numbers at each of them.
 
     It unpacks into these two: ``thresholds, values = betti_curves(image)``.
@@ -58,14 +87,6 @@ class BettiCurves(CurveResult[ArrayT]):
     ndim: int | None = None
     units: str | None = None
     _fields: ClassVar = ("thresholds", "values")
-    _quantity: ClassVar = "betti_number"
-
-    @property
-    def euler(self) -> ArrayT:
-        """Euler characteristic at each threshold, (..., n) int64: the alternating sum."""
-        values: Any = self.values
-        total: ArrayT = values[..., 0::2, :].sum(-2) - values[..., 1::2, :].sum(-2)
-        return total
 
     def _axes(self) -> dict[str, Any]:
         values: Any = self.values
@@ -75,21 +96,59 @@ class BettiCurves(CurveResult[ArrayT]):
         values: Any = self.values
         return replace(self, values=values.reshape((-1, *values.shape[-2:]))[:MOST_DRAWN])
 
-    def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
-        """Plot each Betti number as a step function, on a scale that shows small and large ones.
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionBettiCurves(BettiResult[ArrayT]):
+    """Label ids, thresholds, and the Betti numbers of each label.
+
+    It unpacks into these three.
+
+    Attributes
+    ----------
+    labels : (k,) array
+        The ids, increasing, in the dtype of the label image.
+    thresholds : (n,) array
+    values : (k, d, n) int64 array
+    connectivity, superlevel, ndim, units
+        As in :class:`BettiCurves`.
+    """
+
+    labels: ArrayT
+    thresholds: ArrayT
+    values: ArrayT
+    connectivity: int | None = None
+    superlevel: bool = False
+    ndim: int | None = None
+    units: str | None = None
+    _fields: ClassVar = ("labels", "thresholds", "values")
+
+    def select(self, label: int) -> BettiCurves[ArrayT]:
+        """Betti curves of one label.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, optional
-            Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
-        **line
-            What `matplotlib.axes.Axes.plot` takes.
+        label : int
 
         Returns
         -------
-        matplotlib.axes.Axes
+        BettiCurves
+
+        Raises
+        ------
+        KeyError
+            If there is no such label.
         """
-        return plotting().plot_betti_curves(self, ax, **line)  # type: ignore[no-any-return]
+        return BettiCurves(self.thresholds, row_of(self, label), **self.facts)
+
+    def _axes(self) -> dict[str, Any]:
+        values: Any = self.values
+        dimensions = np.arange(values.shape[-2])
+        return {"label": self.labels, "dimension": dimensions, "threshold": self.thresholds}
+
+    def _preview(self) -> Self:
+        labels: Any = self.labels
+        values: Any = self.values
+        return replace(self, labels=labels[:MOST_DRAWN], values=values[:MOST_DRAWN])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -46,7 +46,17 @@ def test_tables_read_back(files, tmp_path):
     np.testing.assert_array_equal(read_result(out).values, ecc.euler_curve(image).values)
 
 
-def test_not_with_labels(files, capsys):
-    name, _ = files[0]
-    assert main(["curve", name, "--betti", "--labels", name]) == 2
-    assert "--betti must not be given together with --labels" in capsys.readouterr().err
+def test_of_regions(files, tmp_path, capsys):
+    name, image = files[0]
+    labels = (image // 100).astype(np.uint8)
+    path = tmp_path / "labels.png"
+    imageio.imwrite(path, labels)
+    arguments = ["curve", name, "--betti", "--labels", str(path), "--thresholds", "0,50,255"]
+    assert main(arguments) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert list(rows[0]) == ["input", "label", "threshold", "euler_number", "b0", "b1"]
+    known = ecc.region_betti_curves(image, labels, [0, 50, 255])
+    assert [int(row["label"]) for row in rows] == np.repeat(known.labels, 3).tolist()
+    assert [int(row["euler_number"]) for row in rows] == known.euler.ravel().tolist()
+    for k in range(2):
+        assert [int(row[f"b{k}"]) for row in rows] == known.values[:, k].ravel().tolist()

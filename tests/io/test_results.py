@@ -37,6 +37,7 @@ RESULTS = {
     "volume": ecc.euler_transform(np.ones((2, 3, 4), bool), 4, 5),
     "region transforms": ecc.region_transforms(LABELS, 3, 4, normalize="radius"),
     "Betti numbers": ecc.betti_curves(np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2), superlevel=True),
+    "Betti numbers of regions": ecc.region_betti_curves(IMAGE, LABELS, 3),
     "units": dataclasses.replace(ecc.euler_curve(IMAGE, 2), units='"µm",\n'),
 }
 

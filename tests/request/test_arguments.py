@@ -28,6 +28,7 @@ def needed(function):
         "persistence_pairs": {**image, "dimension": 0},
         "euler_coefficients": image,
         "region_curves": {**image, "labels": LABELS},
+        "region_betti_curves": {**image, "labels": LABELS},
         "euler_curve_shards": {"shards": [IMAGE[:3], IMAGE[3:]]},
         "euler_transform": {"image": MASK},
         "region_transforms": {"labels": LABELS},
@@ -78,6 +79,7 @@ NAMES = [
     *("euler_number", "euler_curve", "euler_coefficients", "region_curves", "euler_curve_shards"),
     *("euler_transform", "region_transforms", "sample_directions", "smooth_transform"),
     *("transform_distance", "warmup", "betti_curves", "betti_numbers", "persistence_pairs"),
+    "region_betti_curves",
 ]
 BLOCKS = ["euler_curve_blocks", "dask.region_curves", "local_curves"]
 

@@ -28,6 +28,8 @@ def results() -> dict[str, Result]:
         "directional": ecc.euler_curve(IMAGE, 4, direction=[0, 2], direction_scale=0.5),
         "batch": ecc.euler_curve(np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2), connectivity=1),
         "regions": ecc.region_curves(IMAGE, LABELS, 4),
+        "betti": ecc.betti_curves(IMAGE, 4),
+        "region betti": ecc.region_betti_curves(IMAGE, LABELS, 4),
         "tiles": local_curves(IMAGE, 3, [0, 5]),
         "transform": transform,
         "smooth": ecc.smooth_transform(transform),

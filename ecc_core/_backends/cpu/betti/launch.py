@@ -17,7 +17,14 @@ from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.sources import Block, Source
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["betti_curves", "exact_betti_curves", "persistence_pairs"]
+__all__ = [
+    "betti_curves",
+    "complete",
+    "exact_betti_curves",
+    "grow",
+    "kinds_of",
+    "persistence_pairs",
+]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -41,7 +48,7 @@ def betti_curves(
     if result.size == 0 or image.size == 0:
         return result
     euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
-    kinds = _kinds(filtration)
+    kinds = kinds_of(filtration)
     plans = curve_plans(
         image.dtype.newbyteorder("="),
         thresholds,
@@ -55,11 +62,11 @@ def betti_curves(
     def each(queue: Iterator[int]) -> None:
         for i in queue:
             field = _field(image[i], None if mask is None else mask[i])
-            forests, histograms = _grow(field, kinds, plans, bins, filtration.nan, alone)
+            forests, histograms = grow(field, kinds, plans, bins, filtration.nan, alone)
             for forest, histogram in zip(forests, histograms, strict=True):
                 forest.join(histogram)
             ends = [_cumulate(h, k, plans[-1]) for h, k in zip(histograms, kinds, strict=True)]
-            result[i] = _complete(ends, kinds, euler[i], ndim)
+            result[i] = complete(ends, kinds, euler[i], ndim)
 
     together = 1 if count == 1 else worker_count(workers, image.size, bins)
     alone = workers if together == 1 else 1
@@ -67,7 +74,7 @@ def betti_curves(
     return result
 
 
-def _kinds(filtration: Filtration) -> list[Kind]:
+def kinds_of(filtration: Filtration) -> list[Kind]:
     """The components to count. In 2-D those along diagonals are enough: they have fewer minima."""
     if filtration.ndim == 3:
         return [_kind(filtration, complement=False), _kind(filtration, complement=True)]
@@ -81,7 +88,7 @@ def _kind(filtration: Filtration, *, complement: bool) -> Kind:
     return Kind(full if wide else 1, complement)
 
 
-def _complete(ends: list[Values], kinds: list[Kind], euler: Values, ndim: int) -> Values:
+def complete(ends: list[Values], kinds: list[Kind], euler: Values, ndim: int) -> Values:
     """All Betti numbers from those of components or of those of the complement, and their sum."""
     if ndim == 1:
         return np.stack(ends)
@@ -108,7 +115,7 @@ def _laid_out(image: Array, mask: Array | None) -> Field:
     return Field(Source(image[lead]), shown, image.ndim)
 
 
-def _grow(
+def grow(
     field: Field, kinds: list[Kind], plans: list[Plan], bins: int, nan: str, workers: int | None
 ) -> tuple[list[Forest], list[Values]]:
     """The forests of an image, not yet joined, and their histograms if there are bins."""
@@ -181,7 +188,7 @@ def persistence_pairs(
         keyed = np.unique(values, return_inverse=True)[1].reshape(values.shape).astype(np.uint32)
     dtype = keyed.dtype.newbyteorder("=")
     plan = coefficient_plan(dtype, filtration.superlevel, False, shown is not None)
-    (forest,), (histogram,) = _grow(
+    (forest,), (histogram,) = grow(
         _laid_out(keyed, shown), [kind], [plan], 0, filtration.nan, workers
     )
     pairs, roots = forest.join(histogram)

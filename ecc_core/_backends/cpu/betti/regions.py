@@ -1,0 +1,209 @@
+"""Betti curves of labelled regions, each of which is counted alone.
+
+A large region is an image of its own, the rest of its bounding box masked. The boxes of small ones
+are laid side by side on *sheets*, one masked point apart, so that the components of a region and
+those of its complement are the same as alone. Each class of a sheet belongs to the region in which
+it is born.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu import launch
+from ecc_core._backends.cpu.betti.blocks import Field
+from ecc_core._backends.cpu.betti.launch import betti_curves, complete, grow, kinds_of
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.regions.labels import rank_labels
+from ecc_core._backends.cpu.scans.blocks import cut
+from ecc_core._backends.cpu.sources import Source
+from ecc_core._request.filtration import Filtration
+
+__all__ = ["region_betti_curves"]
+
+Array = NDArray[Any]
+Values = NDArray[np.int64]
+
+SMALL = 1 << 16  # points of a box up to which a region is laid on a sheet
+SHEET, SHEET_2D = (256, 256), (1024, 1024)  # rows and columns
+
+
+def region_betti_curves(
+    image: Array,
+    labels: Array,
+    thresholds: Array,
+    filtration: Filtration,
+    *,
+    workers: int | None = None,
+) -> tuple[Array, Values]:
+    """Ids of the regions, increasing, and their Betti numbers, (ids, d, n) int64."""
+    ids, euler = launch.region_curves(image, labels, thresholds, filtration, workers=workers)
+    result = np.zeros((ids.size, filtration.ndim, thresholds.size), np.int64)
+    if result.size == 0:
+        return ids, result
+    lead = (None,) * (3 - image.ndim)
+    volume, regions = image[lead], labels[lead]
+    boxes = _boxes_of(Source(regions, "labels"), workers)
+    small = np.prod(boxes[:, 1] - boxes[:, 0], axis=1) <= SMALL
+    for i in np.flatnonzero(~small):
+        box = tuple(map(slice, *boxes[i, :, len(lead) :].tolist()))
+        inside = labels[box] == ids[i]
+        options: Any = {"mask": inside[None], "workers": workers}
+        result[i] = betti_curves(image[box][None], thresholds, filtration, **options)[0]
+    if small.any():
+        sheets = _Sheets(volume, regions, ids, boxes, filtration)
+        ends = sheets.count(np.flatnonzero(small), thresholds, workers)
+        values = np.moveaxis(complete(ends, sheets.kinds, euler, filtration.ndim), 0, 1)
+        result[small] = values[small]
+    return ids, result
+
+
+@kernel()
+def _widen(ranks: Any, start: Any, lows: Any, highs: Any) -> None:
+    """Widen the bounding boxes of the regions of a block; they are half open."""
+    slices, rows, columns = ranks.shape
+    for z in range(slices):
+        for y in range(rows):
+            before = 0
+            for x in range(columns):
+                rank = ranks[z, y, x]
+                if rank and (rank != before or x == columns - 1 or ranks[z, y, x + 1] != rank):
+                    place = (z + start[0], y + start[1], x + start[2])
+                    for axis in range(3):
+                        lows[rank - 1, axis] = min(lows[rank - 1, axis], place[axis])
+                        highs[rank - 1, axis] = max(highs[rank - 1, axis], place[axis] + 1)
+                before = rank
+
+
+def _boxes_of(labels: Source, workers: int | None) -> Values:
+    """First and last point of each region along each axis, half open: (ids, 2, 3)."""
+    ids, ranks = rank_labels(labels, workers)
+    blocks = cut(labels.shape, 4, 3)
+
+    def work(queue: Iterator[Any]) -> tuple[Values, Values]:
+        lows = np.full((ids.size, 3), np.iinfo(np.int64).max)
+        highs = np.zeros((ids.size, 3), np.int64)
+        for block in queue:
+            shape = tuple(b - a for a, b in zip(block.start, block.stop, strict=True))
+            staged = np.empty(math.prod(shape), ranks.dtype)
+            ranks.stage(labels, block, shape, staged, 0, (shape[1] * shape[2], shape[2]))
+            _widen(staged.reshape(shape), block.start, lows, highs)
+        return lows, highs
+
+    found = share(blocks, work, worker_count(workers, labels.array.size, 1))
+    lows, highs = (np.stack(parts) for parts in zip(*found, strict=True))
+    return np.stack([lows.min(axis=0), highs.max(axis=0)], axis=1)
+
+
+class Points(NamedTuple):
+    """Values of points, and their regions, counted from 1; 0: of none."""
+
+    values: Array
+    ranks: Array
+
+
+class _Sheet(NamedTuple):
+    """Regions and where their boxes begin on a sheet of a shape."""
+
+    shape: tuple[int, int, int]
+    regions: list[int]
+    places: list[tuple[int, int]]
+
+
+def _laid_out(extents: Values, regions: Values, limits: tuple[int, int]) -> list[_Sheet]:
+    """Lay boxes on sheets in rows, large ones first."""
+    sheets: list[_Sheet] = []
+    order = np.lexsort(extents[regions].T[::-1])[::-1]
+    sheet, y, x, shelf = None, 0, 0, 0
+    for i in regions[order].tolist():
+        depth, height, width = extents[i].tolist()
+        if sheet is not None and x + width > limits[1] and x:
+            y, x, shelf = y + shelf, 0, 0
+        if sheet is None or (y + height > limits[0] and y):
+            sheet, y, x, shelf = _Sheet((depth, 0, 0), [], []), 0, 0, 0
+            sheets.append(sheet)
+        sheet.regions.append(i)
+        sheet.places.append((y, x))
+        x, shelf = x + width + 1, max(shelf, height + 1)
+        _, rows, columns = sheet.shape
+        sheet = sheet._replace(shape=(sheet.shape[0], max(rows, y + height), max(columns, x - 1)))
+        sheets[-1] = sheet
+    return sheets
+
+
+class _Sheets:
+    """Counts the classes of regions that are laid on sheets."""
+
+    def __init__(
+        self, image: Array, labels: Array, ids: Array, boxes: Values, filtration: Filtration
+    ) -> None:
+        self.image, self.labels, self.ids, self.boxes = image, labels, ids, boxes
+        self.filtration, self.kinds = filtration, kinds_of(filtration)
+
+    def count(self, regions: Values, thresholds: Array, workers: int | None) -> list[Values]:
+        """Classes of each kind of forest, (ids, n), of some of the regions."""
+        dtype = self.image.dtype.newbyteorder("=")
+        superlevel = self.filtration.superlevel
+        plan = curve_plans(dtype, thresholds, superlevel, False, masked=True, points=0)[-1]
+        limits = SHEET if self.filtration.ndim == 3 else SHEET_2D
+        sheets = _laid_out(self.boxes[:, 1] - self.boxes[:, 0], regions, limits)
+        points = sum(math.prod(sheet.shape) for sheet in sheets)
+
+        def work(queue: Iterator[_Sheet]) -> list[list[list[Points]]]:
+            return [self._events(sheet, plan) for sheet in queue]
+
+        found = list(itertools.chain(*share(sheets, work, worker_count(workers, points, 1))))
+        totals = []
+        for k in range(len(self.kinds)):
+            born, dead = (
+                Points(
+                    *map(np.concatenate, zip(*(events[k][side] for events in found), strict=True))
+                )
+                for side in (0, 1)
+            )
+            totals.append(self._entered(born, thresholds) - self._entered(dead, thresholds))
+        return totals
+
+    def _events(self, sheet: _Sheet, plan: Plan) -> list[list[Points]]:
+        """Where classes of a sheet are born and die, for each kind of forest."""
+        image = np.zeros(sheet.shape, self.image.dtype.newbyteorder("="))
+        ranks = np.zeros(sheet.shape, np.int32)
+        for i, (y, x) in zip(sheet.regions, sheet.places, strict=True):
+            (z0, y0, x0), (z1, y1, x1) = self.boxes[i].tolist()
+            there = slice(0, z1 - z0), slice(y, y + y1 - y0), slice(x, x + x1 - x0)
+            inside = self.labels[z0:z1, y0:y1, x0:x1] == self.ids[i]
+            np.copyto(image[there], self.image[z0:z1, y0:y1, x0:x1], where=inside)
+            np.copyto(ranks[there], i + 1, where=inside)
+        field = Field(Source(image), Source(ranks > 0, "mask"), max(self.filtration.ndim, 2))
+        forests, histograms = grow(field, self.kinds, [plan], 0, "omit", 1)
+        values, rank = image.reshape(-1), ranks.reshape(-1)
+        events = []
+        for forest, histogram in zip(forests, histograms, strict=True):
+            pairs, roots = forest.join(histogram)
+            births, deaths = pairs.T
+            if forest.kind.complement:
+                births, deaths, roots = deaths, births, roots[:0]
+            # Beyond the last threshold components may end that would not end alone.
+            ended = np.where(rank[births] == rank[deaths], rank[deaths], 0)
+            births = np.concatenate([births, roots])
+            events.append([Points(values[births], rank[births]), Points(values[deaths], ended)])
+        return events
+
+    def _entered(self, points: Points, thresholds: Array) -> Values:
+        """How many points of each region have entered: as isolated points, their curves."""
+        counts = np.zeros((self.ids.size, thresholds.size), np.int64)
+        labels = np.zeros(2 * points.ranks.size, np.int32)
+        labels[::2] = points.ranks
+        ranks, found = launch.region_curves(
+            np.repeat(points.values, 2), labels, thresholds, self.filtration.in_axes(1), workers=1
+        )
+        counts[ranks - 1] = found
+        return counts
