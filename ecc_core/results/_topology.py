@@ -21,6 +21,7 @@ __all__ = ["BettiCurves", "BettiResult", "PersistencePairs", "RegionBettiCurves"
 class BettiResult(CurveResult[ArrayT]):
     """Betti numbers over thresholds; the last axes of the values are dimension and threshold."""
 
+    units: str | None
     _quantity: ClassVar = "betti_number"
 
     @property
