@@ -9,14 +9,15 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ecc_core import EulerCurve, EulerTransform
+from ecc_core import BettiCurves, EulerCurve, EulerTransform
+from napari_ecc._controller.betti import count_all
 from napari_ecc._controller.compare import curve_table, frames_of
-from napari_ecc._controller.curves import compute_curve, request_of, result_of
+from napari_ecc._controller.curves import Request, compute_curve, request_of, result_of
 from napari_ecc._controller.direction_sweep import Cache, Sweep, curves_along
 from napari_ecc._controller.layers import (
     Part,
@@ -27,7 +28,7 @@ from napari_ecc._controller.layers import (
     selection_of,
     values_of,
 )
-from napari_ecc._controller.loading import fitting_level
+from napari_ecc._controller.loading import can_be_held, fitting_level
 from napari_ecc._controller.regions import measure, measure_of
 from napari_ecc._controller.series import Frames, compute_frames
 from napari_ecc._model.compare import compare_groups
@@ -43,11 +44,22 @@ __all__ = [
     "compare_groups",
     "curve_table",
     "frame_curves",
+    "layer_betti_curves",
     "layer_curve",
     "layer_curves",
     "layer_transform",
     "region_table",
 ]
+
+
+class CurveOptions(TypedDict, total=False):
+    """Of the curves of several layers or frames, as in `layer_curve`."""
+
+    thresholds: int
+    range: tuple[float, float] | None
+    connectivity: int | None
+    superlevel: bool
+    smoothing: float
 
 
 def layer_curve(
@@ -103,11 +115,10 @@ def layer_curve(
     >>> chi.tolist()
     [1, 3]
     """
-    selection = selection_of(layer, _checked(layer, part))
-    request = request_of(
+    request = _requested(
         layer,
-        selection,
-        region=region,
+        part,
+        region,
         thresholds=thresholds,
         range=range,
         connectivity=connectivity,
@@ -118,15 +129,62 @@ def layer_curve(
     return result_of(curve, request)
 
 
+def layer_betti_curves(
+    layer: Image | Labels,
+    *,
+    part: Part | None = None,
+    region: Shapes | Labels | None = None,
+    **options: Unpack[CurveOptions],
+) -> BettiCurves:
+    """Numbers of components, holes or tunnels, and cavities of a layer at every threshold.
+
+    Parameters
+    ----------
+    layer : napari Image or Labels layer
+        Data that are not in memory are loaded.
+    part, region
+        As in `layer_curve`.
+    **options
+        As in `layer_curves`; the thresholds are those of `layer_curve`.
+
+    Returns
+    -------
+    BettiCurves
+
+    Raises
+    ------
+    ValueError
+        As in `layer_curve`, or if there are more than 2**28 points that are not in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari.layers import Image
+    >>> from napari_ecc import actions
+    >>> t, betti = actions.layer_betti_curves(Image(np.eye(3, dtype=np.uint8)), connectivity=1)
+    >>> betti.tolist()
+    [[1, 3], [0, 0]]
+    """
+    request = _requested(layer, part, region, **options)
+    curve, field = _result(compute_curve(request))
+    if not can_be_held(field.data):
+        raise ValueError(f"“{layer.name}” is too large to be loaded, got {field.data.shape}")
+    counted = count_all(
+        field,
+        curve.thresholds,
+        superlevel=request.superlevel,
+        connectivity=request.connectivity,
+        workers=None,
+    )
+    found: BettiCurves = _result(counted)
+    return found
+
+
 def layer_curves(
     layers: Sequence[Image | Labels],
     *,
     parts: Sequence[Part | None] | None = None,
-    thresholds: int = 256,
-    range: tuple[float, float] | None = None,
-    connectivity: int | None = None,
-    superlevel: bool = True,
-    smoothing: float = 0.0,
+    **options: Unpack[CurveOptions],
 ) -> dict[str, EulerCurve]:
     """Euler characteristic curves of several layers, by name.
 
@@ -135,8 +193,8 @@ def layer_curves(
     layers : sequence of napari Image or Labels layers
     parts : sequence of parts or None, default None
         Of each layer, as in `layer_curve`.
-    thresholds, range, connectivity, superlevel, smoothing
-        As in `layer_curve`.
+    **options
+        `thresholds`, `range`, `connectivity`, `superlevel`, `smoothing`, as in `layer_curve`.
 
     Returns
     -------
@@ -153,18 +211,8 @@ def layer_curves(
     ['a', 'b']
     """
     parts = parts or [None] * len(layers)
-    return {
-        layer.name: layer_curve(
-            layer,
-            part=part,
-            thresholds=thresholds,
-            range=range,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            smoothing=smoothing,
-        )
-        for layer, part in zip(layers, parts, strict=True)
-    }
+    pairs = zip(layers, parts, strict=True)
+    return {layer.name: layer_curve(layer, part=part, **options) for layer, part in pairs}
 
 
 def all_frames(
@@ -172,11 +220,7 @@ def all_frames(
     *,
     axis: int = 0,
     part: Part | None = None,
-    thresholds: int = 256,
-    range: tuple[float, float] | None = None,
-    connectivity: int | None = None,
-    superlevel: bool = True,
-    smoothing: float = 0.0,
+    **options: Unpack[CurveOptions],
 ) -> dict[str, EulerCurve]:
     """Euler characteristic curves of all frames of a layer, by name, each over its own range.
 
@@ -187,26 +231,16 @@ def all_frames(
         The axis that the frames follow one another along.
     part : tuple of (int or slice) or None, default None
         Any one of the frames, as in `layer_curve`.
-    thresholds, range, connectivity, superlevel, smoothing
-        As in `layer_curve`.
+    **options
+        As in `layer_curves`.
 
     Returns
     -------
     dict of str to EulerCurve
         For `compare_groups` and `curve_table`.
     """
-    return {
-        name: layer_curve(
-            layer,
-            part=frame,
-            thresholds=thresholds,
-            range=range,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            smoothing=smoothing,
-        )
-        for name, frame in frames_of(layer, _checked(layer, part), axis).items()
-    }
+    frames = frames_of(layer, _checked(layer, part), axis)
+    return {name: layer_curve(layer, part=frame, **options) for name, frame in frames.items()}
 
 
 def layer_transform(
@@ -381,6 +415,14 @@ def frame_curves(
         superlevel=superlevel,
         ndim=len(selection.axes),
     )
+
+
+def _requested(
+    layer: Any, part: Part | None, region: Any, **options: Unpack[CurveOptions]
+) -> Request:
+    """What is to be computed of a part of a layer that has a curve."""
+    selection = selection_of(layer, _checked(layer, part))
+    return request_of(layer, selection, region=region, **options)
 
 
 def _checked(layer: Any, part: Part | None) -> Part:

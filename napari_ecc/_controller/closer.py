@@ -7,12 +7,16 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from napari_ecc._controller.counting import count_set
+import numpy as np
+
+from ecc_core import BettiCurves
+from napari_ecc._controller.betti import count_all
 from napari_ecc._controller.critical import CriticalPoints, find_critical_points
-from napari_ecc._controller.curves import AT_ONCE, Field
-from napari_ecc._controller.layers import Selection, is_lazy
+from napari_ecc._controller.curves import Field
+from napari_ecc._controller.layers import Selection
+from napari_ecc._controller.loading import can_be_held
 from napari_ecc._controller.overlays import PointsOverlay
-from napari_ecc._model.explorer import Counts, ExplorerModel
+from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._settings import read_settings
 from napari_ecc._workers import Job, Runner, Step
 
@@ -29,7 +33,7 @@ class CloserLook:
     ----------
     viewer : napari.viewer.Viewer
     model : ExplorerModel
-        Its threshold is looked at; its `counts` and `changes` are set.
+        Its threshold is looked at; its `betti` and `changes` are set.
 
     Attributes
     ----------
@@ -46,54 +50,53 @@ class CloserLook:
         self._layer: Any = None
         self._selection: Selection | None = None
         self._field: Field | None = None
+        self._counted = np.zeros(0)
+        """Thresholds of the job that counts."""
 
     def set_field(self, layer: Any, selection: Selection, field: Field) -> None:
         """Look at this from now on."""
+        self.cancel()
         self._layer, self._selection, self._field = layer, selection, field
+        self._model.betti = None
 
     def cancel(self) -> None:
         """Stop what is under way."""
         for runner in self.runners:
             runner.cancel()
+        self._counted = np.zeros(0)
 
     def forget(self) -> None:
         """Look at nothing."""
         self.cancel()
         self.points.hide()
         self._layer = self._selection = self._field = None
+        self._model.betti = None
 
     def look(self) -> None:
-        """Count at once where that is quick, and find the critical points if they are shown."""
-        if not self.counts_on_demand:
-            self.count()
+        """Count where that has not been done, and find the critical points if they are shown."""
+        self.count()
         self.locate()
 
-    @property
-    def counts_on_demand(self) -> bool:
-        """Whether components are counted only when `count` is called: it takes a while."""
-        if self._field is None:
-            return False
-        data = self._field.data
-        return is_lazy(data) or data.size > AT_ONCE
-
     def count(self) -> None:
-        """Count components, tunnels and cavities at the threshold."""
+        """Count components, tunnels and cavities at all thresholds, and at the one in view."""
         field, model = self._field, self._model
-        if field is None or math.isnan(model.threshold):
+        if field is None or model.curve is None or math.isnan(model.threshold):
             return
-        threshold, superlevel, connectivity = model.threshold, model.superlevel, model.connectivity
-
-        def read(start: int, stop: int) -> Any:
-            return field.rows(start, stop, threshold, superlevel)
+        if model.counts is not None or model.threshold in self._counted:
+            return
+        if not can_be_held(field.data):
+            return
+        levels = self._counted = np.union1d(model.curve.thresholds, model.threshold)
+        superlevel, connectivity = model.superlevel, model.connectivity
 
         def job() -> Iterator[Step]:
-            return count_set(read, field.data.shape, threshold, connectivity=connectivity)
+            return count_all(field, levels, superlevel=superlevel, connectivity=connectivity)
 
         self._counting.submit(_after(SETTLED, job), self._on_counts)
 
     def _on_counts(self, step: Step) -> None:
-        if isinstance(step.value, Counts):
-            self._model.counts = step.value
+        if isinstance(step.value, BettiCurves):
+            self._model.betti = step.value
 
     def window(self) -> tuple[float, float] | None:
         """The thresholds whose critical points are shown."""

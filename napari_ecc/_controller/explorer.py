@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from napari.layers import Labels, Shapes
 from napari.utils.notifications import show_info
+from numpy.typing import ArrayLike
 from qtpy.QtCore import QTimer
 
 from ecc_core import EulerCurve
@@ -175,7 +176,7 @@ class ExplorerController(DockController):
         self._set.hide()
         self._field = self._wanted = self._shown = None
         self.model.curve = None
-        self.model.counts = self.model.histogram = None
+        self.model.histogram = None
         self.model.status = why
         self.show_part()
 
@@ -240,7 +241,6 @@ class ExplorerController(DockController):
         else:
             self.closer.set_field(layer, selection, field)
         model = self.model
-        model.counts = None
         model.curve = curve
         if math.isnan(model.threshold) and curve.thresholds.size:
             model.threshold = _first_threshold(curve, layer)
@@ -308,7 +308,6 @@ class ExplorerController(DockController):
 
     def _on_threshold(self) -> None:
         self._set.move(self.model.threshold)
-        self.model.counts = None
         self.closer.look()
 
     def _on_show_set(self) -> None:
@@ -366,7 +365,10 @@ class ExplorerController(DockController):
         bounds = (float(curve.thresholds[0]), float(curve.thresholds[-1]))
         part = shown.selection.where
         options = {**shown.options, "part": part, "range": bounds}
-        return script(call("t, chi", "layer_curve", shown.layer, **options))
+        calls = [call("t, chi", "layer_curve", shown.layer, **options)]
+        if self.model.show_betti:
+            calls.append(call("t, betti", "layer_betti_curves", shown.layer, **options))
+        return script(*calls)
 
     def complete_curve(self) -> tuple[str, EulerCurve, str] | None:
         """Name, curve and code of what is shown, if it is complete; `curves` is what code makes."""
@@ -395,15 +397,16 @@ class ExplorerController(DockController):
         curve = self.model.curve
         if curve is None:
             raise ValueError("There is no curve yet.")
-        write_columns(
-            path,
-            {
-                "threshold": curve.thresholds,
-                "euler_characteristic": curve.values,
-                "complete": np.full(curve.thresholds.size, curve.complete),
-            },
-            self.facts,
-        )
+        columns: dict[str, ArrayLike] = {
+            "threshold": curve.thresholds,
+            "euler_characteristic": curve.values,
+        }
+        betti = self.model.betti
+        if betti is not None:
+            places = np.searchsorted(betti.thresholds, curve.thresholds)
+            columns |= {f"b{k}": numbers[places] for k, numbers in enumerate(betti.values)}
+        columns["complete"] = np.full(curve.thresholds.size, curve.complete)
+        write_columns(path, columns, self.facts)
 
 
 def _first_threshold(curve: Curve, layer: Any) -> float:

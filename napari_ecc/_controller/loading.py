@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_ecc._controller.counting import slabs
 from napari_ecc._controller.layers import Selection, is_lazy
 from napari_ecc._workers import Step
 
-__all__ = ["MOST_POINTS", "Level", "describe", "fitting_level", "load"]
+__all__ = ["MOST_POINTS", "Level", "can_be_held", "describe", "fitting_level", "load"]
 
 MOST_POINTS = 2**28
 """Of an image that is not in memory; a larger one would have to be loaded whole."""
@@ -42,6 +41,11 @@ class Level(NamedTuple):
     note: str
 
 
+def can_be_held(array: Any) -> bool:
+    """Whether an array is in memory, or is small enough to be loaded."""
+    return not is_lazy(array) or math.prod(array.shape) <= MOST_POINTS
+
+
 def fitting_level(selection: Selection, name: str) -> Level:
     """The finest resolution of a selection that can be held in memory.
 
@@ -63,7 +67,7 @@ def fitting_level(selection: Selection, name: str) -> Level:
     full = tuple(selection.full.shape)
     for number, array in enumerate(reversed(selection.levels)):
         shape = tuple(array.shape)
-        if not is_lazy(array) or math.prod(shape) <= MOST_POINTS:
+        if can_be_held(array):
             spacing = selection.spacing * np.array(full) / np.array(shape)
             coarse = f"level {number}, {describe(shape)} of {describe(full)}"
             note = coarse if number else ""
@@ -83,10 +87,11 @@ def load(array: Any) -> Generator[Step, None, NDArray[Any]]:
     """An array in memory; what was read so far is told between the pieces of a lazy one."""
     if not is_lazy(array):
         return np.asarray(array)
-    pieces = slabs(tuple(array.shape), PIECE_POINTS)
     result = np.empty(array.shape, dtype=array.dtype)
-    for done, (start, stop) in enumerate(pieces):
-        result[start:stop] = np.asarray(array[start:stop])
-        if stop < len(result):
-            yield Step(None, done + 1, len(pieces))
+    rows = max(1, PIECE_POINTS // max(1, math.prod(array.shape[1:])))
+    starts = range(0, len(result), rows)
+    for done, start in enumerate(starts, 1):
+        result[start : start + rows] = np.asarray(array[start : start + rows])
+        if done < len(starts):
+            yield Step(None, done, len(starts))
     return result

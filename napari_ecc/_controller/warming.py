@@ -9,6 +9,7 @@ import numpy as np
 from dask import array as da
 
 import ecc_core as ecc
+from napari_ecc._controller.betti import count_all
 from napari_ecc._controller.critical import find_critical_points
 from napari_ecc._controller.curves import Field, Request, compute_curve
 
@@ -30,7 +31,7 @@ def warm() -> threading.Thread:
 
 
 def _compute_small_ones() -> None:
-    """Curves at once and by blocks, and critical points, in two and three dimensions."""
+    """Curves at once and by blocks, critical points and components, in 2 and 3 dimensions."""
     ecc.warmup(block=True)
     for ndim in (2, 3):
         image = np.zeros((4,) * ndim, np.uint8)
@@ -38,7 +39,10 @@ def _compute_small_ones() -> None:
             request = Request((array,), None, (0.0, 1.0), 2, True, None, (0.0,) * ndim)
             for _ in compute_curve(request):
                 pass
+        field = Field(image, None)
         for _ in find_critical_points(
-            Field(image, None), (0.0, 1.0), superlevel=True, connectivity=None, most=1
+            field, (0.0, 1.0), superlevel=True, connectivity=None, most=1
         ):
+            pass
+        for _ in count_all(field, np.arange(2.0), superlevel=True, connectivity=None):
             pass

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
-__all__ = ["Counts", "Curve", "ExplorerModel", "Histogram"]
+from ecc_core import BettiCurves
+
+__all__ = ["BETTI_NAMES", "Counts", "Curve", "ExplorerModel", "Histogram"]
 
 Scope = Literal["slice", "volume"]
 Stage = Literal["preview", "partial", "stopped", "complete"]
+
+COMPONENTS, TUNNELS = ("component", "components"), ("tunnel", "tunnels")
+HOLES, CAVITIES = ("hole", "holes"), ("cavity", "cavities")
+BETTI_NAMES = {2: (COMPONENTS, HOLES), 3: (COMPONENTS, TUNNELS, CAVITIES)}
+"""What Betti numbers count by the number of axes: of one, of many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,39 +83,39 @@ class Curve:
         return float(self.thresholds[self.index_of(threshold)])
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     """What the Euler characteristic of a set counts.
 
     Attributes
     ----------
     threshold : float
-    components, tunnels, cavities : int
-        ``components - tunnels + cavities`` is the Euler characteristic. In 2-D `tunnels` are the
-        holes, and there are no cavities.
-    ndim : {2, 3}
+    numbers : tuple of int
+        Betti numbers: components and holes, or components, tunnels and cavities.
     """
 
     threshold: float
-    components: int
-    tunnels: int
-    cavities: int
-    ndim: int
+    numbers: tuple[int, ...]
 
     @property
     def euler(self) -> int:
-        """Euler characteristic."""
-        return self.components - self.tunnels + self.cavities
+        """Euler characteristic: the alternating sum."""
+        return sum(self.numbers[::2]) - sum(self.numbers[1::2])
 
-    def in_words(self) -> str:
-        """The sum that makes the Euler characteristic, such as "3 components - 1 hole"."""
-        minus = "\N{MINUS SIGN}"
-        if self.ndim == 2:
-            return f"{_of(self.components, 'component')} {minus} {_of(self.tunnels, 'hole')}"
-        return (
-            f"{_of(self.components, 'component')} {minus} {_of(self.tunnels, 'tunnel')} + "
-            f"{_of(self.cavities, 'cavity', 'cavities')}"
-        )
+    def in_words(self, colours: Sequence[str] = ()) -> str:
+        """The sum that makes the Euler characteristic, such as "3 components - 1 hole".
+
+        Parameters
+        ----------
+        colours : sequence of str, default ()
+            ``#rrggbb`` of each term, which make it rich text.
+        """
+        names = BETTI_NAMES[len(self.numbers)]
+        terms = [_of(number, *name) for number, name in zip(self.numbers, names, strict=True)]
+        if colours:
+            pairs = zip(terms, colours, strict=False)
+            terms = [f"<span style='color: {colour}'>{term}</span>" for term, colour in pairs]
+        signs = ("", " \N{MINUS SIGN} ", " + ")
+        return "".join(f"{sign}{term}" for sign, term in zip(signs, terms, strict=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +135,8 @@ class Histogram:
     otsu: float
 
 
-def _of(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def _of(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
 
 
 @dataclass
@@ -157,9 +165,11 @@ class ExplorerModel:
         Whether the layers of the set and of its critical points are wanted.
     show_histogram : bool
         Whether the histogram of the values is wanted behind the curve.
+    show_betti : bool
+        Whether the Betti curves are wanted beside the curve.
     curve : Curve or None
-    counts : Counts or None
-        None while they are counted.
+    betti : BettiCurves or None
+        At the thresholds of the curve; None while they are counted.
     histogram : Histogram or None
         None unless it is wanted and known.
     changes : (int, int)
@@ -180,10 +190,22 @@ class ExplorerModel:
     show_set: bool = True
     show_changes: bool = False
     show_histogram: bool = False
+    show_betti: bool = False
     curve: Curve | None = field(default=None)
-    counts: Counts | None = field(default=None)
+    betti: BettiCurves | None = field(default=None)
     histogram: Histogram | None = field(default=None)
     changes: tuple[int, int] = (0, 0)
     status: str = ""
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+
+    @property
+    def counts(self) -> Counts | None:
+        """What is counted at the threshold; None where that is not known."""
+        if self.betti is None:
+            return None
+        (known,) = np.nonzero(self.betti.thresholds == self.threshold)
+        if not known.size:
+            return None
+        numbers = tuple(int(curve[known[0]]) for curve in self.betti.values)
+        return Counts(self.threshold, numbers)

@@ -12,6 +12,7 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QSizePolicy
 
 from napari_ecc._controller.explorer import ExplorerController
 from napari_ecc._controller.overlays import LOWERS, RAISES
+from napari_ecc._model.explorer import BETTI_NAMES
 from napari_ecc._qt.form import (
     CONNECTIVITY,
     SCOPE,
@@ -40,13 +41,19 @@ vertical axis; double click: show all of it.</p>
 <p>A dashed curve is not complete: it is that of a coarse level or of the blocks read so
 far.</p>"""
 
+BETTI_COLOURS = ("#d08700", "#009e73", "#cc79a7")
+"""Of the Betti curves, which are told from each other on dark and on light."""
+
 CHOICES = {
     "Image": (layer_choice("image", "The Image or Labels layer to explore"), SCOPE),
     "Objects": (SUPERLEVEL, CONNECTIVITY),
 }
 SETTINGS = {
     "Within": (layer_choice("roi", "Restrict the image to a Shapes or Labels layer"),),
-    "Behind": (check("show_histogram", "Histogram of the values", "Square roots of the counts"),),
+    "Draw": (
+        check("show_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
+        check("show_histogram", "Histogram", "Of the values, as square roots of the counts"),
+    ),
     "Thresholds": (
         whole_number("bins", "Number of thresholds", 2, 65536),
         "Smoothing",
@@ -88,7 +95,7 @@ class EulerExplorer(Panel):
         self.changes.setWordWrap(True)
         self.actions = self._actions()
         self.add(self.form)
-        self.add_collapsed("Region, histogram, thresholds, smoothing", self.settings)
+        self.add_collapsed("Region, Betti curves, histogram, thresholds, smoothing", self.settings)
         self.add(self.plot, stretch=1)
         self.add(self._threshold_row())
         self.add(self._readout())
@@ -113,14 +120,10 @@ class EulerExplorer(Panel):
     def _readout(self) -> QLabel:
         self.readout = QLabel()
         self.readout.setTextFormat(Qt.TextFormat.RichText)
-        self.readout.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse
-            | Qt.TextInteractionFlag.LinksAccessibleByMouse
-        )
+        self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.readout.setFixedHeight(self.readout.fontMetrics().height() + 10)
         # Numbers that change with every move must not cause a new layout of the window
         self.readout.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.readout.linkActivated.connect(lambda _: self.controller.closer.count())
         return self.readout
 
     def _jumps(self) -> Any:
@@ -151,7 +154,10 @@ class EulerExplorer(Panel):
             self.listen(chosen.names_changed, self._offer_layers)
         self.listen(events.curve, self._show_curve)
         self.listen(events.threshold, self._show_threshold)
-        self.listen(events.counts, self._show_readout)
+        self.listen(events.betti, self._show_lines)
+        self.listen(events.betti, self._show_readout)
+        self.listen(events.show_betti, self._show_lines)
+        self.listen(events.show_betti, self._show_readout)
         self.listen(events.histogram, self._show_histogram)
         self.listen(events.status, self._show_status)
         for event in (events.changes, events.show_changes, events.window):
@@ -179,9 +185,7 @@ class EulerExplorer(Panel):
             self.plot.set_lines([], self.model.status)
             self._show_threshold()
             return
-        style = "step-left" if curve.superlevel else "step-right"
-        line = Line(curve.thresholds, curve.values, style, dashed=not curve.complete)
-        self.plot.set_lines([line], note=curve.in_words())
+        self._show_lines()
         span = float(curve.thresholds[-1] - curve.thresholds[0])
         with self.slider.changed.blocked(), self.value.changed.blocked():
             self.slider.max = max(1, curve.thresholds.size - 1)
@@ -191,6 +195,24 @@ class EulerExplorer(Panel):
             self.value.native.setSingleStep(span / max(1, curve.thresholds.size - 1) or 1)
         self._show_threshold()
         self.plot.repaint()  # now, before the layers are drawn
+
+    def _show_lines(self) -> None:
+        """The curve, and behind it the Betti curves if they are wanted."""
+        curve, betti = self.model.curve, self.model.betti
+        if curve is None:
+            return
+        style = "step-left" if curve.superlevel else "step-right"
+        line = Line(curve.thresholds, curve.values, style, dashed=not curve.complete)
+        if betti is None or not self.model.show_betti:
+            self.plot.set_lines([line], note=curve.in_words())
+            return
+        names = [many for _, many in BETTI_NAMES[len(betti.values)]]
+        parts = zip(betti.values, BETTI_COLOURS, names, strict=False)
+        lines = [
+            Line(betti.thresholds, values, style, colour, label=name)
+            for values, colour, name in parts
+        ]
+        self.plot.set_lines([*lines, line._replace(label="χ")])
 
     def _show_threshold(self) -> None:
         curve, threshold = self.model.curve, self.model.threshold
@@ -223,9 +245,8 @@ class EulerExplorer(Panel):
         else:
             text = f"<i>χ = {_signed(euler)} ({curve.in_words()})</i>"
         if counts is not None:
-            text += f"&nbsp;&nbsp; {counts.in_words()}"
-        elif curve.complete and self.controller.closer.counts_on_demand:
-            text += f"&nbsp;&nbsp; {self.link('count components')}"
+            colours = BETTI_COLOURS if self.model.show_betti else ()
+            text += f"&nbsp;&nbsp; {counts.in_words(colours)}"
         self.readout.setText(text)
 
     def _show_status(self) -> None:

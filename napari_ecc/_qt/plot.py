@@ -39,6 +39,8 @@ class Line(NamedTuple):
         ``#rrggbb``, or "" for the theme's.
     width : float
     dashed : bool
+    label : str
+        For the legend; "" leaves the curve out of it.
     """
 
     x: NDArray[Any]
@@ -47,6 +49,7 @@ class Line(NamedTuple):
     colour: str = ""
     width: float = 1.6
     dashed: bool = False
+    label: str = ""
 
 
 class CurvePlot(QWidget):
@@ -92,6 +95,11 @@ class CurvePlot(QWidget):
     def sizeHint(self) -> QSize:
         """Preferred size."""
         return QSize(360, 240)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """What is drawn, the last one on top."""
+        return self._lines
 
     @property
     def threshold(self) -> float | None:
@@ -280,10 +288,13 @@ class CurvePlot(QWidget):
             painter.setPen(pen)
             painter.drawPolyline(_polyline(line, frame))
         painter.setClipping(False)
-        if self._note:
-            painter.setPen(QColor(colours.accent))
+        texts = [(line.label, line.colour or colours.curve) for line in self._lines if line.label]
+        texts += [(self._note, colours.accent)] if self._note else []
+        for row, (text, colour) in enumerate(texts):
+            painter.setPen(QColor(colour))
             top = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
-            painter.drawText(frame.plot.adjusted(6, 2, -6, 0), top, self._note)
+            below = 2 + row * painter.fontMetrics().height()
+            painter.drawText(frame.plot.adjusted(6, below, -6, 0), top, text)
 
     def _paint_threshold(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
         if self._threshold is None or not self._lines:

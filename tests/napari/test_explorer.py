@@ -65,7 +65,7 @@ def test_two_dimensional_image(explorer, qtbot):
 
     inside = image >= model.threshold
     components = label(inside, np.ones((3, 3)))[1]
-    assert model.counts.components == components
+    assert model.counts.numbers[0] == components
     assert model.counts.euler == ecc.euler_number(inside)
     assert f"{components:,} component" in panel.readout.text()
     assert "CPU" in model.status
@@ -83,6 +83,29 @@ def test_two_dimensional_image(explorer, qtbot):
     settle(qtbot, panel)
     blurred = gaussian_filter(image.astype(np.float32), (1.5, 1.5))
     assert_curve_of(panel, blurred, superlevel=False, connectivity=1)
+
+
+def test_betti_curves_are_drawn_beside_the_curve(explorer, qtbot):
+    """Once for all thresholds; what lies between two of them is counted for itself."""
+    image = smooth(60, 80, dtype=np.float32)
+    _, panel = explorer(image)
+    model = panel.model
+    betti = model.betti
+    expected = ecc.betti_curves(image, betti.thresholds, superlevel=True)
+    assert_array_equal(betti.values, expected.values)
+    assert len(panel.plot.lines) == 1
+    panel.settings["show_betti"].value = True
+    components, holes, euler = panel.plot.lines
+    assert [line.label for line in panel.plot.lines] == ["components", "holes", "χ"]
+    assert_array_equal(components.y - holes.y, euler.y)
+    panel.controller.step(30)
+    settle(qtbot, panel)
+    assert model.betti is betti
+    between = float(model.curve.thresholds[100:102].mean())
+    model.threshold = between
+    settle(qtbot, panel)
+    assert model.counts.numbers == ecc.betti_numbers(image >= between)
+    assert f"{model.counts.numbers[1]:,} hole" in panel.readout.text()
 
 
 def test_drag_of_the_line_moves_the_set(explorer, qtbot, drag_mouse):
@@ -194,7 +217,7 @@ def test_slice_and_volume(explorer, qtbot):
     panel.form["scope"].value = "Volume"
     settle(qtbot, panel)
     curve = assert_curve_of(panel, volume)
-    assert panel.model.counts.ndim == 3
+    assert len(panel.model.counts.numbers) == 3
     assert panel.model.counts.euler == ecc.euler_number(volume >= panel.model.threshold)
     assert "tunnel" in panel.readout.text()
     viewer.dims.set_current_step(1, 20)
@@ -300,10 +323,6 @@ def test_dask_grows_block_by_block(explorer, qtbot):
     assert_array_equal(curve.thresholds, np.arange(256))
     assert sorted(set(reads)) == sorted(np.ndindex(2, 3, 3))
     assert stages[-1] == "complete"
-    assert panel.model.counts is None
-    assert "count components" in panel.readout.text()
-    panel.controller.closer.count()
-    settle(qtbot, panel)
     assert panel.model.counts.euler == ecc.euler_number(volume >= panel.model.threshold)
 
 
@@ -451,7 +470,7 @@ def test_make_labels_can_be_undone(explorer, qtbot):
     labels = viewer.layers[-1]
     expected, count = label(image >= panel.model.threshold, np.ones((3, 3)))
     assert_array_equal(labels.data, expected)
-    assert count == panel.model.counts.components
+    assert count == panel.model.counts.numbers[0]
     assert panel.actions["undo"].enabled
     panel.actions["undo"].native.click()
     assert labels not in viewer.layers

@@ -23,12 +23,13 @@ def settle(qtbot, panel):
 
 def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):
     _, panel = explorer(ramp(30, 40))
-    curve = panel.model.curve
+    curve, betti = panel.model.curve, panel.model.betti
     panel.save(str(tmp_path / "curve.csv"))
     table = pd.read_csv(tmp_path / "curve.csv", comment="#")
     assert_array_equal(table["threshold"], curve.thresholds)
     assert_array_equal(table["euler_characteristic"], curve.values)
     assert table["complete"].all()
+    assert_array_equal(table[["b0", "b1"]].T, betti.values)
     panel.save(str(tmp_path / "curve.parquet"))
     table = parquet.read_table(tmp_path / "curve.parquet").to_pydict()
     assert_array_equal(table["threshold"], curve.thresholds)
@@ -64,6 +65,7 @@ def test_copied_python_gives_the_curve(explorer, qtbot, messages, case):
     model.connectivity = 1 if case == "volume" else None
     model.scope = "slice" if case in ("plane", "shapes") else "volume"
     model.sigma = 1.2 if case == "smoothed" else 0.0
+    model.show_betti = case in ("plane", "labels")
     if case == "labels":
         viewer.add_labels((image > 20).astype(int), name="region", scale=(2, 1, 1))
         model.roi = "region"
@@ -79,6 +81,8 @@ def test_copied_python_gives_the_curve(explorer, qtbot, messages, case):
     exec(QApplication.clipboard().text(), names)
     assert_array_equal(names["t"], model.curve.thresholds)
     assert_array_equal(names["chi"], model.curve.values)
+    if model.show_betti:
+        assert_array_equal(names["betti"], model.betti.values)
     assert "Copied" in messages[-1]
 
 

@@ -8,7 +8,7 @@ from scipy.ndimage import gaussian_filter, generate_binary_structure, label
 
 import ecc_core as ecc
 from napari_ecc._controller import curves
-from napari_ecc._controller.counting import count_set
+from napari_ecc._controller.betti import count_all
 from napari_ecc._controller.critical import find_critical_points
 from napari_ecc._controller.curves import Field, Progress, Request, compute_curve
 from napari_ecc._controller.delayed import as_completed
@@ -118,7 +118,8 @@ def test_closing_stops_reading():
 @pytest.mark.parametrize("ndim", [2, 3])
 @pytest.mark.parametrize("full", [True, False])
 def test_counts(monkeypatch, ndim, full):
-    """For slabs of any height they are those of labelling the whole set and its complement."""
+    """They are those of labelling the set and its complement, also of data that are loaded."""
+    monkeypatch.setattr("napari_ecc._controller.loading.PIECE_POINTS", 20)
     connectivity = ndim if full else 1
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -127,14 +128,13 @@ def test_counts(monkeypatch, ndim, full):
         components = label(inside, structure)[1]
         outside = generate_binary_structure(ndim, 1 if full else ndim)
         holes = label(np.pad(~inside, 1, constant_values=True), outside)[1] - 1
-        for points in (1, 20, 10**6):
-            monkeypatch.setattr("napari_ecc._controller.counting.SLAB_POINTS", points)
-            read = lambda start, stop, inside=inside: inside[start:stop]  # noqa: E731
-            *_, last = count_set(read, inside.shape, 0.5, connectivity=connectivity)
-            counts = last.value
-            assert counts.components == components
-            assert (counts.cavities if ndim == 3 else counts.tunnels) == holes
-            assert counts.euler == ecc.euler_number(inside, connectivity)
+        for data in (inside, da.from_array(inside, chunks=3)):
+            *_, last = count_all(
+                Field(data, None), np.array([1.0]), superlevel=True, connectivity=connectivity
+            )
+            assert last.value.values[0, 0] == components
+            assert last.value.values[-1, 0] == holes
+            assert last.value.euler == ecc.euler_number(inside, connectivity)
 
 
 @pytest.mark.parametrize("data", [VOLUME, da.from_array(VOLUME, chunks=(5, 8, 30))])
