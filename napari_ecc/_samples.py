@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["coins", "drops", "vessels"]
+__all__ = ["coins", "drops", "labelled_coins", "vessels"]
 
 LayerData = tuple[NDArray[Any], dict[str, Any], str]
 
@@ -17,6 +17,20 @@ def coins() -> list[LayerData]:
     from skimage.data import coins as picture
 
     return [(picture(), {"name": "coins"}, "image")]
+
+
+def labelled_coins() -> list[LayerData]:
+    """The coins, and a Labels layer of them, by a watershed of the gradient."""
+    from scipy.ndimage import binary_fill_holes, label
+    from skimage.filters import sobel
+    from skimage.morphology import remove_small_objects
+    from skimage.segmentation import watershed
+
+    ((picture, _, _),) = coins()
+    seeds = np.where(picture > 150, 2, np.where(picture < 30, 1, 0))
+    inside = binary_fill_holes(watershed(sobel(picture), seeds) == 2)
+    labels, _ = label(remove_small_objects(inside, max_size=200))
+    return [*coins(), (labels, {"name": "coin labels"}, "labels")]
 
 
 def vessels(shape: tuple[int, int, int] = (96, 160, 160)) -> list[LayerData]:

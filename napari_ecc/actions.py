@@ -29,7 +29,7 @@ from napari_ecc._controller.layers import (
     values_of,
 )
 from napari_ecc._controller.loading import can_be_held, fitting_level
-from napari_ecc._controller.regions import measure, measure_of
+from napari_ecc._controller.measuring import measure, measure_of
 from napari_ecc._controller.series import Frames, compute_frames
 from napari_ecc._model.compare import compare_groups
 from napari_ecc._model.directions import circle

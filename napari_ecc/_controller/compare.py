@@ -76,6 +76,8 @@ class CompareController(DockController):
     model : CompareModel
     """
 
+    sample = "drops"
+
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "compare", "Euler curves of layers")
         self.model = CompareModel(status=NOTHING)

@@ -41,6 +41,8 @@ class DockController:
     subject_changed : Signal
     """
 
+    sample = "coins"
+    """What `open_sample` opens."""
     subject_changed = Signal()
 
     def __init__(self, viewer: Any, topic: str, description: str) -> None:
@@ -91,9 +93,14 @@ class DockController:
         software = {"software": f"napari-ecc {version('napari-ecc')}"}
         return {**software, **self._facts, "code": self.python_call()}
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is no layer to look at."""
+        return not self.images.names
+
     def open_sample(self) -> None:
-        """Open an image to begin with."""
-        self.viewer.open_sample("napari-ecc", "coins")
+        """Open layers to begin with."""
+        self.viewer.open_sample("napari-ecc", self.sample)
 
     def _on_display(self, *_: Any) -> None:
         """Take the volume where it is displayed; a slice of it would not be seen."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from napari.utils.colormaps import Colormap
 from napari.utils.colormaps.standardize_color import transform_color
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from napari_ecc._controller.critical import CriticalPoints
 from napari_ecc._controller.curves import Field
@@ -19,6 +19,7 @@ from napari_ecc._settings import read_settings
 __all__ = [
     "LOWERS",
     "RAISES",
+    "Overlay",
     "PointsOverlay",
     "SetOverlay",
     "colours_of_effects",
@@ -43,32 +44,44 @@ def keep_selection(viewer: Any, add: Callable[..., Any], *args: Any, **kwargs: A
     return layer
 
 
-def embedded(array: NDArray[Any], layer: Any, selection: Selection) -> dict[str, Any]:
+def embedded(
+    array: NDArray[Any],
+    layer: Any,
+    selection: Selection,
+    start: ArrayLike = 0,
+    step: ArrayLike = 1,
+) -> dict[str, Any]:
     """Arguments of a layer that shows an array of the selected part at its place.
 
     Parameters
     ----------
-    array : array of the shape of the selection
+    array : array
+        With the axes of the selection.
     layer : napari layer
         That the selection is of.
     selection : Selection
+    start, step : (d,) array or number, default 0 and 1
+        Where the array begins in the selection, and the distance of its points.
 
     Returns
     -------
     dict
         ``data`` with the axes of `layer`, and where it is.
     """
-    corner = [0 if isinstance(at, slice) else at for at in selection.where]
-    shape = [1] * len(corner)
-    for axis, length in zip(selection.axes, array.shape, strict=True):
-        shape[axis] = length
-    where = placement(layer)
-    start, zero = (layer.data_to_world(at) for at in (corner, [0] * len(corner)))
-    where["translate"] = np.asarray(layer.translate) + np.subtract(start, zero)
+    axes = list(selection.axes)
+    corner = np.array([0 if isinstance(at, slice) else at for at in selection.where], float)
+    corner[axes] = start
+    shape = np.ones(corner.size, int)
+    shape[axes] = array.shape
+    scale = np.array(layer.scale)
+    scale[axes] *= step
+    place, zero = (layer.data_to_world(at) for at in (corner, np.zeros(corner.size)))
+    translate = np.asarray(layer.translate) + np.subtract(place, zero)
+    where = {**placement(layer), "scale": scale, "translate": translate}
     return {"data": array.reshape(shape), **where}
 
 
-class _Overlay:
+class Overlay:
     """A layer of the plugin that the user may remove at any time."""
 
     def __init__(self, viewer: Any) -> None:
@@ -95,7 +108,7 @@ class _Overlay:
             self._viewer.layers.remove(layer)
 
 
-class SetOverlay(_Overlay):
+class SetOverlay(Overlay):
     """The set at a threshold, as a second view of the image's own data.
 
     The graphics card compares with the threshold, so that nothing is computed when it moves: the
@@ -210,7 +223,7 @@ def colours_of_effects(effects: NDArray[np.int64]) -> NDArray[Any]:
     return colours
 
 
-class PointsOverlay(_Overlay):
+class PointsOverlay(Overlay):
     """Critical points: their colour says whether they raise or lower the Euler characteristic."""
 
     def show(self, image: Any, selection: Selection, found: CriticalPoints) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from napari_ecc._model.regions import is_own_column
 
-__all__ = ["merged"]
+__all__ = ["CLASS", "classes_of", "classified", "merged"]
+
+CLASS = "class"
+"""Column of the class that the user puts an object in."""
 
 
 def merged(
@@ -50,3 +55,60 @@ def merged(
     if others.empty:
         return table
     return pd.concat([others, table]).sort_values(["frame", "index"], ignore_index=True)
+
+
+def classified(
+    features: pd.DataFrame, labels: ArrayLike, name: str, frame: int | None = None
+) -> pd.DataFrame:
+    """A layer's features with some objects in a class.
+
+    Parameters
+    ----------
+    features : DataFrame
+        With a column ``index`` of labels.
+    labels : (k,) integer array
+    name : str
+        Of the class; "" takes the objects out of theirs.
+    frame : int or None, default None
+        Of a time series.
+
+    Returns
+    -------
+    DataFrame
+        With a column `CLASS`.
+
+    Raises
+    ------
+    ValueError
+        If the objects have no rows.
+    """
+    table = pd.DataFrame(features).copy()
+    rows = _rows(table, labels, frame)
+    if (rows < 0).any():
+        raise ValueError("The features have no rows for these objects: measure again.")
+    if CLASS not in table.columns:
+        table[CLASS] = ""
+    table.iloc[rows, table.columns.get_loc(CLASS)] = name
+    return table
+
+
+def classes_of(features: pd.DataFrame, labels: ArrayLike, frame: int | None = None) -> list[str]:
+    """The class of each of some objects, "" for none."""
+    table = pd.DataFrame(features)
+    if CLASS not in table.columns:
+        return [""] * np.size(labels)
+    classes = [*table[CLASS].fillna("").astype(str), ""]
+    return [classes[row] for row in _rows(table, labels, frame)]
+
+
+def _rows(table: pd.DataFrame, labels: ArrayLike, frame: int | None) -> NDArray[Any]:
+    """Where labels are in a table, -1 where they are not."""
+    if "index" not in table.columns:
+        return np.full(np.size(labels), -1)
+    keys = table["index"]
+    if frame is not None and "frame" in table.columns:
+        keys = keys.where(table["frame"] == frame, -1)
+    found = pd.Series(np.arange(len(table)), index=keys)
+    found = found[~found.index.duplicated()]
+    rows: NDArray[Any] = found.reindex(np.asarray(labels), fill_value=-1).to_numpy()
+    return rows

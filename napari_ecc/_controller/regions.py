@@ -2,152 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from napari.layers import Labels
 from numpy.typing import ArrayLike, NDArray
 
-import ecc_core as ecc
 from napari_ecc._controller.code import call, script
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.history import change_features
 from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import (
-    Part,
-    Selection,
-    part_of,
-    problem_with,
-    selection_of,
-    snapshot,
-)
-from napari_ecc._controller.loading import Level, describe, fitting_level, load
+from napari_ecc._controller.layers import Part, part_of
+from napari_ecc._controller.measuring import Measure, frame_of, measure, measure_of
+from napari_ecc._controller.object_marker import ObjectMarker
 from napari_ecc._controller.output import write_columns
-from napari_ecc._controller.region_features import merged
-from napari_ecc._controller.region_masks import corresponding
+from napari_ecc._controller.region_features import classes_of, classified
 from napari_ecc._controller.region_picking import LabelPicker
-from napari_ecc._model.regions import (
-    Basis,
-    Components,
-    RegionModel,
-    Regions,
-    feature_columns,
-    principal_components,
-)
+from napari_ecc._model.regions import RegionModel, Regions, feature_columns
 from napari_ecc._workers import Step
 
 __all__ = ["RegionController"]
 
-MOST_OBJECTS = 100_000
-NO_LAYERS = "Choose a Labels layer."
+NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the Euler explorer."
 STALE = "The objects have changed: measure again."
 SETTINGS = ("scope", "superlevel", "connectivity", "n_thresholds", "n_directions", "n_heights")
-
-
-class Measure(NamedTuple):
-    """All that a measurement depends on."""
-
-    image: Level | None
-    labels: Level
-    name: str
-    frame: int | None
-    superlevel: bool
-    connectivity: int | None
-    n_thresholds: int
-    n_directions: int
-    n_heights: int
-
-
-def measure_of(
-    labels: Any,
-    image: Any,
-    *,
-    part: Part,
-    thresholds: int,
-    directions: int,
-    heights: int,
-    superlevel: bool,
-    connectivity: int | None,
-) -> Measure:
-    """What is to be measured of layers as they are now; see `napari_ecc.actions.region_table`."""
-    objects = selection_of(labels, part)
-    found = _copied(fitting_level(objects, labels.name))
-    places = [at for at in part if not isinstance(at, slice)]
-    return Measure(
-        image=None if image is None else _pixels(labels, objects, found, image),
-        labels=found,
-        name=labels.name,
-        frame=places[0] if len(places) == 1 else None,
-        superlevel=superlevel,
-        connectivity=connectivity,
-        n_thresholds=thresholds,
-        n_directions=directions,
-        n_heights=heights,
-    )
-
-
-def _pixels(labels: Any, objects: Selection, found: Level, image: Any) -> Level:
-    """The image where the objects are."""
-    problem = problem_with(image)
-    if problem:
-        raise ValueError(problem)
-    pixels = corresponding(labels, objects, image)
-    shapes = tuple(objects.full.shape), tuple(pixels.full.shape)
-    if shapes[0] != shapes[1]:
-        raise ValueError(
-            f"“{labels.name}” must have the shape of “{image.name}”, "
-            f"{describe(shapes[1])}, got {describe(shapes[0])}."
-        )
-    level = _copied(fitting_level(pixels, image.name))
-    if level.array.shape != found.array.shape:
-        raise ValueError(f"“{labels.name}” and “{image.name}” must have the same levels.")
-    return level
-
-
-def _copied(level: Level) -> Level:
-    """The same with a copy of the array, which the user cannot paint on."""
-    return level._replace(array=snapshot(level.array))
-
-
-def measure(what: Measure, features: Any) -> Iterator[Step]:
-    """Curves, then transforms, then components.
-
-    The value of the last step is a pair: a `Regions`, and the features with those of its objects.
-    """
-    labels = yield from load(what.labels.array)
-    if not labels.any():
-        raise ValueError(f"“{what.name}” has no objects here.")
-    curves = None
-    if what.image is not None:
-        image = yield from load(what.image.array)
-        curves = ecc.region_curves(
-            image,
-            labels,
-            what.n_thresholds,
-            superlevel=what.superlevel,
-            connectivity=what.connectivity,
-        )
-    count = len(np.unique(labels)) - int(not labels.all())
-    if count > MOST_OBJECTS:
-        raise ValueError(f"“{what.name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")
-    yield Step(None, 1, 3)
-    transforms = ecc.region_transforms(
-        labels,
-        what.n_directions,
-        what.n_heights,
-        connectivity=what.connectivity,
-        spacing=what.labels.spacing,
-        normalize="radius",
-    )
-    yield Step(None, 2, 3)
-    of_transforms = principal_components(transforms.values.reshape(count, -1))
-    components: dict[Basis, Components] = {"transforms": of_transforms}
-    if curves is not None:
-        components = {"curves": principal_components(curves.values), **components}
-    regions = Regions(curves, transforms, components)
-    columns = feature_columns(regions)
-    yield Step((regions, merged(features, regions.labels, columns, what.frame)), 3, 3)
 
 
 class RegionController(DockController):
@@ -164,12 +42,15 @@ class RegionController(DockController):
         Of the labels.
     """
 
+    sample = "labelled_coins"
+
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "regions", "Euler curves of regions")
         explorer = self.session.explorer
         self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
         self._picker = LabelPicker(viewer, lambda: self.objects.layer, self.pick)
+        self._marker = ObjectMarker(viewer)
         self._frames: dict[str, tuple[Regions, str]] = {}
         """By part, what has been measured since layers or settings changed, and its code."""
         self._seen: Part = ()
@@ -177,6 +58,7 @@ class RegionController(DockController):
         events = self.model.events
         self._links.add(self._on_other_layer, explorer.events.image, events.labels)
         self._links.add(self._select_in_layer, events.selected)
+        self._links.add(self._on_removed, viewer.layers.events.removed)
         self._links.add(self._on_dims, viewer.dims.events.current_step, viewer.dims.events.order)
         self._links.add(self._on_stale, *(getattr(events, name) for name in SETTINGS))
         self._on_other_layer()
@@ -185,7 +67,18 @@ class RegionController(DockController):
         """Stop, and disconnect from the viewer."""
         super().close()
         self._picker.close()
+        self._marker.close()
         self.objects.close()
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no Labels layer."""
+        return not self.objects.names
+
+    @property
+    def running(self) -> bool:
+        """Whether objects are measured, or one is sought for its mark."""
+        return self.runner.running or self._marker.runner.running
 
     def measure(self) -> None:
         """Measure all objects in the background; the results become features of their layer."""
@@ -213,6 +106,30 @@ class RegionController(DockController):
         regions = self.model.regions
         known = regions is not None and regions.row(label) is not None
         self.model.selected = label if known else 0
+
+    def classify(self, labels: NDArray[np.integer]) -> None:
+        """Put objects into the present class: a column of the features, which can be undone."""
+        layer = self.objects.layer
+        if layer is None or not labels.size:
+            return
+        try:
+            features = classified(
+                layer.features, labels, self.model.class_name, frame_of(self._part(layer))
+            )
+        except ValueError as error:
+            self.model.status = str(error)
+            return
+        change_features(self.session.history, layer, features)
+        title = f"class “{self.model.class_name}”" if self.model.class_name else "no class"
+        self.model.status = f"{labels.size:,} object{'s' * (labels.size != 1)} put in {title}"
+
+    def _read_classes(self, *_: Any) -> None:
+        layer, regions = self.objects.layer, self.model.regions
+        if layer is None or regions is None:
+            self.model.classes = ()
+        else:
+            frame = frame_of(self._part(layer))
+            self.model.classes = tuple(classes_of(layer.features, regions.labels, frame))
 
     def colours(self) -> NDArray[np.float64]:
         """Colours of the objects in the canvas, (n, 4), from 0 to 1."""
@@ -282,6 +199,7 @@ class RegionController(DockController):
         known = self._frames.get(str(part))
         self.model.selected = 0
         self.model.regions = None if known is None else known[0]
+        self._read_classes()
         if known is None:
             self.show_part(labels, part, "not measured")
             self.model.status = "This frame has not been measured: press Measure."
@@ -299,19 +217,29 @@ class RegionController(DockController):
 
     def _select_in_layer(self, label: int) -> None:
         layer = self.objects.layer
-        if layer is not None and label and layer.selected_label != label:
+        if layer is None or not label:
+            self._marker.clear()
+            return
+        self._marker.mark(layer, self._part(layer), label)
+        if layer.selected_label != label:
             layer.selected_label = label
+
+    def _on_removed(self, event: Any) -> None:
+        if self._marker.is_shown_by(event.value):
+            self._marker.forget()
 
     def _on_selected_label(self, event: Any) -> None:
         self.pick(int(event.source.selected_label))
 
     def _on_other_layer(self, *_: Any) -> None:
         self._of_layer.close()
+        self._marker.remove()
         layer = self.objects.layer
         if layer is None:
             self._forget(NO_LAYERS)
             return
         self._of_layer.add(self._on_selected_label, layer.events.selected_label)
+        self._of_layer.add(self._read_classes, layer.events.features)
         self._of_layer.add(self._on_stale, layer.events.data, layer.events.paint)
         if self.images.layer is not None:
             self._of_layer.add(self._on_stale, self.images.layer.events.data)

@@ -71,6 +71,8 @@ class SeriesController(DockController):
 
     layer_changed = Signal()
 
+    sample = "drops"
+
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "series", "Euler curves of frames")
         explorer = self.session.explorer

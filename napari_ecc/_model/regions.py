@@ -130,6 +130,10 @@ class RegionModel:
     regions : Regions or None
     selected : int
         The label in view; 0 for none.
+    class_name : str
+        What the lasso puts objects in.
+    classes : tuple of str
+        Of the objects, in the order of `regions`; "" for none.
     status : str
         One line for the user.
     """
@@ -144,6 +148,8 @@ class RegionModel:
     basis: Basis = "curves"
     regions: Regions | None = None
     selected: int = 0
+    class_name: str = "A"
+    classes: tuple[str, ...] = ()
     status: str = ""
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()

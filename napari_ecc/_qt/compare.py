@@ -15,7 +15,7 @@ from napari_ecc._qt.form import Form, buttons, choice, text
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import PICTURES, TABLES, ask_and_save, save
-from napari_ecc._qt.theme import PlotColours, follow_theme
+from napari_ecc._qt.theme import PALETTE, PlotColours, follow_theme
 
 __all__ = ["CurveComparison"]
 
@@ -26,8 +26,6 @@ explorer shows. They are computed with the explorer's settings.</p>
 <p><i>Groups</i> is a pattern for the names, such as <tt>control|drug</tt>. Of two groups the
 difference of the means is shown and tested by permutation: p is the share of random regroupings
 that are at least as far apart.</p>"""
-PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
-
 CHOICES = {
     "Groups": (text("pattern", "Regular expression for the names, such as control|drug"),),
     "Show": (

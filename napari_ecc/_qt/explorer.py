@@ -27,7 +27,7 @@ from napari_ecc._qt.form import (
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import PICTURES, TABLES, ask_path, save
-from napari_ecc._qt.theme import follow_theme
+from napari_ecc._qt.theme import PALETTE, follow_theme
 
 __all__ = ["EulerExplorer"]
 
@@ -41,8 +41,7 @@ vertical axis; double click: show all of it.</p>
 <p>A dashed curve is not complete: it is that of a coarse level or of the blocks read so
 far.</p>"""
 
-BETTI_COLOURS = ("#d08700", "#009e73", "#cc79a7")
-"""Of the Betti curves, which are told from each other on dark and on light."""
+BETTI_COLOURS = PALETTE[1:4]
 
 CHOICES = {
     "Image": (layer_choice("image", "The Image or Labels layer to explore"), SCOPE),
@@ -110,6 +109,7 @@ class EulerExplorer(Panel):
         self.slider = Slider(min=0, max=1, readout=False, tooltip="Threshold")
         self.value = FloatSpinBox(min=-1e300, max=1e300, tooltip="Type a threshold")
         self.value.native.setKeyboardTracking(False)
+        self.value.native.setSpecialValueText("none")
         self.value.native.setFixedWidth(120)
         row = QHBoxLayout()
         row.addWidget(QLabel("t"))
@@ -221,10 +221,9 @@ class EulerExplorer(Panel):
         self.plot.set_band(self.controller.closer.window())
         for widget in (self.slider, self.value):
             widget.enabled = known
-        if known and curve is not None:
-            with self.slider.changed.blocked(), self.value.changed.blocked():
-                self.slider.value = curve.index_of(threshold)
-                self.value.value = threshold
+        with self.slider.changed.blocked(), self.value.changed.blocked():
+            self.slider.value = 0 if curve is None or not known else curve.index_of(threshold)
+            self.value.value = threshold if known else self.value.min
         self._show_readout()
 
     def _show_histogram(self) -> None:

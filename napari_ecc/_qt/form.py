@@ -33,6 +33,7 @@ __all__ = [
     "choice",
     "layer_choice",
     "number",
+    "optional_number",
     "slider",
     "text",
     "whole_number",
@@ -52,12 +53,15 @@ class Field(NamedTuple):
         Of the widget.
     choices : mapping of str to object or None
         Of a combo box: what the user reads, and the value that it stands for.
+    none : str
+        What the user reads instead of the least number, which stands for none.
     """
 
     name: str
     widget: type
     options: dict[str, Any]
     choices: Mapping[str, Any] | None = None
+    none: str = ""
 
 
 def choice(name: str, tip: str, choices: Mapping[str, Any] | None = None) -> Field:
@@ -84,6 +88,12 @@ def number(name: str, tip: str, low: float, high: float, step: float) -> Field:
 def whole_number(name: str, tip: str, low: int, high: int) -> Field:
     """A field for an integer, which is taken when it is complete."""
     return Field(name, SpinBox, {"tooltip": tip, "min": low, "max": high})
+
+
+def optional_number(name: str, tip: str, high: int, none: str = "none") -> Field:
+    """A field for an integer, with a word for 0."""
+    options = {"tooltip": tip, "min": 0, "max": high, "step": 1}
+    return Field(name, FloatSpinBox, options, none=none)
 
 
 def slider(name: str, tip: str, low: float = 0.0, high: float = 1.0) -> Field:
@@ -165,6 +175,9 @@ class Form(Container[Any]):
                 policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
                 part.setSizeAdjustPolicy(policy)
                 part.setMinimumContentsLength(6)
+        if field.none:
+            native.setDecimals(0)
+            native.setSpecialValueText(field.none)
         self._fields[field.name], self._widgets[field.name] = field, widget
         return widget
 
@@ -229,6 +242,8 @@ class Form(Container[Any]):
         """What a widget says, as a value of the model."""
         shown = self._widgets[name].value
         choices = self._fields[name].choices
+        if self._fields[name].none:
+            return int(shown)
         return shown if choices is None else choices.get(shown, "")
 
     def display(self, name: str, value: Any) -> None:
@@ -236,7 +251,7 @@ class Form(Container[Any]):
         widget, choices = self._widgets[name], self._fields[name].choices
         with widget.changed.blocked():
             if isinstance(widget, FloatSlider):
-                widget.enabled = not math.isnan(value)
+                widget.enabled = widget.readout = not math.isnan(value)
                 value = min(max(value, widget.min), widget.max) if widget.enabled else widget.min
             if choices is None:
                 widget.value = value

@@ -68,7 +68,7 @@ class Panel(QWidget):
         self._content.setSpacing(6)
         self._explanation = about
         self._build()
-        self.listen(controller.images.names_changed, self._show_empty)
+        self.listen(controller.images.names_changed, self.show_empty)
         self.listen(controller.subject_changed, self.show_subject)
         self.setMinimumHeight(LOWEST)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
@@ -90,7 +90,7 @@ class Panel(QWidget):
         layout.addWidget(area, stretch=1)
         layout.addWidget(self.work)
         self._show_about()
-        self._show_empty()
+        self.show_empty()
         self.show_subject()
 
     def add(self, part: Any, *, stretch: int = 0) -> None:
@@ -138,8 +138,9 @@ class Panel(QWidget):
         self.subject.setText(self.controller.subject)
         self.subject.setVisible(bool(self.controller.subject))
 
-    def _show_empty(self) -> None:
-        self.empty.visible = not self.controller.images.names
+    def show_empty(self) -> None:
+        """Offer a sample where there is nothing to look at."""
+        self.empty.visible = self.controller.empty
 
     def copy_python(self) -> None:
         """Put the calls that give what is shown on the clipboard."""

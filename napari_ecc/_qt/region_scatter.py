@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QColor, QPainter, QPen
+from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
+from skimage.measure import points_in_poly
 
-from napari_ecc._qt.theme import PAPER, PlotColours
+from napari_ecc._qt.theme import PALETTE, PAPER, PlotColours
 
 __all__ = ["RegionScatter"]
 
@@ -18,13 +20,25 @@ Floats = NDArray[np.float64]
 
 PAD, EDGE, REACH = 8.0, 10.0, 12.0  # about the frame, inside it, and from mouse to point
 DOT, RING = 4.0, 7.0
+CLICK = 5.0
+"""Pixels that the mouse may move in a click."""
 
 
 class RegionScatter(QWidget):
-    """Points in two coordinates, in the colours of their labels. Click one to select it."""
+    """Points in two coordinates, in the colours of their labels, with rings for their classes.
+
+    Click a point to select it; draw around points with the mouse to put them in a class.
+
+    Signals
+    -------
+    picked : int
+        The index of the point that the user clicks, or -1 beside them all.
+    lassoed : array of int
+        The indices of the points that the user has drawn around.
+    """
 
     picked = Signal(int)
-    """The index of the point that the user clicks, or -1 beside them all."""
+    lassoed = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -32,6 +46,8 @@ class RegionScatter(QWidget):
         self._shades: list[QColor] = []
         self._names = ("", "")
         self._texts: list[str] = []
+        self._classes: Sequence[str] = ()
+        self._lasso: list[tuple[float, float]] = []
         self._selected = -1
         self._hover = -1
         self._colours = PAPER
@@ -55,7 +71,13 @@ class RegionScatter(QWidget):
         self._points, self._texts, self._names = points, texts, names
         channels = np.clip(np.rint(np.asarray(shades) * 255), 0, 255).astype(int).tolist()
         self._shades = [QColor(*channel) for channel in channels]
+        self._classes = ()
         self._selected = self._hover = -1
+        self.update()
+
+    def set_classes(self, classes: Sequence[str]) -> None:
+        """Show the class of each point, "" for none."""
+        self._classes = classes
         self.update()
 
     @property
@@ -102,12 +124,27 @@ class RegionScatter(QWidget):
         return nearest if away[nearest] <= REACH else -1
 
     def mousePressEvent(self, event: Any) -> None:
-        """Select the point under the mouse."""
+        """Begin to draw around points."""
         if event.button() == Qt.MouseButton.LeftButton:
+            self._lasso = [(event.position().x(), event.position().y())]
+
+    def mouseReleaseEvent(self, event: Any) -> None:
+        """Select the point under the mouse, or take those that it has been drawn around."""
+        lasso, self._lasso = np.array(self._lasso), []
+        if not len(lasso):
+            return
+        self.update()
+        if np.ptp(lasso, axis=0).max() < CLICK:
             self.picked.emit(self._nearest(event.position()))
+        elif len(self._points):
+            self.lassoed.emit(np.flatnonzero(points_in_poly(self.positions(), lasso)))
 
     def mouseMoveEvent(self, event: Any) -> None:
-        """Name the point under the mouse."""
+        """Draw around points, or name the one under the mouse."""
+        if self._lasso:
+            self._lasso.append((event.position().x(), event.position().y()))
+            self.update()
+            return
         hover = self._nearest(event.position())
         if hover != self._hover:
             self._hover = hover
@@ -133,6 +170,7 @@ class RegionScatter(QWidget):
             painter.setBrush(shade)
             painter.drawEllipse(QPointF(x, y), DOT, DOT)
         painter.setBrush(Qt.BrushStyle.NoBrush)
+        self._draw_classes(painter, frame, positions)
         for index, colour, width in (
             (self._hover, colours.text, 1.0),
             (self._selected, colours.accent, 2.0),
@@ -142,6 +180,24 @@ class RegionScatter(QWidget):
                 painter.drawEllipse(QPointF(*positions[index]), RING, RING)
         self._draw_names(painter, frame)
         painter.end()
+
+    def _draw_classes(self, painter: QPainter, frame: QRectF, positions: list[Any]) -> None:
+        """Draw a ring about each point of a class, a legend, and what is being drawn around."""
+        names = sorted({name for name in self._classes if name})
+        colours = {name: QColor(PALETTE[k % len(PALETTE)]) for k, name in enumerate(names)}
+        for (x, y), name in zip(positions, self._classes, strict=False):
+            if name:
+                painter.setPen(QPen(colours[name], 2.0))
+                painter.drawEllipse(QPointF(x, y), DOT + 1, DOT + 1)
+        corner = frame.adjusted(EDGE, 2, -EDGE, -2)
+        for name in names:
+            painter.setPen(colours[name])
+            text = f"● {name} ({self._classes.count(name):,})"
+            painter.drawText(corner, Qt.AlignmentFlag.AlignRight, text)
+            corner.translate(0, self.fontMetrics().height())
+        if self._lasso:
+            painter.setPen(QPen(QColor(self._colours.accent), 1.5, Qt.PenStyle.DashLine))
+            painter.drawPolygon(QPolygonF([QPointF(*at) for at in self._lasso]))
 
     def _draw_names(self, painter: QPainter, frame: QRectF) -> None:
         height = painter.fontMetrics().height()

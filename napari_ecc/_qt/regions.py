@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from napari_ecc._controller.regions import RegionController
 from napari_ecc._qt.form import (
@@ -16,6 +17,8 @@ from napari_ecc._qt.form import (
     buttons,
     choice,
     layer_choice,
+    optional_number,
+    text,
     whole_number,
 )
 from napari_ecc._qt.panel import Panel
@@ -34,7 +37,7 @@ GUIDE = """\
 <p><i>Measure</i> gives the curve of the image inside each object, and the transform of its
 shape, as if the object stood alone. They become columns of the layer's features.</p>
 <p>Click an object in the canvas or a point of the scatter plot: the same object is selected
-everywhere.</p>"""
+everywhere. Draw around points to put their objects in a class, a column of the features.</p>"""
 
 CHOICES = {
     "Labels": (layer_choice("labels", "The Labels layer, one label an object"), SCOPE),
@@ -51,13 +54,17 @@ SETTINGS = {
 }
 OBJECT = {
     "Object": (
-        whole_number("selected", "The selected label; click an object or a point", 0, 2**31 - 1),
+        optional_number("selected", "The selected label; click an object or a point", 2**31 - 1),
         "Components of",
         choice(
             "basis",
             "What the principal components below are of",
             {"Curves": "curves", "Transforms": "transforms"},
         ),
+    ),
+    "Class": (
+        text("class_name", "Draw around points below to put their objects in this class"),
+        "of points drawn around",
     ),
 }
 
@@ -79,7 +86,6 @@ class RegionExplorer(Panel):
         self.form = self.follow(Form(CHOICES), self.model, self.explorer)
         self.settings = self.follow(Form(SETTINGS), self.model)
         self.object = self.follow(Form(OBJECT), self.model)
-        self.object["selected"].native.setSpecialValueText("none")
         self.actions = self._actions()
         self.add(self.form)
         self.add_collapsed("Sets, thresholds, transform", self.settings)
@@ -108,7 +114,9 @@ class RegionExplorer(Panel):
         self.listen(events.selected, self._show_selected)
         self.listen(events.status, self._show_status)
         self.listen(history.changed, self._show_undo)
+        self.listen(events.classes, self._show_classes)
         self.scatter.picked.connect(self._pick_point)
+        self.scatter.lassoed.connect(self._classify)
         self._offer_layers()
         self._show_undo(history.newest)
         self._show_status()
@@ -117,6 +125,7 @@ class RegionExplorer(Panel):
     def _offer_layers(self) -> None:
         self.form.offer("image", self.controller.images.names, self.explorer.image)
         self.form.offer("labels", self.controller.objects.names, self.model.labels)
+        self.show_empty()
 
     def _show_undo(self, newest: str) -> None:
         self.actions["undo"].enabled = bool(newest)
@@ -147,6 +156,15 @@ class RegionExplorer(Panel):
         texts = [f"Label {label}" for label in regions.labels.tolist()]
         self.scatter.set_points(scores, self.controller.colours(), texts, (first, second))
         self._mark_point()
+        self._show_classes()
+
+    def _show_classes(self) -> None:
+        self.scatter.set_classes(self.model.classes)
+
+    def _classify(self, indices: NDArray[np.integer]) -> None:
+        regions = self.model.regions
+        if regions is not None:
+            self.controller.classify(regions.labels[indices])
 
     def _mark_point(self) -> None:
         regions = self.model.regions

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from napari.utils.theme import get_theme
 
-__all__ = ["PAPER", "PlotColours", "colours_of", "follow_theme"]
+__all__ = ["PALETTE", "PAPER", "PlotColours", "colours_of", "follow_theme"]
 
 
 class PlotColours(NamedTuple):
@@ -23,6 +23,9 @@ class PlotColours(NamedTuple):
 
 PAPER = PlotColours("#ffffff", "#4d4d4d", "#1a1a1a", "#1a1a1a", "#d9d9d9", "#d55e00")
 """Of figures that are saved: black on white."""
+
+PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
+"""Of groups and classes, on any background (Okabe and Ito)."""
 
 ON_DARK = {"curve": "#6cc5ff", "accent": "#ff9f43"}
 ON_LIGHT = {"curve": "#0072b2", "accent": "#d55e00"}

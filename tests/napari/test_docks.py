@@ -114,7 +114,7 @@ def test_labels_are_explored_as_one_set(make_napari_viewer_proxy, open_panel, qt
     assert panel.model.image == "objects"
     assert panel.model.threshold == 1
     assert panel.model.curve.value_at(1) == ecc.euler_number(objects > 0)
-    assert panel.model.counts.components == label(objects > 0, np.ones((3, 3)))[1]
+    assert panel.model.counts.numbers[0] == label(objects > 0, np.ones((3, 3)))[1]
     panel.settings["sigma"].value = 0.0
     panel.actions["make_labels"].native.click()
     settle(qtbot, panel)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from qtpy.QtWidgets import QPushButton
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import binary_dilation, gaussian_filter
 
 import ecc_core as ecc
 
@@ -132,6 +132,61 @@ def test_selection_is_the_same_everywhere(regions, qtbot, drag_mouse):
     assert marked == [8, 0, 12, 0, 10, 4]
 
 
+def test_the_selected_object_is_marked_in_the_canvas(regions, qtbot):
+    """By the points next to it, which are gone when nothing is selected."""
+    image, labels = objects()
+    viewer, panel, layer = regions(image, labels, scale=(2, 1), translate=(5, 3))
+    assert panel.object["selected"].native.text() == "none"
+    panel.object["selected"].value = 10
+    settle(qtbot, panel)
+    mark = viewer.layers["selected object"]
+    inside = labels == 10
+    around = binary_dilation(inside) & ~inside
+    found = np.zeros_like(inside)
+    for corner in np.argwhere(mark.data):
+        at = layer.world_to_data(mark.data_to_world(corner))
+        found[tuple(np.round(at).astype(int))] = True
+    assert_array_equal(found, around)
+    panel.model.selected = 0
+    assert not mark.visible
+    panel.model.selected = 12
+    settle(qtbot, panel)
+    assert mark.visible
+    viewer.layers.remove("objects")
+    assert "selected object" not in viewer.layers
+
+
+def test_lasso_puts_objects_in_a_class(regions, qtbot, drag_mouse):
+    """A column of the features, that is shown, kept by further measurements, and undone."""
+    _, panel, layer = regions(*objects(), show=True)
+    scatter = panel.scatter
+    places = scatter.positions()
+    left, right = places[:, 0].argmin(), places[:, 0].argmax()
+    labels = panel.model.regions.labels
+
+    def draw_around(k):
+        x, y = places[k]
+        corners = [(x - 8, y - 8), (x + 8, y - 8), (x + 8, y + 8), (x - 8, y + 8)]
+        drag_mouse(scatter, *corners)
+
+    draw_around(left)
+    panel.object["class_name"].value = "B"
+    draw_around(right)
+    features = layer.features.set_index("index")["class"]
+    assert features[labels[left]] == "A"
+    assert features[labels[right]] == "B"
+    assert (features == "").sum() == 4
+    assert panel.model.classes[right] == "B"
+    assert "class “B”" in panel.work.text.text()
+    push(panel, "Measure")
+    settle(qtbot, panel)
+    assert_array_equal(layer.features["class"], features)
+    for _ in range(2):
+        push(panel, "Undo")
+    assert panel.model.classes[left] == "A"
+    assert panel.model.classes[right] == ""
+
+
 def test_the_selected_curve_is_in_front(regions):
     _, panel, _ = regions(*objects())
     curves = panel.model.regions.curves
@@ -180,7 +235,7 @@ def test_clear_messages(regions, qtbot, messages):
     assert "RGB" in panel.work.text.text()
     viewer.layers.remove("objects")
     push(panel, "Measure")
-    assert "Choose a Labels layer" in panel.work.text.text()
+    assert "Open or draw a Labels layer" in panel.work.text.text()
     viewer.theme = "light"
     assert panel.scatter.grab().toImage().pixelColor(1, 1).lightness() > 200
 
@@ -277,7 +332,9 @@ def test_objects_of_each_frame_are_kept(regions, qtbot):
         viewer.dims.set_current_step(0, frame)
         push(panel, "Measure")
         settle(qtbot, panel)
+    panel.controller.classify(np.array([4, 8]))
     features = layer.features
+    assert_array_equal(features["class"], [""] * 7 + ["A", "", "A"])
     assert_array_equal(features["frame"], [0] * 6 + [1] * 4)
     assert_array_equal(features["index"], [2, 4, 6, 8, 10, 12, 2, 4, 6, 8])
     assert "t = 1 of 3" in panel.subject.text()

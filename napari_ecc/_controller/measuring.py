@@ -1,0 +1,136 @@
+"""What is measured of the objects of a Labels layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ecc_core as ecc
+from napari_ecc._controller.layers import Part, Selection, problem_with, selection_of, snapshot
+from napari_ecc._controller.loading import Level, describe, fitting_level, load
+from napari_ecc._controller.region_features import merged
+from napari_ecc._controller.region_masks import corresponding
+from napari_ecc._model.regions import (
+    Basis,
+    Components,
+    Regions,
+    feature_columns,
+    principal_components,
+)
+from napari_ecc._workers import Step
+
+__all__ = ["Measure", "frame_of", "measure", "measure_of"]
+
+MOST_OBJECTS = 100_000
+
+
+def frame_of(part: Part) -> int | None:
+    """The frame of a time series that a part is; None for what has no such axis, or several."""
+    places = [at for at in part if not isinstance(at, slice)]
+    return places[0] if len(places) == 1 else None
+
+
+class Measure(NamedTuple):
+    """All that a measurement depends on."""
+
+    image: Level | None
+    labels: Level
+    name: str
+    frame: int | None
+    superlevel: bool
+    connectivity: int | None
+    n_thresholds: int
+    n_directions: int
+    n_heights: int
+
+
+def measure_of(
+    labels: Any,
+    image: Any,
+    *,
+    part: Part,
+    thresholds: int,
+    directions: int,
+    heights: int,
+    superlevel: bool,
+    connectivity: int | None,
+) -> Measure:
+    """What is to be measured of layers as they are now; see `napari_ecc.actions.region_table`."""
+    objects = selection_of(labels, part)
+    found = _copied(fitting_level(objects, labels.name))
+    return Measure(
+        image=None if image is None else _pixels(labels, objects, found, image),
+        labels=found,
+        name=labels.name,
+        frame=frame_of(part),
+        superlevel=superlevel,
+        connectivity=connectivity,
+        n_thresholds=thresholds,
+        n_directions=directions,
+        n_heights=heights,
+    )
+
+
+def _pixels(labels: Any, objects: Selection, found: Level, image: Any) -> Level:
+    """The image where the objects are."""
+    problem = problem_with(image)
+    if problem:
+        raise ValueError(problem)
+    pixels = corresponding(labels, objects, image)
+    shapes = tuple(objects.full.shape), tuple(pixels.full.shape)
+    if shapes[0] != shapes[1]:
+        raise ValueError(
+            f"“{labels.name}” must have the shape of “{image.name}”, "
+            f"{describe(shapes[1])}, got {describe(shapes[0])}."
+        )
+    level = _copied(fitting_level(pixels, image.name))
+    if level.array.shape != found.array.shape:
+        raise ValueError(f"“{labels.name}” and “{image.name}” must have the same levels.")
+    return level
+
+
+def _copied(level: Level) -> Level:
+    """The same with a copy of the array, which the user cannot paint on."""
+    return level._replace(array=snapshot(level.array))
+
+
+def measure(what: Measure, features: Any) -> Iterator[Step]:
+    """Curves, then transforms, then components.
+
+    The value of the last step is a pair: a `Regions`, and the features with those of its objects.
+    """
+    labels = yield from load(what.labels.array)
+    if not labels.any():
+        raise ValueError(f"“{what.name}” has no objects here.")
+    curves = None
+    if what.image is not None:
+        image = yield from load(what.image.array)
+        curves = ecc.region_curves(
+            image,
+            labels,
+            what.n_thresholds,
+            superlevel=what.superlevel,
+            connectivity=what.connectivity,
+        )
+    count = len(np.unique(labels)) - int(not labels.all())
+    if count > MOST_OBJECTS:
+        raise ValueError(f"“{what.name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")
+    yield Step(None, 1, 3)
+    transforms = ecc.region_transforms(
+        labels,
+        what.n_directions,
+        what.n_heights,
+        connectivity=what.connectivity,
+        spacing=what.labels.spacing,
+        normalize="radius",
+    )
+    yield Step(None, 2, 3)
+    of_transforms = principal_components(transforms.values.reshape(count, -1))
+    components: dict[Basis, Components] = {"transforms": of_transforms}
+    if curves is not None:
+        components = {"curves": principal_components(curves.values), **components}
+    regions = Regions(curves, transforms, components)
+    columns = feature_columns(regions)
+    yield Step((regions, merged(features, regions.labels, columns, what.frame)), 3, 3)

@@ -1,0 +1,121 @@
+"""A line in the canvas around the selected object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from napari.utils.colormaps import DirectLabelColormap
+from numpy.typing import NDArray
+from scipy.ndimage import binary_dilation, find_objects
+
+from napari_ecc._controller.direction_arrow import COLOUR
+from napari_ecc._controller.layers import Part, Selection, selection_of
+from napari_ecc._controller.loading import Level, fitting_level, load
+from napari_ecc._controller.overlays import Overlay, embedded, keep_selection
+from napari_ecc._workers import Runner, Step
+
+__all__ = ["ObjectMarker", "outline"]
+
+LINE = 1 / 200
+"""Width of the line as a share of the longest side of the image."""
+
+NAME = "selected object"
+
+
+class Outline(NamedTuple):
+    """Points next to an object.
+
+    Attributes
+    ----------
+    start : (d,) tuple of int
+        Where the array begins.
+    points : bool array
+    """
+
+    start: tuple[int, ...]
+    points: NDArray[np.bool_]
+
+
+def outline(level: Level, label: int) -> Iterator[Step]:
+    """Find the points next to an object.
+
+    Yields
+    ------
+    Step
+        The value of the last is an `Outline`, or None if there is no such object.
+    """
+    labels = yield from load(level.array)
+    inside = labels == label
+    found = find_objects(inside.view(np.uint8))
+    if not found:
+        yield Step(None)
+        return
+    width = max(1, round(LINE * max(labels.shape)))
+    box = tuple(
+        slice(max(at.start - width, 0), min(at.stop + width, size))
+        for at, size in zip(found[0], labels.shape, strict=True)
+    )
+    cut = inside[box]
+    around = binary_dilation(cut, iterations=width) & ~cut
+    yield Step(Outline(tuple(at.start for at in box), around))
+
+
+class ObjectMarker(Overlay):
+    """A Labels layer of the points next to an object, which leaves the object itself to be seen.
+
+    Parameters
+    ----------
+    viewer : napari.viewer.Viewer
+
+    Attributes
+    ----------
+    runner : Runner
+        Looks for the object.
+    """
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__(viewer)
+        self.runner = Runner("Selected object")
+
+    def close(self) -> None:
+        """Take the mark away for good."""
+        self.runner.close()
+        self.remove()
+
+    def clear(self) -> None:
+        """Mark nothing."""
+        self.runner.cancel()
+        self.hide()
+
+    def mark(self, layer: Any, part: Part, label: int) -> None:
+        """Mark an object of a part of a Labels layer."""
+        selection = selection_of(layer, part)
+        level = fitting_level(selection, layer.name)
+        self.runner.submit(
+            lambda: outline(level, label),
+            lambda step: self._show(layer, selection, level, step.value),
+        )
+
+    def _show(self, layer: Any, selection: Selection, level: Level, found: Any) -> None:
+        if not isinstance(found, Outline) or layer not in self._viewer.layers:
+            return
+        step = level.spacing / selection.spacing
+        start = np.array(found.start) * step + (step - 1) / 2
+        content = embedded(found.points.astype(np.uint8), layer, selection, start, step)
+        if self.layer is not None and self.layer.ndim == layer.ndim:
+            for name, value in content.items():
+                setattr(self.layer, name, value)
+            self.layer.visible = True
+            return
+        self.remove()
+        self.layer = keep_selection(
+            self._viewer,
+            self._viewer.add_labels,
+            name=NAME,
+            opacity=0.9,
+            blending="translucent_no_depth",
+            colormap=DirectLabelColormap(color_dict={1: COLOUR, None: "transparent"}),
+            **content,
+        )
