@@ -1,0 +1,62 @@
+"""Images, and the command that takes them."""
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+
+from ecc_core.cli import main
+
+Rows = list[dict[str, str]]
+
+
+def noise(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+
+
+@pytest.fixture
+def image() -> np.ndarray:
+    return noise(12, 9)
+
+
+@pytest.fixture
+def image_file(tmp_path: Path, image: np.ndarray) -> str:
+    path = tmp_path / "image.png"
+    imageio.imwrite(path, image)
+    return str(path)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run `ecc curve` in this process and return the rows that it prints."""
+
+    def rows(*arguments: object) -> Rows:
+        assert main(["curve", *map(str, arguments)]) == 0
+        output, errors = capsys.readouterr()
+        assert errors == ""
+        return list(csv.DictReader(io.StringIO(output)))
+
+    return rows
+
+
+@pytest.fixture
+def refuse(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run `ecc` with something it must refuse and return what it says."""
+
+    def message(*arguments: object) -> str:
+        try:
+            code = main([*map(str, arguments)])
+        except SystemExit as exit_:  # wrong arguments
+            code = exit_.code
+        output, errors = capsys.readouterr()
+        assert code == 2
+        assert output == ""
+        assert re.fullmatch(r"ecc( curve| info)?: error: .*\n", errors), errors
+        return errors
+
+    return message

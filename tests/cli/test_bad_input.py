@@ -1,0 +1,151 @@
+"""No input of `ecc` brings a traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+
+
+def noise(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("command", ["curve", "info"])
+    @pytest.mark.parametrize("name", ["cut.png", "cut.jpg", "cut.tif", "cut.npy", "cut.npz"])
+    def test_truncated(self, refuse: Any, tmp_path: Path, command: str, name: str) -> None:
+        path, image = tmp_path / name, noise(40, 50)
+        write = {".npy": np.save, ".npz": np.savez}.get(path.suffix, imageio.imwrite)
+        write(path, image)
+        path.write_bytes(path.read_bytes()[:-300])
+        assert refuse(command, path).startswith(f"ecc: error: {path}: ")
+
+    @pytest.mark.parametrize("command", ["curve", "info"])
+    def test_not_an_image(self, refuse: Any, tmp_path: Path, command: str) -> None:
+        (tmp_path / "text.png").write_text("no image")
+        (tmp_path / "folder.png").mkdir()
+        np.save(tmp_path / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
+        assert "not a PNG or JPEG image" in refuse(command, tmp_path / "text.png")
+        assert "neither a Zarr image nor image files" in refuse(command, tmp_path / "folder.png")
+        assert "no such file" in refuse(command, tmp_path / "none.png")
+        assert "Python objects" in refuse(command, tmp_path / "pickled.npy")
+        assert "type not supported" in refuse(command, __file__)
+
+    def test_colours(self, refuse: Any, tmp_path: Path) -> None:
+        imageio.imwrite(tmp_path / "a.png", noise(7, 5, 3))
+        assert "choose one with `channel`: 0 to 2, r, g, b, gray" in refuse(
+            "curve", tmp_path / "a.png"
+        )
+
+    @pytest.mark.parametrize(
+        ("array", "words"),
+        [
+            (np.float64(3), "shape ()"),
+            (np.zeros((2, 2, 2, 2)), "shape (2, 2, 2, 2)"),
+            (np.zeros((0, 5)), "`range`"),
+            (np.full((3, 3), np.nan), "NaN"),
+            (np.zeros((3, 3), complex), "complex128"),
+            (np.full((3, 3), "a"), "<U1"),
+        ],
+    )
+    def test_arrays_without_a_curve(
+        self, refuse: Any, tmp_path: Path, array: np.ndarray, words: str
+    ) -> None:
+        np.save(tmp_path / "a.npy", array)
+        message = refuse("curve", tmp_path / "a.npy")
+        assert message.startswith(f"ecc: error: {tmp_path / 'a.npy'}: ")
+        assert words in message
+
+    @pytest.mark.parametrize(
+        ("flags", "words"),
+        [
+            (["--thresholds", "9,1"], "`thresholds`"),
+            (["--thresholds", "1,nan"], "`thresholds`"),
+            (["--thresholds", "0"], "must be how many"),
+            (["--thresholds", "some"], "must be how many, exact, or numbers"),
+            (["--thresholds", "1,,2"], "must be how many, exact, or numbers"),
+            (["--thresholds", "-3"], "must be how many"),
+            (["--range", "1"], "must be two numbers lo,hi, got '1'"),
+            (["--range", "1,2,3"], "must be two numbers lo,hi"),
+            (["--range", "5,1"], "`range`"),
+            (["--range", "0,1", "--thresholds", "exact"], "`range`"),
+            (["--connectivity", "3"], "`connectivity` must be 1 or 2 for a 2-D image, got 3"),
+            (["--connectivity", "x"], "invalid int value: 'x'"),
+            (["--smooth", "0"], "must be a positive number of pixels, got '0'"),
+            (["--smooth", "x"], "must be a positive number of pixels"),
+            (["--smooth", "nan"], "must be a positive number of pixels"),
+            (["--nan", "drop"], "invalid choice: 'drop'"),
+            (["--channel", "0"], "`channel` must be left out"),
+            (["--axes", "X"], "`axes` must be one letter per axis"),
+            (["--conn", "1"], "unrecognized arguments"),
+        ],
+    )
+    def test_options(self, refuse: Any, image_file: str, flags: list[str], words: str) -> None:
+        assert words in refuse("curve", image_file, *flags)
+
+    def test_no_arguments(self, refuse: Any) -> None:
+        assert "COMMAND" in refuse()
+        assert "INPUT" in refuse("curve")
+        assert "invalid choice: 'frob'" in refuse("frob")
+
+    @pytest.mark.parametrize("flag", ["--mask", "--labels"])
+    def test_mask_and_labels(self, refuse: Any, image_file: str, tmp_path: Path, flag: str) -> None:
+        np.save(tmp_path / "other.npy", np.ones((3, 3), np.uint8))
+        imageio.imwrite(tmp_path / "colour.png", noise(12, 9, 3))
+        np.save(tmp_path / "negative.npy", np.full((12, 9), -1))
+        np.save(tmp_path / "float.npy", np.ones((12, 9)))
+        assert f"{flag} must have the image's shape (12, 9), got (3, 3)" in refuse(
+            "curve", image_file, flag, tmp_path / "other.npy"
+        )
+        assert "colour.png: a mask or label image must have one channel" in refuse(
+            "curve", image_file, flag, tmp_path / "colour.png"
+        )
+        assert "none.png: no such file" in refuse("curve", image_file, flag, "none.png")
+        if flag == "--labels":
+            for name in ("negative", "float"):
+                assert "`labels`" in refuse("curve", image_file, flag, tmp_path / f"{name}.npy")
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    def test_smoothing_would_spread(self, refuse: Any, tmp_path: Path, bad: float) -> None:
+        np.save(tmp_path / "a.npy", np.array([[0.0, bad], [1.0, 2.0]]))
+        assert "--smooth needs an image without NaN and infinity" in refuse(
+            "curve", tmp_path / "a.npy", "--smooth", 1
+        )
+
+    def test_missing_extra(
+        self, refuse: Any, monkeypatch: pytest.MonkeyPatch, image_file: str, tmp_path: Path
+    ) -> None:
+        for library, extra, flag, name in (
+            ("pyarrow", "parquet", "--out", "c.parquet"),
+            ("matplotlib", "io", "--plot", "c.png"),
+        ):
+            with monkeypatch.context() as patch:
+                for module in [m for m in sys.modules if m.partition(".")[0] == library]:
+                    patch.delitem(sys.modules, module)
+                patch.setitem(sys.modules, library, None)
+                message = refuse("curve", image_file, flag, tmp_path / name)
+            assert f"needs {library}: pip install 'napari-ecc[{extra}]'" in message
+
+    def test_too_little_memory(
+        self, refuse: Any, monkeypatch: pytest.MonkeyPatch, image_file: str
+    ) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise MemoryError("Unable to allocate 9 TiB")
+
+        monkeypatch.setattr("ecc_core.curves.euler_curve", fail)
+        assert "not enough memory: Unable to allocate 9 TiB" in refuse("curve", image_file)
+
+
+def command(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """Start `ecc` as a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ecc_core.cli", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )

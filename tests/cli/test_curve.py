@@ -1,0 +1,180 @@
+"""`ecc curve`: tables hold what `euler_curve` returns."""
+
+from pathlib import Path
+from typing import Any
+
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+import tifffile
+from scipy.ndimage import gaussian_filter
+
+import ecc_core as ecc
+
+Rows = list[dict[str, str]]
+
+
+def noise(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+
+
+def assert_rows_are(rows: Rows, curve: ecc.EulerCurve, path: object) -> None:
+    assert {row["input"] for row in rows} == {str(path)}
+    assert [float(row["threshold"]) for row in rows] == curve.thresholds.tolist()
+    assert [int(row["euler_number"]) for row in rows] == curve.values.tolist()
+
+
+class TestCurve:
+    def test_default(self, run: Any, image_file: str, image: np.ndarray) -> None:
+        rows = run(image_file)
+        assert list(rows[0]) == ["input", "threshold", "euler_number"]
+        assert len(rows) == 256
+        assert_rows_are(rows, ecc.euler_curve(image), image_file)
+
+    @pytest.mark.parametrize(
+        ("name", "shape"),
+        [
+            ("a.tif", (7, 9)),
+            ("a.tif", (4, 5, 6)),
+            ("a.npy", (50,)),
+            ("a.npy", (4, 5, 6)),
+            ("a.npz", (7, 9)),
+        ],
+    )
+    def test_types_and_axes(
+        self, run: Any, tmp_path: Path, name: str, shape: tuple[int, ...]
+    ) -> None:
+        path, image = tmp_path / name, noise(*shape)
+        if path.suffix == ".tif":
+            tifffile.imwrite(path, image, photometric="minisblack")
+        else:
+            {".npy": np.save, ".npz": np.savez}[path.suffix](path, image)
+        assert_rows_are(run(path), ecc.euler_curve(image), path)
+
+    @pytest.mark.parametrize(
+        ("text", "thresholds"),
+        [
+            ("17", 17),
+            ("1", 1),
+            ("exact", "exact"),
+            ("3,50,200", [3, 50, 200]),
+            ("100,", [100]),
+            ("-3,", [-3]),
+            ("-1,99.5,300", [-1, 99.5, 300]),
+            ("99.5", [99.5]),
+            ("-inf,inf", [-np.inf, np.inf]),
+        ],
+    )
+    def test_thresholds(
+        self, run: Any, image_file: str, image: np.ndarray, text: str, thresholds: Any
+    ) -> None:
+        expected = ecc.euler_curve(image, thresholds)
+        assert_rows_are(run(image_file, "--thresholds", text), expected, image_file)
+
+    def test_integer_thresholds_stay_integers(self, run: Any, tmp_path: Path) -> None:
+        image = np.array([2**53, 2**53 + 1, 2**53 + 2])
+        np.save(tmp_path / "a.npy", image)
+        rows = run(tmp_path / "a.npy", "--thresholds", f"{2**53},{2**53 + 1}", "--superlevel")
+        assert [row["threshold"] for row in rows] == [str(2**53), str(2**53 + 1)]
+        expected = ecc.euler_curve(image, np.array([2**53, 2**53 + 1]), superlevel=True)
+        assert [int(row["euler_number"]) for row in rows] == expected.values.tolist()
+
+    @pytest.mark.parametrize("text", ["20,60", "-20.5,300", "-20.5,-1"])
+    def test_range(self, run: Any, image_file: str, image: np.ndarray, text: str) -> None:
+        low, high = map(float, text.split(","))
+        expected = ecc.euler_curve(image, 5, range=(low, high))
+        rows = run(image_file, "--thresholds", 5, "--range", text)
+        assert_rows_are(rows, expected, image_file)
+        assert rows == run(image_file, "--thresholds=5", f"--range={text}")
+
+    @pytest.mark.parametrize("connectivity", [1, 2])
+    @pytest.mark.parametrize("superlevel", [False, True])
+    def test_connectivity_and_superlevel(
+        self, run: Any, image_file: str, image: np.ndarray, connectivity: int, superlevel: bool
+    ) -> None:
+        flags = ["--connectivity", connectivity, *(["--superlevel"] if superlevel else [])]
+        expected = ecc.euler_curve(image, connectivity=connectivity, superlevel=superlevel)
+        assert_rows_are(run(image_file, *flags), expected, image_file)
+
+    def test_mask(self, run: Any, image_file: str, image: np.ndarray, tmp_path: Path) -> None:
+        mask = noise(12, 9, seed=1) // 100  # 0, 1 and 2
+        tifffile.imwrite(tmp_path / "mask.tif", mask)
+        expected = ecc.euler_curve(image, mask=mask > 0)
+        assert expected.values.tolist() != ecc.euler_curve(image).values.tolist()
+        assert_rows_are(run(image_file, "--mask", tmp_path / "mask.tif"), expected, image_file)
+
+    @pytest.mark.parametrize("masked", [False, True])
+    def test_labels(
+        self, run: Any, image_file: str, image: np.ndarray, tmp_path: Path, masked: bool
+    ) -> None:
+        labels = noise(12, 9, seed=1) // 60
+        mask = noise(12, 9, seed=2) > 60
+        np.save(tmp_path / "labels.npy", labels)
+        np.save(tmp_path / "mask.npy", mask)
+        flags = ["--labels", tmp_path / "labels.npy", "--thresholds", "10,100,255"]
+        flags += ["--mask", tmp_path / "mask.npy"] if masked else []
+        rows = run(image_file, *flags)
+        assert list(rows[0]) == ["input", "label", "threshold", "euler_number"]
+        for label in (1, 2, 3, 4):
+            own = (labels == label) & (mask if masked else True)
+            expected = ecc.euler_curve(image, [10, 100, 255], mask=own)
+            assert_rows_are([r for r in rows if r["label"] == str(label)], expected, image_file)
+        assert len(rows) == 12
+
+    @pytest.mark.parametrize("labelled", [False, True])
+    def test_nan(self, run: Any, refuse: Any, tmp_path: Path, labelled: bool) -> None:
+        image = noise(12, 9).astype(np.float32)
+        image[3, 4] = image[0, 0] = np.nan
+        np.save(tmp_path / "a.npy", image)
+        labels = np.ones(image.shape, np.uint8)
+        np.save(tmp_path / "labels.npy", labels)
+        flags = [tmp_path / "a.npy", "--thresholds", "0,99,255"]
+        flags += ["--labels", tmp_path / "labels.npy"] if labelled else []
+        assert "NaN" in refuse("curve", *flags)
+        expected = ecc.euler_curve(image, [0, 99, 255], nan="omit")
+        assert_rows_are(run(*flags, "--nan", "omit"), expected, tmp_path / "a.npy")
+
+    def test_channel_and_axes(self, run: Any, tmp_path: Path) -> None:
+        image = noise(7, 5, 3)
+        imageio.imwrite(tmp_path / "a.png", image)
+        np.save(tmp_path / "a.npy", image)
+        expected = ecc.euler_curve(image[..., 1])
+        for flags in (["a.png", "--channel", "g"], ["a.npy", "--axes", "YXC", "--channel", 1]):
+            path = tmp_path / flags[0]
+            assert_rows_are(run(path, *flags[1:]), expected, path)
+
+    @pytest.mark.parametrize(
+        ("dtype", "precision"),
+        [("u1", "f4"), ("i2", "f4"), ("f4", "f4"), ("i4", "f8"), ("f8", "f8")],
+    )
+    def test_smooth(
+        self, run: Any, image: np.ndarray, tmp_path: Path, dtype: str, precision: str
+    ) -> None:
+        np.save(tmp_path / "a.npy", image.astype(dtype))
+        expected = ecc.euler_curve(gaussian_filter(image.astype(precision), 1.5))
+        assert_rows_are(run(tmp_path / "a.npy", "--smooth", 1.5), expected, tmp_path / "a.npy")
+
+    def test_binary_image(self, run: Any, image: np.ndarray, tmp_path: Path) -> None:
+        np.save(tmp_path / "a.npy", image > 99)
+        rows = run(tmp_path / "a.npy", "--thresholds", "exact")
+        assert {row["threshold"] for row in rows} <= {"0", "1"}
+        assert rows[-1]["euler_number"] == "1"
+
+    def test_several_inputs(self, run: Any, tmp_path: Path) -> None:
+        images = {tmp_path / f"{i}.npy": noise(9, 7 + i, seed=i) for i in range(3)}
+        for path, image in images.items():
+            np.save(path, image)
+        rows = run(*images, "--thresholds", 8)
+        assert [row["input"] for row in rows] == [str(p) for p in images for _ in range(8)]
+        for path, image in images.items():
+            own = [row for row in rows if row["input"] == str(path)]
+            assert_rows_are(own, ecc.euler_curve(image, 8), path)
+
+    def test_exact_thresholds_of_several_types(self, run: Any, refuse: Any, tmp_path: Path) -> None:
+        levels = {"i8": 2**53 + 1, "u1": 7, "f4": 0.5}
+        for dtype, level in levels.items():
+            np.save(tmp_path / f"{dtype}.npy", np.array([[level]], dtype))
+        small = run(tmp_path / "u1.npy", tmp_path / "f4.npy", "--thresholds", "exact")
+        assert [float(row["threshold"]) for row in small] == [7, 0.5]
+        message = refuse("curve", tmp_path / "i8.npy", tmp_path / "f4.npy", "--thresholds", "exact")
+        assert "float32, int64 do not fit into one table exactly" in message

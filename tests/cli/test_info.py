@@ -1,0 +1,72 @@
+"""`ecc info`: what it says of a file."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ecc_core.cli import main
+
+
+def noise(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+
+
+class TestInfo:
+    def test_image(self, capsys: pytest.CaptureFixture[str], image_file: str) -> None:
+        assert main(["info", image_file]) == 0
+        low, high = noise(12, 9).min(), noise(12, 9).max()
+        assert capsys.readouterr().out.splitlines() == [
+            image_file,
+            "  shape   12 x 9 (YX)",
+            "  dtype   uint8",
+            f"  range   {low} to {high}",
+            f"  curve   256 thresholds from {low} to {high}, 8-connected, sublevel sets",
+        ]
+
+    def test_floats(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        image = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 4
+        image[0, 0, :3] = np.nan, np.inf, -np.inf
+        image[1] = np.nan
+        np.save(tmp_path / "a.npy", image)
+        assert main(["info", str(tmp_path / "a.npy")]) == 0
+        assert capsys.readouterr().out.splitlines()[1:] == [
+            "  shape   2 x 3 x 4 (ZYX)",
+            "  dtype   float32",
+            "  range   0.75 to 2.75",
+            "  NaN     13",
+            "  inf     2",
+            "  curve   none: has NaN, choose --nan omit",
+        ]
+
+    def test_channels(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        Image.fromarray(noise(6, 8, 3)).save(tmp_path / "a.png")
+        assert main(["info", str(tmp_path / "a.png")]) == 0
+        assert "  shape   6 x 8 x 3 (YXS)\n" in (lines := capsys.readouterr().out)
+        assert "choose one with `channel`: 0 to 2, r, g, b, gray" in lines
+        assert main(["info", str(tmp_path / "a.png"), "--channel", "g"]) == 0
+        green = noise(6, 8, 3)[..., 1]
+        assert f"  range   {green.min()} to {green.max()}\n" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("array", "words"),
+        [
+            (np.float64(3), "none: needs 1 to 3 axes, got 0"),
+            (
+                np.zeros((2, 2, 2, 2)),
+                "none: nothing says what the axes of shape (2, 2, 2, 2) are, "
+                "give `axes`, such as TZYX or CZYX",
+            ),
+            (np.zeros((0, 5)), "none: no finite value"),
+            (np.full(3, np.inf), "none: no finite value"),
+            (np.zeros(3, complex), "none: values are not real numbers"),
+            (np.arange(4.0), "256 thresholds from 0.0 to 3.0, 2-connected, sublevel sets"),
+        ],
+    )
+    def test_no_curve(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path, array: np.ndarray, words: str
+    ) -> None:
+        np.save(tmp_path / "a.npy", array)
+        assert main(["info", str(tmp_path / "a.npy")]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == f"  curve   {words}"

@@ -1,0 +1,186 @@
+"""`ecc` as a process: exit codes, signals, pipes and the progress bar."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ecc_core._cli.curve import _read as read
+
+
+def noise(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+
+
+def command(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """Start `ecc` as a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ecc_core.cli", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+class TestProcess:
+    def test_version(self) -> None:
+        with command("--version") as process:
+            assert process.communicate() == (f"ecc {version('napari-ecc')}\n", "")
+            assert process.returncode == 0
+
+    def test_bad_input(self) -> None:
+        with command("curve", "none.png") as process:
+            output, errors = process.communicate()
+        assert (process.returncode, output) == (2, "")
+        assert errors == "ecc: error: none.png: no such file or folder\n"
+
+    def test_help_is_quick_to_load(self) -> None:
+        """What makes a start slow is what it imports."""
+        heavy = ("numba", "scipy", "matplotlib", "imageio", "tifffile", "pyarrow", "PIL", "tqdm")
+        code = (
+            "import sys; from ecc_core.cli import main\n"
+            "try: main(['curve', '--help'])\n"
+            f"finally: assert not (loaded := sys.modules.keys() & {set(heavy)}), loaded"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        for option in ("--out", "--plot", "--labels", "--mask", "--channel", "gaussian_filter"):
+            assert option in done.stdout
+
+    @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
+    def test_nobody_reads(self, tmp_path: Path) -> None:
+        np.save(tmp_path / "a.npy", np.arange(200_000))
+        with command("curve", tmp_path / "a.npy", "--thresholds", 200_000) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "input,threshold,euler_number\n"
+            process.stdout.close()
+            assert process.stderr is not None
+            assert process.stderr.read() == ""
+        assert process.returncode == 141
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+    @pytest.mark.parametrize("arguments", [["--help"], ["info", "a.npy"], ["curve", "a.npy"]])
+    @pytest.mark.parametrize(
+        ("redirection", "code", "errors"),
+        [
+            (">/dev/full", 2, "ecc: error: No space left on device\n"),
+            (">&-", 2, "ecc: error: stdout is closed\n"),
+            (">/dev/full 2>&-", 2, ""),
+            (">/dev/null 2>&-", 0, ""),
+        ],
+    )
+    def test_output_that_cannot_be_written(
+        self, tmp_path: Path, arguments: list[str], redirection: str, code: int, errors: str
+    ) -> None:
+        np.save(tmp_path / "a.npy", np.arange(1000))
+        shell = ["sh", "-c", f'"$0" -m ecc_core.cli "$@" {redirection}', sys.executable]
+        done = subprocess.run(
+            [*shell, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (code, errors)
+
+    @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
+    def test_interrupted(self, image_file: str, tmp_path: Path) -> None:
+        code = (
+            "import os, signal, sys, ecc_core.curves\n"
+            "from ecc_core.cli import main\n"
+            "def interrupt(*_, **__): os.kill(os.getpid(), signal.SIGINT)\n"
+            "ecc_core.curves.euler_curve = interrupt\n"
+            "sys.exit(main(sys.argv[1:]))"
+        )
+        flags = [image_file, "--out", str(tmp_path / "c.csv")]
+        done = subprocess.run(
+            [sys.executable, "-c", code, "curve", *flags],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (
+            128 + signal.SIGINT,
+            "",
+            "ecc: interrupted\n",
+        )
+        assert [p.name for p in tmp_path.iterdir()] == ["image.png"]
+
+    @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
+    @pytest.mark.parametrize("module", ["numpy", "ecc_core.errors", "numba", "imageio"])
+    @pytest.mark.parametrize("swallowed", [False, True])
+    def test_interrupted_while_it_loads(
+        self, image_file: str, module: str, swallowed: bool
+    ) -> None:
+        code = (
+            "import contextlib, os, signal, sys\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "class Interrupting:\n"
+            "    def find_spec(self, name, *_):\n"
+            f"        if name == {module!r}:\n"
+            f"            sys.meta_path.remove(self)\n"
+            f"            with contextlib.suppress({'BaseException' if swallowed else ''}):\n"
+            "                os.kill(os.getpid(), signal.SIGINT)\n"
+            "sys.meta_path.insert(0, Interrupting())\n"
+            "from ecc_command import main\n"
+            "sys.exit(main())"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, "curve", image_file, "--thresholds", "2"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "ecc: interrupted\n")
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="such names are possible on Linux")
+    def test_names_that_are_no_unicode(self, tmp_path: Path) -> None:
+        path = tmp_path / os.fsdecode(b"\xff.npy")
+        np.save(path, noise(5, 5))
+        plot = ["--plot", tmp_path / "c.svg"]
+        for arguments in (["info"], ["curve", "--out", tmp_path / "c.csv", *plot]):
+            with command(*arguments, path, errors="surrogateescape") as process:
+                output, errors = process.communicate()
+            assert (process.returncode, errors) == (0, "")
+            assert output.partition("\n")[0] == (str(path) if arguments == ["info"] else "")
+        assert os.fsencode(path) in (tmp_path / "c.csv").read_bytes()
+        assert r"\xff.npy" in (tmp_path / "c.svg").read_text()
+
+
+def read_slowly(path: str, arguments: Any) -> Any:
+    time.sleep(0.2)
+    return read(path, arguments)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class TestProgress:
+    @pytest.mark.parametrize("slow", [False, True])
+    @pytest.mark.parametrize("terminal", [False, True])
+    def test_only_on_a_terminal_and_only_if_it_takes_long(
+        self,
+        run: Any,
+        monkeypatch: pytest.MonkeyPatch,
+        image_file: str,
+        slow: bool,
+        terminal: bool,
+    ) -> None:
+        stream = Terminal() if terminal else io.StringIO()
+        monkeypatch.setattr("sys.stderr", stream)
+        if slow:
+            monkeypatch.setattr("ecc_core._cli.progress.PATIENCE", 0.1)
+            monkeypatch.setattr("ecc_core._cli.curve._read", read_slowly)
+        run(image_file)
+        shown = stream.getvalue()
+        assert ("curve of image.png" in shown) == (slow and terminal)
+        assert (shown != "") == (slow and terminal)

@@ -1,0 +1,196 @@
+"""Files that are not what they should be are refused."""
+
+import os
+import pickle
+import struct
+import sys
+import zlib
+from pathlib import Path
+
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+
+from ecc_core.errors import InputFileError
+from ecc_core.io import (
+    read_file,
+    read_image,
+)
+
+
+def noise(*shape: int, dtype: str = "u1") -> np.ndarray:
+    generator = np.random.default_rng(0)
+    if np.dtype(dtype).kind == "f":
+        return generator.standard_normal(shape).astype(dtype)
+    return generator.integers(0, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
+
+
+def write_png(path: Path, image: np.ndarray, colour_type: int) -> None:
+    """Write a 16-bit PNG, colours included, which no library at hand does."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        length, checksum = len(content), zlib.crc32(kind + content)
+        return struct.pack(">I", length) + kind + content + struct.pack(">I", checksum)
+
+    rows, columns = image.shape[:2]
+    header = struct.pack(">IIBBBBB", columns, rows, 16, colour_type, 0, 0, 0)
+    pixels = b"".join(b"\0" + row.astype(">u2").tobytes() for row in image)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(pixels)), (b"IEND", b"")]
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*c) for c in chunks))
+
+
+def assert_reads(path: Path, image: np.ndarray, **options: object) -> None:
+    actual = read_image(path, **options)
+    assert actual.dtype == image.dtype
+    np.testing.assert_array_equal(actual, image)
+
+
+def assert_refused(path: Path, *words: str, **options: object) -> None:
+    with pytest.raises(InputFileError) as caught:
+        read_image(path, **options)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+class TestBadFiles:
+    @pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif", ".npy", ".npz"])
+    def test_not_found(self, tmp_path: Path, suffix: str) -> None:
+        assert_refused(tmp_path / f"a{suffix}", "no such file")
+
+    def test_directory(self, tmp_path: Path) -> None:
+        (tmp_path / "a.png").mkdir()
+        assert_refused(tmp_path / "a.png", "holds neither a Zarr image nor image files")
+
+    @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
+    def test_not_permitted(self, tmp_path: Path) -> None:
+        imageio.imwrite(tmp_path / "a.png", noise(7, 5))
+        (tmp_path / "a.png").chmod(0)
+        assert_refused(tmp_path / "a.png", "Permission denied")
+
+    def test_unknown_type(self, tmp_path: Path) -> None:
+        (tmp_path / "a.txt").write_text("1 2 3")
+        assert_refused(tmp_path / "a.txt", "type not supported, must be one of .png, .jpg")
+
+    @pytest.mark.parametrize("content", [b"", b"just some text\n", b"PK\x03\x04 not really"])
+    @pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif", ".npy", ".npz"])
+    def test_something_else_under_that_name(
+        self, tmp_path: Path, suffix: str, content: bytes
+    ) -> None:
+        path = tmp_path / f"a{suffix}"
+        path.write_bytes(content)
+        assert_refused(path)
+
+    @pytest.mark.parametrize("kept", [0.01, 0.1, 0.5, 0.9, 0.99])
+    @pytest.mark.parametrize(
+        "name",
+        ["a.png", "a.jpg", "a.npy", "a.npz", "compressed.npz", "a.tif", "zlib.tif", "pages.tif"],
+    )
+    def test_truncated(self, tmp_path: Path, name: str, kept: float) -> None:
+        path, image = tmp_path / name, noise(6, 40, 50)
+        pages = [Image.fromarray(page) for page in image]
+        if name == "pages.tif":
+            pages[0].save(path, save_all=True, append_images=pages[1:])
+        elif path.suffix == ".tif":
+            tifffile.imwrite(path, image, compression="zlib" if name == "zlib.tif" else None)
+        elif path.suffix == ".npz":
+            (np.savez_compressed if name == "compressed.npz" else np.savez)(path, image)
+        elif path.suffix == ".npy":
+            np.save(path, image)
+        else:
+            pages[0].save(path)
+        assert read_file(path).values.size in (image.size, image[0].size)
+        content = path.read_bytes()
+        path.unlink()
+        path.write_bytes(content[: int(kept * len(content))])
+        assert_refused(path)
+
+    def test_every_truncation_of_a_tiff_is_noticed(self, tmp_path: Path) -> None:
+        """Without the check, tifffile would return the pages before the cut as if they were all."""
+        whole, image = tmp_path / "whole.tif", noise(3, 6, 5)
+        first, *others = (Image.fromarray(page) for page in image)
+        first.save(whole, save_all=True, append_images=others)
+        content = whole.read_bytes()
+        for size in range(len(content)):
+            path = tmp_path / f"{size}.tif"
+            path.write_bytes(content[:size])
+            try:
+                actual = read_image(path)
+            except InputFileError:
+                continue
+            np.testing.assert_array_equal(actual, image)  # what was cut off was not needed
+            assert size > 0.98 * len(content)
+
+    def test_flipped_bits(self, tmp_path: Path) -> None:
+        image = noise(40, 50)
+        imageio.imwrite(tmp_path / "a.png", image)
+        np.savez_compressed(tmp_path / "a.npz", image)
+        for path in (tmp_path / "a.png", tmp_path / "a.npz"):
+            content = bytearray(path.read_bytes())
+            content[len(content) // 2] ^= 0xFF
+            path.write_bytes(content)
+            assert_refused(path)
+
+    def test_pickles_are_never_loaded(self, tmp_path: Path) -> None:
+        class Trap:
+            def __reduce__(self) -> tuple[object, ...]:
+                return Path.touch, (tmp_path / "loaded",)
+
+        objects = np.array([Trap()], dtype=object)
+        np.save(tmp_path / "objects.npy", objects, allow_pickle=True)
+        np.savez(tmp_path / "objects.npz", objects)
+        for name in ("pickle.npy", "pickle.npz", "pickle.png", "pickle.tif"):
+            (tmp_path / name).write_bytes(pickle.dumps(Trap()))
+        for path in sorted(tmp_path.iterdir()):
+            assert_refused(path)
+        assert not (tmp_path / "loaded").exists()
+
+    def test_a_decoder_that_says_much(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise RuntimeError("first line\nsecond line")
+
+        np.save(tmp_path / "a.npy", noise(7, 5))
+        monkeypatch.setattr(np, "load", fail)
+        assert_refused(tmp_path / "a.npy", "first line")
+
+    def test_several_arrays(self, tmp_path: Path) -> None:
+        np.savez(tmp_path / "a.npz", one=noise(2, 3), two=noise(2, 3))
+        assert_refused(
+            tmp_path / "a.npz",
+            "must hold one array or one be named, as in a.npz/NAME; arrays: one, two",
+        )
+
+    def test_several_images(self, tmp_path: Path) -> None:
+        with tifffile.TiffWriter(tmp_path / "a.tif") as file:
+            file.write(noise(7, 5))
+            file.write(noise(8, 5))
+        assert_refused(
+            tmp_path / "a.tif", "holds 2 images, choose one with `series`: 0 ((7, 5)), 1 ((8, 5))"
+        )
+
+    @pytest.mark.parametrize(("colour_type", "samples"), [(2, 3), (4, 2), (6, 4)])
+    def test_png_that_would_lose_bits(self, tmp_path: Path, colour_type: int, samples: int) -> None:
+        write_png(tmp_path / "a.png", noise(7, 5, samples, dtype="u2"), colour_type)
+        assert_refused(tmp_path / "a.png", "16-bit PNG", "save it as TIFF", channel=0)
+
+    def test_the_hand_written_png_is_one(self, tmp_path: Path) -> None:
+        image = noise(7, 5, dtype="u2")
+        write_png(tmp_path / "a.png", image, 0)
+        assert_reads(tmp_path / "a.png", image)
+
+    @pytest.mark.parametrize(("name", "library"), [("a.png", "imageio"), ("a.tif", "tifffile")])
+    def test_missing_library(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, library: str
+    ) -> None:
+        imageio.imwrite(tmp_path / name, noise(7, 5))
+        for module in [m for m in sys.modules if m.partition(".")[0] == library]:
+            monkeypatch.delitem(sys.modules, module)
+        monkeypatch.setitem(sys.modules, library, None)
+        with pytest.raises(ImportError, match=rf"{library}: pip install 'napari-ecc\[io\]'"):
+            read_image(tmp_path / name)

@@ -1,0 +1,188 @@
+"""Images that are read are those that were written."""
+
+from pathlib import Path
+
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+from skimage.color import rgb2gray
+from skimage.util import img_as_float
+
+from ecc_core._io.open import open_image
+from ecc_core.errors import InputFileError
+from ecc_core.io import (
+    ImageFile,
+    read_file,
+    read_image,
+    select_channel,
+)
+
+
+def noise(*shape: int, dtype: str = "u1") -> np.ndarray:
+    generator = np.random.default_rng(0)
+    if np.dtype(dtype).kind == "f":
+        return generator.standard_normal(shape).astype(dtype)
+    return generator.integers(0, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
+
+
+def assert_reads(path: Path, image: np.ndarray, **options: object) -> None:
+    actual = read_image(path, **options)
+    assert actual.dtype == image.dtype
+    np.testing.assert_array_equal(actual, image)
+
+
+def assert_refused(path: Path, *words: str, **options: object) -> None:
+    with pytest.raises(InputFileError) as caught:
+        read_image(path, **options)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+class TestReading:
+    @pytest.mark.parametrize("dtype", ["u1", "u2"])
+    def test_gray_png(self, tmp_path: Path, dtype: str) -> None:
+        image = noise(7, 5, dtype=dtype)
+        imageio.imwrite(tmp_path / "a.png", image)
+        assert_reads(tmp_path / "a.png", image)
+
+    def test_binary_png(self, tmp_path: Path) -> None:
+        image = noise(7, 5) > 100
+        Image.fromarray(image).save(tmp_path / "a.PNG")
+        assert_reads(tmp_path / "a.PNG", image)
+
+    def test_jpeg_as_its_decoder_reads_it(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.jpeg"
+        Image.fromarray(noise(16, 16)).save(path)
+        with Image.open(path) as decoded:
+            assert_reads(path, np.asarray(decoded))
+
+    @pytest.mark.parametrize("dtype", ["u1", "u2", "i2", "i4", "f4", "f8", ">u2"])
+    @pytest.mark.parametrize("compression", [None, "zlib"])
+    def test_tiff(self, tmp_path: Path, dtype: str, compression: str | None) -> None:
+        image = noise(9, 8, 7, dtype=np.dtype(dtype).newbyteorder("=").str).astype(dtype)
+        tifffile.imwrite(
+            tmp_path / "a.tif", image, compression=compression, photometric="minisblack"
+        )
+        assert_reads(tmp_path / "a.tif", image.astype(image.dtype.newbyteorder("=")))
+        assert read_file(tmp_path / "a.tif").axes == "ZYX"
+
+    @pytest.mark.parametrize("dtype", ["?", "u1", "u2", "i2", "f4"])
+    @pytest.mark.parametrize("tile", [None, (16, 16)])
+    def test_tiff_of_which_0_is_white(
+        self, tmp_path: Path, dtype: str, tile: tuple[int, int] | None
+    ) -> None:
+        """Unsigned values are inverted, as a whole and in parts."""
+        image = noise(3, 20, 17).astype(dtype) if dtype != "?" else noise(3, 20, 17) > 100
+        tifffile.imwrite(tmp_path / "a.tif", image, tile=tile, photometric="miniswhite")
+        most = {"?": True, "u1": 255, "u2": 65_535}.get(dtype)
+        shown = image if most is None else image.dtype.type(most) ^ image
+        assert_reads(tmp_path / "a.tif", shown)
+        part = (slice(1, 3), slice(2, 19), slice(0, 5))
+        np.testing.assert_array_equal(open_image(tmp_path / "a.tif")[part], shown[part])
+
+    def test_pages_become_the_first_axis(self, tmp_path: Path) -> None:
+        image = noise(5, 8, 7)
+        first, *others = (Image.fromarray(page) for page in image)
+        first.save(tmp_path / "a.tiff", save_all=True, append_images=others)
+        assert_reads(tmp_path / "a.tiff", image)
+
+    @pytest.mark.parametrize("shape", [(3,), (1, 9), (4, 5), (2, 3, 4), (2, 3, 4, 5), (0, 5)])
+    def test_npy_and_npz(self, tmp_path: Path, shape: tuple[int, ...]) -> None:
+        image = noise(*shape, dtype="f8")
+        np.save(tmp_path / "a.npy", image)
+        np.savez_compressed(tmp_path / "a.npz", image)
+        assert_reads(tmp_path / "a.npy", image)
+        assert_reads(tmp_path / "a.npz", image)
+
+    def test_npy_is_mapped_and_cannot_be_written(self, tmp_path: Path) -> None:
+        np.save(tmp_path / "a.npy", noise(4, 5))
+        image = read_image(tmp_path / "a.npy")
+        assert isinstance(image, np.memmap)
+        assert not image.flags.writeable
+
+    def test_images_beyond_pillows_limit(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        image = noise(40, 50)
+        imageio.imwrite(tmp_path / "a.png", image)
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+        assert_reads(tmp_path / "a.png", image)
+        assert Image.MAX_IMAGE_PIXELS == 100
+
+
+class TestChannels:
+    def test_a_colour_image_needs_a_channel(self, tmp_path: Path) -> None:
+        imageio.imwrite(tmp_path / "a.png", noise(7, 5, 3))
+        assert_refused(tmp_path / "a.png", "has 3 channels", "`channel`", "0 to 2, r, g, b, gray")
+
+    @pytest.mark.parametrize("suffix", [".png", ".tif"])
+    @pytest.mark.parametrize("count", [3, 4])
+    def test_index_and_name(self, tmp_path: Path, suffix: str, count: int) -> None:
+        path, image = tmp_path / f"a{suffix}", noise(7, 5, count)
+        imageio.imwrite(path, image, **({"photometric": "rgb"} if suffix == ".tif" else {}))
+        for index, name in enumerate("rgba"[:count]):
+            assert_reads(path, image[..., index], channel=index)
+            assert_reads(path, image[..., index], channel=name)
+        assert_refused(path, "must be one of 0 to", f"got {count}", channel=count)
+        assert_refused(path, "got -1", channel=-1)
+        assert_refused(path, "got 'x'", channel="x")
+
+    @pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "f8"])
+    def test_gray_is_scikit_images(self, dtype: str) -> None:
+        colours = noise(7, 5, 3, dtype=dtype)
+        expected = rgb2gray(img_as_float(colours))
+        actual = select_channel(ImageFile(colours, "YXS"), "gray")
+        assert actual.dtype == expected.dtype
+        np.testing.assert_allclose(actual, expected, rtol=1e-6 if dtype == "f4" else 1e-14)
+
+    def test_gray_needs_opaque_colours(self) -> None:
+        colours = noise(7, 5, 4)
+        with pytest.raises(ValueError, match="not defined where colours are transparent"):
+            select_channel(ImageFile(colours, "YXS"), "gray")
+        colours[..., 3] = 255
+        np.testing.assert_allclose(
+            select_channel(ImageFile(colours, "YXS"), "gray"), rgb2gray(colours[..., :3])
+        )
+
+    def test_gray_needs_a_known_white(self) -> None:
+        with pytest.raises(ValueError, match="uint or float, got int16"):
+            select_channel(ImageFile(noise(7, 5, 3, dtype="i2"), "YXS"), "gray")
+
+    def test_gray_and_alpha(self, tmp_path: Path) -> None:
+        image = noise(7, 5, 2)
+        Image.fromarray(image).save(tmp_path / "a.png")
+        assert_refused(tmp_path / "a.png", "0 to 1, gray, a")
+        assert_reads(tmp_path / "a.png", image[..., 0], channel="gray")
+        assert_reads(tmp_path / "a.png", image[..., 1], channel="a")
+
+    def test_channels_without_names(self, tmp_path: Path) -> None:
+        image = noise(4, 3, 7, 5)
+        tifffile.imwrite(tmp_path / "a.tif", image, imagej=True, metadata={"axes": "ZCYX"})
+        assert_refused(tmp_path / "a.tif", "has 3 channels, axes ZCYX", "0 to 2")
+        assert_refused(tmp_path / "a.tif", "must be one of 0 to 2, got 'r'", channel="r")
+        assert_reads(tmp_path / "a.tif", image[:, 2], channel=2)
+
+    def test_inks_have_no_names(self, tmp_path: Path) -> None:
+        Image.fromarray(noise(8, 8, 4), "CMYK").save(tmp_path / "a.jpg")
+        assert_refused(tmp_path / "a.jpg", "must be one of 0 to 3, got 'r'", channel="r")
+        assert read_image(tmp_path / "a.jpg", channel=3).shape == (8, 8)
+
+    def test_axes_say_what_an_array_means(self, tmp_path: Path) -> None:
+        image = noise(3, 7, 5)
+        np.save(tmp_path / "a.npy", image)
+        assert_reads(tmp_path / "a.npy", image)
+        assert_reads(tmp_path / "a.npy", image[1], axes="CYX", channel=1)
+        assert_reads(tmp_path / "a.npy", image[1], axes="syx", channel="g")
+        assert_refused(tmp_path / "a.npy", "`axes` must be one letter per axis", "'YX'", axes="YX")
+        assert_refused(tmp_path / "a.npy", "must have one axis of channels", axes="CSX")
+
+    def test_a_channel_of_none(self, tmp_path: Path) -> None:
+        np.save(tmp_path / "a.npy", noise(7, 5))
+        assert_refused(
+            tmp_path / "a.npy", "`channel` must be left out, the axes YX have none", channel=0
+        )

@@ -1,0 +1,257 @@
+"""Tables are written without loss, and whole or not at all."""
+
+import csv
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+
+from ecc_core.io import (
+    FIGURE_SUFFIXES,
+    TABLE_SUFFIXES,
+    atomic_file,
+    check_output,
+    write_figure,
+    write_table,
+)
+
+COLUMNS = {
+    "input": np.array(["a.png", "b, \u00e9.png", 'c"\n.png']),
+    "threshold": np.array([-np.inf, 0.1, np.inf], np.float32),
+    "euler_number": np.array([-(2**62), 0, 2**53 + 1]),
+}
+
+
+METADATA = {"version": "1", "settings": {"range": [0, 1], "labels": None}}
+
+
+class TestTables:
+    def test_csv(self, tmp_path: Path) -> None:
+        write_table(tmp_path / "t.csv", COLUMNS, metadata=METADATA)
+        with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file)
+        assert header == list(COLUMNS)
+        names, thresholds, values = zip(*rows, strict=True)
+        assert list(names) == COLUMNS["input"].tolist()
+        np.testing.assert_array_equal(np.array(thresholds, np.float64), COLUMNS["threshold"])
+        assert [int(v) for v in values] == COLUMNS["euler_number"].tolist()
+
+    def test_text_that_spreadsheets_would_run(self, tmp_path: Path) -> None:
+        names = ["=1+1.png", "+a", "-a", "@a", "\ta", "a=1", "a\rb", "\rc"]
+        numbers = np.arange(8) - 1
+        write_table(tmp_path / "t.csv", {"input": np.array(names), "n": numbers})
+        with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file)
+        assert header == ["input", "n"]
+        escaped = ["'=1+1.png", "'+a", "'-a", "'@a", "'\ta", "a=1", "a\rb", "'\rc"]
+        assert rows == [[name, str(n)] for name, n in zip(escaped, numbers, strict=True)]
+
+    @pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
+    def test_names_that_are_not_unicode(self, tmp_path: Path, suffix: str) -> None:
+        name = os.fsdecode(b"caf\xe9-\xc3\xa9.png")
+        path = tmp_path / f"t{suffix}"
+        write_table(path, {"input": np.array([name])}, metadata={"inputs": [name]})
+        if suffix == ".csv":
+            assert path.read_bytes() == b"input\ncaf\xe9-\xc3\xa9.png\n"
+        elif suffix == ".json":
+            assert json.loads(path.read_text())["columns"]["input"] == [name]
+        else:
+            assert parquet.read_table(path)["input"].to_pylist() == ["caf\\xe9-\u00e9.png"]
+
+    def test_json(self, tmp_path: Path) -> None:
+        write_table(tmp_path / "t.json", COLUMNS, metadata=METADATA)
+        text = (tmp_path / "t.json").read_text(encoding="utf-8")
+        table = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+        assert table["metadata"] == METADATA
+        assert table["columns"] == {
+            "input": COLUMNS["input"].tolist(),
+            "threshold": ["-inf", float(np.float32(0.1)), "inf"],
+            "euler_number": COLUMNS["euler_number"].tolist(),
+        }
+
+    @pytest.mark.parametrize("dtype", ["u1", "i8", "u8", "f4", "f8", ">f4", "?"])
+    def test_parquet(self, tmp_path: Path, dtype: str) -> None:
+        columns = {**COLUMNS, "threshold": np.array([0, 1, 1], dtype)}
+        write_table(tmp_path / "t.parquet", columns, metadata=METADATA)
+        table = parquet.read_table(tmp_path / "t.parquet")
+        assert table.column_names == list(columns)
+        for name, expected in columns.items():
+            np.testing.assert_array_equal(table[name].to_numpy(), expected)
+        assert table["threshold"].to_numpy().dtype == np.dtype(dtype).newbyteorder("=")
+        assert json.loads(table.schema.metadata[b"ecc"]) == METADATA
+
+    @pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
+    def test_empty(self, tmp_path: Path, suffix: str) -> None:
+        write_table(tmp_path / f"t{suffix}", {"threshold": np.empty(0)})
+        assert (tmp_path / f"t{suffix}").stat().st_size > 0
+
+    def test_columns_of_different_length(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="`columns` must be 1-D and of the same length"):
+            write_table(tmp_path / "t.csv", {"a": [1], "b": [1, 2]})
+        assert list(tmp_path.iterdir()) == []
+
+
+class FullDisk:
+    """Make writing, or bringing to the disk, fail as on a full one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+        def fail(*_: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(os, where, fail)
+
+
+class TestAtomicity:
+    @pytest.mark.parametrize("suffix", [*TABLE_SUFFIXES, *FIGURE_SUFFIXES])
+    @pytest.mark.parametrize("where", ["fsync", "replace"])
+    @pytest.mark.parametrize("existed", [False, True])
+    def test_full_disk(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        suffix: str,
+        where: str,
+        existed: bool,
+    ) -> None:
+        path = tmp_path / f"t{suffix}"
+        if existed:
+            path.write_text("old")
+        FullDisk(monkeypatch, where)
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            self.write(path)
+        assert caught.value.filename == str(path)
+        assert [p.name for p in tmp_path.iterdir()] == ([path.name] if existed else [])
+        if existed:
+            assert path.read_text() == "old"
+
+    @staticmethod
+    def write(path: Path) -> None:
+        if path.suffix in TABLE_SUFFIXES:
+            write_table(path, COLUMNS)
+        else:
+            from matplotlib.figure import Figure
+
+            write_figure(path, Figure(figsize=(1, 1)))
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+    @pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
+    def test_no_write_succeeds(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+    ) -> None:
+        path = tmp_path / f"t{suffix}"
+        path.write_text("old")
+        open_really = Path.open
+
+        def open_full(self: Path, mode: str = "r", *rest: object, **named: object) -> object:
+            if "x" in mode:
+                open_really(self, mode).close()
+                return open_really(Path("/dev/full"), "wb")
+            return open_really(self, mode, *rest, **named)
+
+        monkeypatch.setattr(Path, "open", open_full)
+        with pytest.raises(OSError, match="No space left on device"):
+            self.write(path)
+        assert path.read_text() == "old"
+        assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+    @pytest.mark.skipif(os.name != "posix", reason="POSIX locks")
+    def test_what_a_killed_process_has_left(self, tmp_path: Path) -> None:
+        """It goes with the next write of that file; what is being written stays."""
+        code = (
+            "import sys, time\n"
+            "from ecc_core.io import atomic_file\n"
+            "with atomic_file(sys.argv[1]) as file:\n"
+            "    print('open', flush=True)\n"
+            "    time.sleep(60)"
+        )
+        path = tmp_path / "t[1].csv"
+        command = [sys.executable, "-c", code, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "open\n"
+            (left,) = tmp_path.iterdir()
+            other = tmp_path / left.name.replace("t[1]", "t1")
+            other.write_text("another file's")
+            write_table(path, COLUMNS)
+            assert left.exists()
+            process.kill()
+        assert left.exists()
+        write_table(path, COLUMNS)
+        assert set(tmp_path.iterdir()) == {path, other}
+
+    @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+    def test_an_error_while_writing(self, tmp_path: Path, error: type[BaseException]) -> None:
+        path = tmp_path / "t.csv"
+        path.write_text("old")
+
+        def write_half() -> None:
+            with atomic_file(path) as file:
+                file.write(b"half")
+                file.flush()
+                assert path.read_text() == "old"
+                raise error
+
+        with pytest.raises(error):
+            write_half()
+        assert path.read_text() == "old"
+        assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+    @pytest.mark.parametrize("suffix", [*TABLE_SUFFIXES, *FIGURE_SUFFIXES])
+    def test_nothing_else_is_left(self, tmp_path: Path, suffix: str) -> None:
+        path = tmp_path / f"t{suffix}"
+        path.write_text("old")
+        self.write(path)
+        assert [p.name for p in tmp_path.iterdir()] == [path.name]
+        assert path.stat().st_size > 100
+
+    def test_the_content_is_on_the_disk_before_the_name(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        events = []
+        for name in ("fsync", "replace"):
+            original = getattr(os, name)
+            monkeypatch.setattr(
+                os, name, lambda *a, name=name, f=original: (events.append(name), f(*a))[1]
+            )
+        write_table(tmp_path / "t.csv", COLUMNS)
+        assert events[:2] == ["fsync", "replace"]
+
+    @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions and links")
+    def test_permissions_and_links_are_the_usual(self, tmp_path: Path) -> None:
+        (tmp_path / "plain").write_text("")
+        (tmp_path / "real").mkdir()
+        (tmp_path / "t.csv").symlink_to(tmp_path / "real" / "t.csv")
+        write_table(tmp_path / "t.csv", COLUMNS)
+        assert (tmp_path / "t.csv").is_symlink()
+        written = tmp_path / "real" / "t.csv"
+        assert written.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+class TestCheckOutput:
+    def test_good(self, tmp_path: Path) -> None:
+        assert check_output(tmp_path / "t.CSV", TABLE_SUFFIXES) == tmp_path / "t.CSV"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_suffix(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match=r"must be one of \.png, \.pdf, \.svg"):
+            check_output(tmp_path / "t.csv", FIGURE_SUFFIXES)
+
+    def test_no_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError, match="there is no folder"):
+            check_output(tmp_path / "none" / "t.csv", TABLE_SUFFIXES)
+
+    def test_not_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "t.csv").mkdir()
+        with pytest.raises(FileExistsError, match="not a regular file"):
+            check_output(tmp_path / "t.csv", TABLE_SUFFIXES)
+
+    def test_folder_not_writable(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        with pytest.raises(PermissionError, match="is not writable"):
+            check_output(tmp_path / "t.csv", TABLE_SUFFIXES)
