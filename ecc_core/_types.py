@@ -65,6 +65,7 @@ class CurveOptions(CoefficientOptions, total=False):
     direction_scale: float | None
     spacing: ArrayLike | None
     devices: Sequence[SupportsIndex] | None
+    boundary: Literal["closed", "periodic", "half-open"]
 
 
 class RegionOptions(TypedDict, total=False):

@@ -43,7 +43,12 @@ __all__ = [
 Array = NDArray[Any]
 
 
-def euler_number(image: ArrayLike, connectivity: int | None = None) -> int:
+def euler_number(
+    image: ArrayLike,
+    connectivity: int | None = None,
+    *,
+    boundary: Literal["closed", "periodic", "half-open"] = "closed",
+) -> int:
     """Euler characteristic of a binary image.
 
     Parameters
@@ -53,6 +58,8 @@ def euler_number(image: ArrayLike, connectivity: int | None = None) -> int:
     connectivity : {None, 1, image.ndim}
         1: points of the object are connected along the axes only (4- or 6-connected). image.ndim
         (the default): also along diagonals (8- or 26-connected).
+    boundary : {"closed", "periodic", "half-open"}
+        As for :func:`euler_curve`.
 
     Returns
     -------
@@ -65,7 +72,7 @@ def euler_number(image: ArrayLike, connectivity: int | None = None) -> int:
     TypeError
         If the image does not have a boolean, integer or real floating dtype of at most 64 bits.
     ValueError
-        If the image does not have 1 to 3 axes, or the connectivity is invalid.
+        If the image does not have 1 to 3 axes, or the connectivity or boundary is invalid.
 
     See Also
     --------
@@ -83,7 +90,7 @@ def euler_number(image: ArrayLike, connectivity: int | None = None) -> int:
     # No image has values between 0 and the smallest of its own dtype.
     least = np.array([np.nextafter(0.0, 1.0)])
     values = euler_curve(
-        image, least, connectivity=connectivity, superlevel=True, nan="omit"
+        image, least, connectivity=connectivity, superlevel=True, nan="omit", boundary=boundary
     ).values
     return values[0] if is_lazy(image) else int(values[0])
 
@@ -115,6 +122,7 @@ def euler_curve(
     direction_scale: float | None = None,
     spacing: ArrayLike | None = None,
     devices: Sequence[SupportsIndex] | None = None,
+    boundary: Literal["closed", "periodic", "half-open"] = "closed",
 ) -> EulerCurve[Any]:
     """Euler characteristic of the sets ``image <= t`` for many thresholds t.
 
@@ -156,7 +164,14 @@ def euler_curve(
         larger than the memory of the devices. The image may be a NumPy array (fastest in pinned
         memory), a memory map, or any object with ``shape`` and ``dtype`` whose slices along the
         first axis can be converted to NumPy arrays, such as a Zarr array. Results are in host
-        memory. Cannot be combined with `mask`, `axis`, `direction` or "exact" thresholds.
+        memory. Cannot be combined with `mask`, `axis`, `direction`, `boundary` or "exact"
+        thresholds.
+    boundary : {"closed", "periodic", "half-open"}
+        "closed" (default): the image ends at its border. "periodic": opposite sides touch, as on a
+        torus. "half-open": the image is a window of a larger one, and only the cells whose lowest
+        corner lies before the last point of every axis count, which the image contains completely.
+        Windows that share one plane of points add up exactly to the half-open curve of the whole,
+        and values divided by the size of the window are unbiased densities. Not with `direction`.
 
     Returns
     -------
@@ -209,6 +224,8 @@ def euler_curve(
     array([[0, 1],
            [0, 1],
            [1, 1]])
+    >>> ecc.euler_curve(np.zeros((3, 3)), [0], boundary="periodic").values  # a torus
+    array([0])
     """
     if devices is not None:
         return streamed_curve(
@@ -225,6 +242,7 @@ def euler_curve(
             direction=direction,
             direction_scale=direction_scale,
             spacing=spacing,
+            boundary=boundary,
         )
     if is_lazy(image):
         from ecc_core._dask.whole import whole_curve
@@ -242,13 +260,14 @@ def euler_curve(
             direction=direction,
             direction_scale=direction_scale,
             spacing=spacing,
+            boundary=boundary,
         )
     image, mask = split_masked(image, mask)
     origin = origin_of(image)
     array = origin.image(image)
     geometry = geometry_of(array.shape, axis)
     added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
-    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, added)
+    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, added, boundary)
     batched = " together with batch axes" if geometry.batch else None
     levels = parse_thresholds(given_on_host(thresholds), range, no_exact=batched)
     options = {"mask": None, "workers": origin.workers(workers)}

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays.origin import origin_of
+from ecc_core._backends.borders import stretch
 from ecc_core._blocks.planes import (
     Array,
     Box,
@@ -20,7 +21,6 @@ from ecc_core._blocks.planes import (
     crossing_terms,
     meeting_terms,
     outermost,
-    plane_of,
 )
 from ecc_core._request.filtration import Filtration
 
@@ -138,21 +138,11 @@ def _signed_sum(terms: list[Term], settings: Settings) -> Values:
     shapes = [box[0].shape for _, box in terms]
     images, *spatial = map(max, zip(*shapes, strict=True))
     parts = range(len(terms[0][1]))
-    batch = [np.concatenate([_stretch(box[part], spatial) for _, box in terms]) for part in parts]
+    batch = [np.concatenate([stretch(box[part], spatial) for _, box in terms]) for part in parts]
     curves = curve_of(tuple(batch), settings).reshape((len(terms), images, -1))
     signed = [sign * values for (sign, _), values in zip(terms, curves, strict=True)]
     summed: Values = sum(signed[1:], start=signed[0])
     return summed
-
-
-def _stretch(array: Array, shape: list[int]) -> Array:
-    """An array whose last planes are repeated until it has the shape, (images, *shape)."""
-    for axis, length in enumerate(shape):
-        missing = length - array.shape[1 + axis]
-        if missing:
-            last = plane_of(array, axis, slice(-1, None))
-            array = np.concatenate([array, np.repeat(last, missing, axis=1 + axis)], axis=1 + axis)
-    return array
 
 
 def add(shares: Sequence[Values]) -> Values:

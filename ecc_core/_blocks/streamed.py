@@ -32,6 +32,7 @@ def streamed_curve(
     connectivity: int | None,
     superlevel: bool,
     nan: str,
+    boundary: str,
     **unused: Any,
 ) -> EulerCurve:
     """The curve of an image. The arguments `unused` must be None."""
@@ -43,7 +44,9 @@ def streamed_curve(
     shape = tuple(volume.shape)
     if len(shape) not in (2, 3):
         raise ValueError(f"`image` must have 2 or 3 axes {TOGETHER}, got shape {shape}")
-    filtration = filtration_of(len(shape), connectivity, superlevel, nan)
+    filtration = filtration_of(len(shape), connectivity, superlevel, nan, None, boundary)
+    if filtration.boundary != "closed":
+        raise ValueError(f'`boundary` must be "closed" {TOGETHER}, got {boundary!r}')
     stream, numbers = _streaming(devices)
     find_range = partial(stream.value_range, volume, filtration, devices=numbers)
     at = levels.over(find_range, shape)

@@ -92,6 +92,13 @@ def add_parser(commands: Any) -> None:
         "--superlevel", action="store_true", help="sets of values >= t instead of values <= t"
     )
     parser.add_argument(
+        "--boundary",
+        choices=("closed", "periodic", "half-open"),
+        default="closed",
+        help="the image ends at its border (default), opposite sides touch, or it is a window of a "
+        "larger image",
+    )
+    parser.add_argument(
         "--betti",
         action="store_true",
         help="add the Betti numbers: components, holes (2-D) or tunnels (3-D), cavities",
@@ -146,6 +153,9 @@ def _read(path: str, arguments: argparse.Namespace) -> Input:
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the curves and write them."""
+    if arguments.boundary != "closed" and (arguments.betti or arguments.labels):
+        other = "--betti" if arguments.betti else "--labels"
+        raise InputFileError(f"--boundary must be closed together with {other}")
     _keep_inputs(arguments)
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
@@ -223,6 +233,8 @@ def _curves(
         yield from _region_curves(image._replace(values=values), regions, common, arguments)
         return
     axes = tuple(range(values.ndim - ndim, values.ndim))
+    if arguments.boundary != "closed":
+        common["boundary"] = arguments.boundary
     curve: Any = (betti_curves if arguments.betti else euler_curve)(
         values,
         arguments.thresholds,
@@ -349,7 +361,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     thresholds = arguments.thresholds
     if isinstance(thresholds, np.ndarray):
         thresholds = [str(t) if t in (np.inf, -np.inf) else t for t in thresholds.tolist()]
-    names = ("connectivity", "superlevel", "betti", "labels", "mask", "nan", "smooth")
+    names = ("connectivity", "superlevel", "boundary", "betti", "labels", "mask", "nan", "smooth")
     given = {name: getattr(arguments, name) for name in names} | options.selection_of(arguments)
     return {"thresholds": thresholds, "range": arguments.range, **given}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from ecc_core._dask.arguments import (
     labelled,
     split_masked_chunks,
 )
+from ecc_core._dask.borders import bordered
 from ecc_core._request.filtration import direction_of, filtration_of
 from ecc_core._request.image import check_ids, geometry_of, spatial_axes
 from ecc_core.results import EulerCurve, RegionCurves, curve_facts
@@ -44,6 +44,7 @@ def whole_curve(
     direction: ArrayLike | None,
     direction_scale: float | None,
     spacing: ArrayLike | None,
+    boundary: str,
 ) -> EulerCurve:
     """The lazy result of :func:`ecc_core.euler_curve` for a dask array."""
     check_no_workers(workers)
@@ -53,9 +54,12 @@ def whole_curve(
     added = direction_of(given_on_host(direction), direction_scale, spacing, spatial)
     if added is not None:
         image = directed(image, axes, added)
-    checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axes)
-    facts = curve_facts(replace(checked.settings.filtration, direction=added))
-    return EulerCurve(checked.settings.thresholds, graph.curve_values(*checked), **facts)
+    checked = checked_blocks(
+        image, thresholds, range, connectivity, superlevel, mask, nan, axes, boundary
+    )
+    filtration = filtration_of(len(axes), connectivity, superlevel, nan, added, boundary)
+    values = bordered(graph.curve_values, *checked)
+    return EulerCurve(checked.settings.thresholds, values, **curve_facts(filtration))
 
 
 class CheckedBlocks(NamedTuple):
@@ -76,11 +80,12 @@ def checked_blocks(
     mask: Any | None,
     nan: str,
     axis: Axes,
+    boundary: str = "closed",
 ) -> CheckedBlocks:
     """Checked arguments, the spatial axes of the image last."""
     image = check_dask_image(image)
     geometry = geometry_of(image.shape, axis)
-    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
+    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, None, boundary)
     at = given_thresholds(thresholds, bounds)
     image, mask = split_masked_chunks(image, aligned(mask, image, geometry.axes))
     if mask is not None:

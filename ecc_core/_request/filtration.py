@@ -17,6 +17,7 @@ __all__ = [
     "Direction",
     "Filtration",
     "as_numbers",
+    "check_boundary",
     "check_connectivity",
     "check_direction",
     "check_flag",
@@ -26,6 +27,8 @@ __all__ = [
     "direction_of",
     "filtration_of",
 ]
+
+BOUNDARIES = ("closed", "periodic", "half-open")
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,9 @@ class Filtration:
         NaN points are an error, or never enter.
     direction : Direction or None
         What is added to the image.
+    boundary : {"closed", "periodic", "half-open"}
+        The image ends at its border, opposite sides touch, or only cells whose lowest corner lies
+        before the last point of each axis count.
     """
 
     ndim: int
@@ -97,6 +103,7 @@ class Filtration:
     superlevel: bool = False
     nan: str = "raise"
     direction: Direction | None = None
+    boundary: str = "closed"
 
     @property
     def cubes(self) -> bool:
@@ -125,21 +132,32 @@ def filtration_of(
     superlevel: Any = False,
     nan: Any = "raise",
     direction: Direction | None = None,
+    boundary: Any = "closed",
 ) -> Filtration:
     """The filtration of checked arguments."""
     try:
-        found = _kept_filtration(ndim, connectivity, superlevel, nan)
+        found = _kept_filtration(ndim, connectivity, superlevel, nan, boundary)
     except TypeError:  # arguments without a hash
-        found = _filtration(ndim, connectivity, superlevel, nan)
-    return found if direction is None else replace(found, direction=direction)
+        found = _filtration(ndim, connectivity, superlevel, nan, boundary)
+    if direction is None:
+        return found
+    if found.boundary != "closed":
+        raise ValueError(
+            '`boundary` must be "closed" together with `direction`, whose heights differ on '
+            f"opposite sides of the image, got {boundary!r}"
+        )
+    return replace(found, direction=direction)
 
 
-def _filtration(ndim: int, connectivity: Any, superlevel: Any, nan: Any) -> Filtration:
+def _filtration(
+    ndim: int, connectivity: Any, superlevel: Any, nan: Any, boundary: Any
+) -> Filtration:
     return Filtration(
         ndim,
         check_connectivity(connectivity, ndim),
         check_flag(superlevel, "superlevel"),
         check_nan(nan),
+        boundary=check_boundary(boundary),
     )
 
 
@@ -173,6 +191,14 @@ def check_nan(nan: Any) -> str:
     if not isinstance(nan, str) or nan not in ("raise", "omit"):
         raise ValueError(f'`nan` must be "raise" or "omit", got {nan!r}')
     return nan
+
+
+def check_boundary(boundary: Any) -> str:
+    if not isinstance(boundary, str) or boundary not in BOUNDARIES:
+        raise ValueError(
+            f'`boundary` must be "closed", "periodic" or "half-open", got {boundary!r}'
+        )
+    return boundary
 
 
 def direction_of(

@@ -87,6 +87,8 @@ class EulerCurve(CurveResult[ArrayT]):
     units : str or None
         Unit of the thresholds, for the labels of axes. Not set by any function; set it with
         :func:`dataclasses.replace`.
+    boundary : {"closed", "periodic", "half-open"}
+        What happens at the border of the image.
 
     Examples
     --------
@@ -108,6 +110,7 @@ class EulerCurve(CurveResult[ArrayT]):
     direction_scale: float = 1.0
     spacing: tuple[float, ...] | None = None
     units: str | None = None
+    boundary: str = "closed"
     _fields: ClassVar = ("thresholds", "values")
 
 
@@ -203,6 +206,8 @@ def curve_facts(filtration: Filtration) -> dict[str, Any]:
         "connectivity": int(filtration.connectivity),
         "superlevel": bool(filtration.superlevel),
     }
+    if filtration.boundary != "closed":
+        facts["boundary"] = filtration.boundary
     if filtration.direction is not None:
         facts["direction"] = filtration.direction.vector
         facts["direction_scale"] = filtration.direction.scale

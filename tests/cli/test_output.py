@@ -56,6 +56,7 @@ class TestOutput:
                 "range": None,
                 "connectivity": 1,
                 "superlevel": False,
+                "boundary": "closed",
                 "betti": False,
                 "labels": None,
                 "mask": None,

@@ -21,7 +21,7 @@ def curve(image, thresholds, filtration, *, mask=None, workers=None):
     ranks = np.where(_absent(image, mask), never, ranks)
     result = np.zeros((len(image), never + 1), np.int64)
     for row, points in zip(result, ranks, strict=True):
-        for sign, cells in _cells(points, filtration.connectivity, never):
+        for sign, cells in _cells(points, filtration.connectivity, never, filtration.boundary):
             entered = np.bincount(cells.ravel(), minlength=never + 1)[:never]
             row[1:] += sign * np.cumsum(entered)
     return result[:, levels.entered]
@@ -44,25 +44,30 @@ def _absent(image, mask):
     return absent if mask is None else absent | ~np.broadcast_to(mask, image.shape)
 
 
-def _cells(points, connectivity, never):
+def _cells(points, connectivity, never, boundary="closed"):
     """Signs and values of the cells of each kind, where `points` enter in order."""
-    extreme, vertices = np.maximum, points
-    if connectivity > 1:
-        extreme, vertices = np.minimum, np.pad(points, 1, constant_values=never)
+    cubes = connectivity > 1
     for kind in itertools.product((0, 1), repeat=points.ndim):
-        cells = vertices
+        cells = points
         for axis, pairs in enumerate(kind):
-            if pairs:
-                low = [slice(None)] * points.ndim
-                high = low.copy()
-                low[axis], high[axis] = slice(None, -1), slice(1, None)
-                cells = extreme(cells[tuple(low)], cells[tuple(high)])
-            elif connectivity > 1:  # closed cubes lie between the padded corners
-                inner = [slice(None)] * points.ndim
-                inner[axis] = slice(1, -1)
-                cells = cells[tuple(inner)]
-        dimension = sum(kind) if connectivity == 1 else points.ndim - sum(kind)
+            cells = _along(cells, axis, pairs, cubes, never, boundary)
+        dimension = points.ndim - sum(kind) if cubes else sum(kind)
         yield (-1) ** dimension, cells
+
+
+def _along(cells, axis, pairs, cubes, never, boundary):
+    """Cells of one point along an axis, or those of two."""
+    cells = np.moveaxis(cells, axis, 0)
+    if pairs:
+        if boundary == "periodic":
+            cells = np.concatenate([cells, cells[:1]])
+        elif boundary == "closed" and cubes:
+            widths = [(1, 1)] + [(0, 0)] * (cells.ndim - 1)
+            cells = np.pad(cells, widths, constant_values=never)
+        cells = (np.minimum if cubes else np.maximum)(cells[:-1], cells[1:])
+    elif boundary == "half-open":
+        cells = cells[:-1]
+    return np.moveaxis(cells, 0, axis)
 
 
 def coefficients(image, filtration, *, mask=None, workers=None):
@@ -90,6 +95,11 @@ def coefficients(image, filtration, *, mask=None, workers=None):
 def exact_curve(image, filtration, *, mask=None, workers=None):
     values = _filtered(image, filtration, mask)[0]
     native = values.astype(values.dtype.newbyteorder("="))
+    if filtration.boundary != "closed":
+        levels = np.unique(native[~_absent(image, mask)[0]])
+        sums = curve(image, levels, filtration, mask=mask)[0]
+        before = np.append(sums[1:], 0) if filtration.superlevel else np.append(0, sums[:-1])
+        return levels[sums != before], sums[sums != before]
     counts = coefficients(image, filtration, mask=mask)[0]
     levels, where = np.unique(native[counts != 0], return_inverse=True)
     jumps = np.zeros(levels.size, np.int64)

@@ -61,6 +61,7 @@ CHANGES = {
     "normalize": ({"normalize": "radius"}, {}),
     "metric": ({"metric": "L1"}, {}),
     "rotation_invariant": ({"rotation_invariant": True}, {}),
+    "boundary": ({"boundary": "periodic"}, {}),
     "ids": ({"ids": [2, 1, 5]}, {}),
 }
 SPECIAL = {

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cpu.encoders.plans import (
     DIRECT_16_BIT,
     Plan,
@@ -55,6 +56,11 @@ def curve(
     """Euler characteristic of each image of a batch at sorted thresholds: (batch, n) int64."""
     result = np.zeros((image.shape[0], thresholds.size), np.int64)
     if image.size == 0 or thresholds.size == 0:
+        return result
+    if filtration.boundary != "closed":
+        options = {"mask": mask, "workers": workers}
+        result += curve(image, thresholds, replace(filtration, boundary="closed"), **options)
+        result += bordered_curve(curve, image, thresholds, filtration, **options)
         return result
     cubes, superlevel = filtration.cubes, filtration.superlevel
     direction = filtration.direction
@@ -256,6 +262,9 @@ def exact_curve(
 ) -> tuple[Array, Values]:
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     superlevel = filtration.superlevel
+    if filtration.boundary != "closed":
+        options = {"mask": mask, "workers": workers}
+        return bordered_exact_curve(exact_curve, curve, image, filtration, **options)
     if filtration.direction is not None:
         image = filtration.direction.add(image, (0,) * filtration.ndim)
         filtration = replace(filtration, direction=None)

@@ -14,6 +14,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, keeping, numbers
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, sum_events
@@ -49,6 +50,8 @@ def curve(
         values, flag = enqueue(adopted, thresholds, filtration, mask=mask, own=own)
         if flag is not None:
             _raise_for_nan(flag, adopted, mask)
+        if filtration.boundary != "closed":
+            values += bordered_curve(curve, numbers(adopted), thresholds, filtration, mask=mask)
         return adopted.give_back(values)
 
 
@@ -151,6 +154,12 @@ def exact_curve(
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     with adopt(image) as adopted:
         superlevel, direction = filtration.superlevel, filtration.direction
+        if filtration.boundary != "closed":
+            given = numbers(adopted)
+            levels, values = bordered_exact_curve(
+                exact_curve, curve, given, filtration, mask=as_cupy(mask)
+            )
+            return _give_levels(adopted, levels), adopted.give_back(values)
         if direction is None and adopted.element in EVERY_VALUE:
             levels = _every_value(adopted.element)
             sums = as_cupy(curve(adopted.array, levels, filtration, mask=mask))[0]
@@ -166,11 +175,19 @@ def exact_curve(
             counts, values.astype(np.float32) if narrow else values, nonzero, superlevel
         )
         sums = adopted.give_back(cupy.ascontiguousarray(sums))
-        if adopted.element == "bfloat16" and direction is None:
-            import torch
+        if direction is None:
+            return _give_levels(adopted, levels.astype(narrow) if narrow else levels), sums
+        return adopted.give_back(levels), sums
 
-            return adopted.give_back(levels).to(torch.bfloat16), sums
-        return adopted.give_back(levels.astype(narrow) if narrow else levels), sums
+
+def _give_levels(adopted: Adopted, levels: Any) -> Any:
+    """Values of an image, in its own library and dtype."""
+    given = adopted.give_back(levels)
+    if adopted.element != "bfloat16":
+        return given
+    import torch
+
+    return given.to(torch.bfloat16)
 
 
 def _every_value(element: str) -> Array:

@@ -1,0 +1,212 @@
+"""Curves of images whose borders are not closed, from the curve of the closed image.
+
+The cells of a closed image and those of a periodic one, or of a half-open window, differ in planes
+at its border only. Along one axis, with V-construction's edges and vertices, or cubes and the faces
+between them for the T-construction,
+
+- V, periodic: an edge joins the last point with the first, as the maximum of the two.
+- V, half-open: the last vertex is left out.
+- T, periodic: one face, the minimum of the first and the last cube, replaces the two outer faces.
+- T, half-open: the two outer faces and the last cube are left out.
+
+Along several axes these changes multiply, so each of them is a count on a box that is one point
+thick along some axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ecc_core._request.filtration import Filtration
+
+__all__ = [
+    "Side",
+    "border_boxes",
+    "bordered_curve",
+    "bordered_exact_curve",
+    "closed",
+    "sides_of",
+    "stretch",
+]
+
+Box = tuple[Any, ...]
+"""An image (images, *spatial), and its mask if it has one, for NumPy's functions."""
+
+
+class Side(NamedTuple):
+    """A plane across an axis, and how often its cells count.
+
+    Attributes
+    ----------
+    take : {"first", "last", "joined"}
+        Which plane; "joined" is the maximum (V) or minimum (T) of the first and the last.
+    flat, long : int
+        What its cells count for: those without and those with extent along the axis.
+    """
+
+    take: str
+    flat: int
+    long: int
+
+    @property
+    def sign(self) -> int:
+        """What its Euler characteristic counts for."""
+        return self.flat - self.long
+
+
+_SIDES = {
+    ("closed", False): (),
+    ("closed", True): (),
+    ("periodic", False): (Side("joined", 0, 1),),
+    ("half-open", False): (Side("last", -1, 0),),
+    ("periodic", True): (Side("joined", 1, 0), Side("first", -1, 0), Side("last", -1, 0)),
+    ("half-open", True): (Side("first", -1, 0), Side("last", -1, -1)),
+}
+
+
+def sides_of(filtration: Filtration) -> tuple[Side, ...]:
+    """The planes across each axis by which an image differs from a closed one."""
+    return _SIDES[filtration.boundary, filtration.cubes]
+
+
+def closed(filtration: Filtration, ndim: int) -> Filtration:
+    """The filtration of images of `ndim` axes that end at their border."""
+    return replace(filtration, boundary="closed").in_axes(ndim)
+
+
+def border_boxes(
+    box: Box, filtration: Filtration, sides: tuple[Side, ...], lead: int = 1
+) -> Iterator[tuple[tuple[Side | None, ...], Box]]:
+    """Boxes at the border, each with the sides that it was taken across, by axis.
+
+    A box lacks the axes that it was taken across. `lead` axes come before the spatial ones.
+    """
+
+    def taken(box: Box, axis: int) -> Iterator[tuple[tuple[Side | None, ...], Box]]:
+        if axis < 0:
+            yield (), box
+            return
+        parts = ((side, _plane(box, lead + axis, side.take, filtration)) for side in sides)
+        for side, part in ((None, box), *parts):
+            for before, smaller in taken(part, axis - 1):
+                yield (*before, side), smaller
+
+    return ((across, part) for across, part in taken(box, filtration.ndim - 1) if any(across))
+
+
+def _plane(box: Box, axis: int, take: str, filtration: Filtration) -> Box:
+    before = (slice(None),) * axis
+    first, last = (tuple(part[(*before, end)] for part in box) for end in (0, -1))
+    if take != "joined":
+        return first if take == "first" else last
+    low, high = first[0], last[0]
+    if not filtration.cubes:  # NaN never enters: it must stay
+        later = np.minimum if filtration.superlevel else np.maximum
+        return (later(low, high), *(a & b for a, b in zip(first[1:], last[1:], strict=True)))
+    earlier = np.fmax if filtration.superlevel else np.fmin
+    joined = earlier(low, high)
+    if len(box) == 1:
+        return (joined,)
+    shown, hidden = first[1], last[1]
+    return np.where(shown & hidden, joined, np.where(shown, low, high)), shown | hidden
+
+
+def bordered_curve(
+    curve: Callable[..., Any],
+    image: Any,
+    thresholds: Any,
+    filtration: Filtration,
+    *,
+    mask: Any = None,
+    **options: Any,
+) -> Any:
+    """What border planes add to the curve of a closed image, (images, n); 0 if there are none.
+
+    `curve` is that of a backend, and `image` an array for NumPy's functions.
+    """
+    if 0 in image.shape:
+        return 0
+    box = (image,) if mask is None else (image, np.broadcast_to(mask, image.shape))
+    sides = tuple(side for side in sides_of(filtration) if side.sign)
+    groups: dict[int, list[tuple[int, Box]]] = {}
+    for across, part in border_boxes(box, filtration, sides):
+        sign = int(np.prod([side.sign for side in across if side is not None]))
+        if part[0].ndim == 1:
+            part = tuple(array[:, None] for array in part)
+        groups.setdefault(part[0].ndim - 1, []).append((sign, part))
+    total: Any = 0
+    for ndim, terms in groups.items():
+        values = _curves_together(
+            curve, [part for _, part in terms], thresholds, closed(filtration, ndim), **options
+        )
+        for (sign, _), value in zip(terms, values, strict=True):
+            total = total + sign * value
+    return total
+
+
+def bordered_exact_curve(
+    exact_curve: Callable[..., Any],
+    curve: Callable[..., Any],
+    image: Any,
+    filtration: Filtration,
+    *,
+    mask: Any = None,
+    **options: Any,
+) -> tuple[Any, Any]:
+    """The levels at which the curve of one image changes, and the values there.
+
+    `exact_curve` and `curve` are those of a backend; `image` is an array for NumPy's functions.
+    """
+    box = (image,) if mask is None else (image, np.broadcast_to(mask, image.shape))
+    boxes = [box]
+    if image.size:
+        boxes += [part for _, part in border_boxes(box, filtration, sides_of(filtration))]
+    found = []
+    for values, *shown in boxes:
+        part = [array if array.ndim > 1 else array[:, None] for array in (values, *shown)]
+        flat = closed(filtration, part[0].ndim - 1)
+        found.append(exact_curve(part[0], flat, mask=part[1] if shown else None, **options)[0])
+    levels = np.unique(np.concatenate(found))
+    values = curve(image, levels, filtration, mask=mask, **options)[0]
+    changed = np.empty_like(values, dtype=np.bool_)
+    if filtration.superlevel:
+        changed[:-1], changed[-1:] = values[:-1] != values[1:], values[-1:] != 0
+    else:
+        changed[1:], changed[:1] = values[1:] != values[:-1], values[:1] != 0
+    return levels[changed], values[changed]
+
+
+def _curves_together(
+    curve: Callable[..., Any],
+    boxes: list[Box],
+    thresholds: Any,
+    filtration: Filtration,
+    **options: Any,
+) -> Any:
+    """Curves of boxes with the same number of axes, computed as one batch: (boxes, images, n)."""
+    shapes = [box[0].shape[1:] for box in boxes]
+    largest = [max(lengths) for lengths in zip(*shapes, strict=True)]
+    image, *mask = (
+        np.concatenate([stretch(box[part], largest) for box in boxes])
+        for part in range(len(boxes[0]))
+    )
+    options["mask"] = mask[0] if mask else None
+    values = curve(image, thresholds, filtration, **options)
+    return values.reshape((len(boxes), -1, values.shape[-1]))
+
+
+def stretch(array: Any, shape: list[int]) -> Any:
+    """An array (images, *spatial) whose last planes are repeated until it has the shape.
+
+    Its curve stays the same, because the sets are stretched.
+    """
+    for axis, length in enumerate(shape, 1):
+        missing = length - array.shape[axis]
+        if missing:
+            last = array[(slice(None),) * axis + (slice(-1, None),)]
+            array = np.concatenate([array, np.repeat(last, missing, axis=axis)], axis=axis)
+    return array

@@ -1,0 +1,125 @@
+"""Curves of periodic images and of half-open windows."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import cells
+
+import ecc_core as ecc
+from ecc_core.testing import assert_curves_equal, strategies
+
+BOUNDARIES = ("periodic", "half-open")
+SHAPES = [(7,), (1,), (4, 5), (1, 4), (2, 2), (3, 4, 2), (1, 1, 1)]
+
+
+def connectivities(ndim):
+    return (1,) if ndim == 1 else (1, ndim)
+
+
+def image_of(shape, dtype="float32", seed=0):
+    values = np.random.default_rng(seed).integers(0, 6, shape)
+    return (values > 2 if dtype == "bool" else values).astype(dtype)
+
+
+@pytest.mark.parametrize("boundary", ["closed", *BOUNDARIES])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_cells_are_those_of_the_definition(library, shape, boundary):
+    image = image_of(shape)
+    mask = np.random.default_rng(1).random(shape) < 0.8
+    for connectivity, superlevel in itertools.product(connectivities(len(shape)), (False, True)):
+        for kept in (None, mask):
+            options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
+            expected = cells.euler_curve(image, range(7), mask=kept, **options)
+            given_mask = None if kept is None else library.asarray(kept)
+            found = ecc.euler_curve(
+                library.asarray(image), np.arange(7.0), mask=given_mask, **options
+            )
+            assert found.boundary == boundary
+            assert_curves_equal(found.to_numpy(), expected)
+
+
+@settings(max_examples=15)
+@given(
+    strategies.images(dtypes=("bool", "uint8", "float32")),
+    st.sampled_from(BOUNDARIES),
+    st.booleans(),
+)
+def test_exact_levels(image, boundary, superlevel):
+    for connectivity in connectivities(image.ndim):
+        options = {"connectivity": connectivity, "superlevel": superlevel, "boundary": boundary}
+        exact = ecc.euler_curve(image, "exact", **options)
+        assert exact.thresholds.dtype == image.dtype.newbyteorder("=")
+        levels = np.unique(image)
+        values = ecc.euler_curve(image, levels, **options).values
+        np.testing.assert_array_equal(values, cells.euler_curve(image, levels, **options))
+        before = np.append(values[1:], 0) if superlevel else np.append(0, values[:-1])
+        np.testing.assert_array_equal(exact.thresholds, levels[values != before])
+        np.testing.assert_array_equal(exact.values, values[values != before])
+
+
+@pytest.mark.parametrize("shape", [(9,), (6, 7), (5, 4, 6)])
+def test_windows_of_a_partition_add_up(shape):
+    image = image_of(shape, "uint8")
+    for connectivity in connectivities(len(shape)):
+        options = {"connectivity": connectivity, "boundary": "half-open"}
+        whole = ecc.euler_curve(image, range(6), **options).values
+        parts = [((0, n // 3 + 1), (n // 3, n)) for n in shape]  # they share a plane of points
+        total = sum(
+            ecc.euler_curve(image[tuple(slice(*part) for part in box)], range(6), **options).values
+            for box in itertools.product(*parts)
+        )
+        np.testing.assert_array_equal(total, whole)
+
+
+@pytest.mark.parametrize("shape", [(6, 7), (5, 4, 6)])
+def test_rolling_a_periodic_image_changes_nothing(shape):
+    image = image_of(shape)
+    turned = np.roll(image, range(1, len(shape) + 1), range(len(shape)))
+    for connectivity in connectivities(len(shape)):
+        options = {"connectivity": connectivity, "boundary": "periodic"}
+        assert ecc.euler_curve(image, 5, **options) == ecc.euler_curve(turned, 5, **options)
+
+
+def test_a_torus_a_ring_around_it_and_batches():
+    full, ring = np.ones((5, 6), bool), np.zeros((5, 6), bool)
+    ring[2] = True
+    assert [ecc.euler_number(x, boundary="periodic") for x in (full, ring)] == [0, 0]
+    assert [ecc.euler_number(x, boundary="half-open") for x in (full, ring)] == [0, 0]
+    stack = np.stack([full, ring, ring & (np.arange(6) < 3)], axis=2)
+    found = ecc.euler_curve(stack, [True], superlevel=True, axis=(0, 1), boundary="periodic")
+    np.testing.assert_array_equal(found.values, [[0], [0], [1]])
+
+
+def test_nan_never_enters_across_the_border():
+    image = image_of((4, 5))
+    image[0, 2] = image[-1, 3] = image[2, -1] = np.nan
+    for connectivity, boundary in itertools.product((1, 2), BOUNDARIES):
+        options = {"connectivity": connectivity, "boundary": boundary}
+        found = ecc.euler_curve(image, range(6), nan="omit", **options)
+        assert_curves_equal(found, cells.euler_curve(image, range(6), **options))
+        with pytest.raises(ValueError, match="nan="):
+            ecc.euler_curve(image, range(6), **options)
+
+
+def test_where_a_boundary_is_not_defined():
+    image = image_of((4, 5))
+    with pytest.raises(ValueError, match='`boundary` must be "closed" together with `direction`'):
+        ecc.euler_curve(image, direction=(1, 2), boundary="periodic")
+    with pytest.raises(ValueError, match='`boundary` must be "closed" together with `devices`'):
+        ecc.euler_curve(image, devices=[0], boundary="half-open")
+    for empty in ((0,), (3, 0)):
+        values = ecc.euler_curve(np.zeros(empty), [0], boundary="periodic").values
+        np.testing.assert_array_equal(values, [0])
+
+
+def test_an_open_boundary_shows_in_the_result(tmp_path):
+    from ecc_core.io import read_result, write_result
+
+    curve = ecc.euler_curve(image_of((4, 5)), 5, boundary="half-open")
+    assert "boundary='half-open'" in repr(curve)
+    for suffix in ("csv", "npz"):
+        write_result(tmp_path / f"curve.{suffix}", curve)
+        assert read_result(tmp_path / f"curve.{suffix}") == curve
