@@ -58,7 +58,7 @@ def curve(
     if image.size == 0 or thresholds.size == 0:
         return result
     if filtration.boundary != "closed":
-        options = {"mask": mask, "workers": workers}
+        options: Any = {"mask": mask, "workers": workers}
         result += curve(image, thresholds, replace(filtration, boundary="closed"), **options)
         result += bordered_curve(curve, image, thresholds, filtration, **options)
         return result
@@ -263,7 +263,7 @@ def exact_curve(
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     superlevel = filtration.superlevel
     if filtration.boundary != "closed":
-        options = {"mask": mask, "workers": workers}
+        options: Any = {"mask": mask, "workers": workers}
         return bordered_exact_curve(exact_curve, curve, image, filtration, **options)
     if filtration.direction is not None:
         image = filtration.direction.add(image, (0,) * filtration.ndim)
