@@ -1,4 +1,4 @@
-"""Array libraries: one adapter each, found by the array."""
+"""Adapters of array libraries, and the one that fits an array."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _adapters: list[Adapter] = [NUMPY, Torch(), CuPy(), Dask(), JAX(), ArrayLikes()]
 
 
 def register(adapter: Adapter) -> None:
-    """Add an adapter, which is asked before all others."""
+    """Add an adapter. It takes precedence over those added before."""
     _adapters.insert(0, adapter)
 
 
 def adapter_of(array: Any) -> Adapter:
-    """The adapter of an array or array-like."""
+    """Return the adapter of an array or array-like."""
     if type(array) is np.ndarray:
         return NUMPY
     return next(adapter for adapter in _adapters if adapter.supports(array))
 
 
 def is_lazy(array: Any) -> bool:
-    """Whether an array is to be computed block by block."""
+    """Whether an array is computed block by block."""
     return adapter_of(array).lazy
 
 
 def on_host(array: Any) -> NDArray[Any]:
-    """A small array as NumPy's; one on a device is waited for and copied."""
+    """Return a small array as a NumPy array, copied from its device if necessary."""
     return adapter_of(array).on_host(array)
 
 
 def given_on_host(given: Any) -> Any:
-    """An argument with arrays copied to the host; numbers, sequences and text are as they are."""
+    """Copy an argument to the host if it is an array; return anything else unchanged."""
     if given is None or isinstance(given, np.ndarray | int | float | str | list | tuple):
         return given
     return adapter_of(given).on_host(given)

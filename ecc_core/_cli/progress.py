@@ -1,4 +1,4 @@
-"""A progress bar for those who wait."""
+"""A progress bar for long computations."""
 
 import sys
 from collections.abc import Callable, Iterator

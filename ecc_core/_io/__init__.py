@@ -1,1 +1,1 @@
-"""How files are read and written; `ecc_core.io` is the public door."""
+"""Read and write files. The public interface is `ecc_core.io`."""

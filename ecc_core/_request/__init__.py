@@ -1,1 +1,1 @@
-"""What a call asks for, checked once: every check of an argument is in this package."""
+"""Requests: every check of an argument is in this package."""
