@@ -1,4 +1,4 @@
-"""Adapters of array libraries, and the one that fits an array."""
+"""Array libraries: one adapter each, found by the array."""
 
 from __future__ import annotations
 
@@ -20,30 +20,41 @@ NUMPY = NumPy()
 _adapters: list[Adapter] = [NUMPY, Torch(), CuPy(), Dask(), JAX(), ArrayLikes()]
 
 
+_by_type: dict[type, Adapter] = {}  # those found, except of array-likes
+
+
 def register(adapter: Adapter) -> None:
-    """Add an adapter. It takes precedence over those added before."""
+    """Add an adapter, which is asked before all others."""
     _adapters.insert(0, adapter)
+    _by_type.clear()
 
 
 def adapter_of(array: Any) -> Adapter:
-    """Return the adapter of an array or array-like."""
-    if type(array) is np.ndarray:
-        return NUMPY
-    return next(adapter for adapter in _adapters if adapter.supports(array))
+    """The adapter of an array or array-like."""
+    known = _by_type.get(type(array))
+    if known is not None:
+        return known
+    found = next(adapter for adapter in _adapters if adapter.supports(array))
+    if not isinstance(found, ArrayLikes):
+        _by_type[type(array)] = found
+    return found
 
 
 def is_lazy(array: Any) -> bool:
-    """Whether an array is computed block by block."""
+    """Whether an array is to be computed block by block."""
     return adapter_of(array).lazy
 
 
 def on_host(array: Any) -> NDArray[Any]:
-    """Return a small array as a NumPy array, copied from its device if necessary."""
+    """A small array as NumPy's; one on a device is waited for and copied."""
     return adapter_of(array).on_host(array)
 
 
 def given_on_host(given: Any) -> Any:
-    """Copy an argument to the host if it is an array; return anything else unchanged."""
+    """An argument with arrays copied to the host; numbers, sequences and text are as they are.
+
+    What is returned must not be written to.
+    """
     if given is None or isinstance(given, np.ndarray | int | float | str | list | tuple):
         return given
-    return adapter_of(given).on_host(given)
+    return adapter_of(given).read_once(given)

@@ -1,4 +1,4 @@
-"""The interface of an adapter for an array library."""
+"""What an adapter of an array library does."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["Adapter"]
 
 
 class Adapter:
-    """Converts between the arrays of a library and those that a backend takes and returns.
+    """One array library: its arrays as a backend takes them, and results as its arrays.
 
     Attributes
     ----------
     name : str
-        Name of the library in messages.
+        As messages call the library.
     lazy : bool
         Whether arrays are computed later, block by block.
     chunks : bool
@@ -28,7 +28,7 @@ class Adapter:
     chunks = False
 
     def supports(self, array: Any) -> bool:
-        """Whether an object is an array of the library. Must not import the library."""
+        """Whether this is an array of the library. Must not import it."""
         raise NotImplementedError
 
     def device(self, array: Any) -> str:
@@ -36,25 +36,29 @@ class Adapter:
         raise NotImplementedError
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
-        """Return the NumPy dtype that holds the values. Raises TypeError if there is none."""
+        """The NumPy dtype that holds the values; TypeError where NumPy has none."""
         raise NotImplementedError
 
     def unwrap(self, array: Any, name: str) -> Any:
-        """Return what the backend of the device takes, without a copy: on "cpu", a NumPy array."""
+        """What the backend of the device takes, without a copy; on "cpu" a NumPy array."""
         raise NotImplementedError
 
     def wrap(self, result: Any, like: Any) -> Any:
-        """Return a result of the backend, or a NumPy array, as an array on the device of `like`."""
+        """A result of the backend, or a NumPy array, as an array on the device of `like`."""
         raise NotImplementedError
 
     def on_host(self, array: Any) -> NDArray[Any]:
-        """Return a small array as a NumPy array, copied from its device if necessary."""
+        """A NumPy array of a small array, which is copied from its device."""
         raise NotImplementedError
 
+    def read_once(self, array: Any) -> NDArray[Any]:
+        """`on_host`, without a copy if the library says that the array has not changed since."""
+        return self.on_host(array)
+
     def threads(self) -> int | None:
-        """Return the library's limit on the number of threads on the host, or None."""
+        """The most threads that the library wants to be used on the host, if it says so."""
         return None
 
     def place(self, array: Any) -> str:
-        """Return the library and the device, for messages."""
+        """Library and device, for messages."""
         return f"{self.name} on {self.device(array)}"

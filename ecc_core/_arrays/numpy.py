@@ -1,4 +1,4 @@
-"""NumPy arrays, and array-likes in host memory that have no adapter of their own."""
+"""NumPy arrays, and array-likes of the host that no other adapter knows."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class NumPy(Adapter):
 
 
 class ArrayLikes(NumPy):
-    """Arrays of other libraries in host memory, which are not copied.
+    """Arrays of other libraries: in host memory they are used where they are.
 
-    Results are arrays of the library if it follows the array API standard.
+    Results come back in the library where it has a namespace of the array API standard.
     """
 
     name = "array-like"

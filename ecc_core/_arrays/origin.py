@@ -1,4 +1,4 @@
-"""The library and device of an image, which determine its backend and the type of the results."""
+"""Where an image comes from: what computes it, where its companions must be, what results are."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class Origin:
         return self.device == "cpu"
 
     def unwrap(self, array: Any, name: str) -> Any:
-        """Return an array as the backend takes it, without a copy and on the same device."""
+        """An array as the backend takes it, without a copy and without leaving its device."""
+        if array is self.like:
+            return self.adapter.unwrap(array, name)
         adapter = adapter_of(array)
         device = adapter.device(array)
         if device != self.device or not (self.on_host or adapter is self.adapter):
@@ -58,28 +60,28 @@ class Origin:
         return adapter.unwrap(array, name)
 
     def image(self, image: Any, name: str = "image") -> Any:
-        """Return the image as the backend takes it, with a supported dtype."""
+        """The image as the backend takes it, of a dtype that it knows."""
         array = self.unwrap(image, name)
         check_image_dtype(self.dtype(array, name), name)
         return array
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
-        """Return the dtype of an unwrapped array."""
+        """The dtype of what `unwrap` returned."""
         if self.on_host:
             dtype: np.dtype[Any] = array.dtype
             return dtype
         return self.adapter.dtype(array, name)
 
     def wrap(self, result: Any) -> Any:
-        """Return a result of the backend, or a NumPy array, as an array of the image's library."""
+        """A result of the backend, or a NumPy array, as an array of the image's library."""
         return self.adapter.wrap(result, self.like)
 
     def thresholds(self, given: Any, at: NDArray[Any]) -> Any:
-        """Return the thresholds of a result: those given, or new ones in the image's library."""
+        """Thresholds for a result: those that were given, or new ones in the image's library."""
         return given if getattr(given, "ndim", 0) else self.wrap(at)
 
     def workers(self, given: Any) -> int | None:
-        """Return the argument `workers`, or the library's limit by default."""
+        """The argument `workers`, or what the library says."""
         workers, limit = check_workers(given), self.adapter.threads()
         return AtMost(limit) if workers is None and limit is not None else workers
 
@@ -104,12 +106,12 @@ HOST = _Host()
 
 
 def origin_of(image: Any, name: str = "image") -> Origin:
-    """Return the origin of an image."""
+    """The origin of an image."""
     return HOST if type(image) is np.ndarray else Origin(image, name)
 
 
 def kept_points(origin: Origin, mask: Any, geometry: Geometry) -> Any:
-    """Return a mask of the image's shape as the backend takes it."""
+    """A mask in the image's shape, as the backend takes it."""
     given = origin.unwrap(mask, "mask")
     dtype = origin.dtype(given, "mask")
     check_mask(tuple(given.shape), dtype, geometry.shape, geometry.spatial)
@@ -117,7 +119,7 @@ def kept_points(origin: Origin, mask: Any, geometry: Geometry) -> Any:
 
 
 def region_labels(origin: Origin, labels: Any, mask: Any, shape: tuple[int, ...]) -> Any:
-    """Return labels as the backend takes them, 0 where the image is masked."""
+    """Labels as the backend takes them, 0 where the image is masked."""
     regions = origin.unwrap(labels, "labels")
     dtype = origin.dtype(regions, "labels")
     check_label_type(dtype, tuple(regions.shape), shape)

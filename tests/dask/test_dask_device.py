@@ -78,6 +78,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names = ("curve", "coefficients", "region_curves")
     module = SimpleNamespace(**{name: counting(name) for name in names})
     monkeypatch.setattr(_arrays, "_adapters", [Adapter(), *_arrays._adapters])
+    monkeypatch.setattr(_arrays, "_by_type", {})
     monkeypatch.setattr(_backends, "_registered", dict(_backends._registered))
     _backends.register("stand-in", module)
     return asked

@@ -1,5 +1,7 @@
 """The public functions on CuPy arrays and torch tensors equal those on NumPy arrays."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -173,3 +175,33 @@ def test_torch_captures_the_call(mode):
         torch.cuda.synchronize()
         expected = ecc.euler_curve(image.cpu().numpy(), thresholds).values
         np.testing.assert_array_equal(values.cpu().numpy(), expected)
+
+
+def test_thresholds_of_torch_that_have_not_changed_are_not_read_again():
+    """A call that waits for the device cannot be captured."""
+    torch = pytest.importorskip("torch")
+    image = torch.rand((40, 50), device="cuda")
+    levels = torch.linspace(0, 1, 5, dtype=torch.float64, device="cuda")
+
+    def curve():
+        return ecc.euler_curve(image, levels, nan="omit").values
+
+    def known():
+        return ecc.euler_curve(image.cpu().numpy(), levels.cpu().numpy()).values
+
+    np.testing.assert_array_equal(curve().cpu(), known())
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = curve()
+    graph.replay()
+    np.testing.assert_array_equal(captured.cpu(), known())
+    levels.mul_(0.5)
+    np.testing.assert_array_equal(curve().cpu(), known())
+
+
+def test_calls_in_a_thread_that_has_not_used_the_device():
+    image = cupy.asarray(np.random.default_rng(0).random((40, 50), dtype=np.float32))
+    levels = np.linspace(0, 1, 5)
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(lambda: ecc.euler_curve(image, levels, nan="omit").values.get())
+        np.testing.assert_array_equal(found.result(), ecc.euler_curve(image.get(), levels).values)
