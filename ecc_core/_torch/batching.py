@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -35,6 +35,7 @@ def transformable(
     setup: Setup,
     backward: Callable[..., Any],
     push: Callable[..., Any],
+    implementations: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Callable[..., Any]:
     """Make an operator differentiable by `torch.func` and in forward mode.
 
@@ -51,7 +52,11 @@ def transformable(
         Takes the context and the gradients of the results, and returns those of the arguments.
     push : callable
         Takes the context and the tangents of the arguments, and returns those of the results.
+    implementations : mapping, optional
+        What the operator is for plain tensors, by type of device. They are called without torch's
+        dispatcher, which takes as long as some of them.
     """
+    run = _runner(operator, implementations or {})
 
     class Transformable(torch.autograd.Function):
         generate_vmap_rule = True
@@ -77,8 +82,7 @@ def transformable(
     class Direct(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *args: Any) -> Any:
-            with torch._C._AutoDispatchBelowAutograd():
-                output = operator(*args)
+            output = run(*args)
             ctx.save_for_backward(*setup(ctx, args, output))
             return output
 
@@ -92,10 +96,27 @@ def transformable(
         if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
             return Transformable.apply(*args)  # type: ignore[no-untyped-call]
         if all(type(arg) in PLAIN or not isinstance(arg, Tensor) for arg in args):
+            if not torch.is_grad_enabled():
+                return run(*args)
             return Direct.apply(*args)  # type: ignore[no-untyped-call]
         return operator(*args)
 
     return call
+
+
+def _runner(
+    operator: Callable[..., Any], implementations: Mapping[str, Callable[..., Any]]
+) -> Callable[..., Any]:
+    """The operator for plain tensors, without derivatives."""
+
+    def run(*args: Any) -> Any:
+        implementation = implementations.get(args[0].device.type)
+        if implementation is not None and not torch._C._len_torch_dispatch_stack():
+            return implementation(*args)
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator(*args)
+
+    return run
 
 
 def vmapped(operator: Callable[..., Any], stacked: tuple[int, ...]) -> Callable[..., Any]:

@@ -23,10 +23,11 @@ def arguments(
     connectivity: int,
     superlevel: bool,
 ) -> Arguments:
-    """Arguments of the kernels, which require contiguous vectors."""
+    """Arguments of the kernels: contiguous vectors, and a mask of the image's shape."""
     terms = None if direction_terms is None else direction_terms.contiguous()
+    shown = None if mask is None else mask.expand(image.shape)
     return Arguments(
-        image, thresholds.contiguous(), sharpness, terms, mask, connectivity, superlevel
+        image, thresholds.contiguous(), sharpness, terms, shown, connectivity, superlevel
     )
 
 

@@ -48,7 +48,6 @@ BACKWARD = torch.ops.ecc.soft_curve_backward.default
 PUSH = torch.ops.ecc.soft_curve_push.default
 
 
-@torch.library.impl(NAME, "cpu")
 def _on_cpu(
     image: Tensor,
     thresholds: Tensor,
@@ -69,7 +68,6 @@ def _on_cpu(
     return *cpu.curves(points), packed
 
 
-@torch.library.impl(NAME_BACKWARD, "cpu")
 def _backward_on_cpu(
     gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
 ) -> tuple[Tensor, ...]:
@@ -84,7 +82,6 @@ def _backward_on_cpu(
     return by_image, gradient * slopes, (gradient * spreads).sum(1)
 
 
-@torch.library.impl(NAME, "cuda")
 def _on_cuda(image: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     from ecc_core._torch import cuda
 
@@ -92,7 +89,6 @@ def _on_cuda(image: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     return cuda.curves(cuda.arguments(image, *options), _keeps(image, keep))
 
 
-@torch.library.impl(NAME_BACKWARD, "cuda")
 def _backward_on_cuda(
     gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
 ) -> tuple[Tensor, ...]:
@@ -106,7 +102,6 @@ def _backward_on_cuda(
     return cuda.gradients(given, *rows, packed, ties == "split", _dtype(image, wanted))
 
 
-@torch.library.impl(NAME_PUSH, "cpu")
 def _push_on_cpu(change: Tensor, image: Tensor, *options: Any) -> Tensor:
     from ecc_core._torch import cpu
 
@@ -114,7 +109,6 @@ def _push_on_cpu(change: Tensor, image: Tensor, *options: Any) -> Tensor:
     return _pushed(change, *points)
 
 
-@torch.library.impl(NAME_PUSH, "cuda")
 def _push_on_cuda(change: Tensor, image: Tensor, *rest: Any) -> Tensor:
     from ecc_core._torch import cuda
 
@@ -227,21 +221,35 @@ def _no_backward(ctx: Any, *gradients: Any) -> Any:
     raise RuntimeError("soft Euler characteristic curves have no second derivatives")
 
 
-soft_curve = transformable(FORWARD, _setup, _backward, _push)
+ON_DEVICES = {"cpu": _on_cpu, "cuda": _on_cuda}
+BACKWARD_ON_DEVICES = {"cpu": _backward_on_cpu, "cuda": _backward_on_cuda}
+PUSH_ON_DEVICES = {"cpu": _push_on_cpu, "cuda": _push_on_cuda}
+
+soft_curve = transformable(FORWARD, _setup, _backward, _push, ON_DEVICES)
 """Curves (batch, n) of images (batch, *spatial), with derivatives by threshold and sharpness.
 
 `thresholds`, `sharpness` and `direction_terms` are float64 for a float64 image and float32 for any
 other. With `keep` the coefficients are returned too, packed on CUDA devices, so that the backward
 pass does not compute them again.
 """
-soft_curve_backward = transformable(BACKWARD, keep_nothing, _no_backward, _no_backward)
+soft_curve_backward = transformable(
+    BACKWARD, keep_nothing, _no_backward, _no_backward, BACKWARD_ON_DEVICES
+)
 """Gradients of the images, and for each image of thresholds (batch, n) and sharpness (batch,).
 
 `wanted` tells which gradient of the images to return: "none" (an empty tensor), "image" (in their
 dtype), or "wide" (in float32 for images of a narrower dtype).
 """
-soft_curve_push = transformable(PUSH, keep_nothing, _no_backward, _no_backward)
+soft_curve_push = transformable(PUSH, keep_nothing, _no_backward, _no_backward, PUSH_ON_DEVICES)
 """Tangent (batch, n) of the curves for the tangent (batch, *spatial) of the filtration."""
+
+for name, implementations in (
+    (NAME, ON_DEVICES),
+    (NAME_BACKWARD, BACKWARD_ON_DEVICES),
+    (NAME_PUSH, PUSH_ON_DEVICES),
+):
+    for device, implementation in implementations.items():
+        torch.library.impl(name, device, implementation)
 
 torch.library.register_fake(NAME, _fake)
 torch.library.register_fake(NAME_PUSH, _fake_push)
