@@ -1,4 +1,4 @@
-"""The tasks of a curve: the curve of a block, its contribution to the whole, and sums of these."""
+"""What the tasks of a curve compute: a block's own curve, its share, and sums of shares."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ Values = NDArray[np.int64]
 
 
 class Settings(NamedTuple):
-    """Arguments of a backend's ``curve``."""
+    """How curves are computed; arguments of a backend's ``curve``."""
 
     thresholds: Array
     filtration: Filtration
 
 
 def curve_of(box: Box, settings: Settings) -> Values:
-    """Return the curve of each image of a box on its own, (images, n)."""
+    """Curve of each image of a box on its own, (images, n)."""
     image, mask = box if len(box) == 2 else (box[0], None)
     if image.ndim == 1:
         image, mask = image[:, None], None if mask is None else mask[:, None]
@@ -64,7 +64,7 @@ def curve_of(box: Box, settings: Settings) -> Values:
 
 
 def emit(image: Array, *mask: Array, settings: Settings, ndim: int) -> Emitted:
-    """Return the curve of a block and copies of its outermost planes."""
+    """The curve of a block and copies of its outermost planes."""
     batch = image.shape[: image.ndim - ndim]
     spatial = image.shape[image.ndim - ndim :]
     box = tuple(array.reshape((math.prod(batch), *spatial)) for array in (image, *mask))
@@ -77,7 +77,7 @@ def emit(image: Array, *mask: Array, settings: Settings, ndim: int) -> Emitted:
 
 
 def coefficients_of(image: Array, *mask: Array, settings: Settings) -> NDArray[np.int8]:
-    """Return the coefficients of a block that is padded by the nearest points of its neighbours."""
+    """Coefficients of a block that has its neighbours' nearest points around it."""
     kept = mask[0][None] if mask else None
     values: NDArray[np.int8] = (
         origin_of(image)
@@ -88,7 +88,7 @@ def coefficients_of(image: Array, *mask: Array, settings: Settings) -> NDArray[n
 
 
 def share_of_block(blocks: Sequence[Emitted], place: Place, settings: Settings) -> Values:
-    """Return the contribution of a block to the curve of the image, of shape (*batch, 1, n).
+    """What a block adds to the curve of the image, of shape (*batch, 1, n).
 
     `blocks` are the block and all its later neighbours, the last axis running fastest.
     """
@@ -131,9 +131,9 @@ def _batches(terms: list[Term]) -> list[list[Term]]:
 
 
 def _signed_sum(terms: list[Term], settings: Settings) -> Values:
-    """Return the signed sum of the curves of boxes, computed as one batch, (images, n).
+    """Sum of the curves of boxes, computed as one batch of the largest shape, (images, n).
 
-    Boxes are padded to the largest shape by repeating the last plane, which keeps their curves.
+    A box keeps its curve when its last plane is repeated: the sets are stretched.
     """
     shapes = [box[0].shape for _, box in terms]
     images, *spatial = map(max, zip(*shapes, strict=True))

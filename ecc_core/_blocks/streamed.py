@@ -1,4 +1,4 @@
-"""Curves of images in host memory, streamed to CUDA devices in slabs."""
+"""Curves of images in host memory, computed by CUDA devices slab by slab."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def streamed_curve(
     boundary: str,
     **unused: Any,
 ) -> EulerCurve:
-    """Return the curve of an image. The arguments `unused` must be None."""
+    """The curve of an image. The arguments `unused` must be None."""
     if isinstance(image, np.ma.MaskedArray):
         unused["mask"] = image.mask
     check_unused(TOGETHER, **unused)
@@ -56,7 +56,7 @@ def streamed_curve(
 
 
 def _unwrap(image: Any, devices: Any) -> tuple[Origin, Any]:
-    """Return the origin of an image on the host, and an array that can be read in slabs."""
+    """The origin of an image on the host, and what can be read slab by slab."""
     stored = all(hasattr(image, name) for name in ("shape", "dtype"))
     origin = origin_of(image)
     if not origin.on_host or origin.adapter.lazy:
@@ -71,7 +71,7 @@ def _unwrap(image: Any, devices: Any) -> tuple[Origin, Any]:
 
 
 def _streaming(devices: Any) -> tuple[ModuleType, list[int]]:
-    """Return the module that streams host arrays to CUDA devices, and the device numbers."""
+    """The module that streams host arrays to CUDA devices, and the numbers of these."""
     numbers = check_devices(devices)
     _backends.need_cupy("`devices`")
     import cupy

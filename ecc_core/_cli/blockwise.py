@@ -1,4 +1,4 @@
-"""Open images that are larger than memory."""
+"""Images larger than memory: how they are opened, and their curves."""
 
 import argparse
 import math
@@ -32,7 +32,7 @@ SAMPLED_BLOCKS = 8
 
 
 class Stack(NamedTuple):
-    """An image on disk, in blocks that fit in memory.
+    """An image on the disk, in blocks that fit in memory.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Stack(NamedTuple):
     axes : str
         One letter for each axis, batch axes first.
     ndim : int
-        Number of spatial axes.
+        How many of them are Z, Y and X.
     sizes : tuple of int
         Points of a block along each axis of the source.
     workers : int
@@ -62,7 +62,7 @@ class Stack(NamedTuple):
 
     @property
     def first(self) -> tuple[int, ...]:
-        """Index in the stored image of the first entry along each batch axis."""
+        """Index of the first place along each batch axis of the stored image."""
         return self.blocks.image.start[: -self.ndim]
 
     @property
@@ -89,7 +89,7 @@ def open_stack(path: str, arguments: argparse.Namespace) -> Stack:
 
 
 def _check_device(arguments: argparse.Namespace) -> None:
-    """Raise an error if a CUDA device is needed and there is none."""
+    """Say at once if there is no CUDA device; the workers of a cluster have their own."""
     if arguments.device == "cpu" or arguments.scheduler:
         return
     cupy = import_optional("cupy", extra="cuda12", purpose="--device cuda")
@@ -102,7 +102,7 @@ def _check_device(arguments: argparse.Namespace) -> None:
 def _labels(
     path: str, opened: StoredImage, image: View, axes: str, arguments: argparse.Namespace
 ) -> tuple[View, tuple[int, ...]]:
-    """Return the labels of the selected part of an image, and which of its axes they have."""
+    """Labels of the selected part of an image, and which of its axes they have."""
     stored = open_image(path, level=arguments.level)
     shape = stored.shape
     letters = opened.axes if shape == opened.shape else stored.axes
@@ -136,7 +136,7 @@ def _direction(
     shape: tuple[int, ...],
     arguments: argparse.Namespace,
 ) -> Direction | None:
-    """Return the directional term to add to the image, or None."""
+    """The height to add to the image."""
     if arguments.direction is None:
         for name in ("spacing", "direction_scale"):
             if getattr(arguments, name) is not None:
@@ -160,7 +160,7 @@ def _direction(
 def _means(
     source: Source, blocks: Blocks, ndim: int, arguments: argparse.Namespace
 ) -> tuple[tuple[int, ...], int, int]:
-    """Return the sizes of blocks, and the number of workers and blocks that fit in memory."""
+    """Sizes of blocks, and how many workers and blocks across have room in memory."""
     point, shape = blocks.bytes_a_point, source.shape
     workers = arguments.workers or available_cores()
     limit = min(BLOCK_BYTES, arguments.max_memory // BLOCKS_IN_MEMORY // workers)
@@ -184,7 +184,7 @@ def _means(
 
 
 def thresholds_of(stack: Stack, arguments: argparse.Namespace) -> Array:
-    """Return the thresholds over the given range, that of the dtype, or that of some blocks."""
+    """The thresholds, from a range that is given, that of the type, or that of some blocks."""
     wanted = arguments.thresholds
     if isinstance(wanted, str):
         raise InputFileError(

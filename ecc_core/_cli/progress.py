@@ -1,4 +1,4 @@
-"""A progress bar for long computations."""
+"""A progress bar for those who wait."""
 
 import sys
 from collections.abc import Callable, Iterator

@@ -30,9 +30,9 @@ def add_parser(commands: Any) -> None:
         "stack",
         help="compute the curve of an image larger than memory",
         description="Compute the exact Euler characteristic curve of an image that need not fit in "
-        "memory. The table has a column for each axis other than Z, Y and X, then label (with "
-        "--labels), threshold and euler_number. Partial results are stored beside the table until "
-        "it is complete; --resume continues from them.",
+        "memory. The table has a column for each axis that is not Z, Y or X, then label (with "
+        "--labels), threshold and euler_number. Partial results are kept beside the table until it "
+        "is written, and --resume goes on from them.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -48,11 +48,7 @@ def add_parser(commands: Any) -> None:
         metavar="FILE",
         help="table to write: .csv, .parquet or .json",
     )
-    parser.add_argument(
-        "--resume",
-        action="store_true",
-        help="continue from the partial results of an interrupted run",
-    )
+    parser.add_argument("--resume", action="store_true", help="use the partial results there are")
     add_stack_arguments(parser)
     parser.add_argument(
         "--plot",
@@ -100,7 +96,7 @@ def _write(stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespac
 def _described(
     stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
+    """What `ecc_core.io.read_result` needs; {} for the labels of several places."""
     connectivity = check_connectivity(arguments.connectivity, stack.ndim)
     direction = stack.blocks.direction
     filtration = Filtration(stack.ndim, connectivity, arguments.superlevel, direction=direction)
@@ -114,7 +110,7 @@ def _described(
 
 
 def _columns(stack: Stack, at: Array, curves: Curves) -> dict[str, Array]:
-    """Return columns with one row for each threshold of each curve."""
+    """One row for each threshold of each curve, with its place on the batch axes and its label."""
     columns = {
         letter: np.repeat(index, at.size)
         for letter, index in zip(stack.batch_axes, curves.places.T, strict=True)

@@ -1,4 +1,4 @@
-"""Sum the curves of a stack over its blocks; partial sums are kept on disk."""
+"""The curves of a stack, summed over its blocks; partial sums are kept on the disk."""
 
 import argparse
 import logging
@@ -37,7 +37,7 @@ PATIENCE = 1.0  # seconds before the progress bar shows
 
 
 class Curves(NamedTuple):
-    """Curves of an image: one for each index of its batch axes, or for each label there.
+    """Curves of an image: one for each place on its batch axes, or for each label there.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Curves(NamedTuple):
 def curves_of(
     stack: Stack, at: Array, arguments: argparse.Namespace, folder: Path, *, resume: bool
 ) -> Curves:
-    """Return the curves of an image; partial sums are kept in a folder."""
+    """The curves of an image; partial sums are kept in a folder."""
     connectivity = check_connectivity(arguments.connectivity, stack.ndim)
     filtration = Filtration(stack.ndim, connectivity, arguments.superlevel, arguments.nan)
     settings = Settings(at, filtration)
@@ -110,7 +110,7 @@ def curves_of(
 
 @contextmanager
 def _on_cluster(scheduler: str | None) -> Iterator[None]:
-    """Raise errors of a dask cluster as one line, and silence its logs."""
+    """Say in one line what happened to a dask cluster, and not in its logs too."""
     if scheduler is None:
         yield
         return
@@ -127,7 +127,7 @@ def _on_cluster(scheduler: str | None) -> Iterator[None]:
 
 
 def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:
-    """Return what the partial sums depend on, apart from the values of the image."""
+    """What the partial sums depend on, beside the values of the image."""
     direction = stack.blocks.direction
     views = [view for view in (stack.blocks.image, stack.blocks.labels) if view is not None]
     at = work.settings.thresholds
@@ -143,7 +143,7 @@ def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:
 
 
 def _stamps(stack: Stack, work: Work) -> Callable[[Group], str]:
-    """Return a stamp that changes with the files of a group's blocks and their neighbours."""
+    """What tells whether the files of a group's blocks, and of their neighbours, have changed."""
 
     @lru_cache(maxsize=MANY_GROUPS)
     def of_block(block: tuple[int, ...]) -> list[Any]:
@@ -160,7 +160,7 @@ def _stamps(stack: Stack, work: Work) -> Callable[[Group], str]:
 
 
 class _Total(Protocol):
-    """Adds up the sums of groups."""
+    """What the sums of groups add up to."""
 
     def fits(self, group: Group, values: Values) -> bool: ...
 
@@ -170,7 +170,7 @@ class _Total(Protocol):
 
 
 class _CurveTotal:
-    """The curve of each index of the batch axes."""
+    """The curve of each place on the batch axes."""
 
     def __init__(self, stack: Stack, work: Work) -> None:
         self.work = work
@@ -195,7 +195,7 @@ class _CurveTotal:
 
 
 class _RegionTotal:
-    """A table of the curves of regions for each index of the batch axes."""
+    """A table of the curves of regions for each place on the batch axes."""
 
     def __init__(self, stack: Stack, work: Work, dtype: np.dtype[Any]) -> None:
         empty = np.zeros((0, 1 + work.settings.thresholds.size), np.int64)
@@ -224,7 +224,7 @@ class _RegionTotal:
 def _progress(
     stack: Stack, groups: Sequence[Group], missing: Sequence[int]
 ) -> Iterator[Callable[[Group], None]]:
-    """Show bytes, rate and remaining time on stderr, if it is a terminal."""
+    """Show bytes, rate and time left on stderr, if that is a terminal."""
     try:
         tqdm = import_optional("tqdm", extra="io", purpose="a progress bar")
     except ImportError:  # the work does without

@@ -1,1 +1,1 @@
-"""Curves of dask arrays: graphs of the tasks of :mod:`ecc_core._blocks`."""
+"""Curves of dask arrays: their arguments, and graphs of the tasks of :mod:`ecc_core._blocks`."""

@@ -1,4 +1,4 @@
-"""Check the arguments of functions of dask arrays, and rechunk them like the image."""
+"""Arguments of functions of dask arrays: checked, and in the chunks of the image."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Axes = SupportsIndex | Sequence[SupportsIndex] | None
 
 
 def check_dask_image(image: Any) -> Any:
-    """Return a dask array of real numbers with known chunk sizes and without empty chunks."""
+    """A dask array of real numbers in chunks of known sizes, none of them empty."""
     if not isinstance(image, da.Array):
         raise TypeError(f"`image` must be a dask array, got {type(image).__name__}")
     if not (adapter := adapter_of(image._meta)).chunks:
@@ -52,7 +52,7 @@ def check_dask_image(image: Any) -> Any:
 
 
 def _library(array: Any) -> str:
-    """Return the array library of the chunks."""
+    """Which array library the chunks are of."""
     return adapter_of(array._meta).name
 
 
@@ -61,7 +61,7 @@ def check_no_workers(workers: int | None) -> None:
 
 
 def given_thresholds(thresholds: ArrayLike, bounds: tuple[float, float] | None) -> Array:
-    """Return the thresholds, which must not depend on the values of the image."""
+    """The thresholds; none of them may depend on the values of the image."""
     levels = parse_thresholds(given_on_host(thresholds), bounds, no_exact=" for a dask array")
     if levels.needs_range:
         raise ValueError(
@@ -76,7 +76,7 @@ def _no_range() -> tuple[None, None]:
 
 
 def aligned(mask: Any | None, image: Any, axes: tuple[int, ...]) -> Any | None:
-    """Return a mask with the image's shape and chunks."""
+    """A mask of the image's shape and chunks."""
     if mask is None:
         return None
     if not isinstance(mask, da.Array):
@@ -92,7 +92,7 @@ def aligned(mask: Any | None, image: Any, axes: tuple[int, ...]) -> Any | None:
 
 
 def labelled(labels: Any, image: Any) -> Any:
-    """Return labels with the image's chunks."""
+    """Labels in the image's chunks."""
     if not isinstance(labels, da.Array):
         labels = origin_of(labels, "labels").unwrap(labels, "labels")
     check_label_type(labels.dtype, tuple(labels.shape), image.shape)
@@ -100,7 +100,7 @@ def labelled(labels: Any, image: Any) -> Any:
 
 
 def _chunked_alike(array: Any, image: Any, name: str) -> Any:
-    """Return an array of the image's shape with its chunks and their array library."""
+    """An array of the image's shape, in its chunks and of their library."""
     if not isinstance(array, da.Array):
         array = da.from_array(array, chunks=image.chunks)
     elif array.chunks != image.chunks:
@@ -114,7 +114,7 @@ def _chunked_alike(array: Any, image: Any, name: str) -> Any:
 
 
 def split_masked_chunks(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
-    """Return an image and its mask, which includes the masks of ``numpy.ma`` chunks."""
+    """An image and its mask; the masks of ``numpy.ma`` chunks are honoured."""
     if not isinstance(image._meta, np.ma.MaskedArray):
         return image, mask
     shown = ~da.ma.getmaskarray(image)
@@ -122,7 +122,7 @@ def split_masked_chunks(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
 
 
 def directed(image: Any, axes: tuple[int, ...], direction: Direction) -> Any:
-    """Return an image plus its directional term."""
+    """An image with the term of a direction added."""
     height: Any = None
     for along, terms in zip(axes, direction.terms, strict=True):
         shape = [1] * image.ndim

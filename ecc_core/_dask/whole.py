@@ -1,4 +1,4 @@
-"""The public functions for dask arrays."""
+"""What the public functions of arrays give for dask arrays."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def checked_blocks(
     axis: Axes,
     boundary: str = "closed",
 ) -> CheckedBlocks:
-    """Return checked arguments, with the spatial axes of the image last."""
+    """Checked arguments, the spatial axes of the image last."""
     image = check_dask_image(image)
     geometry = geometry_of(image.shape, axis)
     filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, None, boundary)

@@ -1,1 +1,1 @@
-"""Read and write files. The public interface is `ecc_core.io`."""
+"""How files are read and written; `ecc_core.io` is the public door."""

@@ -11,7 +11,7 @@ __all__ = ["PlateImage", "images_of_plate"]
 
 
 class PlateImage(NamedTuple):
-    """A field of a well and its position on the plate."""
+    """One field of a well, and where it is."""
 
     path: str
     plate: str
@@ -22,7 +22,7 @@ class PlateImage(NamedTuple):
 
 
 def images_of_plate(path: str) -> list[PlateImage]:
-    """Return the fields of all wells of a plate; an empty list if the path is not a plate.
+    """The fields of all wells of a plate; none if the path leads to something else.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Select parts of an image: channels, time points, regions."""
+"""Parts of an image: channels, points in time, regions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ Array = NDArray[Any]
 Part = int | slice
 
 LUMINANCE = (0.2125, 0.7154, 0.0721)
-"""Weights of red, green and blue, as in `skimage.color.rgb2gray`."""
+"""Weights of linear red, green and blue, those of `skimage.color.rgb2gray`."""
 
 
 def select(
@@ -26,9 +26,9 @@ def select(
     time: Part | None = None,
     roi: Sequence[slice] | None = None,
 ) -> tuple[View, str]:
-    """Return a part of an image, batch axes first, and a letter for each of its axes.
+    """A part of an image, batch axes first, and a letter for each of its axes.
 
-    Axes of channels and time of which no index is given are batch axes. A colour must be given.
+    Channels and points in time that are not chosen are batch axes. Colours must be chosen.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def select(
 def choose(
     image: StoredImage, *, channel: Part | str | None = None, time: Part | None = None
 ) -> tuple[View, str]:
-    """Return all of an image in one channel and at one time point, in the order of its axes."""
+    """All of an image, in the order of its axes, in one channel and at one point in time."""
     source, ends, fixed = _cut(image, channel, time, required="CS")
     order = [i for i in range(len(image.axes)) if i not in fixed]
     for i in order:
@@ -69,7 +69,7 @@ def choose(
 def _cut(
     image: StoredImage, channel: Part | str | None, time: Part | None, *, required: str
 ) -> tuple[Any, list[tuple[int, int]], dict[int, int]]:
-    """The box to read: first index and end along each axis, and the fixed axes."""
+    """Where values are read, first point and end along each axis, and those that are fixed."""
     source: Any = image
     ends = [(0, n) for n in image.shape]
     fixed: dict[int, int] = {}
@@ -97,7 +97,7 @@ def _view(
 
 
 def _take(part: Part, axis: int, ends: list[tuple[int, int]], fixed: dict[int, int]) -> None:
-    """Select an index or a range along an axis."""
+    """Fix an axis, or bound it."""
     if isinstance(part, slice):
         ends[axis] = part.start, part.stop
     else:
@@ -107,7 +107,7 @@ def _take(part: Part, axis: int, ends: list[tuple[int, int]], fixed: dict[int, i
 def _regions(
     image: StoredImage, spatial: list[int], roi: Sequence[slice] | None
 ) -> list[tuple[int, int]]:
-    """Return the first index and the end along each spatial axis."""
+    """First point and end along each spatial axis."""
     named = "".join(image.axes[i] for i in spatial)
     parts = roi or (slice(None),) * len(spatial)
     if len(parts) != len(spatial):
@@ -128,7 +128,7 @@ def _checked_time(image: StoredImage, time: Part) -> Part:
 
 
 def _checked(part: Part, count: int, name: str, words: str) -> Part:
-    """Return an index or a range, after checking that the axis contains it."""
+    """An index or a range that the axis has."""
     if isinstance(part, slice):
         start, stop, _ = part.indices(count)
         if start < stop:
@@ -145,7 +145,7 @@ def shown(part: Any) -> str:
 
 
 def channel_axis(axes: str) -> int | None:
-    """Return the axis of the channels, or None."""
+    """Index of the axis of channels, if there is one."""
     where = [i for i, letter in enumerate(axes) if letter in "CS"]
     if len(where) > 1:
         raise ValueError(f"must have one axis of channels, got axes {axes}")
@@ -155,12 +155,12 @@ def channel_axis(axes: str) -> int | None:
 def pick_channel(
     axes: str, shape: Sequence[int], channel: Part | str | None, *, required: str = "S"
 ) -> Part | str | None:
-    """Return the index or range of a channel, "gray", or None for all channels.
+    """Index or range of a channel, or "gray", or None for all.
 
     Parameters
     ----------
     required : str
-        Kinds of axes along which one channel must be selected.
+        Kinds of axes of which one channel must be chosen.
     """
     axis = channel_axis(axes)
     if axis is None:
@@ -204,7 +204,7 @@ def luminance(channels: Array) -> Array:
 
 
 class Gray:
-    """Return the luminance of a colour image; the colour axis has length 1."""
+    """The luminance of an image of colours, with one sample at the place of its colours."""
 
     def __init__(self, image: StoredImage, axis: int) -> None:
         self.image, self.axis = image, axis

@@ -1,4 +1,4 @@
-"""Units of length in the headers of files."""
+"""Units of length, as the headers of files name them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ FACTORS = {
 
 
 def in_micrometers(steps: Mapping[str, Any], units: Mapping[str, str]) -> dict[str, float]:
-    """Return distances by axis in micrometers, except those with an unknown unit."""
+    """Distances by axis in micrometers, without those whose unit is unknown."""
     found = {}
     for axis, step in steps.items():
         factor = FACTORS.get(units.get(axis, "").strip().lower())

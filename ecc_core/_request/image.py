@@ -1,4 +1,4 @@
-"""Checks of images, masks and labels, and of the choice of spatial axes."""
+"""What an image, its mask and its labels must be, and which of its axes are spatial."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Geometry(NamedTuple):
         return len(self.axes)
 
     def stack(self, array: Any) -> Any:
-        """Reshape an array of the image's shape to (images, *spatial)."""
+        """An array of the image's shape as (images, *spatial)."""
         if not self.batch:
             if self.order != tuple(sorted(self.order)):
                 array = _permute(array, self.order)
@@ -64,7 +64,7 @@ class Geometry(NamedTuple):
         return array.reshape((math.prod(self.batch), *self.spatial))
 
     def spread(self, mask: Any) -> Any:
-        """Broadcast a mask of the spatial shape to the image's shape."""
+        """A mask of the spatial shape in that of the image, as a view."""
         if tuple(mask.shape) == self.shape:
             return mask
         # Spatial axes come in the order in which they were named.
@@ -82,7 +82,7 @@ def _permute(array: Any, order: tuple[int, ...]) -> Any:
 def geometry_of(
     shape: Sequence[int], axis: SupportsIndex | Sequence[SupportsIndex] | None = None
 ) -> Geometry:
-    """Return the axes of an image of the given shape; by default all of 1 to 3 axes are spatial."""
+    """The axes of an image of a shape: all of a 1-D to 3-D image are spatial, or the given ones."""
     shape = tuple(shape)
     return _geometry(shape, spatial_axes(shape, axis))
 
@@ -99,7 +99,7 @@ def spatial_axes(
     axis: SupportsIndex | Sequence[SupportsIndex] | None,
     name: str = "image",
 ) -> tuple[int, ...]:
-    """Return the spatial axes as non-negative numbers."""
+    """The spatial axes, non-negative."""
     if axis is None:
         if not 1 <= len(shape) <= 3:
             hint = " (or name 1 to 3 spatial ones in `axis`)" if name == "image" else ""
@@ -123,7 +123,7 @@ def spatial_axes(
 
 
 def check_image_dtype(dtype: np.dtype[Any], name: str = "image") -> None:
-    """Check that a dtype is one of real numbers of at most 64 bits."""
+    """Real numbers of at most 64 bits."""
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise TypeError(
             f"`{name}` must have a boolean, integer or real floating dtype of at most 64 bits, "
@@ -132,7 +132,7 @@ def check_image_dtype(dtype: np.dtype[Any], name: str = "image") -> None:
 
 
 def split_masked(image: Any, mask: Any) -> tuple[Any, Any]:
-    """Return an image and its mask, which includes the mask of a ``numpy.ma`` array."""
+    """An image and its mask; the mask of a ``numpy.ma`` array is honoured."""
     if not isinstance(image, np.ma.MaskedArray):
         return image, mask
     shown = ~np.ma.getmaskarray(image)
@@ -149,7 +149,7 @@ def check_mask(
     image_shape: tuple[int, ...],
     spatial: tuple[int, ...],
 ) -> None:
-    """Check that a mask is boolean and has the image's shape or its spatial shape."""
+    """Booleans of the image's shape, or of its spatial shape."""
     if dtype != np.bool_:
         raise TypeError(f"`mask` must be boolean (True: keep the point), got {dtype}")
     if shape not in (image_shape, spatial):
@@ -158,7 +158,7 @@ def check_mask(
 
 
 def as_booleans(array: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return a boolean array in which True is stored as 1, as NumPy's functions assume."""
+    """A boolean array in which True is the byte 1, as NumPy's functions take for granted."""
     data = array.view(np.uint8)
     return array if array.size == 0 or data.max() <= 1 else data != 0
 
@@ -166,7 +166,7 @@ def as_booleans(array: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def check_label_type(
     dtype: np.dtype[Any], shape: tuple[int, ...], image_shape: tuple[int, ...]
 ) -> None:
-    """Check that labels are integers and have the image's shape."""
+    """Integers of the image's shape."""
     if dtype.kind not in "biu":
         raise TypeError(f"`labels` must have an integer dtype, got {dtype}")
     if shape != image_shape:
@@ -174,13 +174,13 @@ def check_label_type(
 
 
 def check_label_values(labels: Any, dtype: np.dtype[Any]) -> None:
-    """Check that no label is negative."""
+    """None negative."""
     if dtype.kind == "i" and 0 not in labels.shape and (least := int(labels.min())) < 0:
         raise ValueError(f"`labels` must not be negative, got {least}")
 
 
 def check_ids(ids: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return distinct positive labels in the dtype of the label image."""
+    """Positive labels that differ, in the labels' dtype."""
     array = as_numbers(ids, "ids")
     if array.dtype.kind not in "biu" and array.size:
         raise TypeError(f"`ids` must be integers, got {array.dtype}")
@@ -193,7 +193,7 @@ def check_ids(ids: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def check_window(window: Any, ndim: int) -> tuple[int, ...]:
-    """Return the lengths of a tile along each axis."""
+    """Points of a tile along each axis."""
     sizes = as_numbers(window, "window")
     if sizes.dtype.kind not in "iu":
         raise TypeError(f"`window` must be an int or {ndim} ints, got {window!r}")

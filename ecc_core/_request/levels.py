@@ -1,4 +1,4 @@
-"""Thresholds as values of the image's dtype, so that no comparison needs a lossy cast."""
+"""Thresholds in the image's own values, so that no comparison needs a lossy cast."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Array = NDArray[Any]
 
 
 class Levels:
-    """Distinct values of a dtype that represent thresholds.
+    """Distinct values of a dtype that stand for thresholds.
 
     Attributes
     ----------
     values : (m,) array of the image's dtype, increasing
         Point p has entered at ``values[j]`` if ``X(p) <= values[j]`` (superlevel ``>=``).
     entered : (n,) int64 array
-        For each threshold, the number of levels that have entered.
+        For each threshold the number of levels, in the order of entry, that it reaches.
     """
 
     __slots__ = ("entered", "superlevel", "values")

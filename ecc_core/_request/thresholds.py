@@ -1,4 +1,4 @@
-"""Thresholds: an array, a number of evenly spaced ones, or every level."""
+"""Thresholds: an array that is used as it is, a number of even ones, or every level."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ __all__ = [
 Array = NDArray[Any]
 Number = int | float
 
-KEPT_COUNT = 1 << 12  # of even thresholds, up to which they are kept for the next call
+KEPT_COUNT = 1 << 12  # thresholds up to which even ones, and what was checked, are kept
 SUBNORMAL_SPAN = 2.0**-900  # below which the step between thresholds may lose bits
 SCALE = 2.0**200
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The requested thresholds.
+    """Thresholds as asked for.
 
     Attributes
     ----------
     array : array or None
         Increasing, without NaN.
     count : int
-        Number of evenly spaced thresholds, if there is no array.
+        How many evenly spaced ones, where there is no array.
     bounds : (low, high) or None
-        Their range; None for the range of the image's values.
+        What they span; None for the range of the image's values.
     exact : bool
-        Whether every level at which the curve changes is requested.
+        Every level at which the curve changes.
     """
 
     array: Array | None = None
@@ -57,7 +57,7 @@ class Thresholds:
         return self.array is None and self.bounds is None
 
     def over(self, find_range: Callable[[], tuple[Any, Any]], shape: tuple[int, ...]) -> Array:
-        """Return the thresholds; `find_range` returns the finite minimum and maximum, or None."""
+        """The thresholds; `find_range` gives the smallest and largest finite value, or None."""
         if self.array is not None:
             return self.array
         bounds = self.bounds
@@ -75,7 +75,7 @@ class Thresholds:
 def parse_thresholds(
     given: Any, bounds: Any, *, name: str = "thresholds", no_exact: str | None = None
 ) -> Thresholds:
-    """Return the arguments `thresholds` and `range`, on the host.
+    """The arguments `thresholds` and `range`, on the host.
 
     `no_exact` ends the message where "exact" is refused; None allows it.
     """
@@ -97,7 +97,7 @@ def parse_thresholds(
 
 
 def as_count(number: Any, name: str) -> int | None:
-    """Return an argument as an int, or None if it is an array."""
+    """The int of an argument that is an int or an array; None for an array."""
     if isinstance(number, bool | np.bool_ | list | tuple) or getattr(number, "ndim", 0) > 0:
         return None
     try:
@@ -112,7 +112,7 @@ def as_count(number: Any, name: str) -> int | None:
 
 
 def check_threshold_array(thresholds: Any, name: str = "thresholds") -> Array:
-    """Return thresholds as a 1-D, non-decreasing array without NaN; numbers are not rounded."""
+    """Real, one-dimensional, not decreasing, without NaN. Numbers of sequences stay exact."""
     array = (
         np.asarray(thresholds) if hasattr(thresholds, "dtype") else exact_array(thresholds, name)
     )
@@ -122,7 +122,11 @@ def check_threshold_array(thresholds: Any, name: str = "thresholds") -> Array:
         raise TypeError(f"`{name}` must be real numbers of at most 64 bits, got {array.dtype}")
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be one-dimensional, got shape {array.shape}")
-    if bool((array[1:] >= array[:-1]).all()) and not (array.size == 1 and array[0] != array[0]):
+    if array.size <= KEPT_COUNT:
+        checked = _known_to_increase(array.tobytes(), array.dtype.str)
+    else:
+        checked = _increases(array)
+    if checked:
         return array
     if array.dtype.kind == "f" and bool(np.isnan(array).any()):
         raise ValueError(f"`{name}` must not contain NaN, got NaN")
@@ -130,8 +134,18 @@ def check_threshold_array(thresholds: Any, name: str = "thresholds") -> Array:
     raise ValueError(f"`{name}` must be increasing, got {array[i]} before {array[i + 1]}")
 
 
+def _increases(array: Array) -> bool:
+    """Whether numbers do not decrease, and none of them is NaN."""
+    return bool((array[1:] >= array[:-1]).all()) and not (array.size == 1 and array[0] != array[0])
+
+
+@lru_cache(maxsize=64)
+def _known_to_increase(raw: bytes, dtype: str) -> bool:
+    return _increases(np.frombuffer(raw, dtype))
+
+
 def exact_array(sequence: Any, name: str) -> Array:
-    """Return an array of a sequence of numbers, without rounding any."""
+    """An array of a sequence of numbers, none of them rounded."""
     try:
         array = np.asarray(sequence)
     except ValueError:
@@ -156,7 +170,7 @@ def exact_array(sequence: Any, name: str) -> Array:
 
 
 def _integer_type(low: int, high: int) -> type[np.int64 | np.uint64] | None:
-    """Return a dtype that holds two integers."""
+    """A type that holds two integers."""
     if low >= -(2**63) and high < 2**63:
         return np.int64
     return np.uint64 if low >= 0 and high < 2**64 else None
@@ -171,7 +185,7 @@ def _is_float(number: Number) -> bool:
 
 
 def _number(value: Any) -> Number:
-    """Return a scalar as a Python number."""
+    """The Python number that a scalar is."""
     if type(value) in (int, float):
         return value  # type: ignore[no-any-return]
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
@@ -182,7 +196,7 @@ def _number(value: Any) -> Number:
 
 
 def check_range(bounds: Any) -> tuple[Number, Number]:
-    """Return two finite numbers in order."""
+    """Two finite numbers in order."""
     try:
         low, high = map(_number, bounds)
         finite = math.isfinite(low) and math.isfinite(high)
@@ -194,9 +208,9 @@ def check_range(bounds: Any) -> tuple[Number, Number]:
 
 
 def even_thresholds(low: Number, high: Number, count: int) -> Array:
-    """Return evenly spaced thresholds, both ends included.
+    """Evenly spaced thresholds, both ends included.
 
-    They are float64, or integers if an end is an integer that float64 cannot represent.
+    They are float64, or integers where an end is an integer that float64 does not hold.
     """
     if count > KEPT_COUNT:
         return _spread(low, high, count)
@@ -218,7 +232,7 @@ _kept_spread = lru_cache(maxsize=64)(_spread)
 
 
 def _spread_integers(low: Number, high: Number, count: int) -> Array:
-    """Return evenly spaced integers, rounded down."""
+    """Integers, rounded down from where they would be."""
     if int(low) != low or int(high) != high:
         raise ValueError(
             f"`range` must be float64 where not both ends are integers, got {(low, high)}"

@@ -168,7 +168,9 @@ def plain(result: Any, **converters: Callable[[Any], Any]) -> None:
     """Convert facts to plain types, which compare, pickle and save well, whatever was given."""
     for name, convert in converters.items():
         if hasattr(result, name):
-            object.__setattr__(result, name, convert(getattr(result, name)))
+            value = getattr(result, name)
+            if type(value) is not bool and (value is not None or convert is bool):
+                object.__setattr__(result, name, convert(value))
 
 
 def plotting() -> Any:

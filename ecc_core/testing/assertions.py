@@ -15,7 +15,7 @@ def to_numpy(array: Any) -> NDArray[Any]:
     Parameters
     ----------
     array : array
-        An array of any of these libraries.
+        Array of any of these libraries.
 
     Returns
     -------
@@ -83,9 +83,9 @@ def assert_curves_equal(
     Parameters
     ----------
     actual : EulerCurve
-        The computed result. Its values must be int64.
+        What was computed. Its values must be int64.
     values : array_like of int, shape batch + (n,)
-        The expected Euler characteristics.
+        Euler characteristics it must have.
     thresholds : array_like, shape (n,), optional
         Thresholds it must have, dtype included. Only their number is checked by default.
     like : array, optional
@@ -126,13 +126,13 @@ def assert_regions_equal(
     Parameters
     ----------
     actual : RegionCurves
-        The computed result. Its values must be int64.
+        What was computed. Its values must be int64.
     labels : array_like, shape (n_labels,)
-        The expected labels, with their dtype.
+        Labels it must have, dtype included.
     values : array_like of int, shape (n_labels, n)
-        The expected Euler characteristics.
+        Euler characteristics it must have.
     thresholds : array_like, shape (n,), optional
-        The expected thresholds, with their dtype. Not checked by default.
+        Thresholds it must have, dtype included. Not checked by default.
     like : array, optional
         All arrays must be of this array's library and on its device. NumPy by default.
     """

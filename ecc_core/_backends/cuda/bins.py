@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._request.levels import Levels, round_to_levels
 
-__all__ = ["BINS", "Prepared", "Rules", "prepare"]
+__all__ = ["BINS", "Prepared", "Rules", "keep_captured", "prepare"]
 
 Array = NDArray[Any]
 
@@ -94,8 +94,13 @@ def prepare(thresholds: Array, element: str, superlevel: bool, device: int) -> P
     """
     prepared = _prepare(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, device)
     if cupy.cuda.get_current_stream().is_capturing():
-        _captured.append(prepared)  # the graph may be replayed at any time
+        keep_captured(prepared)
     return prepared
+
+
+def keep_captured(prepared: Prepared) -> None:
+    """Keep what a captured call needs, since its graph may be replayed at any time."""
+    _captured.append(prepared)
 
 
 _captured: list[Prepared] = []

@@ -19,10 +19,10 @@ from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, keeping, num
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, sum_events
 from ecc_core._backends.cuda.points import point_coefficients, rank_labels, region_counts
-from ecc_core._backends.cuda.recipe import NAN_OMIT, NAN_REPORT, variant_of
+from ecc_core._backends.cuda.recipe import NAN_REPORT, variant_of
 from ecc_core._backends.cuda.recode import recoded_curves
 from ecc_core._backends.cuda.samples import find_range
-from ecc_core._backends.cuda.scan import Scan, pick_levels, plan_scan
+from ecc_core._backends.cuda.scan import pick_levels, scan_of
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -71,26 +71,22 @@ def enqueue(
         return cupy.zeros((len(array), thresholds.size), np.int64), None
     direction = filtration.direction
     variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
-    prepared = prepare(thresholds, variant.element, variant.superlevel, device)
-    found = None
-    if (
-        mask is None
-        and direction is None
-        and not (variant.nan == NAN_OMIT and prepared.reaches_last)
-    ):
-        data = array.data.ptr
-        found = plan_scan(
-            array.shape, array.strides, data % 16, own, variant, prepared.rules, device
-        )
-    memory = None
-    if found is None:
+    data, scan = array.data.ptr, None
+    if mask is None and direction is None:
+        scan = scan_of(array.shape, array.strides, data % 16, own, thresholds, variant, device)
+    if scan is None:
+        prepared = prepare(thresholds, variant.element, variant.superlevel, device)
         values, flag, memory = recoded_curves(adopted, mask, variant, prepared, direction, own)
     else:
-        values, flag = Scan(*found, prepared, device).curves(data, variant.superlevel)
+        prepared = scan.prepared
+        values, memory = scan.curves(data, variant.superlevel)
+        flag = scan.flags(memory) if variant.nan == NAN_REPORT else None
+    if prepared.pick is None and scan is not None:
+        return values, flag
     picked = pick_levels(values, prepared)
-    if (memory is not None or picked is not values) and _is_capturing():
+    if _is_capturing():
         picked = keeping(picked, (values, memory))
-    return picked, flag if variant.nan == NAN_REPORT else None
+    return picked, flag
 
 
 def _element(adopted: Adopted, direction: Direction | None) -> str:

@@ -117,8 +117,8 @@ def recoded_curves(
         codes.shape, codes.strides, codes.data.ptr % 16, own, inner, every.rules, device
     )
     assert found is not None
-    values, _ = Scan(*found, every, device).curves(codes.data.ptr, variant.superlevel)
-    return values, flag, (codes, flag, samples.memory)
+    values, memory = Scan(*found, every, device).curves(codes.data.ptr, variant.superlevel)
+    return values, flag, (codes, flag, samples.memory, memory)
 
 
 @lru_cache(maxsize=256)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout, arrange
-from ecc_core._backends.cuda.bins import CONSECUTIVE, TABLE, UNIFORM, Prepared, Rules, prepare
+from ecc_core._backends.cuda.bins import (
+    CONSECUTIVE,
+    TABLE,
+    UNIFORM,
+    Prepared,
+    Rules,
+    keep_captured,
+    prepare,
+)
+from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.recipe import (
     COUNTS,
     DATA,
@@ -21,29 +30,46 @@ from ecc_core._backends.cuda.recipe import (
     VALUES,
     Recipe,
     Variant,
-    by_value,
     recipe,
 )
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 from ecc_core._backends.cuda.zeros import lasting_zeros
 
-__all__ = ["Scan", "pick_levels", "plan_scan", "running_sums", "whole_scan"]
+__all__ = ["Scan", "pick_levels", "plan_scan", "running_sums", "scan_of", "whole_scan"]
 
 Array = NDArray[Any]
 
 # Types that the kernels read; others are recoded.
 SCANNED = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "float16", "bfloat16", "float32")
 THIN = 32  # columns of which a warp has many more
+KEPT_LEVELS = 4096  # most thresholds of scans that are kept
 SMALL = 1 << 16  # samples, for which the order of axes does not matter
 
 
-class Scan(NamedTuple):
-    """What computes curves of images in a layout, at the levels, by a scanning kernel."""
+class Scan:
+    """What computes curves of images in a layout, at the levels, by a scanning kernel.
 
-    layout: Layout
-    plan: Recipe
-    prepared: Prepared
-    device: int
+    Attributes
+    ----------
+    layout : Layout
+    plan : Recipe
+    prepared : Prepared
+    device : int
+    """
+
+    def __init__(self, layout: Layout, plan: Recipe, prepared: Prepared, device: int) -> None:
+        self.layout, self.plan, self.prepared, self.device = layout, plan, prepared, device
+        self._shape = (layout.images, prepared.rules.levels)
+        self._flags = 8 * layout.images * prepared.rules.levels  # bytes before the flags
+        self._curves = self._flags + 8 * layout.images  # bytes of curves and flags
+        self._zeros = plan.counts + layout.images if plan.counts else 0  # bins and tickets
+        arguments = (
+            plan.image,
+            plan.tiling,
+            prepared.pair_bins if plan.pairs else prepared.bins,
+            plan.result,
+        )
+        self._call = Call(plan.function, plan.grid, plan.threads, plan.shared, arguments)
 
     def begin(self, data: int) -> Any:
         """Launch the kernel for an array at this address.
@@ -51,40 +77,96 @@ class Scan(NamedTuple):
         The memory returned holds the curves, flags of values that are not finite, then mostly bins
         and tickets: a CUDA graph that has captured the call stays valid as long as it lives.
         """
-        plan, images, levels = self.plan, self.layout.images, self.prepared.rules.levels
-        zeros = plan.counts + images if plan.counts else 0  # bins and tickets
-        lasting = 0 if plan.accumulate else lasting_zeros(zeros, self.device)
-        memory = cupy.cuda.alloc(8 * (images * (levels + 1) + (0 if lasting else zeros)))
-        flags = memory.ptr + 8 * images * levels
-        counts = lasting or flags + 8 * images
-        if zeros and not lasting:
-            stream = cupy.cuda.get_current_stream().ptr
+        plan = self.plan
+        stream = cupy.cuda.get_current_stream()
+        capturing = stream.is_capturing()
+        if capturing:
+            keep_captured(self.prepared)
+        lasting = 0 if plan.accumulate else lasting_zeros(self._zeros, self.device, capturing)
+        memory = cupy.cuda.alloc(self._curves + (0 if lasting else 8 * self._zeros))
+        address = memory.ptr
+        flags, counts = address + self._flags, lasting or address + self._curves
+        if self._zeros and not lasting:
             first = flags if plan.accumulate else counts
-            cupy.cuda.runtime.memsetAsync(first, 0, counts + 8 * zeros - first, stream)
-        image, result = plan.image.copy(), plan.result.copy()
-        image[DATA] = data + self.layout.offset
-        result[VALUES], result[COUNTS] = memory.ptr, counts
-        result[TICKETS], result[NOT_FINITE] = counts + 8 * plan.counts, flags
-        bins = self.prepared.pair_bins if plan.pairs else self.prepared.bins
-        arguments = (by_value(image), plan.tiling, bins, by_value(result))
-        plan.function(plan.grid, (plan.threads,), arguments, shared_mem=plan.shared)
+            size = counts + 8 * self._zeros - first
+            cupy.cuda.runtime.memsetAsync(first, 0, size, stream.ptr)
+        image, _, _, result = self._call.places
+        words = (
+            (image + DATA, data + self.layout.offset),
+            (result + VALUES, address),
+            (result + COUNTS, counts),
+            (result + TICKETS, counts + 8 * plan.counts),
+            (result + NOT_FINITE, flags),
+        )
+        self._call.launch(stream.ptr, words)
         return memory
 
     def curves(self, data: int, superlevel: bool) -> tuple[Any, Any]:
-        """Curves at the levels (images, levels), and the flags."""
+        """Curves at the levels (images, levels), and the memory with the flags."""
         memory = self.begin(data)
-        images, levels = self.layout.images, self.prepared.rules.levels
-        values = cupy.ndarray((images, levels), np.int64, memory)
+        values = cupy.ndarray(self._shape, np.int64, memory)
         if self.plan.accumulate:
-            bins = memory + 8 * images * (levels + 1)
-            bins = cupy.ndarray((images, levels + 1), np.int64, bins)
+            images, levels = self._shape
+            bins = cupy.ndarray((images, levels + 1), np.int64, memory + self._curves)
             cupy.multiply(running_sums(bins, superlevel), self.plan.sign, out=values)
-        return values, self.flags(memory)
+        return values, memory
 
     def flags(self, memory: Any) -> Any:
         """The flags in the memory."""
-        images, levels = self.layout.images, self.prepared.rules.levels
-        return cupy.ndarray((images,), np.int64, memory + 8 * images * levels)
+        return cupy.ndarray((self.layout.images,), np.int64, memory + self._flags)
+
+
+def scan_of(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    address: int,
+    own: tuple[int, int] | None,
+    thresholds: Array,
+    variant: Variant,
+    device: int,
+) -> Scan | None:
+    """The scan of images (batch, *spatial) without a mask; None where they had better be recoded.
+
+    `address` counts modulo 16 only. The device is the current one. Scans are kept for later calls.
+    """
+    key = shape, strides, address, own, variant, device
+    if thresholds.size > KEPT_LEVELS:
+        return _scan_of(*key, thresholds)
+    return _kept_scan(*key, thresholds.tobytes(), thresholds.dtype.str)
+
+
+def _scan_of(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    address: int,
+    own: tuple[int, int] | None,
+    variant: Variant,
+    device: int,
+    thresholds: Array,
+) -> Scan | None:
+    prepared = prepare(thresholds, variant.element, variant.superlevel, device)
+    if variant.nan == NAN_OMIT and prepared.reaches_last:
+        return None
+    found = plan_scan(shape, strides, address, own, variant, prepared.rules, device)
+    return found and Scan(*found, prepared, device)
+
+
+@lru_cache(maxsize=512)
+def _kept_scan(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    address: int,
+    own: tuple[int, int] | None,
+    variant: Variant,
+    device: int,
+    raw: bytes,
+    dtype: str,
+) -> Scan | None:
+    if not cupy.cuda.get_current_stream().is_capturing():
+        # Kernels on any stream may still use memory of a scan that the cache drops.
+        cupy.cuda.Device().synchronize()
+    thresholds = np.frombuffer(raw, dtype)
+    return _scan_of(shape, strides, address, own, variant, device, thresholds)
 
 
 def whole_scan(
@@ -95,15 +177,10 @@ def whole_scan(
     variant: Variant,
     device: int,
 ) -> Scan | None:
-    """The scan of images (batch, *spatial), or None where curves at thresholds take more than it.
-
-    `address` counts modulo 16 only. The device is the current one.
-    """
-    prepared = prepare(thresholds, variant.element, variant.superlevel, device)
-    if prepared.pick is not None or (variant.nan == NAN_OMIT and prepared.reaches_last):
-        return None
-    found = plan_scan(shape, strides, address, None, variant, prepared.rules, device)
-    return Scan(*found, prepared, device) if found and not found[1].accumulate else None
+    """The scan of images, or None where curves at the thresholds take more than its kernel."""
+    scan = scan_of(shape, strides, address, None, thresholds, variant, device)
+    simple = scan is not None and scan.prepared.pick is None and not scan.plan.accumulate
+    return scan if simple else None
 
 
 @lru_cache(maxsize=1024)

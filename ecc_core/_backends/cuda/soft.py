@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from ecc_core._backends.cuda.arrays import borrow
+from ecc_core._backends.cuda.arrays import borrowed_stream
+from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function, processors
-from ecc_core._backends.cuda.recipe import by_value
 
 __all__ = ["Arguments", "coefficients", "curves", "gradients", "on_stream"]
 
@@ -46,9 +45,6 @@ GATHERED = np.dtype(
 GATHER_WORK = np.dtype(
     [(name, "i8") for name in ("windows", "table", "packed", "out")]
     + [(name, "i4") for name in ("levels", "slots", "blocks", "room")]
-)
-WEIGHTED = np.dtype(
-    [(name, "i8") for name in ("gradients", "slopes", "spreads", "by_level", "by_sharpness")]
 )
 ELEMENTS = {
     torch.float16: "Half",
@@ -81,6 +77,36 @@ class Arguments(NamedTuple):
     connectivity: int
     superlevel: bool
 
+    def scanned(self, part: range) -> tuple[Any, ...]:
+        """What a scan of some images depends on."""
+        image, mask = self.image, self.mask
+        return (
+            (len(part), *image.shape[1:]),
+            image.stride(),
+            None if mask is None else mask.stride(),
+            image.dtype,
+            self.direction_terms is not None,
+            self.connectivity,
+            self.superlevel,
+        )
+
+    def gathered(self, part: range) -> tuple[Any, ...]:
+        """What gradients of some images depend on."""
+        image, directional = self.image, self.direction_terms is not None
+        shape = (len(part), *image.shape[1:])
+        return shape, image.stride(), image.dtype, directional, self.superlevel
+
+    def offsets(self, place: int) -> list[tuple[int, int]]:
+        """The words from `place` on for the addresses of the terms along z, y, x."""
+        terms = self.direction_terms
+        if terms is None:
+            return []
+        start, shape = terms.data_ptr(), self.image.shape[1:]
+        axes = {1: (2,), 2: (0, 2), 3: (0, 1, 2)}[len(shape)]
+        return [
+            (place + axis, start + terms.itemsize * sum(shape[:i])) for i, axis in enumerate(axes)
+        ]
+
 
 def curves(
     given: Arguments, words: tuple[int, ...], keep: bool
@@ -96,21 +122,21 @@ def curves(
     if image.numel() == 0 or levels == 0:
         return results[0].zero_(), results[1].zero_(), results[2].zero_(), packed
     slots = levels * SLOTS_A_LEVEL
-    with on_stream(image) as device:
-        memory = _prepare(device, given)
-        evaluate = _levels_kernel("soft_evaluate", device, given.superlevel)
-        step = max(1, MEMORY // (8 * (MOMENTS * slots + 1)))
-        for first in range(0, images, step):
-            part = slice(first, first + step)
-            count = min(step, images - first)
-            moments = image.new_zeros((count, MOMENTS * slots + 1), dtype=torch.int64)
-            scale = _scan(given, part, memory, slots, moments, packed[part] if keep else None)
-            arguments = (
-                *(t.data_ptr() for t in (given.thresholds, given.sharpness, memory)),
-                *(np.int32(levels), np.int32(slots), moments.data_ptr(), np.float32(scale)),
-                *(result[part].data_ptr() for result in results),
-            )
-            evaluate((-(-levels // 8), count), (256,), arguments)
+    numbers = given.thresholds.data_ptr(), given.sharpness.data_ptr()
+    with _launching(image) as (device, stream):
+        windows = _prepare(given, device, stream)
+        for part in _parts(images, max(1, MEMORY // (8 * (MOMENTS * slots + 1)))):
+            scan = _plan_scan(*given.scanned(part), levels, device)
+            moments = image.new_empty(scan.moments, dtype=torch.int64)
+            cupy.cuda.runtime.memsetAsync(moments.data_ptr(), 0, moments.nbytes, stream)
+            addresses = windows.data_ptr(), moments.data_ptr(), _row(packed, part) if keep else 0
+            scan.launch(stream, given, part, addresses)
+            sizes = (levels, slots, scan.scale)
+            grid = (-(-levels // 8), len(part))
+            evaluate = _plan_levels("soft_evaluate", grid, 256, 7, sizes, given.superlevel, device)
+            rows = (_row(result, part) for result in results)
+            words = (*numbers, *addresses[:2], *rows)
+            evaluate.launch(stream, zip(evaluate.places, words, strict=False))
     return results[0], results[1], results[2], packed
 
 
@@ -133,22 +159,20 @@ def gradients(
     if image.numel() == 0 or levels == 0:
         return out.zero_(), by_level.zero_(), by_sharpness.zero_()
     slots = levels * SLOTS_A_LEVEL
-    with on_stream(image) as device:
-        memory = _prepare(device, given)
-        tabulate = _levels_kernel("soft_tabulate", device, given.superlevel)
-        step = max(1, MEMORY // (8 * slots))
-        for first in range(0, images, step):
-            part = slice(first, first + step)
-            count = min(step, images - first)
-            table = image.new_empty((count, slots, 2), dtype=torch.float32)
-            rows = (upstream, slopes, spreads, by_level, by_sharpness)
-            weighted = np.array([tuple(t[part].data_ptr() for t in rows)], WEIGHTED)
-            arguments = (
-                *(by_value(weighted), given.sharpness.data_ptr(), memory.data_ptr()),
-                *(np.int32(levels), np.int32(slots), table.data_ptr()),
-            )
-            tabulate((min(-(-slots // 128), 16), count), (128,), arguments)
-            _gather(given, part, memory, table, None if packed is None else packed[part], out[part])
+    with _launching(image) as (device, stream):
+        windows = _prepare(given, device, stream)
+        for part in _parts(images, max(1, MEMORY // (8 * slots))):
+            table = image.new_empty((len(part), slots, 2), dtype=torch.float32)
+            grid, sizes = (min(-(-slots // 128), 16), len(part)), (levels, slots)
+            tabulate = _plan_levels("soft_tabulate", grid, 128, 8, sizes, given.superlevel, device)
+            rows = [_row(t, part) for t in (upstream, slopes, spreads, by_level, by_sharpness)]
+            others = (t.data_ptr() for t in (given.sharpness, windows, table))
+            tabulate.launch(stream, zip(tabulate.places, (*rows, *others), strict=False))
+            unit = packed is None
+            gather = _plan_gather(*given.gathered(part), levels, dtype, unit, device)
+            words = 0 if packed is None else _row(packed, part)
+            addresses = windows.data_ptr(), table.data_ptr(), words, _row(out, part)
+            gather.launch(stream, given, part, addresses)
     return out, by_level, by_sharpness
 
 
@@ -156,44 +180,91 @@ def coefficients(given: Arguments, words: tuple[int, ...]) -> Tensor:
     """Coefficients in words of images of any float type; of points outside of the mask zero."""
     packed = given.image.new_empty(words, dtype=torch.int32)
     if packed.numel():
-        with on_stream(given.image):
-            _scan(given, slice(None), None, 0, None, packed)
+        with _launching(given.image) as (device, stream):
+            part = range(given.image.shape[0])
+            scan = _plan_scan(*given.scanned(part), 0, device)
+            scan.launch(stream, given, part, (0, 0, packed.data_ptr()))
     return packed
+
+
+def _parts(images: int, most: int) -> list[range]:
+    """The images in parts of at most some."""
+    return [range(first, min(first + most, images)) for first in range(0, images, most)]
+
+
+def _row(tensor: Tensor, part: range) -> int:
+    """The address of the first image of a part."""
+    return tensor.data_ptr() + part.start * tensor.stride(0) * tensor.itemsize
+
+
+def _launching(image: Tensor) -> AbstractContextManager[tuple[int, int]]:
+    """Make an image's device current; its number, and the address of torch's stream there."""
+    device = image.device.index
+    stream = torch._C._cuda_getCurrentRawStream(device)
+    runtime = cupy.cuda.runtime
+    if torch._C._cuda_getDevice() == device == runtime.getDevice():
+        runtime.setDevice(device)  # in a thread that has only used torch's memory so far
+        return nullcontext((device, stream))
+    return _launching_on(device, stream)
+
+
+@contextmanager
+def _launching_on(device: int, stream: int) -> Iterator[tuple[int, int]]:
+    with torch.cuda.device(device), cupy.cuda.Device(device):
+        yield device, stream
 
 
 @contextmanager
 def on_stream(image: Tensor) -> Iterator[int]:
     """Make the image's device and torch's stream current for CuPy; the number of the device."""
-    stream = torch.cuda.current_stream(image.device)
-    with torch.cuda.device(image.device), cupy.cuda.Device(image.device.index), borrow(stream):
-        yield image.device.index
+    device = image.device.index
+    with torch.cuda.device(device), cupy.cuda.Device(device), borrowed_stream(device):
+        yield device
 
 
-@lru_cache(maxsize=64)
-def _levels_kernel(name: str, device: int, superlevel: bool) -> Any:
-    return function("soft_levels", name, device, (("SUPER", int(superlevel)),)).kernel
-
-
-def _prepare(device: int, given: Arguments) -> Tensor:
+def _prepare(given: Arguments, device: int, stream: int) -> Tensor:
     levels = given.thresholds.numel()
-    memory = given.thresholds.new_empty(6 * levels + 8)
-    addresses = (t.data_ptr() for t in (given.thresholds, given.sharpness, memory))
+    windows = given.thresholds.new_empty(6 * levels + 8)
     threads = min(1024, LANES * -(-levels // LANES))
-    prepare = _levels_kernel("soft_prepare", device, given.superlevel)
-    prepare((1,), (threads,), (*addresses, np.int32(levels)))
-    return memory
+    call = _plan_levels("soft_prepare", (1,), threads, 3, (levels,), given.superlevel, device)
+    addresses = (t.data_ptr() for t in (given.thresholds, given.sharpness, windows))
+    call.launch(stream, zip(call.places, addresses, strict=False))
+    return windows
+
+
+@lru_cache(maxsize=256)
+def _plan_levels(
+    name: str,
+    grid: tuple[int, ...],
+    threads: int,
+    addresses: int,
+    numbers: tuple[float, ...],
+    superlevel: bool,
+    device: int,
+) -> Call:
+    """A kernel of soft_levels.cu, which takes addresses, then numbers."""
+    found = function("soft_levels", name, device, (("SUPER", int(superlevel)),)).kernel
+    kinds = [np.int32 if isinstance(number, int) else np.float32 for number in numbers]
+    given = [np.array([number], kind) for number, kind in zip(numbers, kinds, strict=True)]
+    return Call(found, grid, threads, 0, [*[np.zeros(1, np.int64)] * addresses, *given])
 
 
 class _Scan(NamedTuple):
-    """A kernel of soft_scan.cu, and the structures it takes, without addresses."""
+    """A launch of soft_scan.cu, the moments that it needs, and their scale."""
 
-    kernel: Any
-    image: NDArray[Any]
-    units: int
-    points: int
-    tiling: tuple[int, int, int]
-    rows: int
-    shared: int
+    call: Call
+    moments: int
+    scale: float
+
+    def launch(
+        self, stream: int, given: Arguments, part: range, addresses: tuple[int, int, int]
+    ) -> None:
+        """Launch for some images, with the addresses of windows, moments and coefficients."""
+        image, _, work = self.call.places
+        words = [(image, _row(given.image, part)), *given.offsets(image + 2)]
+        if given.mask is not None:
+            words.append((image + 1, _row(given.mask, part)))
+        self.call.launch(stream, (*words, *enumerate(addresses, work)))
 
 
 @lru_cache(maxsize=256)
@@ -205,11 +276,12 @@ def _plan_scan(
     directional: bool,
     connectivity: int,
     superlevel: bool,
-    deposit: bool,
+    levels: int,
     device: int,
 ) -> _Scan:
+    """The scan of a part of a batch; without levels it finds coefficients only."""
     flat = len(shape) < 4
-    _, depth, height, width = _four(shape, flat, 1)
+    images, depth, height, width = _four(shape, flat, 1)
     rows = ROWS[flat]
     chunks, across = -(-depth // OWN), -(-width // (LANES - 2))
     down = 1 if flat else -(-height // (rows - 2))
@@ -222,7 +294,7 @@ def _plan_scan(
         "SUPER": int(superlevel),
         "MASK": int(mask_strides is not None),
         "DIRECTIONAL": int(directional),
-        "DEPOSIT": int(deposit),
+        "DEPOSIT": int(levels > 0),
         "THREADS": LANES * rows,
         "BLOCKS": 1 if double else RESIDENT[flat],
     }
@@ -232,109 +304,50 @@ def _plan_scan(
     image = np.array(
         [(0, 0, 0, 0, 0, _four(strides, flat, 0), hidden, depth, height, width, 0)], SCANNED
     )
+    units = across * down * (-(-chunks // rows) if flat else chunks)
+    points = (LANES - 2) * (rows if flat else rows - 2) * OWN  # of a unit
+    # Few blocks, each of as many units: they end by adding their moments.
+    blocks = -(-units // -(-units * images // (RESIDENT[flat] * processors(device))))
+    flush = max(1, min(FLUSH_POINTS // points, -(-units // blocks)))
+    scale = 2.0 ** min(28 - math.ceil(math.log2(points * flush)), 20)
+    slots = levels * SLOTS_A_LEVEL
+    room = min(MOMENTS * slots, SCAN_WORDS)
+    tiling = np.array([(across, down, chunks, blocks, room, flush, scale)], TILING)
+    work = np.array([(0, 0, 0, levels, slots)], SCAN_WORK)
     threads = LANES * rows
     samples = (OWN + 2) * threads + PADDING
-    return _Scan(
-        found.kernel,
-        image,
-        across * down * (-(-chunks // rows) if flat else chunks),
-        (LANES - 2) * (rows if flat else rows - 2) * OWN,
-        (across, down, chunks),
-        rows,
-        samples * (8 if double else 4) + (0 if flat else 4 * EXCHANGED * threads),
-    )
+    shared = samples * (8 if double else 4) + (0 if flat else 4 * EXCHANGED * threads) + 4 * room
+    call = Call(found.kernel, (images * blocks,), (LANES, rows), shared, (image, tiling, work))
+    return _Scan(call, images * (MOMENTS * slots + 1), scale)
 
 
-def _scan(
-    given: Arguments,
-    part: slice,
-    windows: Tensor | None,
-    slots: int,
-    moments: Tensor | None,
-    packed: Tensor | None,
-) -> float:
-    """Compute moments and coefficients of a part of the batch; the scale of the moments."""
-    image, device = given.image[part], given.image.device.index
-    mask = None if given.mask is None else given.mask.expand(given.image.shape)[part]
-    plan = _plan_scan(
-        (1, *image.shape[1:]),
-        image.stride(),
-        None if mask is None else mask.stride(),
-        image.dtype,
-        given.direction_terms is not None,
-        given.connectivity,
-        given.superlevel,
-        moments is not None,
-        device,
-    )
-    struct = plan.image.copy()
-    struct["data"] = image.data_ptr()
-    if mask is not None:
-        struct["mask"] = mask.data_ptr()
-    _add_direction(struct, given)
-    images = image.shape[0]
-    most = RESIDENT[image.dim() < 4] * processors(device)
-    # Few blocks, each of as many units: they end by adding their moments.
-    blocks = -(-plan.units // -(-plan.units * images // most))
-    flush = max(1, min(FLUSH_POINTS // plan.points, -(-plan.units // blocks)))
-    scale = 2.0 ** min(28 - math.ceil(math.log2(plan.points * flush)), 20)
-    room = min(MOMENTS * slots, SCAN_WORDS)
-    tiling = np.array([(*plan.tiling, blocks, room, flush, scale)], TILING)
-    addresses = (0 if t is None else t.data_ptr() for t in (windows, moments, packed))
-    work = np.array([(*addresses, given.thresholds.numel(), slots)], SCAN_WORK)
-    plan.kernel(
-        (images * blocks,),
-        (LANES, plan.rows),
-        (by_value(struct), by_value(tiling), by_value(work)),
-        shared_mem=plan.shared + 4 * room,
-    )
-    return scale
+class _Gather(NamedTuple):
+    """A launch of soft_gather.cu."""
+
+    call: Call
+
+    def launch(
+        self, stream: int, given: Arguments, part: range, addresses: tuple[int, ...]
+    ) -> None:
+        """Launch for some images, with the addresses of windows, table, coefficients and result."""
+        image, work = self.call.places
+        words = ((image, _row(given.image, part)), *given.offsets(image + 1))
+        self.call.launch(stream, (*words, *enumerate(addresses, work)))
 
 
-def _gather(
-    given: Arguments,
-    part: slice,
-    windows: Tensor,
-    table: Tensor,
-    packed: Tensor | None,
-    out: Tensor,
-) -> None:
-    """Write the gradient of a part of the batch."""
-    image, device = given.image[part], given.image.device.index
-    kernel = _gather_kernel(
-        image.dtype,
-        out.dtype,
-        given.direction_terms is not None,
-        given.superlevel,
-        packed is None,
-        device,
-    )
-    flat = image.dim() < 4
-    images, *shape = _four(image.shape, flat, 1)
-    struct = np.array([(0, 0, 0, 0, _four(image.stride(), flat, 0), *shape, 0)], GATHERED)
-    struct["data"] = image.data_ptr()
-    _add_direction(struct, given)
-    columns = -(-shape[0] // PACKED) * shape[1] * shape[2]
-    most = max(1, GATHER_RESIDENT * processors(device) // images)
-    turns = -(-columns // (GATHER_THREADS * most))
-    blocks = -(-columns // (GATHER_THREADS * turns))
-    slots = table.shape[1]
-    room = min(2 * slots, GATHER_WORDS)
-    addresses = (0 if t is None else t.data_ptr() for t in (windows, table, packed, out))
-    work = np.array([(*addresses, given.thresholds.numel(), slots, blocks, room)], GATHER_WORK)
-    arguments = (by_value(struct), by_value(work))
-    kernel((images * blocks,), (GATHER_THREADS,), arguments, shared_mem=4 * room)
-
-
-@lru_cache(maxsize=64)
-def _gather_kernel(
+@lru_cache(maxsize=256)
+def _plan_gather(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
     dtype: torch.dtype,
-    out: torch.dtype,
     directional: bool,
     superlevel: bool,
+    levels: int,
+    out: torch.dtype,
     unit: bool,
     device: int,
-) -> Any:
+) -> _Gather:
+    """The gradients of a part of a batch; `unit`: as if every coefficient were one."""
     macros = {
         "ELEMENT": ELEMENTS[dtype],
         "OUT": ELEMENTS[out],
@@ -346,7 +359,17 @@ def _gather_kernel(
     }
     found = function("soft_gather", "soft_gather", device, tuple(macros.items()))
     found.preferred_shared_memory_carveout = 100
-    return found.kernel
+    flat = len(shape) < 4
+    images, *sizes = _four(shape, flat, 1)
+    struct = np.array([(0, 0, 0, 0, _four(strides, flat, 0), *sizes, 0)], GATHERED)
+    columns = -(-sizes[0] // PACKED) * sizes[1] * sizes[2]
+    most = max(1, GATHER_RESIDENT * processors(device) // images)
+    turns = -(-columns // (GATHER_THREADS * most))
+    blocks = -(-columns // (GATHER_THREADS * turns))
+    slots = levels * SLOTS_A_LEVEL
+    room = min(2 * slots, GATHER_WORDS)
+    work = np.array([(0, 0, 0, 0, levels, slots, blocks, room)], GATHER_WORK)
+    return _Gather(Call(found.kernel, (images * blocks,), GATHER_THREADS, 4 * room, (struct, work)))
 
 
 def _four(sizes: tuple[int, ...], flat: bool, filler: int) -> tuple[int, ...]:
@@ -356,15 +379,3 @@ def _four(sizes: tuple[int, ...], flat: bool, filler: int) -> tuple[int, ...]:
     batch, *rest = sizes
     along = rest[0] if len(rest) == 2 else filler
     return batch, along, filler, rest[-1]
-
-
-def _add_direction(struct: NDArray[Any], given: Arguments) -> None:
-    """Addresses of the terms along z, y, x."""
-    if given.direction_terms is None:
-        return
-    shape = given.image.shape[1:]
-    start, step = given.direction_terms.data_ptr(), given.direction_terms.itemsize
-    starts = [start + step * sum(shape[:i]) for i in range(3)]
-    axes = {1: ("offset_x",), 2: ("offset_z", "offset_x"), 3: ("offset_z", "offset_y", "offset_x")}
-    for name, address in zip(axes[len(shape)], starts, strict=False):
-        struct[name] = address

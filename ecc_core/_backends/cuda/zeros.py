@@ -18,15 +18,14 @@ _lock = threading.Lock()
 _stocks: dict[int, tuple[Any, int]] = {}  # of each device: memory and the words taken
 
 
-def lasting_zeros(words: int, device: int) -> int:
+def lasting_zeros(words: int, device: int, capturing: bool) -> int:
     """Address of zeros on the current device for the captured call alone; 0 for other calls.
 
     A capture may forbid to allocate and to wait, so a call that is not captured lays in the stock.
     0, too, where it does not suffice: graphs may be replayed at any time, so nothing comes back.
     """
-    if not 0 < words <= MOST:
+    if not 0 < words <= MOST or (device in _stocks and not capturing):
         return 0
-    capturing = cupy.cuda.get_current_stream().is_capturing()
     with _lock:
         if not capturing:
             if device not in _stocks:

@@ -1,1 +1,1 @@
-"""Readers of file formats, one module each."""
+"""One module a format: each opens a file and says what it holds, or raises what is wrong."""

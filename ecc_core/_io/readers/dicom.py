@@ -1,4 +1,4 @@
-"""DICOM files with one or several frames, and folders with the slices of a series."""
+"""DICOM: a file of one or several frames, or a folder with the slices of a series."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ PURPOSE = {"extra": "dicom", "purpose": "reading DICOM files"}
 
 
 def slices_in(folder: Path) -> list[Path]:
-    """Return the DICOM files of a folder, which may have no suffix."""
+    """DICOM files of a folder, which need no suffix."""
     return sorted(
         file
         for file in folder.iterdir()
@@ -42,7 +42,7 @@ def open_dicom(path: Path, _: Request) -> Opened:
 
 
 def open_dicom_folder(files: list[Path], request: Request) -> Opened:
-    """Open the slices of one series in the order of their positions in the patient."""
+    """Open the slices of one series, in the order of their places in the patient."""
     pydicom = import_optional("pydicom", **PURPOSE)
     held: dict[str, list[Any]] = {}
     for file in files:
@@ -77,7 +77,7 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
 
 
 def _place(dataset: Any) -> float:
-    """Return the position of a slice along the normal, or its number if the position is unknown."""
+    """Where a slice is along the normal of all slices, or its number."""
     if "ImagePositionPatient" not in dataset:
         return float(dataset.InstanceNumber)
     across, down = np.array(dataset.ImageOrientationPatient, float).reshape(2, 3)
@@ -85,7 +85,7 @@ def _place(dataset: Any) -> float:
 
 
 def _values(dataset: Any) -> NDArray[Any]:
-    """Return rescaled values; integers if slope and intercept are integers."""
+    """Values in their unit, such as Hounsfield's, as integers where slope and intercept are."""
     stored: NDArray[Any] = dataset.pixel_array
     slope = float(getattr(dataset, "RescaleSlope", 1))
     intercept = float(getattr(dataset, "RescaleIntercept", 0))

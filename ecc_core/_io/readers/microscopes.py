@@ -1,4 +1,4 @@
-"""CZI, ND2 and LIF files, read by bioio."""
+"""CZI, ND2 and LIF, through bioio's readers."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ SUFFIXES = (".czi", ".nd2", ".lif")
 
 
 def open_microscope(path: Path, request: Request) -> Opened:
-    """Open one scene of a file."""
+    """Open one scene of a microscope's file."""
     kind = path.suffix.lower()[1:]
     purpose = f"reading {kind.upper()} files"
     reader = import_optional(f"bioio_{kind}", extra=kind, purpose=purpose).Reader
@@ -39,7 +39,7 @@ def open_microscope(path: Path, request: Request) -> Opened:
 
 
 class _Planes:
-    """A dask array that is computed when it is indexed."""
+    """A dask array that computes what it is indexed with."""
 
     def __init__(self, array: Any) -> None:
         self.array, self.shape, self.dtype = array, array.shape, array.dtype

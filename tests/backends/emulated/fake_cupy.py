@@ -9,6 +9,9 @@ from unittest import mock
 
 import numpy as np
 
+KERNELS: dict[int, Any] = {}
+"""What runs, by the number that stands for the address of a kernel."""
+
 
 class Pointer:
     """An address, and what owns the memory there."""
@@ -61,6 +64,11 @@ def _unique(array, return_inverse=False):
     return tuple(part.view(ndarray) for part in found) if return_inverse else found.view(ndarray)
 
 
+def _launch_kernel(kernel, *rest):
+    grid, block, (shared, _stream, arguments, _) = rest[:3], rest[3:6], rest[6:]
+    KERNELS[kernel](grid, block[0], shared, arguments)
+
+
 def fake_cupy() -> ModuleType:
     module = ModuleType("cupy")
     module.ndarray = ndarray
@@ -80,6 +88,7 @@ def fake_cupy() -> ModuleType:
         alloc=_alloc,
         get_current_stream=lambda: stream,
         runtime=runtime,
+        driver=SimpleNamespace(launchKernel=_launch_kernel),
         Device=lambda *_: SimpleNamespace(synchronize=lambda: None),
         Stream=mock.MagicMock(),
     )

@@ -96,9 +96,9 @@ struct Logistic {
 // A warp a level: curves and their derivatives by the level and by the sharpness, (images, levels),
 // from moments (images, kMoments * room + 1) of the scales in soft_scan.cu.
 extern "C" __global__ void soft_evaluate(const float* thresholds, const float* sharpness,
-                                         float* memory, int levels, int room,
-                                         const long long* moments, float scale, float* curves,
-                                         float* slopes, float* spreads) {
+                                         float* memory, const long long* moments, float* curves,
+                                         float* slopes, float* spreads, int levels, int room,
+                                         float scale) {
     const int lane = threadIdx.x & 31, image = blockIdx.y;
     const int j = blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
     if (j >= levels) return;
@@ -188,13 +188,16 @@ struct Weighted {
 
 // The sum over the levels of gradient * sharpness * s'(z), and its slope by the bin, at the start of
 // each bin: (images, room). The first block of an image does the rest of the backward pass as well.
-extern "C" __global__ void soft_tabulate(const Weighted weighted, const float* sharpness,
-                                         float* memory, int levels, int room, float2* table) {
+extern "C" __global__ void soft_tabulate(const float* gradients, const float* slopes,
+                                         const float* spreads, float* by_level, float* by_sharpness,
+                                         const float* sharpness, float* memory, float2* table,
+                                         int levels, int room) {
+    const Weighted weighted = {gradients, slopes, spreads, by_level, by_sharpness};
     const Windows windows(memory, levels);
     const Head head = *windows.head;
     const int image = blockIdx.y;
     const float l = sharpness[0];
-    const float* gradients = weighted.gradients + (long long)image * levels;
+    gradients += (long long)image * levels;
     if (blockIdx.x == 0 && threadIdx.x < 32) weighted.write(image, levels, threadIdx.x);
     for (int slot = blockIdx.x * blockDim.x + threadIdx.x; slot < head.slots - 1;
          slot += gridDim.x * blockDim.x) {
