@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import napari
 
 __all__ = [
+    "compare_layers",
     "copy_python",
     "make_labels",
     "measure_regions",
@@ -22,6 +23,7 @@ __all__ = [
     "save_curve",
     "save_frames",
     "save_layer_table",
+    "save_transform",
     "toggle_changes",
     "undo",
 ]
@@ -84,3 +86,13 @@ def save_frames(viewer: napari.viewer.Viewer) -> None:
 def measure_regions(viewer: napari.viewer.Viewer) -> None:
     """Open a form that measures the objects of a Labels layer."""
     viewer.window.add_dock_widget(_forms.measure_regions(), name="Measure regions")
+
+
+def save_transform(viewer: napari.viewer.Viewer) -> None:
+    """Open a form that saves the directional curves of a layer."""
+    viewer.window.add_dock_widget(_forms.save_transform(), name="Save directional Euler curves")
+
+
+def compare_layers(viewer: napari.viewer.Viewer) -> None:
+    """Open a form that compares groups of the selected layers."""
+    viewer.window.add_dock_widget(_forms.compare_layers(), name="Compare layers")

@@ -9,15 +9,25 @@ from napari.layers import Image, Labels
 from napari.utils.notifications import show_info
 
 from napari_ecc import actions
+from napari_ecc._controller.direction_output import transform_columns
 from napari_ecc._controller.history import change_features
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.region_features import merged
 from napari_ecc._controller.session import session_of
 
-__all__ = ["measure_regions", "save_curve", "save_frames", "save_layer_table"]
+__all__ = [
+    "compare_layers",
+    "measure_regions",
+    "save_curve",
+    "save_frames",
+    "save_layer_table",
+    "save_transform",
+]
 
 FILE = {"mode": "w", "filter": "*.csv *.parquet", "label": "save as"}
 COUNT = {"min": 2, "max": 65536}
+DIRECTIONS = {"min": 1, "max": 4096}
+REAL = {"min": -1e300, "max": 1e300}
 
 
 @magic_factory(call_button="Save", path=FILE, thresholds=COUNT)
@@ -76,11 +86,8 @@ def save_layer_table(
     ValueError
         If no Image layer is selected.
     """
-    layers = [at for at in viewer.layers if at in viewer.layers.selection and isinstance(at, Image)]
-    if not layers:
-        raise ValueError("Select one or more Image layers.")
     curves = actions.layer_curves(
-        layers,
+        _selected_images(viewer),
         thresholds=thresholds,
         superlevel=superlevel,
         connectivity=None if diagonal_neighbours else 1,
@@ -129,6 +136,86 @@ def save_frames(
     show_info(f"Saved {path}")
 
 
+@magic_factory(call_button="Save", path=FILE, directions=DIRECTIONS, heights=COUNT, threshold=REAL)
+def save_transform(
+    layer: Image,
+    path: Path,
+    threshold: float,
+    directions: int = 64,
+    heights: int = 128,
+    superlevel: bool = True,
+    diagonal_neighbours: bool = True,
+) -> None:
+    """Save the directional curves of the set at a threshold, of the last three axes of a layer.
+
+    Parameters
+    ----------
+    layer : napari Image layer
+    path : Path
+        A file of the suffix .csv or .parquet.
+    threshold : float
+        Of the set.
+    directions, heights
+        As in `napari_ecc.actions.layer_transform`.
+    superlevel, diagonal_neighbours
+        As in `save_curve`.
+    """
+    transform = actions.layer_transform(
+        layer,
+        directions,
+        heights,
+        threshold=threshold,
+        superlevel=superlevel,
+        connectivity=None if diagonal_neighbours else 1,
+    )
+    facts = {"layer": layer.name, "threshold": f"{threshold:g}"}
+    write_columns(str(path), transform_columns(transform, "height"), facts)
+    show_info(f"Saved {path}")
+
+
+@magic_factory(call_button="Compare", path=FILE, thresholds=COUNT)
+def compare_layers(
+    viewer: Viewer,
+    path: Path,
+    groups: str = "control|drug",
+    thresholds: int = 256,
+    superlevel: bool = True,
+    diagonal_neighbours: bool = True,
+    smoothing: float = 0.0,
+) -> None:
+    """Compare groups of the selected layers, and save the mean and band of each.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    path : Path
+        A file of the suffix .csv or .parquet.
+    groups : str
+        A regular expression for the names of layers.
+    thresholds, superlevel, diagonal_neighbours, smoothing
+        As in `save_curve`.
+
+    Raises
+    ------
+    ValueError
+        If no Image layer is selected.
+    """
+    curves = actions.layer_curves(
+        _selected_images(viewer),
+        thresholds=thresholds,
+        superlevel=superlevel,
+        connectivity=None if diagonal_neighbours else 1,
+        smoothing=smoothing,
+    )
+    found = actions.compare_groups(curves, groups)
+    sizes = [len(band.thresholds) for band in found.bands.values()]
+    columns = {"group": np.repeat(list(found.bands), sizes)}
+    for k, name in enumerate(("threshold", "mean", "lower", "upper")):
+        columns[name] = np.concatenate([band[k] for band in found.bands.values()])
+    write_columns(str(path), columns, {"groups": groups, "result": found.in_words()})
+    show_info(f"{found.in_words()}. Saved {path}")
+
+
 @magic_factory(call_button="Measure", thresholds=COUNT)
 def measure_regions(
     viewer: Viewer,
@@ -165,3 +252,10 @@ def measure_regions(
     columns = {str(name): table[name].to_numpy() for name in table if name != "index"}
     features = merged(labels.features, table["index"], columns)
     change_features(session_of(viewer).history, labels, features)
+
+
+def _selected_images(viewer: Viewer) -> list[Image]:
+    layers = [at for at in viewer.layers if at in viewer.layers.selection and isinstance(at, Image)]
+    if not layers:
+        raise ValueError("Select one or more Image layers.")
+    return layers

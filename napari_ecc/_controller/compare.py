@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,58 +10,26 @@ import pandas as pd
 from napari.layers import Image, Labels
 from numpy.typing import ArrayLike
 
-from ecc_core.features import align_curves, curve_descriptors
 from napari_ecc._controller.code import call, script
-from napari_ecc._controller.curves import Request, compute_curve, request_of, result_of
+from napari_ecc._controller.curve_sets import compute_curves, curve_table, frames_of
+from napari_ecc._controller.curves import Request, request_of
 from napari_ecc._controller.docks import NO_IMAGE, DockController
 from napari_ecc._controller.layers import (
     PLUGIN_KEY,
-    Part,
-    axis_name,
-    levels_of,
     part_in_words,
     part_of,
     problem_with,
     selection_of,
 )
 from napari_ecc._controller.output import write_columns
-from napari_ecc._model.compare import CompareModel, Curves, compare_groups
+from napari_ecc._model.compare import CompareModel, Curves, compare_groups, groups_of, joined
 from napari_ecc._workers import Runner, Step
 
-__all__ = ["CompareController", "compute_curves", "curve_table", "frames_of"]
+__all__ = ["CompareController"]
 
-NOTHING = "Add the selected layers, the frames of the image, or the explorer's curve."
+NOTHING = "Add selected layers, frames of the image, measured objects, or the explorer's curve."
 
-
-def frames_of(layer: Any, part: Part, axis: int = 0) -> dict[str, Part]:
-    """The frames of a layer along an axis, by name."""
-    length = levels_of(layer)[0].shape[axis]
-    parts = [(*part[:axis], frame, *part[axis + 1 :]) for frame in range(length)]
-    width = len(str(length - 1))
-    name = axis_name(layer, axis)
-    return {f"{layer.name} {name} {k:0{width}}": at for k, at in enumerate(parts)}
-
-
-def compute_curves(wanted: dict[str, Request]) -> Iterator[Step]:
-    """The curve of each request; each step's value is all those found so far."""
-    found: Curves = {}
-    for name, request in wanted.items():
-        for step in compute_curve(request):
-            curve, _ = step.value
-            if not curve.complete:
-                yield Step(dict(found), len(found), len(wanted))
-        found[name] = result_of(curve, request)
-        yield Step(dict(found), len(found), len(wanted))
-
-
-def curve_table(curves: Curves) -> pd.DataFrame:
-    """Describe curves, a row each: descriptors, and the values at the thresholds of all."""
-    rows = {name: curve_descriptors(curve)._asdict() for name, curve in curves.items()}
-    table = pd.DataFrame.from_dict(rows, orient="index").astype(float)
-    aligned = align_curves(list(curves.values()))
-    names = [f"ecc_t{t:.6g}" for t in np.asarray(aligned.thresholds)]
-    values = pd.DataFrame(np.asarray(aligned.values), index=table.index, columns=names)
-    return pd.concat([table, values], axis=1).rename_axis("name").reset_index()
+Features = dict[str, dict[str, Any]]
 
 
 class CompareController(DockController):
@@ -83,9 +51,10 @@ class CompareController(DockController):
         self.model = CompareModel(status=NOTHING)
         self._testing = Runner("Permutation test")
         self._calls: list[str] = []
-        self._last: tuple[dict[str, Request], str] | None = None
+        self._last: tuple[dict[str, Request], Features, str] | None = None
         self._links.add(self._on_incomparable, self._testing.failed)
-        self._links.add(self._compare, self.model.events.curves, self.model.events.pattern)
+        events = self.model.events
+        self._links.add(self._compare, events.curves, events.pattern, events.by, events.features)
 
     @property
     def running(self) -> bool:
@@ -113,7 +82,9 @@ class CompareController(DockController):
             layer.name: request_of(layer, selection_of(layer, part), **self._options)
             for layer, part in zip(layers, parts, strict=True)
         }
-        self._submit(wanted, call("curves", "layer_curves", layers, parts=parts, **self._options))
+        features = {layer.name: {"layer": layer.name, **_facts_of(layer)} for layer in layers}
+        code = call("curves", "layer_curves", layers, parts=parts, **self._options)
+        self._submit(wanted, features, code)
 
     def add_frames(self) -> None:
         """Add the curves of all frames of the image along its first axis."""
@@ -130,7 +101,40 @@ class CompareController(DockController):
             name: request_of(layer, selection_of(layer, at), **self._options)
             for name, at in frames_of(layer, part).items()
         }
-        self._submit(wanted, call("curves", "all_frames", layer, part=part, **self._options))
+        features = {
+            name: {"layer": layer.name, "frame": frame} for frame, name in enumerate(wanted)
+        }
+        code = call("curves", "all_frames", layer, part=part, **self._options)
+        self._submit(wanted, features, code)
+
+    def add_objects(self) -> None:
+        """Add the curves of the objects that Euler regions shows, with their other features."""
+        regions = self.session.controllers.get("regions")
+        found = None if regions is None else regions.object_curves()
+        if found is None:
+            self.model.status = "Measure objects with an image in Euler regions first."
+            return
+        self._keep(*found)
+
+    def join(self, path: str) -> None:
+        """Join a table to the curves, to group them by its columns.
+
+        Parameters
+        ----------
+        path : str
+            A CSV or Parquet file with a column ``name``, ``layer``, ``frame`` or ``index``.
+
+        Raises
+        ------
+        ValueError, OSError
+            If there are no curves yet, or the table does not fit or cannot be read.
+        """
+        self._known()
+        parquet = Path(path).suffix.lower() == ".parquet"
+        features = pd.read_parquet(path) if parquet else pd.read_csv(path, comment="#")
+        rows = joined(self.model.table, features).to_dict("records")
+        self.model.features = {str(row.pop("name")): row for row in rows}
+        self.model.status = f"Joined {Path(path).name}."
 
     def pin(self) -> None:
         """Add the curve that the Euler explorer shows."""
@@ -140,38 +144,38 @@ class CompareController(DockController):
             self.model.status = "The Euler explorer shows no complete curve."
             return
         name, curve, code = pinned
-        self._keep({name: curve}, code)
+        self._keep({name: curve}, {}, code)
 
     def clear(self) -> None:
         """Forget all curves."""
         self.runner.cancel()
         self._calls.clear()
+        self.model.by = ""
+        self.model.features = {}
         self.model.curves = {}
 
     def resume(self) -> None:
         """Compute the curves that are missing."""
         if self._last is not None:
-            wanted, code = self._last
-            self._submit({k: v for k, v in wanted.items() if k not in self.model.curves}, code)
+            wanted, features, code = self._last
+            missing = {k: v for k, v in wanted.items() if k not in self.model.curves}
+            self._submit(missing, features, code)
 
     def python_call(self) -> str:
         """The calls that give the curves and their comparison; "" if there are none."""
         if not self.model.curves:
             return ""
         collected = [f"{code}\nall_curves |= curves" for code in self._calls]
-        compared = call("comparison", "compare_groups", _Name("all_curves"), self.model.pattern)
+        curves = _Name("all_curves")
+        compared = call("comparison", "compare_groups", curves, **self.model.grouping)
         return script("all_curves = {}", *collected, compared)
 
     def save_curves(self, path: str) -> None:
         """Write a row for each curve and threshold; see `write_columns`."""
-        curves = self._known()
-        group = {
-            name: title
-            for title, members in compare_groups(
-                curves, self.model.pattern, n_permutations=1
-            ).groups.items()
-            for name in members
-        }
+        curves, grouping = self._known(), self.model.grouping
+        values = grouping["features"][self.model.by] if self.model.by else None
+        groups = groups_of(list(curves), self.model.pattern, values)
+        group = {name: title for title, members in groups.items() for name in members}
         sizes = [curve.thresholds.size for curve in curves.values()]
         columns: dict[str, ArrayLike] = {
             "name": np.repeat(list(curves), sizes),
@@ -183,7 +187,7 @@ class CompareController(DockController):
 
     def save_table(self, path: str) -> None:
         """Write a row for each curve with its descriptors; see `write_columns`."""
-        table = curve_table(self._known())
+        table = curve_table(self._known(), self.model.table)
         write_columns(path, {str(name): table[name].to_numpy() for name in table}, self.facts)
 
     @property
@@ -192,7 +196,8 @@ class CompareController(DockController):
         comparison = self.model.comparison
         result = "" if comparison is None else comparison.in_words()
         state = "complete" if not self._missing() else f"{self._missing()} curves missing"
-        return {**super().facts, "groups": self.model.pattern, "result": result, "state": state}
+        groups = f"{self.model.by or 'name'}: {self.model.pattern}"
+        return {**super().facts, "groups": groups, "result": result, "state": state}
 
     @property
     def _scope(self) -> str:
@@ -218,31 +223,33 @@ class CompareController(DockController):
         wanted = {} if self._last is None else self._last[0]
         return len(set(wanted) - set(self.model.curves))
 
-    def _submit(self, wanted: dict[str, Request], code: str) -> None:
+    def _submit(self, wanted: dict[str, Request], features: Features, code: str) -> None:
         if not wanted:
             self.model.status = NO_IMAGE
             return
-        self._last = wanted, code
+        self._last = wanted, features, code
         self.runner.submit(
-            lambda: compute_curves(wanted), lambda step: self._keep(step.value, code)
+            lambda: compute_curves(wanted), lambda step: self._keep(step.value, features, code)
         )
 
-    def _keep(self, curves: Curves, code: str) -> None:
+    def _keep(self, curves: Curves, features: Features, code: str) -> None:
         if curves:
             if code not in self._calls:
                 self._calls.append(code)
+            self.model.features = {**self.model.features, **features}
             self.model.curves = {**self.model.curves, **curves}
 
     def _compare(self, *_: Any) -> None:
-        """Compare the groups that the pattern makes now."""
-        curves, pattern = self.model.curves, self.model.pattern
+        """Compare the groups that there are now."""
+        curves = self.model.curves
         self.model.comparison = None
         if not curves:
             self._testing.cancel()
             self.subject, self.model.status = "", NOTHING
             self.subject_changed.emit()
             return
-        job = (Step(compare_groups(at, pattern)) for at in (curves,))
+        grouping = self.model.grouping
+        job = (Step(compare_groups(at, **grouping)) for at in (curves,))
         self._testing.submit(lambda: job, self._on_comparison)
 
     def _on_comparison(self, step: Step) -> None:
@@ -259,6 +266,11 @@ class CompareController(DockController):
 
     def _on_failed(self, message: str) -> None:
         self.model.status = message
+
+
+def _facts_of(layer: Any) -> dict[str, Any]:
+    """What the metadata of a layer say in numbers and words."""
+    return {k: v for k, v in layer.metadata.items() if isinstance(v, str | int | float)}
 
 
 class _Name:

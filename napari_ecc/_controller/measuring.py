@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import ecc_core as ecc
+from ecc_core import RegionCurves
 from napari_ecc._controller.layers import Part, Selection, problem_with, selection_of, snapshot
 from napari_ecc._controller.loading import Level, describe, fitting_level, load
 from napari_ecc._controller.region_features import merged
 from napari_ecc._controller.region_masks import corresponding
+from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import (
     Basis,
     Components,
@@ -21,7 +24,14 @@ from napari_ecc._model.regions import (
 )
 from napari_ecc._workers import Step
 
-__all__ = ["Measure", "frame_of", "measure", "measure_of"]
+__all__ = [
+    "Measure",
+    "compute_object_curves",
+    "frame_of",
+    "measure",
+    "measure_of",
+    "named_curves",
+]
 
 MOST_OBJECTS = 100_000
 
@@ -44,6 +54,7 @@ class Measure(NamedTuple):
     n_thresholds: int
     n_directions: int
     n_heights: int
+    with_betti: bool
 
 
 def measure_of(
@@ -52,10 +63,11 @@ def measure_of(
     *,
     part: Part,
     thresholds: int,
-    directions: int,
-    heights: int,
+    directions: int = 1,
+    heights: int = 2,
     superlevel: bool,
     connectivity: int | None,
+    betti: bool = False,
 ) -> Measure:
     """What is to be measured of layers as they are now; see `napari_ecc.actions.region_table`."""
     objects = selection_of(labels, part)
@@ -70,6 +82,7 @@ def measure_of(
         n_thresholds=thresholds,
         n_directions=directions,
         n_heights=heights,
+        with_betti=betti,
     )
 
 
@@ -96,24 +109,55 @@ def _copied(level: Level) -> Level:
     return level._replace(array=snapshot(level.array))
 
 
-def measure(what: Measure, features: Any) -> Iterator[Step]:
-    """Curves, then transforms, then components.
+def compute_object_curves(what: Measure) -> Iterator[Step]:
+    """Only the curves; the value of the last step is an `ecc_core.RegionCurves`."""
+    assert what.image is not None
+    labels = yield from _objects(what)
+    image = yield from load(what.image.array)
+    yield Step(_curves(what, image, labels))
 
-    The value of the last step is a pair: a `Regions`, and the features with those of its objects.
-    """
+
+def named_curves(curves: RegionCurves, name: str, frame: int | None) -> Curves:
+    """The curve of each object by a name: the layer's, the frame, and the label."""
+    at = "" if frame is None else f" frame {frame}"
+    return {f"{name}{at} {label}": curves.select(label) for label in curves.labels.tolist()}
+
+
+def _objects(what: Measure) -> Generator[Step, None, NDArray[Any]]:
     labels = yield from load(what.labels.array)
     if not labels.any():
         raise ValueError(f"“{what.name}” has no objects here.")
-    curves = None
+    return labels
+
+
+def _curves(what: Measure, image: NDArray[Any], labels: NDArray[Any]) -> RegionCurves:
+    return ecc.region_curves(
+        image,
+        labels,
+        what.n_thresholds,
+        superlevel=what.superlevel,
+        connectivity=what.connectivity,
+    )
+
+
+def measure(what: Measure, features: Any) -> Iterator[Step]:
+    """Curves and Betti curves, then transforms, then components.
+
+    The value of the last step is a pair: a `Regions`, and the features with those of its objects.
+    """
+    labels = yield from _objects(what)
+    curves = betti = None
     if what.image is not None:
         image = yield from load(what.image.array)
-        curves = ecc.region_curves(
-            image,
-            labels,
-            what.n_thresholds,
-            superlevel=what.superlevel,
-            connectivity=what.connectivity,
-        )
+        curves = _curves(what, image, labels)
+        if what.with_betti:
+            betti = ecc.region_betti_curves(
+                image,
+                labels,
+                curves.thresholds,
+                superlevel=what.superlevel,
+                connectivity=what.connectivity,
+            )
     count = len(np.unique(labels)) - int(not labels.all())
     if count > MOST_OBJECTS:
         raise ValueError(f"“{what.name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")
@@ -131,6 +175,6 @@ def measure(what: Measure, features: Any) -> Iterator[Step]:
     components: dict[Basis, Components] = {"transforms": of_transforms}
     if curves is not None:
         components = {"curves": principal_components(curves.values), **components}
-    regions = Regions(curves, transforms, components)
+    regions = Regions(curves, betti, transforms, components)
     columns = feature_columns(regions)
     yield Step((regions, merged(features, regions.labels, columns, what.frame)), 3, 3)

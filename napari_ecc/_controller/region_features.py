@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from napari_ecc._model.regions import is_own_column
 
-__all__ = ["CLASS", "classes_of", "classified", "merged"]
+__all__ = ["CLASS", "classes_of", "classified", "merged", "rows_of"]
 
 CLASS = "class"
 """Column of the class that the user puts an object in."""
@@ -97,8 +97,18 @@ def classes_of(features: pd.DataFrame, labels: ArrayLike, frame: int | None = No
     table = pd.DataFrame(features)
     if CLASS not in table.columns:
         return [""] * np.size(labels)
-    classes = [*table[CLASS].fillna("").astype(str), ""]
+    classes = [*table[CLASS].astype(object).where(table[CLASS].notna(), "").astype(str), ""]
     return [classes[row] for row in _rows(table, labels, frame)]
+
+
+def rows_of(
+    features: pd.DataFrame, labels: ArrayLike, frame: int | None = None
+) -> list[dict[str, Any]]:
+    """The columns of others, and the class, of each of some objects."""
+    table = pd.DataFrame(features)
+    table = table[[name for name in table.columns if not is_own_column(str(name))]]
+    rows = table.to_dict("records")
+    return [rows[at] if at >= 0 else {} for at in _rows(table, labels, frame)]
 
 
 def _rows(table: pd.DataFrame, labels: ArrayLike, frame: int | None) -> NDArray[Any]:

@@ -13,11 +13,12 @@ from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.history import change_features
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import Part, part_of
-from napari_ecc._controller.measuring import Measure, frame_of, measure, measure_of
+from napari_ecc._controller.measuring import Measure, frame_of, measure, measure_of, named_curves
 from napari_ecc._controller.object_marker import ObjectMarker
 from napari_ecc._controller.output import write_columns
-from napari_ecc._controller.region_features import classes_of, classified
+from napari_ecc._controller.region_features import classes_of, classified, rows_of
 from napari_ecc._controller.region_picking import LabelPicker
+from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import RegionModel, Regions, feature_columns
 from napari_ecc._workers import Step
 
@@ -25,7 +26,15 @@ __all__ = ["RegionController"]
 
 NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the Euler explorer."
 STALE = "The objects have changed: measure again."
-SETTINGS = ("scope", "superlevel", "connectivity", "n_thresholds", "n_directions", "n_heights")
+SETTINGS = (
+    "scope",
+    "superlevel",
+    "connectivity",
+    "n_thresholds",
+    "n_directions",
+    "n_heights",
+    "with_betti",
+)
 
 
 class RegionController(DockController):
@@ -138,6 +147,24 @@ class RegionController(DockController):
             return np.zeros((0, 4))
         return np.asarray(layer.colormap.map(np.asarray(regions.labels)), dtype=np.float64)
 
+    def object_curves(self) -> tuple[Curves, dict[str, dict[str, Any]], str] | None:
+        """Curves and features of the objects in view by name, and their code; None without any."""
+        layer, regions, image = self.objects.layer, self.model.regions, self.images.layer
+        if layer is None or regions is None or regions.curves is None or image is None:
+            return None
+        part = self._part(layer)
+        frame = frame_of(part)
+        curves = named_curves(regions.curves, layer.name, frame)
+        rows = zip(curves, rows_of(layer.features, regions.labels, frame), strict=True)
+        features = {name: {"layer": layer.name, **row} for name, row in rows}
+        options = {
+            "part": part,
+            "thresholds": regions.curves.thresholds.size,
+            "superlevel": regions.curves.superlevel,
+            "connectivity": self.model.connectivity,
+        }
+        return curves, features, call("curves", "object_curves", layer, image, **options)
+
     def python_call(self) -> str:
         """The call that gives the table; "" if there is none."""
         labels = self.objects.layer
@@ -163,6 +190,7 @@ class RegionController(DockController):
             "thresholds": model.n_thresholds,
             "directions": model.n_directions,
             "heights": model.n_heights,
+            "betti": model.with_betti,
             "superlevel": model.superlevel,
             "connectivity": model.connectivity,
         }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
@@ -20,10 +21,21 @@ from ecc_core.features import (
     permutation_test,
 )
 
-__all__ = ["CompareModel", "Comparison", "Curves", "View", "compare_groups", "groups_of"]
+__all__ = [
+    "CompareModel",
+    "Comparison",
+    "Curves",
+    "View",
+    "compare_groups",
+    "groups_of",
+    "joined",
+    "values_of",
+]
 
 Curves = dict[str, EulerCurve]
 View = Literal["curves", "bands", "difference"]
+KEYS = ("name", "layer", "frame", "index")
+"""Columns that say which curve a row of a table belongs to."""
 SEED = 0
 """Of bootstrap and permutations, so that results repeat."""
 
@@ -57,15 +69,19 @@ class Comparison(NamedTuple):
         return f"{' and '.join(sizes)}: distance of the means {self.test.statistic:.4g}, {result}"
 
 
-def groups_of(names: list[str], pattern: str) -> dict[str, list[str]]:
-    """Names by what a pattern finds in them.
+def groups_of(
+    names: list[str], pattern: str, values: Sequence[str] | None = None
+) -> dict[str, list[str]]:
+    """Names by what a pattern finds in them, or in values that they have.
 
     Parameters
     ----------
     names : list of str
     pattern : str
-        A regular expression. The group is its first parenthesis, or all that it finds; names
-        without a match are in the group "other". "": all are in one group.
+        A regular expression. The group is its first parenthesis, or all that it finds; what is
+        without a match is in the group "other". "": each value is a group, all names are one.
+    values : sequence of str or None, default None
+        One for each name; None: the names themselves.
 
     Examples
     --------
@@ -74,15 +90,46 @@ def groups_of(names: list[str], pattern: str) -> dict[str, list[str]]:
     {'control': ['control 1'], 'drug': ['drug 1', 'drug 2']}
     """
     result: dict[str, list[str]] = {}
-    for name in names:
-        found = re.search(pattern, name) if pattern else None
+    for name, text in zip(names, names if values is None else values, strict=True):
+        found = re.search(pattern, text) if pattern else None
         group = "other" if found is None else found.group(1 if found.lastindex else 0)
-        result.setdefault(group if pattern else "all", []).append(name)
+        whole = "all" if values is None else text
+        result.setdefault(group if pattern else whole, []).append(name)
     return result
 
 
+def joined(table: pd.DataFrame, features: Any) -> pd.DataFrame:
+    """A table with the columns of another one, whose rows belong to equal values of `KEYS`.
+
+    Parameters
+    ----------
+    table : DataFrame
+    features : DataFrame, or mapping of str to columns
+        Replaces columns of the same name.
+
+    Raises
+    ------
+    ValueError
+        If the tables share none of `KEYS`, or `features` have several rows for one.
+    """
+    features = pd.DataFrame(features)
+    keys = [key for key in KEYS if key in table.columns and key in features.columns]
+    if not keys:
+        own = [key for key in KEYS if key in table.columns]
+        raise ValueError(f"`features` must have one of the columns {own}, got {list(features)}")
+    if features.duplicated(keys).any():
+        raise ValueError(f"`features` must have one row for each of {keys}, got several")
+    kept = [name for name in table.columns if name in keys or name not in features.columns]
+    return table[kept].merge(features, on=keys, how="left")
+
+
 def compare_groups(
-    curves: Mapping[str, EulerCurve], pattern: str = "", *, n_permutations: int = 9999
+    curves: Mapping[str, EulerCurve],
+    pattern: str = "",
+    *,
+    features: Any = None,
+    by: str = "",
+    n_permutations: int = 9999,
 ) -> Comparison:
     """Compare groups of curves by a permutation test of the distance of their means.
 
@@ -90,14 +137,26 @@ def compare_groups(
     ----------
     curves : mapping of str to EulerCurve
     pattern : str, default ""
-        A regular expression for the names; see `groups_of`.
+        A regular expression for the names, or for the values of the column `by`. The group is its
+        first parenthesis, or all that it finds; what is without a match is in the group "other".
+        "": each value of the column is a group.
+    features : DataFrame, or mapping of str to columns, optional
+        What is known of the curves, with their names in the column ``name``.
+    by : str, default ""
+        A column of `features`.
     n_permutations : int, default 9999
 
     Returns
     -------
     Comparison
+
+    Raises
+    ------
+    ValueError
+        If `by` is not a column of `features`.
     """
-    groups = groups_of(list(curves), pattern)
+    names = list(curves)
+    groups = groups_of(names, pattern, None if not by else values_of(names, features, by))
     bands = {name: _band([curves[at] for at in members]) for name, members in groups.items()}
     difference = test = None
     if len(groups) == 2:
@@ -108,6 +167,19 @@ def compare_groups(
         if min(len(first), len(second)) >= 2:
             test = permutation_test([*first], [*second], n_permutations=n_permutations, rng=SEED)
     return Comparison(groups, bands, difference, test)
+
+
+def values_of(names: list[str], features: Any, column: str) -> list[str]:
+    """What a column of features says of curves, "none" where it says nothing."""
+    table = joined(pd.DataFrame({"name": names}), features)
+    if column not in table.columns:
+        raise ValueError(f"`by` must be a column of `features`, got {column!r}")
+    values = table[column].astype(object).where(table[column].notna(), "")
+    return [_in_words(value) or "none" for value in values]
+
+
+def _in_words(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _band(curves: list[EulerCurve]) -> CurveBand:
@@ -125,6 +197,10 @@ class CompareModel:
     ----------
     curves : dict of str to EulerCurve
         By name, in the order in which they came.
+    features : dict of str to dict
+        What is known of the curves, by their names.
+    by : str
+        The column that groups are made by; "" for the names.
     pattern : str
         Of the groups; see `groups_of`.
     view : {"curves", "bands", "difference"}
@@ -134,9 +210,26 @@ class CompareModel:
     """
 
     curves: Curves = field(default_factory=dict)
+    features: dict[str, dict[str, Any]] = field(default_factory=dict)
+    by: str = ""
     pattern: str = ""
     view: View = "curves"
     comparison: Comparison | None = None
     status: str = ""
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """What is known of the curves, a row each, with the column ``name``."""
+        rows = [{"name": name, **self.features.get(name, {})} for name in self.curves]
+        return pd.DataFrame(rows)
+
+    @property
+    def grouping(self) -> dict[str, Any]:
+        """Arguments of `compare_groups`."""
+        if not self.by:
+            return {"pattern": self.pattern}
+        values = values_of(list(self.curves), self.table, self.by)
+        features = {"name": list(self.curves), self.by: values}
+        return {"pattern": self.pattern, "features": features, "by": self.by}

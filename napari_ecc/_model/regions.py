@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
-from ecc_core import RegionCurves, RegionTransforms
+from ecc_core import RegionBettiCurves, RegionCurves, RegionTransforms
 
 __all__ = [
     "Basis",
@@ -42,6 +42,8 @@ class Regions(NamedTuple):
 
     curves: RegionCurves | None
     """None without an image."""
+    betti: RegionBettiCurves | None
+    """At the same thresholds; None unless they are wanted."""
     transforms: RegionTransforms
     components: dict[Basis, Components]
     """Of the curves and of the transforms."""
@@ -81,11 +83,11 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
     """Return columns for a table of the objects.
 
     ``ecc_pc1`` and ``ecc_pc2`` hold the scores on the principal components of the curves,
-    ``ect_pc1`` and ``ect_pc2`` those of the transforms; ``ecc_t<threshold>`` holds the curves and
-    ``ect_d<direction>_h<height>`` the transforms, where the direction is a row of
-    ``ecc_core.sample_directions``.
+    ``ect_pc1`` and ``ect_pc2`` those of the transforms; ``ecc_t<threshold>`` holds the curves,
+    ``b<dimension>_t<threshold>`` the Betti curves, and ``ect_d<direction>_h<height>`` the
+    transforms, where the direction is a row of ``ecc_core.sample_directions``.
     """
-    curves, transforms, components = regions
+    curves, betti, transforms, components = regions
     columns: dict[str, NDArray[Any]] = {
         f"{PREFIXES[basis]}_pc{k + 1}": scores
         for basis, found in components.items()
@@ -94,6 +96,10 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
     if curves is not None:
         for t, chi in zip(curves.thresholds, curves.values.T, strict=True):
             columns[f"ecc_t{t:.6g}"] = chi
+    if betti is not None:
+        for k, numbers in enumerate(np.moveaxis(betti.values, 1, 0)):
+            for t, number in zip(betti.thresholds, numbers.T, strict=True):
+                columns[f"b{k}_t{t:.6g}"] = number
     width = len(str(len(transforms.directions) - 1))
     for k in range(len(transforms.directions)):
         for h, chi in zip(transforms.heights, transforms.values[:, k].T, strict=True):
@@ -103,7 +109,8 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
 
 def is_own_column(name: str) -> bool:
     """Whether a column is one of `feature_columns`."""
-    return re.fullmatch(r"ecc_pc\d|ect_pc\d|ecc_t[-+.e\d]+|ect_d\d+_h[-+.e\d]+", name) is not None
+    number = r"[-+.e\d]+"
+    return re.fullmatch(rf"ec[ct]_pc\d|(ecc|b\d)_t{number}|ect_d\d+_h{number}", name) is not None
 
 
 @dataclass
@@ -125,6 +132,8 @@ class RegionModel:
         Columns of the curves.
     n_directions, n_heights : int
         Rows and columns of each transform.
+    with_betti : bool
+        Whether the Betti curves are wanted, which take longer.
     basis : {"curves", "transforms"}
         What the principal components are of.
     regions : Regions or None
@@ -145,6 +154,7 @@ class RegionModel:
     n_thresholds: int = 32
     n_directions: int = 8
     n_heights: int = 16
+    with_betti: bool = False
     basis: Basis = "curves"
     regions: Regions | None = None
     selected: int = 0

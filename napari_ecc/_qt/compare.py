@@ -14,7 +14,7 @@ from napari_ecc._model.compare import Comparison
 from napari_ecc._qt.form import Form, buttons, choice, text
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
-from napari_ecc._qt.saving import PICTURES, TABLES, ask_and_save, save
+from napari_ecc._qt.saving import PICTURES, TABLES, ask_and_save, ask_for_table, attempt, save
 from napari_ecc._qt.theme import PALETTE, PlotColours, follow_theme
 
 __all__ = ["CurveComparison"]
@@ -23,11 +23,19 @@ ABOUT = "Curves of layers, frames and groups."
 GUIDE = """\
 <p>Add the curves of the selected layers, of all frames of the image, or the one that the Euler
 explorer shows. They are computed with the explorer's settings.</p>
-<p><i>Groups</i> is a pattern for the names, such as <tt>control|drug</tt>. Of two groups the
-difference of the means is shown and tested by permutation: p is the share of random regroupings
-that are at least as far apart.</p>"""
+<p>Curves are grouped by a pattern for their names, such as <tt>control|drug</tt>, or by a column:
+of the features of objects, or of a table that you join, with a column <tt>name</tt>,
+<tt>layer</tt>, <tt>frame</tt> or <tt>index</tt>. Of two groups the difference of the means is shown
+and tested by permutation: p is the share of random regroupings that are at least as far
+apart.</p>"""
+JOIN_TIP = "CSV or Parquet with a column name, layer, frame or index, to group by its columns"
+MOST_LINES = 200
+"""Curves of a group that are drawn, evenly chosen from more."""
 CHOICES = {
-    "Groups": (text("pattern", "Regular expression for the names, such as control|drug"),),
+    "Group by": (
+        choice("by", "The names, or a column that is known of the curves", {"name": ""}),
+        text("pattern", "Regular expression for the names or values, such as control|drug"),
+    ),
     "Show": (
         choice(
             "view",
@@ -60,7 +68,11 @@ class CurveComparison(Panel):
         self.sources = buttons(
             layers=("Add layers", "The selected layers, or all images", controller.add_layers),
             frames=("Add frames", "All frames of the image", controller.add_frames),
+            objects=("Add objects", "The objects of Euler regions", controller.add_objects),
+        )
+        self.others = buttons(
             pin=("Pin curve", "The curve of the Euler explorer", controller.pin),
+            join=("Join table…", JOIN_TIP, self._ask_for_features),
             clear=("Clear", "Forget all curves", controller.clear),
         )
         self.actions = buttons(
@@ -69,6 +81,7 @@ class CurveComparison(Panel):
             copy=("Copy Python", "The calls that give the comparison", self.copy_python),
         )
         self.add(self.sources)
+        self.add(self.others)
         self.add(self.form)
         self.add(self.plot, stretch=2)
         self.add(self.legend)
@@ -79,12 +92,19 @@ class CurveComparison(Panel):
 
     def _connect(self) -> None:
         events = self.model.events
+        self.listen(events.curves, self._offer_columns)
+        self.listen(events.features, self._offer_columns)
         self.listen(events.curves, self._show_curves)
         self.listen(events.comparison, self._show_curves)
         self.listen(events.view, self._show_curves)
         self.listen(events.status, self._show_status)
+        self._offer_columns()
         self._show_status()
         self._show_curves()
+
+    def _offer_columns(self, *_: Any) -> None:
+        columns = [name for name in self.model.table.columns if name != "name"]
+        self.form.offer("by", {"name": "", **{name: name for name in columns}}, self.model.by)
 
     def _set_colours(self, colours: PlotColours) -> None:
         self.plot.set_colours(colours)
@@ -123,7 +143,7 @@ class CurveComparison(Panel):
         lines = []
         for k, (name, members) in enumerate(comparison.groups.items()):
             if self.model.view == "curves":
-                found = [curves[at] for at in members]
+                found = [curves[at] for at in members[:: -(-len(members) // MOST_LINES)]]
                 lines += [Line(at.thresholds, at.values, style, _colour(k), 1.2) for at in found]
             else:
                 t, mean, low, high = comparison.bands[name]
@@ -142,6 +162,15 @@ class CurveComparison(Panel):
             },
         }
         self.table.row_headers = tuple(rows)
+
+    def _ask_for_features(self) -> None:
+        path = ask_for_table(self, "Join a table")
+        if path:
+            self.join(path)
+
+    def join(self, path: str) -> None:
+        """Join a CSV or Parquet table; what goes wrong becomes a notification."""
+        attempt(partial(self.controller.join, path))
 
     def _ask_for_curves(self) -> None:
         suffixes = TABLES + PICTURES

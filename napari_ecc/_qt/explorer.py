@@ -12,7 +12,6 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QSizePolicy
 
 from napari_ecc._controller.explorer import ExplorerController
 from napari_ecc._controller.overlays import LOWERS, RAISES
-from napari_ecc._model.explorer import BETTI_NAMES
 from napari_ecc._qt.form import (
     CONNECTIVITY,
     SCOPE,
@@ -25,9 +24,9 @@ from napari_ecc._qt.form import (
     whole_number,
 )
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import CurvePlot, Line
+from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
 from napari_ecc._qt.saving import PICTURES, TABLES, ask_path, save
-from napari_ecc._qt.theme import PALETTE, follow_theme
+from napari_ecc._qt.theme import follow_theme
 
 __all__ = ["EulerExplorer"]
 
@@ -40,8 +39,6 @@ steps). The overlay in the canvas is the set at the threshold. Mouse wheel: stre
 vertical axis; double click: show all of it.</p>
 <p>A dashed curve is not complete: it is that of a coarse level or of the blocks read so
 far.</p>"""
-
-BETTI_COLOURS = PALETTE[1:4]
 
 CHOICES = {
     "Image": (layer_choice("image", "The Image or Labels layer to explore"), SCOPE),
@@ -206,13 +203,7 @@ class EulerExplorer(Panel):
         if betti is None or not self.model.show_betti:
             self.plot.set_lines([line], note=curve.in_words())
             return
-        names = [many for _, many in BETTI_NAMES[len(betti.values)]]
-        parts = zip(betti.values, BETTI_COLOURS, names, strict=False)
-        lines = [
-            Line(betti.thresholds, values, style, colour, label=name)
-            for values, colour, name in parts
-        ]
-        self.plot.set_lines([*lines, line._replace(label="χ")])
+        self.plot.set_lines([*betti_lines(betti), line._replace(label="χ")])
 
     def _show_threshold(self) -> None:
         curve, threshold = self.model.curve, self.model.threshold

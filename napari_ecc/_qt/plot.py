@@ -13,10 +13,14 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QPainter, QPen, QPixmap, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
+from ecc_core import BettiCurves
+from napari_ecc._model.explorer import BETTI_NAMES
 from napari_ecc._qt.axes import nice_ticks, tick_label
-from napari_ecc._qt.theme import PAPER, PlotColours
+from napari_ecc._qt.theme import PALETTE, PAPER, PlotColours
 
-__all__ = ["CurvePlot", "Line"]
+__all__ = ["BETTI_COLOURS", "CurvePlot", "Line", "betti_lines"]
+
+BETTI_COLOURS = PALETTE[1:4]
 
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 10, 40
 GRAB = 8
@@ -50,6 +54,16 @@ class Line(NamedTuple):
     width: float = 1.6
     dashed: bool = False
     label: str = ""
+
+
+def betti_lines(curves: BettiCurves) -> list[Line]:
+    """A line for each Betti number, with what it counts in the legend."""
+    style = "step-left" if curves.superlevel else "step-right"
+    names = BETTI_NAMES[len(curves.values)]
+    return [
+        Line(curves.thresholds, values, style, colour, label=many)
+        for values, colour, (_, many) in zip(curves.values, BETTI_COLOURS, names, strict=False)
+    ]
 
 
 class CurvePlot(QWidget):

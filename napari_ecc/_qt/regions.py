@@ -15,6 +15,7 @@ from napari_ecc._qt.form import (
     SUPERLEVEL,
     Form,
     buttons,
+    check,
     choice,
     layer_choice,
     optional_number,
@@ -22,7 +23,7 @@ from napari_ecc._qt.form import (
     whole_number,
 )
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import CurvePlot, Line
+from napari_ecc._qt.plot import CurvePlot, Line, betti_lines
 from napari_ecc._qt.region_scatter import RegionScatter
 from napari_ecc._qt.saving import PICTURES, TABLES, ask_and_save, save
 from napari_ecc._qt.theme import PAPER, PlotColours, follow_theme
@@ -45,7 +46,10 @@ CHOICES = {
 }
 SETTINGS = {
     "Sets": (SUPERLEVEL, CONNECTIVITY),
-    "Thresholds": (whole_number("n_thresholds", "Columns of the curves", 2, 1024),),
+    "Thresholds": (
+        whole_number("n_thresholds", "Columns of the curves", 2, 1024),
+        check("with_betti", "Betti curves", "Also components, holes or tunnels, and cavities"),
+    ),
     "Transform": (
         whole_number("n_directions", "Directions of the transforms", 1, 256),
         "by",
@@ -192,6 +196,8 @@ class RegionExplorer(Panel):
         row = regions.row(self.model.selected)
         if row is not None:
             lines.append(Line(thresholds, values[row], style, self._colours.accent, width=2.4))
+            if regions.betti is not None:
+                lines += betti_lines(regions.betti.select(self.model.selected))
         self.plot.set_lines(lines)
 
     def _pick_point(self, index: int) -> None:

@@ -8,7 +8,17 @@ from pathlib import Path
 from napari.utils.notifications import show_error, show_info
 from qtpy.QtWidgets import QApplication, QFileDialog, QWidget
 
-__all__ = ["FILTERS", "PICTURES", "TABLES", "ask_and_save", "ask_path", "copy_code", "save"]
+__all__ = [
+    "FILTERS",
+    "PICTURES",
+    "TABLES",
+    "ask_and_save",
+    "ask_for_table",
+    "ask_path",
+    "attempt",
+    "copy_code",
+    "save",
+]
 
 TABLES = (".csv", ".parquet")
 PICTURES = (".png", ".svg")
@@ -55,12 +65,24 @@ def ask_and_save(
 def save(path: str, write: Callable[[str], None]) -> None:
     """Write a file, CSV without a suffix; what goes wrong becomes a notification."""
     path = path if Path(path).suffix else f"{path}{TABLES[0]}"
+    if attempt(lambda: write(path)):
+        show_info(f"Saved {path}")
+
+
+def attempt(act: Callable[[], None]) -> bool:
+    """Do something with a file, and say whether it went well; else there is a notification."""
     try:
-        write(path)
+        act()
     except (OSError, ValueError) as error:
         show_error(str(error))
-    else:
-        show_info(f"Saved {path}")
+        return False
+    return True
+
+
+def ask_for_table(parent: QWidget, title: str) -> str:
+    """Ask which table to read; "" if the user changes their mind."""
+    path, _ = QFileDialog.getOpenFileName(parent, title, "", "Tables (*.csv *.parquet)")
+    return str(path)
 
 
 def copy_code(code: str) -> None:

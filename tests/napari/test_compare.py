@@ -32,6 +32,25 @@ def test_groups():
     assert groups_of(names, "b") == {"other": ["a 1", "a 2"], "b": ["b 1"]}
 
 
+def test_groups_by_a_column():
+    curves = {name: ecc.euler_curve(noise(k, 1.0), 16) for k, name in enumerate("abcd")}
+    features = {"name": ["d", "c", "b", "e"], "dose": [2, 1, 2, 1]}
+    found = compare_groups(curves, features=features, by="dose", n_permutations=9)
+    assert found.groups == {"none": ["a"], "2": ["b", "d"], "1": ["c"]}
+    found = compare_groups(curves, "2", features=features, by="dose", n_permutations=9)
+    assert found.groups == {"other": ["a", "c"], "2": ["b", "d"]}
+    with pytest.raises(ValueError, match="`by` must be a column of `features`, got 'drug'"):
+        compare_groups(curves, features=features, by="drug")
+    table = actions.curve_table(curves, features)
+    assert list(table.columns[:2]) == ["name", "dose"]
+    assert_array_equal(table["dose"], [np.nan, 2, 1, 2])
+    assert_array_equal(table["maximum"], actions.curve_table(curves)["maximum"])
+    with pytest.raises(ValueError, match="one of the columns"):
+        actions.curve_table(curves, {"dose": [1]})
+    with pytest.raises(ValueError, match="one row for each"):
+        actions.curve_table(curves, {"name": ["a", "a"], "dose": [1, 2]})
+
+
 def test_groups_are_compared_by_their_means():
     curves = {
         name: ecc.euler_curve(noise(seed, sigma), superlevel=True)
@@ -72,7 +91,7 @@ def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qap
     for seed in range(6):
         viewer.add_image(noise(seed, 1 + seed // 3), name=f"{'ab'[seed // 3]} {seed}")
     _, panel = open_panel("Euler compare", viewer=viewer)
-    assert "Add the selected layers" in panel.work.text.text()
+    assert "Add selected layers" in panel.work.text.text()
     panel.sources["layers"].native.click()
     settle(qtbot, panel)
     assert list(panel.model.curves) == [layer.name for layer in viewer.layers]
@@ -102,16 +121,62 @@ def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qap
     assert names["comparison"].test.pvalue == panel.model.comparison.test.pvalue
     assert list(names["all_curves"]) == list(panel.model.curves)
 
-    panel.sources["clear"].native.click()
+    panel.others["clear"].native.click()
     assert panel.model.curves == {}
-    panel.sources["pin"].native.click()
+    panel.others["pin"].native.click()
     assert "shows no complete curve" in panel.work.text.text()
     _, explorer = open_panel("Euler explorer", viewer=viewer)
     settle(qtbot, explorer)
-    panel.sources["pin"].native.click()
+    panel.others["pin"].native.click()
     settle(qtbot, panel)
     (curve,) = panel.model.curves.values()
     assert_array_equal(curve.values, explorer.model.curve.values)
     panel.form["pattern"].value = "("
     settle(qtbot, panel)
     assert "cannot be compared" in panel.work.text.text()
+
+
+def test_frames_and_objects_by_their_features(
+    make_napari_viewer_proxy, open_panel, qtbot, qapp, tmp_path, messages
+):
+    """A table joined to frames, and the class of objects, make groups."""
+    viewer = make_napari_viewer_proxy()
+    viewer.add_image(np.stack([noise(k, 1.0) for k in range(4)]), name="movie")
+    _, panel = open_panel("Euler compare", viewer=viewer)
+    panel.sources["frames"].native.click()
+    settle(qtbot, panel)
+    pd.DataFrame({"frame": range(4), "phase": [*"xyxy"]}).to_csv(tmp_path / "phases.csv")
+    panel.join(str(tmp_path / "phases.csv"))
+    panel.form["by"].value = "phase"
+    settle(qtbot, panel)
+    groups = panel.model.comparison.groups
+    assert groups == {p: [f"movie axis 0 {k}" for k in (i, i + 2)] for i, p in enumerate("xy")}
+    panel.save_table(str(tmp_path / "table.csv"))
+    assert list(pd.read_csv(tmp_path / "table.csv", comment="#")["phase"]) == [*"xyxy"]
+    panel.join(str(tmp_path / "table.csv"))
+    panel.join(str(tmp_path / "nothing.csv"))
+    assert "nothing.csv" in messages[-1]
+
+    panel.others["clear"].native.click()
+    panel.sources["objects"].native.click()
+    assert "Measure objects" in panel.work.text.text()
+    labels = viewer.add_labels(np.arange(1600).reshape(40, 40) // 400 + 1, name="cells")
+    _, regions = open_panel("Euler regions", viewer=viewer)
+    regions.model.scope = "slice"
+    regions.controller.measure()
+    settle(qtbot, regions)
+    regions.controller.classify(np.array([2, 3]))
+    panel.sources["objects"].native.click()
+    panel.form["by"].value = "class"
+    settle(qtbot, panel)
+    assert panel.model.comparison.groups == {
+        "none": ["cells 1", "cells 4"],
+        "A": ["cells 2", "cells 3"],
+    }
+    expected = ecc.region_curves(viewer.layers["movie"].data[0], labels.data, 32, superlevel=True)
+    assert_array_equal(panel.model.curves["cells 3"].values, expected.select(3).values)
+    panel.copy_python()
+    names = {"viewer": viewer}
+    exec(qapp.clipboard().text(), names)
+    assert names["comparison"].groups == panel.model.comparison.groups
+    assert names["comparison"].test.pvalue == panel.model.comparison.test.pvalue

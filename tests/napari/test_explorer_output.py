@@ -142,6 +142,24 @@ def test_forms_of_actions(make_napari_viewer, qtbot, tmp_path):
     table = pd.read_csv(tmp_path / "layers.csv", comment="#")
     assert list(table["name"]) == ["image"]
 
+    _commands.save_transform(viewer)
+    form = viewer.window.dock_widgets["Save directional Euler curves"]
+    form.layer.value, form.path.value = image, tmp_path / "transform.csv"
+    form.threshold.value, form.directions.value, form.heights.value = 20, 4, 10
+    form.call_button.native.click()
+    table = pd.read_csv(tmp_path / "transform.csv", comment="#")
+    expected = actions.layer_transform(image, 4, 10, threshold=20).values
+    assert_array_equal(table["euler_characteristic"], expected.ravel())
+
+    _commands.compare_layers(viewer)
+    form = viewer.window.dock_widgets["Compare layers"]
+    form.path.value, form.groups.value = tmp_path / "bands.csv", "image|movie"
+    viewer.layers.selection = {image, movie}
+    form.call_button.native.click()
+    table = pd.read_csv(tmp_path / "bands.csv", comment="#")
+    assert_array_equal(table["mean"][table["group"] == "image"], actions.layer_curve(image).values)
+    assert "# result: image (n = 1), movie (n = 1)" in (tmp_path / "bands.csv").read_text()
+
     _commands.measure_regions(viewer)
     form = viewer.window.dock_widgets["Measure regions"]
     form["labels"].value, form["image"].value = labels, image

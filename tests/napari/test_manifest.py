@@ -54,22 +54,27 @@ def test_settings_start_as_the_model_does(manifest):
 
 
 @pytest.mark.parametrize(
-    ("sample", "shape"), [("coins", (303, 384)), ("vessels", None), ("drops", None)]
+    ("sample", "shape"),
+    [("coins", (303, 384)), ("labelled_coins", (303, 384)), ("vessels", None), ("drops", None)],
 )
 def test_samples(manifest, sample, shape):
     (contribution,) = [s for s in manifest.contributions.sample_data if s.key == sample]
     assert contribution.command.startswith("napari-ecc.")
     make = getattr(_samples, sample)
     small = {"vessels": {"shape": (20, 30, 40)}, "drops": {"frames": 4, "side": 50}}
-    ((image, settings, kind),) = make(**small.get(sample, {}))
+    (image, settings, kind), *others = make(**small.get(sample, {}))
     assert kind == "image"
-    assert settings["name"] == sample
+    assert settings["name"] == sample.removeprefix("labelled_")
+    assert [kind for _, _, kind in others] == ["labels"] * sample.startswith("labelled")
+    assert all(15 < labels.max() < 30 for labels, *_ in others)
     assert image.dtype == np.uint8
     assert shape is None or image.shape == shape
     assert np.ptp(ecc.euler_curve(image[-1] if sample == "drops" else image).values) > 3
 
 
-@pytest.mark.parametrize("name", ["_model.levels", "_qt.axes", "_controller.code", "actions"])
+@pytest.mark.parametrize(
+    "name", ["_model.levels", "_qt.axes", "_controller.code", "actions.curves"]
+)
 def test_examples_in_docstrings(name):
     module = importlib.import_module(f"napari_ecc.{name}")
     result = doctest.testmod(module)

@@ -198,6 +198,27 @@ def test_the_selected_curve_is_in_front(regions):
     assert front.width > behind[0].width
 
 
+def test_betti_curves_of_objects(regions, qtbot):
+    """Become columns, and are drawn for the selected object."""
+    image, labels = objects()
+    _, panel, layer = regions(image, labels)
+    panel.settings["with_betti"].value = True
+    push(panel, "Measure")
+    settle(qtbot, panel)
+    thresholds = panel.model.regions.curves.thresholds
+    expected = ecc.region_betti_curves(image, labels, thresholds, superlevel=True)
+    for k in range(2):
+        columns = [f"b{k}_t{t:.6g}" for t in thresholds]
+        assert_array_equal(layer.features[columns], expected.values[:, k])
+    panel.model.selected = 6
+    lines = {line.label: line.y for line in panel.plot.lines}
+    assert_array_equal(lines["holes"], expected.select(6).values[1])
+    panel.settings["with_betti"].value = False
+    push(panel, "Measure")
+    settle(qtbot, panel)
+    assert not [name for name in layer.features if name.startswith("b")]
+
+
 def test_volumes_and_slices(regions, qtbot):
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 4, (4, 9, 9))

@@ -1,55 +1,32 @@
-"""What the docks compute, as functions of layers: for scripts, and for napari's commands.
-
-Each takes layers as they are in the viewer and computes at once. *Copy Python* in a dock writes the
-call that gives what the dock shows.
-"""
+"""Curves of layers and frames."""
 
 from __future__ import annotations
 
 import builtins
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ecc_core import BettiCurves, EulerCurve, EulerTransform
+from ecc_core import BettiCurves, EulerCurve
 from napari_ecc._controller.betti import count_all
-from napari_ecc._controller.compare import curve_table, frames_of
+from napari_ecc._controller.curve_sets import frames_of
 from napari_ecc._controller.curves import Request, compute_curve, request_of, result_of
-from napari_ecc._controller.direction_sweep import Cache, Sweep, curves_along
 from napari_ecc._controller.layers import (
     Part,
     as_indexable,
     contrast_limits,
     levels_of,
-    problem_with,
     selection_of,
-    values_of,
 )
 from napari_ecc._controller.loading import can_be_held, fitting_level
-from napari_ecc._controller.measuring import measure, measure_of
 from napari_ecc._controller.series import Frames, compute_frames
-from napari_ecc._model.compare import compare_groups
-from napari_ecc._model.directions import circle
-from napari_ecc._workers import Step
+from napari_ecc.actions._layers import checked, result
 
 if TYPE_CHECKING:
-    import pandas as pd
     from napari.layers import Image, Labels, Shapes
 
-__all__ = [
-    "all_frames",
-    "compare_groups",
-    "curve_table",
-    "frame_curves",
-    "layer_betti_curves",
-    "layer_curve",
-    "layer_curves",
-    "layer_transform",
-    "region_table",
-]
+__all__ = ["all_frames", "frame_curves", "layer_betti_curves", "layer_curve", "layer_curves"]
 
 
 class CurveOptions(TypedDict, total=False):
@@ -125,7 +102,7 @@ def layer_curve(
         superlevel=superlevel,
         smoothing=smoothing,
     )
-    curve, _ = _result(compute_curve(request))
+    curve, _ = result(compute_curve(request))
     return result_of(curve, request)
 
 
@@ -166,7 +143,7 @@ def layer_betti_curves(
     [[1, 3], [0, 0]]
     """
     request = _requested(layer, part, region, **options)
-    curve, field = _result(compute_curve(request))
+    curve, field = result(compute_curve(request))
     if not can_be_held(field.data):
         raise ValueError(f"“{layer.name}” is too large to be loaded, got {field.data.shape}")
     counted = count_all(
@@ -176,7 +153,7 @@ def layer_betti_curves(
         connectivity=request.connectivity,
         workers=None,
     )
-    found: BettiCurves = _result(counted)
+    found: BettiCurves = result(counted)
     return found
 
 
@@ -239,126 +216,8 @@ def all_frames(
     dict of str to EulerCurve
         For `compare_groups` and `curve_table`.
     """
-    frames = frames_of(layer, _checked(layer, part), axis)
+    frames = frames_of(layer, checked(layer, part), axis)
     return {name: layer_curve(layer, part=frame, **options) for name, frame in frames.items()}
-
-
-def layer_transform(
-    layer: Image | Labels,
-    directions: int | ArrayLike = 64,
-    heights: int = 128,
-    *,
-    part: Part | None = None,
-    elevation: float = 0.0,
-    threshold: float | None = None,
-    slope: float | None = None,
-    superlevel: bool = True,
-    connectivity: int | None = None,
-) -> EulerTransform:
-    """Directional Euler characteristic curves of a layer, in world units.
-
-    Parameters
-    ----------
-    layer : napari Image or Labels layer
-    directions : int or (k, d) array, default 64
-        Unit vectors; or how many, evenly spaced, of one elevation.
-    heights : int, default 128
-        Number of heights, or of thresholds with `slope`.
-    part : tuple of (int or slice) or None, default None
-        As in `layer_curve`.
-    elevation : float, default 0
-        Degrees from the plane of the last two axes towards the axis before, where `directions` is
-        a number and the part is a volume.
-    threshold : float or None, default None
-        The set at this threshold is swept along each direction.
-    slope : float or None, default None
-        Instead of that, a plane that rises by this much a world unit is added to the image.
-    superlevel, connectivity
-        As in `layer_curve`.
-
-    Returns
-    -------
-    EulerTransform
-
-    Raises
-    ------
-    ValueError
-        If the layer has no curve, or unless one of `threshold` and `slope` is given.
-    """
-    if (threshold is None) == (slope is None):
-        raise ValueError(
-            f"one of `threshold` and `slope` must be given, got {threshold} and {slope}"
-        )
-    selection = values_of(layer, selection_of(layer, _checked(layer, part)))
-    ndim = len(selection.axes)
-    if isinstance(directions, int):
-        directions = circle(directions, elevation, ndim)
-    sweep = Sweep(
-        source=(layer.name,),
-        level=fitting_level(selection, layer.name),
-        filtration="height" if slope is None else "plane",
-        threshold=math.nan if threshold is None else threshold,
-        superlevel=superlevel,
-        connectivity=connectivity,
-        slope=slope or 0.0,
-        n_heights=heights,
-    )
-    image = np.asarray(sweep.level.array)
-    return curves_along(sweep, Cache(), image, np.asarray(directions, dtype=np.float64))
-
-
-def region_table(
-    labels: Labels,
-    image: Image | None = None,
-    *,
-    part: Part | None = None,
-    thresholds: int = 32,
-    directions: int = 8,
-    heights: int = 16,
-    superlevel: bool = True,
-    connectivity: int | None = None,
-) -> pd.DataFrame:
-    """Curves and transforms of the objects of a Labels layer, each as if it stood alone.
-
-    Parameters
-    ----------
-    labels : napari Labels layer
-    image : napari Image layer or None, default None
-        Of the same shape, for the curves; None: transforms only.
-    part : tuple of (int or slice) or None, default None
-        Of the labels; as in `layer_curve`.
-    thresholds : int, default 32
-        Columns of the curves.
-    directions, heights : int, default 8 and 16
-        Rows and columns of each transform; heights in radii of the object.
-    superlevel, connectivity
-        As in `layer_curve`.
-
-    Returns
-    -------
-    DataFrame
-        A row for each object, with its label in the column ``index``: ``ecc_t<threshold>`` and
-        ``ect_d<direction>_h<height>``, and scores on principal components.
-
-    Raises
-    ------
-    ValueError
-        If the layers differ in shape, or there are no objects.
-    """
-    import pandas as pd
-
-    what = measure_of(
-        labels,
-        image,
-        part=_checked(labels, part),
-        thresholds=thresholds,
-        directions=directions,
-        heights=heights,
-        superlevel=superlevel,
-        connectivity=connectivity,
-    )
-    _, table = _result(measure(what, pd.DataFrame()))
-    return table
 
 
 def frame_curves(
@@ -392,7 +251,7 @@ def frame_curves(
         With `values` of the shape (frames, thresholds).
     """
     planes = (0,) * (layer.ndim - 2) + (slice(None),) * 2
-    part = _checked(layer, part or planes)
+    part = checked(layer, part or planes)
     low, high = range or contrast_limits(layer)
     options = {
         "range": (low, high),
@@ -407,7 +266,7 @@ def frame_curves(
     selection = selection_of(layer, part)
     level = fitting_level(selection, layer.name).number
     data = as_indexable(levels_of(layer)[level])
-    found = _result(compute_frames(Frames(data, wanted, thresholds, options)))
+    found = result(compute_frames(Frames(data, wanted, thresholds, options)))
     return EulerCurve(
         np.linspace(low, high, thresholds),
         np.stack([chi for _, chi in found]),
@@ -421,25 +280,5 @@ def _requested(
     layer: Any, part: Part | None, region: Any, **options: Unpack[CurveOptions]
 ) -> Request:
     """What is to be computed of a part of a layer that has a curve."""
-    selection = selection_of(layer, _checked(layer, part))
+    selection = selection_of(layer, checked(layer, part))
     return request_of(layer, selection, region=region, **options)
-
-
-def _checked(layer: Any, part: Part | None) -> Part:
-    """The part that is meant, of a layer that has a curve."""
-    problem = problem_with(layer)
-    if problem:
-        raise ValueError(problem)
-    if part is None:
-        leading: Part = (0,) * max(0, layer.ndim - 3)
-        return (*leading, *(slice(None),) * min(3, layer.ndim))
-    if len(part) != layer.ndim:
-        raise ValueError(f"`part` must have {layer.ndim} entries, one for each axis, got {part}")
-    return tuple(part)
-
-
-def _result(job: Iterator[Step]) -> Any:
-    """The value of a job's last step."""
-    for step in job:
-        last = step
-    return last.value

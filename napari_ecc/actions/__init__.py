@@ -1,0 +1,30 @@
+"""What the docks compute, as functions of layers: for scripts, and for napari's commands.
+
+Each takes layers as they are in the viewer and computes at once. *Copy Python* in a dock writes the
+call that gives what the dock shows.
+"""
+
+from napari_ecc._controller.curve_sets import curve_table
+from napari_ecc._model.compare import compare_groups
+from napari_ecc.actions.curves import (
+    all_frames,
+    frame_curves,
+    layer_betti_curves,
+    layer_curve,
+    layer_curves,
+)
+from napari_ecc.actions.directions import layer_transform
+from napari_ecc.actions.objects import object_curves, region_table
+
+__all__ = [
+    "all_frames",
+    "compare_groups",
+    "curve_table",
+    "frame_curves",
+    "layer_betti_curves",
+    "layer_curve",
+    "layer_curves",
+    "layer_transform",
+    "object_curves",
+    "region_table",
+]

@@ -1,0 +1,85 @@
+"""Directional curves of layers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ecc_core import EulerTransform
+from napari_ecc._controller.direction_sweep import Cache, Sweep, curves_along
+from napari_ecc._controller.layers import Part, selection_of, values_of
+from napari_ecc._controller.loading import fitting_level
+from napari_ecc._model.directions import circle
+from napari_ecc.actions._layers import checked
+
+if TYPE_CHECKING:
+    from napari.layers import Image, Labels
+
+__all__ = ["layer_transform"]
+
+
+def layer_transform(
+    layer: Image | Labels,
+    directions: int | ArrayLike = 64,
+    heights: int = 128,
+    *,
+    part: Part | None = None,
+    elevation: float = 0.0,
+    threshold: float | None = None,
+    slope: float | None = None,
+    superlevel: bool = True,
+    connectivity: int | None = None,
+) -> EulerTransform:
+    """Directional Euler characteristic curves of a layer, in world units.
+
+    Parameters
+    ----------
+    layer : napari Image or Labels layer
+    directions : int or (k, d) array, default 64
+        Unit vectors; or how many, evenly spaced, of one elevation.
+    heights : int, default 128
+        Number of heights, or of thresholds with `slope`.
+    part : tuple of (int or slice) or None, default None
+        As in `layer_curve`.
+    elevation : float, default 0
+        Degrees from the plane of the last two axes towards the axis before, where `directions` is
+        a number and the part is a volume.
+    threshold : float or None, default None
+        The set at this threshold is swept along each direction.
+    slope : float or None, default None
+        Instead of that, a plane that rises by this much a world unit is added to the image.
+    superlevel, connectivity
+        As in `layer_curve`.
+
+    Returns
+    -------
+    EulerTransform
+
+    Raises
+    ------
+    ValueError
+        If the layer has no curve, or unless one of `threshold` and `slope` is given.
+    """
+    if (threshold is None) == (slope is None):
+        raise ValueError(
+            f"one of `threshold` and `slope` must be given, got {threshold} and {slope}"
+        )
+    selection = values_of(layer, selection_of(layer, checked(layer, part)))
+    ndim = len(selection.axes)
+    if isinstance(directions, int):
+        directions = circle(directions, elevation, ndim)
+    sweep = Sweep(
+        source=(layer.name,),
+        level=fitting_level(selection, layer.name),
+        filtration="height" if slope is None else "plane",
+        threshold=math.nan if threshold is None else threshold,
+        superlevel=superlevel,
+        connectivity=connectivity,
+        slope=slope or 0.0,
+        n_heights=heights,
+    )
+    image = np.asarray(sweep.level.array)
+    return curves_along(sweep, Cache(), image, np.asarray(directions, dtype=np.float64))

@@ -1,0 +1,128 @@
+"""Curves and transforms of the objects of a Labels layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ecc_core import EulerCurve
+from napari_ecc._controller.layers import Part
+from napari_ecc._controller.measuring import (
+    compute_object_curves,
+    frame_of,
+    measure,
+    measure_of,
+    named_curves,
+)
+from napari_ecc.actions._layers import checked, result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from napari.layers import Image, Labels
+
+__all__ = ["object_curves", "region_table"]
+
+
+def object_curves(
+    labels: Labels,
+    image: Image,
+    *,
+    part: Part | None = None,
+    thresholds: int = 32,
+    superlevel: bool = True,
+    connectivity: int | None = None,
+) -> dict[str, EulerCurve]:
+    """Euler characteristic curves of the objects of a Labels layer, by name.
+
+    Parameters
+    ----------
+    labels, image, part, thresholds, superlevel, connectivity
+        As in `region_table`.
+
+    Returns
+    -------
+    dict of str to EulerCurve
+        For `compare_groups` and `curve_table`.
+
+    Raises
+    ------
+    ValueError
+        As in `region_table`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari.layers import Image, Labels
+    >>> from napari_ecc import actions
+    >>> labels, image = Labels(np.diag([1, 2, 3]), name="cells"), Image(np.eye(3))
+    >>> list(actions.object_curves(labels, image))
+    ['cells 1', 'cells 2', 'cells 3']
+    """
+    part = checked(labels, part)
+    what = measure_of(
+        labels,
+        image,
+        part=part,
+        thresholds=thresholds,
+        superlevel=superlevel,
+        connectivity=connectivity,
+    )
+    return named_curves(result(compute_object_curves(what)), labels.name, frame_of(part))
+
+
+def region_table(
+    labels: Labels,
+    image: Image | None = None,
+    *,
+    part: Part | None = None,
+    thresholds: int = 32,
+    directions: int = 8,
+    heights: int = 16,
+    betti: bool = False,
+    superlevel: bool = True,
+    connectivity: int | None = None,
+) -> pd.DataFrame:
+    """Curves and transforms of the objects of a Labels layer, each as if it stood alone.
+
+    Parameters
+    ----------
+    labels : napari Labels layer
+    image : napari Image layer or None, default None
+        Of the same shape, for the curves; None: transforms only.
+    part : tuple of (int or slice) or None, default None
+        Of the labels; as in `layer_curve`.
+    thresholds : int, default 32
+        Columns of the curves.
+    directions, heights : int, default 8 and 16
+        Rows and columns of each transform; heights in radii of the object.
+    betti : bool, default False
+        Also the Betti curves, for which there must be an image.
+    superlevel, connectivity
+        As in `layer_curve`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each object, with its label in the column ``index``: ``ecc_t<threshold>``,
+        ``b<dimension>_t<threshold>``, ``ect_d<direction>_h<height>``, and scores on principal
+        components.
+
+    Raises
+    ------
+    ValueError
+        If the layers differ in shape, or there are no objects.
+    """
+    import pandas as pd
+
+    what = measure_of(
+        labels,
+        image,
+        part=checked(labels, part),
+        thresholds=thresholds,
+        directions=directions,
+        heights=heights,
+        betti=betti,
+        superlevel=superlevel,
+        connectivity=connectivity,
+    )
+    _, table = result(measure(what, pd.DataFrame()))
+    return table
