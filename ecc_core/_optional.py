@@ -1,4 +1,4 @@
-"""Imports of the libraries that come with the package's extras."""
+"""Import the libraries of the package's extras."""
 
 import importlib
 from types import ModuleType
@@ -7,7 +7,7 @@ __all__ = ["import_optional"]
 
 
 def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import `module`, or say which extra of the package brings it.
+    """Import `module`, or raise an error that names the extra that installs it.
 
     Parameters
     ----------

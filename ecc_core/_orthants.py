@@ -1,4 +1,4 @@
-"""What every backend knows of transforms: orthants of directions, places of points, coefficients.
+"""Orthants of directions, coordinates of points, and coefficients, for all backends.
 
 In a direction u the highest vertex of a cell lies furthest along every axis by the sign of u, so
 in one orthant of directions every cell has one owner. The *coefficient* of a point is the sum of
@@ -51,7 +51,7 @@ class Directions(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """An image's axes and the coordinates of its points or corners."""
+    """The axes of an image and the coordinates of its points or corners."""
 
     axes: Axes
     shape: tuple[int, ...]
@@ -62,7 +62,7 @@ class Frame(NamedTuple):
 
     @property
     def sign(self) -> int:
-        """That of a coefficient against the one that the kernels compute."""
+        """Sign of a coefficient relative to the one that the kernels compute."""
         return -1 if self.cubes and sum(self.axes) % 2 == 0 else 1
 
 

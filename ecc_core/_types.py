@@ -1,4 +1,4 @@
-"""Types of public functions: the library of an array in is that of the arrays out."""
+"""Types of the public functions, which return arrays of the library of the image."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Thresholds = ArrayLike | Literal["exact"]
 
 
 class _Tensor(Protocol):
-    """An array of torch."""
+    """A torch tensor."""
 
     def cpu(self) -> Any: ...
 
@@ -34,7 +34,7 @@ class _JaxArray(Protocol):
 
 
 class LazyArray(Protocol):
-    """An array of dask."""
+    """A dask array."""
 
     def compute(self) -> Any: ...
 

@@ -1,4 +1,4 @@
-"""Exceptions raised by :mod:`ecc_core` beyond Python's own ``TypeError`` and ``ValueError``."""
+"""Exceptions of :mod:`ecc_core` other than ``TypeError`` and ``ValueError``."""
 
 __all__ = ["BackendError", "EccError", "InputFileError"]
 
@@ -8,7 +8,7 @@ class EccError(Exception):
 
 
 class BackendError(EccError, RuntimeError):
-    """A compute backend that the input asks for is not installed or not usable."""
+    """A backend that the input requires is not installed or cannot be used."""
 
 
 class InputFileError(EccError, ValueError):

@@ -325,7 +325,7 @@ def _check_eager(array: Any, name: str = "image") -> None:
 
 
 def _last_value(dtype: np.dtype[Any], superlevel: bool) -> Any:
-    """The value at which the last points enter."""
+    """Return the value at which the last points enter."""
     if dtype.kind == "f":
         return -np.inf if superlevel else np.inf
     if dtype.kind == "b":

@@ -188,7 +188,7 @@ def euler_transform(
 
 
 def _unwrap(image: Any, name: str) -> tuple[Origin, Any, NDArray[Any] | None]:
-    """The origin of an image, the image, and where it is not masked."""
+    """Return the origin of an image, the image, and the points that are not masked."""
     image, shown = split_masked(image, None)
     origin = origin_of(image, name)
     array = origin.image(image, name)

@@ -1,4 +1,4 @@
-"""What computes: one folder a backend, found by the kind of device of an array."""
+"""Backends, one folder each, found by the kind of device of an array."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class Backend(Protocol):
         mask: Any = None,
         workers: int | None = None,
     ) -> Any:
-        """The Euler characteristics, (images, n) int64."""
+        """Return the Euler characteristics, (images, n) int64."""
         ...
 
     def exact_curve(
         self, image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
     ) -> tuple[Any, Any]:
-        """The levels at which the curve of one image changes, and the values there."""
+        """Return the levels at which the curve of one image changes, and the values there."""
         ...
 
     def coefficients(
         self, image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
     ) -> Any:
-        """The coefficient of every point, int8."""
+        """Return the coefficient of every point, int8."""
         ...
 
     def region_curves(
@@ -66,13 +66,13 @@ class Backend(Protocol):
         *,
         workers: int | None = None,
     ) -> tuple[Any, Any]:
-        """Ids (k,) and their curves (k, n) int64, of an image and labels without a batch axis."""
+        """Return ids (k,) and curves (k, n) int64 of an image and labels without a batch axis."""
         ...
 
     def value_range(
         self, image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
     ) -> tuple[Any, Any]:
-        """The smallest and largest finite value; (None, None) where there is none."""
+        """Return the smallest and largest finite value; (None, None) if there is none."""
         ...
 
 
@@ -80,7 +80,7 @@ class Shards(Protocol):
     """Curves of images in parts."""
 
     def curve(self, shards: Sequence[Any], thresholds: Any, filtration: Filtration) -> Any:
-        """The Euler characteristics of the image, (n,) int64."""
+        """Return the Euler characteristics of the image, (n,) int64."""
         ...
 
 
@@ -96,13 +96,13 @@ class BettiNumbers(Protocol):
         mask: Any = None,
         workers: int | None = None,
     ) -> Any:
-        """The Betti numbers, (images, ndim, n) int64."""
+        """Return the Betti numbers, (images, ndim, n) int64."""
         ...
 
     def exact_betti_curves(
         self, image: Any, filtration: Filtration, *, mask: Any = None, workers: int | None = None
     ) -> tuple[Any, Any]:
-        """The levels at which a Betti number of one image changes, and those there."""
+        """Return the levels at which a Betti number of one image changes, and the numbers there."""
         ...
 
     def region_betti_curves(
@@ -134,7 +134,7 @@ class Transforms(Protocol):
     """Transforms of images without a batch axis."""
 
     def numbers(self, array: Any) -> AbstractContextManager[Any]:
-        """The array for NumPy's functions, its device and stream current."""
+        """Yield an array as NumPy's functions take it, with its device and stream current."""
         ...
 
     mask_transform: Callable[..., Any]
@@ -144,7 +144,7 @@ class Transforms(Protocol):
 
 
 class _Modules(NamedTuple):
-    """Modules of a backend, or their names."""
+    """The modules of a backend, or their names."""
 
     curves: Any
     transforms: Any
@@ -186,22 +186,22 @@ def supports(device: str) -> bool:
 
 
 def backend(device: str) -> Backend:
-    """The backend of a device."""
+    """Return the backend of a device."""
     return cast(Backend, _part(device, "curves"))
 
 
 def transforms(device: str) -> Transforms:
-    """The transforms of a device."""
+    """Return the transforms of a device."""
     return cast(Transforms, _part(device, "transforms"))
 
 
 def shards(device: str) -> Shards:
-    """The curves of images in parts of a device."""
+    """Return the curves of images in parts of a device."""
     return cast(Shards, _part(device, "shards"))
 
 
 def betti_numbers(device: str) -> BettiNumbers:
-    """The Betti numbers of a device."""
+    """Return the Betti numbers of a device."""
     return cast(BettiNumbers, _part(device, "betti_numbers"))
 
 
@@ -225,7 +225,7 @@ def _part(device: str, name: str) -> Any:
 
 
 def need_cupy(what: str = "arrays on CUDA devices") -> None:
-    """Raise unless CuPy can be imported."""
+    """Raise an error unless CuPy can be imported."""
     try:
         import_module("cupy")
     except ImportError as error:

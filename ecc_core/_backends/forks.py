@@ -1,4 +1,4 @@
-"""Forks wait until no other thread imports or compiles kernels.
+"""Let forks wait until no other thread imports modules or compiles kernels.
 
 A forked child has one thread, and waits for ever for a lock that another one held.
 """
@@ -21,7 +21,7 @@ _held: list[Any] = []
 
 
 def wait_for(lock: Any) -> None:
-    """Let forks wait for a lock that threads may take while they hold `paused`."""
+    """Let forks wait for a lock that threads may acquire while they hold `paused`."""
     _locks.append(lock)
 
 

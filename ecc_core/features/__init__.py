@@ -34,7 +34,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import scikit-learn when its transformer is first used."""
+    """Import scikit-learn when the transformer is first used."""
     if name == "EulerCurveTransformer":
         import_optional("sklearn", extra="features", purpose=name)
         from ecc_core.features.transformer import EulerCurveTransformer

@@ -33,7 +33,7 @@ Metric: TypeAlias = Literal["L1", "L2", "W1"]
 
 
 class Steps(NamedTuple):
-    """A value holds from its level up to the next; before the first one the function is 0."""
+    """A step function: a value holds from its level up to the next, 0 before the first level."""
 
     levels: Floats
     """(n,), increasing; thresholds of superlevel sets are negated and reversed."""
@@ -42,7 +42,7 @@ class Steps(NamedTuple):
 
 
 def one_order(superlevel: bool | None, **given: Curves) -> bool:
-    """Whether all these curves are those of superlevel sets: as they say themselves, or as given.
+    """Return whether curves are those of superlevel sets, from the curves or as given.
 
     Raises
     ------
@@ -98,13 +98,13 @@ def _numbers(part: Any, name: str) -> Floats:
 
 
 def one_grid(curves: Sequence[Steps]) -> Steps:
-    """Put single curves on the union of their levels, which changes none of them."""
+    """Represent single curves at the union of their levels, without changing them."""
     levels = np.unique(np.concatenate([curve.levels for curve in curves]))
     return Steps(levels, np.stack([evaluate(curve, levels) for curve in curves]))
 
 
 def evaluate(curve: Steps, levels: Floats) -> Floats:
-    """Values of the step function at these levels."""
+    """Return the values of the step function at levels."""
     place = np.searchsorted(curve.levels, levels, side="right")
     before = np.zeros((*curve.values.shape[:-1], 1))
     values: Floats = np.concatenate([before, curve.values], axis=-1)[..., place]
@@ -112,7 +112,7 @@ def evaluate(curve: Steps, levels: Floats) -> Floats:
 
 
 def rows_of(curves: Curves, superlevel: bool, name: str) -> Steps:
-    """Several curves on one grid, values of shape (k, n): from a batch, or a list of curves."""
+    """Return several curves on a common grid, values (k, n), from a batch or a list of curves."""
     if isinstance(curves, list):
         steps = [as_steps(curve, superlevel, f"{name}[{i}]") for i, curve in enumerate(curves)]
         for i, one in enumerate(steps):
@@ -130,7 +130,7 @@ def rows_of(curves: Curves, superlevel: bool, name: str) -> Steps:
 
 
 def join(a: Steps, b: Steps) -> tuple[Floats, Floats, Floats]:
-    """Levels shared by two batches, and the values of each on them."""
+    """Return the union of the levels of two batches, and the values of each at them."""
     if np.array_equal(a.levels, b.levels):
         return a.levels, a.values, b.values
     levels = np.union1d(a.levels, b.levels)
@@ -143,7 +143,7 @@ def check_metric(metric: str) -> None:
 
 
 def norms(values: Floats, levels: Floats, metric: Metric) -> Floats:
-    """Norm of step functions (..., n) from the first level to the last."""
+    """Return the norm of step functions (..., n) from the first level to the last."""
     widths = np.diff(levels)
     held = values[..., :-1]
     result: Floats
@@ -157,7 +157,7 @@ def norms(values: Floats, levels: Floats, metric: Metric) -> Floats:
 
 
 def _absolute_area_of_integral(areas: Floats) -> Floats:
-    """Mean over each interval of the absolute value of the integral, which is linear there."""
+    """Return the mean over each interval of the absolute value of the integral."""
     end = np.cumsum(areas, axis=-1)
     begin = end - areas
     total = np.abs(begin) + np.abs(end)

@@ -135,7 +135,7 @@ def _check_size(size: ArrayLike, batch: tuple[int, ...]) -> Floats:
 
 
 def _lobes(rows: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
-    """Number the stretches between sign changes; where one begins; the sign of the first."""
+    """Return the number of each lobe, where lobes begin, and the sign of the first."""
     signs = np.sign(rows)
     places = np.where(signs != 0, np.arange(rows.shape[1]), -1)
     latest = np.maximum.accumulate(places, axis=1)  # the latest threshold of non-zero value
@@ -147,7 +147,7 @@ def _lobes(rows: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
 
 
 def _peak(rows: Floats, thresholds: Floats, within: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """The largest value above zero within a lobe, and its threshold."""
+    """Return the largest positive value within a lobe, and its threshold."""
     shown = np.where(within, rows, 0)
     place = shown.argmax(axis=1)
     height = shown[np.arange(len(rows)), place]

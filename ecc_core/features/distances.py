@@ -66,7 +66,7 @@ def align_curves(curves: list[Curve], *, superlevel: bool | None = None) -> Eule
 
 
 def _shared_facts(curves: list[Curve]) -> dict[str, Any]:
-    """Facts in which all curves agree, if they are results."""
+    """Return the facts in which all curves agree, if they are results."""
     known = [curve.facts if isinstance(curve, EulerCurve) else {} for curve in curves]
     first = known[0].items()
     return {name: value for name, value in first if all(k.get(name) == value for k in known)}

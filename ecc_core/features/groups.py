@@ -130,7 +130,7 @@ def mean_band(
 
 
 def _student(normal: Floats, degrees: int) -> Floats:
-    """The quantiles of Student's distribution of the same probability as these normal ones."""
+    """Return quantiles of Student's t distribution with the probabilities of normal quantiles."""
     special = import_optional("scipy.special", extra="features", purpose="mean_band")
     return -np.asarray(special.stdtrit(degrees, special.ndtr(-normal)))
 
@@ -220,7 +220,7 @@ def _shuffles(row: Floats, count: int, generator: np.random.Generator) -> Floats
 
 
 def _blocks(count: int, width: int) -> Iterator[int]:
-    """Sizes that add up to count, each few enough rows of this width."""
+    """Yield sizes of parts that add up to `count`, each of limited memory."""
     most = max(1, BLOCK // width)
     for begin in range(0, count, most):
         yield min(most, count - begin)

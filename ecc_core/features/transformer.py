@@ -1,4 +1,4 @@
-"""Curves as a step of a scikit-learn pipeline."""
+"""A scikit-learn transformer that computes curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all results share."""
+"""The base class of results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["ArrayT", "Result", "as_floats", "plain", "plotting", "row_of"]
 
 
 class Result(Sequence[ArrayT]):
-    """What all results share: they unpack, compare, print and convert.
+    """Base class of results, which unpack, compare, print and convert.
 
     A subclass is a frozen dataclass whose first fields, `_fields`, are arrays; the rest are facts
     about them. ``values`` is the last part.
@@ -41,11 +41,11 @@ class Result(Sequence[ArrayT]):
     values: ArrayT
 
     def _axes(self) -> dict[str, Any]:
-        """Name of each of the last axes of `values`, and the array that belongs to it."""
+        """Return the name and the coordinates of each of the last axes of `values`."""
         raise NotImplementedError
 
     def _preview(self) -> Self:
-        """The part of a large result that a small picture can show."""
+        """Return the part of a large result that fits in a small figure."""
         return self
 
     def plot(self, *args: Any, **style: Any) -> Any:
@@ -54,7 +54,7 @@ class Result(Sequence[ArrayT]):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How the values were computed: every field that is not an array, by name."""
+        """How the values were computed: the fields that are not arrays, by name."""
         names = [field.name for field in fields(self)]  # type: ignore[arg-type]
         return {name: getattr(self, name) for name in names if name not in self._fields}
 
@@ -80,7 +80,7 @@ class Result(Sequence[ArrayT]):
         return replace(self, **changes)  # type: ignore[type-var]
 
     def __eq__(self, other: object) -> bool:
-        """Whether type, facts and arrays are equal, with their dtypes; dask arrays are computed."""
+        """Whether type, facts, arrays and dtypes are equal. Computes dask arrays."""
         if type(other) is not type(self):
             return NotImplemented
         return self.facts == other.facts and all(map(_same, self, other))
@@ -93,7 +93,7 @@ class Result(Sequence[ArrayT]):
         return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in told.items())})"
 
     def _known_facts(self) -> dict[str, str]:
-        """Facts worth showing: those that differ from the default."""
+        """Return the facts that differ from their defaults."""
         defaults = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
         shown = {k: v for k, v in self.facts.items() if k != "ndim" and v != defaults[k]}
         if set(shown.get("spacing", ())) == {1.0}:
@@ -104,12 +104,12 @@ class Result(Sequence[ArrayT]):
         return _views.html(self, self._known_facts())
 
     def to_numpy(self) -> Self:
-        """The same result with NumPy arrays: copied from a device, and dask arrays computed."""
+        """Return the result with NumPy arrays, copied from a device or computed by dask."""
         host = {name: on_host(getattr(self, name)) for name in self._fields}
         return replace(self, **host)  # type: ignore[type-var]
 
     def to_pandas(self) -> DataFrame:
-        """Table with one row for each of the values; the facts are in its ``attrs``.
+        """Return a table with one row for each value; the facts are in its ``attrs``.
 
         Returns
         -------
@@ -127,7 +127,7 @@ class Result(Sequence[ArrayT]):
         return _views.to_pandas(self)
 
     def to_xarray(self) -> DataArray:
-        """Labelled array with the axes of the values as dimensions and the facts as ``attrs``.
+        """Return a labelled array, with the facts in its ``attrs``.
 
         Returns
         -------
@@ -143,7 +143,7 @@ class Result(Sequence[ArrayT]):
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two arrays of one library have the same dtype, shape, device and elements."""
+    """Return whether two arrays of a library have the same dtype, shape, device and elements."""
     if a is b:
         return True
     if not (isinstance(a, type(b)) or isinstance(b, type(a))):
@@ -157,7 +157,7 @@ def as_floats(numbers: Any) -> tuple[float, ...] | None:
 
 
 def row_of(regions: Any, label: int) -> Any:
-    """Values of one label."""
+    """Return the values of one label."""
     (rows,) = np.nonzero(on_host(regions.labels) == label)
     if not rows.size:
         raise KeyError(f"there is no label {label!r}")
@@ -165,7 +165,7 @@ def row_of(regions: Any, label: int) -> Any:
 
 
 def plain(result: Any, **converters: Callable[[Any], Any]) -> None:
-    """Convert facts to plain types, which compare, pickle and save well, whatever was given."""
+    """Convert facts to plain types, which can be compared, pickled and saved."""
     for name, convert in converters.items():
         if hasattr(result, name):
             value = getattr(result, name)
@@ -174,5 +174,5 @@ def plain(result: Any, **converters: Callable[[Any], Any]) -> None:
 
 
 def plotting() -> Any:
-    """The module of figures, which is above this one and needs matplotlib."""
+    """Return the plotting module, which imports this one and needs matplotlib."""
     return importlib.import_module("ecc_core.plotting")

@@ -141,7 +141,7 @@ class RegionCurves(CurveResult[ArrayT]):
         return {"label": self.labels, "threshold": self.thresholds}
 
     def select(self, label: int) -> EulerCurve[ArrayT]:
-        """Curve of one label.
+        """Return the curve of one label.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class LocalCurves(CurveResult[ArrayT]):
 
 
 def agreed_superlevel(curve: Any, given: bool | None, name: str = "curve") -> bool:
-    """Whether a curve is that of superlevel sets, as it says itself or, for a bare pair, as given.
+    """Return whether a curve is that of superlevel sets, from the curve or as given for a pair.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def agreed_superlevel(curve: Any, given: bool | None, name: str = "curve") -> bo
 
 
 def curve_facts(filtration: Filtration) -> dict[str, Any]:
-    """Facts of the curves of a filtration."""
+    """Return the facts of the curves of a filtration."""
     facts: dict[str, Any] = {
         "ndim": filtration.ndim,
         "connectivity": int(filtration.connectivity),

@@ -124,7 +124,7 @@ class RegionBettiCurves(BettiResult[ArrayT]):
     _fields: ClassVar = ("labels", "thresholds", "values")
 
     def select(self, label: int) -> BettiCurves[ArrayT]:
-        """Betti curves of one label.
+        """Return the Betti curves of one label.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class PersistencePairs(Result[ArrayT]):
 
     @property
     def values(self) -> NDArray[Any]:  # type: ignore[override]
-        """Births and deaths as one NumPy array, (k, 2)."""
+        """Return births and deaths as one NumPy array, (k, 2)."""
         return np.stack([on_host(self.births), on_host(self.deaths)], axis=1)
 
     def _axes(self) -> dict[str, Any]:
@@ -210,13 +210,13 @@ class PersistencePairs(Result[ArrayT]):
 
     @property
     def essential(self) -> ArrayT:
-        """Which classes never die: (k,) bool array."""
+        """Whether each class never dies: (k,) bool array."""
         points: Any = self.death_points
         found: ArrayT = points[:, 0] < 0
         return found
 
     def to_gudhi(self) -> NDArray[np.float64]:
-        """Diagram as GUDHI, POT or scikit-tda take it.
+        """Return the diagram in the form that GUDHI, POT and scikit-tda take.
 
         Returns
         -------

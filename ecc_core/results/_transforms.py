@@ -121,7 +121,7 @@ class RegionTransforms(TransformResult[ArrayT]):
         return {"label": self.labels, **super()._axes()}
 
     def select(self, label: int) -> EulerTransform[ArrayT]:
-        """Transform of one label.
+        """Return the transform of one label.
 
         Parameters
         ----------
@@ -158,6 +158,6 @@ class RegionTransforms(TransformResult[ArrayT]):
 
 
 def transform_facts(ndim: int, connectivity: int | None, spacing: Any) -> dict[str, Any]:
-    """Facts of every transform: the arguments of a public function once they have been checked."""
+    """Return the facts of a transform, from checked arguments."""
     checked = ndim if connectivity is None else int(connectivity)
     return {"connectivity": checked, "spacing": spacing}

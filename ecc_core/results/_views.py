@@ -1,4 +1,4 @@
-"""How results are shown and converted: text, pictures, tables and labelled arrays."""
+"""Conversions of results to text, figures, tables and labelled arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_SHOWN = 6  # numbers of an array
 
 
 def summary(array: Any) -> str:
-    """One line about an array: its numbers if it is 1-D and on the host, else dtype and shape."""
+    """Describe an array in one line: numbers if 1-D and on the host, else dtype and shape."""
     if isinstance(array, np.ndarray) and array.ndim == 1:
         return np.array2string(
             array,
@@ -41,7 +41,7 @@ def summary(array: Any) -> str:
 
 
 def html(result: Result[Any], facts: Mapping[str, str]) -> str:
-    """A small picture with a caption. Only arrays in host memory are drawn without being asked."""
+    """Return HTML with a small figure and a caption. Arrays outside host memory are not drawn."""
     import html as escaping  # here and below: libraries that only notebooks need
 
     words = [escaping.escape(f"{name}={value}") for name, value in facts.items()]
@@ -65,7 +65,7 @@ def _picture(result: Result[Any]) -> str:
 
 
 def columns(result: Result[Any]) -> dict[str, NDArray[Any]]:
-    """Columns of a table with one row for each of the values, in C order."""
+    """Return the columns of a table with one row for each value, in C order."""
     values = on_host(result.values)
     coordinates = {name: on_host(array) for name, array in result._axes().items()}
     lead = values.ndim - len(coordinates)
@@ -81,7 +81,7 @@ def columns(result: Result[Any]) -> dict[str, NDArray[Any]]:
 
 
 def _parts(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Columns of a coordinate: itself, or of vectors their index and their components."""
+    """Return the columns of a coordinate; for vectors, their index and components."""
     if array.ndim == 1:
         return {name: array}
     components = {f"{name}_{i}": component for i, component in enumerate(array.T)}
