@@ -7,6 +7,7 @@ import pytest
 from numba import njit
 from oracles import vector_operations as plain
 
+from ecc_core._backends.cpu import vector_tiles
 from ecc_core._backends.cpu.encoders import cells, vector_cells, vector_even
 from ecc_core._backends.cpu.scans import vector_coefficients, vector_planes
 
@@ -20,7 +21,7 @@ KEY_DTYPES = ("uint8", "uint16", "uint32", "uint64")
 
 VECTOR = {
     name: getattr(module, name)
-    for module in (vector_even, vector_cells, vector_coefficients, vector_planes)
+    for module in (vector_even, vector_cells, vector_coefficients, vector_planes, vector_tiles)
     for name in module.__all__
     if name.islower()
 }
@@ -178,9 +179,7 @@ def test_append_events(event_functions, dtype):
         assert_twins(event_functions, arguments, [3, 4], cut=True)
 
 
-BINS = [
-    f"bin_{kind}{lanes}" for kind in ("", "rounded_", "single_") for lanes in ("vector", "value")
-]
+BINS = [f"bin_{kind}{lanes}" for kind in ("", "checked_") for lanes in ("vector", "value")]
 
 
 @pytest.fixture(scope="module")
@@ -200,17 +199,30 @@ def test_bins(bin_functions, name, dtype, key_dtype):
     if kind == "f":
         values += rng.random(64).astype(dtype)
         values[[3, 20]], values[[7, 30]], values[[11, 40]] = np.nan, np.inf, -np.inf
-    elif "_" in name.removeprefix("bin_"):
-        pytest.skip("only floats have rounded levels")
-    count = np.int32(100)
+    levels = np.arange(100).astype(dtype)
     for first, direction, downwards in ((0, 0, 0), (101, -1, 0), (5, 0, 1)):
-        scale, bins = (1.01, 0.3, 40.0, -0.1, 0.99), (first, direction, 100, 41, downwards)
+        slope, offset = (-1.01, 100.3) if downwards else (1.01, 0.3)
+        scale, bins = (slope, offset, 40.0, 0.1), (first, direction, 100, 41, downwards, 100)
+        order = levels[::-1].copy() if downwards else levels
 
-        def arguments(at, scale=scale, bins=bins):
-            return values, np.zeros(64, key_dtype), at, scale, count, bins
+        def arguments(at, order=order, scale=scale, bins=bins):
+            return values, np.zeros(64, key_dtype), at, order, scale, bins
 
         for at in (0, 3, 24, 48):
             assert_twins(bin_functions[name], lambda at=at: arguments(at), [1])
+
+
+@pytest.mark.parametrize("dtype", KEY_DTYPES)
+def test_transpose_tile(dtype):
+    functions = both("transpose_tile")
+    image = random_keys(np.random.default_rng(8), dtype, 100, 40 * 20).reshape(40, 20)
+    for y, x in ((0, 0), (24, 4), (7, 1)):
+        address = image.ctypes.data + y * image.strides[0] + x * image.itemsize
+
+        def arguments(address=address):
+            return address, image.strides[0], np.zeros(16 * 21, dtype), 3, 20
+
+        assert_twins(functions, arguments, [2])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint32", "int64", "uint64"])

@@ -106,6 +106,17 @@ def test_layouts_of_masks_and_labels(layout):
     np.testing.assert_array_equal(labels, before)
 
 
+@pytest.mark.parametrize(
+    "shape", [(70_001,), (2, 33_001), (33_001, 2), (9, 8_200), (500, 3, 3), (60, 50, 3)]
+)
+def test_thin_images(shape):
+    image = noise(shape, "float32")
+    for connectivity in {1, len(shape)}:
+        found = ecc.euler_curve(image, THRESHOLDS, connectivity=connectivity)
+        expected = reference.euler_curve(image, THRESHOLDS, connectivity=connectivity)
+        assert_curves_equal(found, expected)
+
+
 def test_broadcast_image():
     row = noise((1, 67))
     view = np.broadcast_to(row, (20, 67))

@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import carray
 
 from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.kernels import pointer
 from ecc_core._backends.cpu.encoders.vector_cells import CELL_LANES
 from ecc_core._backends.cpu.encoders.vector_even import BIN_LANES
 from ecc_core._backends.cpu.llvm import fused_multiply_add
@@ -22,13 +24,12 @@ from ecc_core._backends.cpu.scans.vector_coefficients import (
     ROWS,
 )
 from ecc_core._backends.cpu.scans.vector_planes import LANES
+from ecc_core._backends.cpu.vector_tiles import TILE
 
 __all__ = [
     "append_events",
-    "bin_rounded_value",
-    "bin_rounded_vector",
-    "bin_single_value",
-    "bin_single_vector",
+    "bin_checked_value",
+    "bin_checked_vector",
     "bin_value",
     "bin_vector",
     "coefficients_2d",
@@ -39,6 +40,7 @@ __all__ = [
     "planes_2d",
     "planes_3d",
     "rank_cells",
+    "transpose_tile",
 ]
 
 ONE = np.uint64(1)
@@ -263,31 +265,19 @@ def append_events(
 
 @kernel()
 def _bin_value(
-    values: Any,
-    keys: Any,
-    at: Any,
-    scale: Any,
-    count: Any,
-    bins: Any,
-    rounded: Any,
-    single: Any = False,
+    values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any, checked: Any, near: Any
 ) -> Any:
-    slope, offset, turn, start, step = scale
-    first, direction, of_nan, turned, downwards = bins
+    slope, offset, turn, _reach = scale
+    first, direction, of_nan, turned, downwards, count = bins
     value = np.float64(values[at])
     nan = value != value
     place = fused_multiply_add(value, slope, offset)
     rank = 0 if nan else np.int64(min(max(place, 0.0), np.float64(count)))
+    if checked and near:
+        before = 0 if nan else np.int64(np.rint(min(max(place, 1.0), np.float64(count)))) - 1
+        level = levels[before]
+        rank = before + (values[at] < level if downwards else values[at] > level)
     past = not value > turn if downwards else value > turn
-    if rounded:
-        number = count - rank if downwards else rank - 1
-        level = np.float64(number) * step + start
-        if single:
-            level = np.float64(np.float32(number) * np.float32(step) + np.float32(start))
-        elif values.itemsize == 4:
-            level = np.float64(np.float32(level))
-        rank = max(rank - (value >= level if downwards else value <= level), 0)
-        rank = min(rank, np.int64(count) if past else turned - 1)
     if past:
         rank = max(rank, turned)
     above = rank == count
@@ -296,52 +286,45 @@ def _bin_value(
 
 
 @kernel()
+def _is_near(value: Any, scale: Any) -> Any:
+    slope, offset, _turn, reach = scale
+    place = fused_multiply_add(np.float64(value), slope, offset)
+    return abs(place - np.rint(place)) <= reach
+
+
+@kernel()
 def _bin_vector(
-    values: Any,
-    keys: Any,
-    at: Any,
-    scale: Any,
-    count: Any,
-    bins: Any,
-    rounded: Any,
-    single: Any = False,
+    values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any, checked: Any
 ) -> Any:
-    above, nan = NONE, NONE
+    above, nan, near = NONE, NONE, False
     for i in range(BIN_LANES):
-        more, bad = _bin_value(values, keys, at + i, scale, count, bins, rounded, single)
+        near |= _is_near(values[at + i], scale)
+    for i in range(BIN_LANES):
+        more, bad = _bin_value(values, keys, at + i, levels, scale, bins, checked, near)
         above |= more << np.uint64(i)
         nan |= bad << np.uint64(i)
     return above, nan
 
 
 @kernel()
-def bin_value(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
-    return _bin_value(values, keys, at, scale, count, bins, False)
+def bin_value(values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any) -> Any:
+    return _bin_value(values, keys, at, levels, scale, bins, False, False)
 
 
 @kernel()
-def bin_rounded_value(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
-    return _bin_value(values, keys, at, scale, count, bins, True)
+def bin_checked_value(values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any) -> Any:
+    near = _is_near(values[at], scale)
+    return _bin_value(values, keys, at, levels, scale, bins, True, near)
 
 
 @kernel()
-def bin_vector(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
-    return _bin_vector(values, keys, at, scale, count, bins, False, False)
+def bin_vector(values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any) -> Any:
+    return _bin_vector(values, keys, at, levels, scale, bins, False)
 
 
 @kernel()
-def bin_rounded_vector(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
-    return _bin_vector(values, keys, at, scale, count, bins, True, False)
-
-
-@kernel()
-def bin_single_value(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
-    return _bin_value(values, keys, at, scale, count, bins, True, True)
-
-
-@kernel()
-def bin_single_vector(values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any) -> Any:
-    return _bin_vector(values, keys, at, scale, count, bins, True, True)
+def bin_checked_vector(values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any) -> Any:
+    return _bin_vector(values, keys, at, levels, scale, bins, True)
 
 
 @kernel()
@@ -395,3 +378,11 @@ def rank_cells(
             rank = entry + np.uint64(key >= only[cells[at + i]])
         target[first + i] = rank
     return union
+
+
+@kernel()
+def transpose_tile(address: Any, step: Any, out: Any, at: Any, out_step: Any) -> None:
+    for j in range(TILE):
+        row = carray(pointer(address + j * step), TILE, out.dtype)
+        for i in range(TILE):
+            out[at + i * out_step + j] = row[i]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,12 +21,12 @@ from ecc_core._backends.cpu.encoders.plans import (
     DIRECT_16_BIT,
     Plan,
     coefficient_plan,
-    cumulate,
     curve_plans,
 )
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.launch import region_curves
 from ecc_core._backends.cpu.scans.blocks import Scanner, cut
+from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
 from ecc_core._backends.cpu.sinks.exact import sum_levels
 from ecc_core._backends.cpu.sinks.value_range import value_range
 from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order
@@ -73,7 +73,7 @@ def curve(
         source = DirectionalSource(view, direction) if direction else Source(view)
         shown = None if hidden is None else Source(hidden, "mask")
         stack = _Stack(source, shown, cubes, filtration.ndim)
-        result[part] = stack.curves(plans, filtration.nan, workers)
+        stack.add_curves(plans, filtration.nan, workers, result[part])
     if cubes and filtration.ndim == 3:
         np.negative(result, out=result)
     return result
@@ -90,33 +90,30 @@ class _Stack:
     def scanner(self) -> Scanner:
         return Scanner(self.source, self.mask, self.cubes, self.ndim)
 
-    def curves(self, plans: list[Plan], nan: str, workers: int | None) -> Values:
-        """One curve an image, (images, n); a volume is one image."""
+    def add_curves(self, plans: list[Plan], nan: str, workers: int | None, out: Values) -> None:
+        """Add one curve an image to `out`, (images, n); a volume is one image."""
         key_size = max(plans[-1].key_dtype.itemsize, self.source.copied_size)
-        blocks = cut(self.source.shape, key_size, self.ndim, together=self.interleaved)
-        images = self.source.shape[0] if self.ndim == 2 else 1
-        result = np.zeros((images, plans[0].entered.size), np.int64)
+        blocks = cut(self.source.shape, key_size, self.ndim, self.interleaved)
+        alone = len(out) == 1
         lock = threading.Lock()
 
-        def each(queue: Iterator[Block]) -> None:
+        def work(queue: Iterator[Block]) -> None:
             scanner = self.scanner()
+            if alone:
+                add(_add_blocks(scanner, plans, queue, nan, 1), out)
+                return
             for block in queue:
-                histograms = _add_blocks(scanner, plans, iter([block]), nan)
-                own = _cumulate(plans, histograms, self.cubes)
-                with lock:  # a block may hold parts of its images
-                    result[block.start[0] : block.stop[0]] += own
+                own = out[block.start[0] : block.stop[0]]
+                add(_add_blocks(scanner, plans, [block], nan, len(own)), own)
 
-        def together(queue: Iterator[Block]) -> Values:
-            histograms = _add_blocks(self.scanner(), plans, queue, nan)
-            return _cumulate(plans, histograms, self.cubes)
+        def add(histograms: list[Values | None], curves: Values) -> None:
+            with lock:  # a block may hold parts of its images
+                for plan, histogram in zip(plans, histograms, strict=True):
+                    if histogram is not None:
+                        cumulate_rows(histogram, self.cubes, plan.entered, curves)
 
         points = math.prod(self.source.shape)
-        count = worker_count(workers, points, plans[-1].top + 1)
-        if images > 1:
-            share(blocks, each, count)
-        else:
-            result[:] = sum(share(blocks, together, count))
-        return result
+        share(blocks, work, worker_count(workers, points, plans[-1].top + 1))
 
     def coefficients(
         self, plan: Plan, nan: str, workers: int | None, out: NDArray[np.int8]
@@ -131,7 +128,7 @@ class _Stack:
                     raise ValueError(NAN_MESSAGE)
                 own = tuple(b - a for a, b in zip(block.start, block.stop, strict=True))
                 buffer = np.empty(math.prod(own), np.int8)
-                scanner.scan(block, NO_HISTOGRAM, buffer)
+                scanner.scan(NO_HISTOGRAM, buffer)
                 out[tuple(map(slice, block.start, block.stop))] = buffer.reshape(own)
 
         blocks = cut(self.source.shape, plan.key_dtype.itemsize, self.ndim)
@@ -171,20 +168,21 @@ def _spatial_order(image: Array) -> tuple[list[int], list[slice]]:
     """The axes to take for slices, rows and columns, behind the batch axis, and flips, if any.
 
     The curve does not change when axes are swapped or reversed. So rows go along the memory, or, if
-    those were short, along the longest axis.
+    those were short, along the axis of the shortest steps that is not, or the longest axis.
     """
     if image.flags.c_contiguous and image.shape[-1] >= SHORT_ROW:
         return [], []
     order, flips = memory_order(image)
-    if image.shape[order[-1]] < SHORT_ROW:
-        longest = max(range(image.ndim), key=lambda place: image.shape[order[place]])
-        order.append(order.pop(longest))
-        flips = (*flips[:longest], *flips[longest + 1 :], flips[longest])
+    lengths = [image.shape[axis] for axis in order]
+    long = [place for place, length in enumerate(lengths) if length >= SHORT_ROW]
+    rows = long[-1] if long else lengths.index(max(lengths))
+    order.append(order.pop(rows))
+    flips = (*flips[:rows], *flips[rows + 1 :], flips[rows])
     return [axis + 1 for axis in order], list(flips)
 
 
 def _add_blocks(
-    scanner: Scanner, plans: list[Plan], blocks: Iterator[Block], nan: str
+    scanner: Scanner, plans: list[Plan], blocks: Iterable[Block], nan: str, rows: int
 ) -> list[Values | None]:
     """Signed histograms of blocks, one for each plan that was used, one row an image."""
     histograms: list[Values | None] = [None] * len(plans)
@@ -198,21 +196,10 @@ def _add_blocks(
             scanner.stage(plans[current], block)
         histogram = histograms[current]
         if histogram is None:
-            images = block.stop[0] - block.start[0] if scanner.ndim == 2 else 1
-            histogram = np.zeros((images, plans[current].top + 1), np.int64)
+            histogram = np.zeros((rows, plans[current].top + 1), np.int64)
             histograms[current] = histogram
-        scanner.scan(block, histogram, NO_OUTPUT)
+        scanner.scan(histogram, NO_OUTPUT)
     return histograms
-
-
-def _cumulate(plans: list[Plan], histograms: list[Values | None], cubes: bool) -> Values:
-    """Curves from the histograms of all plans, one row an image."""
-    used = [(p, h) for p, h in zip(plans, histograms, strict=True) if h is not None]
-    rows = used[0][1].shape[0] if used else 1
-    total = np.zeros((rows, plans[0].entered.size), np.int64)
-    for plan, histogram in used:
-        cumulate(plan, histogram, cubes, out=total)
-    return total
 
 
 def coefficients(

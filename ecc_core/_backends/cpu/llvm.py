@@ -14,6 +14,7 @@ __all__ = [
     "I8",
     "I64",
     "call",
+    "copy_within",
     "count_trailing_zeros",
     "data",
     "each",
@@ -75,6 +76,21 @@ def count_trailing_zeros(typingctx: Any, word: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(I1, 1))
 
     return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def copy_within(typingctx: Any, array: Any, source: Any, target: Any, count: Any) -> Any:
+    """Copy `count` elements of an array to others of its elements."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array, source, target, count = args
+        start = data(context, builder, sig.args[0], array)
+        size = context.get_abi_sizeof(context.get_value_type(sig.args[0].dtype))
+        there, here = (builder.gep(start, [at]) for at in (target, source))
+        cgutils.raw_memcpy(builder, there, here, count, size)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp, types.intp), codegen
 
 
 @intrinsic

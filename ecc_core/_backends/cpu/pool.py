@@ -42,7 +42,9 @@ def available_cores() -> int:
 def thread_count(workers: int | None, enough: int) -> int:
     """The given number of threads; if none is given, as many as have enough work."""
     if workers is None or isinstance(workers, AtMost):
-        return min(workers or enough, available_cores(), max(1, enough))
+        if enough <= 1:
+            return 1
+        return min(workers or enough, available_cores(), enough)
     return workers
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +13,24 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import image_row, pointer
+from ecc_core._backends.cpu.vector_tiles import TILE, transpose_tile
 from ecc_core._request.filtration import Direction
 
-__all__ = ["Block", "DirectionalSource", "Source", "copy_box", "memory_order", "scratch"]
+__all__ = [
+    "Block",
+    "DirectionalSource",
+    "Source",
+    "copy_box",
+    "memory_order",
+    "scratch",
+    "token_of",
+]
 
 Array = NDArray[Any]
 
 CACHE_LINE = 64
+CHUNK = 256  # cache lines that stay in the first-level cache
 KEPT_BYTES = 1 << 23  # of each kind of memory, by each thread
-TILE = 16  # neighbours in memory that are copied to as many rows at a time
 
 
 class Block(NamedTuple):
@@ -29,23 +39,40 @@ class Block(NamedTuple):
     start: tuple[int, int, int]
     stop: tuple[int, int, int]
 
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        (z, y, x), (z_end, y_end, x_end) = self
+        return z_end - z, y_end - y, x_end - x
+
 
 class _Scratch(threading.local):
     """Memory that a thread keeps: touching new pages costs as much as a small image."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, NDArray[np.uint8]] = {}
+        self._views: dict[str, Array] = {}  # what was taken last
 
     def take(self, name: str, count: int, dtype: Any) -> Array:
         """An array of `count` elements at the start of a cache line; its contents are arbitrary."""
+        view = self._views.get(name)
+        if view is not None and view.size == count and view.dtype == dtype:
+            return view
         size = count * np.dtype(dtype).itemsize
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:
             buffer = np.empty(size + CACHE_LINE, np.uint8)
             buffer = buffer[-buffer.ctypes.data % CACHE_LINE :]
-            if size <= KEPT_BYTES:
-                self._buffers[name] = buffer
-        return buffer[:size].view(dtype)
+            if size > KEPT_BYTES:
+                return buffer[:size].view(dtype)
+            self._buffers[name] = buffer
+        view = self._views[name] = buffer[:size].view(dtype)
+        return view
+
+
+@lru_cache(maxsize=64)
+def token_of(dtype: np.dtype[Any]) -> Array:
+    """An empty array that tells a kernel the dtype to read."""
+    return np.empty(0, dtype)
 
 
 scratch = _Scratch()
@@ -67,41 +94,43 @@ def _copy_box(address: Any, token: Any, strides: Any, extents: Any, out: Any) ->
     """Copy a box, whose `strides` are in bytes, to the rows of `out`, in the order of memory."""
     slices, rows, columns = extents
     dz, dy, dx = strides
-    if dx == 3 * token.itemsize:  # a constant, so that LLVM shuffles vectors
-        for z in range(slices):
-            for y in range(rows):
-                at = (z * rows + y) * columns
-                target = carray(pointer(out.ctypes.data + at * token.itemsize), columns, out.dtype)
-                row = carray(pointer(address + z * dz + y * dy), 3 * columns - 2, token.dtype)
-                for x in range(columns):
-                    target[x] = row[3 * x]
-        return
-    if abs(dx) <= min(abs(dz), abs(dy)):
-        for z in range(slices):
-            for y in range(rows):
-                here, at = address + z * dz + y * dy, (z * rows + y) * columns
-                for x in range(columns):
-                    out[np.uint64(at + x)] = _element(here + x * dx, token)
-        return
-    # Along the axis of the shortest steps, some rows or slices of every column.
+    # Of rows and slices, those that lie closer together come first.
     near, far, count, others = dy, dz, rows, slices
     near_step, far_step = columns, rows * columns
     if abs(dz) < abs(dy):
         near, far, count, others = dz, dy, slices, rows
         near_step, far_step = rows * columns, columns
+    if dx == 3 * token.itemsize:  # a constant, so that LLVM shuffles vectors
+        for other in range(others):
+            for i in range(count):
+                at = other * far_step + i * near_step
+                target = carray(pointer(out.ctypes.data + at * token.itemsize), columns, out.dtype)
+                here = address + other * far + i * near
+                row = carray(pointer(here), 3 * columns - 2, token.dtype)
+                for x in range(columns):
+                    target[x] = row[3 * x]
+        return
+    if abs(dx) <= abs(near):
+        for other in range(others):
+            for i in range(count):
+                here = address + other * far + i * near
+                at = other * far_step + i * near_step
+                for x in range(columns):
+                    out[np.uint64(at + x)] = _element(here + x * dx, token)
+        return
     for other in range(others):
         for first in range(0, count, TILE):
             together = min(TILE, count - first)
             here = address + other * far + first * near
             at = other * far_step + first * near_step
-            if together == TILE:  # a constant, so that the loop is unrolled
-                for x in range(columns):
-                    for i in range(TILE):
-                        element = _element(here + x * dx + i * near, token)
-                        out[np.uint64(at + i * near_step + x)] = element
-            else:
-                for x in range(columns):
-                    for i in range(together):
+            done = 0
+            if together == TILE and near == token.itemsize:
+                done = columns - columns % TILE
+                for x in range(0, done, TILE):
+                    transpose_tile(here + x * dx, dx, out, at + x, near_step)
+            for start in range(done, columns, CHUNK):
+                for i in range(together):
+                    for x in range(start, min(start + CHUNK, columns)):
                         element = _element(here + x * dx + i * near, token)
                         out[np.uint64(at + i * near_step + x)] = element
 
@@ -145,7 +174,7 @@ def _add_direction(
 def copy_box(part: Array, out: Array) -> None:
     """Copy a native and aligned box (slices, rows, columns) to the contiguous array `out`."""
     size = part.itemsize
-    bits, address = np.empty(0, f"u{size}"), part.ctypes.data
+    bits, address = token_of(np.dtype(f"u{size}")), part.ctypes.data
     if size < 8 and part.strides[2] == 2 * size and part.size:
         pairs = np.empty(0, f"u{2 * size}")
         _copy_every_second(address, bits, pairs, part.strides, part.shape, out.view(bits.dtype))
@@ -160,14 +189,14 @@ class Source:
         array = array.view(np.uint8) if array.dtype == np.bool_ else array
         self.array, self.name = array, name
         self.shape: tuple[int, int, int] = (array.shape[0], array.shape[1], array.shape[2])
-        self.token: Array = np.empty(0, array.dtype.newbyteorder("="))
-        size = array.itemsize
-        self._plain = array.dtype.isnative and array.flags.aligned
+        dtype, size = array.dtype, array.itemsize
+        self._plain = dtype.isnative and array.flags.aligned
+        self.token = token_of(dtype if dtype.isnative else dtype.newbyteorder("="))
+        dz, dy, dx = array.strides
         self.direct = (
-            self._plain
-            and (array.shape[2] <= 1 or array.strides[2] == size)
-            and all(step % size == 0 for step in array.strides[:2])
+            self._plain and (dx == size or array.shape[2] <= 1) and dz % size == dy % size == 0
         )
+        self._address = array.ctypes.data if self.direct else 0
 
     @property
     def copied_size(self) -> int:
@@ -181,11 +210,17 @@ class Source:
 
     def box(self, block: Block) -> tuple[int, tuple[int, int], Array]:
         """Address, strides of slices and rows in elements, and the array they belong to."""
-        part = self.array[tuple(map(slice, block.start, block.stop))]
-        if not self.direct:
+        (z, y, x), (z_end, y_end, x_end) = block
+        part = self.array[z:z_end, y:y_end, x:x_end]
+        if self.direct:
+            dz, dy, dx = self.array.strides
+            address = self._address + z * dz + y * dy + x * dx
+        else:
             part = self._copy(part)
+            dz, dy, _ = part.strides
+            address = part.ctypes.data
         size = part.itemsize
-        return part.ctypes.data, (part.strides[0] // size, part.strides[1] // size), part
+        return address, (dz // size, dy // size), part
 
     def _copy(self, part: Array) -> Array:
         own = scratch.take(self.name, part.size, self.token.dtype)
@@ -212,17 +247,16 @@ class DirectionalSource(Source):
 
     def box(self, block: Block) -> tuple[int, tuple[int, int], Array]:
         address, strides, part = super().box(block)
-        token = np.empty(0, part.dtype)
         if part.dtype == np.float16:
             part = part.astype(np.float32)
-            address, token = part.ctypes.data, np.empty(0, part.dtype)
+            address = part.ctypes.data
             strides = (part.strides[0] // 4, part.strides[1] // 4)
         terms = tuple(
             term[a:b] for term, a, b in zip(self.terms, block.start, block.stop, strict=True)
         )
         values = scratch.take("directional", part.size, np.float64)
         scale = float(self.direction.scale)
-        _add_direction(address, token, strides, part.shape, terms, scale, values)
+        _add_direction(address, token_of(part.dtype), strides, part.shape, terms, scale, values)
         _, rows, columns = part.shape
         return values.ctypes.data, (rows * columns, columns), values.reshape(part.shape)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.encoders import kernels
 from ecc_core._request.levels import Levels
 
-__all__ = ["cell_loader", "ordered_keys"]
+__all__ = ["cell_loader", "entry_keys", "ordered_keys"]
 
 Array = NDArray[Any]
 
@@ -33,6 +33,15 @@ def ordered_keys(values: Array) -> Array:
     return keys ^ top if values.dtype.kind == "i" else keys
 
 
+def entry_keys(levels: Levels) -> Array:
+    """Ordered keys of levels, with both zeros on the same side of a level."""
+    values = levels.values
+    if values.dtype.kind == "f":
+        zero = values.dtype.type(-0.0 if levels.superlevel else 0)
+        values = np.where(values == 0, zero, values)
+    return ordered_keys(values)
+
+
 def cell_loader(levels: Levels, cubes: bool, top: int) -> Callable[..., Any]:
     """Loader of 32- and 64-bit values by cells; keys run up to `top`.
 
@@ -40,10 +49,7 @@ def cell_loader(levels: Levels, cubes: bool, top: int) -> Callable[..., Any]:
     `cubes` complements of ranks, which grow at the level itself in the reversed order. Either way
     a key is `base` plus the number of bounds that the value has reached.
     """
-    values = levels.values
-    if values.dtype.kind == "f":  # both zeros are on the same side of a level
-        values = np.where(values == 0, values.dtype.type(-0.0 if levels.superlevel else 0), values)
-    entering = ordered_keys(values)
+    values, entering = levels.values, entry_keys(levels)
     full = entering.dtype.type(np.iinfo(entering.dtype).max)
     flip = full if levels.superlevel else entering.dtype.type(0)
     entering = entering ^ flip

@@ -19,10 +19,8 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.vector_cells import CELL_LANES, find_cells, rank_cells
 from ecc_core._backends.cpu.encoders.vector_even import (
     BIN_LANES,
-    bin_rounded_value,
-    bin_rounded_vector,
-    bin_single_value,
-    bin_single_vector,
+    bin_checked_value,
+    bin_checked_vector,
     bin_value,
     bin_vector,
 )
@@ -32,6 +30,7 @@ __all__ = [
     "bin_by_cells",
     "bin_evenly",
     "copy_keys",
+    "fit_scale",
     "hide_points",
     "image_row",
     "look_up_keys",
@@ -163,31 +162,29 @@ def look_up_keys(
 @kernel()
 def bin_evenly(
     address: Any,
-    token: Any,
+    levels: Any,
     strides: Any,
     extents: Any,
     keys: Any,
     at: Any,
     steps: Any,
     scale: Any,
-    count: Any,
     bins: Any,
-    rounded: Any,
-    single: Any,
+    checked: Any,
 ) -> Any:
     """Rank of each value: ``trunc(value * slope + offset)``, product and sum rounded once.
 
-    The caller has verified that this is exact: the expression is monotonic in the value, below
-    j + 1 at level j, and not below it at the next value of the dtype that enters later. One level,
-    `turn`, need not be told from its neighbour (zero has neighbours too close for that): values
-    above it (if `downwards`, not above it) have at least the rank `turned`. Levels that are rounded
-    values of even ones (`rounded`) are not told apart by one expression: there it counts a value at
-    level j as beyond it, and is corrected by comparing with the level ``k * step + start``; values
-    at `turn` then have at most the rank ``turned - 1``. With `single` it is computed in float32.
-    `scale` is (slope, offset, turn, start,
-    step), and `bins` is (first, direction, rank of NaN, turned, downwards); the key of rank
-    r is ``first + (r ^ direction)`` with direction 0 or -1. Returns whether there was a NaN, and
-    whether a value was beyond all `count` levels.
+    The caller has verified that this is exact: the place is monotonic in the value, below j + 1 at
+    level j, and not below it at the next value of the dtype that enters later. One level, `turn`,
+    need not be told from its neighbour (zero has neighbours too close for that): values above it
+    (if `downwards`, not above it) have at least the rank `turned`. Where places are only known to
+    be at most `reach` beyond j + 1 at level j, and at most `reach` before it at the next value,
+    those that are so close to a whole number are `checked`: compared with the level itself.
+
+    `levels` are in the order of entry, `scale` is (slope, offset, turn, reach), and `bins` is
+    (first, direction, rank of NaN, turned, downwards, number of levels); the key of rank r is
+    ``first + (r ^ direction)`` with direction 0 or -1. Returns whether there was a NaN, and whether
+    a value was beyond all levels.
     """
     slices, rows, columns = extents
     base = keys.ctypes.data  # a slice of `keys` would count references at every row
@@ -195,33 +192,59 @@ def bin_evenly(
     for z in range(slices):
         for y in range(rows):
             row = carray(
-                pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
+                pointer(address + (z * strides[0] + y * strides[1]) * levels.itemsize),
                 columns,
-                token.dtype,
+                levels.dtype,
             )
             start = at + z * steps[0] + y * steps[1]
             target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             whole = columns - columns % BIN_LANES
             for x in range(0, whole, BIN_LANES):
-                prefetch(row.ctypes.data + AHEAD + x * token.itemsize)
-                if single:
-                    more, bad = bin_single_vector(row, target, x, scale, count, bins)
-                elif rounded:
-                    more, bad = bin_rounded_vector(row, target, x, scale, count, bins)
+                prefetch(row.ctypes.data + AHEAD + x * levels.itemsize)
+                if checked:
+                    more, bad = bin_checked_vector(row, target, x, levels, scale, bins)
                 else:
-                    more, bad = bin_vector(row, target, x, scale, count, bins)
+                    more, bad = bin_vector(row, target, x, levels, scale, bins)
                 above |= more
                 nan |= bad
             for x in range(whole, columns):
-                if single:
-                    more, bad = bin_single_value(row, target, x, scale, count, bins)
-                elif rounded:
-                    more, bad = bin_rounded_value(row, target, x, scale, count, bins)
+                if checked:
+                    more, bad = bin_checked_value(row, target, x, levels, scale, bins)
                 else:
-                    more, bad = bin_value(row, target, x, scale, count, bins)
+                    more, bad = bin_value(row, target, x, levels, scale, bins)
                 above |= more
                 nan |= bad
     return nan != 0, above != 0
+
+
+@kernel()
+def fit_scale(at: Any, after: Any, final: Any, slope: Any) -> Any:
+    """The offset, index of the turn, and reach of a slope for :func:`bin_evenly`, and if exact.
+
+    `at` are the levels in the order of entry and `after` the next values of their dtype, both as
+    float64; where `final` there is none. The index is -1 without a level that float64 tells from
+    its next value.
+    """
+    turn = -1
+    low, lowest, high = -np.inf, -np.inf, np.inf
+    for j in range(at.size):
+        high = min(high, j + 1 - at[j] * slope)
+        if not final[j]:
+            least = j + 1 - after[j] * slope
+            if least > lowest and at[j] != after[j]:
+                low, lowest, turn = max(low, lowest), least, j
+            else:
+                low = max(low, least)
+    offset = low + (high - low) / 2 if low > -np.inf else high - 0.5
+    reach, exact = 0.0, True
+    for j in range(at.size):
+        over = fused_multiply_add(at[j], slope, offset) - (j + 1)
+        under = (j + 1) - fused_multiply_add(after[j], slope, offset)
+        exact &= over < 0.0 and (final[j] or j == turn or under <= 0.0)
+        reach = max(reach, over)
+        if not (final[j] or j == turn):
+            reach = max(reach, under)
+    return offset, turn, reach, exact
 
 
 @kernel()
@@ -342,10 +365,3 @@ def hide_points(
             for x in range(columns):
                 if row[x] == 0:
                     target[x] = never
-
-
-@kernel()
-def multiply_add(values: Any, slope: Any, offset: Any, out: Any) -> None:
-    """``values * slope + offset`` with one rounding, as :func:`bin_evenly` computes it."""
-    for i in range(values.size):
-        out[i] = fused_multiply_add(values[i], slope, offset)

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders import kernels
-from ecc_core._backends.cpu.encoders.cells import cell_loader
+from ecc_core._backends.cpu.encoders.cells import cell_loader, entry_keys, ordered_keys
 from ecc_core._backends.cpu.encoders.even import EvenScale, even_loader, even_scale
-from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
 from ecc_core._request.levels import Levels, round_to_levels
 
-__all__ = ["Plan", "coefficient_plan", "cumulate", "curve_plans"]
+__all__ = ["Plan", "coefficient_plan", "curve_plans"]
 
 Array = NDArray[Any]
 Loader = Callable[..., Any]
@@ -98,11 +97,6 @@ def _plans(
     return plans
 
 
-def cumulate(plan: Plan, histograms: Array, cubes: bool, out: Array) -> None:
-    """Add the curves of histograms of keys, one a row, to `out`: sums in the order of entry."""
-    cumulate_rows(histograms, cubes, plan.entered, out)
-
-
 def _key_dtype(top: int) -> np.dtype[Any]:
     return np.dtype(np.uint8 if top < 1 << 8 else np.uint16 if top < 1 << 16 else np.uint32)
 
@@ -113,11 +107,6 @@ def _never(cubes: bool, top: int) -> int:
 
 def _unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(f"u{dtype.itemsize}")
-
-
-def _token(dtype: np.dtype[Any]) -> Array:
-    """An empty array that tells a loader the dtype to read."""
-    return np.empty(0, dtype)
 
 
 def _bias(dtype: np.dtype[Any]) -> int:
@@ -137,7 +126,7 @@ def _direct(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
         reached = np.concatenate([[0], ordinals + 1])
     descending = levels.superlevel != cubes
     flip = unsigned.type(_bias(dtype) ^ (top if descending else 0))
-    token, zero = _token(unsigned), unsigned.type(0)
+    token, zero = np.empty(0, unsigned), unsigned.type(0)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
         kernels.copy_keys(address, token, *place, flip, zero)
@@ -146,22 +135,33 @@ def _direct(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
     return Plan(load, unsigned, top, reached[levels.entered], _never(cubes, top))
 
 
+@lru_cache(maxsize=8)
+def _places(dtype: np.dtype[Any]) -> Array:
+    """The place of each value of 8 or 16 bits in their order, by its bits."""
+    every = np.arange(1 << (8 * dtype.itemsize), dtype=np.uint32).astype(_unsigned(dtype))
+    return ordered_keys(every.view(dtype)).astype(np.intp)
+
+
 def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
-    """8- and 16-bit values through a table of the keys of all of them."""
-    unsigned = _unsigned(dtype)
-    top = levels.values.size
-    every = np.arange(1 << (8 * dtype.itemsize), dtype=np.uint32).astype(unsigned)
-    values = every.astype(np.bool_) if dtype.kind == "b" else every.view(dtype)
+    """8- and 16-bit values through a table of the keys of all of them; booleans are bytes."""
+    dtype = np.dtype(np.uint8) if dtype.kind == "b" else dtype
+    top, places = levels.values.size, _places(dtype)
+    at = entry_keys(levels).astype(np.int64)
+    keys = np.arange(top + 1, dtype=_key_dtype(top))
+    if levels.superlevel != cubes:
+        keys = keys[::-1]
     if levels.superlevel:
-        ranks = top - np.searchsorted(levels.values, values, side="right")
+        keys = np.repeat(keys, np.diff(at, prepend=0, append=places.size))[places]
     else:
-        ranks = np.searchsorted(levels.values, values, side="left")
-    infinity = unsigned.type(np.iinfo(unsigned).max)
+        keys = np.repeat(keys, np.diff(at, prepend=-1, append=places.size - 1))[places]
+    token, infinity = (
+        np.empty(0, _unsigned(dtype)),
+        _unsigned(dtype).type(np.iinfo(_unsigned(dtype)).max),
+    )
     if dtype.kind == "f":
-        ranks[np.isnan(values)] = top
-        infinity = np.float16(np.inf).view(unsigned)
-    keys = (ranks if not cubes else top - ranks).astype(_key_dtype(top))
-    token = _token(unsigned)
+        infinity = np.float16(np.inf).view(np.uint16)
+        for first in (0, 0x8000):
+            keys[first + int(infinity) + 1 : first + 0x8000] = _never(cubes, top)
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
         return kernels.look_up_keys(address, token, *place, keys, infinity), False
@@ -189,7 +189,7 @@ def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked
     full = int(np.iinfo(unsigned).max)
     descending = superlevel != cubes
     nothing = np.empty(0, np.int64)
-    token = _token(unsigned)
+    token = np.empty(0, unsigned)
     if dtype.kind == "f":
         sign, infinity = 1 << (8 * dtype.itemsize - 1), np.array(np.inf, dtype).view(unsigned)
         # NaN must never enter, whichever end of the order that is.

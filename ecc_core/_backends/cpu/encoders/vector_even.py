@@ -6,16 +6,15 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
 
 __all__ = [
     "BIN_LANES",
-    "bin_rounded_value",
-    "bin_rounded_vector",
-    "bin_single_value",
-    "bin_single_vector",
+    "bin_checked_value",
+    "bin_checked_vector",
     "bin_value",
     "bin_vector",
 ]
@@ -57,35 +56,44 @@ class _Lanes:
         place = builder.select(builder.fcmp_ordered(">", place, zero), place, zero)
         return builder.select(builder.fcmp_ordered("<", place, top), place, top)
 
-    def corrected(
-        self, guess: Any, value: Any, top: Any, line: Any, downwards: Any, single: bool
-    ) -> Any:
-        """The guess, less one where the value has entered at the level before it.
+    def is_near(self, place: Any, reach: Any) -> Any:
+        """Whether a place is within `reach` of a whole number, for any of the lanes."""
+        builder = self.builder
+        whole = self.rounded(place)
+        distance = llvm.call(
+            builder,
+            f"llvm.fabs.v{self.lanes}f64",
+            self.numbers,
+            [builder.fsub(place, whole)],
+        )
+        near = builder.fcmp_ordered("<=", distance, reach)
+        word = builder.bitcast(near, ir.IntType(self.lanes))
+        return builder.icmp_unsigned("!=", word, word.type(0))
 
-        Level k, from the lowest on, is ``k * step + start`` in float64, rounded to the values'
-        dtype; if `single`, all of it is computed in float32.
-        """
-        builder, (start, step) = self.builder, line
+    def rounded(self, place: Any) -> Any:
+        name = f"llvm.rint.v{self.lanes}f64"
+        return llvm.call(self.builder, name, self.numbers, [place])
+
+    def compared(self, place: Any, value: Any, count: Any, levels: Any, downwards: Any) -> Any:
+        """Ranks: the nearest whole number k, or k - 1 of values that enter by level k - 1."""
+        builder, dtype = self.builder, self.values.dtype
+        one = ir.Constant(self.numbers, [1.0] * self.lanes)
+        place = builder.select(builder.fcmp_ordered(">", place, one), place, one)
+        place = builder.select(builder.fcmp_ordered("<", place, count), place, count)
+        integers = ir.VectorType(_I32, self.lanes)
+        before = builder.fptosi(self.rounded(place), integers)
+        before = builder.sub(before, llvm.splat(_I32, self.lanes, 1))
+        level = ir.Constant(value.type, ir.Undefined)
+        for i in range(self.lanes):
+            at = builder.extract_element(before, _I32(i))
+            level = builder.insert_element(level, builder.load(builder.gep(levels, [at])), _I32(i))
+        if dtype.__class__ is types.Float:
+            compare = builder.fcmp_ordered
+        else:
+            compare = builder.icmp_signed if dtype.signed else builder.icmp_unsigned
         down = builder.trunc(downwards, ir.VectorType(llvm.I1, self.lanes))
-        before = builder.sub(guess, llvm.splat(_I32, self.lanes, 1))
-        before = builder.select(down, builder.sub(top, guess), before)
-        floats = ir.VectorType(ir.FloatType(), self.lanes)
-        numbers = floats if single else self.numbers
-        if single:
-            start, step = (builder.fptrunc(number, floats) for number in (start, step))
-        level = builder.fmul(builder.sitofp(before, numbers), step)
-        level = builder.fadd(level, start)
-        if value.type == floats and not single:
-            level = builder.fptrunc(level, floats)
-        if level.type == floats and value.type != floats:
-            level = builder.fpext(level, self.numbers)
-        elif level.type != value.type:
-            value = builder.fpext(value, self.numbers)
-        below, above = (builder.fcmp_ordered(sign, value, level) for sign in ("<=", ">="))
-        entered = builder.select(down, above, below)
-        guess = builder.sub(guess, builder.zext(entered, guess.type))
-        zeros = llvm.splat(_I32, self.lanes, 0)
-        return builder.select(builder.icmp_signed(">", guess, zeros), guess, zeros)
+        past = builder.select(down, compare("<", value, level), compare(">", value, level))
+        return builder.add(before, builder.zext(past, integers))
 
     def set_keys(self, keys: Any, at: Any, result: Any) -> None:
         builder = self.builder
@@ -104,44 +112,43 @@ class _Lanes:
         return self.context.make_tuple(self.builder, sig.return_type, words)
 
 
-def _bin(lanes: int, rounded: bool, single: bool = False) -> Any:
+def _bin(lanes: int, checked: bool) -> Any:
     """The intrinsic of the kernel ``bin_evenly`` for `lanes` values."""
 
     @intrinsic
     def bin_lanes(
-        typingctx: Any, values: Any, keys: Any, at: Any, scale: Any, count: Any, bins: Any
+        typingctx: Any, values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any
     ) -> Any:
-        sig = types.UniTuple(types.uint64, 2)(values, keys, types.intp, scale, types.int32, bins)
+        sig = types.UniTuple(types.uint64, 2)(values, keys, types.intp, levels, scale, bins)
 
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            values, keys, at, scale, count, bins = args
+            values, keys, at, levels, scale, bins = args
             lane = _Lanes(context, builder, sig, lanes)
-            slope, offset, turn, start, step = (
-                lane.each(builder.extract_value(scale, i)) for i in range(5)
+            slope, offset, turn, reach = (
+                lane.each(builder.extract_value(scale, i)) for i in range(4)
             )
-            first, direction, of_nan, turned, downwards = (
-                lane.each(builder.trunc(builder.extract_value(bins, i), _I32)) for i in range(5)
+            first, direction, of_nan, turned, downwards, count = (
+                lane.each(builder.trunc(builder.extract_value(bins, i), _I32)) for i in range(6)
             )
             given, value, nan = lane.values_at(values, at)
-            given = value if isinstance(given.type.element, ir.IntType) else given
-            top = lane.each(count)
             place = llvm.call(
                 builder, f"llvm.fma.v{lanes}f64", lane.numbers, [value, slope, offset]
             )
-            place = lane.confined(place, builder.sitofp(top, lane.numbers))
-            below = builder.fptosi(place, top.type)
+            last = builder.sitofp(count, lane.numbers)
+            below = builder.fptosi(lane.confined(place, last), count.type)
+            if checked:
+                slot = cgutils.alloca_once_value(builder, below)
+                with builder.if_then(lane.is_near(place, reach), likely=False):
+                    data = llvm.data(context, builder, sig.args[3], levels)
+                    exact = lane.compared(place, given, last, data, downwards)
+                    builder.store(exact, slot)
+                below = builder.load(slot)
             past = builder.fcmp_ordered(">", value, turn)
             past = builder.xor(past, builder.trunc(downwards, past.type))
-            if rounded:
-                line = start, step
-                below = lane.corrected(below, given, top, line, downwards, single)
-                most = builder.sub(turned, llvm.splat(_I32, lanes, 1))
-                most = builder.select(past, top, most)
-                below = builder.select(builder.icmp_signed("<", below, most), below, most)
             more = builder.icmp_signed(">", below, turned)
             least = builder.select(past, turned, below)
             below = builder.select(more, below, least)
-            above = builder.icmp_signed("==", below, top)
+            above = builder.icmp_signed("==", below, count)
             below = builder.xor(builder.select(nan, of_nan, below), direction)
             lane.set_keys(keys, at, builder.add(first, below))
             return lane.flags(sig, above, nan)
@@ -152,5 +159,4 @@ def _bin(lanes: int, rounded: bool, single: bool = False) -> Any:
 
 
 bin_vector, bin_value = _bin(BIN_LANES, False), _bin(1, False)
-bin_rounded_vector, bin_rounded_value = _bin(BIN_LANES, True), _bin(1, True)
-bin_single_vector, bin_single_value = _bin(BIN_LANES, True, True), _bin(1, True, True)
+bin_checked_vector, bin_checked_value = _bin(BIN_LANES, True), _bin(1, True)

@@ -95,9 +95,8 @@ class _Scanner:
 
     def add(self, block: Block, histograms: Array) -> None:
         """Add a block to the histograms of its regions."""
-        geometry, box, extents, at, steps = layout = lay_out(
-            block, self.image.shape, self.ndim, spare_words=2
-        )
+        layout = lay_out(block, self.image.shape, self.ndim, spare_words=2)
+        geometry, box, extents, at, steps = layout[:5]
         _, rows, columns, lead, _, _ = geometry
         if layout.size > self._size:
             self._size = layout.size

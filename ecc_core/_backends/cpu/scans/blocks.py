@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,18 +21,20 @@ Array = NDArray[Any]
 STAGED_BYTES = 1 << 20  # keys of one block: they stay in the second-level cache
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
+WORD, COEFFICIENT = np.dtype(np.uint64), np.dtype(np.int8)
 
 
 @lru_cache(maxsize=32)
 def cut(
-    shape: tuple[int, int, int], key_size: int, ndim: int, *, together: int = 1
+    shape: tuple[int, int, int], key_size: int, ndim: int, together: int = 1
 ) -> tuple[Block, ...]:
     """Blocks that cover a volume, or a stack of images, and whose keys fit in the cache.
 
     Of a stack, at least `together` images share a block, where they lie interleaved in memory.
     """
     slices, rows, columns = shape
-    width = min(columns, MAX_COLUMNS)
+    thin = (slices if ndim == 3 else 1) * rows
+    width = min(columns, MAX_COLUMNS * max(1, kernels.ROWS // max(thin, 1)))
     row_bytes = (width + 128) * key_size
     if ndim == 3:
         height = min(rows, MAX_ROWS)
@@ -62,7 +65,7 @@ class Layout(NamedTuple):
     `geometry` is that of the kernels: own slices, rows and columns, whether a word of halo comes
     before each row, and the strides of rows and slices. `box` is what there is to read of the
     block and its halo, `extents` its size, `at` where its first point goes, and `steps` the strides
-    of slices and rows.
+    of slices and rows. `low` and `high` tell which sides of the block are borders of the image.
     """
 
     geometry: tuple[int, int, int, int, int, int]
@@ -70,6 +73,8 @@ class Layout(NamedTuple):
     extents: tuple[int, int, int]
     at: int
     steps: tuple[int, int]
+    low: tuple[bool, bool, bool]
+    high: tuple[bool, bool, bool]
 
     @property
     def size(self) -> int:
@@ -91,12 +96,15 @@ def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: i
     depth, height, width = shape
     start = (z - above, y - before, x - left)
     stop = (min(z_end + halo, depth), min(y_end + 1, height), min(x_end + 1, width))
+    box = Block(start, stop)
     return Layout(
         (slices, rows, columns, lead, pitch, slice_stride),
-        Block(start, stop),
-        (stop[0] - start[0], stop[1] - start[1], stop[2] - start[2]),
+        box,
+        box.shape,
         (1 - above) * slice_stride + (1 - before) * pitch + 64 * lead - left,
         (slice_stride, pitch),
+        (z == 0, y == 0, x == 0),
+        (z_end == depth, y_end == height, x_end == width),
     )
 
 
@@ -123,51 +131,54 @@ def load_box(
     return nan, unfit
 
 
+class _Kept(threading.local):
+    """The scratch arrays of a thread's last block, for the next one of the same layout."""
+
+    layout: Any = None
+    arrays: tuple[Array, ...] = ()
+
+
+_kept = _Kept()
+
+
 class Scanner:
-    """Scratch memory of one thread, and the scan of one block after another."""
+    """The scan of one block after another, in scratch memory of the thread."""
 
     def __init__(self, source: Source, mask: Source | None, cubes: bool, ndim: int) -> None:
         self.source = source
         self.mask = mask
         self.cubes = cubes
         self.ndim = ndim
-        self.keys: Array = np.empty(0)
-        self._scratch: tuple[Any, ...] = ()
-        self._scratch_for: Any = None
+        self._layout: Layout
 
     def stage(self, plan: Plan, block: Block) -> tuple[bool, bool]:
         """Load a block's keys; whether there was a NaN, whether a key did not fit."""
-        _, box, _, at, steps = layout = lay_out(block, self.source.shape, self.ndim)
-        if self._scratch_for != (layout.geometry, plan.key_dtype):
-            self._scratch_for = (layout.geometry, plan.key_dtype)
-            self._allocate(layout, plan.key_dtype)
-        return load_box(plan, self.source, self.mask, box, self.keys, at, steps)
+        layout = self._layout = lay_out(block, self.source.shape, self.ndim)
+        wanted = layout.geometry, plan.key_dtype, self.ndim
+        if _kept.layout != wanted:
+            _kept.layout, _kept.arrays = wanted, self._allocate(layout, plan.key_dtype)
+        keys = _kept.arrays[0]
+        return load_box(plan, self.source, self.mask, layout.box, keys, layout.at, layout.steps)
 
-    def _allocate(self, layout: Layout, key_dtype: np.dtype[Any]) -> None:
+    def _allocate(self, layout: Layout, key_dtype: np.dtype[Any]) -> tuple[Array, ...]:
         _, rows, columns, lead, _, _ = layout.geometry
         words = lead + -(-columns // 64)
         kinds = 14 if self.ndim == 3 else 3
-        queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, np.uint64)
-        self.keys = scratch.take("keys", layout.size, key_dtype)
-        self._scratch = (
-            scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), np.uint64),
-            scratch.take("word", 5 * kernels.ROWS, np.uint64),
-            scratch.take("carry", 3 * (rows + kernels.ROWS), np.uint64),
+        queue = scratch.take("queue", 6 * kernels.QUEUE_ROOM, WORD)
+        return (
+            scratch.take("keys", layout.size, key_dtype),
+            scratch.take("planes", kinds * words * (rows + 2 * kernels.ROWS), WORD),
+            scratch.take("word", 5 * kernels.ROWS, WORD),
+            scratch.take("carry", 3 * (rows + kernels.ROWS), WORD),
             queue.reshape(6, kernels.QUEUE_ROOM),
             scratch.take("event keys", kernels.EVENT_ROOM, key_dtype),
-            scratch.take("event coefficients", kernels.EVENT_ROOM, np.int8),
+            scratch.take("event coefficients", kernels.EVENT_ROOM, COEFFICIENT),
         )
 
-    def scan(self, block: Block, histograms: Array, out: Array) -> None:
+    def scan(self, histograms: Array, out: Array) -> None:
         """Add the staged block to histograms, or write its coefficients to `out`."""
-        geometry = self._scratch_for[0]
-        low = tuple(a == 0 for a in block.start)
-        high = tuple(b == n for b, n in zip(block.stop, self.source.shape, strict=True))
-        if self.ndim == 3:
-            kernels.scan_3d(
-                self.keys, geometry, low, high, self.cubes, *self._scratch, histograms[0], out
-            )
-        else:
-            kernels.scan_2d(
-                self.keys, geometry, low, high, self.cubes, *self._scratch, histograms, out
-            )
+        geometry, low, high = self._layout.geometry, self._layout.low, self._layout.high
+        keys, *others = _kept.arrays
+        scan = kernels.scan_3d if self.ndim == 3 else kernels.scan_2d
+        into = histograms[0] if self.ndim == 3 else histograms
+        scan(keys, geometry, low, high, self.cubes, *others, into, out)

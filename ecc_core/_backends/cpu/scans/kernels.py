@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._backends.cpu.llvm import copy_within, count_trailing_zeros
 from ecc_core._backends.cpu.scans.vector_coefficients import (
     HAS_COMPRESS,
     append_events,
@@ -38,35 +38,28 @@ EVENT_ROOM = EVENT_FLUSH + 2 * 64  # events a list needs room for
 
 
 @kernel()
-def _copy(array: Any, source: Any, target: Any, count: Any) -> None:
-    """Copy elements within an array (to assign a slice costs seconds of compiling its errors)."""
-    for i in range(count):
-        array[target + i] = array[source + i]
-
-
-@kernel()
 def _fill(array: Any, start: Any, count: Any, value: Any) -> None:
     for i in range(start, start + count):
         array[i] = value
 
 
 @kernel()
-def _mirror(keys: Any, geometry: Any, low: Any, high: Any) -> None:
-    """Repeat the outermost points behind the borders of the image."""
+def _mirror(keys: Any, geometry: Any, low: Any, high: Any, halo: Any) -> None:
+    """Repeat the outermost points behind the borders of each slice, `halo` ones included."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
     first = 64 * lead
     if high[2]:
-        for z in range(slices + 2):
+        for z in range(1 - halo, slices + 1 + halo):
             for y in range(rows + 2):
                 end = z * slice_stride + y * pitch + first + columns
                 keys[end] = keys[end - 1]
-    for z in range(slices + 2):
+    for z in range(1 - halo, slices + 1 + halo):
         start = z * slice_stride
         if low[1]:
-            _copy(keys, start + pitch, start, pitch)
+            copy_within(keys, start + pitch, start, pitch)
         if high[1]:
             end = start + (rows + 1) * pitch
-            _copy(keys, end - pitch, end, pitch)
+            copy_within(keys, end - pitch, end, pitch)
 
 
 @kernel()
@@ -187,7 +180,7 @@ def scan_2d(
     column_stride = rows + 2 * ROWS
     kind_stride = words * column_stride
     if cubes:
-        _mirror(keys, geometry, low, high)
+        _mirror(keys, geometry, low, high, 0)
     for z in range(slices):
         for word in range(words):
             start = (z + 1) * slice_stride + 64 * word
@@ -246,9 +239,9 @@ def scan_3d(
     kind_stride = words * column_stride
     inside = ALL if cubes else NONE
     if cubes:
-        _mirror(keys, geometry, low, high)
+        _mirror(keys, geometry, low, high, 1)
         if low[0]:
-            _copy(keys, slice_stride, 0, slice_stride)
+            copy_within(keys, slice_stride, 0, slice_stride)
     queued = 0
     # The planes between slices of the slice before are kept: two sets of 7 kinds take turns.
     for z in range(-1, slices):

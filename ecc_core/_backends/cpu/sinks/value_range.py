@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import pointer
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.sinks.vector_range import RANGE_LANES, widen_range
-from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order
+from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order, token_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -35,11 +35,14 @@ def _widen(
     shown: Any,
     shown_strides: Any,
     masked: Any,
-    lows: Any,
-    highs: Any,
+    least: Any,
+    most: Any,
 ) -> Any:
-    """Widen the range by the values of a box; whether one was NaN."""
+    """The range of a box, `least` and `most` of which no value is above and below; any NaN."""
     slices, rows, columns = extents
+    lows, highs = np.empty(RANGE_LANES, token.dtype), np.empty(RANGE_LANES, token.dtype)
+    for i in range(RANGE_LANES):
+        lows[i], highs[i] = least, most
     rest, rest_shown = np.empty(RANGE_LANES, token.dtype), np.empty(RANGE_LANES, np.uint8)
     bad = np.uint64(0)
     for z in range(slices):
@@ -58,7 +61,10 @@ def _widen(
                     rest[i] = row[at]
                     rest_shown[i] = mask[at] if masked else 1
                 bad |= widen_range(rest, rest_shown, 0, 1, True, lows, highs)
-    return bad != 0
+    low, high = lows[0], highs[0]
+    for i in range(1, RANGE_LANES):
+        low, high = min(low, lows[i]), max(high, highs[i])
+    return bad != 0, low, high
 
 
 def value_range(
@@ -71,19 +77,16 @@ def value_range(
     """Smallest and largest finite value that is not masked; (None, None) where there is none."""
     if image.size == 0:
         return None, None
-    boxes = list(_boxes(image, filtration, mask))
+    boxes = _boxes(image, filtration, mask)
     directional = filtration.direction is not None
     dtype = np.dtype(np.float64) if directional else image.dtype.newbyteorder("=")
     read = np.dtype(np.uint8 if dtype == np.bool_ else dtype)
     read = np.dtype(np.float32) if dtype == np.float16 else read
-    if read.kind == "f":
-        least, most = read.type(np.inf), read.type(-np.inf)
-    else:
-        least, most = np.iinfo(read).max, np.iinfo(read).min
-    token, masked = np.empty(0, read), mask is not None
+    least, most = _ends(read)
+    token, masked = token_of(read), mask is not None
 
     def widen(queue: Iterator[tuple[Source, Source | None, Block]]) -> tuple[Any, Any]:
-        lows, highs = np.full(RANGE_LANES, least, read), np.full(RANGE_LANES, most, read)
+        lowest, highest = least, most
         for source, shown, block in queue:
             address, strides, values = source.box(block)
             if values.dtype == np.float16:
@@ -93,50 +96,73 @@ def value_range(
             there, steps = address, (0, 0)
             if shown is not None:
                 there, steps, _kept = shown.box(block)
-            bad = _widen(address, token, strides, values.shape, there, steps, masked, lows, highs)
+            bad, low, high = _widen(
+                address, token, strides, values.shape, there, steps, masked, least, most
+            )
             if bad and filtration.nan == "raise":
                 raise ValueError(NAN_MESSAGE)
-        return lows.min(), highs.max()
+            lowest, highest = min(low, lowest), max(high, highest)
+        return lowest, highest
 
     found = share(boxes, widen, worker_count(workers, image.size, 1))
     low, high = min(low for low, _ in found), max(high for _, high in found)
-    if low > high or (read.kind == "f" and not np.isfinite(low)):
+    if low > high or (read.kind == "f" and not math.isfinite(low)):
         return None, None
     return (low, high) if dtype != np.bool_ else (bool(low), bool(high))
 
 
+@lru_cache(maxsize=16)
+def _ends(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Values that none is above, and none below."""
+    if dtype.kind == "f":
+        return dtype.type(np.inf), dtype.type(-np.inf)
+    return dtype.type(np.iinfo(dtype).max), dtype.type(np.iinfo(dtype).min)
+
+
 def _boxes(
     image: Array, filtration: Filtration, mask: Array | None
-) -> Iterator[tuple[Source, Source | None, Block]]:
+) -> list[tuple[Source, Source | None, Block]]:
     """Boxes that cover all images of a batch."""
     if filtration.direction is not None:
+        added: list[tuple[Source, Source | None, Block]] = []
         view = image.reshape(image.shape[0], *(1,) * (4 - image.ndim), *image.shape[1:])
         for i in range(image.shape[0]):
-            source: Source = DirectionalSource(view[i], filtration.direction)
+            directional = DirectionalSource(view[i], filtration.direction)
             shown = None if mask is None else Source(mask.reshape(view.shape)[i], "mask")
-            yield from ((source, shown, block) for block in _cut(source.shape))
-        return
-    order, flips = memory_order(image)
-    laid = image.transpose(order)[flips]
-    kept = None if mask is None else np.broadcast_to(mask, image.shape).transpose(order)[flips]
-    if laid.flags.c_contiguous and (kept is None or kept.flags.c_contiguous):
-        laid = laid.reshape(1, 1, -1)
-        kept = None if kept is None else kept.reshape(laid.shape)
-    lead = laid.shape[:-3]
-    laid = laid.reshape((1,) * (3 - laid.ndim) + laid.shape) if laid.ndim < 3 else laid
-    if kept is not None and kept.ndim < 3:
-        kept = kept.reshape(laid.shape)
-    for at in itertools.product(*map(range, lead)):
-        source = Source(laid[at])
-        shown = None if kept is None else Source(kept[at], "mask")
-        yield from ((source, shown, block) for block in _cut(source.shape))
+            added += [(directional, shown, block) for block in _cut(directional.shape)]
+        return added
+    mask = None if mask is None else np.broadcast_to(mask, image.shape)
+    if not image.flags.c_contiguous:
+        order, flips = memory_order(image)
+        image = image.transpose(order)[flips]
+        mask = None if mask is None else mask.transpose(order)[flips]
+    if image.flags.c_contiguous and (mask is None or mask.flags.c_contiguous):
+        image = image.reshape(1, 1, -1)
+        mask = None if mask is None else mask.reshape(1, 1, -1)
+    if image.ndim < 3:
+        shape = (1,) * (3 - image.ndim) + image.shape
+        image, mask = image.reshape(shape), None if mask is None else mask.reshape(shape)
+    boxes = []
+    for at in np.ndindex(image.shape[:-3]):
+        source = Source(image[at])
+        shown = None if mask is None else Source(mask[at], "mask")
+        boxes += [(source, shown, block) for block in _cut(source.shape)]
+    return boxes
 
 
-def _cut(shape: tuple[int, int, int]) -> Iterator[Block]:
+@lru_cache(maxsize=32)
+def _cut(shape: tuple[int, int, int]) -> tuple[Block, ...]:
     """Boxes of about as many points as stay in the cache."""
     size = [1, 1, 1]
     for axis in (2, 1, 0):
         size[axis] = max(1, min(shape[axis], POINTS // math.prod(size)))
-    for start in itertools.product(*(range(0, n, s) for n, s in zip(shape, size, strict=True))):
-        stop = tuple(min(a + s, n) for a, s, n in zip(start, size, shape, strict=True))
-        yield Block(start, stop)  # type: ignore[arg-type]
+    depth, height, width = size
+    return tuple(
+        Block(
+            (z, y, x),
+            (min(z + depth, shape[0]), min(y + height, shape[1]), min(x + width, shape[2])),
+        )
+        for z in range(0, shape[0], depth)
+        for y in range(0, shape[1], height)
+        for x in range(0, shape[2], width)
+    )
