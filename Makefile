@@ -37,14 +37,14 @@ lint: $(READY)
 
 # A page that refers to what is not there fails the build, and so does an example that does not run.
 docs: $(READY)
-	rm -rf site docs/api/generated
+	rm -rf site docs/api/generated docs/benchmark-figures
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs site
 
 bench: $(READY)
 	$(BIN)/python benchmarks/cpu.py
 
 clean:
-	rm -rf demo-output site docs/gallery docs/api/generated build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf demo-output site docs/gallery docs/api/generated docs/benchmark-figures build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find ecc_core napari_ecc tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment: made once, and again whenever what it holds is declared anew.

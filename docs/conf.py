@@ -3,9 +3,15 @@
 import importlib
 import importlib.metadata
 import os
+import runpy
+import sys
 import sysconfig
+from pathlib import Path
 
 import numpydoc.xref
+from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 # The help of the command `ecc` is asked of the one beside this interpreter.
 os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
@@ -16,19 +22,22 @@ author = "The napari-ecc developers"
 release = version = importlib.metadata.version("napari-ecc")
 
 extensions = [
+    "mathml",
     "myst_parser",
     "numpydoc",
     "sphinxcontrib.programoutput",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["gallery/*.ipynb", "gallery/*.py", "gallery/*.zip", "gallery/*.json"]
+exclude_patterns = ["_ext", "gallery/*.ipynb", "gallery/*.py", "gallery/*.zip", "gallery/*.json"]
 templates_path = ["_templates"]
 
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
+html_math_renderer = "mathml"
 myst_heading_anchors = 3
 
 autosummary_generate = True
@@ -53,6 +62,9 @@ copybutton_exclude = ".linenos, .gp, .go"
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
+    "backreferences_dir": "gallery/uses",
+    "doc_module": ("ecc_core",),
+    "thumbnail_size": (640, 400),
     "filename_pattern": r"/plot_",
     "abort_on_example_error": True,
     "download_all_examples": False,
@@ -62,13 +74,28 @@ suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold objects t
 
 html_theme = "pydata_sphinx_theme"
 html_title = "napari-ecc"
-html_static_path = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/logo.svg"
+html_sidebars = {page: [] for page in ("index", "start", "try", "concepts")}
 html_sourcelink_suffix = ""
 html_show_sourcelink = False
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "show_nav_level": 2,
-    "header_links_before_dropdown": 6,
-    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 8,
+    "secondary_sidebar_items": {"**": ["page-toc"], "try": [], "measurements": []},
+    "logo": {"image_light": "_static/logo.svg", "text": "napari-ecc"},
 }
+
+
+def draw_benchmarks(app: Sphinx) -> None:
+    """Draw the figures of the benchmarks from the committed results."""
+    figures = runpy.run_path(str(Path(app.srcdir).parent / "benchmarks" / "figures.py"))
+    figures["draw_all"](Path(app.srcdir) / "benchmark-figures")
+
+
+def setup(app: Sphinx) -> None:
+    """Tell Sphinx what to do."""
+    app.connect("builder-inited", draw_benchmarks)

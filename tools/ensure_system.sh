@@ -1,13 +1,13 @@
 #!/bin/sh
-# The system libraries that a napari window needs, Xvfb, a display for machines without one, and g++,
-# which compiles the CUDA kernels for the CPU. They are installed on Debian when we are root, and
+# The system libraries that a napari window needs, Xvfb, a display for machines without one, g++,
+# which compiles the CUDA kernels for the CPU, and chromium for the page "Try it". They are installed on Debian when we are root, and
 # named otherwise: the tests then say that they skip.
 set -eu
-packages="g++ xvfb libegl1 libgl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4
+packages="chromium g++ xvfb libegl1 libgl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4
 libxcb-keysyms1 libxcb-image0 libxcb-render-util0 libxcb-shape0 libxcb-randr0 libdbus-1-3"
 
 command -v dpkg-query >/dev/null || {
-    echo "Tests need g++, Xvfb and Qt's libraries; those that lack them skip." >&2
+    echo "Tests need chromium, g++, Xvfb and Qt's libraries; those that lack them skip." >&2
     exit 0
 }
 missing=""
@@ -24,5 +24,5 @@ if [ "$(id -u)" = 0 ]; then
     # shellcheck disable=SC2086 # a list of names
     apt-get install -qq -y --no-install-recommends $missing >/dev/null
 else
-    echo "Tests of the napari plugin or the CUDA kernels skip until you: sudo apt-get install$missing" >&2
+    echo "Tests of the napari plugin, the CUDA kernels or the site skip until you: sudo apt-get install$missing" >&2
 fi

@@ -1,9 +1,14 @@
 """Every Python block of the README and of the documentation runs."""
 
 import re
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -12,6 +17,8 @@ PAGES = [
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
     if BLOCK.search(page.read_text(encoding="utf-8"))
 ]
+INSTALLING = [ROOT / "README.md", ROOT / "docs" / "start.md"]
+"""Pages that say what to install, and have to run with that alone."""
 
 
 def run_blocks(page: Path) -> None:
@@ -23,14 +30,87 @@ def run_blocks(page: Path) -> None:
         exec(compile(line_breaks + block[1], page, "exec"), names)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p not in INSTALLING], ids=name_of)
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_blocks(page)
 
 
-def test_readme_has_an_example():
-    assert ROOT / "README.md" in PAGES
+def installed_by(requirements: list[str]) -> set[str]:
+    """The distributions that `pip install` of these brings, of those that are installed here."""
+    found: set[str] = set()
+    known: set[tuple[str, str]] = set()
+    waiting = [Requirement(text) for text in requirements]
+    while waiting:
+        wanted = waiting.pop()
+        name = str(canonicalize_name(wanted.name))
+        for extra in {"", *wanted.extras}:
+            if (name, extra) in known:
+                continue
+            known.add((name, extra))
+            try:
+                needed = distribution(name).requires or []
+            except PackageNotFoundError:
+                continue
+            found.add(name)
+            some = map(Requirement, needed)
+            waiting += [r for r in some if not r.marker or r.marker.evaluate({"extra": extra})]
+    return found
+
+
+BLOCKER = """
+import sys
+from test_docs import Path, run_blocks
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+run_blocks(Path(sys.argv[1]))
+"""
+
+
+def run_with_only(requirements: list[str], page: Path, folder: Path) -> str:
+    """Run a page where only some distributions can be imported; the last line of its errors."""
+    present = installed_by(requirements)
+    blocked = {
+        module
+        for module, owners in packages_distributions().items()
+        if not present & {canonicalize_name(owner) for owner in owners}
+    } - {"ecc_core"}
+    script = folder / "run.py"
+    folders = [str(ROOT), str(Path(__file__).parent)]
+    # This module itself imports pytest and packaging, which no page needs.
+    start = f"import sys\nsys.path[:0] = {folders}\nBLOCKED = {blocked!r}\n"
+    script.write_text(start + BLOCKER, encoding="utf-8")
+    command = [sys.executable, script, page]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1)
+    return done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
+
+
+INSTALL = re.compile(r'^    pip install "\.(\[.+?\])?"(.*?)(?:#.*)?$', re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", INSTALLING, ids=name_of)
+def test_page_needs_only_what_it_installs(page, tmp_path):
+    extras, others = INSTALL.search(page.read_text(encoding="utf-8")).groups()
+    assert run_with_only([f"napari-ecc{extras or ''}", *others.split()], page, tmp_path) == ""
+
+
+def test_what_is_not_installed_is_noticed(tmp_path):
+    page = ROOT / "docs" / "start.md"
+    assert "No module named 'skimage'" in run_with_only(["napari-ecc[io]"], page, tmp_path)
+
+
+def test_installing_pages_have_examples():
+    assert set(INSTALLING) <= set(PAGES)
 
 
 def test_a_wrong_block_is_noticed(tmp_path):
