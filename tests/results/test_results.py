@@ -52,6 +52,7 @@ class TestFacts:
             "direction": None,
             "direction_scale": 1.0,
             "spacing": None,
+            "boundary": "closed",
             "units": None,
         }
 
