@@ -13,6 +13,7 @@ from ecc_core.curves import (
 from ecc_core.results import (
     BettiCurves,
     EulerCurve,
+    EulerSurface,
     EulerTransform,
     PersistencePairs,
     RegionBettiCurves,
@@ -20,6 +21,7 @@ from ecc_core.results import (
     RegionTransforms,
 )
 from ecc_core.shards import euler_curve_shards
+from ecc_core.surfaces import euler_surface
 from ecc_core.topology import (
     betti_curves,
     betti_numbers,
@@ -37,6 +39,7 @@ from ecc_core.transforms import (
 __all__ = [
     "BettiCurves",
     "EulerCurve",
+    "EulerSurface",
     "EulerTransform",
     "PersistencePairs",
     "RegionBettiCurves",
@@ -48,6 +51,7 @@ __all__ = [
     "euler_curve",
     "euler_curve_shards",
     "euler_number",
+    "euler_surface",
     "euler_transform",
     "persistence_pairs",
     "region_betti_curves",

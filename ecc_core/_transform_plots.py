@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ecc_core.results import EulerTransform
 
-__all__ = ["plot_transform", "plot_transform_polar", "plot_transforms"]
+__all__ = ["diverging_colours", "plot_transform", "plot_transform_polar", "plot_transforms"]
 
 WIDTH, HEIGHT = 3.5, 2.6  # inches, one column of a two-column page
 PANEL, PANELS_A_ROW = 2.2, 4
@@ -65,7 +65,9 @@ def plot_transform(
     heights, values = _finite(transform)
     angles = _angles(transform.directions)
     places = np.arange(len(values)) if angles is None else np.degrees(angles)
-    drawn = ax.pcolormesh(places, heights, values.T, shading="nearest", **_colours(values, mesh))
+    drawn = ax.pcolormesh(
+        places, heights, values.T, shading="nearest", **diverging_colours(values, mesh)
+    )
     ax.set_xlabel("direction" if angles is None else "direction (degrees)")
     ax.set_ylabel(f"height ({transform.units})" if transform.units else "height")
     if angles is not None:
@@ -131,7 +133,7 @@ def plot_transform_polar(
     step = 2 * np.pi / len(angles)
     edges = np.append(angles, angles[-1] + step) - step / 2 - np.pi / 2
     rings = np.append(heights, 2 * heights[-1] - heights[-2])
-    drawn = ax.pcolormesh(edges, rings, values.T, shading="flat", **_colours(values, mesh))
+    drawn = ax.pcolormesh(edges, rings, values.T, shading="flat", **diverging_colours(values, mesh))
     ax.set_rorigin(rings[0])
     ax.set_rlim(rings[0], rings[-1])
     ax.set_xticks([0, np.pi / 2, np.pi, 3 * np.pi / 2], ["right", "up", "left", "down"])
@@ -178,7 +180,7 @@ def plot_transforms(transforms: "Mapping[str, EulerTransform]") -> "Figure":
     figure: Figure = figures.Figure(figsize=size, layout="constrained")
     transforms = {name: transform.to_numpy() for name, transform in transforms.items()}
     values = [transform.values.ravel() for transform in transforms.values()]
-    colours = _colours(np.concatenate(values), {}) if values else {}
+    colours = diverging_colours(np.concatenate(values), {}) if values else {}
     axes: list[Axes] = []
     for i, (name, transform) in enumerate(transforms.items()):
         place = 2 * columns * (i // columns) + i % columns + 1
@@ -217,7 +219,7 @@ def _angles(directions: NDArray[np.float64]) -> NDArray[np.float64] | None:
     return angles if np.allclose(np.diff(angles), 2 * np.pi / n) else None
 
 
-def _colours(values: NDArray[Any], mesh: dict[str, Any]) -> dict[str, Any]:
+def diverging_colours(values: NDArray[Any], mesh: dict[str, Any]) -> dict[str, Any]:
     """Settings of a colour scale that a few extreme values do not affect."""
     largest = float(np.quantile(np.abs(values), 0.99)) if values.size else 1.0
     if values.dtype.kind in "iu" or largest == 0:

@@ -1,4 +1,4 @@
-"""Figures of Euler characteristic curves and transforms. Requires matplotlib (extra ``io``).
+"""Figures of Euler characteristic curves, surfaces and transforms. Requires matplotlib (extra io).
 
 Figures are created without pyplot, so they need no display and leave no global state.
 """
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
+from ecc_core._surface_plots import plot_surface
 from ecc_core._transform_plots import plot_transform, plot_transform_polar, plot_transforms
 from ecc_core.results import (
     BettiResult,
@@ -31,6 +32,7 @@ __all__ = [
     "plot_curves",
     "plot_level_sets",
     "plot_persistence",
+    "plot_surface",
     "plot_transform",
     "plot_transform_polar",
     "plot_transforms",

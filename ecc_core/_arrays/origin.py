@@ -91,6 +91,9 @@ class Origin:
     def betti_numbers(self) -> _backends.BettiNumbers:
         return _backends.betti_numbers(self.device)
 
+    def surfaces(self) -> _backends.Surfaces:
+        return _backends.surfaces(self.device)
+
     def transforms(self) -> _backends.Transforms:
         return _backends.transforms(self.device)
 

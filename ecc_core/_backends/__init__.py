@@ -15,12 +15,15 @@ __all__ = [
     "Backend",
     "BettiNumbers",
     "Shards",
+    "Surfaces",
     "Transforms",
     "backend",
     "betti_numbers",
     "register",
     "shards",
     "supports",
+    "surfaces",
+    "transforms",
 ]
 
 
@@ -130,6 +133,23 @@ class BettiNumbers(Protocol):
         ...
 
 
+class Surfaces(Protocol):
+    """Surfaces of pairs of images; arguments are as for `Backend`, one for each image."""
+
+    def surface(
+        self,
+        first: Any,
+        second: Any,
+        thresholds: tuple[Any, Any],
+        filtrations: tuple[Filtration, Filtration],
+        *,
+        mask: Any = None,
+        workers: int | None = None,
+    ) -> Any:
+        """The Euler characteristics of the intersections, (images, n, m) int64."""
+        ...
+
+
 class Transforms(Protocol):
     """Transforms of images without a batch axis."""
 
@@ -150,6 +170,7 @@ class _Modules(NamedTuple):
     transforms: Any
     shards: Any
     betti_numbers: Any
+    surfaces: Any
     needs: Callable[[], None]
 
 
@@ -163,6 +184,7 @@ def register(
     transforms: Transforms | str | None = None,
     shards: Shards | str | None = None,
     betti_numbers: BettiNumbers | str | None = None,
+    surfaces: Surfaces | str | None = None,
     needs: Callable[[], None] = lambda: None,
 ) -> None:
     """Make a backend known for a kind of device.
@@ -171,13 +193,13 @@ def register(
     ----------
     device : str
         As in `Adapter.device`, without the number.
-    curves, transforms, shards, betti_numbers : module, object or name of a module
-        Names are imported when they are needed. A backend without one of the last three raises a
+    curves, transforms, shards, betti_numbers, surfaces : module, object or name of a module
+        Names are imported when they are needed. A backend without one of the last four raises a
         clear error for it.
     needs : callable
         Raises BackendError where the backend cannot be imported.
     """
-    _registered[device] = _Modules(curves, transforms, shards, betti_numbers, needs)
+    _registered[device] = _Modules(curves, transforms, shards, betti_numbers, surfaces, needs)
 
 
 def supports(device: str) -> bool:
@@ -203,6 +225,11 @@ def shards(device: str) -> Shards:
 def betti_numbers(device: str) -> BettiNumbers:
     """Return the Betti numbers of a device."""
     return cast(BettiNumbers, _part(device, "betti_numbers"))
+
+
+def surfaces(device: str) -> Surfaces:
+    """The surfaces of a device."""
+    return cast(Surfaces, _part(device, "surfaces"))
 
 
 def _kind(device: str) -> str:
@@ -240,6 +267,7 @@ register(
     transforms="ecc_core._backends.cpu.transforms.launch",
     shards="ecc_core._backends.cpu.shards",
     betti_numbers="ecc_core._backends.cpu.betti",
+    surfaces="ecc_core._backends.cpu.surface.launch",
 )
 register(
     "cuda",

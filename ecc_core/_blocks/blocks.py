@@ -26,6 +26,7 @@ from ecc_core._request.filtration import Filtration
 
 __all__ = [
     "Settings",
+    "SurfaceSettings",
     "add",
     "add_met",
     "coefficients_of",
@@ -47,27 +48,61 @@ class Settings(NamedTuple):
     thresholds: Array
     filtration: Filtration
 
+    @property
+    def size(self) -> int:
+        """Values of a curve."""
+        return self.thresholds.size
 
-def curve_of(box: Box, settings: Settings) -> Values:
+    def curve(self, image: Array, mask: Array | None = None) -> Values:
+        """Curve of each image of a box on its own, (images, n)."""
+        filtration = self.filtration.in_axes(image.ndim - 1)  # planes have fewer
+        backend = origin_of(image).backend()
+        # A scheduler runs several tasks at once: each of them is one thread.
+        values: Values = backend.curve(image, self.thresholds, filtration, mask=mask, workers=1)
+        return values
+
+
+class SurfaceSettings(NamedTuple):
+    """How surfaces are computed, as curves over all pairs of thresholds in C order."""
+
+    thresholds: tuple[Array, Array]
+    filtrations: tuple[Filtration, Filtration]
+
+    @property
+    def filtration(self) -> Filtration:
+        """That of the first image; both have the same complex."""
+        return self.filtrations[0]
+
+    @property
+    def size(self) -> int:
+        """Values of a surface."""
+        return math.prod(at.size for at in self.thresholds)
+
+    def curve(self, first: Array, second: Array, mask: Array | None = None) -> Values:
+        """Surface of each pair of images of a box on its own, (images, n * m)."""
+        a, b = (filtration.in_axes(first.ndim - 1) for filtration in self.filtrations)
+        backend = origin_of(first).surfaces()
+        values: Values = backend.surface(
+            first, second, self.thresholds, (a, b), mask=mask, workers=1
+        )
+        return values.reshape((len(first), self.size))
+
+
+AnySettings = Settings | SurfaceSettings
+
+
+def curve_of(box: Box, settings: AnySettings) -> Values:
     """Curve of each image of a box on its own, (images, n)."""
-    image, mask = box if len(box) == 2 else (box[0], None)
-    if image.ndim == 1:
-        image, mask = image[:, None], None if mask is None else mask[:, None]
-    filtration = settings.filtration.in_axes(image.ndim - 1)  # planes have fewer
-    # A scheduler runs several tasks at once: each of them is one thread.
-    values: Values = (
-        origin_of(image)
-        .backend()
-        .curve(image, settings.thresholds, filtration, mask=mask, workers=1)
-    )
-    return values
+    if box[0].ndim == 1:
+        box = tuple(array[:, None] for array in box)
+    return settings.curve(*box)
 
 
-def emit(image: Array, *mask: Array, settings: Settings, ndim: int) -> Emitted:
+def emit(image: Array, *others: Array, settings: AnySettings, ndim: int) -> Emitted:
     """The curve of a block and copies of its outermost planes."""
     batch = image.shape[: image.ndim - ndim]
     spatial = image.shape[image.ndim - ndim :]
-    box = tuple(array.reshape((math.prod(batch), *spatial)) for array in (image, *mask))
+    box = tuple(array.reshape((math.prod(batch), *spatial)) for array in (image, *others))
     return Emitted(
         batch,
         curve_of(box, settings),
@@ -99,7 +134,7 @@ def share_of_block(blocks: Sequence[Emitted], place: Place, settings: Settings) 
 
 
 def meet(
-    blocks: Sequence[Emitted], before: Sequence[Met], after: tuple[int, ...], settings: Settings
+    blocks: Sequence[Emitted], before: Sequence[Met], after: tuple[int, ...], settings: AnySettings
 ) -> Met:
     """What a block adds to the curve together with its layer and the one before."""
     own = blocks[0]
@@ -107,7 +142,7 @@ def meet(
     return Met(own.batch, values, own.last[:1])
 
 
-def _with_terms(block: Emitted, terms: list[Term], settings: Settings) -> Values:
+def _with_terms(block: Emitted, terms: list[Term], settings: AnySettings) -> Values:
     """The curve of a block and the terms beside it, (images, n)."""
     values = block.own.copy()
     for batch in _batches(terms):
@@ -130,7 +165,7 @@ def _batches(terms: list[Term]) -> list[list[Term]]:
     return list(batches.values())
 
 
-def _signed_sum(terms: list[Term], settings: Settings) -> Values:
+def _signed_sum(terms: list[Term], settings: AnySettings) -> Values:
     """Sum of the curves of boxes, computed as one batch of the largest shape, (images, n).
 
     A box keeps its curve when its last plane is repeated: the sets are stretched.

@@ -14,7 +14,12 @@ from ecc_core._arrays.origin import origin_of
 from ecc_core._dask import graph
 from ecc_core._dask.graph import da
 from ecc_core._request.filtration import Direction
-from ecc_core._request.image import check_image_dtype, check_label_type, check_mask
+from ecc_core._request.image import (
+    check_image_dtype,
+    check_label_type,
+    check_mask,
+    check_same_shape,
+)
 from ecc_core._request.resources import check_unused
 from ecc_core._request.thresholds import parse_thresholds
 
@@ -26,6 +31,7 @@ __all__ = [
     "directed",
     "given_thresholds",
     "labelled",
+    "paired",
     "split_masked_chunks",
 ]
 
@@ -34,18 +40,18 @@ Array = NDArray[Any]
 Axes = SupportsIndex | Sequence[SupportsIndex] | None
 
 
-def check_dask_image(image: Any) -> Any:
+def check_dask_image(image: Any, name: str = "image") -> Any:
     """A dask array of real numbers in chunks of known sizes, none of them empty."""
     if not isinstance(image, da.Array):
-        raise TypeError(f"`image` must be a dask array, got {type(image).__name__}")
+        raise TypeError(f"`{name}` must be a dask array, got {type(image).__name__}")
     if not (adapter := adapter_of(image._meta)).chunks:
         raise TypeError(
-            f"`image` must have chunks of NumPy or CuPy arrays, got those of {adapter.name}"
+            f"`{name}` must have chunks of NumPy or CuPy arrays, got those of {adapter.name}"
         )
-    check_image_dtype(image.dtype)
+    check_image_dtype(image.dtype, name)
     if any(math.isnan(n) for n in image.shape):
         raise ValueError(
-            "`image` must have chunks of known sizes (call image.compute_chunk_sizes() first), "
+            f"`{name}` must have chunks of known sizes (call {name}.compute_chunk_sizes() first), "
             f"got shape {image.shape}"
         )
     return graph.without_empty_chunks(image)
@@ -60,13 +66,16 @@ def check_no_workers(workers: int | None) -> None:
     check_unused("for a dask array, whose scheduler controls the threads", workers=workers)
 
 
-def given_thresholds(thresholds: ArrayLike, bounds: tuple[float, float] | None) -> Array:
+def given_thresholds(
+    thresholds: ArrayLike, bounds: tuple[float, float] | None, name: str = "thresholds"
+) -> Array:
     """The thresholds; none of them may depend on the values of the image."""
-    levels = parse_thresholds(given_on_host(thresholds), bounds, no_exact=" for a dask array")
+    host = given_on_host(thresholds)
+    levels = parse_thresholds(host, bounds, name=name, no_exact=" for a dask array")
     if levels.needs_range:
         raise ValueError(
-            f"`range` must be given with `thresholds` {levels.count} for a dask array, which is "
-            "not read to find its values, got None"
+            f"`{levels.range_name}` must be given with `{name}` {levels.count} for a dask array, "
+            "which is not read to find its values, got None"
         )
     return levels.over(_no_range, ())
 
@@ -89,6 +98,27 @@ def aligned(mask: Any | None, image: Any, axes: tuple[int, ...]) -> Any | None:
         where = tuple(slice(None) if a in axes else None for a in np.arange(image.ndim).tolist())
         mask = da.broadcast_to(da.asarray(mask)[where], image.shape)
     return _chunked_alike(mask, image, "mask")
+
+
+def paired(first: Any, second: Any) -> tuple[Any, Any]:
+    """Two images, one of them a dask array, as dask arrays of the same chunks."""
+    if isinstance(first, da.Array):
+        first = check_dask_image(first, "first")
+        second = _as_chunks(second, first, "second")
+    else:
+        second = check_dask_image(second, "second")
+        first = _as_chunks(first, second, "first")
+    return first, second
+
+
+def _as_chunks(array: Any, image: Any, name: str) -> Any:
+    """An image in the chunks of another one."""
+    if isinstance(array, da.Array):
+        array = check_dask_image(array, name)
+    else:
+        array = origin_of(array, name).image(array, name)
+    check_same_shape(array.shape, image.shape)
+    return _chunked_alike(array, image, name)
 
 
 def labelled(labels: Any, image: Any) -> Any:

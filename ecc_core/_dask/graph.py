@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecc_core._blocks.blocks import (
+    AnySettings,
     Settings,
     add_met,
     coefficients_of,
@@ -41,6 +42,7 @@ __all__ = [
     "curve_values",
     "region_rows",
     "region_table",
+    "sums_of_blocks",
     "tile_curves",
     "without_empty_chunks",
 ]
@@ -105,7 +107,7 @@ def _counts_like(image: Any, ndim: int) -> Any:
 
 
 def _emitted(
-    function: Callable[..., Any], arrays: tuple[Any, ...], settings: Settings, **options: Any
+    function: Callable[..., Any], arrays: tuple[Any, ...], settings: AnySettings, **options: Any
 ) -> Any:
     """An array of what blocks leave behind, in place of their points."""
     return da.map_blocks(
@@ -127,7 +129,9 @@ class _Sum(NamedTuple):
     total: Callable[..., Any]
 
 
-def _sum_of_blocks(functions: _Sum, emitted: Any, settings: Settings, lead: int) -> tuple[Any, str]:
+def _sum_of_blocks(
+    functions: _Sum, emitted: Any, settings: AnySettings, lead: int
+) -> tuple[Any, str]:
     """A graph, and the name of its sums, (name, *images, 0).
 
     A block meets those of its own layer and of the layer before, so that one plane of each waits
@@ -163,12 +167,21 @@ def _sum_of_blocks(functions: _Sum, emitted: Any, settings: Settings, lead: int)
 
 def curve_values(image: Any, mask: Any | None, settings: Settings, ndim: int) -> Any:
     """The curve, a dask array of shape (*batch, n); arguments as of `block_curves`."""
+    return sums_of_blocks((image,) if mask is None else (image, mask), settings, ndim)
+
+
+def sums_of_blocks(arrays: tuple[Any, ...], settings: AnySettings, ndim: int) -> Any:
+    """The curve or surface, a dask array of shape (*batch, n).
+
+    `arrays` are an image, or two for a surface, and perhaps a mask. They are without empty chunks,
+    of the same chunks, and their `ndim` spatial axes come last.
+    """
+    image = arrays[0]
     lead = image.ndim - ndim
-    n = settings.thresholds.size
+    n = settings.size
     meta = _counts_like(image, lead + 1)
     if image.size == 0:
         return da.zeros_like(meta, shape=(*image.shape[:lead], n), dtype=np.int64, chunks=-1)
-    arrays = (image,) if mask is None else (image, mask)
     emitted = _emitted(emit, arrays, settings, ndim=ndim)
     graph, name = _sum_of_blocks(_Sum(meet, add_met, total_met), emitted, settings, lead)
     return da.Array(graph, name, (*image.chunks[:lead], (n,)), meta=meta)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import given_on_host
-from ecc_core._blocks.blocks import Settings
+from ecc_core._blocks.blocks import Settings, SurfaceSettings
 from ecc_core._dask import graph
 from ecc_core._dask.arguments import (
     Axes,
@@ -18,14 +18,15 @@ from ecc_core._dask.arguments import (
     directed,
     given_thresholds,
     labelled,
+    paired,
     split_masked_chunks,
 )
 from ecc_core._dask.borders import bordered
-from ecc_core._request.filtration import direction_of, filtration_of
+from ecc_core._request.filtration import direction_of, filtration_of, filtrations_of
 from ecc_core._request.image import check_ids, geometry_of, spatial_axes
-from ecc_core.results import EulerCurve, RegionCurves, curve_facts
+from ecc_core.results import EulerCurve, EulerSurface, RegionCurves, curve_facts, surface_facts
 
-__all__ = ["checked_blocks", "whole_coefficients", "whole_curve", "whole_regions"]
+__all__ = ["checked_blocks", "whole_coefficients", "whole_curve", "whole_regions", "whole_surface"]
 
 Array = NDArray[Any]
 
@@ -92,6 +93,35 @@ def checked_blocks(
         mask = mask.transpose(geometry.order)
     settings = Settings(at, filtration)
     return CheckedBlocks(image.transpose(geometry.order), mask, settings, geometry.ndim)
+
+
+def whole_surface(
+    first: Any,
+    second: Any,
+    thresholds: tuple[ArrayLike, ArrayLike],
+    ranges: tuple[Any, Any],
+    *,
+    connectivity: int | None,
+    superlevel: Any,
+    mask: Any | None,
+    nan: str,
+    axis: Axes,
+    workers: int | None,
+) -> EulerSurface:
+    """The lazy result of :func:`ecc_core.euler_surface` where an image is a dask array."""
+    check_no_workers(workers)
+    first, second = paired(first, second)
+    geometry = geometry_of(first.shape, axis, "first")
+    filtrations = filtrations_of(geometry.ndim, connectivity, superlevel, nan)
+    names = ("thresholds_first", "thresholds_second")
+    a, b = map(given_thresholds, thresholds, ranges, names)
+    first, mask = split_masked_chunks(first, aligned(mask, first, geometry.axes))
+    second, mask = split_masked_chunks(second, mask)
+    arrays = (first, second) if mask is None else (first, second, mask)
+    ordered = tuple(array.transpose(geometry.order) for array in arrays)
+    values = graph.sums_of_blocks(ordered, SurfaceSettings((a, b), filtrations), geometry.ndim)
+    shape = (*geometry.batch, a.size, b.size)
+    return EulerSurface(a, b, values.reshape(shape), **surface_facts(filtrations))
 
 
 def whole_regions(

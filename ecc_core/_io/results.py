@@ -31,10 +31,20 @@ TYPES = {
         results.LocalCurves,
         results.BettiCurves,
         results.RegionBettiCurves,
+        results.EulerSurface,
         results.EulerTransform,
         results.RegionTransforms,
     )
 }
+COLUMNS = {
+    "thresholds": ("threshold", -1),
+    "thresholds_first": ("threshold_first", -2),
+    "thresholds_second": ("threshold_second", -1),
+    "heights": ("height", -1),
+    "directions": ("direction", -2),
+    "labels": ("label", 0),
+}
+"""The column of each array in a table, and the axis of the values that it belongs to."""
 Table = dict[str, list[Any]]
 
 
@@ -204,9 +214,7 @@ def _from_columns(
     dtype, whole = np.dtype(described["dtypes"][name]), described["shapes"]["values"]
     if name == "values":
         return _numbers(table[kind._quantity], dtype).reshape(whole)
-    # The last axis is that of the thresholds or heights, before it are directions and labels.
-    axis = {"thresholds": -1, "heights": -1, "directions": -2, "labels": 0}[name]
-    column = name[:-1]
+    column, axis = COLUMNS[name]
     if name == "directions":
         ndim = described["shapes"][name][1]
         parts = [_along(table[f"{column}_{i}"], axis, whole, dtype) for i in range(ndim)]

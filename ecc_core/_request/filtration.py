@@ -26,6 +26,7 @@ __all__ = [
     "check_spacing",
     "direction_of",
     "filtration_of",
+    "filtrations_of",
 ]
 
 BOUNDARIES = ("closed", "periodic", "half-open")
@@ -147,6 +148,17 @@ def filtration_of(
             f"opposite sides of the image, got {boundary!r}"
         )
     return replace(found, direction=direction)
+
+
+def filtrations_of(
+    ndim: int, connectivity: Any, superlevel: Any, nan: Any
+) -> tuple[Filtration, Filtration]:
+    """The filtrations of two images of one shape; `superlevel` is one flag, or one for each."""
+    pair = superlevel if isinstance(superlevel, tuple | list) else (superlevel, superlevel)
+    if len(pair) != 2:
+        raise ValueError(f"`superlevel` must be one flag or two of them, got {superlevel!r}")
+    first, second = (filtration_of(ndim, connectivity, one, nan) for one in pair)
+    return first, second
 
 
 def _filtration(

@@ -21,6 +21,7 @@ __all__ = [
     "check_label_type",
     "check_label_values",
     "check_mask",
+    "check_same_shape",
     "check_window",
     "geometry_of",
     "spatial_axes",
@@ -80,11 +81,13 @@ def _permute(array: Any, order: tuple[int, ...]) -> Any:
 
 
 def geometry_of(
-    shape: Sequence[int], axis: SupportsIndex | Sequence[SupportsIndex] | None = None
+    shape: Sequence[int],
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    name: str = "image",
 ) -> Geometry:
     """The axes of an image of a shape: all of a 1-D to 3-D image are spatial, or the given ones."""
     shape = tuple(shape)
-    return _geometry(shape, spatial_axes(shape, axis))
+    return _geometry(shape, spatial_axes(shape, axis, name))
 
 
 @lru_cache(maxsize=256)
@@ -102,7 +105,7 @@ def spatial_axes(
     """The spatial axes, non-negative."""
     if axis is None:
         if not 1 <= len(shape) <= 3:
-            hint = " (or name 1 to 3 spatial ones in `axis`)" if name == "image" else ""
+            hint = " (or name 1 to 3 spatial ones in `axis`)" if name != "shards" else ""
             raise ValueError(f"`{name}` must have 1 to 3 axes{hint}, got shape {shape}")
         return tuple(range(len(shape)))
     try:
@@ -128,6 +131,14 @@ def check_image_dtype(dtype: np.dtype[Any], name: str = "image") -> None:
         raise TypeError(
             f"`{name}` must have a boolean, integer or real floating dtype of at most 64 bits, "
             f"got {dtype}"
+        )
+
+
+def check_same_shape(first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    """Two images of one shape."""
+    if tuple(first) != tuple(second):
+        raise ValueError(
+            f"`first` and `second` must have the same shape, got {tuple(first)} and {tuple(second)}"
         )
 
 

@@ -44,12 +44,15 @@ class Thresholds:
         What they span; None for the range of the image's values.
     exact : bool
         Every level at which the curve changes.
+    range_name : str
+        As messages call what they span.
     """
 
     array: Array | None = None
     count: int = 0
     bounds: tuple[Number, Number] | None = None
     exact: bool = False
+    range_name: str = "range"
 
     @property
     def needs_range(self) -> bool:
@@ -65,8 +68,8 @@ class Thresholds:
             low, high = find_range()
             if low is None:
                 raise ValueError(
-                    "`range` must be given for an image without finite values, got None "
-                    f"(spatial shape {shape})"
+                    f"`{self.range_name}` must be given for an image without finite values, "
+                    f"got None (spatial shape {shape})"
                 )
             bounds = _number(low), _number(high)
         return even_thresholds(*bounds, self.count)
@@ -77,8 +80,10 @@ def parse_thresholds(
 ) -> Thresholds:
     """The arguments `thresholds` and `range`, on the host.
 
-    `no_exact` ends the message where "exact" is refused; None allows it.
+    `no_exact` ends the message where "exact" is refused; None allows it. The range of
+    "thresholds_first" is called "range_first".
     """
+    range_name = name.replace("thresholds", "range")
     if isinstance(given, str):
         if given != "exact" or no_exact is not None:
             allowed = (
@@ -90,9 +95,10 @@ def parse_thresholds(
         return Thresholds(exact=True)
     count = as_count(given, name)
     if count is not None:
-        return Thresholds(count=count, bounds=None if bounds is None else check_range(bounds))
+        checked = None if bounds is None else check_range(bounds, range_name)
+        return Thresholds(count=count, bounds=checked, range_name=range_name)
     if bounds is not None:
-        raise ValueError(f"`range` must be None where `{name}` is an array, got both")
+        raise ValueError(f"`{range_name}` must be None where `{name}` is an array, got both")
     return Thresholds(check_threshold_array(given, name))
 
 
@@ -195,15 +201,15 @@ def _number(value: Any) -> Number:
     return value
 
 
-def check_range(bounds: Any) -> tuple[Number, Number]:
+def check_range(bounds: Any, name: str = "range") -> tuple[Number, Number]:
     """Two finite numbers in order."""
     try:
         low, high = map(_number, bounds)
         finite = math.isfinite(low) and math.isfinite(high)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"`range` must be two numbers (low, high), got {bounds!r}") from None
+        raise ValueError(f"`{name}` must be two numbers (low, high), got {bounds!r}") from None
     if not finite or low > high:
-        raise ValueError(f"`range` must be finite with low <= high, got {bounds!r}")
+        raise ValueError(f"`{name}` must be finite with low <= high, got {bounds!r}")
     return low, high
 
 

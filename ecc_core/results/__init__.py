@@ -14,6 +14,7 @@ from ecc_core.results._curves import (
     agreed_superlevel,
     curve_facts,
 )
+from ecc_core.results._surface import EulerSurface, surface_facts
 from ecc_core.results._topology import (
     BettiCurves,
     BettiResult,
@@ -33,6 +34,7 @@ __all__ = [
     "BettiResult",
     "CurveResult",
     "EulerCurve",
+    "EulerSurface",
     "EulerTransform",
     "LocalCurves",
     "PersistencePairs",
@@ -44,5 +46,6 @@ __all__ = [
     "agreed_superlevel",
     "columns",
     "curve_facts",
+    "surface_facts",
     "transform_facts",
 ]

@@ -27,6 +27,14 @@ for dtype, shape in itertools.product(("uint8", "float32"), ((35, 131), (3, 18, 
         found = ecc.euler_coefficients(image, connectivity=connectivity)
         expected = reference.euler_coefficients(image, connectivity=connectivity)
         np.testing.assert_array_equal(found, expected)
+    for connectivity in (1, len(shape)):
+        options = {"connectivity": connectivity, "superlevel": (False, True)}
+        surface = ecc.euler_surface(image, image, thresholds, [1], **options)
+        expected = [
+            reference.euler_curve(image, [1], connectivity=connectivity, superlevel=True, mask=mask)
+            for mask in (image <= t for t in thresholds)
+        ]
+        np.testing.assert_array_equal(surface.values, expected)
 print("done")
 """
 

@@ -8,6 +8,6 @@ from plain import curves
 from plain.adapter import Adapter, Box
 
 _arrays.register(Adapter())
-_backends.register("plain", curves)
+_backends.register("plain", curves, surfaces=curves)
 
 __all__ = ["Box"]

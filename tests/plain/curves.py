@@ -9,6 +9,29 @@ from ecc_core.errors import NAN_MESSAGE
 
 
 def curve(image, thresholds, filtration, *, mask=None, workers=None):
+    ranks, levels = _ranked(image, thresholds, filtration, mask)
+    never = levels.values.size
+    result = np.zeros((len(image), never + 1), np.int64)
+    for row, points in zip(result, ranks, strict=True):
+        for sign, cells in _cells(points, filtration.connectivity, never, filtration.boundary):
+            entered = np.bincount(cells.ravel(), minlength=never + 1)[:never]
+            row[1:] += sign * np.cumsum(entered)
+    return result[:, levels.entered]
+
+
+def surface(first, second, thresholds, filtrations, *, mask=None, workers=None):
+    ranks, levels = _ranked(first, thresholds[0], filtrations[0], mask)
+    result = np.zeros((len(first), levels.values.size + 1, thresholds[1].size), np.int64)
+    for row in range(levels.values.size):
+        shown = ranks <= row if mask is None else (ranks <= row) & mask
+        result[:, row + 1] = curve(second, thresholds[1], filtrations[1], mask=shown)
+    if filtrations[1].nan == "raise":
+        _filtered(second, filtrations[1], mask)
+    return result[:, levels.entered]
+
+
+def _ranked(image, thresholds, filtration, mask):
+    """How many levels each point enters after, and the levels."""
     image = _filtered(image, filtration, mask)
     levels = round_to_levels(thresholds, image.dtype.newbyteorder("="), filtration.superlevel)
     never = levels.values.size
@@ -18,13 +41,7 @@ def curve(image, thresholds, filtration, *, mask=None, workers=None):
         ranks = never - np.searchsorted(levels.values, native, side="right")
     else:
         ranks = np.searchsorted(levels.values, native, side="left")
-    ranks = np.where(_absent(image, mask), never, ranks)
-    result = np.zeros((len(image), never + 1), np.int64)
-    for row, points in zip(result, ranks, strict=True):
-        for sign, cells in _cells(points, filtration.connectivity, never, filtration.boundary):
-            entered = np.bincount(cells.ravel(), minlength=never + 1)[:never]
-            row[1:] += sign * np.cumsum(entered)
-    return result[:, levels.entered]
+    return np.where(_absent(image, mask), never, ranks), levels
 
 
 def _filtered(image, filtration, mask):

@@ -27,6 +27,7 @@ def needed(function):
         "betti_numbers": image,
         "persistence_pairs": {**image, "dimension": 0},
         "euler_coefficients": image,
+        "euler_surface": {"first": IMAGE, "second": IMAGE.T.reshape(8, 9)},
         "region_curves": {**image, "labels": LABELS},
         "region_betti_curves": {**image, "labels": LABELS},
         "euler_curve_shards": {"shards": [IMAGE[:3], IMAGE[3:]]},
@@ -46,6 +47,10 @@ DIRECTION = {"direction": (1, 2)}
 COUNT = {"thresholds": 7}
 CHANGES = {
     "thresholds": ({"thresholds": [1, 4]}, {}),
+    "thresholds_first": ({"thresholds_first": [1, 4]}, {}),
+    "thresholds_second": ({"thresholds_second": [1, 4]}, {}),
+    "range_first": ({"range_first": (2, 5)}, {}),
+    "range_second": ({"range_second": (2, 5)}, {}),
     "range": ({"range": (2, 5), **COUNT}, {**COUNT, "range": (0, 8)}),
     "connectivity": ({"connectivity": 1}, {}),
     "superlevel": ({"superlevel": True}, {}),
@@ -69,6 +74,7 @@ SPECIAL = {
     ("region_transforms", "range"): ({"range": (-2, 2)}, {}),
     ("euler_transform", "spacing"): ({"spacing": (2, 1)}, {}),
     ("region_transforms", "spacing"): ({"spacing": (2, 1)}, {}),
+    ("euler_surface", "nan"): ({"first": HOLED, "nan": "omit"}, {}),
     ("euler_curve_shards", "nan"): ({"shards": [HOLED[:3], HOLED[3:]], "nan": "omit"}, {}),
     ("local_curves", "nan"): ({"image": HOLED, "nan": "omit"}, {}),
     ("transform_distance", "metric"): ({"metric": "L1"}, {}),
@@ -81,6 +87,7 @@ NAMES = [
     *("euler_transform", "region_transforms", "sample_directions", "smooth_transform"),
     *("transform_distance", "warmup", "betti_curves", "betti_numbers", "persistence_pairs"),
     "region_betti_curves",
+    "euler_surface",
 ]
 BLOCKS = ["euler_curve_blocks", "dask.region_curves", "local_curves"]
 

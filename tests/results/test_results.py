@@ -35,6 +35,7 @@ def results() -> dict[str, Result]:
         "smooth": ecc.smooth_transform(transform),
         "weighted": ecc.euler_transform(IMAGE, 5, 6, weighted=True),
         "region transforms": regions,
+        "surface": ecc.euler_surface(IMAGE, LABELS, 4, [2, 7], superlevel=(True, False)),
     }
 
 
@@ -70,6 +71,15 @@ class TestFacts:
         for name in ("regions", "tiles"):
             facts = {"connectivity": 2, "superlevel": False, "ndim": 2, "units": None}
             assert RESULTS[name].facts == facts
+
+    def test_surface(self):
+        assert RESULTS["surface"].facts == {
+            "connectivity": 2,
+            "superlevel": (True, False),
+            "ndim": 2,
+            "units_first": None,
+            "units_second": None,
+        }
 
     def test_transforms(self):
         assert RESULTS["transform"].spacing == (1.0, 2.5)

@@ -27,6 +27,7 @@ __all__ = [
     "append_events",
     "coefficients_2d",
     "coefficients_3d",
+    "compress",
     "expand_coefficients",
 ]
 
@@ -116,7 +117,7 @@ class _Logic:
         return result
 
 
-def _compress(builder: Any, values: Any, bits: Any) -> Any:
+def compress(builder: Any, values: Any, bits: Any) -> Any:
     lanes, width = values.type.count, values.type.element.width
     name = f"llvm.experimental.vector.compress.v{lanes}i{width}"
     undefined = ir.Constant(values.type, ir.Undefined)
@@ -141,7 +142,7 @@ def _queue(context: Any, builder: Any, words: list[Any], into: Any, into_type: A
     offsets = builder.add(llvm.each(builder, at, ROWS), steps)
     for i, word in enumerate([*planes, nonzero, offsets]):
         place = builder.add(queued, builder.mul(capacity, llvm.I64(i)))
-        llvm.store(builder, _compress(builder, word, wanted), target.data, place)
+        llvm.store(builder, compress(builder, word, wanted), target.data, place)
     kept = builder.ctpop(builder.bitcast(wanted, llvm.I8))
     return builder.add(queued, builder.zext(kept, llvm.I64))
 
@@ -353,11 +354,11 @@ def append_events(
                 piece = builder.trunc(piece, ir.IntType(lanes))
             bits = builder.bitcast(piece, ir.VectorType(llvm.I1, lanes))
             values = llvm.load(builder, key_data, builder.add(at, llvm.I64(first)), element, lanes)
-            llvm.store(builder, _compress(builder, values, bits), key_list, place)
+            llvm.store(builder, compress(builder, values, bits), key_list, place)
             kept = builder.ctpop(piece)
             place = builder.add(place, builder.zext(kept, llvm.I64) if lanes < LANES else kept)
         bits = builder.bitcast(wanted, ir.VectorType(llvm.I1, LANES))
-        values = _compress(builder, _expanded(builder, planes), bits)
+        values = compress(builder, _expanded(builder, planes), bits)
         llvm.store(builder, values, coefficient_list, count)
         return place
 

@@ -1,0 +1,1 @@
+"""Surfaces on the CPU: cells that enter at pairs of ranks."""

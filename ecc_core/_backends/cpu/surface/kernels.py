@@ -1,0 +1,90 @@
+"""Kernels of surfaces: codes of a block, and the signed histogram of the pairs of ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.surface.vector_events import (
+    MOST_EVENTS,
+    VECTOR_BYTES,
+    cube_events,
+    vertex_events,
+)
+
+__all__ = ["EVENT_BYTES", "add_cubes", "add_vertices", "pack_codes"]
+
+FLUSH = 1 << 13  # bytes of a list of events from which it is counted
+EVENT_BYTES = FLUSH + (MOST_EVENTS + 1) * VECTOR_BYTES
+
+
+@kernel()
+def pack_codes(
+    first: Any, second: Any, extents: Any, codes: Any, at: Any, steps: Any, never: Any
+) -> None:
+    """Write the pairs of two dense boxes of keys; codes beyond them are `never`.
+
+    Extents are (slices, rows, columns), `steps` lead to the next (point, row, slice) of `codes`,
+    and `at` is where the first point goes.
+    """
+    slices, rows, columns = extents
+    half = codes.dtype.type(4 * codes.itemsize)
+    for i in range(codes.size):
+        codes[i] = never
+    for z in range(slices):
+        for y in range(rows):
+            source = (z * rows + y) * columns
+            target = at + y * steps[1] + z * steps[2]
+            for x in range(columns):
+                upper = codes.dtype.type(first[source + x]) << half
+                codes[target + x] = upper | codes.dtype.type(second[source + x])
+
+
+@kernel()
+def _count(plus: Any, minus: Any, counts: Any, histogram: Any) -> None:
+    for i in range(counts[0]):
+        histogram[plus[i]] += 1
+    for i in range(counts[1]):
+        histogram[minus[i]] -= 1
+
+
+@kernel()
+def add_vertices(
+    codes: Any, extents: Any, steps: Any, bins: Any, plus: Any, minus: Any, histogram: Any
+) -> None:
+    """Add the cells of the V-construction of a block of codes to a histogram.
+
+    Extents are the points (along the last axis, rows, slices) from the first code on, `steps` as
+    many as the image has axes; `bins` are those of ``vertex_events``.
+    """
+    lanes = VECTOR_BYTES // codes.itemsize
+    counts = (0, 0)
+    for z in range(extents[2]):
+        for y in range(extents[1]):
+            start = y * steps[1] + z * steps[-1]
+            for x in range(0, extents[0], lanes):
+                left = extents[0] - x
+                counts = vertex_events(codes, start + x, steps, left, bins, plus, minus, counts)
+                if max(counts[0], counts[1]) * codes.itemsize >= FLUSH:
+                    _count(plus, minus, counts, histogram)
+                    counts = (0, 0)
+    _count(plus, minus, counts, histogram)
+
+
+@kernel()
+def add_cubes(
+    codes: Any, extents: Any, steps: Any, bins: Any, plus: Any, minus: Any, histogram: Any
+) -> None:
+    """As :func:`add_vertices` for the T-construction; in 3-D the signs are reversed."""
+    lanes = VECTOR_BYTES // codes.itemsize
+    counts = (0, 0)
+    for z in range(extents[2]):
+        for y in range(extents[1]):
+            start = y * steps[1] + z * steps[-1]
+            for x in range(0, extents[0], lanes):
+                left = extents[0] - x
+                counts = cube_events(codes, start + x, steps, left, bins, plus, minus, counts)
+                if max(counts[0], counts[1]) * codes.itemsize >= FLUSH:
+                    _count(plus, minus, counts, histogram)
+                    counts = (0, 0)
+    _count(plus, minus, counts, histogram)

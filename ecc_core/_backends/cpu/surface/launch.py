@@ -1,0 +1,184 @@
+"""Surfaces on the CPU: the ranks of two images as codes, block by block, and their histogram."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.scans.blocks import load_box
+from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._backends.cpu.surface import kernels
+from ecc_core._request.filtration import Filtration
+from ecc_core.errors import NAN_MESSAGE
+
+__all__ = ["surface"]
+
+Array = NDArray[Any]
+Values = NDArray[np.int64]
+
+BLOCK_POINTS = 1 << 18  # codes and keys of a block stay in the second-level cache
+MOST_COLUMNS, MOST_ROWS = 1024, 64
+SPARE = 64  # elements behind the last one of a block, which are read or written but not used
+SHORT = 64  # rows with fewer points leave vectors empty
+
+
+def surface(
+    first: Array,
+    second: Array,
+    thresholds: tuple[Array, Array],
+    filtrations: tuple[Filtration, Filtration],
+    *,
+    mask: Array | None = None,
+    workers: int | None = None,
+) -> Values:
+    """Euler characteristic of the intersections of each pair of images: (images, n, m) int64."""
+    result = np.zeros((len(first), *(at.size for at in thresholds)), np.int64)
+    if result.size == 0 or first.size == 0:
+        return result
+    plans = [
+        # Masked: with a key beyond all others, for points outside the image.
+        curve_plans(
+            image.dtype.newbyteorder("="),
+            at,
+            filtration.superlevel,
+            False,
+            masked=True,
+            points=image[0].size,
+        )[-1]
+        for image, at, filtration in zip((first, second), thresholds, filtrations, strict=True)
+    ]
+    bins = math.prod(plan.top + 1 for plan in plans)
+
+    def each(queue: Iterator[int]) -> None:
+        for i in queue:
+            shown = None if mask is None else mask[i]
+            pair = _Pair(first[i], second[i], shown, plans, filtrations[0])
+            result[i] = pair.surface(alone)
+
+    together = 1 if len(first) == 1 else worker_count(workers, first.size, bins)
+    alone = workers if together == 1 else 1
+    share(range(len(first)), each, together)
+    return result
+
+
+class _Place(NamedTuple):
+    """How a block lies in the array of codes.
+
+    Attributes
+    ----------
+    box : Block
+        What there is to read of its points and of their neighbours one step on.
+    at : int
+        Where the first point of the box goes.
+    extents : (columns, rows, slices)
+        The points whose cells are wanted. They begin before the box where, with cubes, there are
+        cells before the first points of the image.
+    steps : (point, row, slice)
+    size : int
+    """
+
+    box: Block
+    at: int
+    extents: tuple[int, int, int]
+    steps: tuple[int, int, int]
+    size: int
+
+
+def _place(block: Block, shape: tuple[int, int, int], cubes: bool, ndim: int) -> _Place:
+    after = (int(ndim == 3), 1, 1)  # neighbours along each axis
+    z, y, x = (min(b + a, n) for a, b, n in zip(after, block.stop, shape, strict=True))
+    box = Block(block.start, (z, y, x))
+    own = [b - a for a, b in zip(block.start, block.stop, strict=True)]
+    before = [a * int(cubes and at == 0) for a, at in zip(after, block.start, strict=True)]
+    slices, rows, columns = (n + b + a for n, b, a in zip(own, before, after, strict=True))
+    steps = (1, columns, columns * rows)
+    at = sum(b * step for b, step in zip(reversed(before), steps, strict=True))
+    depth, height, width = (n + b for n, b in zip(own, before, strict=True))
+    return _Place(box, at, (width, height, depth), steps, slices * rows * columns)
+
+
+class _Pair:
+    """Two images as (slices, rows, columns), and how to read them."""
+
+    def __init__(
+        self,
+        first: Array,
+        second: Array,
+        mask: Array | None,
+        plans: list[Plan],
+        filtration: Filtration,
+    ) -> None:
+        order = sorted(range(first.ndim), key=lambda axis: -abs(first.strides[axis]))
+        if first.shape[order[-1]] < SHORT:
+            order.sort(key=lambda axis: first.shape[axis])
+        lead = (None,) * (3 - first.ndim)  # the surface does not change when axes are swapped
+        self.sources = [Source(image.transpose(order)[lead]) for image in (first, second)]
+        self.mask = None if mask is None else Source(mask.transpose(order)[lead], "mask")
+        self.plans, self.filtration = plans, filtration
+        self.ndim = max(filtration.ndim, 2)
+        self.key_size = max(plan.key_dtype.itemsize for plan in plans)
+
+    def surface(self, workers: int | None) -> Values:
+        """The surface, (n, m)."""
+        shape = self.sources[0].shape
+        bins = tuple(plan.top + 1 for plan in self.plans)
+        count = worker_count(workers, math.prod(shape), math.prod(bins))
+        counted = share(_cut(shape), self._histogram, count)
+        total = sum(counted[1:], start=counted[0]).reshape(bins)
+        reached = np.zeros(tuple(n + 1 for n in bins), np.int64)
+        np.cumsum(np.cumsum(total, axis=0), axis=1, out=reached[1:, 1:])
+        values = reached[np.ix_(*(plan.entered for plan in self.plans))]
+        return -values if self.filtration.cubes and self.ndim == 3 else values
+
+    def _histogram(self, queue: Iterator[Block]) -> Values:
+        """What the cells of some blocks add."""
+        code = np.dtype(f"u{2 * self.key_size}")
+        second = self.plans[1].top + 1
+        bins = (second, self.plans[0].top * second + self.plans[1].top)
+        histogram = np.zeros(bins[1] + 1, np.int64)
+        never = code.type(self.plans[0].top << 8 * self.key_size | self.plans[1].top)
+        plus, minus = (
+            scratch.take(f"{sign} events", kernels.EVENT_BYTES // code.itemsize, code)
+            for sign in ("plus", "minus")
+        )
+        add = kernels.add_cubes if self.filtration.cubes else kernels.add_vertices
+        for block in queue:
+            place = _place(block, self.sources[0].shape, self.filtration.cubes, self.ndim)
+            extents = tuple(b - a for a, b in zip(place.box.start, place.box.stop, strict=True))
+            keys = [self._keys(i, place.box, extents) for i in (0, 1)]
+            codes = scratch.take("codes", place.size + SPARE, code)
+            kernels.pack_codes(*keys, extents, codes, place.at, place.steps, never)
+            steps = place.steps[: self.ndim]
+            add(codes, place.extents, steps, bins, plus, minus, histogram)
+        return histogram
+
+    def _keys(self, which: int, box: Block, extents: tuple[int, ...]) -> Array:
+        plan = self.plans[which]
+        _, rows, columns = extents
+        keys = scratch.take(f"keys {which}", math.prod(extents) + SPARE, plan.key_dtype)
+        nan, _ = load_box(
+            plan, self.sources[which], self.mask, box, keys, 0, (rows * columns, columns)
+        )
+        if nan and self.filtration.nan == "raise":
+            raise ValueError(NAN_MESSAGE)
+        return keys
+
+
+def _cut(shape: tuple[int, int, int]) -> list[Block]:
+    """Blocks that cover a volume."""
+    slices, rows, columns = shape
+    width = min(columns, MOST_COLUMNS)
+    height = min(rows, max(MOST_ROWS, BLOCK_POINTS // (width * slices)))
+    depth = min(slices, max(1, BLOCK_POINTS // (width * height)))
+    places = (range(0, n, step) for n, step in zip(shape, (depth, height, width), strict=True))
+    return [
+        Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
+        for z, y, x in itertools.product(*places)
+    ]

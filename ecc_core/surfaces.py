@@ -1,0 +1,164 @@
+"""Euler characteristic surfaces: two images, and all pairs of their thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, SupportsIndex
+
+from numpy.typing import ArrayLike
+
+from ecc_core._arrays import given_on_host, is_lazy
+from ecc_core._arrays.origin import kept_points, origin_of
+from ecc_core._request.filtration import filtrations_of
+from ecc_core._request.image import check_same_shape, geometry_of, split_masked
+from ecc_core._request.thresholds import parse_thresholds
+from ecc_core.results import EulerSurface, surface_facts
+
+__all__ = ["EulerSurface", "euler_surface"]
+
+
+def euler_surface(
+    first: ArrayLike,
+    second: ArrayLike,
+    thresholds_first: ArrayLike = 64,
+    thresholds_second: ArrayLike = 64,
+    *,
+    range_first: tuple[float, float] | None = None,
+    range_second: tuple[float, float] | None = None,
+    connectivity: int | None = None,
+    superlevel: bool | tuple[bool, bool] = False,
+    mask: ArrayLike | None = None,
+    nan: Literal["raise", "omit"] = "raise",
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    workers: int | None = None,
+) -> EulerSurface:
+    """Euler characteristic of the sets ``(first <= a) & (second <= b)`` for all pairs (a, b).
+
+    The images may be two channels of a microscope, an intensity and a height or a distance to a
+    border, or an image and its gradient.
+
+    Parameters
+    ----------
+    first, second : arrays of one shape with 1 to 3 spatial axes
+        Booleans, integers or real floats of at most 64 bits, in any memory layout; their dtypes may
+        differ. Points that are masked in a ``numpy.ma`` array are excluded. If one is a dask array,
+        the other is rechunked to its chunks, `values` is a dask array, and thresholds must be
+        arrays, or ints together with a range.
+    thresholds_first, thresholds_second : int or array, default 64
+        Number of thresholds, evenly spaced over the range of the image including both ends, or an
+        increasing array of thresholds.
+    range_first, range_second : (low, high), optional
+        Only for thresholds that are an int. Default: the smallest and the largest finite value.
+    connectivity : {None, 1, d}
+        For d spatial axes, 1: sets are 4- or 6-connected; d (default): 8- or 26-connected. See
+        :func:`ecc_core.euler_curve`.
+    superlevel : bool or (bool, bool), default False
+        Use the sets ``first >= a``, ``second >= b``, or both. One flag applies to both images.
+    mask : bool array, optional
+        False at points to exclude. Must have the images' shape, or their spatial shape.
+    nan : {"raise", "omit"}
+        "omit": exclude points at which an image is NaN.
+    axis : int or tuple of int, optional
+        The spatial axes. Default: all. All other axes are batch axes, which come first in the
+        result.
+    workers : int, optional
+        Number of threads. Default: the number of cores.
+
+    Returns
+    -------
+    EulerSurface
+        ``thresholds_first`` of shape (n,), ``thresholds_second`` of shape (m,), and ``values`` of
+        shape batch + (n, m) and dtype int64. Values are exact: ``values[i, j]`` is the
+        :func:`ecc_core.euler_number` of the intersection, where numbers of different dtypes are
+        compared without rounding.
+
+    Raises
+    ------
+    TypeError
+        If images or thresholds are not real numbers of at most 64 bits.
+    ValueError
+        If the shapes differ, an image contains NaN (unless omitted), thresholds contain NaN or
+        decrease, a range is needed and an image has no finite values, or arguments do not match the
+        images' shape.
+    BackendError
+        If the images are on a device whose backend has no surfaces.
+
+    See Also
+    --------
+    euler_curve : One image. A surface at a threshold that excludes no point is the curve of the
+        other image.
+
+    Notes
+    -----
+    With connectivity 1 a cell enters at one pair, the largest values of its vertices in both
+    images. Otherwise it enters with any of the closed cubes that contain it, so that it is present
+    above a staircase in the plane of thresholds: the minimal pairs of these cubes. By inclusion and
+    exclusion it counts once at each minimal pair and is subtracted at the join (the larger values
+    of both images) of each two that follow each other. The surface is the sum, over both axes, of
+    the histogram of these pairs, which one pass over the images fills. It is a two-parameter
+    filtration, whose Euler characteristic is that of the fibres of two-parameter persistence [1]_.
+
+    References
+    ----------
+    .. [1] Beltramo, Andreeva, Giarratano, Bernabeu, Sarkar, Skraba, "Euler characteristic
+       surfaces", Foundations of Data Science 4, 505-536, 2022, arXiv:2102.08260.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> x = np.arange(5)
+    >>> a, b, chi = ecc.euler_surface(x, x[::-1], [1, 2, 4], [1, 2, 4])
+    >>> chi  # an interval, as soon as the two halves meet
+    array([[0, 0, 1],
+           [0, 1, 1],
+           [1, 1, 1]])
+    """
+    given = (thresholds_first, thresholds_second)
+    ranges = (range_first, range_second)
+    if is_lazy(first) or is_lazy(second):
+        from ecc_core._dask.whole import whole_surface
+
+        return whole_surface(
+            first,
+            second,
+            given,
+            ranges,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            mask=mask,
+            nan=nan,
+            axis=axis,
+            workers=workers,
+        )
+    first, mask = split_masked(first, mask)
+    second, mask = split_masked(second, mask)
+    origin = origin_of(first, "first")
+    arrays = origin.image(first, "first"), origin.image(second, "second")
+    check_same_shape(*(array.shape for array in arrays))
+    geometry = geometry_of(arrays[0].shape, axis, "first")
+    filtrations = filtrations_of(geometry.ndim, connectivity, superlevel, nan)
+    levels = [
+        parse_thresholds(given_on_host(at), bounds, name=name, no_exact="")
+        for at, bounds, name in zip(
+            given, ranges, ("thresholds_first", "thresholds_second"), strict=True
+        )
+    ]
+    options: dict[str, Any] = {"mask": None, "workers": origin.workers(workers)}
+    if mask is not None:
+        options["mask"] = geometry.stack(kept_points(origin, mask, geometry))
+    images = [geometry.stack(array) for array in arrays]
+    find_ranges = [
+        partial(origin.backend().value_range, image, filtration, **options)
+        for image, filtration in zip(images, filtrations, strict=True)
+    ]
+    a, b = (
+        level.over(find, geometry.spatial) for level, find in zip(levels, find_ranges, strict=True)
+    )
+    values = origin.surfaces().surface(images[0], images[1], (a, b), filtrations, **options)
+    return EulerSurface(
+        origin.thresholds(thresholds_first, a),
+        origin.thresholds(thresholds_second, b),
+        origin.wrap(values.reshape((*geometry.batch, a.size, b.size))),
+        **surface_facts(filtrations),
+    )

@@ -1,0 +1,262 @@
+"""Surfaces: each value is the Euler number of an intersection, whatever the arrays."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from oracles import euler as reference
+from skimage import measure
+
+import ecc_core as ecc
+from ecc_core._backends.cpu.surface import launch
+
+ORDERS = list(itertools.product((False, True), repeat=2))
+
+
+def known(first, second, a, b, connectivity, superlevel=(False, False), mask=True):
+    """Euler numbers of all intersections, by counting the cells of each."""
+    sets = [
+        [(image >= t if above else image <= t) & mask for t in at]
+        for image, at, above in zip((first, second), (a, b), superlevel, strict=True)
+    ]
+    numbers = [[reference.euler_number(x & y, connectivity) for y in sets[1]] for x in sets[0]]
+    return np.array(numbers, np.int64).reshape(len(a), len(b))
+
+
+def fields(shape, dtypes=("uint8", "float32"), top=5, seed=0):
+    """Two images with many ties."""
+    rng = np.random.default_rng(seed)
+    return [rng.integers(0, top, shape).astype(dtype) for dtype in dtypes]
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (4, 5, 6)])
+@pytest.mark.parametrize("wide", [False, True])
+def test_equals_skimage(shape, wide):
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(size=shape), rng.integers(0, 6, shape)
+    connectivity = len(shape) if wide else 1
+    a, b, values = ecc.euler_surface(first, second, 5, 4, connectivity=connectivity)
+    assert (values.dtype, values.shape) == (np.int64, (5, 4))
+    expected = [
+        [measure.euler_number((first <= s) & (second <= t), connectivity) for t in b] for s in a
+    ]
+    assert_array_equal(values, expected)
+
+
+@given(st.data())
+def test_equals_the_definition(data):
+    ndim = data.draw(st.integers(1, 3))
+    shape = data.draw(st.tuples(*[st.integers(1, 5)] * ndim))
+    first, second = fields(shape, top=4, seed=data.draw(st.integers(0, 1000)))
+    connectivity = data.draw(st.sampled_from([1, ndim]))
+    superlevel = data.draw(st.sampled_from(ORDERS))
+    a, b = [-1, 0, 1, 1.5, 3], [0.0, 2.0, 3.0]
+    found = ecc.euler_surface(
+        first, second, a, b, connectivity=connectivity, superlevel=superlevel
+    ).values
+    assert_array_equal(found, known(first, second, a, b, connectivity, superlevel))
+
+
+def test_of_one_image_with_itself():
+    """Intersections of its own sets are the smaller ones."""
+    image = np.random.default_rng(0).normal(size=(9, 8))
+    t, _, values = ecc.euler_surface(image, image, 12, 12)
+    curve = ecc.euler_curve(image, t).values
+    order = np.arange(t.size)
+    assert_array_equal(values, curve[np.minimum.outer(order, order)])
+
+
+@pytest.mark.parametrize("shape", [(9,), (8, 9), (5, 6, 7)])
+@pytest.mark.parametrize("superlevel", ORDERS)
+def test_last_rows_are_curves(shape, superlevel):
+    first, second = fields(shape, ("float64", "int16"), top=9)
+    for connectivity in {1, len(shape)}:
+        options = {"connectivity": connectivity, "superlevel": superlevel}
+        a, b, values = ecc.euler_surface(first, second, 7, 5, **options)
+        whole = [0 if above else -1 for above in superlevel]
+        curves = [
+            ecc.euler_curve(image, at, connectivity=connectivity, superlevel=above).values
+            for image, at, above in zip((first, second), (a, b), superlevel, strict=True)
+        ]
+        assert_array_equal(values[:, whole[1]], curves[0])
+        assert_array_equal(values[whole[0]], curves[1])
+
+
+@pytest.mark.parametrize("counts", [(300, 5), (5, 300), (70_000, 3), (3, 2**16)])
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_many_thresholds(counts, connectivity):
+    """Keys of 8, 16 and 32 bits."""
+    rng = np.random.default_rng(1)
+    first, second = rng.random((2, 12, 40))
+    a, b, values = ecc.euler_surface(first, second, *counts, connectivity=connectivity)
+    some = [np.linspace(0, at.size - 1, 4).astype(int) for at in (a, b)]
+    expected = known(first, second, a[some[0]], b[some[1]], connectivity)
+    assert_array_equal(values[np.ix_(*some)], expected)
+
+
+@pytest.mark.parametrize("shape", [(3, 70), (70, 3), (9, 40), (3, 4, 70), (5, 6, 7)])
+@pytest.mark.parametrize("wide", [False, True])
+def test_blocks_add_up(shape, wide, monkeypatch):
+    first, second = fields(shape, ("float32", "float32"))
+    connectivity = len(shape) if wide else 1
+    a, b = [0, 1, 2, 3], [0, 2, 3]
+    expected = known(first, second, a, b, connectivity)
+    monkeypatch.setattr(launch, "MOST_COLUMNS", 33)
+    monkeypatch.setattr(launch, "MOST_ROWS", 2)
+    monkeypatch.setattr(launch, "BLOCK_POINTS", 66)
+    for workers in (1, 3):
+        found = ecc.euler_surface(first, second, a, b, connectivity=connectivity, workers=workers)
+        assert_array_equal(found.values, expected)
+
+
+def test_layouts():
+    first, second = fields((5, 6, 70), ("float32", "float32"))
+    expected = ecc.euler_surface(first, second, [1, 3], [0, 2]).values
+    for turned in (np.asfortranarray, lambda x: x[::-1, :, ::-1], lambda x: x.astype(">f4")):
+        arrays = turned(first), turned(second)
+        for array in arrays:
+            array.flags.writeable = False
+        assert_array_equal(ecc.euler_surface(*arrays, [1, 3], [0, 2]).values, expected)
+    mixed = np.asfortranarray(first), second
+    assert_array_equal(ecc.euler_surface(*mixed, [1, 3], [0, 2]).values, expected)
+
+
+@pytest.mark.parametrize("dtypes", [("bool", "uint8"), ("int64", "uint64"), ("float16", "int8")])
+def test_dtypes_are_compared_exactly(library, dtypes):
+    if not all(map(library.supports, dtypes)):
+        pytest.skip("no such dtype")
+    first, second = fields((5, 6), dtypes)
+    if "int64" in dtypes:
+        first += np.int64(2**53)
+        second += np.uint64(2**64 - 6)
+    a, b = np.unique(first)[:3], np.unique(second)[-3:]
+    found = ecc.euler_surface(library.asarray(first), library.asarray(second), a, b)
+    assert_array_equal(np.asarray(found.values), known(first, second, a, b, 2))
+
+
+def test_libraries(library):
+    first, second = fields((3, 7, 6), ("float32", "int32"))
+    a, b = [0.5, 2.5, 4], [0, 2, 3]
+    mask = np.random.default_rng(5).random((7, 6)) < 0.8
+    found = ecc.euler_surface(
+        library.asarray(first),
+        library.asarray(second),
+        a,
+        b,
+        axis=(1, 2),
+        mask=library.asarray(mask),
+        superlevel=(True, False),
+    )
+    assert type(found.values) is type(library.asarray(np.zeros((1, 1, 1), np.int64)))
+    expected = [
+        known(*pair, a, b, 2, (True, False), mask) for pair in zip(first, second, strict=True)
+    ]
+    assert_array_equal(np.asarray(found.values), expected)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_nan_and_masks(wide):
+    first, second = fields((4, 6, 5), ("float32", "float64"))
+    rng = np.random.default_rng(2)
+    first[rng.random(first.shape) < 0.1] = np.nan
+    second[rng.random(first.shape) < 0.1] = np.nan
+    mask = rng.random(first.shape) < 0.9
+    options = {"connectivity": 3 if wide else 1, "superlevel": (False, True)}
+    a, b = [0, 2, np.inf], [-np.inf, 1, 3]
+    with pytest.raises(ValueError, match="must not contain NaN"):
+        ecc.euler_surface(first, second, a, b, **options)
+    found = ecc.euler_surface(first, second, a, b, mask=mask, nan="omit", **options)
+    shown = mask & ~np.isnan(first) & ~np.isnan(second)
+    expected = known(first, second, a, b, options["connectivity"], (False, True), shown)
+    assert_array_equal(found.values, expected)
+    hidden = [np.ma.array(image, mask=np.isnan(image)) for image in (first, second)]
+    found = ecc.euler_surface(*hidden, a, b, mask=mask, **options)
+    assert_array_equal(found.values, expected)
+
+
+@pytest.mark.parametrize("chunks", [(2, 3), (1, 1), (5, 2), ((3, 1, 1), (4, 2))])
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_chunks_add_up(chunks, connectivity):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    first, second = fields((5, 6))
+    mask = np.random.default_rng(7).random((5, 6)) < 0.9
+    a, b = [0, 2, 3], [1.0, 2.0]
+    lazy = da.from_array(first, chunks=chunks), da.from_array(second, chunks=(2, 2))
+    found = ecc.euler_surface(*lazy, a, b, connectivity=connectivity, mask=mask)
+    assert (found.values.shape, found.values.dtype) == ((3, 2), np.int64)
+    expected = known(first, second, a, b, connectivity, mask=mask)
+    assert_array_equal(found.values.compute(), expected)
+    mixed = ecc.euler_surface(first, lazy[1], a, b, connectivity=connectivity, mask=mask)
+    assert_array_equal(mixed.values.compute(), expected)
+
+
+def test_chunks_of_volumes_and_batches():
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    first, second = fields((4, 3, 5, 2))
+    lazy = [da.from_array(image, chunks=(3, 2, 2, 1)) for image in (first, second)]
+    for axis in ((0, 1, 2), (2, 0)):
+        found = ecc.euler_surface(*lazy, 4, [1, 2], range_first=(0, 3), axis=axis)
+        expected = ecc.euler_surface(first, second, 4, [1, 2], range_first=(0, 3), axis=axis)
+        assert_array_equal(found.values.compute(), expected.values)
+
+
+def test_empty():
+    empty = np.zeros((0, 4), np.float32)
+    assert_array_equal(ecc.euler_surface(empty, empty, [0, 1], [2]).values, np.zeros((2, 1)))
+    image = np.ones((2, 3))
+    assert ecc.euler_surface(image, image, [], [1]).values.shape == (0, 1)
+    with pytest.raises(ValueError, match="`range_second` must be given for an image without"):
+        ecc.euler_surface(empty, empty, [1], 3)
+
+
+ONES = np.ones((3, 4))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((ONES, np.ones((3, 5))), {}, ValueError, r"`first` and `second` must have the same shape"),
+        ((ONES, ONES.astype(complex)), {}, TypeError, "`second` must have a boolean"),
+        ((ONES, ONES, "exact"), {}, ValueError, "`thresholds_first` must be an int or an array"),
+        ((ONES, ONES, [2, 1]), {}, ValueError, "`thresholds_first` must be increasing"),
+        ((ONES, ONES, 3, [1]), {"range_second": (0, 1)}, ValueError, "`range_second` must be None"),
+        ((ONES, ONES, 3), {"range_first": (2, 1)}, ValueError, "`range_first` must be finite with"),
+        ((ONES, ONES), {"superlevel": (True,)}, ValueError, "`superlevel` must be one flag or two"),
+        ((ONES, ONES), {"superlevel": (1, "a")}, TypeError, "`superlevel` must be True or False"),
+        ((ONES, ONES), {"connectivity": 3}, ValueError, "`connectivity` must be 1 or 2"),
+        ((np.ones(()), np.ones(())), {}, ValueError, r"`first` must have 1 to 3 axes \(or name"),
+    ],
+)
+def test_wrong_arguments(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        ecc.euler_surface(*arguments, **options)
+
+
+def test_wrong_dask_arguments():
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    lazy = da.ones((3, 4), chunks=2)
+    with pytest.raises(ValueError, match="`range_first` must be given with `thresholds_first` 64"):
+        ecc.euler_surface(lazy, ONES)
+    with pytest.raises(ValueError, match="`first` and `second` must have the same shape"):
+        ecc.euler_surface(np.ones((3, 5)), lazy, [1], [1])
+    with pytest.raises(ValueError, match="`workers` must be None for a dask array"):
+        ecc.euler_surface(lazy, lazy, [1], [1], workers=2)
+
+
+def test_plot():
+    surface = ecc.euler_surface(*fields((8, 9)), 5, 6)
+    ax = surface.plot(contours=3)
+    assert [text.get_text() for text in (ax.xaxis.label, ax.yaxis.label)] == [
+        "first threshold",
+        "second threshold",
+    ]
+    mesh, contours = ax.collections
+    assert_array_equal(mesh.get_array(), surface.values.T)
+    assert len(contours.levels) > 1
+    stack = ecc.euler_surface(*fields((2, 8, 9)), 5, 6, axis=(1, 2))
+    with pytest.raises(ValueError, match="`surface` must be that of one pair"):
+        stack.plot()
+    assert "<img" in stack._repr_html_()
