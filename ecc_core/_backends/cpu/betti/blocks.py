@@ -18,12 +18,13 @@ from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["Field", "Worker"]
+__all__ = ["SPARE", "Field", "Worker"]
 
 Array = NDArray[Any]
 
 SPARE = 64  # keys after the last one of a block, which are read but not used
 WIDER = {1: np.uint16, 2: np.uint32, 4: np.uint64, 8: np.uint64}  # with a key beyond all others
+NOWHERE = (False, False, False), (False, False, False)
 SORTED_BINS = 1 << 16  # up to which edges are sorted by counting
 
 
@@ -45,6 +46,7 @@ class Worker:
         self.field, self.forests, self.paired = field, forests, bins == 0
         self.histograms = [np.zeros(bins, np.int64) for _ in forests]
         self._planes = np.zeros(2 * MOST, np.uint64)
+        self._rows_around = np.zeros((2, 9), np.uint64)
 
     def add(self, block: Block, plans: list[Plan], nan: str) -> None:
         """Add a block to all forests."""
@@ -81,28 +83,31 @@ class Worker:
         labels = take("labels", keys.size, np.int32)
         forks, links = take("forks", points, np.int32), take("links", points, np.uint32)
         places = take("places", keys.size, np.int32)
-        borders = staged.low, staged.high, frame
+        grid = forest.grid
+        frame_ends = grid.ends(staged.block, framed=True) if frame else NOWHERE
         minima, count, room = scan_links(
             keys,
             labels,
             layout,
-            *borders,
+            *grid.ends(staged.block),
+            frame,
+            *frame_ends,
             ends,
             end_set,
             link.near,
-            take("inside", 9, np.uint64),
+            self._rows_around,
             self._planes,
             places,
             forks,
             links,
         )
-        mark_halo(labels, layout, *borders)
+        mark_halo(labels, layout, *frame_ends)
         paths = labels, np.array([0, *ends], np.int64)
         edges = take("edges", 3 * room, np.int32).reshape(-1, 3)
         nodes, count = basins.list_edges(
             *paths, offsets, forks, links, count, places, minima, edges
         )
-        faces = forest.grid.faces(staged.block, staged.steps)
+        faces = grid.faces(staged.block, staged.steps)
         rim = take("rim", int(np.prod(faces[:, 3:5], axis=1).sum()), np.int32)
         nodes = basins.label_faces(*paths, faces, places, nodes, rim)
         wide = WIDER[keys.itemsize]
@@ -126,7 +131,7 @@ class Worker:
         numbers += first
         exits = np.empty((nodes - minima, 2), np.int64)
         shape = self.field.source.shape
-        sides = forest.grid.sides(staged.block)
+        sides = grid.sides(staged.block)
         list_exits(places, minima, nodes, layout, sides, staged.block.start, shape, numbers, exits)
         write_surface(faces, rim, numbers, forest.surface)
         left = edges[left[:joined]]
@@ -181,8 +186,6 @@ class Staged:
         What there is to read of the block and its halo.
     at : int
         Where the first point of that goes.
-    low, high : tuple of bool
-        Along which axes the block begins and ends at the border of the image.
     """
 
     def __init__(self, block: Block, field: Field) -> None:
@@ -200,5 +203,3 @@ class Staged:
         self.halo = Block((z, y, x), (z_end, y_end, x_end))
         moved = (1 - a + b for a, b in zip(block.start, self.halo.start, strict=True))
         self.at = sum(step * gap for step, gap in zip(self.steps, moved, strict=True))
-        self.low = tuple(a == 0 for a in block.start)
-        self.high = tuple(b == n for b, n in zip(block.stop, shape, strict=True))

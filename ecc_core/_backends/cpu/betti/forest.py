@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.betti.glue import glue
+from ecc_core._backends.cpu.betti.basins import join_basins
+from ecc_core._backends.cpu.betti.scan import ALL
 from ecc_core._backends.cpu.sources import Block
 
-__all__ = ["Forest", "Grid", "Kind", "Part"]
+__all__ = ["Forest", "Grid", "Kind", "Nodes", "Part"]
 
 Array = NDArray[Any]
 
@@ -37,6 +39,9 @@ class Kind(NamedTuple):
 class Grid:
     """Blocks of an image, and the *surface*: the points on both sides of each cut between them.
 
+    The image may be a box of a larger one. Its *open* sides, pairs of axis and side (0: low,
+    1: high), are those where this goes on; they belong to the surface.
+
     Attributes
     ----------
     blocks : list of Block
@@ -44,7 +49,12 @@ class Grid:
         Points of the surface.
     """
 
-    def __init__(self, shape: tuple[int, int, int], step: tuple[int, int, int]) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, int, int],
+        step: tuple[int, int, int],
+        open_sides: Sequence[tuple[int, int]] = (),
+    ) -> None:
         self.shape = shape
         counts = [max(1, round(n / s)) for n, s in zip(shape, step, strict=True)]
         steps = [-(-n // c) for n, c in zip(shape, counts, strict=True)]
@@ -60,6 +70,25 @@ class Grid:
         sizes = [2 * (len(e) - 2) * area for e, area in zip(self._edges, self._areas, strict=True)]
         self._bases = [0, sizes[0], sizes[0] + sizes[1]]
         self.size = sum(sizes)
+        self._open = {}
+        for axis, side in open_sides:
+            self._open[axis, side] = self.size
+            self.size += self._areas[axis]
+
+    def face(self, axis: int, side: int, surface: Array) -> Array:
+        """What the surface holds of an open side."""
+        first = self._open[axis, side]
+        extents = [n for other, n in enumerate(self.shape) if other != axis]
+        return surface[first : first + self._areas[axis]].reshape(extents)
+
+    def ends(self, block: Block, *, framed: bool = False) -> tuple[tuple[bool, ...], ...]:
+        """Along which axes a block begins and ends at the border, or where the image ends."""
+        low = [a == 0 for a in block.start]
+        high = [b == n for b, n in zip(block.stop, self.shape, strict=True)]
+        if framed:
+            low = [at and (axis, 0) not in self._open for axis, at in enumerate(low)]
+            high = [at and (axis, 1) not in self._open for axis, at in enumerate(high)]
+        return tuple(low), tuple(high)
 
     def sides(self, block: Block) -> Array:
         """Where the points of each face of a block and its neighbour's begin; -1 if there is none.
@@ -75,6 +104,8 @@ class Grid:
                 if 0 <= cut < len(edges) - 2:
                     before, after = base + 2 * cut * area, base + (2 * cut + 1) * area
                     sides[axis, side] = (before, after) if side else (after, before)
+                elif (axis, side) in self._open:
+                    sides[axis, side, 0] = self._open[axis, side]
         return sides
 
     def faces(self, block: Block, steps: tuple[int, int, int]) -> Array:
@@ -136,27 +167,82 @@ class Forest:
             self._nodes += count
             return self._nodes - count
 
+    def nodes(self) -> Nodes:
+        """The nodes of all parts, those that are the same joined."""
+        nodes = Nodes(self._nodes)
+        for part in self.parts:
+            own = slice(part.first, part.first + part.births.size)
+            nodes.births[own], nodes.places[own] = part.births, part.places
+            nodes.tree[part.exits[:, 0]] = self.surface[part.exits[:, 1]]
+            if self.kind.complement:
+                nodes.tree[part.first] = 0
+        return nodes
+
     def join(self, histogram: Array) -> tuple[Array, Array]:
-        """Join the parts: count deaths in the histogram.
+        """Join the parts of a whole image: count deaths in the histogram.
 
         Returns the places of birth and death of all components that end, and the places of birth
         of those that do not. Places are only known where there is no histogram.
         """
-        parents = np.arange(self._nodes, dtype=np.int32)
-        births, places = np.empty(self._nodes, np.uint64), np.empty(self._nodes, np.int64)
-        for part in self.parts:
-            own = slice(part.first, part.first + part.births.size)
-            births[own], places[own] = part.births, part.places
-            parents[part.exits[:, 0]] = self.surface[part.exits[:, 1]]
-            if self.kind.complement:
-                parents[part.first] = self.parts[0].first
         edges, keys, at, pairs = (
             np.concatenate([getattr(part, name) for part in self.parts])
             for name in ("edges", "keys", "at", "pairs")
         )
-        paired = histogram.size == 0
-        order = np.lexsort((at, keys)) if paired else np.argsort(keys, kind="stable")
-        more = np.empty((len(edges) if paired else 0, 2), np.int64)
-        count = glue(parents, births, places, keys, at, edges, order, histogram, more)
-        roots = parents == np.arange(self._nodes)
-        return np.concatenate([pairs, more[:count]]), places[roots]
+        nodes = self.nodes()
+        order = np.argsort(keys, kind="stable") if histogram.size else np.lexsort((at, keys))
+        _, more = nodes.join(edges, keys, order, histogram)
+        more[:, 1] = at[more[:, 1]]
+        return np.concatenate([pairs, more]), nodes.places[nodes.roots()]
+
+
+class Nodes:
+    """Nodes that are joined along edges.
+
+    Attributes
+    ----------
+    births, places : (n,) arrays
+        As of :class:`Part`.
+    opens : (n,) array
+        The keys at which other images can reach the trees with these roots.
+    tree, merged : (n,) int32 arrays
+        Parents: by all edges, and by those that nothing can interfere with.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.births, self.places = np.zeros(count, np.uint64), np.zeros(count, np.int64)
+        self.opens = np.full(count, ALL, np.uint64)
+        self.tree = np.arange(count, dtype=np.int32)
+        self.merged = self.tree
+
+    def join(
+        self, edges: Array, keys: Array, order: Array, histogram: Array
+    ) -> tuple[Array, Array]:
+        """Join nodes along edges in their order, as :func:`join_basins` does.
+
+        Returns the numbers of the edges that are kept, and places of birth and edges of death of
+        components that end, where there is no histogram.
+        """
+        count = len(edges)
+        self.merged = self.tree.copy()
+        rows = np.column_stack([np.arange(count, dtype=np.int32), edges.astype(np.int32)])
+        kept = np.empty(count, np.int32)
+        pairs = np.empty((0 if histogram.size else count, 2), np.int64)
+        left, lives = join_basins(
+            keys,
+            rows,
+            order,
+            count,
+            self.places,
+            self.births,
+            self.opens,
+            self.tree,
+            self.merged,
+            histogram,
+            kept,
+            pairs,
+        )
+        return kept[:left], pairs[:lives]
+
+    def roots(self) -> Array:
+        """The nodes that are roots of trees."""
+        return np.flatnonzero(self.tree == np.arange(self.tree.size))

@@ -1,14 +1,16 @@
-"""Kernels: forests of blocks as parts of the forest of an image."""
+"""Kernels: what joins forests of blocks to that of an image, and those of images side by side."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.scan import bare
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["glue", "list_exits", "write_surface"]
+__all__ = ["cross_edges", "list_exits", "lower_opens", "write_surface"]
 
 
 @kernel()
@@ -71,35 +73,48 @@ def coordinates(place: Any, layout: Any) -> Any:
 
 
 @kernel()
-def glue(
-    parents: Any,
-    births: Any,
-    places: Any,
-    keys: Any,
-    at: Any,
-    edges: Any,
-    order: Any,
-    histogram: Any,
-    pairs: Any,
+def lower_opens(opens: Any, tree: Any, nodes: Any, keys: Any) -> None:
+    """Note the key at which a neighbour can reach each point of an open face."""
+    opens, tree = bare(opens), bare(tree)
+    for i in range(nodes.shape[0]):
+        for j in range(nodes.shape[1]):
+            root = find(tree, nodes[i, j])
+            if keys[i, j] < opens[root]:
+                opens[root] = keys[i, j]
+
+
+@kernel()
+def cross_edges(
+    nodes: Any, keys: Any, far_nodes: Any, far_keys: Any, wide: Any, edges: Any, edge_keys: Any
 ) -> Any:
-    """Join the nodes of all blocks along the edges between them, as :func:`join_basins` does."""
-    parents, births, places, keys = bare(parents), bare(births), bare(places), bare(keys)
-    at, edges, order = bare(at), bare(edges), bare(order)
-    histogram, pairs = bare(histogram), bare(pairs)
-    lives = 0
-    for k in range(order.size):
-        i = order[k]
-        elder, younger = find(parents, edges[i, 0]), find(parents, edges[i, 1])
-        if elder == younger:
-            continue
-        if births[younger] < births[elder] or (
-            births[younger] == births[elder] and places[younger] < places[elder]
-        ):
-            elder, younger = younger, elder
-        if histogram.size:
-            histogram[keys[i]] -= 1
-        if pairs.size and births[younger] < keys[i]:
-            pairs[lives, 0], pairs[lives, 1] = places[younger], at[i]
-            lives += 1
-        parents[younger] = elder
-    return lives
+    """Edges between the points of two faces that touch, as far as there is room; their number.
+
+    Points are neighbours along diagonals too if `wide`. A diagonal is needed only where neither
+    of the points opposite to its ends has entered with them: their own images join them to it. Of
+    equal edges in a row the first to enter is listed.
+    """
+    rows, columns = nodes.shape
+    room = edge_keys.size
+    reach = 1 if wide else 0
+    count = 0
+    last_near, last_far, last_key = np.int64(-1), np.int64(-1), np.uint64(0)
+    for y in range(rows):
+        for x in range(columns):
+            own, straight = np.uint64(keys[y, x]), np.uint64(far_keys[y, x])
+            for v in range(max(y - reach, 0), min(y + reach + 1, rows)):
+                for u in range(max(x - reach, 0), min(x + reach + 1, columns)):
+                    key = max(own, np.uint64(far_keys[v, u]))
+                    beside = v != y or u != x
+                    if beside and (straight <= key or np.uint64(keys[v, u]) <= key):
+                        continue
+                    near, far = np.int64(nodes[y, x]), np.int64(far_nodes[v, u])
+                    if near == last_near and far == last_far:
+                        if key >= last_key:
+                            continue
+                        count -= 1
+                    last_near, last_far, last_key = near, far, key
+                    if count < room:
+                        edges[count, 0], edges[count, 1] = near, far
+                        edge_keys[count] = key
+                    count += 1
+    return count

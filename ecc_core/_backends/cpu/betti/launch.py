@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ def betti_curves(
             forests, histograms = grow(field, kinds, plans, bins, filtration.nan, alone)
             for forest, histogram in zip(forests, histograms, strict=True):
                 forest.join(histogram)
-            ends = [_cumulate(h, k, plans[-1]) for h, k in zip(histograms, kinds, strict=True)]
+            ends = [cumulate(h, k, plans[-1]) for h, k in zip(histograms, kinds, strict=True)]
             result[i] = complete(ends, kinds, euler[i], ndim)
 
     together = 1 if count == 1 else worker_count(workers, image.size, bins)
@@ -116,13 +116,19 @@ def _laid_out(image: Array, mask: Array | None) -> Field:
 
 
 def grow(
-    field: Field, kinds: list[Kind], plans: list[Plan], bins: int, nan: str, workers: int | None
+    field: Field,
+    kinds: list[Kind],
+    plans: list[Plan],
+    bins: int,
+    nan: str,
+    workers: int | None,
+    open_sides: Sequence[tuple[int, int]] = (),
 ) -> tuple[list[Forest], list[Values]]:
     """The forests of an image, not yet joined, and their histograms if there are bins."""
     shape = field.source.shape
     slices, rows, columns = BLOCK if field.ndim == 3 else BLOCK_2D
     depth, height = min(slices, shape[0]), min(rows, shape[1])
-    grid = Grid(shape, (depth, height, slices * rows * columns // (depth * height)))
+    grid = Grid(shape, (depth, height, slices * rows * columns // (depth * height)), open_sides)
     forests = [Forest(grid, kind) for kind in kinds]
 
     def work(queue: Iterator[Block]) -> list[Values]:
@@ -135,7 +141,7 @@ def grow(
     return forests, [np.sum(parts, axis=0) for parts in zip(*counted, strict=True)]
 
 
-def _cumulate(histogram: Values, kind: Kind, plan: Plan) -> Values:
+def cumulate(histogram: Values, kind: Kind, plan: Plan) -> Values:
     """Components at each threshold; of the complement without that of the frame."""
     ranks = histogram[::-1] if kind.complement else histogram
     reached = np.concatenate([[0], np.cumsum(ranks)])[plan.entered]

@@ -78,7 +78,8 @@ def compare_links(
     ends: Any,
     inside: Any,
     sides: Any,
-    beyond: Any,
+    framed: Any,
+    framed_sides: Any,
     labels: Any,
     planes: Any,
 ) -> Any:
@@ -87,8 +88,8 @@ def compare_links(
     `steps` are the strides of slices and rows. The link is the one with as many neighbours as the
     tuple `ends` is long. Neighbours outside of the image are given by nine words,
     ``inside[3 * (z + 1) + y + 1]``, all ones if that row exists, and by the words `sides` of the
-    points that have neighbours on their left and right. Those outside come before every point if
-    `beyond` is all ones, after it if it is 0.
+    points that have neighbours on their left and right. Of those that do not exist some are in a
+    frame, and come before every point: by `framed` and `framed_sides` in the same way.
 
     Writes to ``labels[at:]`` minus the number of the end that comes first of all, counted from 1, 0
     if none comes before the point; to ``planes[i]`` which points member i comes before, and to
@@ -100,21 +101,22 @@ def compare_links(
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         pointers = [
-            llvm.data(context, builder, sig.args[k], args[k]) if k in (0, 4, 7, 8) else args[k]
-            for k in range(9)
+            llvm.data(context, builder, sig.args[k], args[k]) if k in (0, 4, 6, 8, 9) else args[k]
+            for k in range(10)
         ]
         lower = _compare(builder, context.get_value_type(sig.args[0].dtype), link, pointers)
         seen, reached = _reach(builder, link, lower)
         apart: Any = llvm.I64(0)
         for i, word in enumerate(reached):
-            builder.store(word, builder.gep(pointers[8], [llvm.I64(MOST + i)]))
+            builder.store(word, builder.gep(pointers[9], [llvm.I64(MOST + i)]))
         for i in link.ends:
             apart = builder.or_(apart, builder.and_(lower[i], builder.not_(reached[i])))
         words = [builder.not_(seen), apart]
         return context.make_tuple(builder, sig.return_type, words)
 
     pair, words = types.UniTuple(index, 2), types.UniTuple(word, 2)
-    return words(keys, index, pair, ends, inside, words, word, labels, planes), codegen
+    rows = inside, words, framed, words
+    return words(keys, index, pair, ends, *rows, labels, planes), codegen
 
 
 @intrinsic
@@ -133,9 +135,10 @@ def link_of(typingctx: Any, planes: Any, first: Any, bit: Any) -> Any:
 
 def _compare(builder: Any, element: Any, link: Link, arguments: list[Any]) -> list[Any]:
     """Emit the comparisons; the words of the points that each member comes before."""
-    keys, at, steps, _, inside, side_words, beyond, labels, planes = arguments
+    keys, at, steps, _, inside, side_words, framed, framed_words, labels, planes = arguments
     strides = [builder.extract_value(steps, k) for k in range(2)]
     sides = {x: builder.extract_value(side_words, k) for k, x in enumerate((-1, 1))}
+    framed_sides = {x: builder.extract_value(framed_words, k) for k, x in enumerate((-1, 1))}
     own = llvm.load(builder, keys, at, element, LANES)
     lowest, code = own, llvm.splat(llvm.I8, LANES, 0)
     lower: list[Any] = [None] * len(link.members)
@@ -149,11 +152,13 @@ def _compare(builder: Any, element: Any, link: Link, arguments: list[Any]) -> li
                 place = (builder.add if number > 0 else builder.sub)(place, stride)
         key = llvm.load(builder, keys, place, element, LANES)
         before = "<=" if link.members[i] < ORIGIN else "<"
-        exists = builder.load(builder.gep(inside, [llvm.I64(3 * z + y + 4)]))
-        exists = builder.and_(exists, sides[x]) if x else exists
+        row = [llvm.I64(3 * z + y + 4)]
+        exists, beyond = (builder.load(builder.gep(rows, row)) for rows in (inside, framed))
+        if x:
+            exists = builder.and_(exists, sides[x])
+            beyond = builder.or_(beyond, framed_sides[x])
         wins = builder.bitcast(builder.icmp_unsigned(before, key, own), llvm.I64)
-        missing = builder.and_(builder.not_(exists), beyond)
-        lower[i] = builder.or_(builder.and_(wins, exists), missing)
+        lower[i] = builder.or_(builder.and_(wins, exists), beyond)
         builder.store(lower[i], builder.gep(planes, [llvm.I64(i)]))
         if i in link.ends:
             there = builder.bitcast(exists, ir.VectorType(llvm.I1, LANES))

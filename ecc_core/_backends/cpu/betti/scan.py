@@ -31,12 +31,11 @@ def bare(array: Any) -> Any:
 
 
 @kernel()
-def mark_halo(labels: Any, layout: Any, low: Any, high: Any, frame: Any) -> None:
+def mark_halo(labels: Any, layout: Any, low: Any, high: Any) -> None:
     """Label the points around a block, after its own have been scanned.
 
-    With a frame, node 0, the points beyond the image's border belong to it, and as they come first
-    of all, the points at the border do. `low` and `high` tell along which axes the block begins and
-    ends at the border.
+    `low` and `high` tell along which axes it begins and ends at a frame, node 0, to which the
+    points beyond belong, and, as those come first of all, the points at the border.
     """
     slices, rows, columns, slice_step, row_step = layout
     at = slice_step + row_step + 1
@@ -47,14 +46,14 @@ def mark_halo(labels: Any, layout: Any, low: Any, high: Any, frame: Any) -> None
         edge_z = lead and ((z <= 0 and low[0]) or (z >= slices - 1 and high[0]))
         for y in range(-1, rows + 1):
             start = at + z * slice_step + y * row_step
-            edge = frame and (edge_z or (y <= 0 and low[1]) or (y >= rows - 1 and high[1]))
+            edge = edge_z or (y <= 0 and low[1]) or (y >= rows - 1 and high[1])
             if edge or out_z or y < 0 or y >= rows:
                 for place in range(np.uint64(start), np.uint64(start + columns)):
                     labels[place] = 0 if edge else OUTSIDE
             labels[start - 1] = labels[start + columns] = 0 if edge else OUTSIDE
-            if frame and low[2]:
+            if low[2]:
                 labels[start - 1] = labels[start] = 0
-            if frame and high[2]:
+            if high[2]:
                 labels[start + columns - 1] = labels[start + columns] = 0
 
 
@@ -88,10 +87,12 @@ def scan_links(
     low: Any,
     high: Any,
     frame: Any,
+    frame_low: Any,
+    frame_high: Any,
     ends: Any,
     end_set: Any,
     near: Any,
-    inside: Any,
+    rows_around: Any,
     planes: Any,
     minima: Any,
     forks: Any,
@@ -99,34 +100,40 @@ def scan_links(
 ) -> Any:
     """Find minima and forks, and where each point points to, see :func:`compare_links`.
 
-    Minima are numbered in raster order (from 1 with a frame), written to `labels` and listed in
-    `minima`; `forks` lists the points whose lower link falls apart, `links` one end of each of its
-    components. Returns the numbers of nodes and forks, and by how many the components of their
-    links are more than one.
+    `low` and `high` tell along which axes there are no neighbours before and behind the block, and
+    `frame_low` and `frame_high` where those that are missing are in the frame. Minima are numbered
+    in raster order (from 1 with a frame), written to `labels` and listed in `minima`; `forks` lists
+    the points whose lower link falls apart, `links` one end of each of its components. Returns the
+    numbers of nodes and forks, and by how many the components of their links are more than one.
     """
     slices, rows, columns, slice_step, row_step = layout
     at = slice_step + row_step + 1
     labels, planes, near = bare(labels), bare(planes), bare(near)
-    inside, minima, forks, links = bare(inside), bare(minima), bare(forks), bare(links)
-    keys = bare(keys)
-    beyond = ALL if frame else np.uint64(0)
+    minima, forks, links, keys = bare(minima), bare(forks), bare(links), bare(keys)
+    inside, framed = bare(rows_around[0]), bare(rows_around[1])
     nodes, count, room = np.int64(1 if frame else 0), np.int64(0), np.int64(0)
     for z in range(slices):
         for y in range(rows):
             for k in range(9):
                 dz, dy = k // 3 - 1, k % 3 - 1
-                out = (dz < 0 and z == 0 and low[0]) or (dz > 0 and z == slices - 1 and high[0])
-                out |= (dy < 0 and y == 0 and low[1]) or (dy > 0 and y == rows - 1 and high[1])
+                before = (dz < 0 and z == 0), (dy < 0 and y == 0)
+                behind = (dz > 0 and z == slices - 1), (dy > 0 and y == rows - 1)
+                out, beyond = False, False
+                for axis in range(2):
+                    out |= (before[axis] and low[axis]) or (behind[axis] and high[axis])
+                    beyond |= before[axis] and frame_low[axis]
+                    beyond |= behind[axis] and frame_high[axis]
                 inside[k] = np.uint64(0) if out else ALL
+                framed[k] = ALL if beyond else np.uint64(0)
             row = at + z * slice_step + y * row_step
             for x in range(0, columns, 64):
-                left, right = ALL, ALL
-                if x == 0 and low[2]:
-                    left = ALL - ONE
                 size = min(columns - x, 64)
                 own = ALL >> np.uint64(64 - size)
-                if x + size == columns and high[2]:
-                    right = own >> ONE
+                first = ONE if x == 0 else np.uint64(0)
+                last = own & ~(own >> ONE) if x + size == columns else np.uint64(0)
+                left, right = ~first if low[2] else ALL, ~last if high[2] else ALL
+                framed_left = first if frame_low[2] else np.uint64(0)
+                framed_right = last if frame_high[2] else np.uint64(0)
                 start = row + x
                 lowest, apart = compare_links(
                     keys,
@@ -135,7 +142,8 @@ def scan_links(
                     ends,
                     inside,
                     (left, right),
-                    beyond,
+                    framed,
+                    (framed_left, framed_right),
                     labels,
                     planes,
                 )

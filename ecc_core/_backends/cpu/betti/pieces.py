@@ -1,0 +1,251 @@
+"""Boxes of an image, each reduced to its counts so far and to what other boxes can change.
+
+What is final within a box is counted there. The components that others can still reach are left as
+nodes and edges, with the node and the key of every point of the box's open sides. Two pieces side
+by side become one in the same way. So a piece is as large as its surface, and pieces of any shapes
+give the same numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu import launch
+from ecc_core._backends.cpu.betti.basins import number_nodes
+from ecc_core._backends.cpu.betti.blocks import SPARE, Field
+from ecc_core._backends.cpu.betti.forest import Forest, Kind, Nodes
+from ecc_core._backends.cpu.betti.glue import cross_edges, lower_opens
+from ecc_core._backends.cpu.betti.launch import complete, cumulate, grow, kinds_of
+from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.scans.blocks import load_box
+from ecc_core._backends.cpu.sources import Block, Source
+from ecc_core._request.filtration import Filtration
+
+__all__ = ["Graph", "Piece", "betti_numbers_of", "join_pieces", "piece_of"]
+
+Array = NDArray[Any]
+Values = NDArray[np.int64]
+Side = tuple[int, int]
+
+
+class Graph(NamedTuple):
+    """A forest as far as it is not final.
+
+    Attributes
+    ----------
+    histogram : (bins,) int64 array
+        Components that begin, minus those that end, at each key.
+    births : (k,) uint64 array
+        Keys at which nodes begin. Node 0 is the frame, if there is one.
+    edges, keys : (m, 2) int32 and (m,) uint64 arrays
+        Pairs of nodes, and the keys at which they are joined.
+    faces : dict
+        The nodes of the points of each open side, (axis, 0: low or 1: high).
+    """
+
+    histogram: Values
+    births: Array
+    edges: Array
+    keys: Array
+    faces: dict[Side, Array]
+
+
+class Piece(NamedTuple):
+    """A box of an image with a mask or none.
+
+    Attributes
+    ----------
+    euler : (n,) int64 array
+        Its Euler characteristic at each threshold.
+    faces : dict
+        The keys of the points of each open side.
+    graphs : list of Graph
+        One for each kind of forest.
+    """
+
+    euler: Values
+    faces: dict[Side, Array]
+    graphs: list[Graph]
+
+
+def _plans(dtype: Any, thresholds: Array, filtration: Filtration, masked: bool) -> list[Plan]:
+    """The same for all pieces of an image, whatever their sizes."""
+    order = dtype.newbyteorder("=")
+    return curve_plans(order, thresholds, filtration.superlevel, False, masked=masked, points=0)
+
+
+def piece_of(
+    image: Array,
+    thresholds: Array,
+    filtration: Filtration,
+    open_sides: tuple[Side, ...],
+    *,
+    mask: Array | None = None,
+    workers: int | None = None,
+) -> Piece:
+    """The piece of a box; beyond its `open_sides` the image goes on. Axes count from the first."""
+    batch = None if mask is None else mask[None]
+    euler = launch.curve(image[None], thresholds, filtration, mask=batch, workers=workers)[0]
+    plans = _plans(image.dtype, thresholds, filtration, mask is not None)
+    lead = 3 - image.ndim
+    sides = [(axis + lead, side) for axis, side in open_sides]
+    missing = (None,) * lead
+    shown = None if mask is None else Source(mask[missing], "mask")
+    field = Field(Source(image[missing]), shown, filtration.ndim)
+    kinds, bins = kinds_of(filtration), plans[-1].top + 1
+    forests, histograms = grow(field, kinds, plans, bins, filtration.nan, workers, sides)
+    faces = {side: _face_keys(field, plans[-1], *side) for side in sides}
+    graphs = [
+        _graph_of(forest, histogram, faces, plans[-1].top)
+        for forest, histogram in zip(forests, histograms, strict=True)
+    ]
+    return Piece(euler, faces, graphs)
+
+
+def _face_keys(field: Field, plan: Plan, axis: int, side: int) -> Array:
+    """The keys of the outermost points on one side."""
+    shape = field.source.shape
+    start, stop = [0, 0, 0], list(shape)
+    start[axis], stop[axis] = (0, 1) if side == 0 else (shape[axis] - 1, shape[axis])
+    extents = [b - a for a, b in zip(start, stop, strict=True)]
+    steps = (extents[1] * extents[2], extents[2])
+    keys = np.empty(extents[0] * steps[0] + SPARE, plan.key_dtype)
+    box = Block(tuple(start), tuple(stop))  # type: ignore[arg-type]
+    load_box(plan, field.source, field.mask, box, keys, 0, steps)
+    return keys[:-SPARE].reshape(extents).squeeze(axis)
+
+
+def _ordered(faces: dict[Side, Array], kind: Kind, top: int) -> dict[Side, Array]:
+    """Keys in the order of a forest."""
+    if not kind.complement:
+        return faces
+    return {side: keys.dtype.type(top) - keys for side, keys in faces.items()}
+
+
+def _graph_of(forest: Forest, histogram: Values, faces: dict[Side, Array], top: int) -> Graph:
+    """The forest of a piece, whose blocks are joined."""
+    edges = np.concatenate([part.edges for part in forest.parts])
+    keys = np.concatenate([part.keys for part in forest.parts])
+    ends = {side: forest.grid.face(*side, forest.surface) for side in faces}
+    ordered = _ordered(faces, forest.kind, top)
+    return _reduced(forest.nodes(), edges, keys, histogram, ordered, ends, forest.kind.complement)
+
+
+def _reduced(
+    nodes: Nodes,
+    edges: Array,
+    keys: Array,
+    histogram: Values,
+    faces: dict[Side, Array],
+    ends: dict[Side, Array],
+    frame: bool,
+) -> Graph:
+    """Join nodes along edges, and leave what the keys at the faces do not make final."""
+    if frame:  # it comes first of all, and is never final
+        nodes.places[0], nodes.opens[0] = -1, 0
+    for side, own in faces.items():
+        lower_opens(nodes.opens, nodes.tree, ends[side], own)
+    kept, _ = nodes.join(edges, keys, np.argsort(keys, kind="stable"), histogram)
+    count = nodes.births.size
+    numbers, roots = np.empty(count, np.int32), np.empty(count, np.int32)
+    roots = roots[: number_nodes(nodes.merged, count, numbers, roots)]
+    left = {side: numbers[end] for side, end in ends.items()}
+    return Graph(histogram, nodes.births[roots], numbers[edges[kept]], keys[kept], left)
+
+
+def join_pieces(
+    low: Piece,
+    high: Piece,
+    axis: int,
+    dtype: np.dtype[Any],
+    thresholds: Array,
+    filtration: Filtration,
+    *,
+    masked: bool,
+) -> Piece:
+    """One piece of two that touch across an axis; `dtype` is the image's."""
+    axis += 3 - filtration.ndim
+    plan = _plans(dtype, thresholds, filtration, masked)[-1]
+    touching = low.faces[axis, 1], high.faces[axis, 0]
+    faces = _joined_faces(low.faces, high.faces, axis)
+    graphs = [
+        _joined_graphs(*both, kind, touching, faces, axis, plan.top)
+        for *both, kind in zip(low.graphs, high.graphs, kinds_of(filtration), strict=True)
+    ]
+    crossing = _crossing(touching, plan, filtration)
+    return Piece(low.euler + high.euler + crossing, faces, graphs)
+
+
+def _joined_faces(low: dict[Side, Array], high: dict[Side, Array], axis: int) -> dict[Side, Array]:
+    """The open sides of two boxes together."""
+    faces = {side: face for side, face in low.items() if side == (axis, 0)}
+    faces |= {side: face for side, face in high.items() if side == (axis, 1)}
+    for (other, side), face in low.items():
+        if other != axis:
+            along = axis - (axis > other)  # of the two axes of a face
+            faces[other, side] = np.concatenate([face, high[other, side]], axis=along)
+    return faces
+
+
+def _joined_graphs(
+    low: Graph,
+    high: Graph,
+    kind: Kind,
+    touching: tuple[Array, Array],
+    faces: dict[Side, Array],
+    axis: int,
+    top: int,
+) -> Graph:
+    count = low.births.size
+    nodes = Nodes(count + high.births.size)
+    nodes.births[:] = np.concatenate([low.births, high.births])
+    moved = {side: face + np.int32(count) for side, face in high.faces.items()}
+    own, far = _ordered(dict(enumerate(touching)), kind, top).values()
+    touch = low.faces[axis, 1], own, moved[axis, 0], far, kind.connectivity > 1
+    none = np.empty((0, 2), np.int32), np.empty(0, np.uint64)
+    size = cross_edges(*touch, *none)
+    edges, keys = np.empty((size, 2), np.int32), np.empty(size, np.uint64)
+    cross_edges(*touch, edges, keys)
+    if kind.complement:
+        nodes.tree[count] = 0
+    return _reduced(
+        nodes,
+        np.concatenate([low.edges, high.edges + np.int32(count), edges]),
+        np.concatenate([low.keys, high.keys, keys]),
+        low.histogram + high.histogram,
+        _ordered(faces, kind, top),
+        _joined_faces(low.faces, moved, axis),
+        kind.complement,
+    )
+
+
+def _crossing(touching: tuple[Array, Array], plan: Plan, filtration: Filtration) -> Values:
+    """What two boxes have more, or less, than both alone: so do their faces."""
+    slab = np.stack(touching)
+    slab = slab.reshape((2, *slab.shape[4 - filtration.ndim :]))
+    # Keys are in the order in which points enter.
+    order = slice(None, None, -1 if filtration.superlevel else 1)
+    ranks, keyed = plan.entered[order] - 1, replace(filtration, superlevel=False)
+    together = launch.curve(slab[None], ranks, keyed, workers=1)[0]
+    alone = launch.curve(slab[:, None], ranks, keyed, workers=1).sum(axis=0)
+    crossing: Values = (together - alone)[order]
+    return crossing
+
+
+def betti_numbers_of(
+    piece: Piece,
+    dtype: np.dtype[Any],
+    thresholds: Array,
+    filtration: Filtration,
+    *,
+    masked: bool,
+) -> Values:
+    """The Betti numbers of a piece without open sides, (d, n)."""
+    plan, kinds = _plans(dtype, thresholds, filtration, masked)[-1], kinds_of(filtration)
+    counted = zip(piece.graphs, kinds, strict=True)
+    ends = [cumulate(graph.histogram, kind, plan) for graph, kind in counted]
+    return complete(ends, kinds, piece.euler, filtration.ndim)
