@@ -34,12 +34,13 @@ def betti_numbers(image: ArrayLike, connectivity: int | None = None) -> tuple[in
     Returns
     -------
     tuple of image.ndim ints
-        2-D: components, holes. 3-D: components, tunnels, cavities.
+        2-D: components, holes. 3-D: components, tunnels, cavities. For a dask array, 0-d dask
+        arrays.
 
     Raises
     ------
     TypeError
-        If the image is not of real numbers of at most 64 bits, or a dask array.
+        If the image is not of real numbers of at most 64 bits.
     ValueError
         If the image has no or more than 3 axes, or for another connectivity.
 
@@ -58,6 +59,8 @@ def betti_numbers(image: ArrayLike, connectivity: int | None = None) -> tuple[in
     # No image has values between 0 and the smallest of its own dtype.
     least = np.array([np.nextafter(0.0, 1.0)])
     curves = betti_curves(image, least, connectivity=connectivity, superlevel=True, nan="omit")
+    if is_lazy(image):
+        return tuple(curves.values[:, 0])
     return tuple(int(count) for count in on_host(curves.values)[:, 0])
 
 
@@ -82,7 +85,9 @@ def betti_curves(
     ----------
     image : array of 1 to 3 spatial axes
         Booleans, integers or real floats of up to 64 bits in host memory, in any memory layout;
-        never written to. The points that a ``numpy.ma`` array masks never enter.
+        never written to. The points that a ``numpy.ma`` array masks never enter. For a dask array,
+        `values` is a dask array too, and `thresholds` must be an array, or an int together with
+        `range`.
     thresholds : int, array or "exact", default 256
         An int: that many, evenly spaced over `range`, both ends included. An increasing array is
         used as it is. "exact": every level at which a Betti number changes, in the image's dtype.
@@ -110,7 +115,7 @@ def betti_curves(
     Raises
     ------
     TypeError
-        For dtypes other than those above, and dask arrays.
+        For dtypes other than those above.
     ValueError
         For NaN, thresholds that are not increasing or NaN, "exact" with batch axes, an int without
         a range for an image without finite values, and arguments that do not fit the image's shape.
@@ -136,7 +141,20 @@ def betti_curves(
     >>> holes
     array([2, 1, 0])
     """
-    _check_eager(image)
+    if is_lazy(image):
+        from ecc_core._dask.betti import whole_betti_curves
+
+        return whole_betti_curves(
+            image,
+            thresholds,
+            range=range,
+            connectivity=connectivity,
+            superlevel=superlevel,
+            mask=mask,
+            nan=nan,
+            axis=axis,
+            workers=workers,
+        )
     image, mask = split_masked(image, mask)
     origin = origin_of(image)
     array = origin.image(image)

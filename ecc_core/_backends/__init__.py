@@ -132,6 +132,50 @@ class BettiNumbers(Protocol):
         """Numbers of the points of birth and death, in C order; -1 for classes that last."""
         ...
 
+    def piece_of(
+        self,
+        image: Any,
+        thresholds: Any,
+        filtration: Filtration,
+        open_sides: tuple[tuple[int, int], ...],
+        *,
+        mask: Any = None,
+        workers: int | None = None,
+    ) -> Any:
+        """A box of an image, without a batch axis, reduced to what other boxes can change.
+
+        `open_sides` are pairs of axis and side (0: low, 1: high) beyond which the image goes on.
+        """
+        ...
+
+    def join_pieces(
+        self,
+        low: Any,
+        high: Any,
+        axis: int,
+        dtype: Any,
+        thresholds: Any,
+        filtration: Filtration,
+        *,
+        masked: bool,
+    ) -> Any:
+        """One piece of two that touch across an axis, of an image of a dtype."""
+        ...
+
+    def betti_numbers_of(
+        self, piece: Any, dtype: Any, thresholds: Any, filtration: Filtration, *, masked: bool
+    ) -> Any:
+        """The Betti numbers of a piece without open sides, (ndim, n) int64."""
+        ...
+
+    def pack_piece(self, piece: Any) -> Any:
+        """A piece as one int64 array."""
+        ...
+
+    def unpack_piece(self, values: Any) -> Any:
+        """The piece of such an array."""
+        ...
+
 
 class Surfaces(Protocol):
     """Surfaces of pairs of images; arguments are as for `Backend`, one for each image."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._backends.cpu.pool import available_cores
-from ecc_core._blocks.blocks import Settings, emit, share_of_block, total
+from ecc_core._blocks.blocks import emit, share_of_block, total
 from ecc_core._blocks.planes import Array, Emitted, neighbours, place_of
 from ecc_core._blocks.regions import add_tables, emit_regions, share_of_regions
 from ecc_core._optional import import_optional
@@ -81,7 +81,7 @@ class Work:
         length 1 along batch axes.
     ndim : int
         Number of spatial axes.
-    settings : Settings
+    settings : Settings, or what a subclass takes instead
     regions : bool
         Whether there are labels.
     """
@@ -91,7 +91,7 @@ class Work:
         read: Callable[[tuple[slice, ...]], tuple[Array, ...]],
         chunks: tuple[tuple[int, ...], ...],
         ndim: int,
-        settings: Settings,
+        settings: Any,
         *,
         regions: bool,
     ) -> None:
@@ -207,6 +207,7 @@ class _Window:
 
     def __init__(self, work: Work, groups: Sequence[Group], run: _Threads | _Cluster) -> None:
         self.work, self.groups, self.run = work, groups, run
+        self.kind = type(work)
         self.emitted: dict[Index, Any] = {}
         self.order: list[Index] = []  # heap of the same blocks
         self.asked: deque[Any] = deque()
@@ -237,7 +238,7 @@ class _Window:
         """Read a block and its later neighbours, unless they have been."""
         for near in self.work.near(block):
             if near not in self.emitted:
-                self.emitted[near] = self.run.submit(Work.emit, near)
+                self.emitted[near] = self.run.submit(self.kind.emit, near)
                 heapq.heappush(self.order, near)
 
     def _catch_up(self, ahead: int) -> list[tuple[int, Any]]:
@@ -246,7 +247,7 @@ class _Window:
         while len(self.following) > ahead:
             block, number = self.following.popleft()
             emitted = [self.emitted[near] for near in self.work.near(block)]
-            self.shares.append(self.run.submit(Work.share, block, emitted))
+            self.shares.append(self.run.submit(self.kind.share, block, emitted))
             while self.order and self.order[0] <= block:  # no later block needs them
                 del self.emitted[heapq.heappop(self.order)]
             self.asked.append(self.shares[-1])
@@ -254,7 +255,7 @@ class _Window:
                 self.run.wait([self.asked.popleft()])
             if number is not None:
                 shares, self.shares = self.shares, []
-                sums.append((number, self.run.submit(Work.sum, shares)))
+                sums.append((number, self.run.submit(self.kind.sum, shares)))
         return sums
 
 

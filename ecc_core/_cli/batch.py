@@ -43,8 +43,9 @@ def add_parser(commands: Any) -> None:
         "batch",
         help="compute the curves of many images, one row each",
         description="Compute the curve of each image: one row for each (and for each place on its "
-        "axes that are not Z, Y or X, and each label), with a column for every threshold. Images "
-        "that fail are listed at the end and the exit code is then 1; the table has all others.",
+        "axes that are not Z, Y or X, and each label), with a column for every threshold and, with "
+        "--betti, columns such as 'b0 12.5' of its Betti numbers. Images that fail are listed at "
+        "the end and the exit code is then 1; the table has all others.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -148,7 +149,8 @@ def _rows_of(path: str, arguments: argparse.Namespace, parts: Parts) -> tuple[Ar
     stack = open_stack(path, arguments)
     at = thresholds_of(stack, arguments)
     lead, labelled = len(stack.batch), stack.blocks.labels is not None
-    width = lead + labelled + at.size
+    numbers = 1 + stack.ndim * arguments.betti
+    width = lead + labelled + numbers * at.size
     stamp = _stamp(stack, arguments, at)
     table = parts.load(0, stamp, lambda kept: kept.ndim == 2 and kept.shape[1] == width)
     if table is None:
@@ -156,7 +158,8 @@ def _rows_of(path: str, arguments: argparse.Namespace, parts: Parts) -> tuple[Ar
         with options.blame(path), tempfile.TemporaryDirectory() as folder:
             curves = curves_of(stack, at, arguments, Path(folder), resume=False)
         labels = [] if curves.labels is None else [curves.labels.astype(np.int64)[:, None]]
-        table = np.hstack([curves.places, *labels, curves.values])
+        betti = [] if curves.betti is None else list(curves.betti.swapaxes(0, 1))
+        table = np.hstack([curves.places, *labels, curves.values, *betti])
         if time.monotonic() - started > WORTH_KEEPING:
             parts.keep(0, stamp, table)
     rows: list[Row] = [
@@ -197,9 +200,15 @@ def _write(arguments: argparse.Namespace, at: Array, rows: list[Row], failures: 
     if arguments.labels:
         labels = [row["label"] for row in rows]
         columns["label"] = np.array(labels, None if labels else np.int64)
-    values = np.array([row["values"] for row in rows], np.int64).reshape((len(rows), at.size))
-    for threshold, column in zip(at.tolist(), values.T, strict=True):
-        columns[str(threshold)] = column
+    names = [str(threshold) for threshold in at.tolist()]
+    most = (
+        max((len(row["values"]) for row in rows), default=at.size) if arguments.betti else at.size
+    )
+    names += [f"b{k} {name}" for k in range(most // at.size - 1) for name in names]
+    values = np.zeros((len(rows), most), np.int64)  # images of fewer axes have fewer Betti numbers
+    for counts, row in zip(values, rows, strict=True):
+        counts[: len(row["values"])] = row["values"]
+    columns |= dict(zip(names, values.T, strict=True))
     metadata = {
         "software": f"napari-ecc {version()}",
         "settings": settings_of(arguments, at),

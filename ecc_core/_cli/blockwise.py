@@ -72,6 +72,8 @@ class Stack(NamedTuple):
 
 def open_stack(path: str, arguments: argparse.Namespace) -> Stack:
     """Open an image, and its labels, without reading them."""
+    if arguments.betti:
+        _check_betti(arguments)
     _check_device(arguments)
     opened = options.open_input(path, arguments)
     image, axes = options.select_input(path, opened, arguments)
@@ -86,6 +88,14 @@ def open_stack(path: str, arguments: argparse.Namespace) -> Stack:
     blocks = Blocks(image, labels, label_axes, direction, arguments.device)
     sizes, workers, side = _means(image.source, blocks, ndim, arguments)
     return Stack(blocks, axes, ndim, sizes, workers, side)
+
+
+def _check_betti(arguments: argparse.Namespace) -> None:
+    """Refuse what Betti numbers do not go together with."""
+    if arguments.labels:
+        raise InputFileError("--betti must not be given together with --labels: use ecc curve")
+    if arguments.device != "cpu":
+        raise InputFileError(f"--betti must be given with --device cpu, got {arguments.device}")
 
 
 def _check_device(arguments: argparse.Namespace) -> None:
@@ -166,7 +176,7 @@ def _means(
     limit = min(BLOCK_BYTES, arguments.max_memory // BLOCKS_IN_MEMORY // workers)
     order = blocks.image.order
     sizes = list(grown_chunks(source.chunks, shape, sorted(order[-ndim:]), point, limit))
-    if blocks.labels is not None:
+    if blocks.labels is not None or arguments.betti:
         for axis in order[:-ndim]:
             sizes[axis] = 1
     block = [sizes[axis] for axis in order]

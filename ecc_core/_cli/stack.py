@@ -31,8 +31,8 @@ def add_parser(commands: Any) -> None:
         help="compute the curve of an image larger than memory",
         description="Compute the exact Euler characteristic curve of an image that need not fit in "
         "memory. The table has a column for each axis that is not Z, Y or X, then label (with "
-        "--labels), threshold and euler_number. Partial results are kept beside the table until it "
-        "is written, and --resume goes on from them.",
+        "--labels), threshold, euler_number, and b0, b1, ... (with --betti). Partial results are "
+        "kept beside the table until it is written, and --resume goes on from them.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -119,11 +119,13 @@ def _columns(stack: Stack, at: Array, curves: Curves) -> dict[str, Array]:
         columns["label"] = np.repeat(curves.labels, at.size)
     columns["threshold"] = np.tile(at, len(curves.values))
     columns["euler_number"] = curves.values.ravel()
+    if curves.betti is not None:
+        columns |= {f"b{k}": curves.betti[:, k].ravel() for k in range(stack.ndim)}
     return columns
 
 
 def settings_of(arguments: argparse.Namespace, at: Array) -> dict[str, Any]:
-    names = ("labels", "connectivity", "superlevel", "nan", "direction_scale")
+    names = ("labels", "connectivity", "superlevel", "betti", "nan", "direction_scale")
     settings = {name: getattr(arguments, name) for name in names} | options.selection_of(arguments)
     for name in ("direction", "spacing"):
         given = getattr(arguments, name)

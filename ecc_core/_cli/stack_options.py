@@ -67,6 +67,11 @@ def _add_filtration(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--connectivity", type=int, metavar="N", help="as for ecc curve")
     what.add_argument("--superlevel", action="store_true", help="sets of values >= t")
+    what.add_argument(
+        "--betti",
+        action="store_true",
+        help="add the Betti numbers: components, holes (2-D) or tunnels (3-D), cavities",
+    )
     what.add_argument("--nan", choices=("raise", "omit"), default="raise", help="as for ecc curve")
     what.add_argument(
         "--direction",

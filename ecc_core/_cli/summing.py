@@ -15,6 +15,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._blocks.betti import (
+    BettiSettings,
+    BettiWork,
+    JoinedBoxes,
+    numbers_of,
+    unpacked,
+)
 from ecc_core._blocks.blocks import Settings
 from ecc_core._blocks.regions import add_tables, labels_of, values_of
 from ecc_core._blocks.window import Group, Work, cluster_errors, run_groups
@@ -44,11 +51,13 @@ class Curves(NamedTuple):
     places : (k, batch axes) int64 array
     labels : (k,) array or None
     values : (k, n) int64 array
+    betti : (k, d, n) int64 array or None
     """
 
     places: Values
     labels: Array | None
     values: Values
+    betti: Values | None = None
 
 
 def curves_of(
@@ -57,13 +66,7 @@ def curves_of(
     """The curves of an image; partial sums are kept in a folder."""
     connectivity = check_connectivity(arguments.connectivity, stack.ndim)
     filtration = Filtration(stack.ndim, connectivity, arguments.superlevel, arguments.nan)
-    settings = Settings(at, filtration)
-    chunks = stack.blocks.image.chunks(stack.sizes)
-    labels = stack.blocks.labels
-    work = Work(stack.blocks, chunks, stack.ndim, settings, regions=labels is not None)
-    total: _Total = _CurveTotal(stack, work)
-    if labels is not None:
-        total = _RegionTotal(stack, work, labels.source.dtype.newbyteorder("="))
+    work, total = _work_of(stack, at, filtration, betti=arguments.betti)
     size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
     groups = work.groups(size, stack.side)
     parts = Parts(folder, fingerprint(_job(stack, work, size)))
@@ -108,6 +111,24 @@ def curves_of(
     return total.curves()
 
 
+def _work_of(
+    stack: Stack, at: Array, filtration: Filtration, *, betti: bool
+) -> tuple[Work, "_Total"]:
+    """What is to be added up, and to what."""
+    chunks = stack.blocks.image.chunks(stack.sizes)
+    if betti:
+        numbers = BettiWork(
+            stack.blocks, chunks, BettiSettings(at, filtration, stack.blocks.dtype, masked=False)
+        )
+        return numbers, _BettiTotal(stack, numbers)
+    labels = stack.blocks.labels
+    settings = Settings(at, filtration)
+    work = Work(stack.blocks, chunks, stack.ndim, settings, regions=labels is not None)
+    if labels is None:
+        return work, _CurveTotal(stack, work)
+    return work, _RegionTotal(stack, work, labels.source.dtype.newbyteorder("="))
+
+
 @contextmanager
 def _on_cluster(scheduler: str | None) -> Iterator[None]:
     """Say in one line what happened to a dask cluster, and not in its logs too."""
@@ -139,6 +160,7 @@ def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:
         "groups": [size, stack.side],
         "thresholds": [at.dtype.str, at.tobytes().hex()],
         "filtration": astuple(work.settings.filtration),
+        "kind": type(work).__name__,
     }
 
 
@@ -218,6 +240,37 @@ class _RegionTotal:
             np.concatenate([labels_of(table, order=self.dtype) for table in tables]),
             np.concatenate([values_of(table, order=self.dtype) for table in tables]),
         )
+
+
+class _BettiTotal:
+    """The pieces of each place on the batch axes, joined as they come."""
+
+    def __init__(self, stack: Stack, work: BettiWork) -> None:
+        self.work, self.first = work, stack.first
+        self.images = {place: JoinedBoxes(work) for place in np.ndindex(*stack.batch)}
+
+    def fits(self, group: Group, values: Values) -> bool:
+        try:
+            piece = unpacked(values)
+        except (ValueError, TypeError, IndexError):
+            return False
+        return bool(piece.euler.size == self.work.settings.thresholds.size)
+
+    def add(self, group: Group, values: Values) -> None:
+        box = tuple((part.start, part.stop) for part in group.column)
+        self.images[group.images].add(box, unpacked(values))
+
+    def curves(self) -> Curves:
+        settings = self.work.settings
+        ndim, n = settings.filtration.ndim, settings.thresholds.size
+        betti = np.zeros((len(self.images), ndim, n), np.int64)
+        for values, joined in zip(betti, self.images.values(), strict=True):
+            for piece in joined.pieces.values():  # one, or none of an image without points
+                values[...] = numbers_of([piece], settings, ())
+        places = np.array(list(self.images), np.int64).reshape((len(betti), -1))
+        places += np.array(self.first, np.int64)
+        euler = betti[:, 0::2].sum(axis=1) - betti[:, 1::2].sum(axis=1)
+        return Curves(places, None, euler, betti)
 
 
 @contextmanager

@@ -5,6 +5,18 @@ from ecc_core._backends.cpu.betti.launch import (
     exact_betti_curves,
     persistence_pairs,
 )
+from ecc_core._backends.cpu.betti.packing import pack_piece, unpack_piece
+from ecc_core._backends.cpu.betti.pieces import betti_numbers_of, join_pieces, piece_of
 from ecc_core._backends.cpu.betti.regions import region_betti_curves
 
-__all__ = ["betti_curves", "exact_betti_curves", "persistence_pairs", "region_betti_curves"]
+__all__ = [
+    "betti_curves",
+    "betti_numbers_of",
+    "exact_betti_curves",
+    "join_pieces",
+    "pack_piece",
+    "persistence_pairs",
+    "piece_of",
+    "region_betti_curves",
+    "unpack_piece",
+]

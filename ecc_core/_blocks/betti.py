@@ -1,0 +1,209 @@
+"""What the tasks of Betti curves compute: the piece of a block, and that of two boxes of blocks.
+
+A box of blocks is halved until it is one block; from there its pieces are joined upwards. A piece
+is as large as its open sides, so that what waits is about the largest cross-section of the image.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core import _backends
+from ecc_core._arrays.origin import origin_of
+from ecc_core._blocks.planes import Array
+from ecc_core._blocks.window import Group, Index, Work
+from ecc_core._request.filtration import Filtration
+
+__all__ = [
+    "BettiSettings",
+    "BettiWork",
+    "Box",
+    "JoinedBoxes",
+    "emit_pieces",
+    "halves",
+    "join_all",
+    "numbers_of",
+    "open_sides",
+    "unpacked",
+]
+
+MOST_BLOCKS = 64  # of a group, whose pieces wait for each other
+
+Values = NDArray[np.int64]
+Box = tuple[tuple[int, int], ...]
+"""Numbers of the blocks along each axis, half open."""
+Side = tuple[int, int]
+
+
+class BettiSettings(NamedTuple):
+    """How Betti curves are computed.
+
+    Attributes
+    ----------
+    thresholds : array
+    filtration : Filtration
+    dtype : numpy.dtype
+        Of the image.
+    masked : bool
+        Whether there is a mask.
+    """
+
+    thresholds: Array
+    filtration: Filtration
+    dtype: np.dtype[Any]
+    masked: bool
+
+
+def open_sides(at: Sequence[int], counts: Sequence[int]) -> tuple[Side, ...]:
+    """The sides, (axis, 0: low or 1: high), on which a block has neighbours."""
+    low = [(axis, 0) for axis, i in enumerate(at) if i > 0]
+    return (*low, *((axis, 1) for axis, i in enumerate(at) if i < counts[axis] - 1))
+
+
+def halves(box: Box, edges: Sequence[Sequence[int]]) -> tuple[int, Box, Box] | None:
+    """The axis across which a box is cut near its middle, and its halves; None for one block."""
+    lengths = [e[b] - e[a] if b - a > 1 else 0 for (a, b), e in zip(box, edges, strict=True)]
+    axis = int(np.argmax(lengths))
+    a, b = box[axis]
+    if b - a == 1:
+        return None
+    along = np.asarray(edges[axis])
+    middle = (along[a] + along[b]) / 2
+    cut = a + 1 + int(np.argmin(np.abs(along[a + 1 : b] - middle)))
+    parts = [tuple(s if i == axis else o for i, o in enumerate(box)) for s in ((a, cut), (cut, b))]
+    return axis, parts[0], parts[1]
+
+
+def emit_pieces(
+    image: Array,
+    mask: Array | None,
+    sides: tuple[Side, ...],
+    settings: BettiSettings,
+) -> list[Any]:
+    """The pieces of a block, one for each image of its batch axes."""
+    ndim = settings.filtration.ndim
+    backend = origin_of(image).betti_numbers()
+    images = image.reshape((-1, *image.shape[image.ndim - ndim :]))
+    masks = [None] * len(images) if mask is None else mask.reshape(images.shape)
+    # A scheduler runs several tasks at once: each of them is one thread.
+    return [
+        backend.piece_of(
+            one, settings.thresholds, settings.filtration, sides, mask=shown, workers=1
+        )
+        for one, shown in zip(images, masks, strict=True)
+    ]
+
+
+def join_all(low: list[Any], high: list[Any], axis: int, settings: BettiSettings) -> list[Any]:
+    """The pieces of two boxes that touch across a spatial axis."""
+    return [_joined(*both, axis, settings) for both in zip(low, high, strict=True)]
+
+
+def _pieces() -> _backends.BettiNumbers:
+    """What joins pieces, which are in host memory."""
+    return _backends.betti_numbers("cpu")
+
+
+def _joined(low: Any, high: Any, axis: int, settings: BettiSettings) -> Any:
+    at, filtration, dtype, masked = settings
+    return _pieces().join_pieces(low, high, axis, dtype, at, filtration, masked=masked)
+
+
+def numbers_of(pieces: list[Any], settings: BettiSettings, batch: tuple[int, ...]) -> Values:
+    """The Betti numbers of whole images, batch + (d, n)."""
+    at, filtration, dtype, masked = settings
+    function = _pieces().betti_numbers_of
+    found = [function(piece, dtype, at, filtration, masked=masked) for piece in pieces]
+    values: Values = np.reshape(found, (*batch, filtration.ndim, at.size))
+    return values
+
+
+def unpacked(values: Values) -> Any:
+    """A piece from the disk."""
+    return _pieces().unpack_piece(values)
+
+
+class BettiWork(Work):
+    """Pieces of an image that is read from the disk; each group is a box of blocks."""
+
+    def __init__(self, read: Any, chunks: Any, settings: BettiSettings) -> None:
+        super().__init__(read, chunks, settings.filtration.ndim, settings, regions=False)
+        self.spatial = self.edges[self.lead :]
+        self.whole: Box = tuple((0, n) for n in self.counts[self.lead :])
+
+    def near(self, block: Index) -> list[Index]:
+        """What a block's piece depends on."""
+        return [block]
+
+    def emit(self, block: Index) -> Any:
+        """Read a block."""
+        sides = open_sides(block[self.lead :], self.counts[self.lead :])
+        (image,) = self.read(self.box(block))
+        (piece,) = emit_pieces(image, None, sides, self.settings)
+        return piece
+
+    def share(self, block: Index, emitted: Sequence[Any]) -> Any:
+        """The piece of a block and where it is."""
+        return tuple((i, i + 1) for i in block[self.lead :]), emitted[0]
+
+    def sum(self, shares: Sequence[Any]) -> Values:
+        """The piece of a group, as one array."""
+        group = JoinedBoxes(self)
+        for box, piece in shares:
+            group.add(box, piece)
+        (piece,) = group.pieces.values()
+        return _pieces().pack_piece(piece)
+
+    def groups(self, size: int, side: int) -> list[Group]:
+        """Boxes of at most `size` blocks, in the order in which they are joined."""
+        places = itertools.product(*map(range, self.counts[: self.lead]))
+        most = min(size, MOST_BLOCKS)
+        boxes = [] if 0 in self.counts else list(self._boxes(self.whole, most))
+        return [
+            Group(images, tuple(itertools.starmap(slice, box)), 0, _blocks(box))
+            for images, box in itertools.product(places, boxes)
+        ]
+
+    def _boxes(self, box: Box, size: int) -> Iterator[Box]:
+        if _blocks(box) <= size or (cut := halves(box, self.spatial)) is None:
+            yield box
+            return
+        for half in cut[1:]:
+            yield from self._boxes(half, size)
+
+
+def _blocks(box: Box) -> int:
+    return math.prod(b - a for a, b in box)
+
+
+class JoinedBoxes:
+    """The pieces of boxes of blocks, joined as soon as both halves of a box are there."""
+
+    def __init__(self, work: BettiWork) -> None:
+        self.work = work
+        self.pieces: dict[Box, Any] = {}
+
+    def add(self, box: Box, piece: Any) -> None:
+        """Add the piece of a box."""
+        self.pieces[box] = piece
+        while (joined := self._parent(box)) and all(half in self.pieces for half in joined[1:]):
+            box, low, high = joined
+            axis = next(i for i, (a, b) in enumerate(zip(low, high, strict=True)) if a != b)
+            pieces = self.pieces.pop(low), self.pieces.pop(high)
+            self.pieces[box] = _joined(*pieces, axis, self.work.settings)
+
+    def _parent(self, box: Box) -> tuple[Box, Box, Box] | None:
+        """The box that is halved into this one and another, and both."""
+        parent = self.work.whole
+        while parent != box and (cut := halves(parent, self.work.spatial)):
+            _, low, high = cut
+            if box in (low, high):
+                return parent, low, high
+            parent = low if all(b <= n for (_, b), (_, n) in zip(box, low, strict=True)) else high
+        return None

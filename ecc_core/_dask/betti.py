@@ -1,0 +1,84 @@
+"""Betti curves of dask arrays: a task for each block, and one wherever two boxes are joined."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ecc_core._arrays.origin import origin_of
+from ecc_core._blocks.betti import (
+    BettiSettings,
+    Box,
+    emit_pieces,
+    halves,
+    join_all,
+    numbers_of,
+    open_sides,
+)
+from ecc_core._dask.arguments import Axes, check_no_workers
+from ecc_core._dask.graph import Graph, da, dask, graphs
+from ecc_core._dask.whole import CheckedBlocks, checked_blocks
+from ecc_core.results import BettiCurves, curve_facts
+
+__all__ = ["whole_betti_curves"]
+
+
+def whole_betti_curves(
+    image: Any,
+    thresholds: ArrayLike,
+    *,
+    range: tuple[float, float] | None,
+    connectivity: int | None,
+    superlevel: bool,
+    mask: Any | None,
+    nan: Literal["raise", "omit"],
+    axis: Axes,
+    workers: int | None,
+) -> BettiCurves:
+    """The lazy result of :func:`ecc_core.betti_curves` for a dask array."""
+    check_no_workers(workers)
+    checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
+    origin_of(checked.image._meta).betti_numbers()  # whether there are any for its chunks
+    facts = curve_facts(checked.settings.filtration)
+    return BettiCurves(checked.settings.thresholds, _values(checked), **facts)
+
+
+def _values(checked: CheckedBlocks) -> Any:
+    """The Betti numbers, a dask array of shape batch + (d, n)."""
+    image, mask, (at, filtration), ndim = checked
+    lead = image.ndim - ndim
+    batch, meta = image.chunks[:lead], np.empty((0,) * (lead + 2), np.int64)
+    if image.size == 0:
+        return da.zeros((*image.shape[:lead], ndim, at.size), np.int64, chunks=-1)
+    dtype = image.dtype.newbyteorder("=")
+    settings = dask.delayed(
+        BettiSettings(at, filtration, dtype, mask is not None), traverse=False, pure=True
+    )
+    name = "ecc-betti-" + dask.base.tokenize(image, mask, settings.key)
+    counts = image.numblocks[lead:]
+    edges = [np.cumsum([0, *lengths]).tolist() for lengths in image.chunks[lead:]]
+    tasks: Graph = {}
+
+    def join(images: tuple[int, ...], box: Box) -> tuple[Any, ...]:
+        """The key of the pieces of a box of blocks."""
+        key = (f"{name}-box", *images, *itertools.chain(*box))
+        if cut := halves(box, edges):
+            axis, low, high = cut
+            tasks[key] = (join_all, join(images, low), join(images, high), axis, settings.key)
+            return key
+        place = tuple(first for first, _ in box)
+        block = (image.name, *images, *place)
+        shown = None if mask is None else (mask.name, *images, *place)
+        tasks[key] = (emit_pieces, block, shown, open_sides(place, counts), settings.key)
+        return key
+
+    for images in itertools.product(*(np.arange(len(n)).tolist() for n in batch)):
+        lengths = tuple(chunks[i] for chunks, i in zip(batch, images, strict=True))
+        whole = join(images, tuple((0, n) for n in counts))
+        tasks[name, *images, 0, 0] = (numbers_of, whole, settings.key, lengths)
+    inputs = [image, settings] if mask is None else [image, mask, settings]
+    graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=inputs)
+    return da.Array(graph, name, (*batch, (ndim,), (at.size,)), meta=meta)

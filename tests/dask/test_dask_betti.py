@@ -1,0 +1,114 @@
+"""Betti curves of dask arrays are those of arrays in memory, for all chunks; nothing waits long."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from dask.order import diagnostics
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import ecc_core as ecc
+from ecc_core._backends.cpu.betti import launch
+from ecc_core._backends.cpu.betti.packing import pack_piece, unpack_piece
+from ecc_core._backends.cpu.betti.pieces import betti_numbers_of, join_pieces, piece_of
+from ecc_core._request.filtration import Filtration
+from ecc_core.testing import strategies
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Hypothesis runs many small graphs, for which threads take longer than the work."""
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_any_chunks(data):
+    image = data.draw(strategies.images(nan=False))
+    chunks = data.draw(strategies.chunkings(image.shape))
+    at = data.draw(strategies.thresholds(image))
+    options = {
+        "connectivity": data.draw(st.sampled_from([1, image.ndim])),
+        "superlevel": data.draw(st.booleans()),
+    }
+    lazy = ecc.betti_curves(da.from_array(image, chunks=chunks), at, **options)
+    assert isinstance(lazy.values, da.Array)
+    known = ecc.betti_curves(image, at, **options)
+    assert lazy.values.shape == known.values.shape
+    assert lazy.to_numpy() == known
+
+
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("levels", [1, 2, 256])
+def test_chunks_of_several_blocks(connectivity, superlevel, levels, monkeypatch):
+    monkeypatch.setattr(launch, "BLOCK", (2, 3, 4))
+    image = np.random.default_rng(1).integers(0, levels, (11, 12, 13), np.uint8)
+    options = {"connectivity": connectivity, "superlevel": superlevel}
+    at = np.unique(np.linspace(0, levels - 1, 9).astype(int))
+    lazy = ecc.betti_curves(da.from_array(image, chunks=(6, (1, 4, 7), 5)), at, **options)
+    assert lazy.to_numpy() == ecc.betti_curves(image, at, **options)
+
+
+def test_masks_nan_and_batches():
+    rng = np.random.default_rng(2)
+    image = rng.integers(0, 9, (3, 10, 11)).astype(np.float32)
+    shown = rng.random((10, 11)) < 0.8
+    lazy = da.from_array(image, chunks=(2, 4, 5))
+    for options in ({"mask": shown, "axis": (1, 2)}, {"axis": (2, 0)}):
+        known = ecc.betti_curves(image, [1, 4, 7], **options)
+        assert ecc.betti_curves(lazy, [1, 4, 7], **options).to_numpy() == known
+    holed = np.where(shown, image, np.nan)
+    found = ecc.betti_curves(da.from_array(holed, chunks=(2, 4, 5)), [1, 4], nan="omit")
+    assert found.to_numpy() == ecc.betti_curves(holed, [1, 4], nan="omit")
+    with pytest.raises(ValueError, match="NaN"):
+        ecc.betti_curves(da.from_array(holed, chunks=4), [1, 4]).values.compute()
+    assert ecc.betti_curves(da.zeros((0, 4)), [1.0]).values.compute().tolist() == [[0], [0]]
+
+
+def test_numbers_of_a_set():
+    image = da.from_array(np.pad(np.zeros((3, 3), bool), 2, constant_values=True), chunks=2)
+    assert [number.compute() for number in ecc.betti_numbers(image)] == [1, 1]
+
+
+def test_little_waits():
+    """Pieces are joined as soon as they are there: some at each of the levels of the tree."""
+    image = da.zeros((32, 32, 32), chunks=2, dtype=np.uint8)
+    graph = ecc.betti_curves(image, [0, 1]).values.__dask_graph__()
+    _, pressure = diagnostics(dict(graph))
+    assert max(pressure) < 50  # of 4096 blocks
+
+
+def test_equal_calls_give_equal_graphs():
+    image = da.from_array(np.eye(6), chunks=3)
+    first, second = (ecc.betti_curves(image, [0, 1]).values for _ in range(2))
+    assert first.name == second.name
+    assert ecc.betti_curves(image, [0, 1], superlevel=True).values.name != first.name
+
+
+def test_arguments():
+    image = da.from_array(np.eye(6), chunks=3)
+    with pytest.raises(ValueError, match="`workers`"):
+        ecc.betti_curves(image, [0, 1], workers=2)
+    with pytest.raises(ValueError, match="`range`"):
+        ecc.betti_curves(image, 4)
+
+
+def test_pieces_can_be_packed():
+    image = np.random.default_rng(3).integers(0, 99, (8, 9, 10)).astype(np.uint16)
+    at, filtration = np.arange(0, 99, 7), Filtration(3, 3)
+    halves = (
+        piece_of(image[:, :4], at, filtration, ((1, 1),)),
+        piece_of(image[:, 4:], at, filtration, ((1, 0),)),
+    )
+    assert all(pack_piece(half).dtype == np.int64 for half in halves)
+    packed = (unpack_piece(pack_piece(half)) for half in halves)
+    whole = join_pieces(*packed, 1, image.dtype, at, filtration, masked=False)
+    assert not whole.faces
+    values = betti_numbers_of(
+        unpack_piece(pack_piece(whole)), image.dtype, at, filtration, masked=False
+    )
+    assert_array_equal(values, ecc.betti_curves(image, at).values)
