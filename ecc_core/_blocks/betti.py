@@ -158,7 +158,8 @@ class BettiWork(Work):
         for box, piece in shares:
             group.add(box, piece)
         (piece,) = group.pieces.values()
-        return _pieces().pack_piece(piece)
+        values: Values = _pieces().pack_piece(piece)
+        return values
 
     def groups(self, size: int, side: int) -> list[Group]:
         """Boxes of at most `size` blocks, in the order in which they are joined."""

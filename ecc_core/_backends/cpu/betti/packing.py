@@ -20,10 +20,11 @@ GRAPH = 4  # arrays beside its faces
 def pack_piece(piece: Piece) -> NDArray[np.int64]:
     """A piece as one array."""
     sides = sorted(piece.faces)
-    arrays = [piece.euler, np.array(sides, np.int64).reshape(-1, 2)]
+    arrays: list[Array] = [piece.euler, np.array(sides, np.int64).reshape(-1, 2)]
     arrays += [piece.faces[side] for side in sides]
     for graph in piece.graphs:
-        arrays += [*graph[:GRAPH], *(graph.faces[side] for side in sides)]
+        arrays += [graph.histogram, graph.births, graph.edges, graph.keys]
+        arrays += [graph.faces[side] for side in sides]
     return np.concatenate([_pack(array) for array in arrays])
 
 

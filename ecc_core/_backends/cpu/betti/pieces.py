@@ -119,11 +119,9 @@ def _face_keys(field: Field, plan: Plan, axis: int, side: int) -> Array:
     return keys[:-SPARE].reshape(extents).squeeze(axis)
 
 
-def _ordered(faces: dict[Side, Array], kind: Kind, top: int) -> dict[Side, Array]:
+def _ordered(keys: Array, kind: Kind, top: int) -> Array:
     """Keys in the order of a forest."""
-    if not kind.complement:
-        return faces
-    return {side: keys.dtype.type(top) - keys for side, keys in faces.items()}
+    return keys.dtype.type(top) - keys if kind.complement else keys
 
 
 def _graph_of(forest: Forest, histogram: Values, faces: dict[Side, Array], top: int) -> Graph:
@@ -131,7 +129,7 @@ def _graph_of(forest: Forest, histogram: Values, faces: dict[Side, Array], top: 
     edges = np.concatenate([part.edges for part in forest.parts])
     keys = np.concatenate([part.keys for part in forest.parts])
     ends = {side: forest.grid.face(*side, forest.surface) for side in faces}
-    ordered = _ordered(faces, forest.kind, top)
+    ordered = {side: _ordered(face, forest.kind, top) for side, face in faces.items()}
     return _reduced(forest.nodes(), edges, keys, histogram, ordered, ends, forest.kind.complement)
 
 
@@ -173,8 +171,8 @@ def join_pieces(
     touching = low.faces[axis, 1], high.faces[axis, 0]
     faces = _joined_faces(low.faces, high.faces, axis)
     graphs = [
-        _joined_graphs(*both, kind, touching, faces, axis, plan.top)
-        for *both, kind in zip(low.graphs, high.graphs, kinds_of(filtration), strict=True)
+        _joined_graphs(first, second, kind, touching, faces, axis, plan.top)
+        for first, second, kind in zip(low.graphs, high.graphs, kinds_of(filtration), strict=True)
     ]
     crossing = _crossing(touching, plan, filtration)
     return Piece(low.euler + high.euler + crossing, faces, graphs)
@@ -204,7 +202,7 @@ def _joined_graphs(
     nodes = Nodes(count + high.births.size)
     nodes.births[:] = np.concatenate([low.births, high.births])
     moved = {side: face + np.int32(count) for side, face in high.faces.items()}
-    own, far = _ordered(dict(enumerate(touching)), kind, top).values()
+    own, far = (_ordered(face, kind, top) for face in touching)
     touch = low.faces[axis, 1], own, moved[axis, 0], far, kind.connectivity > 1
     none = np.empty((0, 2), np.int32), np.empty(0, np.uint64)
     size = cross_edges(*touch, *none)
@@ -217,7 +215,7 @@ def _joined_graphs(
         np.concatenate([low.edges, high.edges + np.int32(count), edges]),
         np.concatenate([low.keys, high.keys, keys]),
         low.histogram + high.histogram,
-        _ordered(faces, kind, top),
+        {side: _ordered(face, kind, top) for side, face in faces.items()},
         _joined_faces(low.faces, moved, axis),
         kind.complement,
     )
