@@ -33,12 +33,16 @@ class Torch(Adapter):
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
         of_torch = str(array.dtype).removeprefix("torch.")
         try:
-            return np.dtype("float32" if of_torch == "bfloat16" else of_torch)
+            found = np.dtype("float32" if of_torch == "bfloat16" else of_torch)
+            known = found.isbuiltin == 1  # other packages register dtypes of their own
         except TypeError:
+            known = False
+        if not known:
             raise TypeError(
                 f"`{name}` must have a boolean, integer or real floating dtype of at most 64 bits, "
                 f"got {array.dtype}"
-            ) from None
+            )
+        return found
 
     def unwrap(self, array: Any, name: str) -> Any:
         import torch

@@ -315,7 +315,7 @@ def _same(work: Work) -> Work:
 
 
 def cluster_errors() -> tuple[type[Exception], ...]:
-    """What a dask cluster that is lost raises where its results are waited for."""
+    """Return the errors that are raised when a dask cluster is lost."""
     import_optional("distributed", **PURPOSE)
     from distributed import client, scheduler
     from distributed.comm.core import CommClosedError
@@ -326,4 +326,5 @@ def cluster_errors() -> tuple[type[Exception], ...]:
         CommClosedError,
         scheduler.KilledWorker,
         scheduler.NoValidWorkerError,
+        TimeoutError,
     )

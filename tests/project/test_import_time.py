@@ -23,12 +23,12 @@ def heavy_modules_after(statement: str) -> set[str]:
 
 
 def seconds_beyond_numpy(statement: str) -> float:
-    """Least time of several that the statement takes where NumPy is loaded already."""
+    """Least processor time of several that the statement takes once NumPy is loaded."""
     code = f"""
 import numpy, time
-start = time.perf_counter()
+start = time.process_time()
 {statement}
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 """
     return min(float(run_fresh(code)) for _ in range(REPEATS))
 
