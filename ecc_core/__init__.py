@@ -10,14 +10,17 @@ from ecc_core.curves import (
     region_curves,
     warmup,
 )
+from ecc_core.geometry import minkowski_curves, region_minkowski
 from ecc_core.results import (
     BettiCurves,
     EulerCurve,
     EulerSurface,
     EulerTransform,
+    MinkowskiCurves,
     PersistencePairs,
     RegionBettiCurves,
     RegionCurves,
+    RegionMinkowski,
     RegionTransforms,
 )
 from ecc_core.shards import euler_curve_shards
@@ -41,9 +44,11 @@ __all__ = [
     "EulerCurve",
     "EulerSurface",
     "EulerTransform",
+    "MinkowskiCurves",
     "PersistencePairs",
     "RegionBettiCurves",
     "RegionCurves",
+    "RegionMinkowski",
     "RegionTransforms",
     "betti_curves",
     "betti_numbers",
@@ -53,9 +58,11 @@ __all__ = [
     "euler_number",
     "euler_surface",
     "euler_transform",
+    "minkowski_curves",
     "persistence_pairs",
     "region_betti_curves",
     "region_curves",
+    "region_minkowski",
     "region_transforms",
     "sample_directions",
     "smooth_transform",

@@ -17,7 +17,9 @@ from ecc_core.results import (
     BettiResult,
     CurveResult,
     EulerCurve,
+    MinkowskiCurves,
     PersistencePairs,
+    RegionMinkowski,
     agreed_superlevel,
 )
 
@@ -31,6 +33,7 @@ __all__ = [
     "plot_curve",
     "plot_curves",
     "plot_level_sets",
+    "plot_minkowski_curves",
     "plot_persistence",
     "plot_surface",
     "plot_transform",
@@ -178,6 +181,44 @@ def plot_betti_curves(curves: BettiResult, ax: "Axes | None" = None, **line: Any
     ax.set(xlabel=f"threshold{units}", ylabel="Betti number", yscale="symlog")
     ax.legend(frameon=False)
     return ax
+
+
+def plot_minkowski_curves(curves: MinkowskiCurves | RegionMinkowski, **line: Any) -> "Figure":
+    """Plot each Minkowski functional as a step function, one below the other.
+
+    Parameters
+    ----------
+    curves : MinkowskiCurves or RegionMinkowski
+    **line
+        Passed on to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.plotting import plot_minkowski_curves
+    >>> figure = plot_minkowski_curves(ecc.minkowski_curves(np.eye(5)))
+    >>> [ax.get_ylabel() for ax in figure.axes]
+    ['area', 'perimeter', 'euler']
+    """
+    thresholds, values = on_host(curves.thresholds), on_host(curves.values)
+    figure = _figure(figsize=(4.5, 1.6 * len(curves.measures)), layout="constrained")
+    panels = figure.subplots(len(curves.measures), sharex=True)
+    for k, (name, ax) in enumerate(zip(curves.measures, panels, strict=True)):
+        pair = EulerCurve(thresholds, values[..., k, :], superlevel=curves.superlevel)
+        plot_curve(pair, ax, **line)
+        ax.set(ylabel=name.replace("_", " "), xlabel="")
+    units = f" ({curves.units})" if curves.units else ""
+    panels[-1].set(xlabel=f"threshold{units}")
+    return figure
 
 
 def plot_persistence(pairs: PersistencePairs, ax: "Axes | None" = None, **markers: Any) -> "Axes":

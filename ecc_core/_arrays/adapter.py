@@ -55,6 +55,10 @@ class Adapter:
         """`on_host`, without a copy if the library says that the array has not changed since."""
         return self.on_host(array)
 
+    def as_integers(self, array: Any) -> Any:
+        """An array of whole numbers as int64."""
+        return array.astype(np.int64)
+
     def threads(self) -> int | None:
         """The most threads that the library wants to be used on the host, if it says so."""
         return None

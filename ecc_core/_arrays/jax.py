@@ -24,3 +24,9 @@ class JAX(ArrayLikes):
 
         with jax.enable_x64(True):
             return jax.device_put(result, like.device)
+
+    def as_integers(self, array: Any) -> Any:
+        import jax
+
+        with jax.enable_x64(True):
+            return array.astype("int64")

@@ -94,6 +94,9 @@ class Origin:
     def surfaces(self) -> _backends.Surfaces:
         return _backends.surfaces(self.device)
 
+    def cell_counts(self) -> _backends.CellCounts:
+        return _backends.cell_counts(self.device)
+
     def transforms(self) -> _backends.Transforms:
         return _backends.transforms(self.device)
 

@@ -83,6 +83,9 @@ class Torch(Adapter):
         self._read[key] = weakref.ref(array, lambda _: self._read.pop(key, None)), state, host
         return host
 
+    def as_integers(self, array: Any) -> Any:
+        return array.long()
+
     def threads(self) -> int:
         import torch
 

@@ -7,18 +7,25 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ecc_core._backends.forks import paused
+from ecc_core._backends.spans import Cut
+from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import BackendError
 
 __all__ = [
     "Backend",
     "BettiNumbers",
+    "CellCounts",
     "Shards",
     "Surfaces",
     "Transforms",
     "backend",
     "betti_numbers",
+    "cell_counts",
     "register",
     "shards",
     "supports",
@@ -194,6 +201,41 @@ class Surfaces(Protocol):
         ...
 
 
+class CellCounts(Protocol):
+    """Numbers of cells, from which Minkowski functionals follow; arguments are as for `Backend`."""
+
+    def cell_counts(
+        self,
+        image: Any,
+        thresholds: Any,
+        cells: Cells,
+        filtration: Filtration,
+        *,
+        mask: Any = None,
+        cut: Cut | None = None,
+        workers: int | None = None,
+    ) -> NDArray[np.int64]:
+        """Numbers in host memory of the groups of each kind in the sets, (images, kinds, n).
+
+        An image with a `cut` is a block of a closed one.
+        """
+        ...
+
+    def region_cell_counts(
+        self,
+        image: Any,
+        labels: Any,
+        thresholds: Any,
+        cells: Cells,
+        filtration: Filtration,
+        *,
+        cut: Cut | None = None,
+        workers: int | None = None,
+    ) -> tuple[Any, NDArray[np.int64]]:
+        """Ids (k,) and their numbers (k, kinds, n), of an image without a batch axis."""
+        ...
+
+
 class Transforms(Protocol):
     """Transforms of images without a batch axis."""
 
@@ -215,6 +257,7 @@ class _Modules(NamedTuple):
     shards: Any
     betti_numbers: Any
     surfaces: Any
+    cell_counts: Any
     needs: Callable[[], None]
 
 
@@ -229,6 +272,7 @@ def register(
     shards: Shards | str | None = None,
     betti_numbers: BettiNumbers | str | None = None,
     surfaces: Surfaces | str | None = None,
+    cell_counts: CellCounts | str | None = None,
     needs: Callable[[], None] = lambda: None,
 ) -> None:
     """Make a backend known for a kind of device.
@@ -237,13 +281,15 @@ def register(
     ----------
     device : str
         As in `Adapter.device`, without the number.
-    curves, transforms, shards, betti_numbers, surfaces : module, object or name of a module
-        Names are imported when they are needed. A backend without one of the last four raises a
-        clear error for it.
+    curves, transforms, shards, betti_numbers, surfaces, cell_counts : module, object or name
+        Modules are named by strings and imported when they are needed. A backend without one of the
+        last five raises a clear error for it.
     needs : callable
         Raises BackendError where the backend cannot be imported.
     """
-    _registered[device] = _Modules(curves, transforms, shards, betti_numbers, surfaces, needs)
+    _registered[device] = _Modules(
+        curves, transforms, shards, betti_numbers, surfaces, cell_counts, needs
+    )
 
 
 def supports(device: str) -> bool:
@@ -274,6 +320,11 @@ def betti_numbers(device: str) -> BettiNumbers:
 def surfaces(device: str) -> Surfaces:
     """The surfaces of a device."""
     return cast(Surfaces, _part(device, "surfaces"))
+
+
+def cell_counts(device: str) -> CellCounts:
+    """The numbers of cells of a device."""
+    return cast(CellCounts, _part(device, "cell_counts"))
 
 
 def _kind(device: str) -> str:
@@ -312,6 +363,7 @@ register(
     shards="ecc_core._backends.cpu.shards",
     betti_numbers="ecc_core._backends.cpu.betti",
     surfaces="ecc_core._backends.cpu.surface.launch",
+    cell_counts="ecc_core._backends.cpu.minkowski.launch",
 )
 register(
     "cuda",

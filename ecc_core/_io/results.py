@@ -30,6 +30,8 @@ TYPES = {
         results.RegionCurves,
         results.LocalCurves,
         results.BettiCurves,
+        results.MinkowskiCurves,
+        results.RegionMinkowski,
         results.RegionBettiCurves,
         results.EulerSurface,
         results.EulerTransform,

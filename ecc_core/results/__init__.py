@@ -14,6 +14,7 @@ from ecc_core.results._curves import (
     agreed_superlevel,
     curve_facts,
 )
+from ecc_core.results._minkowski import MinkowskiCurves, RegionMinkowski
 from ecc_core.results._surface import EulerSurface, surface_facts
 from ecc_core.results._topology import (
     BettiCurves,
@@ -37,9 +38,11 @@ __all__ = [
     "EulerSurface",
     "EulerTransform",
     "LocalCurves",
+    "MinkowskiCurves",
     "PersistencePairs",
     "RegionBettiCurves",
     "RegionCurves",
+    "RegionMinkowski",
     "RegionTransforms",
     "Result",
     "TransformResult",

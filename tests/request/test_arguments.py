@@ -29,6 +29,8 @@ def needed(function):
         "euler_coefficients": image,
         "euler_surface": {"first": IMAGE, "second": IMAGE.T.reshape(8, 9)},
         "region_curves": {**image, "labels": LABELS},
+        "minkowski_curves": image,
+        "region_minkowski": {**image, "labels": LABELS},
         "region_betti_curves": {**image, "labels": LABELS},
         "euler_curve_shards": {"shards": [IMAGE[:3], IMAGE[3:]]},
         "euler_transform": {"image": MASK},
@@ -66,12 +68,15 @@ CHANGES = {
     "normalize": ({"normalize": "radius"}, {}),
     "metric": ({"metric": "L1"}, {}),
     "rotation_invariant": ({"rotation_invariant": True}, {}),
+    "estimator": ({"estimator": "crofton-4"}, {}),
     "boundary": ({"boundary": "periodic"}, {}),
     "ids": ({"ids": [2, 1, 5]}, {}),
 }
 SPECIAL = {
     ("euler_transform", "range"): ({"range": (-2, 2)}, {}),
     ("region_transforms", "range"): ({"range": (-2, 2)}, {}),
+    ("minkowski_curves", "spacing"): ({"spacing": (2, 1)}, {}),
+    ("region_minkowski", "spacing"): ({"spacing": (2, 1)}, {}),
     ("euler_transform", "spacing"): ({"spacing": (2, 1)}, {}),
     ("region_transforms", "spacing"): ({"spacing": (2, 1)}, {}),
     ("euler_surface", "nan"): ({"first": HOLED, "nan": "omit"}, {}),
@@ -86,8 +91,7 @@ NAMES = [
     *("euler_number", "euler_curve", "euler_coefficients", "region_curves", "euler_curve_shards"),
     *("euler_transform", "region_transforms", "sample_directions", "smooth_transform"),
     *("transform_distance", "warmup", "betti_curves", "betti_numbers", "persistence_pairs"),
-    "region_betti_curves",
-    "euler_surface",
+    *("region_betti_curves", "euler_surface", "minkowski_curves", "region_minkowski"),
 ]
 BLOCKS = ["euler_curve_blocks", "dask.region_curves", "local_curves"]
 

@@ -55,6 +55,7 @@ class TestFacts:
             "spacing": None,
             "boundary": "closed",
             "units": None,
+            "boundary": "closed",
         }
 
     def test_direction(self):

@@ -1,0 +1,1 @@
+"""Numbers of cells by kind: of images and of labelled regions."""

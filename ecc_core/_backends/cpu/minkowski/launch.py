@@ -1,0 +1,151 @@
+"""Numbers of cells of images and of labelled regions at all thresholds, from NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.minkowski.groups import MOST_POINTS, count_groups
+from ecc_core._backends.cpu.pool import share, worker_count
+from ecc_core._backends.cpu.regions.labels import rank_labels
+from ecc_core._backends.cpu.scans.blocks import load_box
+from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
+from ecc_core._backends.cpu.sources import Block, Source
+from ecc_core._backends.spans import Cut, spans_of
+from ecc_core._request.estimator import Cells
+from ecc_core._request.filtration import Filtration
+from ecc_core.errors import NAN_MESSAGE
+
+__all__ = ["cell_counts", "region_cell_counts"]
+
+Array = NDArray[Any]
+Values = NDArray[np.int64]
+
+WORD = 64  # elements that loaders may write behind a row
+SLICES = 8  # that a thread takes at a time
+
+
+def cell_counts(
+    image: Array,
+    thresholds: Array,
+    cells: Cells,
+    filtration: Filtration,
+    *,
+    mask: Array | None = None,
+    cut: Cut | None = None,
+    workers: int | None = None,
+) -> Values:
+    """Numbers of cells in the set at sorted thresholds, (images, kinds, n) int64."""
+    result = np.zeros((image.shape[0], len(cells.groups), thresholds.size), np.int64)
+    if image.size == 0 or thresholds.size == 0:
+        return result
+    for i, out in enumerate(result):
+        shown = None if mask is None else np.broadcast_to(mask, image.shape)[i]
+        points = _Points.load(image[i], thresholds, filtration, shown)
+        out[:] = points.totals(cells, filtration, cut, workers)[0]
+    return result
+
+
+def region_cell_counts(
+    image: Array,
+    labels: Array,
+    thresholds: Array,
+    cells: Cells,
+    filtration: Filtration,
+    *,
+    cut: Cut | None = None,
+    workers: int | None = None,
+) -> tuple[Array, Values]:
+    """Ids of the regions, increasing, and their numbers of cells, (ids, kinds, n) int64."""
+    source = Source(_as_volume(labels), "labels")
+    ids, ranks = rank_labels(source, workers)
+    ids = ids.astype(np.bool_) if labels.dtype == np.bool_ else ids
+    if not (ids.size and thresholds.size):
+        return ids, np.zeros((ids.size, len(cells.groups), thresholds.size), np.int64)
+    points = _Points.load(image, thresholds, filtration, labels != 0)
+    regions = np.zeros(points.keys.size, ranks.dtype)
+    shape, steps = points.shape, points.strides
+    ranks.stage(source, Block((0, 0, 0), shape), shape, regions, 0, steps)
+    points = points._replace(labels=regions, regions=ids.size)
+    return ids, points.totals(cells, filtration, cut, workers)
+
+
+class _Points(NamedTuple):
+    """The keys of an image, as rows with room behind each, and what region they belong to."""
+
+    keys: Array
+    shape: tuple[int, int, int]
+    strides: tuple[int, int]
+    plan: Plan
+    labels: Array
+    regions: int
+
+    @classmethod
+    def load(
+        cls, image: Array, thresholds: Array, filtration: Filtration, mask: Array | None
+    ) -> _Points:
+        """Encode an image without a batch axis; points beside the mask never enter."""
+        dtype = image.dtype.newbyteorder("=")
+        masked = mask is not None
+        options: Any = {"masked": masked, "points": image.size}
+        plan = curve_plans(dtype, thresholds, filtration.superlevel, False, **options)[-1]
+        volume = _as_volume(image)
+        depth, height, width = volume.shape
+        strides = (height * (width + WORD), width + WORD)
+        keys = np.empty(depth * strides[0] + WORD, plan.key_dtype)
+        shown = Source(_as_volume(mask), "mask") if mask is not None else None
+        box = Block((0, 0, 0), (depth, height, width))
+        nan, _ = load_box(plan, Source(volume), shown, box, keys, 0, strides)
+        if nan and filtration.nan == "raise":
+            raise ValueError(NAN_MESSAGE)
+        return cls(keys, box.stop, strides, plan, np.empty(0, np.uint8), 1)
+
+    def totals(
+        self, cells: Cells, filtration: Filtration, cut: Cut | None, workers: int | None
+    ) -> Values:
+        """Numbers of cells, (regions, kinds, n)."""
+        ndim, kinds = filtration.ndim, len(cells.groups)
+        groups = np.zeros((kinds, MOST_POINTS, 4), np.int64)
+        for kind, group in enumerate(cells.groups):
+            groups[kind, : len(group), 3 - ndim : 3] = group
+            groups[kind, 0, 3] = len(group)
+        spans = np.zeros((kinds, 3, 2), np.int64)
+        spans[:, :, 1] = 1
+        spans[:, 3 - ndim :] = spans_of(self.shape[3 - ndim :], cells, filtration.boundary, cut)
+        wraps = filtration.boundary == "periodic"
+
+        def work(queue: Iterator[tuple[int, int]]) -> Values:
+            histograms = np.zeros((self.regions, kinds, self.plan.top + 1), np.int64)
+            places = np.empty(MOST_POINTS, np.int64)
+            for slices in queue:
+                count_groups(
+                    self.keys,
+                    self.labels,
+                    self.shape,
+                    self.strides,
+                    wraps,
+                    groups,
+                    spans,
+                    slices,
+                    cells.every,
+                    places,
+                    histograms,
+                )
+            return histograms
+
+        size = self.regions * kinds * (self.plan.top + 1)
+        parts = [(z, z + SLICES) for z in range(-1, self.shape[0], SLICES)]
+        first, *others = share(parts, work, worker_count(workers, self.keys.size, size))
+        for other in others:
+            first += other
+        result = np.zeros((self.regions * kinds, self.plan.entered.size), np.int64)
+        cumulate_rows(first.reshape(len(result), -1), False, self.plan.entered, result)
+        return result.reshape(self.regions, kinds, -1)
+
+
+def _as_volume(array: Array) -> Array:
+    return array.reshape((1,) * (3 - array.ndim) + array.shape)

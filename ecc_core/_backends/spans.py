@@ -1,0 +1,50 @@
+"""Where the lowest corners of groups of points may lie, by the boundary of an image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._request.estimator import Cells
+
+__all__ = ["Cut", "spans_of"]
+
+
+class Cut(NamedTuple):
+    """A block of a closed image that ends with the first points of its later neighbours.
+
+    Attributes
+    ----------
+    before, after : tuple of int
+        1 for each axis along which there are earlier, or later, blocks.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+def spans_of(
+    shape: Sequence[int], cells: Cells, boundary: str, cut: Cut | None = None
+) -> NDArray[np.int64]:
+    """Ranges of the lowest corners, (kinds, axes, 2).
+
+    Groups of which one point suffices extend beyond a closed border by a point. Those of a block
+    begin within it, and not with its last points if these are another block's.
+    """
+    ndim = len(shape)
+    inside = cut or (Cut((1,) * ndim, (1,) * ndim) if boundary == "half-open" else None)
+    before, after = inside or Cut((0,) * ndim, (0,) * ndim)
+    spans = np.zeros((len(cells.groups), ndim, 2), np.int64)
+    for kind, extent in enumerate(cells.extents):
+        for axis, (length, long) in enumerate(zip(shape, extent, strict=True)):
+            start, stop = 0, length
+            if boundary != "periodic":
+                if long and not cells.every and not before[axis]:
+                    start = -1
+                if after[axis] or (long and cells.every):
+                    stop = length - 1
+            spans[kind, axis] = start, stop
+    return spans

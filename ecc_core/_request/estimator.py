@@ -1,0 +1,219 @@
+"""Estimators of Minkowski functionals: which cells they count, and what each of them counts for.
+
+All are linear in numbers of cells, or of groups of neighbouring points:
+
+- Exact: the intrinsic volumes of the union of the cells. An open box of dimension m counts
+  (-1)^(m-k) times the k-th elementary symmetric function of its sides for the k-th of them.
+- Crofton: the perimeter is pi times the mean diameter, the surface four times the mean projected
+  area, and the mean breadth the mean height, over all directions. Along a few directions of the
+  lattice these follow from the Euler characteristics of sections by all parallel lines or planes
+  of lattice points, which are numbers of points, pairs, triangles and rectangles in the set.
+  Each direction counts for the part of the circle or sphere that is nearest to it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._request.filtration import Filtration, check_spacing
+
+__all__ = ["MEASURES", "Cells", "Estimator", "estimator_of"]
+
+Offset = tuple[int, ...]
+
+MEASURES = {
+    1: ("length", "euler"),
+    2: ("area", "perimeter", "euler"),
+    3: ("volume", "surface", "mean_breadth", "euler"),
+}
+DIRECTIONS = {2: (2, 4), 3: (3, 13)}
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Groups of neighbouring points, anywhere in an image.
+
+    Attributes
+    ----------
+    groups : tuple of tuple of offsets
+        The points of each kind of group, within a unit cube.
+    every : bool
+        Whether a group enters with the last of its points, rather than with the first.
+    """
+
+    groups: tuple[tuple[Offset, ...], ...]
+    every: bool
+
+    @property
+    def extents(self) -> list[Offset]:
+        """Steps that each kind spans along each axis."""
+        return [tuple(max(along) for along in zip(*group, strict=True)) for group in self.groups]
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """How functionals follow from numbers of cells.
+
+    Attributes
+    ----------
+    name : str
+    cells : Cells
+    weights : (measures, kinds) float64 array
+        The measures in the order of `MEASURES`; that of the Euler characteristic is zero if it is
+        not made of these cells.
+    spacing : tuple of float
+    """
+
+    name: str
+    cells: Cells
+    weights: NDArray[np.float64]
+    spacing: tuple[float, ...]
+
+    @property
+    def exact(self) -> bool:
+        return self.name == "exact"
+
+    def size(self, shape: tuple[int, ...], filtration: Filtration) -> float:
+        """Length, area or volume of the window that an image is."""
+        vertices = filtration.boundary == "closed" and self.exact and not filtration.cubes
+        missing = int(vertices or filtration.boundary == "half-open")
+        lengths = [(max(n - missing, 0)) * h for n, h in zip(shape, self.spacing, strict=True)]
+        return float(math.prod(lengths))
+
+
+def estimator_of(name: Any, spacing: Any, filtration: Filtration) -> Estimator:
+    """The estimator of checked arguments."""
+    ndim = filtration.ndim
+    steps = tuple(check_spacing(spacing, ndim).tolist())
+    allowed = ["exact", *(f"crofton-{count}" for count in DIRECTIONS.get(ndim, ()))]
+    if not isinstance(name, str) or name not in allowed:
+        shown = " or ".join(filter(None, [", ".join(map(repr, allowed[:-1])), repr(allowed[-1])]))
+        raise ValueError(f"`estimator` must be {shown} for a {ndim}-D image, got {name!r}")
+    if name == "exact":
+        return _exact(steps, filtration.cubes)
+    return _crofton(steps, int(name.partition("-")[2]))
+
+
+@lru_cache(maxsize=32)
+def _exact(spacing: tuple[float, ...], cubes: bool) -> Estimator:
+    ndim = len(spacing)
+    kinds = list(itertools.product((0, 1), repeat=ndim))  # axes along which there are two points
+    groups = tuple(tuple(itertools.product(*(range(e + 1) for e in kind))) for kind in kinds)
+    weights = np.zeros((ndim + 1, len(kinds)))
+    for column, kind in enumerate(kinds):
+        sides = [h for h, e in zip(spacing, kind, strict=True) if bool(e) != cubes]
+        for k in range(len(sides) + 1):
+            symmetric = sum(map(math.prod, itertools.combinations(sides, k)))
+            weights[ndim - k, column] = (-1) ** (len(sides) - k) * symmetric
+    if ndim > 1:
+        weights[1] *= 2  # both sides of a boundary
+    if ndim == 3:
+        weights[2] /= 2  # the mean breadth of a box is half the sum of its sides
+    weights.flags.writeable = False
+    return Estimator("exact", Cells(groups, every=not cubes), weights, spacing)
+
+
+@lru_cache(maxsize=32)
+def _crofton(spacing: tuple[float, ...], count: int) -> Estimator:
+    ndim = len(spacing)
+    cell = math.prod(spacing)
+    point = ((0,) * ndim,)
+    found: dict[tuple[Offset, ...], NDArray[np.float64]] = {point: np.zeros(ndim + 1)}
+    found[point][0] = cell
+
+    def add(group: tuple[Offset, ...], measure: int, weight: float) -> None:
+        least = np.min(group, axis=0)
+        placed = tuple(sorted(tuple((np.array(p) - least).tolist()) for p in group))
+        found.setdefault(placed, np.zeros(ndim + 1))[measure] += weight
+
+    steps = [s for s in _half_of_neighbours(ndim) if count > ndim or sum(map(abs, s)) == 1]
+    vectors = np.array(steps) * spacing
+    lengths = np.linalg.norm(vectors, axis=1)
+    # perimeter = pi * mean diameter, surface = 4 * mean projected area
+    factor = math.pi if ndim == 2 else 4.0
+    for step, length, share in zip(steps, lengths, _shares(vectors), strict=True):
+        weight = factor * share * cell / length
+        add(point, 1, weight)
+        add((*point, step), 1, -weight)
+    if ndim == 3:
+        planes = [_lattice_plane(step) for step in steps]
+        normals = np.array([np.cross(*(np.array(pair) * spacing)) for pair in planes])
+        areas = np.linalg.norm(normals, axis=1)
+        for pair, area, share in zip(planes, areas, _shares(normals), strict=True):
+            for sign, group in _section(*pair):
+                add(group, 2, sign * share * cell / area)
+    weights = np.array(list(found.values())).T.copy()
+    weights.flags.writeable = False
+    return Estimator(f"crofton-{count}", Cells(tuple(found), every=True), weights, spacing)
+
+
+def _half_of_neighbours(ndim: int) -> list[Offset]:
+    """Steps to the nearest points, one of each opposite pair."""
+    steps = itertools.product((-1, 0, 1), repeat=ndim)
+    return [step for step in steps if step > (0,) * ndim]
+
+
+def _lattice_plane(normal: Offset) -> tuple[Offset, Offset]:
+    """Two shortest steps between points of a plane across a direction, at right angles or 60°."""
+    flat = [s for s in _half_of_neighbours(3) if np.dot(s, normal) == 0]
+    a, b = sorted(flat, key=lambda s: sum(map(abs, s)))[:2]
+    return a, b
+
+
+def _section(a: Offset, b: Offset) -> list[tuple[int, tuple[Offset, ...]]]:
+    """Groups whose signed numbers are the Euler characteristic of a section by a lattice plane."""
+    zero = (0, 0, 0)
+    if sum(map(abs, (*a, *b))) == 4 and max(map(abs, _sum(a, b))) > 1:
+        b = _sum(zero, b, sign=-1)  # at 120° from a, so that the sum is the third side
+    both = _sum(a, b)
+    groups = [(1, (zero,)), (-1, (zero, a)), (-1, (zero, b))]
+    if sum(map(abs, (*a, *b))) < 4:
+        return [*groups, (1, (zero, a, b, both))]
+    return [*groups, (-1, (zero, both)), (1, (zero, a, both)), (1, (zero, b, both))]
+
+
+def _sum(a: Offset, b: Offset, sign: int = 1) -> Offset:
+    return tuple(i + sign * j for i, j in zip(a, b, strict=True))
+
+
+def _shares(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The part of the circle or sphere that is nearest to each direction or its opposite."""
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    units = np.concatenate([units, -units])
+    if units.shape[1] == 2:
+        angles = np.arctan2(units[:, 1], units[:, 0])
+        order = np.argsort(angles)
+        gaps = np.diff(angles[order], append=angles[order[0]] + 2 * math.pi)
+        shares = np.empty(len(units))
+        shares[order] = (gaps + np.roll(gaps, 1)) / (4 * math.pi)
+    else:
+        shares = np.array([_solid_angle(unit, units) for unit in units]) / (4 * math.pi)
+    half = len(vectors)
+    both: NDArray[np.float64] = shares[:half] + shares[half:]
+    return both
+
+
+def _solid_angle(unit: NDArray[np.float64], units: NDArray[np.float64]) -> float:
+    """Solid angle of the directions that are nearer to `unit` than to the others."""
+    sides = unit - units[(units != unit).any(axis=1)]
+    i, j = np.triu_indices(len(sides), 1)
+    corners = np.cross(sides[i], sides[j])
+    lengths = np.linalg.norm(corners, axis=1)
+    corners = corners[lengths > 1e-9] / lengths[lengths > 1e-9, None]
+    corners = np.concatenate([corners, -corners])
+    corners = corners[(corners @ sides.T >= -1e-9).all(axis=1) & (corners @ unit > 0)]
+    across = np.cross(unit, np.eye(3)[np.argmin(np.abs(unit))])
+    angles = np.arctan2(corners @ np.cross(unit, across), corners @ across)
+    corners = corners[np.argsort(angles)]
+    total = 0.0
+    for b, c in zip(corners, np.roll(corners, -1, axis=0), strict=True):  # van Oosterom, Strackee
+        volume = abs(float(np.dot(unit, np.cross(b, c))))
+        total += 2 * math.atan2(volume, 1 + float(unit @ b + b @ c + c @ unit))
+    return total

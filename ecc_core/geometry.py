@@ -1,0 +1,187 @@
+"""Minkowski functionals of images: area and perimeter, or volume, surface and mean breadth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, SupportsIndex
+
+from numpy.typing import ArrayLike
+
+from ecc_core._arrays import is_lazy
+from ecc_core._blocks.minkowski import curves_of_image, curves_of_regions
+from ecc_core.results import MinkowskiCurves, RegionMinkowski
+
+__all__ = ["minkowski_curves", "region_minkowski"]
+
+Estimator = Literal["exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"]
+
+
+def minkowski_curves(
+    image: Any,
+    thresholds: ArrayLike = 256,
+    *,
+    range: tuple[float, float] | None = None,
+    spacing: ArrayLike | None = None,
+    boundary: Literal["closed", "periodic", "half-open"] = "closed",
+    connectivity: int | None = None,
+    superlevel: bool = False,
+    mask: ArrayLike | None = None,
+    nan: Literal["raise", "omit"] = "raise",
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    workers: int | None = None,
+    estimator: Estimator = "exact",
+) -> MinkowskiCurves[Any]:
+    """Minkowski functionals of the sets ``image <= t`` for many thresholds t.
+
+    Parameters
+    ----------
+    image : array with 1 to 3 spatial axes
+        As for :func:`ecc_core.euler_curve`.
+    thresholds : int or array, default 256
+        Number of thresholds, evenly spaced over `range` including both ends, or an increasing array
+        of thresholds.
+    range : (low, high), optional
+        Only if `thresholds` is an int. Default: the smallest and the largest finite value.
+    spacing : float or (d,) array, optional
+        Distance between neighbouring points along each axis. Default: 1.
+    boundary : {"closed", "periodic", "half-open"}
+        As for :func:`ecc_core.euler_curve`.
+    connectivity : {None, 1, d}
+        For d spatial axes, 1: points are vertices, and the set is the union of all edges, squares
+        and cubes whose vertices belong to it. d (default): points are closed cubes. Crofton
+        estimates use it for the Euler characteristic only.
+    superlevel, mask, nan, axis, workers
+        As for :func:`ecc_core.euler_curve`.
+    estimator : {"exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"}
+        "exact" (default): the functionals of the union of the cells, whose boundary runs along the
+        axes. "crofton-2" or "crofton-4" (2-D), "crofton-3" or "crofton-13" (3-D): estimates for a
+        smooth set of which the image is a sample, from sections in so many directions.
+
+    Returns
+    -------
+    MinkowskiCurves
+        ``thresholds`` of shape (n,), and ``values`` of shape batch + (d + 1, n) and dtype float64:
+        area, perimeter and Euler characteristic, or volume, surface, mean breadth and Euler
+        characteristic, in units of `spacing`. They are also attributes of the result.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`ecc_core.euler_curve`, and for an estimator that does not fit the number of
+        axes, or `thresholds` "exact".
+    BackendError
+        If the array is on a device whose backend does not count cells.
+
+    See Also
+    --------
+    region_minkowski : Functionals of labelled regions.
+    euler_curve : The Euler characteristic alone.
+
+    Notes
+    -----
+    The perimeter and surface are those of the boundary, and the mean breadth of a ball is its
+    diameter. In terms of the intrinsic volumes V_k, the perimeter is 2 V_1 in 2-D; in 3-D the
+    surface is 2 V_2 and the mean breadth V_1 / 2. They are linear in the numbers of cells of each
+    orientation [1]_, which are counted at all thresholds at once. Exact values are those of steps:
+    they exceed the perimeter of a disk by the factor 4/pi and the surface of a ball by 3/2. Crofton
+    estimates [2]_ weight each direction by the part of the sphere that is nearest to it.
+
+    References
+    ----------
+    .. [1] Klain, Rota, "Introduction to Geometric Probability", Cambridge University Press, 1997.
+    .. [2] Legland, Kiêu, Devaux, "Computation of Minkowski measures on 2D and 3D binary images",
+       Image Analysis & Stereology 26, 83-92, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> y, x = np.mgrid[-20:21, -20:21]
+    >>> distance = np.hypot(y, x)
+    >>> t, (area, perimeter, euler) = ecc.minkowski_curves(distance, [10.5])
+    >>> area, perimeter, euler
+    (array([349.]), array([84.]), array([1.]))
+    >>> estimate = ecc.minkowski_curves(distance, [10.5], estimator="crofton-4")
+    >>> np.round(estimate.perimeter / (2 * np.pi * 10.5), 2)
+    array([0.99])
+    """
+    options: dict[str, Any] = {
+        "range": range,
+        "spacing": spacing,
+        "boundary": boundary,
+        "connectivity": connectivity,
+        "superlevel": superlevel,
+        "mask": mask,
+        "nan": nan,
+        "axis": axis,
+        "workers": workers,
+        "estimator": estimator,
+    }
+    if is_lazy(image):
+        from ecc_core._dask.minkowski import lazy_curves
+
+        return lazy_curves(image, thresholds, **options)
+    return curves_of_image(image, thresholds, **options)
+
+
+def region_minkowski(
+    image: Any,
+    labels: Any,
+    thresholds: ArrayLike = 256,
+    *,
+    range: tuple[float, float] | None = None,
+    spacing: ArrayLike | None = None,
+    connectivity: int | None = None,
+    superlevel: bool = False,
+    workers: int | None = None,
+    estimator: Estimator = "exact",
+) -> RegionMinkowski[Any]:
+    """Minkowski functionals of all labelled regions, in one pass over the image.
+
+    Parameters
+    ----------
+    image : (n,), (m, n) or (p, m, n) array
+        As for :func:`ecc_core.euler_curve`.
+    labels : integer array of the image's shape
+        0 is background. Every region is treated as if it stood alone, even if it touches others.
+    thresholds : int or array, default 256
+        As for :func:`ecc_core.region_curves`.
+    range : (low, high), optional
+        Only if `thresholds` is an int. Default: the smallest and the largest finite value of the
+        labelled points.
+    spacing, connectivity, superlevel, workers, estimator
+        As for :func:`minkowski_curves`.
+
+    Returns
+    -------
+    RegionMinkowski
+        ``labels`` of shape (k,), the ids that occur, increasing and in the dtype of `labels`,
+        ``thresholds`` of shape (n,), and ``values`` of shape (k, d + 1, n) and dtype float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`ecc_core.region_curves` and :func:`minkowski_curves`.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> labels = np.array([[1, 1, 1, 7], [1, 0, 1, 7], [1, 1, 1, 7]])
+    >>> found = ecc.region_minkowski(np.zeros((3, 4)), labels, [0.0], spacing=2)
+    >>> found.labels
+    array([1, 7])
+    >>> found.perimeter[:, 0], found.area[:, 0]
+    (array([32., 16.]), array([32., 12.]))
+    """
+    options: dict[str, Any] = {
+        "range": range,
+        "spacing": spacing,
+        "connectivity": connectivity,
+        "superlevel": superlevel,
+        "workers": workers,
+        "estimator": estimator,
+    }
+    if is_lazy(image) or is_lazy(labels):
+        from ecc_core._dask.minkowski import lazy_regions
+
+        return lazy_regions(image, labels, thresholds, **options)
+    return curves_of_regions(image, labels, thresholds, **options)

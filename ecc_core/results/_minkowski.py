@@ -1,0 +1,191 @@
+"""Results of Minkowski functionals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from ecc_core._arrays import adapter_of
+from ecc_core._request.estimator import MEASURES
+from ecc_core.results._base import ArrayT, as_floats, plain, plotting, row_of
+from ecc_core.results._curves import MOST_DRAWN, CurveResult
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["MinkowskiCurves", "RegionMinkowski"]
+
+
+class _Measured(CurveResult[ArrayT]):
+    """Functionals along the last axis but one of the values, also by name."""
+
+    ndim: int | None
+    _quantity: ClassVar = "functional"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        plain(self, spacing=as_floats)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the functionals, in their order in `values`."""
+        values: Any = self.values
+        return MEASURES[values.shape[-2] - 1]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "values" or name not in self.measures:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        values: Any = self.values
+        found = values[..., self.measures.index(name), :]
+        return adapter_of(found).as_integers(found) if name == "euler" else found
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.measures]
+
+    def _axes(self) -> dict[str, Any]:
+        return {"measure": np.array(self.measures), "threshold": self.thresholds}
+
+    def plot(self, **line: Any) -> Figure:  # type: ignore[override]
+        """Plot each functional as a step function, one below the other.
+
+        Parameters
+        ----------
+        **line
+            What `matplotlib.axes.Axes.plot` takes.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return plotting().plot_minkowski_curves(self, **line)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MinkowskiCurves(_Measured[ArrayT]):
+    """Thresholds and the Minkowski functionals at each of them.
+
+    Unpacks into these two: ``thresholds, values = minkowski_curves(image)``. Functionals also have
+    names: ``length`` and ``euler`` in 1-D, ``area``, ``perimeter`` and ``euler`` in 2-D, and
+    ``volume``, ``surface``, ``mean_breadth`` and ``euler`` in 3-D.
+
+    Attributes
+    ----------
+    thresholds : (n,) array
+        Increasing.
+    values : (..., d + 1, n) float64 array
+        ``values[..., k, i]`` is the k-th functional of the sublevel (or superlevel) set at
+        ``thresholds[i]``, in units of `spacing`. Batch axes lead.
+    length, area, perimeter, volume, surface, mean_breadth : (..., n) float64 arrays
+        Those that exist for images of d axes.
+    euler : (..., n) int64 array
+        The Euler characteristic.
+    connectivity, superlevel, ndim, units, boundary
+        As in :class:`ecc_core.EulerCurve`.
+    spacing : tuple of float
+        Distance between neighbouring points along each axis.
+    estimator : str
+        As for :func:`ecc_core.minkowski_curves`.
+    window : float or None
+        Length, area or volume of the image, by which densities are divided; None with a mask.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> curves = ecc.minkowski_curves(np.array([[0, 0, 0], [0, 2, 0], [0, 0, 0]]), [0, 2])
+    >>> curves.area, curves.perimeter, curves.euler
+    (array([8., 9.]), array([16., 12.]), array([0, 1]))
+    """
+
+    thresholds: ArrayT
+    values: ArrayT
+    connectivity: int | None = None
+    superlevel: bool = False
+    ndim: int | None = None
+    units: str | None = None
+    boundary: str = "closed"
+    spacing: tuple[float, ...] | None = None
+    estimator: str = "exact"
+    window: float | None = None
+    _fields: ClassVar = ("thresholds", "values")
+
+    def densities(self) -> Self:
+        """The functionals per unit of length, area or volume of the image.
+
+        Returns
+        -------
+        MinkowskiCurves
+            With ``window=1``. Densities of half-open windows and of periodic images are unbiased;
+            those of closed ones count the border of the image as border of the set.
+
+        Raises
+        ------
+        ValueError
+            If the size of the window is unknown because of a mask, or zero.
+        """
+        if not self.window:
+            raise ValueError(
+                "densities() needs the size of the window, which is "
+                f"{'unknown with a mask' if self.window is None else self.window}"
+            )
+        values: Any = self.values
+        return replace(self, values=values / self.window, window=1.0)
+
+    def _preview(self) -> Self:
+        values: Any = self.values
+        return replace(self, values=values.reshape((-1, *values.shape[-2:]))[:MOST_DRAWN])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionMinkowski(_Measured[ArrayT]):
+    """Label ids, thresholds, and the Minkowski functionals of each label.
+
+    Attributes
+    ----------
+    labels : (k,) array
+        The ids, increasing, in the dtype of the label image.
+    thresholds : (n,) array
+    values : (k, d + 1, n) float64 array
+    length, area, perimeter, volume, surface, mean_breadth, euler : (k, n) arrays
+        As in :class:`MinkowskiCurves`.
+    connectivity, superlevel, ndim, units, spacing, estimator
+        As in :class:`MinkowskiCurves`.
+    """
+
+    labels: ArrayT
+    thresholds: ArrayT
+    values: ArrayT
+    connectivity: int | None = None
+    superlevel: bool = False
+    ndim: int | None = None
+    units: str | None = None
+    spacing: tuple[float, ...] | None = None
+    estimator: str = "exact"
+    _fields: ClassVar = ("labels", "thresholds", "values")
+
+    def _axes(self) -> dict[str, Any]:
+        return {"label": self.labels, **super()._axes()}
+
+    def _preview(self) -> Self:
+        labels: Any = self.labels
+        values: Any = self.values
+        return replace(self, labels=labels[:MOST_DRAWN], values=values[:MOST_DRAWN])
+
+    def select(self, label: int) -> MinkowskiCurves[ArrayT]:
+        """Functionals of one label.
+
+        Parameters
+        ----------
+        label : int
+
+        Returns
+        -------
+        MinkowskiCurves
+
+        Raises
+        ------
+        KeyError
+            If there is no such label.
+        """
+        return MinkowskiCurves(self.thresholds, row_of(self, label), **self.facts)

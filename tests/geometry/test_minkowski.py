@@ -1,0 +1,279 @@
+"""Minkowski functionals against counts of cells, known shapes, and each other."""
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from oracles import cells
+
+import ecc_core as ecc
+from ecc_core.errors import BackendError
+
+SPACING = (1.5, 2.0, 0.5)
+SHAPES = [(7,), (1,), (4, 5), (1, 4), (3, 4, 3), (1, 1, 1)]
+NAMES = {
+    1: ("length", "euler"),
+    2: ("area", "perimeter", "euler"),
+    3: ("volume", "surface", "mean_breadth", "euler"),
+}
+THRESHOLDS = np.arange(7)
+
+
+def image_of(shape, dtype="float32", seed=0):
+    return np.random.default_rng(seed).integers(0, 6, shape).astype(dtype)
+
+
+def connectivities(ndim):
+    return (1,) if ndim == 1 else (1, ndim)
+
+
+def estimators(ndim):
+    return {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-13")}[ndim]
+
+
+def expected_functionals(image, spacing, **options):
+    """From open boxes: (-1)**(m - k) times the symmetric functions of their m sides."""
+    ndim = image.ndim
+    volumes = np.zeros((ndim + 1, THRESHOLDS.size))
+    for extent, count in cells.cell_counts(image, THRESHOLDS, **options).items():
+        sides = [h for h, e in zip(spacing, extent, strict=True) if e]
+        for k in range(len(sides) + 1):
+            symmetric = sum(map(math.prod, itertools.combinations(sides, k)))
+            volumes[k] += (-1) ** (len(sides) - k) * symmetric * count
+    factors = {1: (1, 1), 2: (1, 2, 1), 3: (1, 0.5, 2, 1)}[ndim]
+    return (volumes * np.array(factors)[:, None])[::-1]
+
+
+@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_exact_values_are_those_of_the_cells(shape, boundary):
+    image, spacing = image_of(shape), SPACING[: len(shape)]
+    mask = np.random.default_rng(1).random(shape) < 0.8
+    for connectivity, superlevel in itertools.product(connectivities(len(shape)), (False, True)):
+        for kept in (None, mask):
+            options = {"connectivity": connectivity, "superlevel": superlevel, "mask": kept}
+            options["boundary"] = boundary
+            found = ecc.minkowski_curves(image, THRESHOLDS, spacing=spacing, **options)
+            expected = expected_functionals(image, spacing, **options)
+            assert found.values.dtype == np.float64
+            np.testing.assert_allclose(found.values, expected, rtol=1e-13, atol=1e-12)
+            euler = ecc.euler_curve(image, THRESHOLDS, **options).values
+            np.testing.assert_array_equal(found.euler, euler)
+            assert found.euler.dtype == np.int64
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", ">i4", "uint64", "float16", ">f8"])
+def test_every_dtype(dtype):
+    image = image_of((4, 5, 3), dtype)
+    levels = np.unique(image)
+    for superlevel in (False, True):
+        found = ecc.minkowski_curves(image, levels, superlevel=superlevel)
+        expected = ecc.minkowski_curves(
+            image.astype(np.float32), levels.astype(np.float32), superlevel=superlevel
+        )
+        np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_layouts_and_batches():
+    image = image_of((3, 4, 5, 6))
+    whole = ecc.minkowski_curves(image, THRESHOLDS, axis=(1, 3, 2), spacing=SPACING)
+    assert whole.values.shape == (3, 4, 7)
+    for values, one in zip(whole.values, image, strict=True):
+        alone = ecc.minkowski_curves(one.transpose(0, 2, 1), THRESHOLDS, spacing=SPACING)
+        np.testing.assert_array_equal(values, alone.values)
+    flipped = ecc.minkowski_curves(image[0, ::-1, :, ::-1], THRESHOLDS)
+    np.testing.assert_array_equal(flipped.values, ecc.minkowski_curves(image[0], THRESHOLDS).values)
+
+
+@pytest.mark.parametrize("shape", [(6, 7), (4, 5, 4)])
+def test_windows_of_a_partition_add_up(shape):
+    image = image_of(shape, "uint8")
+    for connectivity, estimator in itertools.product((1, len(shape)), estimators(len(shape))):
+        options = {"connectivity": connectivity, "boundary": "half-open", "estimator": estimator}
+        whole = ecc.minkowski_curves(image, THRESHOLDS, **options)
+        parts = [((0, n // 3 + 1), (n // 3, n)) for n in shape]
+        windows = [
+            ecc.minkowski_curves(image[tuple(slice(*p) for p in box)], THRESHOLDS, **options)
+            for box in itertools.product(*parts)
+        ]
+        total = sum(window.values for window in windows)
+        np.testing.assert_allclose(total, whole.values, rtol=1e-12, atol=1e-12)
+        assert sum(window.window for window in windows) == whole.window
+
+
+def test_boxes():
+    image = np.ones((9, 10, 11))
+    image[2:5, 3:7, 1:6] = 0  # 3 x 4 x 5 cubes, or 2 x 3 x 4 between their centres
+    cubes = ecc.minkowski_curves(image, [0], spacing=(1, 2, 3))
+    np.testing.assert_allclose(cubes.values[:, 0], [3 * 8 * 15, 2 * (24 + 45 + 120), 13, 1])
+    vertices = ecc.minkowski_curves(image, [0], spacing=(1, 2, 3), connectivity=1)
+    np.testing.assert_allclose(vertices.values[:, 0], [2 * 6 * 12, 2 * (12 + 24 + 72), 10, 1])
+    flat = ecc.minkowski_curves(image[3], [0], spacing=(2, 3))
+    np.testing.assert_allclose(flat.values[:, 0], [8 * 15, 2 * (8 + 15), 1])
+
+
+def coordinates(size, ndim=3):
+    return np.meshgrid(*[np.arange(size) - (size - 1) / 2] * ndim, indexing="ij")
+
+
+def test_balls_shells_and_tori_within_the_stated_error():
+    z, y, x = coordinates(53)
+    radius = np.sqrt(x**2 + y**2 + z**2)
+    ball = ecc.minkowski_curves(radius, [20], estimator="crofton-13")
+    theory = [4 / 3 * np.pi * 20**3, 4 * np.pi * 20**2, 2 * 20, 1]
+    np.testing.assert_allclose(ball.values[:, 0], theory, rtol=0.02)
+    shell = ecc.minkowski_curves(np.abs(radius - 16), [6], estimator="crofton-13")
+    theory = [4 / 3 * np.pi * (22**3 - 10**3), 4 * np.pi * (22**2 + 10**2), 2 * 12, 2]
+    np.testing.assert_allclose(shell.values[:, 0], theory, rtol=0.04)
+    ring = np.hypot(np.hypot(x, y) - 16, z)
+    torus = ecc.minkowski_curves(ring, [8], estimator="crofton-13")
+    theory = [2 * np.pi**2 * 16 * 8**2, 4 * np.pi**2 * 16 * 8, np.pi * 16, 0]
+    np.testing.assert_allclose(torus.values[:, 0], theory, rtol=0.04)
+    exact = ecc.minkowski_curves(radius, [20])
+    np.testing.assert_allclose(exact.surface, 1.5 * 4 * np.pi * 20**2, rtol=0.01)
+
+
+def test_disks_and_anisotropic_spacing():
+    y, x = coordinates(81, 2)
+    for spacing in ((1, 1), (1, 1.6)):
+        distance = np.hypot(y * spacing[0], x * spacing[1])
+        disk = ecc.minkowski_curves(distance, [30], spacing=spacing, estimator="crofton-4")
+        np.testing.assert_allclose(disk.perimeter, 60 * np.pi, rtol=0.02)
+        np.testing.assert_allclose(disk.area, 900 * np.pi, rtol=0.01)
+    z, y, x = coordinates(45)
+    distance = np.sqrt(x**2 + y**2 + (1.5 * z) ** 2)
+    ball = ecc.minkowski_curves(distance, [20], spacing=(1.5, 1, 1), estimator="crofton-13")
+    np.testing.assert_allclose(ball.surface, 1600 * np.pi, rtol=0.02)
+    np.testing.assert_allclose(ball.mean_breadth, 40, rtol=0.04)
+
+
+@pytest.mark.parametrize("connectivity", [1, 3])
+def test_regions_are_counted_as_if_alone(connectivity):
+    image = image_of((5, 6, 4), "float64")
+    labels = np.random.default_rng(2).integers(0, 4, image.shape).astype(np.uint16) * 5
+    for estimator in estimators(3):
+        options = {"connectivity": connectivity, "spacing": SPACING, "estimator": estimator}
+        regions = ecc.region_minkowski(image, labels, THRESHOLDS, **options)
+        np.testing.assert_array_equal(regions.labels, [5, 10, 15])
+        assert regions.labels.dtype == np.uint16
+        for label in regions.labels:
+            alone = ecc.minkowski_curves(image, THRESHOLDS, mask=labels == label, **options)
+            np.testing.assert_array_equal(regions.select(label).values, alone.values)
+    with pytest.raises(KeyError):
+        regions.select(3)
+
+
+def test_nan_and_masked_arrays():
+    image = image_of((4, 5))
+    hidden = np.ma.masked_equal(image, 3)
+    image[1, 2] = np.nan
+    with pytest.raises(ValueError, match="nan="):
+        ecc.minkowski_curves(image, THRESHOLDS)
+    found = ecc.minkowski_curves(image, THRESHOLDS, nan="omit")
+    np.testing.assert_array_equal(found.values, expected_functionals(image, (1, 1)))
+    masked = ecc.minkowski_curves(hidden, THRESHOLDS)
+    kept = ecc.minkowski_curves(hidden.data, THRESHOLDS, mask=hidden.data != 3)
+    assert masked == kept
+    with pytest.raises(ValueError, match="unknown with a mask"):
+        masked.densities()
+
+
+@pytest.mark.parametrize("shape", [(6,), (5, 6), (4, 5, 3)])
+def test_chunks_change_nothing(shape):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    image = image_of(shape)
+    mask = image != 4
+    cases = itertools.product(
+        connectivities(len(shape)), ("closed", "periodic", "half-open"), estimators(len(shape))
+    )
+    for connectivity, boundary, estimator in cases:
+        options = {"connectivity": connectivity, "boundary": boundary, "estimator": estimator}
+        lazy = ecc.minkowski_curves(
+            da.from_array(image, chunks=(1,) + (2,) * (len(shape) - 1)),
+            THRESHOLDS,
+            mask=mask,
+            **options,
+        )
+        eager = ecc.minkowski_curves(image, THRESHOLDS, mask=mask, **options)
+        assert lazy.values.shape == eager.values.shape
+        np.testing.assert_array_equal(lazy.values.compute(scheduler="sync"), eager.values)
+        assert lazy.facts == eager.facts
+
+
+def test_regions_across_chunks():
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    image = image_of((5, 6, 4))
+    labels = np.random.default_rng(2).integers(0, 4, image.shape)
+    for connectivity, estimator in itertools.product((1, 3), estimators(3)):
+        options = {"connectivity": connectivity, "estimator": estimator}
+        arrays = da.from_array(image, chunks=2), da.from_array(labels, chunks=3)
+        lazy = ecc.region_minkowski(*arrays, THRESHOLDS, **options).to_numpy()
+        assert lazy == ecc.region_minkowski(image, labels, THRESHOLDS, **options)
+
+
+def test_other_libraries():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    image = image_of((4, 5))
+    found = ecc.minkowski_curves(torch.from_numpy(image), 5)
+    assert isinstance(found.area, torch.Tensor)
+    assert found.euler.dtype == torch.int64
+    assert found.to_numpy() == ecc.minkowski_curves(image, 5)
+
+
+def test_a_backend_without_cell_counts():
+    from plain import Box
+
+    with pytest.raises(BackendError, match="Cell counts are not there on plain"):
+        ecc.minkowski_curves(Box(image_of((4, 5))), 5)
+
+
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (3, 4, 3)])
+def test_results_keep_their_names_and_facts(shape, tmp_path):
+    from ecc_core.io import read_result, write_result
+
+    curves = ecc.minkowski_curves(image_of(shape), 5, spacing=2, boundary="half-open")
+    thresholds, values = curves
+    np.testing.assert_array_equal(np.stack([getattr(curves, n) for n in NAMES[len(shape)]]), values)
+    assert curves.measures == NAMES[len(shape)]
+    with pytest.raises(AttributeError):
+        curves.breadth  # noqa: B018
+    assert pickle.loads(pickle.dumps(curves)) == curves
+    density = curves.densities()
+    size = math.prod(2 * (n - 1) for n in shape)
+    np.testing.assert_array_equal(density.values, values / size)
+    assert density.window == 1
+    assert "half-open" in curves._repr_html_()
+    table = curves.to_pandas()
+    assert list(table) == ["measure", "threshold", "functional"]
+    assert curves.to_xarray().sel(measure="euler").shape == thresholds.shape
+    for suffix in ("csv", "npz", "json"):
+        write_result(tmp_path / f"curves.{suffix}", curves)
+        assert read_result(tmp_path / f"curves.{suffix}") == curves
+
+
+def test_region_results_make_round_trips(tmp_path):
+    from ecc_core.io import read_result, write_result
+
+    image = image_of((4, 5))
+    regions = ecc.region_minkowski(image, (image > 2) + (image > 4), 5, estimator="crofton-2")
+    for suffix in ("csv", "npz"):
+        write_result(tmp_path / f"regions.{suffix}", regions)
+        assert read_result(tmp_path / f"regions.{suffix}") == regions
+
+
+def test_bad_arguments():
+    image = image_of((4, 5))
+    for estimator, message in (
+        ("crofton-13", "'exact', 'crofton-2' or 'crofton-4' for a 2-D image, got 'crofton-13'"),
+        (4, "for a 2-D image, got 4"),
+    ):
+        with pytest.raises(ValueError, match=f"`estimator` must be .*{message}"):
+            ecc.minkowski_curves(image, estimator=estimator)
+    with pytest.raises(ValueError, match="`thresholds` must be an int or an array for Minkowski"):
+        ecc.minkowski_curves(image, "exact")
+    with pytest.raises(ValueError, match="`spacing` must be positive"):
+        ecc.minkowski_curves(image, spacing=0)
+    empty = ecc.minkowski_curves(np.zeros((0, 3)), [0, 1])
+    np.testing.assert_array_equal(empty.values, np.zeros((3, 2)))
