@@ -55,7 +55,6 @@ class TestFacts:
             "spacing": None,
             "boundary": "closed",
             "units": None,
-            "boundary": "closed",
         }
 
     def test_direction(self):
