@@ -7,6 +7,7 @@ import_optional("torch", extra="torch", purpose="`ecc_core.nn`")
 from ecc_core.nn import functional  # noqa: E402 (after the check that torch is there)
 from ecc_core.nn.layers import (  # noqa: E402
     EulerCurveLayer,
+    EulerCurveMap,
     EulerTransformLayer,
     parameter_groups,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "BettiError",
     "EulerCurveLayer",
     "EulerCurveLoss",
+    "EulerCurveMap",
     "EulerTransformLayer",
     "functional",
     "parameter_groups",

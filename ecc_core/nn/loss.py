@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from ecc_core._request.filtration import check_connectivity
-from ecc_core.nn import _arguments, _parameters, functional
+from ecc_core.nn import _arguments, _parameters
+from ecc_core.nn._windows import Curves, padded, window_curves
 
 __all__ = ["EulerCurveLoss"]
 
@@ -213,33 +212,26 @@ class EulerCurveLoss(nn.Module):
 
     def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
         """Curves of the images or of their windows, normalized if `normalize` is set."""
-        if self.window is not None:
-            image = _windows(image, self.window, self.n_spatial)
-            mask = None if mask is None else _windows(mask, self.window, self.n_spatial)
-        curves = functional.soft_euler_curve(
-            image,
+        curves = Curves(
             self.thresholds.to(image.device),
-            sharpness=self.sharpness,
-            connectivity=self.connectivity,
+            self.sharpness,
+            self.connectivity,
             superlevel=True,
-            mask=mask,
             n_spatial=self.n_spatial,
         )
-        points = math.prod(image.shape[image.ndim - self.n_spatial :])
-        return curves / max(points, 1) if self.normalize else curves
+        spatial = image.shape[image.dim() - self.n_spatial :]
+        if self.window is None:
+            found, points = curves(image, mask), spatial.numel()
+        else:
+            start, excess = [0] * self.n_spatial, [-n % self.window for n in spatial]
+            image = padded(image, start, excess, 0)
+            mask = None if mask is None else padded(mask, start, excess, False)
+            found = window_curves(image, curves, self.window, self.window, mask)
+            points = self.window**self.n_spatial
+        return found / max(points, 1) if self.normalize else found
 
     def extra_repr(self) -> str:
         """Describe settings."""
         names = "p", "window", "normalize", "connectivity", "n_spatial", "reduction"
         settings = [f"{name}={getattr(self, name)!r}" for name in names]
         return ", ".join([f"thresholds={len(self.thresholds)}", *settings])
-
-
-def _windows(image: Tensor, side: int, n_spatial: int) -> Tensor:
-    """Tile images (..., *spatial) as (..., *windows, *spatial of a window), padded with zeros."""
-    first = image.ndim - n_spatial
-    excess = [-n % side for n in reversed(image.shape[first:])]
-    image = pad(image, [end for length in excess for end in (0, length)])
-    for axis in range(first, first + n_spatial):
-        image = image.unfold(axis, side, side)
-    return image

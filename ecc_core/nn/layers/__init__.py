@@ -2,6 +2,7 @@
 
 from ecc_core.nn.layers._base import parameter_groups
 from ecc_core.nn.layers.curve import EulerCurveLayer
+from ecc_core.nn.layers.curve_map import EulerCurveMap
 from ecc_core.nn.layers.transform import EulerTransformLayer
 
-__all__ = ["EulerCurveLayer", "EulerTransformLayer", "parameter_groups"]
+__all__ = ["EulerCurveLayer", "EulerCurveMap", "EulerTransformLayer", "parameter_groups"]

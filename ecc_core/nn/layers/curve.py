@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from numpy.typing import ArrayLike
-from torch import Tensor, nn
+from torch import Tensor
 
-from ecc_core._request.thresholds import as_count
 from ecc_core.nn import _arguments, _exact, _parameters, functional
-from ecc_core.nn.layers._base import EulerLayer, Hard, Range
+from ecc_core.nn.layers._base import Hard, Range
+from ecc_core.nn.layers._calibrated import CalibratedLayer, Normalize
 
 __all__ = ["EulerCurveLayer"]
 
 FEW_POINTS = 1 << 20  # over all directions, for which one call is worth its memory
 
 
-class EulerCurveLayer(EulerLayer):
+class EulerCurveLayer(CalibratedLayer):
     """Soft Euler characteristic curves of images or feature maps, with learnable parameters.
 
     For every image and channel of a batch, the layer returns the Euler characteristics of the
@@ -122,8 +122,6 @@ class EulerCurveLayer(EulerLayer):
     """
 
     log_direction_scale: Tensor
-    free_thresholds: Tensor
-    thresholds_step: Tensor
 
     def __init__(
         self,
@@ -137,7 +135,7 @@ class EulerCurveLayer(EulerLayer):
         connectivity: int | None = None,
         spacing: float | ArrayLike | None = None,
         n_spatial: int = 2,
-        normalize: Literal["points", "batch"] | None = None,
+        normalize: Normalize | None = None,
         hard: Hard | None = None,
         learn_thresholds: bool = True,
         learn_sharpness: bool = False,
@@ -148,15 +146,9 @@ class EulerCurveLayer(EulerLayer):
     ) -> None:
         factory = {"device": device, "dtype": dtype or torch.get_default_dtype()}
         super().__init__(n_spatial, connectivity, spacing, hard, factory)
-        self.superlevel = superlevel
-        if normalize not in (None, "points", "batch"):
-            raise ValueError(f'`normalize` must be None, "points" or "batch", got {normalize!r}')
-        self.normalize = normalize
-        self._needs_range = range is None and as_count(thresholds, "thresholds") is not None
-        self._default_sharpness = sharpness is None
-        bounds = (0.0, 1.0) if self._needs_range else range
-        gap = self._add_levels("thresholds", thresholds, bounds, learn_thresholds)
-        self._add_sharpness(sharpness, gap, learn_sharpness)
+        self._add_curves(
+            thresholds, range, sharpness, superlevel, normalize, learn_thresholds, learn_sharpness
+        )
         self.directed = directions is not None
         self._needs_scale = self.directed and direction_scale is None
         count = 1
@@ -167,9 +159,7 @@ class EulerCurveLayer(EulerLayer):
             start = 1.0 if direction_scale is None else direction_scale
             scale = _parameters.log_of(start, "direction_scale")
             self._add_state("log_direction_scale", [scale] * count, learn_direction_scale)
-        if normalize == "batch":
-            size = count * self.thresholds.numel()
-            self.norm = nn.BatchNorm1d(size, affine=False, device=device, dtype=dtype)
+        self._add_norm(count)
 
     @torch.no_grad()
     def calibrate(self, data: Tensor, *, quantiles: Range = (0.01, 0.99)) -> None:
@@ -207,41 +197,6 @@ class EulerCurveLayer(EulerLayer):
             self._spread_thresholds(low - reach, high + reach)
         self._needs_range = self._needs_scale = False
 
-    def _spread_thresholds(self, low: float, high: float) -> None:
-        count = self.thresholds.numel()
-        values = torch.linspace(low, high, count, dtype=torch.float64)
-        gap = (high - low) / max(count - 1, 1)
-        fixed: Tensor | None = getattr(self, "fixed_thresholds", None)
-        if fixed is not None:
-            fixed.copy_(values)
-        else:
-            step = torch.tensor(gap, dtype=torch.float64)
-            self.thresholds_step.copy_(step)
-            self.free_thresholds.copy_(_parameters.free_increasing(values, step))
-        if self._default_sharpness:
-            self.log_sharpness.fill_(math.log(_parameters.SLOPE_OF_STEP / gap))
-
-    def _calibrate_with(self, image: Tensor) -> None:
-        """Calibrate the layer with its first batch."""
-        distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
-        if torch.compiler.is_compiling() or (
-            distributed and torch.distributed.get_world_size() > 1
-        ):
-            raise RuntimeError(
-                "an EulerCurveLayer without `range` or `direction_scale` must be calibrated with "
-                "`layer.calibrate(images)` before it is compiled or distributed"
-            )
-        self.calibrate(_arguments.widened(_arguments.check_tensor(image, "image")))
-
-    def _load_from_state_dict(self, *arguments: Any, **options: Any) -> None:
-        super()._load_from_state_dict(*arguments, **options)
-        self._needs_range = self._needs_scale = False  # the state holds both
-
-    @property
-    def thresholds(self) -> Tensor:
-        """Increasing thresholds, of shape (n,)."""
-        return self._levels("thresholds")
-
     @property
     def direction_scale(self) -> Tensor:
         """Positive scales of the directions, of shape (k,)."""
@@ -249,15 +204,9 @@ class EulerCurveLayer(EulerLayer):
 
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
         """Compute curves (..., n), or (..., k, n), of images (..., spatial)."""
-        if self._needs_range or self._needs_scale:
-            self._calibrate_with(image)
+        self._calibrate_if_needed(image)
         curves = self._curves(image, mask)
-        if self.normalize == "points":
-            return curves / max(image.shape[image.dim() - self.n_spatial :].numel(), 1)
-        if self.normalize == "batch":
-            rows: Tensor = self.norm(curves.reshape(-1, self.norm.num_features))
-            return rows.reshape(curves.shape)
-        return curves
+        return self._normalized(curves, image.shape[image.dim() - self.n_spatial :].numel())
 
     def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
         if not self.directed:

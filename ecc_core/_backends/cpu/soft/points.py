@@ -1,6 +1,8 @@
-"""Soft curves point by point: faster than windows for small images, and as exact as the sigmoid.
+"""Soft curves point by point: faster than windows for few points or levels, and as exact as s.
 
-With s(z) = 1 / (1 + exp(-l * t) * exp(l * v)) a level and a point take one exponential each.
+With s(z) = 1 / (1 + exp(-l * t) * exp(l * v)) a run of levels takes one exponential a point. Loops
+are over the points at which the curve changes, which are collected first, so that they vectorize.
+Sums are taken in the dtype of `buffer`, which is single precision unless images are double.
 """
 
 from __future__ import annotations
@@ -12,82 +14,188 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["WIDEST", "curves", "gradients"]
+__all__ = ["BUFFER", "SINGLE_SPAN", "curves", "gradients", "runs"]
 
-WIDEST = 600.0  # sharpness times the range of levels for which no exponential overflows
-BEYOND = 40.0  # s(-40) = 4e-18
+CHUNK = 1 << 10  # points that are collected at once
+BUFFER = (3, CHUNK)
+LANES = 8  # loops are over a multiple of so many points
+SINGLE_SPAN, DOUBLE_SPAN = 128.0, 600.0  # of a run of levels, times sharpness: none overflows
+MOST = 1e30  # odds against having entered, for which s' = odds * s**2 is 0
+SINGLE_REACH, DOUBLE_REACH = 20.0, 40.0  # s(-20) = 2e-9, s(-40) = 4e-18
 
-
-@kernel(error_model="numpy")
-def _prepare(levels: Any, sharpness: Any) -> Any:
-    """The middle of the finite levels, bounds for values, the levels' exponentials and places."""
-    low, high = math.inf, -math.inf
-    for level in levels:
-        if math.isfinite(level):
-            low, high = min(low, level), max(high, level)
-    if low > high:
-        low = high = 0.0
-    middle = low + (high - low) / 2
-    factors, places = np.empty(levels.size), np.empty(levels.size)
-    for j in range(levels.size):
-        factors[j] = math.exp(-sharpness * (levels[j] - middle))
-        places[j] = levels[j] if math.isfinite(levels[j]) else middle
-    return middle, low - BEYOND / sharpness, high + BEYOND / sharpness, factors, places
+ROUND = 1.5 * 2.0**52  # adding it rounds a double to an integer, which is in its lowest bits
+BIAS = 1023  # of the exponent of a double
+LOG_2_E, LOG_E_2 = math.log2(math.e), math.log(2)
 
 
-@kernel(error_model="numpy")
-def curves(values: Any, weights: Any, levels: Any, sharpness: Any, results: Any) -> None:
-    """Curves, and their derivatives by level and by sharpness: results (3, images, levels), zero.
+@kernel(error_model="numpy", fastmath={"contract"})
+def _exponentials(places: Any, sharpness: Any, scratch: Any, out: Any, count: Any) -> None:
+    """Write exp(sharpness * place), for exponents between -700 and 700.
 
-    `values` and `weights` are (images, points).
+    exp(z) = 2**k * exp(f) with an integer k and the Taylor series for abs(f) < 0.35. Unlike
+    `math.exp` it is computed for several points at a time.
     """
-    middle, low, high, factors, places = _prepare(levels, sharpness)
-    for image in range(values.shape[0]):
-        curve, slopes, spreads = results[0, image], results[1, image], results[2, image]
-        first = 0.0
-        for point in range(values.shape[1]):
-            weight, value = float(weights[image, point]), float(values[image, point])
-            if weight == 0 or value == math.inf:
-                continue
-            if value == -math.inf:
-                first += weight
-                continue
-            value = min(max(value, low), high)
-            factor = math.exp(sharpness * (value - middle))
-            for j in range(levels.size):
-                s = 1 / (1 + factors[j] * factor)
-                slope = weight * (s - s * s)
-                curve[j] += weight * s
-                slopes[j] += slope
-                spreads[j] += slope * (places[j] - value)
-        for j in range(levels.size):
-            curve[j] += first
-            slopes[j] *= sharpness
+    slope = sharpness * LOG_2_E
+    bits = scratch.view(np.int64)
+    for p in range(count):
+        scratch[p] = slope * places[p] + ROUND
+    for p in range(count):
+        f = (slope * places[p] - (scratch[p] - ROUND)) * LOG_E_2
+        series = f / 39916800 + 1 / 3628800
+        series = series * f + 1 / 362880
+        series = series * f + 1 / 40320
+        series = series * f + 1 / 5040
+        series = series * f + 1 / 720
+        series = series * f + 1 / 120
+        series = series * f + 1 / 24
+        series = series * f + 1 / 6
+        series = series * f + 1 / 2
+        series = series * f + 1
+        out[p] = series * f + 1
+        bits[p] = (bits[p] + BIAS) << 52
+    for p in range(count):
+        out[p] *= scratch[p]
 
 
-@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
-def _slope(factors: Any, factor: Any, upstream: Any) -> Any:
-    """The sum over the levels of upstream * s'(z), several at a time."""
-    total = 0.0
-    for j in range(factors.size):
-        s = 1 / (1 + factors[j] * factor)
-        total += upstream[j] * (s - s * s)
-    return total
+@kernel(error_model="numpy")
+def runs(levels: Any, order: Any, sharpness: Any, span: Any) -> Any:
+    """Ends of the runs of levels that share an exponential, in the given increasing order."""
+    ends = np.empty(order.size, np.int64)
+    count = first = 0
+    for j in range(1, order.size + 1):
+        if j == order.size or not sharpness * (levels[order[j]] - levels[order[first]]) <= span:
+            ends[count] = first = j
+            count += 1
+    return ends[:count]
+
+
+@kernel(error_model="numpy")
+def _prepare(levels: Any, order: Any, sharpness: Any, buffer: Any) -> Any:
+    """Ends of the runs, the bounds of the values that matter, and exponentials of the levels.
+
+    Each run has its middle as origin: bounds are (runs, 3): the middle, and two relative to it.
+    """
+    double = buffer.itemsize == 8
+    ends = runs(levels, order, sharpness, DOUBLE_SPAN if double else SINGLE_SPAN)
+    reach = (DOUBLE_REACH if double else SINGLE_REACH) / sharpness
+    bounds = np.empty((ends.size, 3))
+    factors, places = np.empty(order.size, buffer.dtype), np.empty(order.size, buffer.dtype)
+    first = 0
+    for run in range(ends.size):
+        lowest = levels[order[first]]
+        half = (levels[order[ends[run] - 1]] - lowest) / 2
+        middle = lowest + half
+        bounds[run, 0], bounds[run, 1], bounds[run, 2] = middle, -half - reach, half + reach
+        for j in range(first, ends[run]):
+            places[j] = levels[order[j]] - middle
+            factors[j] = math.exp(-sharpness * (levels[order[j]] - middle))
+        first = ends[run]
+    return ends, bounds, factors, places
+
+
+@kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _sums(factor: Any, place: Any, buffer: Any, count: Any) -> Any:
+    """Sums over the points of weight * (s, s', s' * (level - value)) for one level."""
+    one, most = buffer.dtype.type(1), buffer.dtype.type(MOST)
+    total = slope = spread = one - one
+    for p in range(count):
+        odds = min(factor * buffer[0, p], most)
+        s = one / (one + odds)
+        change = buffer[1, p] * (odds * s * s)
+        total += buffer[1, p] * s
+        slope += change
+        spread += change * (place - buffer[2, p])
+    return total, slope, spread
+
+
+@kernel(error_model="numpy")
+def curves(
+    values: Any,
+    weights: Any,
+    part: Any,
+    levels: Any,
+    order: Any,
+    sharpness: Any,
+    buffer: Any,
+    results: Any,
+) -> None:
+    """Add to curves, and to their derivatives by level and by sharpness: results (3, images, n).
+
+    `values` and `weights` are (images, points), `part` the first and last image and the first and
+    last point to take, and `order` the places of the levels to take, from the lowest on.
+    """
+    ends, bounds, factors, places = _prepare(levels, order, sharpness, buffer)
+    exact, scratch = np.empty(CHUNK), np.empty(CHUNK)
+    for image in range(part[0], part[1]):
+        for start in range(part[2], part[3], CHUNK):
+            first = 0
+            for run in range(ends.size):
+                middle, low, high = bounds[run, 0], bounds[run, 1], bounds[run, 2]
+                count = 0
+                for p in range(start, min(start + CHUNK, part[3])):
+                    weight, value = weights[image, p], float(values[image, p])
+                    exact[count] = buffer[2, count] = min(max(value - middle, low), high)
+                    buffer[1, count] = weight
+                    count += int(weight != 0) & int(value < np.inf)
+                full = -(-count // LANES) * LANES
+                exact[count:full] = 0
+                buffer[1:, count:full] = 0
+                _exponentials(exact, sharpness, scratch, buffer[0], full)
+                for j in range(first, ends[run]):
+                    total, slope, spread = _sums(factors[j], places[j], buffer, full)
+                    results[0, image, order[j]] += total
+                    results[1, image, order[j]] += slope * sharpness
+                    results[2, image, order[j]] += spread
+                first = ends[run]
+
+
+@kernel(error_model="numpy", fastmath={"contract", "nsz"})
+def _add_slopes(factor: Any, upstream: Any, buffer: Any, count: Any) -> None:
+    """Add upstream * s' for one level to the second row of the buffer."""
+    one, most = buffer.dtype.type(1), buffer.dtype.type(MOST)
+    for p in range(count):
+        odds = min(factor * buffer[0, p], most)
+        s = one / (one + odds)
+        buffer[1, p] += upstream * (odds * s * s)
 
 
 @kernel(error_model="numpy")
 def gradients(
-    values: Any, weights: Any, levels: Any, sharpness: Any, upstream: Any, out: Any
+    values: Any,
+    weights: Any,
+    part: Any,
+    levels: Any,
+    order: Any,
+    sharpness: Any,
+    upstream: Any,
+    buffer: Any,
+    out: Any,
 ) -> None:
-    """Write weight * sum over the levels of upstream * sharpness * s'(z) for every point."""
-    middle, low, high, factors, _ = _prepare(levels, sharpness)
-    for image in range(values.shape[0]):
-        row = upstream[image]
-        for point in range(values.shape[1]):
-            weight, value = float(weights[image, point]), float(values[image, point])
-            out[image, point] = 0
-            if weight == 0 or not math.isfinite(value):
-                continue
-            value = min(max(value, low), high)
-            factor = math.exp(sharpness * (value - middle))
-            out[image, point] = weight * sharpness * _slope(factors, factor, row)
+    """Write weight * sum over the levels of upstream * sharpness * s'(z) for every point.
+
+    `upstream` is (images, n), the others as for :func:`curves`.
+    """
+    ends, bounds, factors, _ = _prepare(levels, order, sharpness, buffer)
+    exact, scratch, points = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
+    for image in range(part[0], part[1]):
+        out[image, part[2] : part[3]] = 0
+        for start in range(part[2], part[3], CHUNK):
+            first = 0
+            for run in range(ends.size):
+                middle, low, high = bounds[run, 0], bounds[run, 1], bounds[run, 2]
+                count = 0
+                for p in range(start, min(start + CHUNK, part[3])):
+                    place = float(values[image, p]) - middle
+                    exact[count], points[count] = place, p
+                    count += int(weights[image, p] != 0) & int(low < place) & int(place < high)
+                full = -(-count // LANES) * LANES
+                exact[count:full] = 0
+                buffer[1, :full] = 0
+                _exponentials(exact, sharpness, scratch, buffer[0], full)
+                for j in range(first, ends[run]):
+                    slope = buffer.dtype.type(upstream[image, order[j]])
+                    _add_slopes(factors[j], slope, buffer, full)
+                for i in range(count):
+                    p = points[i]
+                    out[image, p] += weights[image, p] * sharpness * buffer[1, i]
+                first = ends[run]

@@ -20,6 +20,7 @@ from ecc_core._backends.cpu.soft.kernels import MOMENTS, REACH, deposit, evaluat
 __all__ = ["Windows", "curves", "gradients", "point_by_point", "windows"]
 
 Array = NDArray[Any]
+Part = tuple[int, int, int, int]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -28,7 +29,10 @@ CHUNK = 1 << 20  # points whose moments are summed at once
 MEMORY = 1 << 26  # bytes of moments at once
 ALONE = 1 << 15  # points that do not pay for waking a thread
 FEW_POINTS = 1 << 12  # for which windows do not pay
-FEW_TERMS = 1 << 17  # points times levels that do not pay for waking a thread
+FEW_LEVELS = 48  # for which they do not either, together with those that follow
+LEVELS_A_RUN = 16  # that take as long as the exponentials of a run of levels
+PART = 1 << 16  # points that one thread takes at once
+FEW_TERMS = 1 << 19  # points times levels that do not pay for waking a thread
 
 
 class Windows(NamedTuple):
@@ -68,10 +72,14 @@ def windows(levels: Floats, sharpness: float) -> Windows:
 
 
 def point_by_point(values: Array, levels: Floats, sharpness: float) -> bool:
-    """Whether sums are taken point by point, without windows."""
-    finite = levels[np.isfinite(levels)]
-    narrow = finite.size == 0 or sharpness * np.ptp(finite) <= soft_points.WIDEST
-    return bool(narrow) and (values.dtype == np.float64 or values.shape[1] <= FEW_POINTS)
+    """Whether sums are taken point by point, without windows, which are for single precision."""
+    if values.dtype == np.float64 or values.shape[1] <= FEW_POINTS:
+        return True
+    if levels.size > FEW_LEVELS:
+        return False
+    order = _finite_in_order(levels)
+    runs: int = soft_points.runs(levels, order, sharpness, soft_points.SINGLE_SPAN).size
+    return levels.size + LEVELS_A_RUN * runs <= FEW_LEVELS
 
 
 def curves(
@@ -101,15 +109,7 @@ def curves(
     if results.size == 0 or points == 0:
         return results
     if point_by_point(values, levels, sharpness):
-
-        def add_up(parts: Iterator[slice]) -> None:
-            for part in parts:
-                out = np.zeros((3, len(values[part]), levels.size))
-                soft_points.curves(values[part], weights[part], levels, sharpness, out)
-                results[:, part] = out
-
-        threads = thread_count(workers, values.size * levels.size // FEW_TERMS)
-        share(_slices(images, threads), add_up, threads)
+        _add_points(values, weights, levels, sharpness, workers, results)
         return results
     grid = windows(levels, sharpness)
     chunks = -(-points // CHUNK)
@@ -160,15 +160,7 @@ def gradients(
     if out.size == 0:
         return
     if point_by_point(values, levels, sharpness):
-
-        def differentiate(parts: Iterator[slice]) -> None:
-            for part in parts:
-                soft_points.gradients(
-                    values[part], weights[part], levels, sharpness, upstream[part], out[part]
-                )
-
-        threads = thread_count(workers, values.size * levels.size // FEW_TERMS)
-        share(_slices(images, threads), differentiate, threads)
+        _write_gradients(values, weights, levels, sharpness, upstream, out, workers)
         return
     grid = windows(levels, sharpness)
     chunk = max(CHUNK // images, ALONE)
@@ -193,6 +185,73 @@ def gradients(
             for at in (slice(a, a + chunk) for a in range(0, points, chunk))
         ]
         share(pieces, look_up, threads)
+
+
+def _add_points(
+    values: Array,
+    weights: Array,
+    levels: Floats,
+    sharpness: float,
+    workers: int | None,
+    results: Floats,
+) -> None:
+    """Sums point by point."""
+    order = _finite_in_order(levels)
+    pieces = -(-values.shape[1] // PART)
+    sums = results[None] if pieces == 1 else np.zeros((pieces, *results.shape))
+
+    def add_up(parts: Iterator[Part]) -> None:
+        buffer = np.empty(soft_points.BUFFER, values.dtype)
+        for part in parts:
+            into = sums[part[2] // PART]
+            soft_points.curves(values, weights, part, levels, order, sharpness, buffer, into)
+
+    parts = _parts(*values.shape)
+    share(parts, add_up, thread_count(workers, values.size * levels.size // FEW_TERMS))
+    if pieces > 1:
+        np.sum(sums, axis=0, out=results)
+    for level in (-np.inf, np.inf) if order.size < levels.size else ():
+        entered = (values <= level) & (values < np.inf)
+        results[0, :, levels == level] = (weights * entered).sum(1)
+
+
+def _finite_in_order(levels: Floats) -> Integers:
+    """Places of the finite levels, by their size."""
+    finite = np.flatnonzero(np.isfinite(levels))
+    return finite[np.argsort(levels[finite])]
+
+
+def _write_gradients(
+    values: Array,
+    weights: Array,
+    levels: Floats,
+    sharpness: float,
+    upstream: Floats,
+    out: Array,
+    workers: int | None,
+) -> None:
+    """Gradients point by point."""
+    order = _finite_in_order(levels)
+
+    def differentiate(parts: Iterator[Part]) -> None:
+        buffer = np.empty(soft_points.BUFFER)
+        for part in parts:
+            soft_points.gradients(
+                values, weights, part, levels, order, sharpness, upstream, buffer, out
+            )
+
+    parts = _parts(*values.shape)
+    share(parts, differentiate, thread_count(workers, values.size * levels.size // FEW_TERMS))
+
+
+def _parts(images: int, points: int) -> list[Part]:
+    """First and last image, first and last point of parts that are computed at once."""
+    step = max(1, PART // points)
+    return [
+        (i, min(i + step, images), p, min(p + PART, points))
+        for i in range(0, images, step)
+        for p in range(0, points, PART)
+    ]
 
 
 def _slices(count: int, parts: int) -> list[slice]:

@@ -1,0 +1,187 @@
+"""Soft curves of the sliding windows of images.
+
+Overlapping windows are not computed one by one. If the stride divides their side, windows consist
+of tiles whose side is the stride. The curves of tiles, and what changes where two of them meet, are
+computed once and added up for every window.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ecc_core.nn import functional
+
+__all__ = ["Curves", "padded", "tiled_curves", "window_curves"]
+
+LEAST = 4  # points of a tile along each axis for which it pays, for each row that is joined
+
+
+class Curves(NamedTuple):
+    """How to compute the curves of images (..., *spatial)."""
+
+    thresholds: Tensor
+    sharpness: Tensor | float
+    connectivity: int
+    superlevel: bool
+    n_spatial: int
+
+    def __call__(self, images: Tensor, mask: Tensor | None = None) -> Tensor:
+        return functional.soft_euler_curve(
+            images,
+            self.thresholds,
+            sharpness=self.sharpness,
+            connectivity=self.connectivity,
+            superlevel=self.superlevel,
+            mask=mask,
+            n_spatial=self.n_spatial,
+        )
+
+
+def padded(image: Tensor, before: list[int], after: list[int], value: float) -> Tensor:
+    """Pad the last axes of an image; negative numbers crop them."""
+    sides = zip(reversed(before), reversed(after), strict=True)
+    return pad(image, [n for pair in sides for n in pair], value=value)
+
+
+def window_curves(
+    image: Tensor, curves: Curves, side: int, stride: int, mask: Tensor | None = None
+) -> Tensor:
+    """Curves (..., *positions, n) of the windows of images (..., *spatial), without padding.
+
+    The window at a position begins at position * stride along each axis and is an image of its own.
+    Points where `mask`, of the shape of the images, is False never enter.
+    """
+    first = image.dim() - curves.n_spatial
+    overlap = side % stride == 0 and side > stride
+    if overlap and stride >= LEAST * _kinds(curves):
+        if mask is not None:
+            never = -math.inf if curves.superlevel else math.inf
+            image = image.masked_fill(~mask, never)
+        for axis in range(first, image.dim()):
+            image = image.narrow(axis, 0, image.shape[axis] // stride * stride)
+        return tiled_curves(image, curves, side // stride, stride)
+    for axis in range(first, first + curves.n_spatial):
+        image = image.unfold(axis, side, stride)
+        mask = None if mask is None else mask.unfold(axis, side, stride)
+    return curves(image, mask)
+
+
+def tiled_curves(image: Tensor, curves: Curves, count: int, stride: int) -> Tensor:
+    """Curves of windows of `count` tiles along each axis."""
+    ndim = curves.n_spatial
+    lead = image.shape[: image.dim() - ndim]
+    spatial = image.shape[image.dim() - ndim :]
+    grid = [part for length in spatial for part in (length // stride, stride)]
+    tiles = image.reshape(lead.numel(), *grid)
+    groups: dict[int, list[tuple[tuple[bool, ...], Tensor]]] = {}
+    for joined in itertools.product((False, True), repeat=ndim):
+        groups.setdefault(ndim - sum(joined), []).append((joined, _pieces(tiles, joined, curves)))
+    total: Tensor | float = 0.0
+    for sides, found in groups.items():
+        pieces = [piece for _, piece in found]
+        values = _curves_of_pieces(pieces, sides, curves)
+        for (joined, _), of_pieces in zip(found, values, strict=True):
+            total = total + _in_windows(of_pieces, joined, count)
+    assert isinstance(total, Tensor)
+    return total.reshape(*lead, *total.shape[1:])
+
+
+def _kinds(curves: Curves) -> int:
+    """How many images describe where two tiles meet: pairs, and with faces also those of each."""
+    return 1 if curves.connectivity == 1 else 3
+
+
+def _pieces(tiles: Tensor, joined: tuple[bool, ...], curves: Curves) -> Tensor:
+    """Images (batch, *numbers, kinds, *sides) of tiles, or of where tiles meet along some axes.
+
+    `tiles` has the shape (batch, number, stride, number, stride ...). With connectivity 1, tiles
+    are joined by edges, whose values are those of an image of pairs of points. Otherwise each tile
+    has its own faces where tiles meet: these three images are the faces of both, and of each. The
+    axes are taken from the last to the first, so that of equal points the first in raster order
+    gets the gradient.
+    """
+    ndim = len(joined)
+    highest = (curves.connectivity == 1) != curves.superlevel
+    for axis in range(ndim):
+        if joined[axis]:  # take the first and the last points of the tiles
+            side = 2 + 2 * axis
+            ends = slice(None, None, max(tiles.shape[side] - 1, 1))
+            tiles = tiles[(slice(None),) * side + (ends,)]
+    for axis in reversed(range(ndim)):
+        if not joined[axis]:
+            continue
+        number, side = 1 + 2 * axis, 2 + 2 * axis
+        last = tiles.narrow(side, -1, 1).narrow(number, 0, tiles.shape[number] - 1)
+        first = tiles.narrow(side, 0, 1).narrow(number, 1, tiles.shape[number] - 1)
+        both = torch.where(last >= first if highest else last <= first, last, first)
+        tiles = torch.stack([both, last, first][: _kinds(curves)], -1)
+    sides = [2 + 2 * axis for axis in range(ndim)]
+    order = [0, *(side - 1 for side in sides), *range(1 + 2 * ndim, tiles.dim()), *sides]
+    tiles = tiles.permute(order)
+    numbers, lengths = tiles.shape[: 1 + ndim], tiles.shape[tiles.dim() - ndim :]
+    kept = [length for length, join in zip(lengths, joined, strict=True) if not join]
+    return tiles.reshape(*numbers, _kinds(curves) ** sum(joined), *kept)
+
+
+def _curves_of_pieces(pieces: list[Tensor], sides: int, curves: Curves) -> list[Tensor]:
+    """Curves (batch, *numbers, n) of pieces with equally many axes, added up over their kinds."""
+    signs = [1]
+    for _ in range(curves.n_spatial - sides):
+        own = (1, -1, -1) if _kinds(curves) == 3 else (-1,)
+        signs = [one * other for one in own for other in signs]
+    if sides and len(signs) > 1:
+        pieces = [_merged(piece, signs, sides, curves) for piece in pieces]
+        signs = [1, -1]
+    shapes = [piece.shape[: piece.dim() - sides] for piece in pieces]
+    flat = torch.cat([piece.flatten(0, piece.dim() - sides - 1) for piece in pieces])
+    if sides:
+        connectivity = 1 if curves.connectivity == 1 else sides
+        rows = curves._replace(connectivity=connectivity, n_spatial=sides)(flat)
+    else:
+        rows = _steps(flat, curves)
+    factors = torch.tensor(signs, dtype=rows.dtype, device=rows.device)
+    split = torch.split(rows, [shape.numel() for shape in shapes])
+    return [
+        torch.einsum("...kn,k->...n", part.reshape(*shape, rows.shape[1]), factors)
+        for part, shape in zip(split, shapes, strict=True)
+    ]
+
+
+def _merged(piece: Tensor, signs: list[int], sides: int, curves: Curves) -> Tensor:
+    """Put images whose curves are added into one, and likewise those whose are subtracted.
+
+    They are lined up along their first axis, with points between them that never enter.
+    """
+    kinds = piece.dim() - sides - 1
+    never = -math.inf if curves.superlevel else math.inf
+    apart = pad(piece, [0, 0] * (sides - 1) + [0, 1, 0, 1], value=never)
+    places = [[i for i, own in enumerate(signs) if own == sign] for sign in (1, -1)]
+    longest = max(map(len, places))
+    filled = [i for own in places for i in own + [len(signs)] * (longest - len(own))]
+    chosen = apart.index_select(kinds, torch.tensor(filled, device=piece.device))
+    lengths = (longest * chosen.shape[kinds + 1], *chosen.shape[kinds + 2 :])
+    return chosen.reshape(*piece.shape[:kinds], 2, *lengths)
+
+
+def _steps(points: Tensor, curves: Curves) -> Tensor:
+    """Curves (points, n) of single points."""
+    dtype = torch.float64 if points.dtype == torch.float64 else torch.float32
+    largest = torch.finfo(dtype).max
+    # The gradients of an infinite value would be NaN.
+    values = points.to(dtype).clamp(-largest, largest)
+    distance = curves.thresholds.to(dtype) - values[:, None]
+    sharpness = -curves.sharpness if curves.superlevel else curves.sharpness
+    return torch.sigmoid(sharpness * distance)
+
+
+def _in_windows(values: Tensor, joined: tuple[bool, ...], count: int) -> Tensor:
+    """Add up, for each window, the curves (batch, *numbers, n) of its pieces."""
+    for axis, join in enumerate(joined):
+        values = values.unfold(1 + axis, count - join, 1).sum(-1)
+    return values

@@ -1,0 +1,126 @@
+"""What the layers of curves share: thresholds that may be estimated from images."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+
+from ecc_core._request.thresholds import as_count
+from ecc_core.nn import _arguments, _parameters
+from ecc_core.nn.layers._base import EulerLayer, Range
+
+__all__ = ["CalibratedLayer", "Normalize"]
+
+Normalize = Literal["points", "batch"]
+
+
+class CalibratedLayer(EulerLayer):
+    """Base of the layers of curves, whose range is that of the first batch if none is given."""
+
+    free_thresholds: Tensor
+    thresholds_step: Tensor
+
+    def _add_curves(
+        self,
+        thresholds: int | ArrayLike,
+        bounds: Range | None,
+        sharpness: float | None,
+        superlevel: bool,
+        normalize: Normalize | None,
+        learn_thresholds: bool,
+        learn_sharpness: bool,
+    ) -> None:
+        self.superlevel = superlevel
+        if normalize not in (None, "points", "batch"):
+            raise ValueError(f'`normalize` must be None, "points" or "batch", got {normalize!r}')
+        self.normalize = normalize
+        self._needs_range = bounds is None and as_count(thresholds, "thresholds") is not None
+        self._needs_scale = False
+        self._default_sharpness = sharpness is None
+        bounds = (0.0, 1.0) if self._needs_range else bounds
+        gap = self._add_levels("thresholds", thresholds, bounds, learn_thresholds)
+        self._add_sharpness(sharpness, gap, learn_sharpness)
+
+    def _add_norm(self, curves: int) -> None:
+        """Set up the normalization of this number of curves of an image and channel."""
+        if self.normalize == "batch":
+            size = curves * self.thresholds.numel()
+            self.norm = nn.BatchNorm1d(size, affine=False, **self._factory)
+
+    @torch.no_grad()
+    def calibrate(self, data: Tensor, *, quantiles: Range = (0.01, 0.99)) -> None:
+        """Estimate thresholds and sharpness from images.
+
+        Values that were passed to the constructor are kept: `sharpness`, and thresholds given as an
+        array or with a `range`. Parameters are modified in place, so this may be called after an
+        optimizer has been created. A layer that needs calibration is calibrated with its first
+        batch; call this method before compiling the layer or wrapping it in
+        ``DistributedDataParallel``.
+
+        Parameters
+        ----------
+        data : (..., spatial) tensor
+            Images like those that the layer will be called with. Infinite values and NaN are
+            ignored.
+        quantiles : (low, high), default (0.01, 0.99)
+            Quantiles of the values between which thresholds are spread.
+
+        Raises
+        ------
+        ValueError
+            If no value is finite.
+        """
+        if self._needs_range:
+            self._spread_thresholds(*_parameters.bounds_of(data, quantiles))
+        self._needs_range = False
+
+    def _spread_thresholds(self, low: float, high: float) -> None:
+        count = self.thresholds.numel()
+        values = torch.linspace(low, high, count, dtype=torch.float64)
+        gap = (high - low) / max(count - 1, 1)
+        fixed: Tensor | None = getattr(self, "fixed_thresholds", None)
+        if fixed is not None:
+            fixed.copy_(values)
+        else:
+            step = torch.tensor(gap, dtype=torch.float64)
+            self.thresholds_step.copy_(step)
+            self.free_thresholds.copy_(_parameters.free_increasing(values, step))
+        if self._default_sharpness:
+            self.log_sharpness.fill_(math.log(_parameters.SLOPE_OF_STEP / gap))
+
+    def _calibrate_if_needed(self, image: Tensor) -> None:
+        """Calibrate the layer with its first batch."""
+        if not (self._needs_range or self._needs_scale):
+            return
+        distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+        if torch.compiler.is_compiling() or (
+            distributed and torch.distributed.get_world_size() > 1
+        ):
+            what = "`range` or `direction_scale`" if self._needs_scale else "`range`"
+            raise RuntimeError(
+                f"a layer ({type(self).__name__}) without {what} must be calibrated with "
+                "`layer.calibrate(images)` before it is compiled or distributed"
+            )
+        self.calibrate(_arguments.widened(_arguments.check_tensor(image, "image")))
+
+    def _load_from_state_dict(self, *arguments: Any, **options: Any) -> None:
+        super()._load_from_state_dict(*arguments, **options)
+        self._needs_range = self._needs_scale = False  # the state holds both
+
+    @property
+    def thresholds(self) -> Tensor:
+        """Increasing thresholds, of shape (n,)."""
+        return self._levels("thresholds")
+
+    def _normalized(self, curves: Tensor, points: int) -> Tensor:
+        """Normalize curves (..., n) of images of so many points."""
+        if self.normalize == "points":
+            return curves / max(points, 1)
+        if self.normalize == "batch":
+            rows: Tensor = self.norm(curves.reshape(-1, self.norm.num_features))
+            return rows.reshape(curves.shape)
+        return curves

@@ -1,0 +1,165 @@
+"""Curves of sliding windows: equal to those of each window, with gradients, at every scale."""
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+from ecc_core.nn import EulerCurveLayer, EulerCurveMap, _windows  # noqa: E402
+from ecc_core.nn._windows import Curves, tiled_curves, window_curves  # noqa: E402
+
+SHAPES = {1: (29,), 2: (21, 26), 3: (13, 15, 14)}
+
+
+def noise(*shape, dtype=torch.float64, seed=0):
+    return torch.rand(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def one_by_one(image, curves, side, stride, mask):
+    for axis in range(image.dim() - curves.n_spatial, image.dim()):
+        image, mask = (given.unfold(axis, side, stride) for given in (image, mask))
+    return curves(image, mask)
+
+
+@pytest.mark.parametrize(("n_spatial", "connectivity"), [(1, 1), (2, 1), (2, 2), (3, 1), (3, 3)])
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize(("side", "stride"), [(8, 4), (12, 4), (4, 2), (3, 1)])
+def test_windows_that_share_tiles(n_spatial, connectivity, superlevel, side, stride):
+    shape = [(n - side) // stride * stride + side for n in SHAPES[n_spatial]]
+    image, mask = noise(2, *shape), noise(2, *shape, seed=1) > 0.1
+    image = image.masked_fill(~mask, -math.inf if superlevel else math.inf).requires_grad_()
+    levels = noise(4, seed=2).sort().values.requires_grad_()
+    sharpness = torch.tensor(20.0, dtype=torch.float64, requires_grad=True)
+    curves = Curves(levels, sharpness, connectivity, superlevel, n_spatial)
+    found = tiled_curves(image, curves, side // stride, stride)
+    expected = one_by_one(image, curves, side, stride, mask)
+    torch.testing.assert_close(found, expected)
+    weights = noise(*expected.shape, seed=3)
+    for pair in zip(
+        *(
+            torch.autograd.grad((values * weights).sum(), [image, levels, sharpness])
+            for values in (found, expected)
+        ),
+        strict=True,
+    ):
+        torch.testing.assert_close(*pair)
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+@pytest.mark.parametrize(("side", "stride"), [(24, 12), (25, 12), (7, 9)])
+def test_any_window_and_stride(connectivity, side, stride, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        _windows, "tiled_curves", lambda *given: calls.append(1) or tiled_curves(*given)
+    )
+    image, mask = noise(2, 50, 43), noise(2, 50, 43, seed=1) > 0.1
+    curves = Curves(noise(4, seed=2), 20.0, connectivity, False, 2)
+    found = window_curves(image, curves, side, stride, mask)
+    torch.testing.assert_close(found, one_by_one(image, curves, side, stride, mask))
+    assert bool(calls) == (side == 24)
+
+
+def test_order_of_features_and_centres_of_scales():
+    image, levels = noise(2, 3, 20, 18, dtype=torch.float32), [0.2, 0.5, 0.9]
+    layer = EulerCurveMap(levels, window=(4, 8), stride=4, padding=0)
+    single = EulerCurveLayer(levels)
+    found = layer(image)
+    assert found.shape == (2, 18, 4, 3)
+    for channel in range(3):
+        for row, column in ((0, 0), (3, 2), (1, 1)):
+            y, x = 4 * row, 4 * column
+            small = image[:, channel, y + 2 : y + 6, x + 2 : x + 6]
+            large = image[:, channel, y : y + 8, x : x + 8]
+            expected = torch.cat([single(small), single(large)], -1)
+            features = found[:, 6 * channel : 6 * channel + 6, row, column]
+            torch.testing.assert_close(features, expected)
+
+
+def test_same_padding():
+    image, levels = noise(1, 9, 10, dtype=torch.float32), [0.2, 0.5, 0.9]
+    found = EulerCurveMap(levels, window=6, stride=3)(image)
+    assert found.shape == (3, 3, 4)
+    single = EulerCurveLayer(levels)
+    # The windows span (3 - 1) * 3 + 6 = 12 rows and 15 columns: 1 and 2 before the image.
+    torch.testing.assert_close(found[:, 0, 0], single(image[0, :5, :4]))
+    torch.testing.assert_close(found[:, 1, 1], single(image[0, 2:8, 1:7]))
+    torch.testing.assert_close(found[:, 2, 3], single(image[0, 5:, 7:]))
+    whole = EulerCurveMap(levels, window=24, stride=24)(image)
+    torch.testing.assert_close(whole[:, 0, 0], single(image[0]))
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_masks_and_padding_never_enter(superlevel):
+    image, mask = noise(2, 1, 12, 12, dtype=torch.float32), noise(12, 12, seed=5) > 0.3
+    layer = EulerCurveMap([0.3, 0.6], window=8, stride=4, padding=2, superlevel=superlevel)
+    single = EulerCurveLayer([0.3, 0.6], superlevel=superlevel)
+    found = layer(image, mask)
+    assert found.shape == (2, 2, 3, 3)
+    torch.testing.assert_close(
+        found[:, :, 1, 0], single(image[:, 0, 2:10, :6], mask[2:10, :6].expand(2, 8, 6))
+    )
+
+
+def test_normalization_and_calibration():
+    image = 10 + 5 * noise(4, 2, 24, 24, dtype=torch.float32)
+    layer = EulerCurveMap(6, window=(4, 8), normalize="batch")
+    maps = layer(image)
+    assert layer.thresholds[0].item() == pytest.approx(10.05, abs=0.03)
+    assert layer.stride == 2
+    maps = maps.unflatten(1, (2, 12))
+    torch.testing.assert_close(maps.mean((0, 1, 3, 4)), torch.zeros(12), atol=1e-4, rtol=0)
+    plain, shares = (
+        EulerCurveMap(6, window=(4, 8), range=(10, 15), normalize=n) for n in (None, "points")
+    )
+    points = torch.tensor([16.0] * 6 + [64.0] * 6).repeat(2)[:, None, None]
+    torch.testing.assert_close(shares(image) * points, plain(image))
+
+
+def test_parameters_learn():
+    layer = EulerCurveMap(5, window=8, range=(0, 1), learn_sharpness=True)
+    layer(noise(2, 3, 16, 16, dtype=torch.float32)).square().sum().backward()
+    for name, parameter in layer.named_parameters():
+        assert parameter.grad.abs().max() > 0, name
+
+
+def test_compile_and_vmap():
+    layer = EulerCurveMap([0.2, 0.6], window=16, stride=8)
+    image = noise(2, 1, 24, 24, dtype=torch.float32)
+    expected = layer(image)
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(image), expected)
+    torch.testing.assert_close(torch.vmap(layer)(image), expected)
+
+
+def test_repr():
+    assert repr(EulerCurveMap(5, window=(4, 8), range=(0, 1))) == (
+        "EulerCurveMap(thresholds=5, window=(4, 8), stride=2, padding='same', n_spatial=2, "
+        "connectivity=2, learned=[thresholds])"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"window": 0}, ValueError, "`window` must be a positive int, got 0"),
+        ({"window": 2.5}, TypeError, "`window` must be a positive int, got 2.5"),
+        ({"window": ()}, ValueError, "`window` must be at least one int, got none"),
+        ({"stride": -1}, ValueError, "`stride` must be a positive int, got -1"),
+        ({"padding": -1}, ValueError, "`padding` must not be negative, got -1"),
+        ({"padding": "valid"}, TypeError, "`padding` must be an int or \"same\", got 'valid'"),
+        ({"normalize": "mean"}, ValueError, '`normalize` must be None, "points" or "batch"'),
+    ],
+)
+def test_errors(options, error, message):
+    with pytest.raises(error, match=message):
+        EulerCurveMap(4, range=(0, 1), **options)
+
+
+def test_errors_of_calls():
+    layer = EulerCurveMap([0.2, 0.6], window=8, padding=1)
+    with pytest.raises(ValueError, match="`image` must have at least 3 axes"):
+        layer(noise(9, 9))
+    with pytest.raises(ValueError, match="`image` must have at least 6 points along each"):
+        layer(noise(1, 9, 5))
+    with pytest.raises(ValueError, match="`image` must not contain NaN"):
+        layer(torch.full((1, 9, 9), math.nan))
