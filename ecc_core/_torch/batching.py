@@ -95,8 +95,6 @@ def transformable(
             return operator(*args)
         if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
             return Transformable.apply(*args)  # type: ignore[no-untyped-call]
-        if not torch.is_grad_enabled():
-            return operator(*args)
         if all(type(arg) in PLAIN or not isinstance(arg, Tensor) for arg in args):
             if not torch.is_grad_enabled():
                 return run(*args)
