@@ -63,6 +63,11 @@ __device__ __forceinline__ Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c)
     return {~s0, s1 ^ m0 ^ s0, ~(s2 ^ m1 ^ carry), m2 ^ (some & ~all)};
 }
 
+__device__ __forceinline__ Numbers4 minus(Numbers4 a) {
+    const plane low = a.b0 | a.b1;
+    return {a.b0, a.b1 ^ a.b0, a.b2 ^ low, a.b3 ^ (a.b2 | low)};
+}
+
 // The coefficient of the sample whose bit a shift by `shift` makes the sign.
 __device__ __forceinline__ int coefficient(unsigned b0, unsigned b1, unsigned b2, unsigned b3,
                                            int shift) {

@@ -1,0 +1,129 @@
+// What the kernels share that write the coefficient of every sample.
+//
+// Ties go to the first sample in C order. So a cell along x belongs to the later of its two columns
+// only where that comes strictly after, and cells of more axes to the later row (slice) only where
+// the later of its two columns does. With g = [p(x) before p(x+1)], H = later(p(x), p(x+1)),
+// and b(s) the comparisons with the next row or slice of a cell, every cell at a sample in its own
+// row (slice) that belongs to it there adds, with the sign of its dimension,
+//   1 - [the cell to the next one is its own] - [that to the one before] = b(s) - b(s - 1).
+//
+// A lane has four columns; a warp owns those of lanes 1 to 30. Beyond the image samples are repeated,
+// which leaves only what belongs to whom at its borders: V has no cells there, and T gives the outer
+// faces to the border.
+#pragma once
+#include "planes.cuh"
+#include "sides.cuh"
+
+// As in coefficients.py.
+struct Coefficients {
+    signed char* out;             // (images, slices, rows, columns)
+    unsigned long long* nonzero;  // how many are not zero; zero at launch
+    long long* not_finite;        // kNanReport: whether there may be a NaN; zero at launch
+    int across, down, chunk;      // units along x and y, rows or slices of a unit
+    int images;
+};
+
+constexpr int kOwnWidth = 30 * kLaneWidth;
+
+// The columns of a lane.
+struct Lane {
+    int x, width;
+    bool before, behind;  // whether all of them are left, or right of the image
+    plane owned;          // those that the warp owns
+    plane first, last;    // the first and the last column of the image
+
+    __device__ __forceinline__ Lane(int left, int width)
+        : x(left + (int)(threadIdx.x & 31) * kLaneWidth), width(width) {
+        const int lane = threadIdx.x & 31;
+        before = x < 0, behind = x >= width;
+        owned = lane == 0 || lane == 31 || before ? kNone : column_bits(width - x);
+        first = x == 0 ? kFirstColumn : kNone;
+        last = column_bits(width - x) & ~column_bits(width - 1 - x);
+        if (before) last = kNone;
+    }
+
+    // Four samples of a row.
+    __device__ __forceinline__ void load(const Element* row, Row& to) const {
+        if (kVector) {
+            const Quad quad = *(const Quad*)(row + min(max(x, 0), width - kLaneWidth));
+#pragma unroll
+            for (int i = 0; i < kLaneWidth; ++i) to.sample[i] = quad.v[i];
+        } else {
+#pragma unroll
+            for (int i = 0; i < kLaneWidth; ++i) to.sample[i] = row[min(max(x + i, 0), width - 1)];
+        }
+    }
+
+    // Their keys, and the later of each and its right neighbour.
+    __device__ __forceinline__ void keys(const Row& row, Key (&p)[kLaneWidth],
+                                         Key (&h)[kLaneWidth]) const {
+#pragma unroll
+        for (int i = 0; i < kLaneWidth; ++i) p[i] = without_sign_of_zero(to_key(row.sample[i]));
+        if (kVector && before) p[kLaneWidth - 1] = p[0];
+        if (kVector && behind) p[0] = p[kLaneWidth - 1];
+        const Key right = from_right(p[0]);
+#pragma unroll
+        for (int i = 0; i < kLaneWidth; ++i)
+            h[i] = later(p[i], i < kLaneWidth - 1 ? p[(i + 1) % kLaneWidth] : right);
+    }
+
+    // A plane as it is seen from the columns to the right.
+    __device__ __forceinline__ plane from_left(plane bits) const {
+        return left_of(bits, __shfl_up_sync(kWarp, bits, 1) << 3);
+    }
+
+    // Comparisons with the right neighbours at the border.
+    __device__ __forceinline__ plane complete(plane g) const { return kCubes ? g : g | last; }
+    __device__ __forceinline__ plane complete_left(plane g_left) const {
+        return kCubes ? g_left | first : g_left & ~first;
+    }
+
+    // The numbers of some rows to memory; `apart` is from row to row.
+    __device__ __forceinline__ void store(const Numbers4& c, signed char* out, long long apart,
+                                          plane where) const {
+#pragma unroll
+        for (int r = 0; r < kLaneRows; ++r) {
+            const plane shown = where << (4 * r) >> 28;
+            if (shown) {
+                const unsigned four = bytes(c.b0, r) + 2u * bytes(c.b1, r) + 4u * bytes(c.b2, r) +
+                                      0xF8u * bytes(c.b3, r);
+                if (kVector) {
+                    *(unsigned*)out = four;
+                } else {
+#pragma unroll
+                    for (int i = 0; i < kLaneWidth; ++i)
+                        if (shown >> (3 - i) & 1) out[i] = (signed char)(four >> (8 * i));
+                }
+            }
+            out += apart;
+        }
+    }
+
+    // The four bits of a row, each in its byte.
+    __device__ __forceinline__ static unsigned bytes(plane bits, int row) {
+        const unsigned four = bits << (4 * row) >> 28;
+        return (four * 0x01008040u | four >> 3) & 0x01010101u;
+    }
+
+    __device__ __forceinline__ static float without_sign_of_zero(float key) {
+        return add_floats(key, 0.0f);
+    }
+    template <class T>
+    __device__ __forceinline__ static T without_sign_of_zero(T key) {
+        return key;
+    }
+};
+
+// b(s) - b(s - 1) where a cell is the sample's own.
+__device__ __forceinline__ Trits change(plane now, plane before, plane where) {
+    return {now & ~before & where, ~now & before & where};
+}
+__device__ __forceinline__ Trits negative(Trits a) { return {a.minus, a.plus}; }
+
+// Called by every lane at the end.
+__device__ __forceinline__ void report(const Coefficients& to, int nonzero, bool not_finite) {
+#pragma unroll
+    for (int step = 16; step; step >>= 1) nonzero += __shfl_down_sync(kWarp, nonzero, step);
+    if ((threadIdx.x & 31) == 0 && nonzero) atomicAdd(to.nonzero, (unsigned long long)nonzero);
+    if (kNan == kNanReport && not_finite) *to.not_finite = 1;
+}
