@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
+LEAST = np.array([np.nextafter(0.0, 1.0)])  # no dtype has values between 0 and this one
 
 
 def euler_number(
@@ -87,12 +88,10 @@ def euler_number(
     >>> ecc.euler_number(ring)
     0
     """
-    # No image has values between 0 and the smallest of its own dtype.
-    least = np.array([np.nextafter(0.0, 1.0)])
     values = euler_curve(
-        image, least, connectivity=connectivity, superlevel=True, nan="omit", boundary=boundary
+        image, LEAST, connectivity=connectivity, superlevel=True, nan="omit", boundary=boundary
     ).values
-    return values[0] if is_lazy(image) else int(values[0])
+    return values[0] if is_lazy(image) else int(values.item())
 
 
 @overload

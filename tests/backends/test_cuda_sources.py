@@ -58,6 +58,7 @@ SAMPLES = _curves(
 )
 SOFT = {"SUPER": (0, 1), "DIRECTIONAL": (0, 1), **BLOCK}
 CASES = {
+    "curve1d": SINGLES,
     "curve2d": SINGLES,
     "curve3d": SINGLES,
     "pairs2d": PAIRS,
@@ -69,6 +70,13 @@ CASES = {
     "points": [
         {**SAMPLES, "OUTPUT": (0, 1), "FLAT": (0, 1), "LABEL": LABELS},
     ],
+    **{
+        f"coefficients{ndim}d": [
+            _curves(("Bool", *SCANNED, "int"), (SEARCH,), STORE=(2,), NAN=(0, 1))
+        ]
+        for ndim in (2, 3)
+    },
+    "number": [_curves(SHORT[:2], (SEARCH,), FLAT=(0, 1))],
     "range": [SAMPLES],
     "recode": [{**SAMPLES, "CODE": ("unsigned char", "unsigned short", "unsigned int")}],
     "labels": [{"LABEL": LABELS, "THREADS": (256,)}],

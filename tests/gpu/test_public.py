@@ -189,9 +189,12 @@ def test_thresholds_of_torch_that_have_not_changed_are_not_read_again():
     def known():
         return ecc.euler_curve(image.cpu().numpy(), levels.cpu().numpy()).values
 
-    np.testing.assert_array_equal(curve().cpu(), known())
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        np.testing.assert_array_equal(curve().cpu(), known())
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=stream):
         captured = curve()
     graph.replay()
     np.testing.assert_array_equal(captured.cpu(), known())

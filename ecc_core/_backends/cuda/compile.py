@@ -16,6 +16,7 @@ SOURCE = Path(__file__).parent / "source"
 # Threads a block may have, and blocks that must fit on one multiprocessor with as many: they bound
 # the registers of a thread.
 RESOURCES = {
+    "curve1d": (256, 4),
     "curve2d": (768, 1),
     "curve3d": (384, 1),
     "pairs2d": (512, 1),
@@ -45,7 +46,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     Parameters
     ----------
     source : str
-        "curve2d", "curve3d", "pairs2d", "pairs3d", "bytes3d" or "shorts3d".
+        "curve1d", "curve2d", "curve3d", "pairs2d", "pairs3d", "bytes3d" or "shorts3d".
     device : int
         Part of the key: shared-memory limits belong to a kernel on a device.
     options : tuple of (name, value)

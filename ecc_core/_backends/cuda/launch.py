@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, keeping, numbers
 from ecc_core._backends.cuda.bins import prepare
+from ecc_core._backends.cuda.coefficients import scanned_coefficients
 from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, sum_events
 from ecc_core._backends.cuda.points import point_coefficients, rank_labels, region_counts
 from ecc_core._backends.cuda.recipe import NAN_REPORT, variant_of
@@ -70,9 +71,13 @@ def enqueue(
     if array.size == 0 or thresholds.size == 0:
         return cupy.zeros((len(array), thresholds.size), np.int64), None
     direction = filtration.direction
+    plain = mask is None and direction is None
+    if plain and own is None and 1 in array.shape[1:] and array.ndim > 2:
+        array = _without_flat_axes(array)
+        adopted, filtration = adopted._replace(array=array), filtration.in_axes(array.ndim - 1)
     variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
     data, scan = array.data.ptr, None
-    if mask is None and direction is None:
+    if plain:
         scan = scan_of(array.shape, array.strides, data % 16, own, thresholds, variant, device)
     if scan is None:
         prepared = prepare(thresholds, variant.element, variant.superlevel, device)
@@ -87,6 +92,14 @@ def enqueue(
     if _is_capturing():
         picked = keeping(picked, (values, memory))
     return picked, flag
+
+
+def _without_flat_axes(array: Any) -> Any:
+    """Images without spatial axes of length one, but for one; their curves are the same."""
+    kept = [axis for axis in range(1, array.ndim) if array.shape[axis] > 1] or [array.ndim - 1]
+    return array[
+        (slice(None), *(slice(None) if axis in kept else 0 for axis in range(1, array.ndim)))
+    ]
 
 
 def _element(adopted: Adopted, direction: Direction | None) -> str:
@@ -109,13 +122,17 @@ def _raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
     """Wait for the flag; where it is set, tell NaN from infinity by a second look."""
     if not bool(flag.any() if flag.size > 1 else flag[0]):
         return
+    if _has_nan(adopted, mask):
+        raise ValueError(NAN_MESSAGE)
+
+
+def _has_nan(adopted: Adopted, mask: Any) -> bool:
     half = adopted.element == "bfloat16"
     values = adopted.array
     bad = (values & 0x7FFF) > 0x7F80 if half else cupy.isnan(values)
     if mask is not None:
         bad &= mask.view(np.uint8) != 0  # true: anything but 0
-    if bool(bad.any()):
-        raise ValueError(NAN_MESSAGE)
+    return bool(bad.any())
 
 
 def coefficients(
@@ -127,17 +144,29 @@ def coefficients(
 ) -> Any:
     """Coefficient of every point of each image: int8, the image's shape."""
     with adopt(image) as adopted:
-        found, facts = _coefficients(adopted, filtration, as_cupy(mask))
-        floats = "float" in _element(adopted, filtration.direction)
-        if floats and filtration.nan == "raise" and bool(facts[1]):
-            raise ValueError(NAN_MESSAGE)
-        return adopted.give_back(found)
+        return adopted.give_back(_coefficients(adopted, filtration, as_cupy(mask))[0])
 
 
 def _coefficients(adopted: Adopted, filtration: Filtration, mask: Any) -> tuple[Any, Any]:
+    """Coefficients, and on the device how many of them are not zero.
+
+    Waits for floats, except where NaN is omitted in a captured call.
+    """
     direction = filtration.direction
     variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
-    return point_coefficients(adopted, mask, variant, direction)
+    floats = "float" in variant.element
+    if mask is None and direction is None and not (floats and _is_capturing()):
+        scanned = scanned_coefficients(adopted, variant)
+        if scanned is not None:
+            found, facts = scanned
+            if not (floats and bool(facts[1]) and _has_nan(adopted, None)):
+                return found, facts[0]
+            if filtration.nan == "raise":
+                raise ValueError(NAN_MESSAGE)
+    found, facts = point_coefficients(adopted, mask, variant, direction)
+    if floats and filtration.nan == "raise" and bool(facts[1]):
+        raise ValueError(NAN_MESSAGE)
+    return found, facts[0]
 
 
 def exact_curve(
@@ -161,10 +190,8 @@ def exact_curve(
             sums = as_cupy(curve(adopted.array, levels, filtration, mask=mask))[0]
             found = _changes_of(cupy.asarray(levels), sums, superlevel)
             return tuple(adopted.give_back(array) for array in found)
-        counts, facts = _coefficients(adopted, filtration, as_cupy(mask))
-        nonzero, nan = facts.get().tolist()
-        if nan and filtration.nan == "raise":
-            raise ValueError(NAN_MESSAGE)
+        counts, found = _coefficients(adopted, filtration, as_cupy(mask))
+        nonzero = int(found)
         values = numbers(adopted) if direction is None else _directed(adopted.array, direction)
         narrow = values.dtype if values.dtype == np.float16 else None
         levels, sums = sum_events(

@@ -73,6 +73,8 @@ SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
 PACKED_WARPS = 12  # of a block
 ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
+LONG = 1 << 14  # samples of 1-D images that have a kernel of their own, and of its blocks at least
+LINE_WARPS = 8  # of a block
 GRID_ROWS = 65535  # that a grid of blocks may have
 PAIR_LEAST = 1 << 16  # samples of each of many 2-D images, at most
 # Rows of a warp on their way to it; pairs3d has twice as many of types of up to 16 bits.
@@ -182,7 +184,9 @@ def recipe(
     pairs = pairs and (tall if deep else near and few)
     shorts = deep and tall and not pairs and variant.element in ("uint16", "int16")
     shorts = shorts and layout.vector and compares_shorts(device)
-    plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
+    long = ndim == 1 and own is None and layout.shape[2] >= LONG
+    plan = (_line if long else _pairs if pairs else _shorts if shorts else _singles)(*arguments)
+    pairs = pairs and not long
     tiling = plan.tiling
     options = {**variant.options(None), "VECTOR": layout.vector + layout.wide, **plan.options}
     function = kernel(plan.source, device, tuple(options.items()))
@@ -272,6 +276,23 @@ def _shorts(
     # Wider copies, which lanes share, take longer here.
     options = {"BINS": rules.single, "STORE": GLOBAL, "SHARED_TABLE": 0, "VECTOR": 1}
     return _Plan("shorts3d", options, tiling, 1, shared)
+
+
+def _line(
+    layout: Layout, _deep: bool, _steps: int, _variant: Variant, rules: Rules, device: int
+) -> _Plan:
+    """Long 1-D images (curve1d.cu)."""
+    bins = rules.levels + 1
+    store = _store(bins, device)
+    resident = RESIDENT_WARPS["curve1d"] // LINE_WARPS
+    blocks = max(1, min(resident * processors(device) // layout.images, layout.shape[2] // LONG))
+    samples = layout.shape[2] // (blocks * LINE_WARPS)
+    copies = _copies(4 * bins, COPIES_BYTES * LINE_WARPS, samples) if store == SHARED else 1
+    words = {SHARED: bins * copies, PACKED: (bins + 1) // 2, GLOBAL: 0}[store]
+    table = table_bytes(rules)
+    options = {"BINS": rules.single, "STORE": store, "SHARED_TABLE": int(table > 0)}
+    tiling = Tiling(1, 1, 1, LINE_WARPS, blocks)
+    return _Plan("curve1d", options, tiling, copies, 4 * words + table + 1024)
 
 
 def _singles(

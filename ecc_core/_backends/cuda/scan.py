@@ -20,6 +20,7 @@ from ecc_core._backends.cuda.bins import (
     prepare,
 )
 from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.recipe import (
     COUNTS,
     DATA,
@@ -55,10 +56,13 @@ class Scan:
     plan : Recipe
     prepared : Prepared
     device : int
+    simple : bool
+        Whether the kernel itself writes the curves.
     """
 
     def __init__(self, layout: Layout, plan: Recipe, prepared: Prepared, device: int) -> None:
         self.layout, self.plan, self.prepared, self.device = layout, plan, prepared, device
+        self.simple = not plan.accumulate
         self._shape = (layout.images, prepared.rules.levels)
         self._flags = 8 * layout.images * prepared.rules.levels  # bytes before the flags
         self._curves = self._flags + 8 * layout.images  # bytes of curves and flags
@@ -112,7 +116,7 @@ class Scan:
         return values, memory
 
     def flags(self, memory: Any) -> Any:
-        """The flags in the memory."""
+        """The flags in the memory of a call."""
         return cupy.ndarray((self.layout.images,), np.int64, memory + self._flags)
 
 
@@ -124,7 +128,7 @@ def scan_of(
     thresholds: Array,
     variant: Variant,
     device: int,
-) -> Scan | None:
+) -> Scan | Number | None:
     """The scan of images (batch, *spatial) without a mask; None where they had better be recoded.
 
     `address` counts modulo 16 only. The device is the current one. Scans are kept for later calls.
@@ -143,10 +147,14 @@ def _scan_of(
     variant: Variant,
     device: int,
     thresholds: Array,
-) -> Scan | None:
+) -> Scan | Number | None:
     prepared = prepare(thresholds, variant.element, variant.superlevel, device)
     if variant.nan == NAN_OMIT and prepared.reaches_last:
         return None
+    if own is None and prepared.rules.levels == 1 and ITEM_BYTES[variant.element] == 1:
+        layout = arrange(shape, strides, 1, address, False)
+        if layout is not None and layout.wide and len(shape) > 2:
+            return Number(layout, len(shape) - 1, variant, thresholds, prepared, device)
     found = plan_scan(shape, strides, address, own, variant, prepared.rules, device)
     return found and Scan(*found, prepared, device)
 
@@ -161,7 +169,7 @@ def _kept_scan(
     device: int,
     raw: bytes,
     dtype: str,
-) -> Scan | None:
+) -> Scan | Number | None:
     if not cupy.cuda.get_current_stream().is_capturing():
         # Kernels on any stream may still use memory of a scan that the cache drops.
         cupy.cuda.Device().synchronize()
@@ -176,11 +184,10 @@ def whole_scan(
     thresholds: Array,
     variant: Variant,
     device: int,
-) -> Scan | None:
+) -> Scan | Number | None:
     """The scan of images, or None where curves at the thresholds take more than its kernel."""
     scan = scan_of(shape, strides, address, None, thresholds, variant, device)
-    simple = scan is not None and scan.prepared.pick is None and not scan.plan.accumulate
-    return scan if simple else None
+    return scan if scan is not None and scan.simple and scan.prepared.pick is None else None
 
 
 @lru_cache(maxsize=1024)

@@ -31,7 +31,9 @@ sys.path.pop(0)
 STANDS_IN = ("device.cuh", "compare_shorts.cuh")
 SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
-MODULES = "arrays bins calls compile recipe scan samples recode points exact launch"
+MODULES = (
+    "arrays bins calls compile recipe number scan samples recode points coefficients exact launch"
+)
 
 
 def _backend() -> SimpleNamespace:
@@ -100,6 +102,7 @@ class Emulator:
         self.backend.recipe.recipe.cache_clear()
         self.backend.scan.plan_scan.cache_clear()
         self.backend.scan._kept_scan.cache_clear()
+        self.backend.coefficients._plan.cache_clear()
 
     def curve(self, images, thresholds, filtration: Filtration, mask=None):
         """The curves of a batch."""

@@ -14,6 +14,8 @@ BYTES, SHORTS = np.arange(256), np.arange(1 << 16)
 PERCENTILES = np.percentile(np.random.default_rng(5).normal(size=4000), np.linspace(0, 100, 90))
 # The kernel, the shape of a batch, and levels. Widths that end inside a warp and those that do not.
 CASES = {
+    "1-D": ("curve1d", (1, 40_003), "float32", EVEN),
+    "1-D bytes": ("curve1d", (2, 1 << 15), "uint8", BYTES),
     "2-D": ("pairs2d", (1, 330, 1030), "float32", EVEN),
     "2-D bytes": ("pairs2d", (1, 400, 1024), "uint8", BYTES),
     "2-D float32 levels": ("pairs2d", (1, 130, 1030), "float32", EVEN.astype(np.float32) * 0.9),
@@ -72,6 +74,19 @@ def test_curves(emulator, case, side):
     kernel, shape, dtype, levels = CASES[case]
     for images in fields(shape, dtype):
         check(emulator, images, levels, side, kernel)
+
+
+@pytest.mark.parametrize("side", [*SIDES, ("V", True), ("T", False)], ids=str)
+@pytest.mark.parametrize("shape", [(2, 37, 96), (1, 19, 16), (2, 9, 11, 48), (1, 17, 8, 32)])
+def test_one_level_of_bytes(emulator, shape, side):
+    rng = np.random.default_rng(11)
+    for dtype, levels in (("uint8", (0, 127, 128, 255)), ("int8", (-128, -3, 126)), ("bool", (1,))):
+        images = rng.integers(0, 256, shape, dtype=np.uint8).view(dtype)
+        if dtype == "bool":
+            images = np.where(rng.random(shape) < 0.5, images.view(np.uint8), 0).view(np.bool_)
+        known = images if dtype != "bool" else images.view(np.uint8) != 0
+        for level in levels:
+            check(emulator, images, np.array([level]), side, "number", known=known)
 
 
 def test_counts_of_16_bits_spill(emulator, monkeypatch):
@@ -180,7 +195,16 @@ def draw(rng, shape, dtype, few):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "shape"), [("f4", (17, 300)), ("f4", (9, 11, 35)), ("i8", (17, 90)), ("b1", (40,))]
+    ("dtype", "shape"),
+    [
+        ("f4", (37, 300)),
+        ("f4", (9, 23, 128)),
+        ("f4", (5, 9, 35)),
+        ("u1", (11, 125)),
+        ("i4", (9, 124)),
+        ("i8", (17, 90)),
+        ("b1", (40,)),
+    ],
 )
 def test_coefficients_exact_curves_and_ranges(emulator, dtype, shape):
     rng = np.random.default_rng(6)
