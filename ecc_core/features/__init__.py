@@ -2,13 +2,15 @@
 
 - :func:`curve_descriptors`, :func:`descriptor_table`: descriptors of curves
 - :func:`align_curves`, :func:`curve_distance`, :func:`distance_matrix`: comparison of curves
+- :func:`expected_gaussian_curve`: what theory expects of noise
 - :func:`mean_band`, :func:`permutation_test`: statistics of groups of curves
 - :class:`EulerCurveTransformer`: curves as a step of a scikit-learn pipeline
 
 Curves are step functions, so that integrals are exact: for sublevel sets, a value holds from its
 threshold up to the next one; for superlevel sets, down to the previous one.
 
-Tables require pandas, bands SciPy, and the transformer scikit-learn (extra ``features``).
+Tables require pandas, bands and expected curves SciPy, and the transformer scikit-learn (extra
+``features``).
 """
 
 from typing import Any
@@ -16,18 +18,21 @@ from typing import Any
 from ecc_core._optional import import_optional
 from ecc_core.features.descriptors import CurveDescriptors, curve_descriptors, descriptor_table
 from ecc_core.features.distances import align_curves, curve_distance, distance_matrix
+from ecc_core.features.gaussian import ExpectedCurve, expected_gaussian_curve
 from ecc_core.features.groups import CurveBand, PermutationTest, mean_band, permutation_test
 
 __all__ = [
     "CurveBand",
     "CurveDescriptors",
     "EulerCurveTransformer",
+    "ExpectedCurve",
     "PermutationTest",
     "align_curves",
     "curve_descriptors",
     "curve_distance",
     "descriptor_table",
     "distance_matrix",
+    "expected_gaussian_curve",
     "mean_band",
     "permutation_test",
 ]

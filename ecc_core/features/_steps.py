@@ -18,6 +18,7 @@ __all__ = [
     "Metric",
     "Steps",
     "as_steps",
+    "check_level",
     "check_metric",
     "join",
     "norms",
@@ -164,3 +165,10 @@ def _absolute_area_of_integral(areas: Floats) -> Floats:
     crossing = begin * end < 0
     squares = np.divide(begin**2 + end**2, total, out=np.zeros_like(total), where=crossing)
     return np.where(crossing, squares, total) / 2
+
+
+def check_level(level: float) -> float:
+    """A probability, neither 0 nor 1."""
+    if not 0 < level < 1:
+        raise ValueError(f"`level` must be between 0 and 1, got {level!r}")
+    return level

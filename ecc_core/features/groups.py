@@ -13,6 +13,7 @@ from ecc_core.features._steps import (
     Curves,
     Floats,
     Metric,
+    check_level,
     check_metric,
     join,
     norms,
@@ -103,7 +104,7 @@ def mean_band(
     >>> bool(((band.lower < 9) & (9 < band.upper)).all())
     True
     """
-    _check_level(level)
+    check_level(level)
     if kind not in ("simultaneous", "pointwise"):
         raise ValueError(f'`kind` must be "simultaneous" or "pointwise", got {kind!r}')
     n_resamples = _check_positive(n_resamples, "n_resamples")
@@ -232,8 +233,3 @@ def _check_positive(count: int, name: str) -> int:
     if (number := operator.index(count)) < 1:
         raise ValueError(f"`{name}` must be a positive int, got {number}")
     return number
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise ValueError(f"`level` must be between 0 and 1, got {level!r}")

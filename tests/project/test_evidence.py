@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 from skimage import io
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "evidence"
@@ -33,27 +32,8 @@ def test_gaussian_fields_follow_theory(study):
     # The test can tell: the other connectivity's theory is refused.
     for (ndim, _, connectivity), (curves, _, _) in outcome.arrays.items():
         setting = next(s for s in gaussian_field.QUICK if len(s[0]) == ndim)
-        other = gaussian_field.expected_curves(setting, ndim if connectivity == 1 else 1, 2**15)
+        other = gaussian_field.expected_curves(setting, ndim if connectivity == 1 else 1)
         assert gaussian_field.p_value(curves, other["lattice"]) < 1e-6
-
-
-def test_the_theory_for_white_noise_is_elementary(study):
-    t, n = np.linspace(-3, 3, 7), 20
-    p = ndtr(t)
-    expected = n**2 * p - 2 * n * (n - 1) * p**2 + (n - 1) ** 2 * p**4
-    found = study("fields").lattice_curve(t, (n, n), 0.0, 1)
-    np.testing.assert_allclose(found, expected, atol=0.01)
-
-
-def test_the_lattice_tends_to_the_continuum(study):
-    fields = study("fields")
-    t, gaps = np.linspace(-2.5, 2.5, 11), []
-    for sigma in (2.0, 4.0, 8.0):
-        shape = (round(32 * sigma),) * 2
-        smooth = fields.continuum_curve(t, shape, sigma)
-        lattice = fields.lattice_curve(t, shape, fields.neighbour_correlation(sigma), 2)
-        gaps.append(np.abs(smooth - lattice).max() / np.abs(lattice).max())
-    assert gaps[0] > 3 * gaps[1] > 9 * gaps[2]
 
 
 def test_textures(study):

@@ -1,0 +1,236 @@
+"""The numbers of :mod:`ecc_core.features.gaussian`: probabilities of cells, densities, fields."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ecc_core._optional import import_optional
+from ecc_core._request.filtration import Filtration, as_numbers, check_spacing
+from ecc_core._request.resources import check_unused
+from ecc_core.features._steps import Floats
+
+__all__ = [
+    "Field",
+    "check_moments",
+    "check_positive",
+    "check_real",
+    "kinematic_curve",
+    "lattice_curve",
+]
+
+PRIMES = (2, 3, 5, 7, 11, 13, 17)
+POINTS, SHIFTS = 1 << 15, 8  # of the quasi-Monte Carlo rule
+BINS, REACH = 1 << 15, 9.0  # of differences in units of the standard deviation
+LEAST = 1e-12  # eigenvalue of correlations
+NEGATIVE = 1e-3  # largest share of the variance that a torus may lose
+
+
+class Field:
+    """A stationary field of mean 0 on a grid.
+
+    Attributes
+    ----------
+    variance : float
+    corners : (2**d, d) array
+        The corners of a cell.
+    correlation : (2**d, 2**d) array
+        Of the field at the corners.
+    """
+
+    def __init__(
+        self, covariance: Any, shape: tuple[int, ...], spacing: Any, filtration: Filtration
+    ) -> None:
+        self.shape, self.filtration = shape, filtration
+        self._function = covariance if callable(covariance) else None
+        if self._function is None:
+            check_unused("with an array of covariances", spacing=spacing)
+            self._torus = _check_torus(covariance, shape, filtration.boundary)
+        else:
+            self._steps = check_spacing(spacing, len(shape))
+        self.corners = np.array(list(product([0, 1], repeat=len(shape))))
+        lags = self.corners[:, None] - self.corners
+        found = self._covariances(lags)
+        self.variance = check_positive(found[0, 0], "the variance in `covariance`")
+        self.correlation = found / self.variance
+        if not np.isfinite(found).all() or np.linalg.eigvalsh(self.correlation)[0] < -1e-9:
+            raise ValueError("`covariance` must be positive semi-definite and finite, got another")
+
+    def _covariances(self, lags: Any) -> Floats:
+        """Covariances of points that are so many points apart, (..., d)."""
+        if self._function is None:
+            along = np.moveaxis(lags, -1, 0)
+            index = tuple(lag % n for lag, n in zip(along, self._torus.shape, strict=True))
+            found: Floats = self._torus[index]
+            return found
+        lags = np.asarray(lags * self._steps, np.float64)
+        found = np.asarray(self._function(lags), np.float64)
+        if found.shape != lags.shape[:-1]:
+            raise ValueError(
+                f"`covariance` must return shape {lags.shape[:-1]} for lags of shape {lags.shape}, "
+                f"got {found.shape}"
+            )
+        return found
+
+    def simulate(self, count: int, rng: np.random.Generator) -> Iterator[Floats]:
+        """Independent fields."""
+        if self._function is None:
+            torus = self._torus
+        else:
+            periodic = self.filtration.boundary == "periodic"
+            sizes = [n if periodic else 2 * n for n in self.shape]
+            along = [np.rint(np.fft.fftfreq(n) * n).astype(int) for n in sizes]
+            torus = self._covariances(np.stack(np.meshgrid(*along, indexing="ij"), axis=-1))
+        spectrum = np.fft.fftn(torus).real
+        half = torus.shape[-1] // 2 + 1
+        lost = -spectrum[spectrum < 0].sum() / spectrum[spectrum > 0].sum()
+        if lost > NEGATIVE:
+            raise ValueError(
+                "`covariance` must be that of a field on a torus to simulate `replicas`: it should "
+                f"decay within the image, got a negative part of {lost:.2g} of the variance"
+            )
+        amplitude = np.sqrt(np.clip(spectrum[..., :half], 0, None))
+        axes = range(torus.ndim)
+        window = tuple(map(slice, self.shape))
+        for _ in range(count):
+            noise = np.fft.rfftn(rng.standard_normal(torus.shape))
+            yield np.fft.irfftn(noise * amplitude, torus.shape, axes)[window]
+
+
+def lattice_curve(u: Floats, field: Field, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Expected curve of sublevel sets at standardised thresholds, and its standard error."""
+    special = import_optional("scipy.special", extra="features", purpose="expected curves")
+    corners, filtration = field.corners, field.filtration
+    # The variance of the weighted mean, which the differences do not share.
+    common = 1 / np.linalg.inv(field.correlation + LEAST * np.eye(len(corners))).sum()
+    values, vectors = np.linalg.eigh(field.correlation - common)
+    order = np.argsort(-values)[: len(corners) - 1]  # what matters most comes first
+    factor = vectors[:, order] * np.sqrt(np.clip(values[order], 0, None))
+    centres = np.linspace(-REACH, REACH, BINS)
+    counts = _counts(field.shape, filtration)
+    weights = np.zeros((SHIFTS, BINS))  # of the largest difference in each kind of cell
+    for row, points in zip(weights, _shifted_lattices(len(corners) - 1, rng), strict=True):
+        differences = special.ndtri(points) @ factor.T
+        for axes, count in counts.items():
+            faces = _faces(corners, np.array(axes))
+            for face in faces:
+                row += count / len(faces) * _shares(differences[:, face].max(axis=1))
+    total = np.empty((SHIFTS, u.size))
+    for i, threshold in enumerate(-u if filtration.cubes else u):
+        total[:, i] = weights @ special.ndtr((threshold - centres) / math.sqrt(common))
+    if filtration.cubes:  # a face is absent if all cubes that contain it are above the threshold
+        total = sum(counts.values()) - total
+    return total.mean(axis=0), total.std(axis=0, ddof=1) / math.sqrt(SHIFTS)
+
+
+def _shares(values: Floats) -> Floats:
+    """Shares of the values in even bins, those between two centres divided among them."""
+    places = (np.clip(values, -REACH, REACH) + REACH) * ((BINS - 1) / (2 * REACH))
+    lower = np.minimum(places.astype(np.int64), BINS - 2)
+    above = places - lower
+    shares = np.bincount(lower, 1 - above, BINS) + np.bincount(lower + 1, above, BINS)
+    return shares / values.size
+
+
+def _faces(corners: Any, axes: Any) -> list[Any]:
+    """The faces of a cell along some axes, as numbers of their corners."""
+    fixed = corners[:, axes == 0]
+    places = product([0, 1], repeat=fixed.shape[1])
+    return [np.flatnonzero((fixed == place).all(axis=1)) for place in places]
+
+
+def _counts(shape: tuple[int, ...], filtration: Filtration) -> dict[tuple[int, ...], int]:
+    """Signed numbers of cells by the axes along which they have two points or cubes."""
+    closed = filtration.boundary == "closed"
+    pairs = [n if filtration.boundary == "periodic" else n - 1 for n in shape]
+    if filtration.cubes:  # faces between two cubes; cubes, and outer faces of a closed image
+        one, two = [2 - n if closed else -m for n, m in zip(shape, pairs, strict=True)], pairs
+    else:
+        one, two = (
+            [n if closed else m for n, m in zip(shape, pairs, strict=True)],
+            [-m for m in pairs],
+        )
+    kinds = product([0, 1], repeat=len(shape))
+    return {
+        axes: math.prod(b if many else a for many, a, b in zip(axes, one, two, strict=True))
+        for axes in kinds
+    }
+
+
+def _shifted_lattices(ndim: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """Points within the unit cube, (POINTS, ndim)."""
+    steps = np.arange(1, POINTS + 1)[:, None] * np.sqrt(PRIMES[:ndim])
+    for _ in range(SHIFTS):
+        points = np.abs(2 * ((steps + rng.random(ndim)) % 1) - 1)
+        yield np.clip(points, 1e-12, 1 - 1e-12)
+
+
+def kinematic_curve(
+    u: Floats, shape: tuple[int, ...], spacing: Floats, moments: Floats, boundary: str
+) -> Floats:
+    """Expected curve of superlevel sets of a field of variance 1."""
+    special = import_optional("scipy.special", extra="features", purpose="expected curves")
+    ndim = len(shape)
+    sides = (np.array(shape) - (boundary != "periodic")) * spacing
+    expected = np.zeros(u.size)
+    for chosen in product([False, True], repeat=ndim):
+        axes = np.flatnonzero(chosen)
+        j = axes.size
+        if boundary != "closed" and j < ndim:
+            continue
+        if j == 0:
+            expected += special.ndtr(-u)
+            continue
+        volume = np.prod(sides[axes]) * math.sqrt(
+            max(np.linalg.det(moments[np.ix_(axes, axes)]), 0)
+        )
+        hermite = special.eval_hermitenorm(j - 1, u)
+        density = (2 * np.pi) ** (-(j + 1) / 2) * np.exp(-(u**2) / 2)
+        expected += volume * hermite * density
+    return expected
+
+
+def check_real(number: Any, name: str) -> float:
+    array = as_numbers(number, name)
+    if array.ndim or not np.isfinite(array):
+        raise ValueError(f"`{name}` must be a finite number, got {number!r}")
+    return float(array)
+
+
+def check_positive(number: Any, name: str) -> float:
+    real = check_real(number, name)
+    if real <= 0:
+        raise ValueError(f"`{name}` must be positive, got {number!r}")
+    return real
+
+
+def check_moments(moments: Any, ndim: int) -> Floats:
+    array = as_numbers(moments, "spectral_moments").astype(np.float64)
+    if array.ndim < 2 and array.shape in ((), (1,), (ndim,)):
+        array = np.diag(np.broadcast_to(array, (ndim,)))
+    if array.shape != (ndim, ndim):
+        raise ValueError(
+            f"`spectral_moments` must be a number, or of shape ({ndim},) or ({ndim}, {ndim}), "
+            f"got {array.shape}"
+        )
+    symmetric = np.isfinite(array).all() and np.allclose(array, array.T)
+    if not symmetric or np.linalg.eigvalsh(array)[0] < 0:
+        raise ValueError("`spectral_moments` must be symmetric, finite and positive semi-definite")
+    return array
+
+
+def _check_torus(covariance: Any, shape: tuple[int, ...], boundary: str) -> Floats:
+    """An array of covariances that is as large as the image."""
+    array = as_numbers(covariance, "covariance").astype(np.float64)
+    fits = array.ndim == len(shape) and all(
+        m == n if boundary == "periodic" else m >= n
+        for m, n in zip(array.shape, shape, strict=True)
+    )
+    if not fits:
+        what = "the shape" if boundary == "periodic" else "at least the shape"
+        raise ValueError(f"`covariance` must have {what} {shape}, got {array.shape}")
+    return array
