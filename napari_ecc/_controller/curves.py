@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,9 @@ BLOCK = 1 << 24
 
 PREVIEW = 1 << 24
 """Points up to which the coarsest level of a multiscale image is loaded for a preview."""
+
+SAMPLE = 1 << 20
+"""Points of a large array in memory that a preview is made of."""
 
 Array = NDArray[Any]
 
@@ -183,12 +186,16 @@ def compute_curve(request: Request, progress: Progress | None = None) -> Iterato
         Its value is a pair: the `Curve` as far as it is known, and the `Field`, which is None until
         the curve is complete.
     """
-    coarse, full = request.levels[0], request.levels[-1]
+    full = request.levels[-1]
     mask = None if request.read_mask is None else request.read_mask()
     progress = progress or Progress()
-    if len(request.levels) > 1 and np.prod(coarse.shape) <= PREVIEW and not progress.known:
-        yield Step((_preview(request, mask), None))
-    if not is_lazy(full) and full.size <= AT_ONCE:
+    at_once = not is_lazy(full) and full.size <= AT_ONCE
+    coarse = _coarse(request.levels, mask, at_once)
+    if coarse is not None and not progress.known:
+        bounds = request.bounds or _value_range(Field(full, mask))
+        request = replace(request, bounds=bounds)
+        yield Step((_preview(coarse, request), None))
+    if at_once:
         field = Field(_smoothed(np.asarray(full), request.sigma), mask)
         yield Step((_whole(field, request), field))
     else:
@@ -207,12 +214,25 @@ def result_of(curve: Curve, request: Request) -> EulerCurve:
     )
 
 
-def _preview(request: Request, mask: Array | None) -> Curve:
-    coarse = np.asarray(request.levels[0])
-    factor = np.array(coarse.shape) / np.array(request.levels[-1].shape)
+def _coarse(levels: tuple[Any, ...], mask: Array | None, at_once: bool) -> Field | None:
+    """The coarsest level, or some points of what is in memory; None if it is no faster."""
+    coarse, full = levels[0], levels[-1]
+    if len(levels) > 1:
+        if math.prod(coarse.shape) > PREVIEW:
+            return None
+        return Field(coarse, None if mask is None else _resampled(mask, coarse.shape))
+    if at_once or is_lazy(full):
+        return None
+    step = math.ceil((full.size / SAMPLE) ** (1 / full.ndim))
+    every = (slice(None, None, step),) * full.ndim
+    return Field(full[every], None if mask is None else mask[every])
+
+
+def _preview(coarse: Field, request: Request) -> Curve:
+    image = np.asarray(coarse.data)
+    factor = np.array(image.shape) / np.array(request.levels[-1].shape)
     sigma = tuple((np.array(request.sigma) * factor).tolist())
-    mask = None if mask is None else _resampled(mask, coarse.shape)
-    return _whole(Field(_smoothed(coarse, sigma), mask), request, "preview")
+    return _whole(Field(_smoothed(image, sigma), coarse.mask), request, "preview")
 
 
 def _resampled(mask: Array, shape: tuple[int, ...]) -> Array:

@@ -34,8 +34,8 @@ class Curve:
     superlevel : bool
         Whether the sets are ``image >= t``.
     stage : {"preview", "partial", "stopped", "complete"}
-        From a coarse level of a multiscale image; from the blocks read so far, of which more will
-        come or not; exact.
+        From a coarse level, or from some of the points; from the blocks read so far, of which more
+        will come or not; exact.
     done, total : int
         Number of blocks that have been read, and of all.
     """
@@ -57,7 +57,7 @@ class Curve:
         if self.complete:
             return ""
         if self.stage == "preview" or not self.done:
-            what = "preview from the coarsest level"
+            what = "preview at low resolution"
         else:
             what = f"partial, {self.done} of {self.total} blocks"
         return f"cancelled: {what}" if self.stage == "stopped" else what

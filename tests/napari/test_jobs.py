@@ -57,10 +57,19 @@ def test_growing_curve(superlevel, mask):
 
 
 def test_large_arrays_in_memory_grow_too(monkeypatch):
+    """After a preview of some of the points."""
     monkeypatch.setattr(curves, "AT_ONCE", 1000)
-    (*_, last) = compute_curve(request(VOLUME, bounds=None))
-    found, _ = last.value
-    assert_array_equal(found.values, ecc.euler_curve(VOLUME, np.arange(40), superlevel=True).values)
+    monkeypatch.setattr(curves, "SAMPLE", 500)
+    monkeypatch.setattr(curves, "BLOCK", 5 * 17 * 30)
+    first, *parts, last = compute_curve(request(VOLUME, bounds=None, read_mask=reader(MASK)))
+    preview, found = first.value[0], last.value[0]
+    every = np.s_[::3, ::3, ::3]
+    expected = ecc.euler_curve(VOLUME[every], np.arange(40), superlevel=True, mask=MASK[every])
+    assert preview.stage == "preview"
+    assert_array_equal(preview.values, expected.values)
+    assert {step.value[0].stage for step in parts} == {"partial"}
+    expected = ecc.euler_curve(VOLUME, np.arange(40), superlevel=True, mask=MASK)
+    assert_array_equal(found.values, expected.values)
 
 
 def test_smoothing_by_blocks_is_that_of_the_whole():
