@@ -26,7 +26,7 @@ from napari_ecc._controller.curves import (
 )
 from napari_ecc._controller.devices import device_name
 from napari_ecc._controller.docks import NO_IMAGE, DockController
-from napari_ecc._controller.histogram import compute_histogram
+from napari_ecc._controller.histogram import ValueHistogram
 from napari_ecc._controller.labels import LabelsMaker
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import (
@@ -86,7 +86,7 @@ class ExplorerController(DockController):
         self.closer = CloserLook(viewer, self.model)
         self._labels = LabelsMaker(viewer, self.session.history)
         self._set = SetOverlay(viewer)
-        self._histogram, self._otsu = Runner("Histogram"), Runner("Otsu's threshold")
+        self._histogram = ValueHistogram(self.model)
         self._wanted: Source | None = None
         self._shown: Source | None = None
         self._field: Field | None = None
@@ -103,8 +103,7 @@ class ExplorerController(DockController):
 
     @property
     def _runners(self) -> tuple[Runner, ...]:
-        others = self._labels.runner, self._histogram, self._otsu
-        return self.runner, *self.closer.runners, *others
+        return self.runner, *self.closer.runners, self._labels.runner, *self._histogram.runners
 
     def close(self) -> None:
         """Stop all work and take the overlays away."""
@@ -125,7 +124,7 @@ class ExplorerController(DockController):
         self._links.add(self.request_curve, events.roi)
         self._links.add(self._on_threshold, events.threshold)
         self._links.add(self.closer.locate, events.window, events.show_changes)
-        self._links.add(self._find_histogram, events.show_histogram)
+        self._links.add(self._show_histogram, events.show_histogram)
         self._links.add(self._on_show_set, events.show_set)
         self._links.add(self.request_curve, *(getattr(events, name) for name in CURVE_FIELDS))
 
@@ -252,35 +251,14 @@ class ExplorerController(DockController):
         if model.show_set:
             self._set.show(layer, selection, field, model)
         self.closer.look()
-        self._find_histogram()
+        self._show_histogram()
 
-    def _find_histogram(self, *_: Any) -> None:
-        """Compute the histogram of the values, if it is shown."""
-        field, curve = self._field, self.model.curve
-        if not self.model.show_histogram or field is None or curve is None:
-            self._histogram.cancel()
-            self.model.histogram = None
-            return
-
-        def show(step: Step) -> None:
-            self.model.histogram = step.value
-
-        self._histogram.submit(lambda: compute_histogram(field, curve), show)
+    def _show_histogram(self) -> None:
+        self._histogram.show(self._field)
 
     def go_to_otsu(self) -> None:
         """Move the threshold to the one that divides the values best into two classes."""
-        field, curve = self._field, self.model.curve
-        if field is None or curve is None:
-            show_info("There is no complete curve yet.")
-            return
-
-        def show(step: Step) -> None:
-            if step.value is None:
-                show_info("There is no histogram of data that are not in memory.")
-            else:
-                self.snap(step.value.otsu)
-
-        self._otsu.submit(lambda: compute_histogram(field, curve), show)
+        self._histogram.find_otsu(self._field, self.snap)
 
     def _on_stopped(self) -> None:
         """The user has cancelled the curve."""

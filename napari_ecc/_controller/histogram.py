@@ -2,21 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
+from napari.utils.notifications import show_info
 from numpy.typing import NDArray
 
 from napari_ecc._controller.curves import Field
 from napari_ecc._controller.layers import is_lazy
-from napari_ecc._model.explorer import Curve, Histogram
-from napari_ecc._workers import Step
+from napari_ecc._model.explorer import Curve, ExplorerModel, Histogram
+from napari_ecc._workers import Runner, Step
 
-__all__ = ["compute_histogram"]
+__all__ = ["ValueHistogram", "compute_histogram"]
 
 BINS = 128
 MOST_POINTS = 2**22
 """Of a larger image evenly spaced points are taken."""
+
+
+class ValueHistogram:
+    """Finds the histogram of the explorer's model in the background.
+
+    Parameters
+    ----------
+    model : ExplorerModel
+        Its `histogram` is set.
+
+    Attributes
+    ----------
+    runners : tuple of Runner
+    """
+
+    def __init__(self, model: ExplorerModel) -> None:
+        self._model = model
+        self._showing, self._dividing = Runner("Histogram"), Runner("Otsu's threshold")
+        self.runners = self._showing, self._dividing
+
+    def show(self, field: Field | None) -> None:
+        """Compute the histogram of the values, if it is wanted."""
+        model, curve = self._model, self._model.curve
+        if not model.show_histogram or field is None or curve is None:
+            self._showing.cancel()
+            model.histogram = None
+            return
+
+        def on_step(step: Step) -> None:
+            model.histogram = step.value
+
+        self._showing.submit(lambda: compute_histogram(field, curve), on_step)
+
+    def find_otsu(self, field: Field | None, found: Callable[[float], None]) -> None:
+        """Compute the threshold that divides the values best into two classes."""
+        curve = self._model.curve
+        if field is None or curve is None:
+            show_info("There is no complete curve yet.")
+            return
+
+        def on_step(step: Step) -> None:
+            if step.value is None:
+                show_info("There is no histogram of data that are not in memory.")
+            else:
+                found(step.value.otsu)
+
+        self._dividing.submit(lambda: compute_histogram(field, curve), on_step)
 
 
 def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:

@@ -1,12 +1,21 @@
-"""Axes of plots: round numbers for ticks, and how they are written."""
+"""Axes of plots: round numbers for ticks, how they are written, and where they are drawn."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from qtpy.QtCore import QPointF, QRectF, Qt
+from qtpy.QtGui import QColor, QPainter, QPen
 
-__all__ = ["nice_ticks", "tick_label"]
+from napari_ecc._qt.theme import PlotColours
+
+__all__ = ["BOTTOM", "LEFT", "RIGHT", "Frame", "nice_ticks", "paint_axes", "tick_label"]
+
+LEFT, RIGHT, BOTTOM = 58, 12, 40
+"""Pixels about a plot, for the axes."""
 
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -66,3 +75,85 @@ def tick_label(value: float, span: float) -> str:
             break
     text = f"{value:.4g}" if value else "0"
     return text.replace("-", "\N{MINUS SIGN}") + (suffix if value else "")
+
+
+class Frame:
+    """Where data coordinates are in an area.
+
+    Parameters
+    ----------
+    plot : QRectF
+    bounds : (x0, x1, y0, y1)
+        At its left, right, lower and upper side.
+    """
+
+    def __init__(self, plot: QRectF, bounds: tuple[float, float, float, float]) -> None:
+        self.plot = plot
+        self.x0, self.x1, self.y0, self.y1 = bounds
+
+    def px(self, x: Any) -> Any:
+        return self.plot.left() + (x - self.x0) / (self.x1 - self.x0) * self.plot.width()
+
+    def py(self, y: Any) -> Any:
+        return self.plot.bottom() - (y - self.y0) / (self.y1 - self.y0) * self.plot.height()
+
+    def x(self, px: float) -> float:
+        share = (px - self.plot.left()) / max(self.plot.width(), 1.0)
+        return float(self.x0 + share * (self.x1 - self.x0))
+
+
+def paint_axes(
+    painter: QPainter,
+    frame: Frame,
+    labels: tuple[str, str],
+    colours: PlotColours,
+    y_ticks: Sequence[float],
+    *,
+    grid: bool = False,
+) -> None:
+    """Draw ticks and titles of both axes.
+
+    Parameters
+    ----------
+    painter : QPainter
+    frame : Frame
+    labels : (str, str)
+        Titles; of the second, its last word where there is no room for more.
+    colours : PlotColours
+    y_ticks : sequence of float
+    grid : bool, default False
+        Lines across the plot instead of ticks on its left.
+    """
+    plot = frame.plot
+    height = painter.fontMetrics().height()
+    axis, faint, text = QPen(QColor(colours.axis), 1), QColor(colours.faint), QColor(colours.text)
+    right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+    centre = Qt.AlignmentFlag.AlignCenter
+    for y in y_ticks:
+        py = frame.py(y)
+        painter.setPen(QPen(faint, 1) if grid and y != 0 else axis)
+        ends = (plot.left(), plot.right()) if grid else (plot.left() - 4, plot.left())
+        painter.drawLine(*(QPointF(x, py) for x in ends))
+        painter.setPen(text)
+        where = QRectF(0, py - height, plot.left() - 6, 2 * height)
+        painter.drawText(where, right, tick_label(y, abs(frame.y1 - frame.y0)))
+    painter.setPen(axis)
+    painter.drawLine(plot.bottomLeft(), plot.bottomRight())
+    painter.drawLine(plot.bottomLeft(), plot.topLeft())
+    for x in nice_ticks(frame.x0, frame.x1, max(2, int(plot.width() / 50))):
+        px = frame.px(x)
+        painter.setPen(axis)
+        painter.drawLine(QPointF(px, plot.bottom()), QPointF(px, plot.bottom() + 4))
+        painter.setPen(text)
+        where = QRectF(px - 50, plot.bottom() + 4, 100, height + 2)
+        painter.drawText(where, centre, tick_label(x, frame.x1 - frame.x0))
+    title = QRectF(plot.left(), plot.bottom() + height + 5, plot.width(), height + 2)
+    painter.drawText(title, centre, labels[0])
+    painter.save()
+    painter.translate(2, plot.center().y())
+    painter.rotate(-90)
+    side = QRectF(-plot.height() / 2, 0, plot.height(), height + 2)
+    whole, short = labels[1], labels[1].rpartition(" ")[2]
+    fits = painter.fontMetrics().horizontalAdvance(whole) <= plot.height()
+    painter.drawText(side, centre, whole if fits else short)
+    painter.restore()

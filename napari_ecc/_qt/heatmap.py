@@ -12,8 +12,9 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QLinearGradient, QPainter, QPen, QPolygonF, qRgb
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
-from napari_ecc._qt.axes import nice_ticks, tick_label
-from napari_ecc._qt.plot import BOTTOM, EXPORT_SCALE, LEFT, LOWEST, RIGHT
+from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes, tick_label
+from napari_ecc._qt.pictures import new_image
+from napari_ecc._qt.plot import LOWEST
 from napari_ecc._qt.theme import PAPER, PlotColours
 
 __all__ = ["HeatMap"]
@@ -111,9 +112,7 @@ class HeatMap(QWidget):
 
     def position_of(self, row: float) -> float:
         """Vertical pixel of a row's coordinate."""
-        first, last = even_edges(self._rows)
-        area = self.map_area()
-        return float(area.top() + (row - first) / (last - first) * area.height())
+        return float(self._frame().py(row))
 
     def readout(self) -> str:
         """The value under the mouse, as it is written above the map."""
@@ -158,10 +157,7 @@ class HeatMap(QWidget):
         OSError
             If the file cannot be written.
         """
-        picture = QImage(self.size() * EXPORT_SCALE, QImage.Format.Format_ARGB32)
-        picture.setDevicePixelRatio(EXPORT_SCALE)
-        for name, text in (facts or {}).items():
-            picture.setText(name, text)
+        picture = new_image(self.size(), facts)
         colours = self._colours
         self.set_colours(PAPER)
         painter = QPainter(picture)
@@ -192,7 +188,7 @@ class HeatMap(QWidget):
         painter.drawImage(area, self._image)
         painter.setPen(QColor(self._colours.axis))
         painter.drawRect(area)
-        self._draw_axes(painter, area)
+        self._draw_axes(painter)
         self._draw_bar(painter)
         if self._marker is not None:
             self._draw_marker(painter, area, self.position_of(self._marker))
@@ -216,32 +212,17 @@ class HeatMap(QWidget):
         column = int((at.x() - area.left()) / area.width() * columns)
         return min(row, rows - 1), min(column, columns - 1)
 
-    def _draw_axes(self, painter: QPainter, area: QRectF) -> None:
-        height = painter.fontMetrics().height()
-        painter.setPen(QColor(self._colours.text))
-        centre = Qt.AlignmentFlag.AlignCenter
-        beside = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        first, last = even_edges(self._columns)
-        for t in nice_ticks(first, last, max(2, int(area.width() / 50))):
-            x = area.left() + (t - first) / (last - first) * area.width()
-            painter.drawLine(QPointF(x, area.bottom()), QPointF(x, area.bottom() + 4))
-            box = QRectF(x - 50, area.bottom() + 4, 100, height + 2)
-            painter.drawText(box, centre, tick_label(t, last - first))
-        first, last = float(self._rows[0]), float(self._rows[-1])
-        most = max(2, int(area.height() / 28))
-        for t in self._row_ticks or nice_ticks(first, last, most, whole=True):
-            y = self.position_of(t)
-            painter.drawLine(QPointF(area.left() - 4, y), QPointF(area.left(), y))
-            box = QRectF(0, y - height, area.left() - 6, 2 * height)
-            painter.drawText(box, beside, tick_label(t, last - first))
-        title = QRectF(area.left(), area.bottom() + height + 5, area.width(), height + 2)
-        painter.drawText(title, centre, self._labels[0])
-        painter.save()
-        painter.translate(2, area.center().y())
-        painter.rotate(-90)
-        side = QRectF(-area.height() / 2, 0, area.height(), height + 2)
-        painter.drawText(side, centre, self._labels[1])
-        painter.restore()
+    def _frame(self) -> Frame:
+        left, right = even_edges(self._columns)
+        top, bottom = even_edges(self._rows)
+        return Frame(self.map_area(), (left, right, bottom, top))
+
+    def _draw_axes(self, painter: QPainter) -> None:
+        frame = self._frame()
+        most = max(2, int(frame.plot.height() / 28))
+        ends = float(self._rows[0]), float(self._rows[-1])
+        ticks = self._row_ticks or nice_ticks(*ends, most, whole=True)
+        paint_axes(painter, frame, self._labels, self._colours, ticks)
 
     def _draw_bar(self, painter: QPainter) -> None:
         """Draw the readout, and the colours between the values at their ends."""

@@ -10,24 +10,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QColor, QImage, QPainter, QPen, QPixmap, QPolygonF
+from qtpy.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ecc_core import BettiCurves
 from napari_ecc._model.explorer import BETTI_NAMES
-from napari_ecc._qt.axes import nice_ticks, tick_label
+from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes
+from napari_ecc._qt.pictures import EXPORT_SIZE, new_image, new_svg
 from napari_ecc._qt.theme import PALETTE, PAPER, PlotColours
 
 __all__ = ["BETTI_COLOURS", "CurvePlot", "Line", "betti_lines"]
 
 BETTI_COLOURS = PALETTE[1:4]
 
-LEFT, RIGHT, TOP, BOTTOM = 58, 12, 10, 40
+TOP = 10
 GRAB = 8
 SHIFTED, ALL_STEPS = 10, 2**30
 LOWEST = 110
-EXPORT_SIZE = QSize(640, 400)
-EXPORT_SCALE = 3
 
 
 class Line(NamedTuple):
@@ -164,7 +163,7 @@ class CurvePlot(QWidget):
 
     def position_of(self, x: float) -> float:
         """Horizontal pixel of a threshold."""
-        return float(_Frame(QRectF(self.rect()), self._bounds).px(x))
+        return float(self._frame(QRectF(self.rect())).px(x))
 
     def save(self, path: str | Path, facts: Mapping[str, str] | None = None) -> None:
         """Write the plot, black on white, as PNG or SVG.
@@ -188,7 +187,7 @@ class CurvePlot(QWidget):
         if suffix not in (".png", ".svg"):
             raise ValueError(f"`path` must end with .png or .svg, got {path.name!r}")
         area = QRectF(0, 0, EXPORT_SIZE.width(), EXPORT_SIZE.height())
-        device = _svg(path, facts or {}) if suffix == ".svg" else _image(facts or {})
+        device = new_svg(path, facts) if suffix == ".svg" else new_image(EXPORT_SIZE, facts)
         painter = QPainter(device)
         if not painter.isActive():
             raise OSError(f"{path} cannot be written")
@@ -273,8 +272,11 @@ class CurvePlot(QWidget):
         self._bounds = (x0, x1, y0 / self._stretch, y1 / self._stretch)
         self._redraw()
 
+    def _frame(self, area: QRectF) -> Frame:
+        return Frame(area.adjusted(LEFT, TOP, -RIGHT, -BOTTOM), self._bounds)
+
     def _x_at(self, event: Any) -> float:
-        frame = _Frame(QRectF(self.rect()), self._bounds)
+        frame = self._frame(QRectF(self.rect()))
         low, high = self._bounds[:2]
         return min(max(frame.x(event.position().x()), low), high)
 
@@ -284,13 +286,15 @@ class CurvePlot(QWidget):
 
     def _paint_curves(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
         painter.fillRect(area, QColor(colours.background))
-        frame = _Frame(area, self._bounds)
+        frame = self._frame(area)
         if not self._lines:
             painter.setPen(QColor(colours.text))
             flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(area.adjusted(16, 8, -16, -8), flags, self._message)
             return
-        _paint_axes(painter, frame, self._labels, colours)
+        most = max(2, int(frame.plot.height() / 45))
+        ticks = nice_ticks(frame.y0, frame.y1, most, whole=True)
+        paint_axes(painter, frame, self._labels, colours, ticks, grid=True)
         painter.setClipRect(frame.plot.adjusted(-1, -2, 1, 2))
         if self._bars is not None:
             _paint_bars(painter, frame, *self._bars, colours)
@@ -313,7 +317,7 @@ class CurvePlot(QWidget):
     def _paint_threshold(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
         if self._threshold is None or not self._lines:
             return
-        frame = _Frame(area, self._bounds)
+        frame = self._frame(area)
         colour = QColor(colours.accent)
         if self._band is not None:
             low, high = (frame.px(x) for x in self._band)
@@ -328,24 +332,6 @@ class CurvePlot(QWidget):
             painter.drawLine(QPointF(x, frame.plot.top()), QPointF(x, frame.plot.bottom()))
 
 
-class _Frame:
-    """Where data coordinates are in an area."""
-
-    def __init__(self, area: QRectF, bounds: tuple[float, float, float, float]) -> None:
-        self.plot = area.adjusted(LEFT, TOP, -RIGHT, -BOTTOM)
-        self.x0, self.x1, self.y0, self.y1 = bounds
-
-    def px(self, x: Any) -> Any:
-        return self.plot.left() + (x - self.x0) / (self.x1 - self.x0) * self.plot.width()
-
-    def py(self, y: Any) -> Any:
-        return self.plot.bottom() - (y - self.y0) / (self.y1 - self.y0) * self.plot.height()
-
-    def x(self, px: float) -> float:
-        share = (px - self.plot.left()) / max(self.plot.width(), 1.0)
-        return float(self.x0 + share * (self.x1 - self.x0))
-
-
 def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     if not lines:
         return (0.0, 1.0, 0.0, 1.0)
@@ -357,45 +343,9 @@ def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     return (x0, x1 if x1 > x0 else x0 + 1.0, y0 - room * (y0 < 0), y1 + room)
 
 
-def _paint_axes(
-    painter: QPainter, frame: _Frame, labels: tuple[str, str], colours: PlotColours
-) -> None:
-    plot = frame.plot
-    height = painter.fontMetrics().height()
-    grid, text = QPen(QColor(colours.faint), 1), QColor(colours.text)
-    for y in nice_ticks(frame.y0, frame.y1, max(2, int(plot.height() / 45)), whole=True):
-        py = frame.py(y)
-        painter.setPen(QPen(QColor(colours.axis), 1) if y == 0 else grid)
-        painter.drawLine(QPointF(plot.left(), py), QPointF(plot.right(), py))
-        painter.setPen(text)
-        where = QRectF(0, py - height, plot.left() - 6, 2 * height)
-        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        painter.drawText(where, right, tick_label(y, frame.y1 - frame.y0))
-    painter.setPen(QPen(QColor(colours.axis), 1))
-    painter.drawLine(plot.bottomLeft(), plot.bottomRight())
-    painter.drawLine(plot.bottomLeft(), plot.topLeft())
-    for x in nice_ticks(frame.x0, frame.x1, max(2, int(plot.width() / 50))):
-        px = frame.px(x)
-        painter.setPen(QPen(QColor(colours.axis), 1))
-        painter.drawLine(QPointF(px, plot.bottom()), QPointF(px, plot.bottom() + 4))
-        painter.setPen(text)
-        where = QRectF(px - 50, plot.bottom() + 4, 100, height + 2)
-        painter.drawText(where, Qt.AlignmentFlag.AlignCenter, tick_label(x, frame.x1 - frame.x0))
-    title = QRectF(plot.left(), plot.bottom() + height + 5, plot.width(), height + 2)
-    painter.drawText(title, Qt.AlignmentFlag.AlignCenter, labels[0])
-    painter.save()
-    painter.translate(2, plot.center().y())
-    painter.rotate(-90)
-    side = QRectF(-plot.height() / 2, 0, plot.height(), height + 2)
-    whole, short = labels[1], labels[1].rpartition(" ")[2]
-    fits = painter.fontMetrics().horizontalAdvance(whole) <= plot.height()
-    painter.drawText(side, Qt.AlignmentFlag.AlignCenter, whole if fits else short)
-    painter.restore()
-
-
 def _paint_bars(
     painter: QPainter,
-    frame: _Frame,
+    frame: Frame,
     edges: NDArray[Any],
     counts: NDArray[Any],
     colours: PlotColours,
@@ -410,7 +360,7 @@ def _paint_bars(
         painter.fillRect(bar, shade)
 
 
-def _polyline(line: Line, frame: _Frame) -> QPolygonF:
+def _polyline(line: Line, frame: Frame) -> QPolygonF:
     """The line's corners in pixels, at most four to a pixel column."""
     x, y = frame.px(np.asarray(line.x, float)), frame.py(np.asarray(line.y, float))
     if line.style != "line":
@@ -429,23 +379,3 @@ def _thin(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     end = np.append(start[1:], x.size) - 1
     corners = (y[start], np.minimum.reduceat(y, start), np.maximum.reduceat(y, start), y[end])
     return np.repeat(x[start], 4), np.stack(corners, axis=1).ravel()
-
-
-def _svg(path: Path, facts: Mapping[str, str]) -> Any:
-    from qtpy.QtSvg import QSvgGenerator
-
-    generator = QSvgGenerator()
-    generator.setFileName(str(path))
-    generator.setSize(EXPORT_SIZE)
-    generator.setViewBox(QRectF(0, 0, EXPORT_SIZE.width(), EXPORT_SIZE.height()))
-    generator.setTitle("Euler characteristic curve")
-    generator.setDescription("\n".join(f"{name}: {text}" for name, text in facts.items()))
-    return generator
-
-
-def _image(facts: Mapping[str, str]) -> QImage:
-    image = QImage(EXPORT_SIZE * EXPORT_SCALE, QImage.Format.Format_ARGB32)
-    image.setDevicePixelRatio(EXPORT_SCALE)
-    for name, text in facts.items():
-        image.setText(name, text)
-    return image

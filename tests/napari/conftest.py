@@ -1,5 +1,6 @@
 """A napari window on a virtual display, and panels in it."""
 
+import gc
 import os
 import shutil
 import sys
@@ -30,6 +31,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if HERE in item.path.parents:
                 item.add_marker(pytest.mark.skip(reason=WHY_NOT))
+
+
+@pytest.fixture(autouse=True)
+def _short_collections():
+    """napari collects garbage whenever a layer is removed: what there was before is left out."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
