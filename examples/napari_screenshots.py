@@ -14,9 +14,9 @@ from typing import Any
 import napari
 import numpy as np
 from qtpy.QtWidgets import QApplication
-from scipy.ndimage import binary_fill_holes, gaussian_filter, label
+from scipy.ndimage import gaussian_filter
 
-import ecc_core as ecc
+from napari_ecc._controller.warming import warm
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 SIZE = (1400, 860)
@@ -37,13 +37,14 @@ def open_dock(viewer: napari.Viewer, dock: str) -> Any:
 
 
 def explorer(viewer: napari.Viewer) -> Any:
-    """The vessels, turned, and the set at the threshold."""
+    """The vessels, turned, the set at the threshold, and Betti curves."""
     viewer.open_sample("napari-ecc", "vessels")
     panel = open_dock(viewer, "Euler explorer")
     panel.model.scope = "volume"
     viewer.dims.ndisplay = 3
     viewer.scene.camera.angles = (5, 25, 60)
     viewer.scene.camera.zoom = 2.7
+    panel.model.show_betti = True
     wait(panel)
     panel.model.threshold = 120.0
     return panel
@@ -72,18 +73,18 @@ def directions(viewer: napari.Viewer) -> Any:
 
 
 def regions(viewer: napari.Viewer) -> Any:
-    """The coins as objects, one of them selected."""
-    viewer.open_sample("napari-ecc", "coins")
-    image = viewer.layers["coins"].data
-    smooth = gaussian_filter(image.astype(float), 3)
-    objects, count = label(binary_fill_holes(smooth > gaussian_filter(smooth, 30) + 12))
-    sizes = np.bincount(objects.ravel(), minlength=count + 1)
-    objects[sizes[objects] < 300] = 0
-    layer = viewer.add_labels(objects, name="objects", opacity=0.4)
+    """The coins as objects in two classes, one of them selected."""
+    viewer.open_sample("napari-ecc", "labelled_coins")
+    viewer.layers["coin labels"].opacity = 0.4
     panel = open_dock(viewer, "Euler regions")
     panel.controller.measure()
     wait(panel)
-    layer.selected_label = int(np.flatnonzero(sizes >= 300)[8])
+    found = panel.model.regions
+    score = found.components["curves"].scores[:, 0]
+    for name, chosen in (("plain", score < -60), ("rich", score > 60)):
+        panel.model.class_name = name
+        panel.controller.classify(found.labels[chosen])
+    panel.model.selected = int(found.labels[8])
     return panel
 
 
@@ -121,7 +122,7 @@ SCENES: dict[str, Callable[[napari.Viewer], Any]] = {
 
 
 def main() -> None:
-    ecc.warmup(block=True)
+    warm().join()
     for name in sys.argv[1:] or SCENES:
         viewer = napari.Viewer(show=True)
         viewer.window.resize(*SIZE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -164,14 +164,19 @@ class Progress:
         Positions of the blocks.
     changes : array
         Their signed histograms, summed.
+    seconds : float
+        What the last job has taken so far.
     """
 
     def __init__(self) -> None:
         self.known: set[int] = set()
         self.changes: Any = 0
+        self.seconds = 0.0
 
 
-def compute_curve(request: Request, progress: Progress | None = None) -> Iterator[Step]:
+def compute_curve(
+    request: Request, progress: Progress | None = None
+) -> Generator[Step, None, None]:
     """Compute the curve of a request.
 
     Parameters

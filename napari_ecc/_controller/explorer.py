@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -91,7 +93,6 @@ class ExplorerController(DockController):
         self._shown: Source | None = None
         self._field: Field | None = None
         self._explored: Any = None
-        self._started = 0.0
         self._connect()
         warm()
         self._on_image()
@@ -210,9 +211,8 @@ class ExplorerController(DockController):
 
     def _submit(self, source: Source) -> None:
         self.closer.cancel()
-        self._started = time.perf_counter()
         self.runner.submit(
-            lambda: compute_curve(source.request, source.progress),
+            lambda: _timed(compute_curve(source.request, source.progress), source.progress),
             lambda step: self._on_curve(step, source),
         )
 
@@ -247,7 +247,7 @@ class ExplorerController(DockController):
         self.show_part(layer, selection.where, curve.in_words() or "complete")
         if field is None:
             return
-        model.status = self._result_line(field)
+        model.status = _result_line(field, source.progress.seconds)
         if model.show_set:
             self._set.show(layer, selection, field, model)
         self.closer.look()
@@ -277,12 +277,6 @@ class ExplorerController(DockController):
     def _on_failed(self, message: str) -> None:
         """The curve could not be computed."""
         self._show_nothing(message)
-
-    def _result_line(self, field: Field) -> str:
-        shape = describe(field.data.shape)
-        seconds = time.perf_counter() - self._started
-        spent = f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
-        return f"{shape}, {field.data.dtype} · {spent} · {device_name() or 'CPU'}"
 
     def _on_threshold(self) -> None:
         self._set.move(self.model.threshold)
@@ -385,6 +379,21 @@ class ExplorerController(DockController):
             columns |= {f"b{k}": numbers[places] for k, numbers in enumerate(betti.values)}
         columns["complete"] = np.full(curve.thresholds.size, curve.complete)
         write_columns(path, columns, self.facts)
+
+
+def _timed(steps: Generator[Step, None, None], progress: Progress) -> Iterator[Step]:
+    """The same steps, with the time that they took in the worker."""
+    start = time.perf_counter()
+    with closing(steps):
+        for step in steps:
+            progress.seconds = time.perf_counter() - start
+            yield step
+
+
+def _result_line(field: Field, seconds: float) -> str:
+    shape = describe(field.data.shape)
+    spent = f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+    return f"{shape}, {field.data.dtype} · {spent} · {device_name() or 'CPU'}"
 
 
 def _first_threshold(curve: Curve, layer: Any) -> float:

@@ -185,10 +185,10 @@ class Panel(QWidget):
         beside = [at for at in docks if at is not dock and window.dockWidgetArea(at) == area]
         stacked = [at for at in beside if at.isVisible()]
         if stacked and window.height() < ROOM * (len(stacked) + 1):
-            window.tabifyDockWidget(stacked[-1], dock)
+            window.tabifyDockWidget(stacked.pop(), dock)
             dock.show()
             dock.raise_()
-        elif stacked:
+        if stacked:
             docks = [*stacked, dock]
             window.resizeDocks(docks, [ROOM] * len(docks), Qt.Orientation.Vertical)
 

@@ -93,6 +93,7 @@ def open_panel(make_napari_viewer_proxy, qtbot):
 @pytest.fixture
 def explorer(open_panel, qtbot):
     """Open the Euler explorer on images and wait for the curve of the first."""
+    from napari_helpers import settle
 
     def open_it(*images, **options):
         viewer, panel = open_panel("Euler explorer", *images, **options)
@@ -100,11 +101,6 @@ def explorer(open_panel, qtbot):
         return viewer, panel
 
     return open_it
-
-
-def settle(qtbot, panel) -> None:
-    """Wait until nothing is computed any more."""
-    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
 
 
 @pytest.fixture

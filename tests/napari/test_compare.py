@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from napari.layers import Image
+from napari_helpers import settle
 from numpy.testing import assert_array_equal
 from scipy.ndimage import gaussian_filter
 
@@ -12,16 +13,10 @@ from ecc_core.features import permutation_test
 from napari_ecc import actions
 from napari_ecc._model.compare import compare_groups, groups_of
 
-TIMEOUT = 20_000
-
 
 def noise(seed, sigma):
     values = gaussian_filter(np.random.default_rng(seed).standard_normal((40, 40)), sigma)
     return (values / values.std() * 20 + 128).astype(np.uint8)
-
-
-def settle(qtbot, panel):
-    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
 
 
 def test_groups():

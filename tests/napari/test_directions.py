@@ -5,6 +5,7 @@ import threading
 import dask.array as da
 import numpy as np
 import pytest
+from napari_helpers import TIMEOUT
 from numpy.testing import assert_allclose, assert_array_equal
 from qtpy.QtCore import Qt
 from scipy.ndimage import gaussian_filter
@@ -14,8 +15,6 @@ from napari_ecc._controller import direction_sweep, loading
 from napari_ecc._controller.direction_arrow import NAME
 from napari_ecc._controller.directions import ARROW_EVERY
 from napari_ecc._qt.theme import colours_of
-
-TIMEOUT = 20_000
 
 
 def smooth(*shape, seed=0):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from napari_helpers import settle
 from numpy.testing import assert_array_equal
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QImage, QWheelEvent
@@ -11,12 +12,7 @@ from scipy.ndimage import label
 import ecc_core as ecc
 from napari_ecc._controller.layers import PLUGIN_KEY
 
-TIMEOUT = 20_000
 DOCKS = ("explorer", "directions", "regions", "series", "compare")
-
-
-def settle(qtbot, panel):
-    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
 
 
 def turn_wheel(widget):

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
+from napari_helpers import settle
 from numpy.testing import assert_array_equal
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QApplication, QFileDialog
@@ -15,10 +16,6 @@ from napari_ecc import _commands, actions
 def ramp(*shape):
     rng = np.random.default_rng(1)
     return rng.integers(0, 50, shape).astype(np.uint8)
-
-
-def settle(qtbot, panel):
-    qtbot.waitUntil(lambda: not panel.controller.running, timeout=20_000)
 
 
 def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):

@@ -5,13 +5,12 @@ import threading
 import dask.array as da
 import numpy as np
 import pytest
+from napari_helpers import TIMEOUT, settle
 from numpy.testing import assert_array_equal
 from qtpy.QtWidgets import QPushButton
 from scipy.ndimage import binary_dilation, gaussian_filter
 
 import ecc_core as ecc
-
-TIMEOUT = 20_000
 
 
 def objects():
@@ -21,10 +20,6 @@ def objects():
     labels[:36, :54] = 2 * (1 + 3 * (np.arange(36)[:, None] // 18) + np.arange(54) // 18)
     labels[:4, 18:] = 0
     return image, labels
-
-
-def settle(qtbot, panel):
-    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
 
 
 def push(panel, text):

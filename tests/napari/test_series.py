@@ -6,22 +6,17 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+from napari_helpers import TIMEOUT, settle
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
 from napari_ecc._controller import series as series_controller
 
-TIMEOUT = 20_000
-
 
 def movie(*shape):
     noise = np.random.default_rng(0).standard_normal(shape)
     return gaussian_filter(noise, (0,) * (len(shape) - 2) + (2, 2))
-
-
-def settle(qtbot, panel):
-    qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
 
 
 @pytest.fixture

@@ -1,0 +1,173 @@
+"""The Euler explorer on images of all kinds, on parts and on regions of them."""
+
+import numpy as np
+import pytest
+from napari_helpers import TIMEOUT, assert_curve_of, coloured, overlays, settle, smooth
+from numpy.testing import assert_array_equal
+from scipy.ndimage import gaussian_filter
+
+import ecc_core as ecc
+
+
+def test_slice_and_volume(explorer, qtbot):
+    """The displayed plane follows the dims slider; the volume does not; scales may differ."""
+    volume = smooth(12, 40, 50)
+    viewer, panel = explorer(volume, scale=(3, 1, 0.5), translate=(5, 0, 0))
+    assert viewer.dims.current_step[0] == 5 or viewer.dims.current_step[0] == 6
+    for plane in (2, 9):
+        viewer.dims.set_current_step(0, plane)
+        settle(qtbot, panel)
+        assert_curve_of(panel, volume[plane])
+    viewer.dims.order = (1, 0, 2)
+    viewer.dims.set_current_step(1, 7)
+    settle(qtbot, panel)
+    assert_curve_of(panel, volume[:, 7])
+    panel.form["scope"].value = "Volume"
+    settle(qtbot, panel)
+    curve = assert_curve_of(panel, volume)
+    assert len(panel.model.counts.numbers) == 3
+    assert panel.model.counts.euler == ecc.euler_number(volume >= panel.model.threshold)
+    assert "tunnel" in panel.readout.text()
+    viewer.dims.set_current_step(1, 20)
+    settle(qtbot, panel)
+    assert panel.model.curve is curve
+    viewer.dims.ndisplay = 3
+    panel.settings["sigma"].value = 1
+    settle(qtbot, panel)
+    blurred = gaussian_filter(volume.astype(np.float32), (1 / 6, 0.5, 1.0))
+    assert_curve_of(panel, blurred)
+    (overlay,) = overlays(viewer)
+    assert_array_equal(overlay.scale, (3, 1, 0.5))
+    assert_array_equal(overlay.translate, (5, 0, 0))
+
+
+def test_smoothed_slice_lies_where_it_is(explorer, qtbot):
+    """Overlay, critical points and Labels of a plane are put on that plane, in world units."""
+    volume = smooth(12, 40, 50)
+    viewer, panel = explorer(volume, scale=(3, 1, 0.5), translate=(5, 0, 0))
+    viewer.dims.set_current_step(0, 9)
+    panel.settings["sigma"].value = 0.5
+    panel.overlays["show_changes"].value = True
+    settle(qtbot, panel)
+    panel.controller.make_labels()
+    settle(qtbot, panel)
+    labels = viewer.layers[-1]
+    shown, points = overlays(viewer)
+    for layer in (labels, shown):
+        assert layer.data.shape == (1, 40, 50)
+        assert_array_equal(layer.translate, (5 + 9 * 3, 0, 0))
+        assert_array_equal(layer.scale, (3, 1, 0.5))
+    assert set(points.data[:, 0]) == {9}
+    assert points.data_to_world((9, 0, 0))[0] == 5 + 9 * 3
+    blurred = gaussian_filter(volume[9].astype(np.float32), (0.25, 0.5))
+    assert_array_equal(labels.data[0] > 0, blurred >= panel.model.threshold)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.float32, np.int16, np.float64])
+def test_dtypes(explorer, qtbot, dtype):
+    image = smooth(40, 50, dtype=float)
+    image = image > 0.5 if dtype is bool else (image * 100).astype(dtype)
+    viewer, panel = explorer(image)
+    assert_curve_of(panel, image)
+    threshold = panel.model.threshold
+    (overlay,) = overlays(viewer)
+    levels = (threshold, *image.ravel()[:20].astype(float).tolist(), -1.5, 0.1)
+    for t in levels:
+        panel.model.threshold = t
+        assert_array_equal(coloured(overlay, image), image >= t)
+    panel.model.superlevel = False
+    settle(qtbot, panel)
+    (overlay,) = overlays(viewer)
+    for t in levels:
+        panel.model.threshold = t
+        assert_array_equal(coloured(overlay, image), image <= t)
+
+
+def test_nan_is_left_out_and_infinity_is_no_bound(explorer):
+    image = smooth(40, 50, dtype=np.float32)
+    image[:5], image[5], image[6] = np.nan, np.inf, -np.inf
+    _, panel = explorer(image, contrast_limits=(0, 1))
+    curve = assert_curve_of(panel, image, nan="omit")
+    assert np.isfinite(curve.thresholds).all()
+
+
+def test_images_without_a_curve_say_why(explorer, qtbot, messages):
+    """An RGB image gives a line of text, a constant and an all-NaN image no traceback."""
+    viewer, panel = explorer(np.zeros((20, 30, 3), np.uint8), rgb=True)
+    assert "RGB" in panel.model.status
+    assert "Split RGB" in panel.work.text.text()
+    assert panel.model.curve is None
+    assert not panel.slider.enabled
+    panel.controller.make_labels()
+    assert messages == ["There is no curve yet."]
+
+    viewer.add_image(np.full((20, 30), 7, np.uint8), name="constant")
+    panel.form["image"].value = "constant"
+    settle(qtbot, panel)
+    assert_array_equal(panel.model.curve.values, [1])
+    viewer.add_image(np.full((20, 30), np.nan), name="empty", contrast_limits=(0, 1))
+    panel.form["image"].value = "empty"
+    settle(qtbot, panel)
+    assert "finite" in messages[-1]
+
+
+def test_region_of_interest(explorer, qtbot, messages):
+    """Shapes and Labels restrict the image, whatever their scale; a wrong shape is explained."""
+    image = smooth(60, 80)
+    viewer, panel = explorer(image, scale=(2, 2))
+    shapes = viewer.add_shapes(name="shapes")
+    panel.settings["roi"].value = "shapes"
+    assert "Draw one" in panel.model.status
+    shapes.add_rectangles([[20, 20], [20, 100], [80, 100], [80, 20]])
+    settle(qtbot, panel)
+    inside = np.zeros(image.shape, bool)
+    inside[10:41, 10:51] = True
+    assert_curve_of(panel, image, mask=inside)
+    viewer.add_labels(inside.astype(int), name="labels", scale=(2, 2))
+    panel.settings["roi"].value = "labels"
+    settle(qtbot, panel)
+    assert_curve_of(panel, image, mask=inside)
+    (overlay,) = overlays(viewer)
+    assert_array_equal(np.isnan(overlay.data), ~inside)
+    assert panel.model.counts.euler == ecc.euler_number((image >= panel.model.threshold) & inside)
+    viewer.add_labels(np.ones((5, 5), int), name="wrong")
+    panel.settings["roi"].value = "wrong"
+    assert "must have the shape" in panel.model.status
+    viewer.layers.remove("wrong")
+    settle(qtbot, panel)
+    assert_curve_of(panel, image)
+
+
+def test_painting_a_region_does_not_change_what_is_computed(explorer, qtbot, monkeypatch):
+    """The worker has its own copy; the painted region is computed after that."""
+    import threading
+
+    from napari_ecc._controller import curves
+
+    image, began, go = smooth(40, 50), threading.Event(), threading.Event()
+    viewer, panel = explorer(image)
+    region = np.zeros((40, 50), int)
+    region[:20] = 1
+    layer = viewer.add_labels(region.copy(), name="region")
+    region_mask = curves.region_mask
+
+    def gated(*args):
+        read_mask = region_mask(*args)
+
+        def read():
+            began.set()
+            assert go.wait(10)
+            return read_mask()
+
+        return read
+
+    monkeypatch.setattr(curves, "region_mask", gated)
+    panel.model.roi = "region"
+    qtbot.waitUntil(began.is_set, timeout=TIMEOUT)
+    layer.data[:] = 1  # without an event, as another plugin might
+    go.set()
+    settle(qtbot, panel)
+    assert_curve_of(panel, image, mask=region > 0)
+    layer.paint((10, 10), 0)
+    settle(qtbot, panel)
+    assert_curve_of(panel, image, mask=layer.data > 0)

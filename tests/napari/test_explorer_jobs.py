@@ -1,0 +1,143 @@
+"""The Euler explorer while it works: growing curves, and what the viewer does meanwhile."""
+
+import math
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+from napari_helpers import TIMEOUT, assert_curve_of, overlays, settle, smooth
+from numpy.testing import assert_array_equal
+
+import ecc_core as ecc
+
+
+def assert_marked_as_incomplete(panel, folder):
+    """A cancelled curve is dashed, named in words, and saved with its mark."""
+    curve = panel.model.curve
+    assert curve.stage == "stopped"
+    words = f"cancelled: partial, {curve.done} of {curve.total} blocks"
+    assert curve.done < curve.total
+    assert curve.in_words() == words
+    assert panel.plot._lines[0].dashed
+    assert panel.plot._note == words
+    assert words in panel.readout.text()
+    assert "<b" not in panel.readout.text()
+    assert "Cancelled" in panel.work.text.text()
+    panel.save(str(folder / "cancelled.csv"))
+    table = pd.read_csv(folder / "cancelled.csv", comment="#")
+    assert not table["complete"].any()
+    panel.save(str(folder / "cancelled.svg"))
+    assert words in (folder / "cancelled.svg").read_text()
+
+
+def _slowly(block):
+    import time
+
+    time.sleep(0.1)
+    return block
+
+
+def test_dask_grows_block_by_block(explorer, qtbot):
+    """The curve of a lazy volume appears in parts, each block is read when it is its turn."""
+    volume = smooth(32, 48, 48)
+    reads = []
+
+    def read(block, block_info=None):
+        reads.append(block_info[0]["chunk-location"])
+        return block
+
+    lazy = da.from_array(volume, chunks=16).map_blocks(read, dtype=volume.dtype)
+    _, panel = explorer(lazy, contrast_limits=(0, 255), cache=False)
+    reads.clear()
+    stages = []
+    panel.model.events.curve.connect(lambda curve: stages.append(curve and curve.stage))
+    panel.form["scope"].value = "Volume"
+    settle(qtbot, panel)
+    curve = assert_curve_of(panel, volume)
+    assert_array_equal(curve.thresholds, np.arange(256))
+    assert sorted(set(reads)) == sorted(np.ndindex(2, 3, 3))
+    assert stages[-1] == "complete"
+    assert panel.model.counts.euler == ecc.euler_number(volume >= panel.model.threshold)
+
+
+def test_multiscale_shows_the_coarse_level_first(explorer, qtbot):
+    fine = smooth(64, 64)
+    viewer, panel = explorer(np.zeros((8, 8), np.uint8))
+    stages = []
+    panel.model.events.curve.connect(lambda curve: stages.append(curve and curve.stage))
+    viewer.add_image([fine, fine[::2, ::2], fine[::4, ::4]], name="pyramid", multiscale=True)
+    panel.form["image"].value = "pyramid"
+    settle(qtbot, panel)
+    assert_curve_of(panel, fine)
+    assert stages[-1] == "complete"
+    (overlay,) = overlays(viewer)
+    assert overlay.multiscale
+
+
+def test_cancel_and_newest_request(explorer, qtbot, tmp_path):
+    """Cancel ends the work; of many requests the last one is answered."""
+    slow = da.from_array(smooth(40, 64, 64), chunks=(2, 64, 64)).map_blocks(_slowly)
+    viewer, panel = explorer(smooth(20, 30), smooth(20, 30, seed=1), name="small")
+    viewer.add_image(slow, name="slow", contrast_limits=(0, 255))
+    panel.form["scope"].value = "Volume"
+    panel.form["image"].value = "slow"
+    qtbot.waitUntil(lambda: panel.work.bar.value() > 0, timeout=TIMEOUT)
+    qtbot.waitUntil(lambda: panel.work.cancel.native.isVisibleTo(panel), timeout=TIMEOUT)
+    panel.work.cancel.native.click()
+    settle(qtbot, panel)
+    assert_marked_as_incomplete(panel, tmp_path)
+    panel.controller.request_curve()
+    for name in ("small", "slow", "small [1]"):
+        panel.form["image"].value = name
+    settle(qtbot, panel)
+    assert_curve_of(panel, viewer.layers["small [1]"].data)
+
+
+def test_layers_come_and_go(explorer, qtbot):
+    """Removing, replacing and renaming the layer; removing an overlay by hand."""
+    first, second = smooth(30, 40), smooth(30, 40, seed=1)
+    viewer, panel = explorer(first, name="first")
+    viewer.layers["first"].data = second
+    settle(qtbot, panel)
+    assert_curve_of(panel, second)
+    viewer.layers["first"].name = "renamed"
+    assert panel.model.image == panel.form["image"].value == "renamed"
+    curve = panel.model.curve
+    assert curve is not None
+
+    viewer.layers.remove(overlays(viewer)[0])
+    qtbot.waitUntil(lambda: not panel.overlays["show_set"].value)
+    viewer.add_image(first, name="other")
+    viewer.layers.remove("renamed")
+    settle(qtbot, panel)
+    assert panel.model.image == "other"
+    assert_curve_of(panel, first)
+    viewer.layers.clear()
+    assert panel.model.image == ""
+    assert panel.model.curve is None
+    assert not overlays(viewer)
+    qtbot.wait(10)
+    assert math.isnan(panel.model.threshold)
+    assert "Open an image" in panel.model.status
+
+
+@pytest.mark.parametrize("end", ["layer", "dock", "viewer"])
+def test_end_during_work(explorer, qtbot, messages, end):
+    """Removing the layer, the dock or the whole viewer while a curve is computed is harmless."""
+    slow = da.from_array(smooth(40, 64, 64), chunks=(2, 64, 64)).map_blocks(_slowly)
+    viewer, panel = explorer(smooth(20, 30), name="small")
+    viewer.add_image(slow, name="slow", contrast_limits=(0, 255))
+    panel.form["scope"].value = "Volume"
+    panel.form["image"].value = "slow"
+    controller = panel.controller
+    qtbot.waitUntil(lambda: panel.work.bar.value() > 0, timeout=TIMEOUT)
+    if end == "layer":
+        viewer.layers.remove("slow")
+    elif end == "dock":
+        viewer.window.remove_dock_widget(panel)
+        assert not overlays(viewer)
+    else:
+        viewer.close()
+    qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
+    assert messages == []
