@@ -202,7 +202,10 @@ def test_bins(bin_functions, name, dtype, key_dtype):
     levels = np.arange(100).astype(dtype)
     for first, direction, downwards in ((0, 0, 0), (101, -1, 0), (5, 0, 1)):
         slope, offset = (-1.01, 100.3) if downwards else (1.01, 0.3)
-        scale, bins = (slope, offset, 40.0, 0.1), (first, direction, 100, 41, downwards, 100)
+        scale, bins = (
+            (slope, offset, 40.0, 0.1),
+            (first, direction, 100, 41, downwards, 100, first and 100),
+        )
         order = levels[::-1].copy() if downwards else levels
 
         def arguments(at, order=order, scale=scale, bins=bins):
@@ -239,9 +242,9 @@ def test_find_cells(dtype):
     number = np.dtype(f"f{dtype.itemsize}").type
     keys = np.zeros(80, f"u{dtype.itemsize}")
     full = np.iinfo(keys.dtype).max
-    for flip, stored in ((0, 0), (full, 0), (full, full)):
+    for flip, stored, turn in ((0, 0, 0), (full, 0, full), (full, full, 0)):
         limit = cells.ordered_keys(np.array([31], dtype))[0] ^ keys.dtype.type(flip)
-        order = tuple(keys.dtype.type(number) for number in (flip, limit, stored))
+        order = tuple(keys.dtype.type(number) for number in (flip, stored, turn, limit))
         grid = (number(2), number(0.5), number(20))
         found = []
         for function, at in zip(functions * 2, (0, 0, 16, 16), strict=True):

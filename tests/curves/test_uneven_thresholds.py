@@ -8,6 +8,7 @@ from oracles import euler as reference
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.encoders.even import even_scale
+from ecc_core._backends.cpu.scans import blocks
 from ecc_core._request.levels import round_to_levels
 from ecc_core.testing import assert_curves_equal
 
@@ -105,3 +106,42 @@ def test_evenly_spaced_thresholds_have_a_scale(dtype, superlevel):
         options = {"connectivity": 2, "superlevel": superlevel}
         found = ecc.euler_curve(image, thresholds, **options)
         assert_curves_equal(found, reference.euler_curve(image, thresholds, **options))
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of a few rows, so that small images have many of them."""
+    monkeypatch.setattr(blocks, "STAGED_BYTES", 1 << 12)
+    monkeypatch.setattr(blocks, "MAX_ROWS", 8)
+    monkeypatch.setattr(blocks, "MAX_COLUMNS", 128)
+    blocks.cut.cache_clear()
+    yield
+    blocks.cut.cache_clear()
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("even", [True, False])
+def test_as_many_levels_as_a_byte_has_values(dtype, even):
+    """Of 257 ranks, keys of a byte leave out the first or the last, or are widened."""
+    rng = np.random.default_rng(6)
+    at = np.linspace(0, 1, 256) if even else np.sort(rng.random(254))
+    at = at if even else np.r_[0, at, 1]
+    shape = (70, 300)
+    for low, high in itertools.product((-0.1, 0.1), (0.9, 1.1)):
+        image = (low + rng.random(shape) * (high - low)).astype(dtype)
+        inside = np.clip(image, 0.01, 0.99)
+        lone = inside.copy()
+        lone[3, 7], lone[60, 290] = -1, 2  # in two blocks of many
+        holes = lone.copy()
+        holes[rng.random(shape) < 0.1] = np.nan
+        mask = rng.random(shape) < 0.9
+        for superlevel, connectivity in ((False, 2), (True, 1)):
+            options = {"superlevel": superlevel, "connectivity": connectivity}
+            for given, shown in ((image, None), (inside, mask), (lone, mask)):
+                found = ecc.euler_curve(given, at, mask=shown, **options)
+                expected = reference.euler_curve(given, at, mask=shown, **options)
+                assert_curves_equal(found, expected)
+            found = ecc.euler_curve(holes, at, nan="omit", **options)
+            expected = reference.euler_curve(lone, at, mask=~np.isnan(holes), **options)
+            assert_curves_equal(found, expected)

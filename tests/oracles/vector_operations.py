@@ -268,7 +268,7 @@ def _bin_value(
     values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any, checked: Any, near: Any
 ) -> Any:
     slope, offset, turn, _reach = scale
-    first, direction, of_nan, turned, downwards, count = bins
+    first, direction, of_nan, turned, downwards, count, unfit = bins
     value = np.float64(values[at])
     nan = value != value
     place = fused_multiply_add(value, slope, offset)
@@ -280,9 +280,10 @@ def _bin_value(
     past = not value > turn if downwards else value > turn
     if past:
         rank = max(rank, turned)
-    above = rank == count
-    keys[at] = first + ((of_nan if nan else rank) ^ direction)
-    return np.uint64(above), np.uint64(nan)
+    rank = of_nan if nan else rank
+    seen = rank == unfit
+    keys[at] = first + (rank ^ direction)
+    return np.uint64(seen), np.uint64(nan)
 
 
 @kernel()
@@ -339,7 +340,7 @@ def find_cells(
     order: Any,
 ) -> Any:
     origin, slope, last = grid
-    flip, limit, stored = order
+    flip, stored, turn, limit = order
     above, nan = NONE, NONE
     for i in range(CELL_LANES * turns):
         lane = np.uint64(i % CELL_LANES)
@@ -348,7 +349,7 @@ def find_cells(
         bad = value != value
         cell = np.int64(last) + 1 if bad else np.int64(min(max(place, 0.0), np.float64(last)))
         key = keys[to + i] ^ flip  # the caller has put the ordered keys there
-        above |= np.uint64(key > limit and not bad) << lane
+        above |= np.uint64(key ^ turn > limit and not bad) << lane
         nan |= np.uint64(bad) << lane
         cells[to + i] = cell
         keys[to + i] = key ^ stored

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +41,7 @@ Values = NDArray[np.int64]
 
 INTERLEAVED = 16  # images that are read together where their points lie side by side
 SHORT_ROW = 48  # points in a row that do not fill a vector
-NO_OUTPUT = np.empty(0, np.int8)
+MOST_MISSED = 3  # blocks that a plan did not fit, before it is given up
 NO_HISTOGRAM = np.zeros((1, 1), np.int64)
 
 
@@ -98,13 +98,16 @@ class _Stack:
         lock = threading.Lock()
 
         def work(queue: Iterator[Block]) -> None:
-            scanner = self.scanner()
-            if alone:
-                add(_add_blocks(scanner, plans, queue, nan, 1), out)
-                return
+            scanner, missed = self.scanner(), [0] * len(plans)
+            histograms: list[Values | None] = [None] * len(plans)
             for block in queue:
-                own = out[block.start[0] : block.stop[0]]
-                add(_add_blocks(scanner, plans, [block], nan, len(own)), own)
+                own = out if alone else out[block.start[0] : block.stop[0]]
+                _add_block(scanner, plans, missed, block, nan, histograms, len(own))
+                if not alone:
+                    add(histograms, own)
+                    histograms = [None] * len(plans)
+            if alone:
+                add(histograms, out)
 
         def add(histograms: list[Values | None], curves: Values) -> None:
             with lock:  # a block may hold parts of its images
@@ -118,7 +121,9 @@ class _Stack:
     def coefficients(
         self, plan: Plan, nan: str, workers: int | None, out: NDArray[np.int8]
     ) -> None:
-        """Write the coefficients of one volume or image to `out`."""
+        """Write the coefficients of one volume or stack to `out`."""
+        _, rows, columns = self.source.shape
+        flat = out.reshape(-1)
 
         def write(queue: Iterator[Block]) -> None:
             scanner = self.scanner()
@@ -126,10 +131,8 @@ class _Stack:
                 has_nan, _ = scanner.stage(plan, block)
                 if has_nan and nan == "raise":
                     raise ValueError(NAN_MESSAGE)
-                own = tuple(b - a for a, b in zip(block.start, block.stop, strict=True))
-                buffer = np.empty(math.prod(own), np.int8)
-                scanner.scan(NO_HISTOGRAM, buffer)
-                out[tuple(map(slice, block.start, block.stop))] = buffer.reshape(own)
+                z, y, x = block.start
+                scanner.scan(NO_HISTOGRAM, flat, (z * rows + y) * columns + x)
 
         blocks = cut(self.source.shape, plan.key_dtype.itemsize, self.ndim)
         share(blocks, write, worker_count(workers, out.size, 1))
@@ -181,25 +184,32 @@ def _spatial_order(image: Array) -> tuple[list[int], list[slice]]:
     return [axis + 1 for axis in order], list(flips)
 
 
-def _add_blocks(
-    scanner: Scanner, plans: list[Plan], blocks: Iterable[Block], nan: str, rows: int
-) -> list[Values | None]:
-    """Signed histograms of blocks, one for each plan that was used, one row an image."""
-    histograms: list[Values | None] = [None] * len(plans)
-    current = 0
-    for block in blocks:
-        has_nan, unfit = scanner.stage(plans[current], block)
+def _add_block(
+    scanner: Scanner,
+    plans: list[Plan],
+    missed: list[int],
+    block: Block,
+    nan: str,
+    histograms: list[Values | None],
+    rows: int,
+) -> None:
+    """Add a block to the histogram of the first plan that its keys fit, one row an image.
+
+    `missed` counts the blocks that did not fit each plan, which is not tried for ever.
+    """
+    for number, plan in enumerate(plans):
+        if missed[number] > MOST_MISSED:
+            continue
+        has_nan, unfit = scanner.stage(plan, block)
         if has_nan and nan == "raise":
             raise ValueError(NAN_MESSAGE)
-        if unfit:
-            current += 1
-            scanner.stage(plans[current], block)
-        histogram = histograms[current]
-        if histogram is None:
-            histogram = np.zeros((rows, plans[current].top + 1), np.int64)
-            histograms[current] = histogram
-        scanner.scan(histogram, NO_OUTPUT)
-    return histograms
+        if not unfit:
+            break
+        missed[number] += 1
+    histogram = histograms[number]
+    if histogram is None:
+        histogram = histograms[number] = np.zeros((rows, plan.top + 1), np.int64)
+    scanner.scan(histogram)
 
 
 def coefficients(

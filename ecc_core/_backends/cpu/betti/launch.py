@@ -49,7 +49,7 @@ def betti_curves(
         return result
     euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
     kinds = kinds_of(filtration)
-    plans = curve_plans(
+    given = curve_plans(
         image.dtype.newbyteorder("="),
         thresholds,
         filtration.superlevel,
@@ -57,6 +57,7 @@ def betti_curves(
         masked=mask is not None,
         points=image[0].size,
     )
+    plans = [plan for plan in given if plan.least == 0]
     bins = plans[-1].top + 1
 
     def each(queue: Iterator[int]) -> None:

@@ -42,34 +42,38 @@ def entry_keys(levels: Levels) -> Array:
     return ordered_keys(values)
 
 
-def cell_loader(levels: Levels, cubes: bool, top: int) -> Callable[..., Any]:
-    """Loader of 32- and 64-bit values by cells; keys run up to `top`.
+def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[..., Any]:
+    """Loader of 32- and 64-bit values by cells; keys from rank `least` on run up to `top`.
 
     In the order in which values enter, a rank grows just behind a level. Keys are ranks, or if
     `cubes` complements of ranks, which grow at the level itself in the reversed order. Either way
     a key is `base` plus the number of bounds that the value has reached.
     """
     values, entering = levels.values, entry_keys(levels)
+    one = entering.dtype.type(1)
     full = entering.dtype.type(np.iinfo(entering.dtype).max)
-    flip = full if levels.superlevel else entering.dtype.type(0)
+    nothing = entering.dtype.type(0)
+    flip = full if levels.superlevel else nothing
     entering = entering ^ flip
-    limit = entering.max(initial=0)
-    stored = full if cubes else entering.dtype.type(0)
+    # Reported are the values beyond all levels, or those up to the first one.
+    turn, limit = (full, ~entering.min() - one) if least else (nothing, entering.max(initial=0))
+    stored, count = full if cubes else nothing, values.size
     if cubes:
-        bounds, base, never = entering ^ full, top - values.size, max(top - values.size, 0)
+        bounds, base = entering ^ full, top + least - count
+        never = max(top + least - count, 0)
     else:
         behind = entering != full  # no value lies behind the last one of the dtype
-        values, bounds = values[behind], entering[behind] + entering.dtype.type(1)
-        base, never = 0, levels.values.size
+        values, bounds = values[behind], entering[behind] + one
+        base, never = -least, count - least
     order = np.argsort(bounds)
     ascending = levels.superlevel == cubes
     grid, *table = _table(values[order], bounds[order], ascending, base, never)
-    token, keys = np.empty(0, values.dtype), (flip, limit, stored)
-    count = levels.values.size
+    token, keys = np.empty(0, values.dtype), (flip, stored, turn, limit)
+    tight = top + least < count
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, beyond = kernels.bin_by_cells(address, token, *place, grid, keys, *table, base)
-        return nan, bool((nan or beyond) and top < count)
+        nan, seen = kernels.bin_by_cells(address, token, *place, grid, keys, *table, base)
+        return nan, (seen and bool(least)) or (tight and (nan or seen))
 
     return load
 

@@ -30,18 +30,20 @@ class EvenScale(NamedTuple):
 
 
 def even_loader(
-    levels: Levels, cubes: bool, scale: EvenScale, top: int
+    levels: Levels, cubes: bool, scale: EvenScale, top: int, least: int
 ) -> Callable[..., tuple[bool, bool]]:
-    """Loader of the values whose levels a scale fits; keys run up to `top`."""
+    """Loader of the values whose levels a scale fits; keys from rank `least` on run up to `top`."""
     order = np.ascontiguousarray(levels.values[::-1]) if levels.superlevel else levels.values
     count = order.size
-    first, direction = (top + 1, -1) if cubes else (0, 0)
-    bins = (first, direction, count, scale.turned, int(levels.superlevel), count)
+    first, direction = (top + least + 1, -1) if cubes else (-least, 0)
+    unfit = 0 if least else count
+    bins = (first, direction, count, scale.turned, int(levels.superlevel), count, unfit)
     numbers, checked = tuple(scale[:4]), scale.checked
+    tight = top + least < count
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, beyond = kernels.bin_evenly(address, order, *place, numbers, bins, checked)
-        return nan, (nan or beyond) and top < count
+        nan, seen = kernels.bin_evenly(address, order, *place, numbers, bins, checked)
+        return nan, (seen and bool(least)) or (tight and (nan or seen))
 
     return load
 

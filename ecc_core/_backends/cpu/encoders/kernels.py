@@ -121,9 +121,9 @@ def order_floats(
             start = at + z * steps[0] + y * steps[1]
             target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
             for x in range(columns):
-                bits = np.uint64(row[x])
-                size = bits & (sign - np.uint64(1))
-                key = ~bits if bits & sign and size else size | sign
+                bits = row[x]
+                size = bits & ~sign
+                key = ~bits if bits > sign else bits | sign
                 bad |= size > infinity
                 target[x] = never if size > infinity else key ^ flip
     return bad
@@ -182,13 +182,13 @@ def bin_evenly(
     those that are so close to a whole number are `checked`: compared with the level itself.
 
     `levels` are in the order of entry, `scale` is (slope, offset, turn, reach), and `bins` is
-    (first, direction, rank of NaN, turned, downwards, number of levels); the key of rank r is
-    ``first + (r ^ direction)`` with direction 0 or -1. Returns whether there was a NaN, and whether
-    a value was beyond all levels.
+    (first, direction, rank of NaN, turned, downwards, number of levels, unfit); the key of rank r
+    is ``first + (r ^ direction)`` with direction 0 or -1. Returns whether there was a NaN, and
+    whether a value had the rank `unfit`.
     """
     slices, rows, columns = extents
     base = keys.ctypes.data  # a slice of `keys` would count references at every row
-    above, nan = np.uint64(0), np.uint64(0)
+    seen, nan = np.uint64(0), np.uint64(0)
     for z in range(slices):
         for y in range(rows):
             row = carray(
@@ -205,16 +205,16 @@ def bin_evenly(
                     more, bad = bin_checked_vector(row, target, x, levels, scale, bins)
                 else:
                     more, bad = bin_vector(row, target, x, levels, scale, bins)
-                above |= more
+                seen |= more
                 nan |= bad
             for x in range(whole, columns):
                 if checked:
                     more, bad = bin_checked_value(row, target, x, levels, scale, bins)
                 else:
                     more, bad = bin_value(row, target, x, levels, scale, bins)
-                above |= more
+                seen |= more
                 nan |= bad
-    return nan != 0, above != 0
+    return nan != 0, seen != 0
 
 
 @kernel()
@@ -308,14 +308,14 @@ def bin_by_cells(
     of ``find_cells``. For each cell `entries` has the key
     of what lies before its bounds, or marked their number if it holds several, `only` the bound if
     it holds one (for keys of 64 bits), and `held` how many it holds. Returns whether there was a
-    NaN, and whether a value lay beyond all levels.
+    NaN, and whether a value was one of those that ``find_cells`` reports.
     """
     slices, rows, columns = extents
     base_address = keys.ctypes.data  # a slice of `keys` would count references at every row
     cells = np.empty(CHUNK, np.uint32)
     ordered = np.empty(CHUNK, bounds.dtype)
     rest = np.zeros(CELL_LANES, token.dtype)
-    above, nan = np.uint64(0), np.uint64(0)
+    seen, nan = np.uint64(0), np.uint64(0)
     for z in range(slices):
         for y in range(rows):
             row = carray(
@@ -329,14 +329,14 @@ def bin_by_cells(
                 count = min(CHUNK, columns - first)
                 turns = count // CELL_LANES
                 more, bad = find_cells(row, first, turns, cells, ordered, 0, grid, order)
-                above |= more
+                seen |= more
                 nan |= bad
                 done = turns * CELL_LANES
                 if done < count:
                     for i in range(CELL_LANES):
                         rest[i] = row[first + done + i] if done + i < count else rest[0]
                     more, bad = find_cells(rest, 0, 1, cells, ordered, done, grid, order)
-                    above |= more
+                    seen |= more
                     nan |= bad
                 for group in range(0, count, GROUP):
                     # Whole turns: there is room behind every row.
@@ -347,7 +347,7 @@ def bin_by_cells(
                         _search_crowded(
                             cells, ordered, group, size, entries, held, bounds, base, target, to
                         )
-    return nan != 0, above != 0
+    return nan != 0, seen != 0
 
 
 @kernel()

@@ -39,9 +39,12 @@ class Plan(NamedTuple):
     top : int
         Largest key; the histogram has ``top + 1`` bins.
     entered : int64 array
-        For each threshold, the number of ranks that have entered.
+        For each threshold, the number of keys that have entered.
     never : int
         Key of a point that never enters.
+    least : int
+        Rank of the points that enter first. A plan from rank 1 on is for images without values at
+        or before the first level.
     """
 
     load: Loader
@@ -49,6 +52,7 @@ class Plan(NamedTuple):
     top: int
     entered: NDArray[np.int64]
     never: int
+    least: int = 0
 
 
 def curve_plans(
@@ -89,11 +93,12 @@ def _plans(
         return [_table(dtype, levels, cubes)]
     count = levels.values.size
     scale = even_scale(levels, thresholds)
-    plans = []
-    # As many levels as keys leave none for points that never enter; often there are none.
-    if count == 256 and not masked and not (scale is None and levels.superlevel):
-        plans.append(_binned(levels, cubes, scale, top=count - 1))
-    plans.append(_binned(levels, cubes, scale, top=count))
+    plans = [_binned(levels, cubes, scale, top=count)]
+    if count == 256:
+        # 257 ranks are one more than a byte holds: often no point never enters, or none is first.
+        plans.insert(0, _binned(levels, cubes, scale, top=count - 1, least=1))
+        if not masked:
+            plans.insert(0, _binned(levels, cubes, scale, top=count - 1))
     return plans
 
 
@@ -174,13 +179,15 @@ def _binned(
     cubes: bool,
     scale: EvenScale | None,
     top: int,
+    least: int = 0,
 ) -> Plan:
     """32- and 64-bit values by the number of levels before them."""
     if scale is not None:
-        load = even_loader(levels, cubes, scale, top)
+        load = even_loader(levels, cubes, scale, top, least)
     else:
-        load = cell_loader(levels, cubes, top)
-    return Plan(load, _key_dtype(top), top, levels.entered, _never(cubes, top))
+        load = cell_loader(levels, cubes, top, least)
+    entered = np.maximum(levels.entered - least, 0)
+    return Plan(load, _key_dtype(top), top, entered, _never(cubes, top), least)
 
 
 def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked: bool) -> Plan:
@@ -194,7 +201,7 @@ def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked
         sign, infinity = 1 << (8 * dtype.itemsize - 1), np.array(np.inf, dtype).view(unsigned)
         # NaN must never enter, whichever end of the order that is.
         words = tuple(
-            np.uint64(word)
+            unsigned.type(word)
             for word in (full if descending else 0, sign, int(infinity), _never(cubes, full))
         )
 

@@ -45,9 +45,9 @@ def find_cells(
     """Write the cells of 16 times `turns` values, and their keys in the order of entry.
 
     `grid` is (origin, slope, last): the cell is ``(value - origin) * slope``, confined to 0..last;
-    NaN lies in cell ``last + 1``. `order` is (flip, limit, stored): the key in the order of entry
-    is that of the value, exclusive or `flip`; it is written exclusive or `stored`. Returns whether
-    a key was beyond `limit`, and whether there was a NaN.
+    NaN lies in cell ``last + 1``. `order` is (flip, stored, turn, limit): the key in the order of
+    entry is that of the value, exclusive or `flip`; it is written exclusive or `stored`. Returns
+    whether a key, exclusive or `turn`, was beyond `limit`, and whether there was a NaN.
     """
     sig = types.UniTuple(types.uint64, 2)(
         values, types.intp, types.intp, cells, keys, types.intp, grid, order
@@ -66,8 +66,8 @@ def find_cells(
         origin, slope, last = (
             llvm.each(builder, builder.extract_value(grid, i), CELL_LANES) for i in range(3)
         )
-        flip, limit, stored = (
-            llvm.each(builder, builder.extract_value(order, i), CELL_LANES) for i in range(3)
+        flip, stored, turn, limit = (
+            llvm.each(builder, builder.extract_value(order, i), CELL_LANES) for i in range(4)
         )
         zero = ir.Constant(numbers, [0.0] * CELL_LANES)
         flags = ir.VectorType(llvm.I1, CELL_LANES)
@@ -79,7 +79,7 @@ def find_cells(
             value = llvm.load(builder, source, builder.add(at, step), element, CELL_LANES)
             llvm.prefetch_line(builder, source, builder.add(at, step), AHEAD)
             key = builder.xor(_ordered(builder, value, dtype, bits), flip)
-            beyond = builder.icmp_unsigned(">", key, limit)
+            beyond = builder.icmp_unsigned(">", builder.xor(key, turn), limit)
             place = value
             if isinstance(element, ir.IntType):
                 convert = builder.sitofp if dtype.signed else builder.uitofp

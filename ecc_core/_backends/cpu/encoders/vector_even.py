@@ -127,8 +127,8 @@ def _bin(lanes: int, checked: bool) -> Any:
             slope, offset, turn, reach = (
                 lane.each(builder.extract_value(scale, i)) for i in range(4)
             )
-            first, direction, of_nan, turned, downwards, count = (
-                lane.each(builder.trunc(builder.extract_value(bins, i), _I32)) for i in range(6)
+            first, direction, of_nan, turned, downwards, count, unfit = (
+                lane.each(builder.trunc(builder.extract_value(bins, i), _I32)) for i in range(7)
             )
             given, value, nan = lane.values_at(values, at)
             place = llvm.call(
@@ -147,11 +147,10 @@ def _bin(lanes: int, checked: bool) -> Any:
             past = builder.xor(past, builder.trunc(downwards, past.type))
             more = builder.icmp_signed(">", below, turned)
             least = builder.select(past, turned, below)
-            below = builder.select(more, below, least)
-            above = builder.icmp_signed("==", below, count)
-            below = builder.xor(builder.select(nan, of_nan, below), direction)
-            lane.set_keys(keys, at, builder.add(first, below))
-            return lane.flags(sig, above, nan)
+            rank = builder.select(nan, of_nan, builder.select(more, below, least))
+            seen = builder.icmp_signed("==", rank, unfit)
+            lane.set_keys(keys, at, builder.add(first, builder.xor(rank, direction)))
+            return lane.flags(sig, seen, nan)
 
         return sig, codegen
 

@@ -21,6 +21,7 @@ Array = NDArray[Any]
 STAGED_BYTES = 1 << 20  # keys of one block: they stay in the second-level cache
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
+NO_OUTPUT = np.empty(0, np.int8)
 WORD, COEFFICIENT = np.dtype(np.uint64), np.dtype(np.int8)
 
 
@@ -175,10 +176,15 @@ class Scanner:
             scratch.take("event coefficients", kernels.EVENT_ROOM, COEFFICIENT),
         )
 
-    def scan(self, histograms: Array, out: Array) -> None:
-        """Add the staged block to histograms, or write its coefficients to `out`."""
+    def scan(self, histograms: Array, out: Array = NO_OUTPUT, first: int = 0) -> None:
+        """Add the staged block to histograms, or write its coefficients to ``out[first:]``.
+
+        Coefficients go where the block's points lie in an image in C order.
+        """
         geometry, low, high = self._layout.geometry, self._layout.low, self._layout.high
         keys, *others = _kept.arrays
         scan = kernels.scan_3d if self.ndim == 3 else kernels.scan_2d
         into = histograms[0] if self.ndim == 3 else histograms
-        scan(keys, geometry, low, high, self.cubes, *others, into, out)
+        _, height, width = self.source.shape
+        place = first, height * width, width
+        scan(keys, geometry, low, high, self.cubes, *others, into, out, place)

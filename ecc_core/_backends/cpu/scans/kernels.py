@@ -120,12 +120,19 @@ def _scatter(
 
 
 @kernel()
-def _write(block: Any, rows: Any, width: Any, scratch: Any, out: Any, at: Any, step: Any) -> None:
-    """Write the coefficients of one word to an array of them."""
+def _write(
+    block: Any, rows: Any, width: Any, scratch: Any, out: Any, place: Any, z: Any, y: Any, x: Any
+) -> None:
+    """Write the coefficients of one word to `out`, where `width` points are left in its rows."""
+    at = place[0] + z * place[1] + y * place[2] + x
     for row in range(rows):
-        expand_coefficients(block, row, scratch, 0)
-        for i in range(width):
-            out[at + row * step + i] = scratch[i]
+        if width >= 64:
+            expand_coefficients(block, row, out, at)
+        else:
+            expand_coefficients(block, row, scratch, 0)
+            for i in range(width):
+                out[at + i] = scratch[i]
+        at += place[2]
 
 
 @kernel()
@@ -152,6 +159,7 @@ def scan_2d(
     event_coefficients: Any,
     histograms: Any,
     out: Any,
+    place: Any,
 ) -> None:
     """Curves or coefficients of a stack of images.
 
@@ -173,7 +181,9 @@ def scan_2d(
     histograms : (slices or 1, bins) int64 array
         Signed histograms to add to, one an image, or one for all.
     out : int8 array
-        (slices, rows, columns) coefficients instead of histograms, unless empty.
+        Coefficients to write instead of histograms, unless empty.
+    place : tuple of int
+        (first, slice step, row step) of the block's own points in `out`.
     """
     slices, rows, columns, lead, pitch, slice_stride = geometry
     words = lead + (columns + 63) // 64
@@ -201,12 +211,9 @@ def scan_2d(
                     planes, at, kind_stride, carry, 3 * row, edge, block, into
                 )
                 if out.size:
-                    queued = 0
-                    if word >= lead:
-                        first = 64 * (word - lead)
-                        to = (z * rows + row) * columns + first
-                        width = min(64, columns - first)
-                        _write(block, own, width, event_coefficients, out, to, columns)
+                    queued, x = 0, 64 * (word - lead)
+                    if x >= 0:
+                        _write(block, own, columns - x, event_coefficients, out, place, z, row, x)
                 elif HAS_COMPRESS:
                     if queued > QUEUE_FLUSH:
                         _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
@@ -231,6 +238,7 @@ def scan_3d(
     event_coefficients: Any,
     histogram: Any,
     out: Any,
+    place: Any,
 ) -> None:
     """As :func:`scan_2d` for one volume and one (bins,) histogram."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
@@ -290,12 +298,9 @@ def scan_3d(
                     into,
                 )
                 if out.size:
-                    queued = 0
-                    if word >= lead:
-                        first = 64 * (word - lead)
-                        to = (z * rows + row) * columns + first
-                        width = min(64, columns - first)
-                        _write(block, own, width, event_coefficients, out, to, columns)
+                    queued, x = 0, 64 * (word - lead)
+                    if x >= 0:
+                        _write(block, own, columns - x, event_coefficients, out, place, z, row, x)
                 elif HAS_COMPRESS:
                     if queued > QUEUE_FLUSH:
                         _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
