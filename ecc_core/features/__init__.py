@@ -1,21 +1,24 @@
-"""Descriptors, distances and statistics of curves, and a scikit-learn transformer.
+"""Descriptors, distances and statistics of curves, and scikit-learn transformers.
 
 - :func:`curve_descriptors`, :func:`descriptor_table`: descriptors of curves
 - :func:`align_curves`, :func:`curve_distance`, :func:`distance_matrix`: comparison of curves
 - :func:`expected_gaussian_curve`: what theory expects of noise
 - :func:`mean_band`, :func:`permutation_test`: statistics of groups of curves
-- :class:`EulerCurveTransformer`: curves as a step of a scikit-learn pipeline
+- :class:`EulerCurveTransformer`, :class:`EulerTransformTransformer`,
+  :class:`RegionTransformsTransformer`: curves and transforms as steps of a scikit-learn pipeline
+- :func:`to_anndata`: curves and transforms of objects as an AnnData table
 
 Curves are step functions, so that integrals are exact: for sublevel sets, a value holds from its
 threshold up to the next one; for superlevel sets, down to the previous one.
 
-Tables require pandas, bands and expected curves SciPy, and the transformer scikit-learn (extra
-``features``).
+Tables require pandas, bands and expected curves SciPy, and the transformers scikit-learn (extra
+``features``). AnnData is an extra of its own (``anndata``).
 """
 
 from typing import Any
 
 from ecc_core._optional import import_optional
+from ecc_core.features.anndata import to_anndata
 from ecc_core.features.descriptors import CurveDescriptors, curve_descriptors, descriptor_table
 from ecc_core.features.distances import align_curves, curve_distance, distance_matrix
 from ecc_core.features.gaussian import ExpectedCurve, expected_gaussian_curve
@@ -25,8 +28,10 @@ __all__ = [
     "CurveBand",
     "CurveDescriptors",
     "EulerCurveTransformer",
+    "EulerTransformTransformer",
     "ExpectedCurve",
     "PermutationTest",
+    "RegionTransformsTransformer",
     "align_curves",
     "curve_descriptors",
     "curve_distance",
@@ -35,14 +40,15 @@ __all__ = [
     "expected_gaussian_curve",
     "mean_band",
     "permutation_test",
+    "to_anndata",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import scikit-learn when the transformer is first used."""
-    if name == "EulerCurveTransformer":
+    """Import scikit-learn when a transformer is first used."""
+    if name in __all__:
         import_optional("sklearn", extra="features", purpose=name)
-        from ecc_core.features.transformer import EulerCurveTransformer
+        from ecc_core.features import transformers
 
-        return EulerCurveTransformer
+        return getattr(transformers, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The scikit-learn transformer."""
+"""The scikit-learn transformers."""
 
 import subprocess
 import sys
@@ -14,7 +14,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ecc_core as ecc
-from ecc_core.features import EulerCurveTransformer
+from ecc_core.features import (
+    EulerCurveTransformer,
+    EulerTransformTransformer,
+    RegionTransformsTransformer,
+)
 
 # The one check that does not run wants SCIPY_ARRAY_API set before SciPy is imported: curves of
 # CuPy arrays and tensors come from `euler_curve`, not from this NumPy transformer.
@@ -31,6 +35,7 @@ def images():
         EulerCurveTransformer(),
         EulerCurveTransformer(thresholds=[0.0, 1.0], superlevel=True),
         EulerCurveTransformer(9, range=(-1, 1), connectivity=1, workers=1),
+        EulerTransformTransformer(3, 5, threshold=0.5),
     ]
 )
 def test_scikit_learns_own_checks(estimator, check):
@@ -137,3 +142,45 @@ def test_features_load_no_scikit_learn_before_the_transformer_does():
     command = [sys.executable, "-c", code]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert output.split() == ["False", "False", "True", "False"]
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_features_are_the_transforms_of_shapes(images, connectivity):
+    options = {"connectivity": connectivity, "spacing": (2, 1)}
+    transformer = EulerTransformTransformer(5, 7, threshold=0.25, **options).fit(images)
+    features = transformer.transform(images)
+    assert features.dtype == np.int64
+    assert features.shape == (10, 35)
+    for image, row in zip(images, features, strict=True):
+        expected = ecc.euler_transform(image > 0.25, 5, 7, **options)
+        assert_array_equal(transformer.directions_, expected.directions)
+        assert_array_equal(transformer.heights_, expected.heights)
+        assert_array_equal(row, expected.values.ravel())
+    flat = EulerTransformTransformer(5, 7, threshold=0.25, image_shape=(12, 9), **options)
+    assert_array_equal(flat.fit_transform(images.reshape(10, -1)), features)
+    names = transformer.get_feature_names_out()
+    assert names[[0, -1]].tolist() == ["ect0", "ect34"]
+
+
+def test_features_are_the_mean_transforms_of_regions():
+    labels = np.zeros((3, 20, 20), np.uint8)
+    labels[0, 2:9, 3:6], labels[0, 11:13, 1:18], labels[1, 4:8, 4:9] = 4, 2, 9
+    transformer = RegionTransformsTransformer(4, 6).fit(labels)
+    features = transformer.transform(labels)
+    assert features.dtype == np.float64
+    for image, row in zip(labels[:2], features, strict=False):
+        expected = ecc.region_transforms(image, 4, 6, normalize="radius")
+        assert_array_equal(row, expected.values.mean(axis=0).ravel())
+        assert_array_equal(transformer.heights_, expected.heights)
+    assert_array_equal(features[2], 0)
+    assert clone(transformer).get_params() == transformer.get_params()
+
+
+def test_what_transformers_of_shapes_refuse(images):
+    with pytest.raises(ValueError, match="`heights`"):
+        EulerTransformTransformer(heights=[1, 0]).fit(images)
+    with pytest.raises(TypeError, match="`labels` must"):
+        RegionTransformsTransformer().fit(images)
+    transformer = EulerTransformTransformer(3, 3).fit(images)
+    with pytest.raises(ValueError, match=r"images of shape \(12, 9\), as in `fit`, got \(12, 8\)"):
+        transformer.transform(images[:, :, :8])

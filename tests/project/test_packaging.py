@@ -20,7 +20,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("ecc_core", "napari_ecc")
 EXTRAS = {
-    *("all", "cuda12", "cuda13", "czi", "dask", "dicom", "features", "io"),
+    *("all", "anndata", "cuda12", "cuda13", "czi", "dask", "dicom", "features", "io"),
     *("lif", "mrc", "napari", "nd2", "nifti", "nrrd", "parquet", "torch", "xarray"),
 }
 

@@ -1,0 +1,433 @@
+"""scikit-learn transformers: curves and transforms of images as features."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ecc_core.curves import euler_curve
+from ecc_core.transforms import euler_transform, region_transforms
+
+__all__ = ["EulerCurveTransformer", "EulerTransformTransformer", "RegionTransformsTransformer"]
+
+
+class _ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Features of images, or of rows of flattened images; `_prefix` begins their names."""
+
+    _prefix: ClassVar[str]
+    image_shape: tuple[int, ...] | None
+    image_shape_: tuple[int, ...]
+
+    def _images(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
+        array: NDArray[Any] = validate_data(self, X, reset=reset, allow_nd=True, dtype="numeric")
+        if self.image_shape is not None:
+            shape = tuple(self.image_shape)
+            if array.ndim != 2 or math.prod(shape) != array.shape[1]:
+                raise ValueError(
+                    f"`image_shape` must fit the rows of `X`, got {shape} for shape {array.shape}"
+                )
+            array = array.reshape(-1, *shape)
+        if reset:
+            self.image_shape_ = array.shape[1:]
+        elif array.shape[1:] != self.image_shape_:
+            raise ValueError(
+                f"`X` must have images of shape {self.image_shape_}, as in `fit`, "
+                f"got {array.shape[1:]}"
+            )
+        return array
+
+    def _count(self) -> int:
+        """Return the number of features."""
+        raise NotImplementedError
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Names of the features: a prefix and a number.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        (m,) array of str
+            Such as ``ecc0``, ``ecc1``, ... for curves and ``ect0``, ``ect1``, ... for transforms.
+        """
+        check_is_fitted(self)
+        return np.array([f"{self._prefix}{i}" for i in np.arange(self._count())], dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []  # features have a dtype of their own
+        return tags
+
+
+class EulerCurveTransformer(_ImageTransformer):
+    """Euler characteristic curves of images as features, with thresholds set by `fit`.
+
+    Parameters
+    ----------
+    thresholds : int or (m,) array, default 64
+        Number of thresholds, evenly spaced over `range`, or an increasing array of thresholds.
+    range : (low, high), optional
+        Only if `thresholds` is an int. Default: the smallest and largest value in `fit`.
+    image_shape : tuple of int, optional
+        Shape of the images if rows contain flattened images. Otherwise a row of a 2-D array is a
+        1-D image (a signal).
+    connectivity, superlevel, workers
+        As for :func:`ecc_core.euler_curve`.
+
+    Attributes
+    ----------
+    thresholds_ : (m,) array
+        The thresholds.
+    image_shape_ : tuple of int
+        Shape of one image.
+    n_features_in_ : int
+        Length of the first axis of one image, or number of points of a flattened one.
+    feature_names_in_ : array of str
+        Names of the columns, if a data frame was given to `fit`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For images that are not finite real numbers, images of another shape than in `fit`, a wrong
+        `image_shape`, and as for :func:`ecc_core.euler_curve`.
+
+    See Also
+    --------
+    ecc_core.euler_curve : the curve of one image or a batch
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ecc_core.features import EulerCurveTransformer
+    >>> images = np.random.default_rng(0).random((3, 16, 16))
+    >>> transformer = EulerCurveTransformer(5, range=(0, 1)).fit(images)
+    >>> transformer.transform(images)[:, -1]  # at the last threshold the set is the whole image
+    array([1, 1, 1])
+    >>> flat = images.reshape(3, -1)
+    >>> EulerCurveTransformer(5, image_shape=(16, 16)).fit_transform(flat).shape
+    (3, 5)
+    >>> transformer.get_feature_names_out()
+    array(['ecc0', 'ecc1', 'ecc2', 'ecc3', 'ecc4'], dtype=object)
+    """
+
+    _prefix = "ecc"
+
+    def __init__(
+        self,
+        thresholds: int | ArrayLike = 64,
+        *,
+        range: tuple[float, float] | None = None,
+        image_shape: tuple[int, ...] | None = None,
+        connectivity: int | None = None,
+        superlevel: bool = False,
+        workers: int | None = None,
+    ) -> None:
+        self.thresholds = thresholds
+        self.range = range
+        self.image_shape = image_shape
+        self.connectivity = connectivity
+        self.superlevel = superlevel
+        self.workers = workers
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Set the thresholds.
+
+        Parameters
+        ----------
+        X : (n, h), (n, h, w) or (n, h, w, d) array
+            Images, or rows of flattened images.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        images = self._images(X, reset=True)
+        shape = images.shape[1:]
+        number = np.ndim(self.thresholds) == 0
+        bounds = self.range
+        if number and bounds is None:
+            bounds = images.min(), images.max()
+        # The curve of a single point checks the thresholds and options.
+        point = images[:1, *(slice(1),) * len(shape)]
+        curve = euler_curve(
+            point,
+            self.thresholds,
+            range=bounds,
+            connectivity=self.connectivity,
+            superlevel=self.superlevel,
+            axis=tuple(np.arange(1, images.ndim)),
+            workers=self.workers,
+        )
+        self.thresholds_ = curve.thresholds
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Compute the curves.
+
+        Parameters
+        ----------
+        X : array
+            Images of the same shape as in `fit`.
+
+        Returns
+        -------
+        (n, m) int64 array
+        """
+        check_is_fitted(self)
+        images = self._images(X, reset=False)
+        return euler_curve(
+            images,
+            self.thresholds_,
+            connectivity=self.connectivity,
+            superlevel=self.superlevel,
+            axis=tuple(np.arange(1, images.ndim)),
+            workers=self.workers,
+        ).values
+
+    def _count(self) -> int:
+        return len(self.thresholds_)
+
+
+class _TransformTransformer(_ImageTransformer):
+    """Euler characteristic transforms as features, in the order of directions, then heights."""
+
+    _prefix = "ect"
+    directions_: NDArray[np.float64]
+    heights_: NDArray[np.float64]
+
+    def _transform(self, image: NDArray[Any], directions: Any, heights: Any, bounds: Any) -> Any:
+        """Return the transform of an image."""
+        raise NotImplementedError
+
+    def _fit(self, image: NDArray[Any], directions: Any, heights: Any, bounds: Any) -> None:
+        """Keep the directions and heights that a first transform has."""
+        found = self._transform(image, directions, heights, bounds)
+        self.directions_, self.heights_ = found.directions, found.heights
+
+    def _count(self) -> int:
+        return len(self.directions_) * len(self.heights_)
+
+
+class EulerTransformTransformer(_TransformTransformer):
+    """Euler characteristic transforms (ECT) of shapes as features.
+
+    Parameters
+    ----------
+    directions : int or (k, d) array, default 16
+        As for :func:`ecc_core.euler_transform`.
+    heights : int or (n,) array, default 32
+        As for :func:`ecc_core.euler_transform`.
+    threshold : float, default 0
+        The shape consists of the points with values above it.
+    range : (low, high), optional
+        Only if `heights` is an int. Default: half the diagonal of an image, to either side.
+    image_shape : tuple of int, optional
+        As for :class:`EulerCurveTransformer`.
+    connectivity, spacing, workers
+        As for :func:`ecc_core.euler_transform`.
+
+    Attributes
+    ----------
+    directions_ : (k, d) array
+    heights_ : (n,) array
+    image_shape_, n_features_in_, feature_names_in_
+        As for :class:`EulerCurveTransformer`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For images that are not finite real numbers, images of another shape than in `fit`, a wrong
+        `image_shape`, and as for :func:`ecc_core.euler_transform`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ecc_core.features import EulerTransformTransformer
+    >>> images = np.zeros((2, 16, 16))
+    >>> images[0, 4:9, 3:12] = images[1, 2:14, 2:14] = 1
+    >>> EulerTransformTransformer(4, 8).fit_transform(images).shape
+    (2, 32)
+    """
+
+    def __init__(
+        self,
+        directions: int | ArrayLike = 16,
+        heights: int | ArrayLike = 32,
+        *,
+        threshold: float = 0,
+        range: tuple[float, float] | None = None,
+        image_shape: tuple[int, ...] | None = None,
+        connectivity: int | None = None,
+        spacing: ArrayLike | None = None,
+        workers: int | None = None,
+    ) -> None:
+        self.directions = directions
+        self.heights = heights
+        self.threshold = threshold
+        self.range = range
+        self.image_shape = image_shape
+        self.connectivity = connectivity
+        self.spacing = spacing
+        self.workers = workers
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Set the directions and heights.
+
+        Parameters
+        ----------
+        X : (n, h), (n, h, w) or (n, h, w, d) array
+            Images, or rows of flattened images.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        images = self._images(X, reset=True)
+        self._fit(images[0], self.directions, self.heights, self.range)
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Compute the transforms.
+
+        Parameters
+        ----------
+        X : array
+            Images of the same shape as in `fit`.
+
+        Returns
+        -------
+        (n, k * m) int64 array
+        """
+        check_is_fitted(self)
+        images = self._images(X, reset=False)
+        found = [self._transform(i, self.directions_, self.heights_, None) for i in images]
+        return np.stack([transform.values.ravel() for transform in found])
+
+    def _transform(self, image: NDArray[Any], directions: Any, heights: Any, bounds: Any) -> Any:
+        return euler_transform(
+            image > self.threshold,
+            directions,
+            heights,
+            range=bounds,
+            connectivity=self.connectivity,
+            spacing=self.spacing,
+            workers=self.workers,
+        )
+
+
+class RegionTransformsTransformer(_TransformTransformer):
+    """Mean Euler characteristic transform of the objects of label images, as features.
+
+    Every object is treated as if it stood alone. Images without objects have the features 0.
+
+    Parameters
+    ----------
+    directions, heights, range, normalize, connectivity, spacing, workers
+        As for :func:`ecc_core.region_transforms`, with 16 directions, 32 heights and
+        ``normalize="radius"`` by default.
+    image_shape : tuple of int, optional
+        As for :class:`EulerCurveTransformer`.
+
+    Attributes
+    ----------
+    directions_ : (k, d) array
+    heights_ : (n,) array
+        By default those of the first image in `fit`, -1 to 1 in units of each object's radius.
+    image_shape_, n_features_in_, feature_names_in_
+        As for :class:`EulerCurveTransformer`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For images of another shape than in `fit`, a wrong `image_shape`, and as for
+        :func:`ecc_core.region_transforms`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ecc_core.features import RegionTransformsTransformer
+    >>> labels = np.zeros((1, 16, 16), int)
+    >>> labels[0, 1:5, 2:9], labels[0, 8:15, 4:6] = 1, 2
+    >>> RegionTransformsTransformer(4, 8).fit_transform(labels).shape
+    (1, 32)
+    """
+
+    def __init__(
+        self,
+        directions: int | ArrayLike = 16,
+        heights: int | ArrayLike = 32,
+        *,
+        range: tuple[float, float] | None = None,
+        normalize: Literal["radius"] | None = "radius",
+        image_shape: tuple[int, ...] | None = None,
+        connectivity: int | None = None,
+        spacing: ArrayLike | None = None,
+        workers: int | None = None,
+    ) -> None:
+        self.directions = directions
+        self.heights = heights
+        self.range = range
+        self.normalize = normalize
+        self.image_shape = image_shape
+        self.connectivity = connectivity
+        self.spacing = spacing
+        self.workers = workers
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Set the directions and heights.
+
+        Parameters
+        ----------
+        X : (n, h), (n, h, w) or (n, h, w, d) integer array
+            Label images, or rows of flattened ones.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        images = self._images(X, reset=True)
+        self._fit(images[0], self.directions, self.heights, self.range)
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Compute the mean transforms.
+
+        Parameters
+        ----------
+        X : integer array
+            Label images of the same shape as in `fit`.
+
+        Returns
+        -------
+        (n, k * m) float64 array
+        """
+        check_is_fitted(self)
+        images = self._images(X, reset=False)
+        found = [self._transform(i, self.directions_, self.heights_, None) for i in images]
+        sums = np.stack([transform.values.sum(axis=0).ravel() for transform in found])
+        counts = np.array([max(len(transform.labels), 1) for transform in found])
+        return np.asarray(sums / counts[:, None])
+
+    def _transform(self, image: NDArray[Any], directions: Any, heights: Any, bounds: Any) -> Any:
+        return region_transforms(
+            image,
+            directions,
+            heights,
+            range=bounds,
+            normalize=self.normalize,
+            connectivity=self.connectivity,
+            spacing=self.spacing,
+            workers=self.workers,
+        )
