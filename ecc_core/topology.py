@@ -165,7 +165,7 @@ def betti_curves(
     options = {"mask": None, "workers": origin.workers(workers)}
     if mask is not None:
         options["mask"] = geometry.stack(kept_points(origin, mask, geometry))
-    images, backend = geometry.stack(array), origin.betti_numbers()
+    images, backend = geometry.stack(array), origin.betti_numbers("betti_curves")
     if levels.exact:
         found = backend.exact_betti_curves(images, filtration, **options)
         return BettiCurves(*map(origin.wrap, found), **curve_facts(filtration))
@@ -240,6 +240,7 @@ def region_betti_curves(
     _check_eager(labels, "labels")
     image, mask = split_masked(image, None)
     origin = origin_of(image)
+    numbers = origin.betti_numbers("region_betti_curves")
     array = origin.image(image)
     shape = tuple(array.shape)
     filtration = filtration_of(geometry_of(shape).ndim, connectivity, superlevel)
@@ -250,9 +251,7 @@ def region_betti_curves(
     options: Any = {"mask": labelled, "workers": threads}
     find_range = partial(origin.backend().value_range, array[None], filtration, **options)
     at = levels.over(find_range, shape)
-    ids, values = origin.betti_numbers().region_betti_curves(
-        array, regions, at, filtration, workers=threads
-    )
+    ids, values = numbers.region_betti_curves(array, regions, at, filtration, workers=threads)
     at = origin.thresholds(thresholds, at)
     return RegionBettiCurves(origin.wrap(ids), at, origin.wrap(values), **curve_facts(filtration))
 
@@ -309,6 +308,7 @@ def persistence_pairs(
     _check_eager(image)
     image, mask = split_masked(image, mask)
     origin = origin_of(image)
+    numbers = origin.betti_numbers("persistence_pairs")
     array = origin.image(image)
     geometry = geometry_of(array.shape)
     ndim = geometry.ndim
@@ -318,7 +318,7 @@ def persistence_pairs(
         allowed = f"0 or {ndim - 1}" if ndim > 1 else "0"
         raise ValueError(f"`dimension` must be {allowed} for a {ndim}-D image, got {dimension!r}")
     kept = None if mask is None else kept_points(origin, mask, geometry)[None]
-    births, deaths = origin.betti_numbers().persistence_pairs(
+    births, deaths = numbers.persistence_pairs(
         array[None], int(dimension), filtration, mask=kept, workers=threads
     )
     dtype = array.dtype.newbyteorder("=")

@@ -312,9 +312,12 @@ def shards(device: str) -> Shards:
     return cast(Shards, _part(device, "shards"))
 
 
-def betti_numbers(device: str) -> BettiNumbers:
-    """Return the Betti numbers of a device."""
-    return cast(BettiNumbers, _part(device, "betti_numbers"))
+def betti_numbers(device: str, name: str = "betti_curves") -> BettiNumbers:
+    """The Betti numbers of a device, which must have the function `name`."""
+    part = _part(device, "betti_numbers")
+    if not hasattr(part, name):
+        raise BackendError(f"`{name}` is not there on {device} yet: copy the arrays to the host")
+    return cast(BettiNumbers, part)
 
 
 def surfaces(device: str) -> Surfaces:
@@ -370,5 +373,6 @@ register(
     "ecc_core._backends.cuda.launch",
     transforms="ecc_core._backends.cuda.transform",
     shards="ecc_core._backends.cuda.shards",
+    betti_numbers="ecc_core._backends.cuda.betti",
     needs=need_cupy,
 )

@@ -88,7 +88,7 @@ def emit_pieces(
 ) -> list[Any]:
     """The pieces of a block, one for each image of its batch axes."""
     ndim = settings.filtration.ndim
-    backend = origin_of(image).betti_numbers()
+    backend = origin_of(image).betti_numbers("piece_of")
     images = image.reshape((-1, *image.shape[image.ndim - ndim :]))
     masks = [None] * len(images) if mask is None else mask.reshape(images.shape)
     # A scheduler runs several tasks at once: each of them is one thread.

@@ -41,7 +41,7 @@ def whole_betti_curves(
     """The lazy result of :func:`ecc_core.betti_curves` for a dask array."""
     check_no_workers(workers)
     checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
-    origin_of(checked.image._meta).betti_numbers()  # whether there are any for its chunks
+    origin_of(checked.image._meta).betti_numbers("piece_of")  # of CuPy arrays there are none
     facts = curve_facts(checked.settings.filtration)
     return BettiCurves(checked.settings.thresholds, _values(checked), **facts)
 

@@ -27,7 +27,16 @@ from ecc_core._backends.cuda.scan import pick_levels, scan_of
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["coefficients", "curve", "enqueue", "exact_curve", "region_curves", "value_range"]
+__all__ = [
+    "coefficients",
+    "curve",
+    "enqueue",
+    "every_value",
+    "exact_curve",
+    "give_levels",
+    "region_curves",
+    "value_range",
+]
 
 Array = NDArray[Any]
 
@@ -184,9 +193,9 @@ def exact_curve(
             levels, values = bordered_exact_curve(
                 exact_curve, curve, given, filtration, mask=as_cupy(mask)
             )
-            return _give_levels(adopted, levels), adopted.give_back(values)
+            return give_levels(adopted, levels), adopted.give_back(values)
         if direction is None and adopted.element in EVERY_VALUE:
-            levels = _every_value(adopted.element)
+            levels = every_value(adopted.element)
             sums = as_cupy(curve(adopted.array, levels, filtration, mask=mask))[0]
             found = _changes_of(cupy.asarray(levels), sums, superlevel)
             return tuple(adopted.give_back(array) for array in found)
@@ -199,11 +208,11 @@ def exact_curve(
         )
         sums = adopted.give_back(cupy.ascontiguousarray(sums))
         if direction is None:
-            return _give_levels(adopted, levels.astype(narrow) if narrow else levels), sums
+            return give_levels(adopted, levels.astype(narrow) if narrow else levels), sums
         return adopted.give_back(levels), sums
 
 
-def _give_levels(adopted: Adopted, levels: Any) -> Any:
+def give_levels(adopted: Adopted, levels: Any) -> Any:
     """Values of an image, in its own library and dtype."""
     given = adopted.give_back(levels)
     if adopted.element != "bfloat16":
@@ -213,7 +222,8 @@ def _give_levels(adopted: Adopted, levels: Any) -> Any:
     return given.to(torch.bfloat16)
 
 
-def _every_value(element: str) -> Array:
+def every_value(element: str) -> Array:
+    """All values of a type of at most 16 bits."""
     if element == "bool":
         return np.array([False, True])
     info = np.iinfo(element)

@@ -29,7 +29,7 @@ from ecc_core._backends.cuda.samples import samples_of
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 
-__all__ = ["recoded_curves"]
+__all__ = ["codes_of", "recoded_curves"]
 
 # As in recode.cu.
 CODES = np.dtype(
@@ -83,18 +83,22 @@ def _order(
     return _Order((0, *axes), (shape[0], *(padded[axis] for axis in order)), codes)
 
 
-def recoded_curves(
+def codes_of(
     adopted: Adopted,
     mask: Any,
     variant: Variant,
     prepared: Prepared,
-    direction: Any,
-    own: tuple[int, int] | None,
+    direction: Any = None,
+    *,
+    keep: bool = False,
 ) -> tuple[Any, Any, Any]:
-    """Curves at the levels, a flag that is set where NaN was seen, and memory that they need."""
+    """Codes of a batch, a flag that is set where NaN was seen, and memory that they need.
+
+    The code of a point is its bin: the number of levels below it (superlevel: up to it). Rows, and
+    the other axes unless `keep`, may be longer than the image's or in another order; the points
+    that are added never enter.
+    """
     array, levels = adopted.array, prepared.rules.levels
-    device = array.device.id
-    keep = own is not None
     order = _order(array.shape, array.strides, keep, keep or direction is not None)
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
     visited = adopted._replace(array=array.transpose(order.axes))
@@ -111,6 +115,21 @@ def recoded_curves(
     shared = 1024 if prepared.rules.single == TABLE else table
     macros = {"CODE": ELEMENTS[element], "SHARED_TABLE": int(table > 0)}
     samples.launch("recode", "recode", macros, by_value(place), prepared.bins, shared=shared)
+    return codes, flag, (codes, flag, samples.memory)
+
+
+def recoded_curves(
+    adopted: Adopted,
+    mask: Any,
+    variant: Variant,
+    prepared: Prepared,
+    direction: Any,
+    own: tuple[int, int] | None,
+) -> tuple[Any, Any, Any]:
+    """Curves at the levels, a flag that is set where NaN was seen, and memory that they need."""
+    keep, levels, device = own is not None, prepared.rules.levels, adopted.array.device.id
+    codes, flag, kept = codes_of(adopted, mask, variant, prepared, direction, keep=keep)
+    element = codes.dtype.name
     inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, element, False)
     every = _every_code(levels, inner, device)
     found = plan_scan(
@@ -118,7 +137,7 @@ def recoded_curves(
     )
     assert found is not None
     values, memory = Scan(*found, every, device).curves(codes.data.ptr, variant.superlevel)
-    return values, flag, (codes, flag, samples.memory, memory)
+    return values, flag, (kept, memory)
 
 
 @lru_cache(maxsize=256)

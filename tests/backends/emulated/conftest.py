@@ -32,7 +32,8 @@ STANDS_IN = ("device.cuh", "compare_shorts.cuh")
 SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
-    "arrays bins calls compile recipe number scan samples recode points coefficients exact launch"
+    "arrays bins calls compile recipe number scan samples recode points coefficients exact launch "
+    "betti"
 )
 
 
@@ -83,7 +84,7 @@ class Emulator:
     def _function(
         self, source: str, name: str, _device: int, macros: tuple[tuple[str, object], ...]
     ):
-        key = (source, macros)
+        key = (source, name, macros)
         if key not in self._libraries:
             target = self._folder / f"{len(self._libraries)}.so"
             command = [self._compiler, *FLAGS.split(), f"-I{HERE}", f"-I{self._folder / 'source'}"]

@@ -125,6 +125,12 @@ T atomicMax(T* address, T value) {
     return before;
 }
 template <class T>
+T atomicMin(T* address, T value) {
+    const T before = *address;
+    if (value < *address) *address = value;
+    return before;
+}
+template <class T>
 T atomicExch(T* address, T value) {
     const T before = *address;
     *address = value;

@@ -11,29 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.components import Kind
 from ecc_core._backends.cpu.betti.basins import join_basins
 from ecc_core._backends.cpu.betti.scan import ALL
 from ecc_core._backends.cpu.sources import Block
 
-__all__ = ["Forest", "Grid", "Kind", "Nodes", "Part"]
+__all__ = ["Forest", "Grid", "Nodes", "Part"]
 
 Array = NDArray[Any]
-
-
-class Kind(NamedTuple):
-    """Which components to follow.
-
-    Attributes
-    ----------
-    connectivity : int
-        1: along axes; the number of axes: also along diagonals. Rows count as planes.
-    complement : bool
-        Those of the complement, in a frame around the image, from the last point that enters to the
-        first: keys are reversed.
-    """
-
-    connectivity: int
-    complement: bool
 
 
 class Grid:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.blocks import Field, Worker
-from ecc_core._backends.cpu.betti.forest import Forest, Grid, Kind
+from ecc_core._backends.cpu.betti.forest import Forest, Grid
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.sources import Block, Source
@@ -19,10 +20,8 @@ from ecc_core._request.filtration import Filtration
 
 __all__ = [
     "betti_curves",
-    "complete",
     "exact_betti_curves",
     "grow",
-    "kinds_of",
     "persistence_pairs",
 ]
 
@@ -73,30 +72,6 @@ def betti_curves(
     alone = workers if together == 1 else 1
     share(range(count), each, together)
     return result
-
-
-def kinds_of(filtration: Filtration) -> list[Kind]:
-    """The components to count. In 2-D those along diagonals are enough: they have fewer minima."""
-    if filtration.ndim == 3:
-        return [_kind(filtration, complement=False), _kind(filtration, complement=True)]
-    return [_kind(filtration, complement=filtration.ndim == 2 and not filtration.cubes)]
-
-
-def _kind(filtration: Filtration, *, complement: bool) -> Kind:
-    """The components of the sets, or those of their complements, which connect the other way."""
-    full = max(filtration.ndim, 2)
-    wide = filtration.ndim == 1 or filtration.cubes != complement
-    return Kind(full if wide else 1, complement)
-
-
-def complete(ends: list[Values], kinds: list[Kind], euler: Values, ndim: int) -> Values:
-    """All Betti numbers from those of components or of those of the complement, and their sum."""
-    if ndim == 1:
-        return np.stack(ends)
-    if ndim == 3:
-        return np.stack([ends[0], ends[0] + ends[1] - euler, ends[1]])
-    first = ends[0] + euler if kinds[0].complement else ends[0]
-    return np.stack([first, first - euler])
 
 
 def _field(image: Array, mask: Array | None) -> Field:
@@ -188,7 +163,7 @@ def persistence_pairs(
     if values.size == 0:
         return none, none
     complement = dimension > 0
-    kind = _kind(filtration, complement=complement)
+    kind = kind_of(filtration, complement=complement)
     keyed = values
     if shown is not None and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
         # No wider integers are left for a value beyond all others.

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.components import Kind, complete, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.basins import number_nodes
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field
-from ecc_core._backends.cpu.betti.forest import Forest, Kind, Nodes
+from ecc_core._backends.cpu.betti.forest import Forest, Nodes
 from ecc_core._backends.cpu.betti.glue import cross_edges, lower_opens
-from ecc_core._backends.cpu.betti.launch import complete, cumulate, grow, kinds_of
+from ecc_core._backends.cpu.betti.launch import cumulate, grow
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source
@@ -246,4 +247,5 @@ def betti_numbers_of(
     plan, kinds = _plans(dtype, thresholds, filtration, masked)[-1], kinds_of(filtration)
     counted = zip(piece.graphs, kinds, strict=True)
     ends = [cumulate(graph.histogram, kind, plan) for graph, kind in counted]
-    return complete(ends, kinds, piece.euler, filtration.ndim)
+    values: Values = complete(ends, kinds, piece.euler, filtration.ndim)
+    return values

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.components import complete, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.blocks import Field
-from ecc_core._backends.cpu.betti.launch import betti_curves, complete, grow, kinds_of
+from ecc_core._backends.cpu.betti.launch import betti_curves, grow
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count

@@ -1,0 +1,54 @@
+"""Which components make up the Betti numbers of an image, whatever counts them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._request.filtration import Filtration
+
+__all__ = ["Kind", "complete", "kind_of", "kinds_of"]
+
+Values = NDArray[np.int64]
+
+
+class Kind(NamedTuple):
+    """Which components to follow.
+
+    Attributes
+    ----------
+    connectivity : int
+        1: along axes; the number of axes: also along diagonals. Rows count as planes.
+    complement : bool
+        Those of the complement, in a frame around the image, from the last point that enters to the
+        first: keys are reversed.
+    """
+
+    connectivity: int
+    complement: bool
+
+
+def kinds_of(filtration: Filtration) -> list[Kind]:
+    """The components to count. In 2-D those along diagonals are enough: they have fewer minima."""
+    if filtration.ndim == 3:
+        return [kind_of(filtration, complement=False), kind_of(filtration, complement=True)]
+    return [kind_of(filtration, complement=filtration.ndim == 2 and not filtration.cubes)]
+
+
+def kind_of(filtration: Filtration, *, complement: bool) -> Kind:
+    """The components of the sets, or those of their complements, which connect the other way."""
+    full = max(filtration.ndim, 2)
+    wide = filtration.ndim == 1 or filtration.cubes != complement
+    return Kind(full if wide else 1, complement)
+
+
+def complete(ends: list[Any], kinds: list[Kind], euler: Any, ndim: int) -> Any:
+    """All Betti numbers from those of components or of those of the complement, and their sum."""
+    if ndim == 1:
+        return np.stack(ends)
+    if ndim == 3:
+        return np.stack([ends[0], ends[0] + ends[1] - euler, ends[1]])
+    first = ends[0] + euler if kinds[0].complement else ends[0]
+    return np.stack([first, first - euler])

@@ -1,0 +1,48 @@
+"""Betti curves by the CUDA kernels against those of the CPU backend."""
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core._request.filtration import Filtration
+
+from .conftest import ndarray
+
+
+@pytest.fixture
+def betti(emulator):
+    """The function of the backend."""
+
+    def betti_curves(image, at, connectivity, superlevel, mask=None):
+        emulator.clear()
+        filtration = Filtration(image.ndim, connectivity, superlevel, "omit")
+        shown = None if mask is None else mask[None].view(ndarray)
+        return emulator.backend.betti.betti_curves(
+            image[None].view(ndarray), at, filtration, mask=shown
+        )[0]
+
+    return betti_curves
+
+
+@pytest.mark.parametrize(
+    ("connectivity", "superlevel", "shape"),
+    [(1, False, (40,)), (2, True, (9, 35)), (1, False, (5, 7, 20)), (3, True, (5, 7, 20))],
+)
+def test_equal_to_those_of_the_cpu(betti, connectivity, superlevel, shape):
+    """Each order of keys occurs with each connectivity: complements have the other of both."""
+    rng = np.random.default_rng(1)
+    for levels in (1, 2, 200):
+        image = rng.integers(0, levels, shape).astype(np.uint8)
+        at = np.unique(np.linspace(0, levels - 1, 5).astype(int))
+        options = {"connectivity": connectivity, "superlevel": superlevel}
+        known = ecc.betti_curves(image, at, **options).values
+        np.testing.assert_array_equal(betti(image, at, **options), known)
+
+
+def test_masks_and_more_edges_than_expected(betti, emulator, monkeypatch):
+    monkeypatch.setattr(emulator.backend.betti, "POINTS_AN_EDGE", 1 << 20)
+    rng = np.random.default_rng(2)
+    image, shown = rng.random((6, 7, 9)), rng.random((6, 7, 9)) < 0.8
+    at = np.linspace(0, 1, 9)
+    known = ecc.betti_curves(image, at, mask=shown, superlevel=True).values
+    np.testing.assert_array_equal(betti(image, at, 3, True, shown), known)
