@@ -47,20 +47,32 @@ last = max(radius for radius in radii if connects(distance >= radius))
 print(f"the pores connect opposite sides up to a radius of {last:g}")
 
 # %%
+# The Betti curves say why the sign changes. Small grains are cavities in the pores. When they
+# touch, the pores are one component with many tunnels, which close as the grains grow, until most
+# pores are components of their own.
+betti = ecc.betti_curves(distance, curve.thresholds, superlevel=True)
+pores, throats, _ = betti.values
+balance = curve.thresholds[(throats >= pores).nonzero()[0][-1]]
+print(f"up to a radius of {balance:.1f} there are more tunnels than components")
+
+# %%
 figure = plt.figure(figsize=(10, 3), layout="constrained")
 grid = figure.add_gridspec(1, 4, width_ratios=[1, 1, 1, 2.2])
 radii_shown, colours = (2, 5, 8), ("#009E73", "#0072B2", "#D55E00")
 ax = figure.add_subplot(grid[3])
-ax.step(curve.thresholds, curve.values / distance.size, where="pre", color="#1a1a1a")
+ax.step(curve.thresholds, curve.values / distance.size, where="pre", color="#1a1a1a", label="χ")
+for number, name, style in ((pores, "components", ":"), (throats, "tunnels", "--")):
+    line = {"color": "0.4", "linestyle": style, "linewidth": 1}
+    ax.step(curve.thresholds, number / distance.size, where="pre", label=name, **line)
 ax.axhline(0, color="0.7", linewidth=0.6, zorder=0)
-ax.axvline(last, color="0.4", linestyle="--", linewidth=1, label="percolation")
+ax.axvline(last, color="0.4", linewidth=1, label="percolation")
 for i, (radius, colour) in enumerate(zip(radii_shown, colours, strict=True)):
     picture = figure.add_subplot(grid[i])
     picture.imshow(distance[SIDE // 2] >= radius, cmap="gray_r", interpolation="nearest")
     picture.set(xticks=[], yticks=[])
     picture.set_title(f"radius {radius}", color=colour)
     ax.axvline(radius, color=colour, linewidth=1)
-ax.set(xlabel="radius of the grains", ylabel="Euler characteristic / voxel")
+ax.set(xlabel="radius of the grains", ylabel="number / voxel")
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, fontsize=8, loc="upper right")
 plt.show()

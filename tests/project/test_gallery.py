@@ -58,14 +58,19 @@ CHECKS = {
         for theory in ("grid", "smooth")
     ),
     "plot_pipeline": lambda names: names["model"].score(names["test"], names["kinds"]) > 0.9,
-    "plot_porous_medium": lambda names: abs(names["zero"] - names["last"]) < 1,
+    "plot_porous_medium": lambda names: (
+        abs(names["zero"] - names["last"]) < 1 and abs(names["zero"] - names["balance"]) < 1
+    ),
     "plot_regions": lambda names: len(names["table"]) == 24,
     "plot_retina": lambda names: names["within"].values.min() < 0 < names["rim"][-1],
     "plot_shapes": lambda names: (
         names["distances"][0, 1] == 0 and names["distances"][0, 2] < names["distances"][0, 3] / 2
     ),
     "plot_soft_curve": lambda names: names["chi"] == 0,
-    "plot_vessels": lambda names: names["network"] == 1 - names["LOOPS"],
+    "plot_vacuoles": lambda names: (names["found"] == names["vacuoles"]).all(),
+    "plot_vessels": lambda names: (
+        names["network"] == 1 - names["LOOPS"] and names["lasting"] == names["LOOPS"]
+    ),
 }
 
 
