@@ -113,6 +113,17 @@ def test_installing_pages_have_examples():
     assert set(INSTALLING) <= set(PAGES)
 
 
+def test_references_of_the_paper_are_complete():
+    paper, entries = (
+        (ROOT / "paper" / name).read_text(encoding="utf-8") for name in ("paper.md", "paper.bib")
+    )
+    cited = set(re.findall(r"@(\w+\d{4}|gudhi)", paper))
+    assert cited == set(re.findall(r"^@\w+{(\w+),$", entries, re.MULTILINE))
+    page = (ROOT / "docs" / "cite.md").read_text(encoding="utf-8")
+    for number in re.findall(r"arXiv:([\d.]+\d)]", page):
+        assert number in entries
+
+
 def test_a_wrong_block_is_noticed(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("```python\nn = 1\n```\ntext\n```python\nassert n == 2\n```\n")
