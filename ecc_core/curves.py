@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, SupportsIndex, Unpack, overload
 
@@ -278,6 +279,8 @@ def euler_curve(
         return EulerCurve(*map(origin.wrap, found), **curve_facts(filtration))
     find_range = partial(backend.value_range, images, filtration, **options)
     at = levels.over(find_range, geometry.spatial)
+    if levels.needs_range and not origin.on_host:
+        filtration = replace(filtration, nan="omit")  # there is none: no need to wait again
     values = backend.curve(images, at, filtration, **options)
     counts = origin.wrap(values.reshape((*geometry.batch, at.size)))
     return EulerCurve(origin.thresholds(thresholds, at), counts, **curve_facts(filtration))
