@@ -80,7 +80,7 @@ CASES = {
     "range": [SAMPLES],
     "recode": [{**SAMPLES, "CODE": ("unsigned char", "unsigned short", "unsigned int")}],
     "labels": [{"LABEL": LABELS, "THREADS": (256,)}],
-    "events": [{"FLOAT": (0, 1), "THREADS": (256,)}],
+    "exact": [{"FLOAT": (0, 1), "THREADS": (256,)}],
     "soft_levels": [{"SUPER": (0, 1)}],
     "soft_scan": [
         {"ELEMENT": FLOATS, "REAL": (real,), "FLAT": (0, 1), "CUBES": (0, 1), "MASK": (0, 1)}

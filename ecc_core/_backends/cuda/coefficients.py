@@ -24,7 +24,7 @@ __all__ = ["scanned_coefficients"]
 
 # As in coefficients.cuh.
 COEFFICIENTS = np.dtype(
-    [(name, "i8") for name in ("out", "nonzero", "not_finite")]
+    [(name, "i8") for name in ("out", "not_finite")]
     + [(name, "i4") for name in ("across", "down", "chunk", "images")]
 )
 COLUMNS = 120  # that a warp owns
@@ -38,8 +38,8 @@ LEAST = (8, 16)  # rows and columns of images that are worth it
 def scanned_coefficients(adopted: Adopted, variant: Variant) -> tuple[Any, Any] | None:
     """Coefficients, int8 of the image's shape; None where other kernels must do it.
 
-    And on the device how many are not zero, and a flag that is set where there may be a NaN, which
-    the coefficients take for a number. Does not wait.
+    And on the device a flag that is set where there may be a NaN, which the coefficients take for a
+    number. Does not wait.
     """
     array = adopted.array
     if variant.masked or not array.size:
@@ -47,13 +47,11 @@ def scanned_coefficients(adopted: Adopted, variant: Variant) -> tuple[Any, Any] 
     call = _plan(array.shape, array.strides, array.data.ptr % 16, variant, array.device.id)
     if call is None:
         return None
-    out, facts = cupy.empty(array.shape, np.int8), cupy.zeros(2, np.int64)
+    out, flag = cupy.empty(array.shape, np.int8), cupy.zeros(1, np.int64)
     image, points = call.places
-    address = facts.data.ptr
-    words = (image, array.data.ptr), (points, out.data.ptr), (points + 1, address)
-    stream = cupy.cuda.get_current_stream().ptr
-    call.launch(stream, (*words, (points + 2, address + 8)))
-    return out, facts
+    words = (image, array.data.ptr), (points, out.data.ptr), (points + 1, flag.data.ptr)
+    call.launch(cupy.cuda.get_current_stream().ptr, words)
+    return out, flag
 
 
 @lru_cache(maxsize=256)
@@ -87,6 +85,6 @@ def _plan(
         "BLOCKS": RESIDENT[ndim],
     }
     found = function(f"coefficients{ndim}d", "coefficients", device, tuple(options.items()))
-    points = np.array([(0, 0, 0, across, down, chunk, layout.images)], COEFFICIENTS)
+    points = np.array([(0, 0, across, down, chunk, layout.images)], COEFFICIENTS)
     grid = (-(-units // warps),)
     return Call(found.kernel, grid, THREADS[ndim], 0, (image_struct(layout), points))

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.compile import function
+from ecc_core._backends.cuda.recipe import by_value
 
 __all__ = ["EVERY_VALUE", "changes", "sum_events"]
 
+Array = NDArray[Any]
+
 # Types of which a curve at every value is faster than a list of events.
 EVERY_VALUE = ("bool", "uint8", "int8", "uint16", "int16")
-THREADS, EACH = 256, 16  # as in events.cu: samples of a thread
+THREADS, EACH, BUCKETS = 256, 16, 16  # as in exact.cu: samples of a thread
 
 
-def sum_events(coefficients: Any, values: Any, nonzero: int, superlevel: bool) -> tuple[Any, Any]:
+def sum_events(coefficients: Any, values: Any, superlevel: bool) -> tuple[Any, Any]:
     """The levels at which the sum of coefficients by value changes, and the sums.
 
-    `nonzero` coefficients are not zero. Values are float32, float64, or integers of 32 or 64 bits.
+    Values are float32, float64, or integers of 32 or 64 bits. Waits for the device.
     """
     coefficients, values = coefficients.ravel(), cupy.ascontiguousarray(values).ravel()
     if values.itemsize == 8:
@@ -27,20 +32,68 @@ def sum_events(coefficients: Any, values: Any, nonzero: int, superlevel: bool) -
         found = values[where]
         order = cupy.argsort(found)
         return _sum_sorted(found[order], coefficients[where][order], superlevel)
-    events = cupy.empty(nonzero, np.uint64)
-    if nonzero:
-        count = cupy.zeros(1, np.uint64)
-        flip = np.uint32(1 << 31 if values.dtype.kind == "i" else 0)
-        macros = (("FLOAT", int(values.dtype.kind == "f")), ("THREADS", THREADS))
-        kernel = function("events", "list_events", values.device.id, macros)
-        blocks = -(-values.size // (THREADS * EACH))
-        room = np.uint64(nonzero)
-        size = np.int64(values.size)
-        kernel((blocks,), (THREADS,), (coefficients, values, size, flip, count, room, events))
-        events.sort()
-    amounts = (events & np.uint64(0xFF)).astype(np.int8) - np.int8(8)
-    levels, sums = _sum_sorted(events >> np.uint64(8), amounts, superlevel)
-    return _values(levels.astype(np.uint32), values.dtype), sums
+    kernels = _Kernels(values.dtype.kind, superlevel, values.device.id)
+    events, starts = _list_events(coefficients, values, kernels)
+    if not events.size:
+        return values[:0], cupy.zeros(0, np.int64)
+    return _list_levels(events, starts, values.dtype, kernels)
+
+
+class _Kernels(NamedTuple):
+    """The kernels of exact.cu for a kind of values."""
+
+    kind: str
+    superlevel: bool
+    device: int
+
+    def launch(self, name: str, blocks: int, *arguments: Any) -> None:
+        macros = ("FLOAT", int(self.kind == "f")), ("THREADS", THREADS)
+        function("exact", name, self.device, macros)((blocks,), (THREADS,), arguments)
+
+    @property
+    def flip(self) -> np.uint32:
+        return np.uint32(1 << 31 if self.kind == "i" else 0)
+
+
+def _list_events(coefficients: Any, values: Any, kernels: _Kernels) -> tuple[Any, Array]:
+    """Sorted events, and where each bucket of them starts and the last one ends."""
+    counts = cupy.zeros((2, BUCKETS), np.int64)
+    events = cupy.empty(0, np.uint32)
+    starts = np.zeros(BUCKETS + 1, np.int64)
+    blocks = max(1, -(-values.size // (THREADS * EACH)))
+    for write in (False, True):
+        arguments = (coefficients, values, np.int64(values.size), kernels.flip)
+        rest = counts[int(write)], by_value(starts), events, np.int32(write)
+        kernels.launch("list_events", blocks, *arguments, *rest)
+        if not write:
+            np.cumsum(counts[0].get(), out=starts[1:])
+            events = cupy.empty(int(starts[-1]), np.uint32)
+    for first, last in itertools.pairwise(starts.tolist()):
+        if last > first + 1:
+            events[first:last].sort()
+    return events, starts
+
+
+def _list_levels(
+    events: Any, starts: Array, dtype: np.dtype[Any], kernels: _Kernels
+) -> tuple[Any, Any]:
+    """The levels at which the sums of sorted events change, and the sums."""
+    tiles = -(-events.size // (THREADS * EACH))
+    sums, places = cupy.empty(tiles, np.int64), cupy.empty(tiles, np.int64)
+    tails, ends = cupy.empty(tiles, np.int32), cupy.empty(tiles, np.int32)
+    given = events, by_value(starts)
+    kernels.launch("sum_tiles", tiles, *given, sums, tails, ends)
+    sums = cupy.cumsum(sums)
+    levels, values = cupy.empty(0, dtype), cupy.empty(0, np.int64)
+    for write in (False, True):
+        results = places, kernels.flip, levels, values
+        flags = np.int32(kernels.superlevel), np.int32(write)
+        kernels.launch("list_levels", tiles, *given, sums, tails, ends, *results, *flags)
+        if not write:
+            places = cupy.cumsum(places)
+            count = int(places[-1])
+            levels, values = cupy.empty(count, dtype), cupy.empty(count, np.int64)
+    return levels, values
 
 
 def _sum_sorted(values: Any, amounts: Any, superlevel: bool) -> tuple[Any, Any]:
@@ -60,13 +113,3 @@ def changes(levels: Any, sums: Any, superlevel: bool) -> tuple[Any, Any]:
     if superlevel:
         return levels[kept], sums[-1] - before[kept]
     return levels[kept], sums[kept]
-
-
-def _values(places: Any, dtype: np.dtype[Any]) -> Any:
-    """The values at places among all of their type."""
-    if dtype.kind == "u":
-        return places
-    top = np.uint32(1 << 31)
-    if dtype.kind == "i":
-        return (places ^ top).view(np.int32)
-    return cupy.where(places & top, places ^ top, ~places).view(np.float32)

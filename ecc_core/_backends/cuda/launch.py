@@ -153,29 +153,26 @@ def coefficients(
 ) -> Any:
     """Coefficient of every point of each image: int8, the image's shape."""
     with adopt(image) as adopted:
-        return adopted.give_back(_coefficients(adopted, filtration, as_cupy(mask))[0])
+        return adopted.give_back(_coefficients(adopted, filtration, as_cupy(mask)))
 
 
-def _coefficients(adopted: Adopted, filtration: Filtration, mask: Any) -> tuple[Any, Any]:
-    """Coefficients, and on the device how many of them are not zero.
-
-    Waits for floats, except where NaN is omitted in a captured call.
-    """
+def _coefficients(adopted: Adopted, filtration: Filtration, mask: Any) -> Any:
+    """Coefficients; waits for floats, except where NaN is omitted in a captured call."""
     direction = filtration.direction
     variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
     floats = "float" in variant.element
     if mask is None and direction is None and not (floats and _is_capturing()):
         scanned = scanned_coefficients(adopted, variant)
         if scanned is not None:
-            found, facts = scanned
-            if not (floats and bool(facts[1]) and _has_nan(adopted, None)):
-                return found, facts[0]
+            found, flag = scanned
+            if not (floats and bool(flag[0]) and _has_nan(adopted, None)):
+                return found
             if filtration.nan == "raise":
                 raise ValueError(NAN_MESSAGE)
-    found, facts = point_coefficients(adopted, mask, variant, direction)
-    if floats and filtration.nan == "raise" and bool(facts[1]):
+    found, flag = point_coefficients(adopted, mask, variant, direction)
+    if floats and filtration.nan == "raise" and bool(flag[0]):
         raise ValueError(NAN_MESSAGE)
-    return found, facts[0]
+    return found
 
 
 def exact_curve(
@@ -199,12 +196,11 @@ def exact_curve(
             sums = as_cupy(curve(adopted.array, levels, filtration, mask=mask))[0]
             found = _changes_of(cupy.asarray(levels), sums, superlevel)
             return tuple(adopted.give_back(array) for array in found)
-        counts, found = _coefficients(adopted, filtration, as_cupy(mask))
-        nonzero = int(found)
+        counts = _coefficients(adopted, filtration, as_cupy(mask))
         values = numbers(adopted) if direction is None else _directed(adopted.array, direction)
         narrow = values.dtype if values.dtype == np.float16 else None
         levels, sums = sum_events(
-            counts, values.astype(np.float32) if narrow else values, nonzero, superlevel
+            counts, values.astype(np.float32) if narrow else values, superlevel
         )
         sums = adopted.give_back(cupy.ascontiguousarray(sums))
         if direction is None:

@@ -18,7 +18,7 @@ __all__ = ["point_coefficients", "rank_labels", "region_counts"]
 
 # As in points.cu.
 POINTS = np.dtype(
-    [(name, "i8") for name in ("coefficients", "nonzero", "counts", "nan", "labels", "regions")]
+    [(name, "i8") for name in ("coefficients", "counts", "nan", "labels", "regions")]
     + [("most", "u8"), ("label_strides", "i8", 3), ("steps", "i4"), ("", "i4")]
 )
 COEFFICIENTS, COUNTS = range(2)
@@ -31,19 +31,14 @@ DENSE = 1 << 16  # labels that a table has at least, and a part of the samples
 def point_coefficients(
     adopted: Adopted, mask: Any, variant: Variant, direction: Any = None
 ) -> tuple[Any, Any]:
-    """Coefficients, int8 of the image's shape.
-
-    And on the device the number of those that are not zero, and a flag that is set where NaN was
-    seen.
-    """
+    """Coefficients, int8 of the image's shape; on the device a flag that is set for a NaN."""
     out = cupy.empty(adopted.array.shape, np.int8)
-    facts = cupy.zeros(2, np.int64)
+    flag = cupy.zeros(1, np.int64)
     if out.size:
         samples = samples_of(adopted, mask, variant, None, direction, vector=False)
-        nonzero, nan = facts.data.ptr, facts.data.ptr + 8
-        points = (out.data.ptr, nonzero, 0, nan, 0, 0, 0, (0, 0, 0))
+        points = (out.data.ptr, 0, flag.data.ptr, 0, 0, 0, (0, 0, 0))
         _launch(samples, points, np.zeros(1, f"V{BINS.itemsize}"), {"OUTPUT": COEFFICIENTS})
-    return out, facts
+    return out, flag
 
 
 def region_counts(
@@ -65,7 +60,7 @@ def region_counts(
     strides = (*[0] * (3 - labels.ndim), *(stride // labels.itemsize for stride in labels.strides))
     table = (labels.data.ptr, ranks.data.ptr, ranks.size - 1, strides)
     macros = {"OUTPUT": COUNTS, "LABEL": ELEMENTS[labels.dtype.name]}
-    _launch(samples, (0, 0, counts.data.ptr, flag.data.ptr, *table), prepared.bins, macros)
+    _launch(samples, (0, counts.data.ptr, flag.data.ptr, *table), prepared.bins, macros)
     return running_sums(counts, variant.superlevel), flag
 
 

@@ -72,6 +72,12 @@ T __reduce_max_sync(unsigned, T value) {
     for (const T other : all_lanes(value)) value = other > value ? other : value;
     return value;
 }
+template <class T>
+unsigned __match_any_sync(unsigned, T value) {
+    unsigned bits = 0, lane = 0;
+    for (const T other : all_lanes(value)) bits |= (other == value) << lane++;
+    return bits;
+}
 inline void __syncwarp() { all_lanes(0); }
 inline void __syncthreads() { meet_in_block(); }
 inline bool __syncthreads_or(bool value) { return any_in_block(value); }
@@ -99,6 +105,7 @@ inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     return (((uint64_t)high << 32 | low) << (shift & 31)) >> 32;
 }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __ffs(unsigned bits) { return __builtin_ffs((int)bits); }
 
 template <class To, class From>
 To bits_as(From from) {

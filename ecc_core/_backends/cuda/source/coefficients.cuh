@@ -16,10 +16,9 @@
 
 // As in coefficients.py.
 struct Coefficients {
-    signed char* out;             // (images, slices, rows, columns)
-    unsigned long long* nonzero;  // how many are not zero; zero at launch
-    long long* not_finite;        // kNanReport: whether there may be a NaN; zero at launch
-    int across, down, chunk;      // units along x and y, rows or slices of a unit
+    signed char* out;         // (images, slices, rows, columns)
+    long long* not_finite;    // kNanReport: whether there may be a NaN; zero at launch
+    int across, down, chunk;  // units along x and y, rows or slices of a unit
     int images;
 };
 
@@ -119,11 +118,3 @@ __device__ __forceinline__ Trits change(plane now, plane before, plane where) {
     return {now & ~before & where, ~now & before & where};
 }
 __device__ __forceinline__ Trits negative(Trits a) { return {a.minus, a.plus}; }
-
-// Called by every lane at the end.
-__device__ __forceinline__ void report(const Coefficients& to, int nonzero, bool not_finite) {
-#pragma unroll
-    for (int step = 16; step; step >>= 1) nonzero += __shfl_down_sync(kWarp, nonzero, step);
-    if ((threadIdx.x & 31) == 0 && nonzero) atomicAdd(to.nonzero, (unsigned long long)nonzero);
-    if (kNan == kNanReport && not_finite) *to.not_finite = 1;
-}

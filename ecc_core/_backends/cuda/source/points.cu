@@ -21,7 +21,6 @@ typedef int Label;
 
 struct Points {
     signed char* coefficients;       // (images, slices, rows, columns)
-    unsigned long long* nonzero;     // how many of them are not zero; zero at launch
     unsigned long long* counts;      // (regions, bins); zero at launch
     long long* not_finite;           // kNanReport: whether a NaN was seen
     const Label* labels;             // kRegions
@@ -145,9 +144,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     __shared__ Ordinal ranks[2][kTile];
     __shared__ int groups[2][kGroups ? kTile : 1];
     __shared__ signed char table[512];
-    __shared__ int nonzero;
     for (int i = threadIdx.x; i < 512; i += ECC_THREADS) table[i] = (signed char)cells_of(i);
-    if (threadIdx.x == 0) nonzero = 0;
     const int slices = kFlat ? samples.height : samples.depth;
     const int across = (samples.width + kTileColumns - 1) / kTileColumns;
     const int down = kFlat ? 1 : (samples.height + kTileRows - 1) / kTileRows;
@@ -166,7 +163,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     signed char* out = points.coefficients + ((long long)index * slices + begin) * apart +
                        (kFlat ? 0 : (long long)y * samples.width) + x;
     bool nan = false;
-    int found = 0;
     constexpr int kAhead = kGroups ? 1 : kFlat ? 4 : 2;  // slices on their way
     Feeder::Loaded coming[kAhead][kLoads] = {};
     Point p[3][3][3];  // of the slices before, own and after
@@ -212,7 +208,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                 c = table[same] - table[same & before] - table[same & after];
             if (kCubes && !kFlat) c = -c;
         }
-        found += c != 0;
         if (kOutput == kCoefficients) {
             *out = (signed char)c;
             out += apart;
@@ -232,9 +227,4 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             if (slice + k <= end) step(slice + k, coming[k]);
     }
     if (kNan == kNanReport && nan) *points.not_finite = 1;
-    if (kOutput == kCoefficients) {
-        atomicAdd(&nonzero, found);
-        __syncthreads();
-        if (threadIdx.x == 0 && nonzero) atomicAdd(points.nonzero, (unsigned long long)nonzero);
-    }
 }
