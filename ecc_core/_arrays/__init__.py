@@ -24,13 +24,13 @@ _by_type: dict[type, Adapter] = {}  # those found, except of array-likes
 
 
 def register(adapter: Adapter) -> None:
-    """Add an adapter, which is asked before all others."""
+    """Add an adapter. It takes precedence over those added before."""
     _adapters.insert(0, adapter)
     _by_type.clear()
 
 
 def adapter_of(array: Any) -> Adapter:
-    """The adapter of an array or array-like."""
+    """Return the adapter of an array or array-like."""
     known = _by_type.get(type(array))
     if known is not None:
         return known
@@ -41,12 +41,12 @@ def adapter_of(array: Any) -> Adapter:
 
 
 def is_lazy(array: Any) -> bool:
-    """Whether an array is to be computed block by block."""
+    """Whether an array is computed block by block."""
     return adapter_of(array).lazy
 
 
 def on_host(array: Any) -> NDArray[Any]:
-    """A small array as NumPy's; one on a device is waited for and copied."""
+    """Return a small array as a NumPy array, copied from its device if necessary."""
     return adapter_of(array).on_host(array)
 
 

@@ -11,12 +11,12 @@ __all__ = ["Adapter"]
 
 
 class Adapter:
-    """One array library: its arrays as a backend takes them, and results as its arrays.
+    """Converts between the arrays of a library and those that a backend takes and returns.
 
     Attributes
     ----------
     name : str
-        As messages call the library.
+        Name of the library in messages.
     lazy : bool
         Whether arrays are computed later, block by block.
     chunks : bool
@@ -28,7 +28,7 @@ class Adapter:
     chunks = False
 
     def supports(self, array: Any) -> bool:
-        """Whether this is an array of the library. Must not import it."""
+        """Whether an object is an array of the library. Must not import the library."""
         raise NotImplementedError
 
     def device(self, array: Any) -> str:
@@ -36,19 +36,19 @@ class Adapter:
         raise NotImplementedError
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
-        """The NumPy dtype that holds the values; TypeError where NumPy has none."""
+        """Return the NumPy dtype that holds the values. Raises TypeError if there is none."""
         raise NotImplementedError
 
     def unwrap(self, array: Any, name: str) -> Any:
-        """What the backend of the device takes, without a copy; on "cpu" a NumPy array."""
+        """Return what the backend of the device takes, without a copy: on "cpu", a NumPy array."""
         raise NotImplementedError
 
     def wrap(self, result: Any, like: Any) -> Any:
-        """A result of the backend, or a NumPy array, as an array on the device of `like`."""
+        """Return a result of the backend, or a NumPy array, as an array on the device of `like`."""
         raise NotImplementedError
 
     def on_host(self, array: Any) -> NDArray[Any]:
-        """A NumPy array of a small array, which is copied from its device."""
+        """Return a small array as a NumPy array, copied from its device if necessary."""
         raise NotImplementedError
 
     def read_once(self, array: Any) -> NDArray[Any]:
@@ -60,9 +60,9 @@ class Adapter:
         return array.astype(np.int64)
 
     def threads(self) -> int | None:
-        """The most threads that the library wants to be used on the host, if it says so."""
+        """Return the library's limit on the number of threads on the host, or None."""
         return None
 
     def place(self, array: Any) -> str:
-        """Library and device, for messages."""
+        """Return the library and the device, for messages."""
         return f"{self.name} on {self.device(array)}"

@@ -14,7 +14,7 @@ __all__ = ["CuPy"]
 
 
 class CuPy(Adapter):
-    """Arrays on CUDA devices, as they are."""
+    """Arrays on CUDA devices, which the backend takes as they are."""
 
     name = "cupy"
     chunks = True

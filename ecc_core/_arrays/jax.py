@@ -11,7 +11,7 @@ __all__ = ["JAX"]
 
 
 class JAX(ArrayLikes):
-    """Arrays that are not being traced. Results are 64-bit even where JAX makes no such arrays."""
+    """Arrays that are not being traced. Results are 64-bit, whether JAX enables 64 bits or not."""
 
     name = "jax"
 

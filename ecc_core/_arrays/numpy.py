@@ -49,9 +49,9 @@ class NumPy(Adapter):
 
 
 class ArrayLikes(NumPy):
-    """Arrays of other libraries: in host memory they are used where they are.
+    """Arrays of other libraries in host memory, which are not copied.
 
-    Results come back in the library where it has a namespace of the array API standard.
+    Results are arrays of the library if it follows the array API standard.
     """
 
     name = "array-like"

@@ -48,7 +48,7 @@ class Origin:
         return self.device == "cpu"
 
     def unwrap(self, array: Any, name: str) -> Any:
-        """An array as the backend takes it, without a copy and without leaving its device."""
+        """Return an array as the backend takes it, without a copy and on the same device."""
         if array is self.like:
             return self.adapter.unwrap(array, name)
         adapter = adapter_of(array)
@@ -60,28 +60,28 @@ class Origin:
         return adapter.unwrap(array, name)
 
     def image(self, image: Any, name: str = "image") -> Any:
-        """The image as the backend takes it, of a dtype that it knows."""
+        """Return the image as the backend takes it, with a supported dtype."""
         array = self.unwrap(image, name)
         check_image_dtype(self.dtype(array, name), name)
         return array
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
-        """The dtype of what `unwrap` returned."""
+        """Return the dtype of an unwrapped array."""
         if self.on_host:
             dtype: np.dtype[Any] = array.dtype
             return dtype
         return self.adapter.dtype(array, name)
 
     def wrap(self, result: Any) -> Any:
-        """A result of the backend, or a NumPy array, as an array of the image's library."""
+        """Return a result of the backend, or a NumPy array, as an array of the image's library."""
         return self.adapter.wrap(result, self.like)
 
     def thresholds(self, given: Any, at: NDArray[Any]) -> Any:
-        """Thresholds for a result: those that were given, or new ones in the image's library."""
+        """Return the thresholds of a result: those given, or new ones in the image's library."""
         return given if getattr(given, "ndim", 0) else self.wrap(at)
 
     def workers(self, given: Any) -> int | None:
-        """The argument `workers`, or what the library says."""
+        """Return the argument `workers`, or the library's limit by default."""
         workers, limit = check_workers(given), self.adapter.threads()
         return AtMost(limit) if workers is None and limit is not None else workers
 
@@ -112,12 +112,12 @@ HOST = _Host()
 
 
 def origin_of(image: Any, name: str = "image") -> Origin:
-    """The origin of an image."""
+    """Return the origin of an image."""
     return HOST if type(image) is np.ndarray else Origin(image, name)
 
 
 def kept_points(origin: Origin, mask: Any, geometry: Geometry) -> Any:
-    """A mask in the image's shape, as the backend takes it."""
+    """Return a mask of the image's shape as the backend takes it."""
     given = origin.unwrap(mask, "mask")
     dtype = origin.dtype(given, "mask")
     check_mask(tuple(given.shape), dtype, geometry.shape, geometry.spatial)
@@ -125,7 +125,7 @@ def kept_points(origin: Origin, mask: Any, geometry: Geometry) -> Any:
 
 
 def region_labels(origin: Origin, labels: Any, mask: Any, shape: tuple[int, ...]) -> Any:
-    """Labels as the backend takes them, 0 where the image is masked."""
+    """Return labels as the backend takes them, 0 where the image is masked."""
     regions = origin.unwrap(labels, "labels")
     dtype = origin.dtype(regions, "labels")
     check_label_type(dtype, tuple(regions.shape), shape)

@@ -15,7 +15,7 @@ __all__ = ["Torch"]
 
 
 class Torch(Adapter):
-    """Dense tensors and their subclasses; gradients are not followed."""
+    """Dense tensors and their subclasses. Gradients are not tracked."""
 
     name = "torch"
 

@@ -43,7 +43,7 @@ Values = NDArray[np.int64]
 
 
 class Settings(NamedTuple):
-    """How curves are computed; arguments of a backend's ``curve``."""
+    """Arguments of a backend's ``curve``."""
 
     thresholds: Array
     filtration: Filtration
@@ -92,14 +92,14 @@ AnySettings = Settings | SurfaceSettings
 
 
 def curve_of(box: Box, settings: AnySettings) -> Values:
-    """Curve of each image of a box on its own, (images, n)."""
+    """Return the curve of each image of a box on its own, (images, n)."""
     if box[0].ndim == 1:
         box = tuple(array[:, None] for array in box)
     return settings.curve(*box)
 
 
 def emit(image: Array, *others: Array, settings: AnySettings, ndim: int) -> Emitted:
-    """The curve of a block and copies of its outermost planes."""
+    """Return the curve of a block and copies of its outermost planes."""
     batch = image.shape[: image.ndim - ndim]
     spatial = image.shape[image.ndim - ndim :]
     box = tuple(array.reshape((math.prod(batch), *spatial)) for array in (image, *others))
@@ -112,7 +112,7 @@ def emit(image: Array, *others: Array, settings: AnySettings, ndim: int) -> Emit
 
 
 def coefficients_of(image: Array, *mask: Array, settings: Settings) -> NDArray[np.int8]:
-    """Coefficients of a block that has its neighbours' nearest points around it."""
+    """Return the coefficients of a block that is padded by the nearest points of its neighbours."""
     kept = mask[0][None] if mask else None
     values: NDArray[np.int8] = (
         origin_of(image)
@@ -123,7 +123,7 @@ def coefficients_of(image: Array, *mask: Array, settings: Settings) -> NDArray[n
 
 
 def share_of_block(blocks: Sequence[Emitted], place: Place, settings: Settings) -> Values:
-    """What a block adds to the curve of the image, of shape (*batch, 1, n).
+    """Return the contribution of a block to the curve of the image, of shape (*batch, 1, n).
 
     `blocks` are the block and all its later neighbours, the last axis running fastest.
     """
@@ -166,9 +166,9 @@ def _batches(terms: list[Term]) -> list[list[Term]]:
 
 
 def _signed_sum(terms: list[Term], settings: AnySettings) -> Values:
-    """Sum of the curves of boxes, computed as one batch of the largest shape, (images, n).
+    """Return the signed sum of the curves of boxes, computed as one batch, (images, n).
 
-    A box keeps its curve when its last plane is repeated: the sets are stretched.
+    Boxes are padded to the largest shape by repeating the last plane, which keeps their curves.
     """
     shapes = [box[0].shape for _, box in terms]
     images, *spatial = map(max, zip(*shapes, strict=True))

@@ -46,40 +46,40 @@ __all__ = [
 
 Array = NDArray[Any]
 Box = tuple[Array, ...]
-"""Points of a box, (batch, *spatial), and arrays of the same shape that belong to them."""
+"""The image in a box, (batch, *spatial), followed by arrays of the same shape such as a mask."""
 
 Term = tuple[int, Box]
 """A box and the sign of its curve in a sum."""
 
 
 class Place(NamedTuple):
-    """Where a block lies: 1 for each axis along which it has an earlier or a later neighbour."""
+    """For each axis, whether the block has an earlier and a later neighbour."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
 
 
 def place_of(index: Sequence[int], counts: Sequence[int]) -> Place:
-    """Where the block of an index lies among so many blocks along each axis."""
+    """Return the place of a block, given its index and the number of blocks along each axis."""
     pairs = list(zip(index, counts, strict=True))
     return Place(tuple(int(i > 0) for i, _ in pairs), tuple(int(i + 1 < n) for i, n in pairs))
 
 
 def neighbours(index: Sequence[int], counts: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """The indices of a block and of all its later neighbours, the last axis running fastest."""
+    """Return the indices of a block and all its later neighbours in C order."""
     steps = (range(i, min(i + 2, n)) for i, n in zip(index, counts, strict=True))
     return itertools.product(*steps)
 
 
 class Emitted(NamedTuple):
-    """What a block leaves behind, so that it need not stay in memory.
+    """What is kept of a block after it has been processed.
 
     Attributes
     ----------
     batch : tuple of int
         Lengths of the batch axes.
     own : int64 array
-        What is counted in the block on its own.
+        Curve or table of the block on its own.
     first, last : tuple of Box
         For each spatial axis the block's first and last plane, of thickness 1.
     """
@@ -91,27 +91,27 @@ class Emitted(NamedTuple):
 
 
 def outermost(box: Box, at: slice) -> tuple[Box, ...]:
-    """Copies of the first or the last plane across each axis."""
+    """Return copies of the first or the last plane along each axis."""
     axes = range(box[0].ndim - 1)
     return tuple(tuple(plane_of(array, axis, at).copy() for array in box) for axis in axes)
 
 
 def plane_of(array: Array, axis: int, at: slice | int) -> Array:
-    """Part of a box along a spatial axis."""
+    """Return a part of a box along a spatial axis."""
     plane: Array = array[(slice(None),) * (1 + axis) + (at,)]
     return plane
 
 
 class Met(NamedTuple):
-    """A block that has met its neighbours of its own layer and of the one before.
+    """A block that has been combined with its neighbours in its own layer and in the previous one.
 
     Attributes
     ----------
     batch : tuple of int
     own : int64 array
-        What is counted in it, between it and those.
+        Sum of its own curve or table and the terms between it and these neighbours.
     last : tuple of Box
-        Its last plane across the first axis, which the next layer needs.
+        Its last plane along the first axis, which the next layer needs.
     """
 
     batch: tuple[int, ...]
@@ -122,7 +122,7 @@ class Met(NamedTuple):
 def meeting_terms(
     blocks: Sequence[Emitted], before: Sequence[Met], after: tuple[int, ...]
 ) -> list[Term]:
-    """The terms of a block to its own layer, and of the block before it to this layer.
+    """Return the terms between a block and its own layer, and between this and the previous one.
 
     `blocks` are the block and its later neighbours of the same layer, `before` those of the layer
     before, if there is one. Added up over all blocks they are the terms of all shares, and nothing
@@ -142,7 +142,7 @@ def crossing_terms(
     connectivity: int,
     axes: Sequence[int] | None = None,
 ) -> list[Term]:
-    """The terms of a block's share beside its own curve, those of H across some axes or all.
+    """Return the terms that contain H, which are all but the block's own curve.
 
     `blocks` are the block and all its later neighbours, the last axis running fastest. The shares
     that V would have add up to the curve of T too.
@@ -199,7 +199,7 @@ def _layer(
 
 
 def _joined(pieces: dict[tuple[int, ...], Box]) -> Box:
-    """The pieces at all places of a grid, put together along each of its axes, the last first."""
+    """Return the pieces of a grid, concatenated along each of its axes."""
     for along in reversed(range(len(next(iter(pieces))))):
         rows: dict[tuple[int, ...], list[Box]] = {}
         for place, box in pieces.items():
@@ -218,7 +218,7 @@ def _thickness_first(plane: Array, axis: int) -> Array:
 
 
 def _without_planes(term: Term, cut: list[int], end: int) -> Iterator[Term]:
-    """A term multiplied by (1 - the plane at one end) along each of some axes."""
+    """Return a term multiplied by (1 - the plane at one end) along each of the given axes."""
     for count in range(len(cut) + 1):
         for faces in itertools.combinations(cut, count):
             sign, box = term

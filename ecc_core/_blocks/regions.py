@@ -43,7 +43,7 @@ Table = NDArray[np.int64]
 
 
 def table_of(box: Box, settings: Settings) -> Table:
-    """Curves of the regions of an image and its labels, each (1, *spatial)."""
+    """Return the curves of the regions of an image and its labels, each (1, *spatial)."""
     image, labels = (array[0] for array in box)
     filtration = settings.filtration.in_axes(image.ndim)
     ids, values = (
@@ -55,7 +55,7 @@ def table_of(box: Box, settings: Settings) -> Table:
 
 
 def emit_regions(image: Array, labels: Array, *, settings: Settings) -> Emitted:
-    """The table of a block and copies of its outermost planes."""
+    """Return the table of a block and copies of its outermost planes."""
     check_label_values(labels, labels.dtype)
     if settings.filtration.nan == "omit" and image.dtype.kind == "f":
         missing = np.isnan(image)
@@ -68,7 +68,7 @@ def emit_regions(image: Array, labels: Array, *, settings: Settings) -> Emitted:
 
 
 def share_of_regions(blocks: Sequence[Emitted], place: Place, settings: Settings) -> Table:
-    """What a block adds to the curves; `blocks` as for curves."""
+    """Return the contribution of a block to the curves; `blocks` as for curves."""
     terms = crossing_terms(blocks, place, settings.filtration.connectivity)
     return _with_terms(blocks[0], terms, settings)
 
@@ -76,14 +76,14 @@ def share_of_regions(blocks: Sequence[Emitted], place: Place, settings: Settings
 def meet_regions(
     blocks: Sequence[Emitted], before: Sequence[Met], after: tuple[int, ...], settings: Settings
 ) -> Met:
-    """What a block adds to the curves together with its layer and the one before."""
+    """Return the contribution of a block together with its layer and the previous one."""
     own = blocks[0]
     table = _with_terms(own, meeting_terms(blocks, before, after), settings)
     return Met(own.batch, table, own.last[:1])
 
 
 def _with_terms(block: Emitted, terms: list[Term], settings: Settings) -> Table:
-    """The table of a block and the terms beside it."""
+    """Return the sum of a block's table and the given terms."""
     tables = [block.own]
     for sign, box in terms:
         table = table_of(box, settings)
@@ -93,17 +93,17 @@ def _with_terms(block: Emitted, terms: list[Term], settings: Settings) -> Table:
 
 
 def add_met_tables(blocks: Sequence[Met]) -> Met:
-    """Sum of what blocks add."""
+    """Return the sum of the contributions of blocks."""
     return Met((), total_table(blocks), ())
 
 
 def total_table(blocks: Sequence[Met]) -> Table:
-    """Sum of what blocks add, as a table."""
+    """Return the sum of the contributions of blocks as a table."""
     return add_tables([block.own for block in blocks])
 
 
 def add_tables(tables: Sequence[Table]) -> Table:
-    """Sum of tables, with a row for each label that has one in any of them."""
+    """Return the sum of tables, with a row for each label that occurs in any of them."""
     labels = np.unique(np.concatenate([table[:, 0] for table in tables]))
     added = np.zeros_like(tables[0], shape=(labels.size, tables[0].shape[1]))
     added[:, 0] = labels
@@ -113,18 +113,18 @@ def add_tables(tables: Sequence[Table]) -> Table:
 
 
 def labels_of(table: Table, *, order: np.dtype[Any]) -> Array:
-    """The labels of a table, increasing, in a dtype of their own."""
+    """Return the labels of a table, increasing, in the given dtype."""
     labels: Array = np.sort(table[:, 0].astype(order))
     return labels
 
 
 def values_of(table: Table, *, order: np.dtype[Any]) -> Table:
-    """The curves of a table in the order of its labels in a dtype of their own."""
+    """Return the curves of a table, in the order of its labels in the given dtype."""
     return table[np.argsort(table[:, 0].astype(order)), 1:]
 
 
 def rows_of(table: Table, *, ids: Array) -> Table:
-    """The curves of given labels; zero where a label has no points."""
+    """Return the curves of given labels; zero for labels without points."""
     if table.shape[0] == 0:
         return np.zeros_like(table, shape=(ids.size, table.shape[1] - 1))
     wanted = np.asarray(ids.astype(np.int64), like=table)

@@ -35,7 +35,7 @@ def streamed_curve(
     boundary: str,
     **unused: Any,
 ) -> EulerCurve:
-    """The curve of an image. The arguments `unused` must be None."""
+    """Return the curve of an image. The arguments `unused` must be None."""
     if isinstance(image, np.ma.MaskedArray):
         unused["mask"] = image.mask
     check_unused(TOGETHER, **unused)
@@ -56,7 +56,7 @@ def streamed_curve(
 
 
 def _unwrap(image: Any, devices: Any) -> tuple[Origin, Any]:
-    """The origin of an image on the host, and what can be read slab by slab."""
+    """Return the origin of an image on the host, and an array that can be read in slabs."""
     stored = all(hasattr(image, name) for name in ("shape", "dtype"))
     origin = origin_of(image)
     if not origin.on_host or origin.adapter.lazy:
@@ -71,7 +71,7 @@ def _unwrap(image: Any, devices: Any) -> tuple[Origin, Any]:
 
 
 def _streaming(devices: Any) -> tuple[ModuleType, list[int]]:
-    """The module that streams host arrays to CUDA devices, and the numbers of these."""
+    """Return the module that streams host arrays to CUDA devices, and the device numbers."""
     numbers = check_devices(devices)
     _backends.need_cupy("`devices`")
     import cupy

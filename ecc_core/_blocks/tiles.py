@@ -30,9 +30,9 @@ def tile_chunks(
 def curves_of_tiles(
     image: Array, *mask: Array, tile: tuple[int, ...], settings: Settings
 ) -> NDArray[np.int64]:
-    """Curve of each tile on its own, of shape (tiles along each axis, n).
+    """Return the curve of each tile on its own, of shape (tiles along each axis, n).
 
-    Tiles of one shape are one batch: those that are whole, and for each set of axes those that the
+    Tiles of one shape form a batch: the complete ones, and for each set of axes those that the
     image's end cuts off.
     """
     shape = tuple(-(-n // window) for n, window in zip(image.shape, tile, strict=True))

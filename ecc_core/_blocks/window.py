@@ -1,6 +1,6 @@
 """Sum over the blocks of an image that is read from the disk, in a window that moves over it.
 
-A graph of all blocks would grow with the image. Here a block is read when its turn is near, and
+A graph of all blocks would grow with the image. Here a block is read shortly before it is used, and
 what it leaves behind, its outermost planes, is dropped with the last earlier neighbour's share. So
 what waits is one layer of blocks. It is bounded too: an image of a large cross-section is divided
 into columns along its first axis, and the blocks beside a column are read once more.
@@ -41,7 +41,7 @@ Done = Callable[[int, Values], None]
 
 
 class Group(NamedTuple):
-    """Consecutive blocks of a column, whose shares are added.
+    """Consecutive blocks of a column, whose contributions are added.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Group(NamedTuple):
     stop: int
 
     def blocks(self) -> Iterator[Index]:
-        """Indices of the blocks, batch axes first."""
+        """Return the indices of the blocks, batch axes first."""
         shape = [part.stop - part.start for part in self.column]
         for number in range(self.first, self.stop):
             inside = np.unravel_index(number, shape)
@@ -70,7 +70,7 @@ class Group(NamedTuple):
 
 
 class Work:
-    """What is to be added up: curves, or tables of region curves.
+    """The computation for each block: curves, or tables of region curves.
 
     Parameters
     ----------
@@ -101,18 +101,18 @@ class Work:
         self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
 
     def box(self, block: Index) -> tuple[slice, ...]:
-        """Where a block lies, along as many axes as its index has."""
+        """Return the place of a block along as many axes as its index has."""
         return tuple(
             slice(edges[i], edges[i + 1]) for edges, i in zip(self.edges, block, strict=False)
         )
 
     def near(self, block: Index) -> list[Index]:
-        """A block and its later neighbours."""
+        """Return a block and its later neighbours."""
         images, at = block[: self.lead], block[self.lead :]
         return [(*images, *other) for other in neighbours(at, self.counts[self.lead :])]
 
     def emit(self, block: Index) -> Emitted:
-        """Read a block, and keep what its neighbours need."""
+        """Read a block and return what its neighbours need."""
         arrays = self.read(self.box(block))
         if self.regions:
             image, labels = (array.reshape(array.shape[self.lead :]) for array in arrays)
@@ -120,7 +120,7 @@ class Work:
         return emit(*arrays, settings=self.settings, ndim=len(block) - self.lead)
 
     def share(self, block: Index, emitted: Sequence[Emitted]) -> Values:
-        """What a block adds."""
+        """Return the contribution of a block."""
         place = place_of(block[self.lead :], self.counts[self.lead :])
         function = share_of_regions if self.regions else share_of_block
         return function(emitted, place, self.settings)
@@ -154,7 +154,7 @@ def run_groups(
     starting: Callable[[int], None],
     spoiling: type[Exception],
 ) -> list[Exception]:
-    """Sum the shares of the groups whose numbers are `missing`.
+    """Sum the contributions of the groups whose numbers are in `missing`.
 
     Parameters
     ----------
@@ -163,18 +163,18 @@ def run_groups(
     missing : sequence of int
         Increasing.
     finished : callable
-        Takes the number and the sum of a group as soon as it is there.
+        Called with the number and the sum of a group as soon as it has been computed.
     workers, scheduler
         Threads of this process, or the address of a dask cluster to use instead.
     starting : callable
-        Takes the number of a group that is going to be read.
+        Called with the number of a group before it is read.
     spoiling : type
-        Errors that spoil the groups whose blocks raise them, and no others.
+        Errors after which only the group of the failing block is given up.
 
     Returns
     -------
     list of Exception
-        Why groups were spoilt; at most `MOST_SPOILT` of them, after which no more are tried.
+        The errors of groups that were given up; at most `MOST_SPOILT`, after which the run stops.
     """
     errors: list[Exception] = []
     with _Threads(work, workers) if scheduler is None else _Cluster(work, scheduler) as run:

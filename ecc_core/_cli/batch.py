@@ -41,8 +41,8 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "batch",
-        help="compute the curves of many images, one row each",
-        description="Compute the curve of each image: one row for each (and for each place on its "
+        help="compute the curves of many images",
+        description="Compute the curves of many images. The table has a row for each image, or for "
         "axes that are not Z, Y or X, and each label), with a column for every threshold and, with "
         "--betti, columns such as 'b0 12.5' of its Betti numbers. Images that fail are listed at "
         "the end and the exit code is then 1; the table has all others.",
@@ -54,23 +54,23 @@ def add_parser(commands: Any) -> None:
         nargs="+",
         metavar="PATTERN",
         help="images as for ecc stack, patterns such as 'images/*.ome.zarr', or OME-Zarr plates, "
-        "of which each field has a row with plate, well, row, column and field",
+        "whose fields have columns plate, well, row, column and field",
     )
     parser.add_argument(
         "--out",
         type=options.output(TABLE_SUFFIXES),
         required=True,
         metavar="FILE",
-        help="table to write: .csv, .parquet or .json; the latter two keep the settings too",
+        help="table to write: .csv, or .parquet or .json, which include the settings",
     )
     parser.add_argument(
-        "--resume", action="store_true", help="use what an interrupted or failed run has left"
+        "--resume", action="store_true", help="reuse the results of an interrupted or failed run"
     )
     add_stack_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compute the curves and write them; 1 if images failed."""
+    """Compute the curves and write them. Return 1 if images failed."""
     if isinstance(arguments.thresholds, int) and arguments.range is None:
         raise InputFileError("--range must be given, so that all images have the same thresholds")
     if np.ndim(arguments.thresholds) and np.unique(arguments.thresholds).size < len(
@@ -107,7 +107,7 @@ def _failure(path: str, error: Exception) -> str:
 
 
 def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """Paths in the order of the patterns, each once, with their places on plates; and failures."""
+    """Return distinct paths in the order of the patterns, positions on plates, and failures."""
     paths: dict[str, dict[str, str]] = {}
     failures: list[str] = []
     for pattern in patterns:
@@ -132,7 +132,7 @@ def _expand(patterns: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[st
 
 
 def _matches(pattern: str) -> list[str]:
-    """Paths that match a pattern, which may go on inside files of several arrays."""
+    """Return the paths that match a pattern, which may continue inside files of several arrays."""
     for suffix in CONTAINER_SUFFIXES:
         files, inside, name = pattern.partition(f"{suffix}/")
         if inside:
@@ -145,7 +145,7 @@ def _sorted(pattern: str) -> list[str]:
 
 
 def _rows_of(path: str, arguments: argparse.Namespace, parts: Parts) -> tuple[Array, list[Row]]:
-    """Thresholds, and a row for each place on the batch axes."""
+    """Return the thresholds, and a row for each index of the batch axes."""
     stack = open_stack(path, arguments)
     at = thresholds_of(stack, arguments)
     lead, labelled = len(stack.batch), stack.blocks.labels is not None
@@ -174,7 +174,7 @@ def _rows_of(path: str, arguments: argparse.Namespace, parts: Parts) -> tuple[Ar
 
 
 def _stamp(stack: Stack, arguments: argparse.Namespace, at: Array) -> str:
-    """What tells whether the rows of an image would be others."""
+    """Return a hash of everything that determines the rows of an image."""
     blocks = stack.blocks
     views = [view for view in (blocks.image, blocks.labels) if view is not None]
     return fingerprint(

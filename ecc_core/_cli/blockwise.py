@@ -32,7 +32,7 @@ SAMPLED_BLOCKS = 8
 
 
 class Stack(NamedTuple):
-    """An image on the disk, in blocks that fit in memory.
+    """An image on disk, in blocks that fit in memory.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Stack(NamedTuple):
     axes : str
         One letter for each axis, batch axes first.
     ndim : int
-        How many of them are Z, Y and X.
+        Number of spatial axes.
     sizes : tuple of int
         Points of a block along each axis of the source.
     workers : int
@@ -62,7 +62,7 @@ class Stack(NamedTuple):
 
     @property
     def first(self) -> tuple[int, ...]:
-        """Index of the first place along each batch axis of the stored image."""
+        """Index in the stored image of the first entry along each batch axis."""
         return self.blocks.image.start[: -self.ndim]
 
     @property
@@ -99,7 +99,7 @@ def _check_betti(arguments: argparse.Namespace) -> None:
 
 
 def _check_device(arguments: argparse.Namespace) -> None:
-    """Say at once if there is no CUDA device; the workers of a cluster have their own."""
+    """Raise an error if a CUDA device is needed and there is none."""
     if arguments.device == "cpu" or arguments.scheduler:
         return
     cupy = import_optional("cupy", extra="cuda12", purpose="--device cuda")
@@ -112,7 +112,7 @@ def _check_device(arguments: argparse.Namespace) -> None:
 def _labels(
     path: str, opened: StoredImage, image: View, axes: str, arguments: argparse.Namespace
 ) -> tuple[View, tuple[int, ...]]:
-    """Labels of the selected part of an image, and which of its axes they have."""
+    """Return the labels of the selected part of an image, and which of its axes they have."""
     stored = open_image(path, level=arguments.level)
     shape = stored.shape
     letters = opened.axes if shape == opened.shape else stored.axes
@@ -146,7 +146,7 @@ def _direction(
     shape: tuple[int, ...],
     arguments: argparse.Namespace,
 ) -> Direction | None:
-    """The height to add to the image."""
+    """Return the directional term to add to the image, or None."""
     if arguments.direction is None:
         for name in ("spacing", "direction_scale"):
             if getattr(arguments, name) is not None:
@@ -170,7 +170,7 @@ def _direction(
 def _means(
     source: Source, blocks: Blocks, ndim: int, arguments: argparse.Namespace
 ) -> tuple[tuple[int, ...], int, int]:
-    """Sizes of blocks, and how many workers and blocks across have room in memory."""
+    """Return the sizes of blocks, and the number of workers and blocks that fit in memory."""
     point, shape = blocks.bytes_a_point, source.shape
     workers = arguments.workers or available_cores()
     limit = min(BLOCK_BYTES, arguments.max_memory // BLOCKS_IN_MEMORY // workers)
@@ -194,7 +194,7 @@ def _means(
 
 
 def thresholds_of(stack: Stack, arguments: argparse.Namespace) -> Array:
-    """The thresholds, from a range that is given, that of the type, or that of some blocks."""
+    """Return the thresholds over the given range, that of the dtype, or that of some blocks."""
     wanted = arguments.thresholds
     if isinstance(wanted, str):
         raise InputFileError(

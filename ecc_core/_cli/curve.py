@@ -32,7 +32,7 @@ Array = NDArray[Any]
 
 
 class NamedCurve(NamedTuple):
-    """The curve of an input at one place on its batch axes, or of one labelled region there."""
+    """The curve of an input at one index of its batch axes, or of one labelled region there."""
 
     path: str
     place: dict[str, int]
@@ -48,9 +48,9 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "curve",
         help="compute curves",
-        description="Compute the exact Euler characteristic curve of each image: the table has the "
+        description="Compute the exact Euler characteristic curve of each image. The table has the "
         "columns input, label (with --labels), threshold, euler_number and b0, b1, ... (with "
-        "--betti). Without --out it goes to stdout as CSV.",
+        "--betti). Without --out it is printed as CSV.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -59,7 +59,7 @@ def add_parser(commands: Any) -> None:
         "--out",
         type=options.output(TABLE_SUFFIXES),
         metavar="FILE",
-        help="table to write: .csv, .parquet or .json; the latter two keep the settings too",
+        help="table to write: .csv, or .parquet or .json, which include the settings",
     )
     parser.add_argument(
         "--plot",
@@ -72,24 +72,24 @@ def add_parser(commands: Any) -> None:
         type=options.thresholds,
         default=256,
         metavar="256|exact|a,b,c",
-        help="how many, evenly spaced over the range; or exact, every level at which a curve "
-        "changes; or the thresholds themselves, increasing (default: 256)",
+        help="number of thresholds, evenly spaced over the range; exact for every level at which a "
+        "curve changes; or an increasing list of thresholds (default: 256)",
     )
     parser.add_argument(
         "--range",
         type=options.value_range,
         metavar="LO,HI",
-        help="range of the thresholds (default: each image's own minimum and maximum)",
+        help="range of the thresholds (default: minimum and maximum of each image)",
     )
     parser.add_argument(
         "--connectivity",
         type=int,
         metavar="N",
-        help="as in scikit-image: 1 for 4- or 6-connected, the number of axes for 8- or "
-        "26-connected (default)",
+        help="as in scikit-image: 1 for 4- or 6-connectivity; the number of axes, the default, for "
+        "8- or 26-connectivity",
     )
     parser.add_argument(
-        "--superlevel", action="store_true", help="sets of values >= t instead of values <= t"
+        "--superlevel", action="store_true", help="use superlevel sets, image >= threshold"
     )
     parser.add_argument(
         "--boundary",
@@ -106,28 +106,29 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--labels",
         metavar="FILE",
-        help="label image: one curve for each label instead of one for the image",
+        help="label image: compute one curve for each label instead of one for the image",
     )
     parser.add_argument(
-        "--mask", metavar="FILE", help="mask image: only points where it is not 0 count"
+        "--mask", metavar="FILE", help="mask image: use only points where it is not 0"
     )
     parser.add_argument(
         "--nan",
         choices=("raise", "omit"),
         default="raise",
-        help="refuse images with NaN, or leave those points out (default: raise)",
+        help="reject images with NaN, or omit these points (default: raise)",
     )
     parser.add_argument(
         "--smooth",
         type=options.sigma,
         metavar="SIGMA",
-        help="smooth with a Gaussian of this standard deviation in pixels first, using "
-        "scipy.ndimage.gaussian_filter in float32, or float64 if float32 cannot hold the values",
+        help="first smooth with a Gaussian of this standard deviation in pixels, by "
+        "scipy.ndimage.gaussian_filter in float32, or in float64 if float32 cannot represent the "
+        "values",
     )
 
 
 class Input(NamedTuple):
-    """What is asked for of an image: its batch axes come first."""
+    """The selected part of an image, batch axes first."""
 
     path: str
     values: Array
@@ -139,7 +140,7 @@ class Input(NamedTuple):
         return sum(letter in "ZYX" for letter in self.axes)
 
     def places(self) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
-        """Indices along the batch axes, and the name and index in the file of each."""
+        """Yield indices along the batch axes, and the name and the index in the file of each."""
         lead = self.values.ndim - self.ndim
         for place in np.ndindex(*self.values.shape[:lead]):
             named = zip(self.axes.lower(), np.add(place, self.first[:lead]).tolist(), strict=False)
@@ -195,7 +196,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _keep_inputs(arguments: argparse.Namespace) -> None:
-    """Refuse to write over what is read."""
+    """Raise an error if the figure would overwrite an input."""
     plot = arguments.plot
     if plot is None or not plot.exists():
         return
@@ -252,7 +253,7 @@ def _curves(
 
 
 def _fitting(name: str, region: Array, image: Input) -> Array:
-    """A mask or labels of all of the image, or of each place on its batch axes."""
+    """Return a mask or labels, broadcast to the shape of the image."""
     shape = image.values.shape
     if region.shape not in (shape, shape[-image.ndim :]):
         raise ValueError(f"{name} must have the image's shape {shape}, got {region.shape}")
@@ -289,7 +290,7 @@ def _region_curves(
 
 
 def _described(curves: list[NamedCurve], image: Input) -> dict[str, Any]:
-    """What `ecc_core.io.read_result` needs; {} for the labels of several places."""
+    """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
     if not curves:
         return {}
     first, values = curves[0], np.stack([curve.values for curve in curves])
@@ -324,7 +325,7 @@ def _smooth(image: Array, sigma: float, ndim: int) -> Array:
 
 
 def _columns(curves: list[NamedCurve], *, labelled: bool) -> dict[str, Array]:
-    """Return one row for each threshold of each curve."""
+    """Return columns with one row for each threshold of each curve."""
     sizes = [curve.values.size for curve in curves]
     paths = np.array([curve.path for curve in curves], dtype=str)
     columns = {"input": np.repeat(paths, sizes)}
@@ -344,7 +345,7 @@ def _columns(curves: list[NamedCurve], *, labelled: bool) -> dict[str, Array]:
 
 
 def _joined_thresholds(thresholds: list[Array]) -> Array:
-    """Return all thresholds in one array, none of them changed by a conversion."""
+    """Return all thresholds in one array, without changing any by a conversion."""
     joined = np.concatenate(thresholds) if thresholds else np.empty(0)
     parts = np.split(joined, np.cumsum([t.size for t in thresholds])[:-1]) if thresholds else []
     for part, whole in zip(parts, thresholds, strict=True):

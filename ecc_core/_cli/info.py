@@ -24,9 +24,9 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "info",
-        help="show what files hold",
-        description="Show shape, axes, type, spacing, range and NaN of images, and the curve that "
-        "`ecc curve` computes of them by default.",
+        help="describe image files",
+        description="Print the shape, axes, data type, spacing, range and number of NaN of images, "
+        "and the curve that `ecc curve` computes by default.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -96,7 +96,7 @@ def _statistics(view: View) -> tuple[Any, Any, int, int]:
 
 
 def _slabs(view: View) -> Iterator[Array]:
-    """Parts of an image along its first axis, which may exceed the memory together."""
+    """Yield parts of an image along its first axis, each of which fits in memory."""
     source = view.source
     sizes = grown_chunks(
         source.chunks, source.shape, view.order[:0:-1] + view.order[:1], source.dtype.itemsize, SLAB

@@ -37,68 +37,72 @@ __all__ = [
 
 
 INPUT = (
-    "image: a file, or a folder of slices, Zarr or OME-Zarr, also by its address such as "
-    f"s3://bucket/image.zarr ({', '.join(IMAGE_SUFFIXES)}); an array in an HDF5, NPZ or zipped "
-    "Zarr file is named like a file in a folder, as in scan.h5/raw"
+    "image: a file, a folder of slices, or a Zarr or OME-Zarr image, which may be remote, such as "
+    f"s3://bucket/image.zarr ({', '.join(IMAGE_SUFFIXES)}). Name an array in an HDF5, NPZ or "
+    "zipped Zarr file like a file in a folder: scan.h5/raw"
 )
 
 
 def add_image_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the images to read."""
+    """Declare the argument for the images to read."""
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help=INPUT)
     add_selection_arguments(parser)
 
 
 def add_selection_arguments(parser: argparse.ArgumentParser) -> Any:
-    """Declare which part of an image is meant; returns the group of arguments."""
+    """Declare the arguments that select a part of an image; return their group."""
     group = parser.add_argument_group("part of the image")
     group.add_argument(
-        "--series", type=int, metavar="N", help="which image of a file that holds several"
+        "--series", type=int, metavar="N", help="index of the image in a file with several"
     )
     group.add_argument(
-        "--level", type=int, default=0, metavar="N", help="which resolution of a pyramid: 0, 1, ..."
+        "--level",
+        type=int,
+        default=0,
+        metavar="N",
+        help="resolution level of a pyramid (default: 0)",
     )
     group.add_argument(
         "--axes",
         metavar="LETTERS",
-        help="axes of the stored array where the file does not tell, such as TZYX or YXC; Z, Y, X "
-        "are those of the image, T is time, C are channels, S are colours",
+        help="axes of the stored array if the file does not name them, such as TZYX or YXC: Z, Y "
+        "and X for space, T for time, C for channels, S for colour samples",
     )
     group.add_argument(
         "--channel",
         type=channel,
         metavar="C",
-        help="channel: 0, 1, ... or a range such as 0:2; r, g, b, a, gray for colours, of which "
-        "one must be chosen (default: a curve for each channel)",
+        help="channel, an index or a range such as 0:2 (default: all, one curve each). Required "
+        "for colour images: r, g, b, a or gray",
     )
     group.add_argument(
         "--time",
         type=index_or_range,
         metavar="T",
-        help="point in time: 0, 1, ... or a range such as 10:20 (default: a curve for each)",
+        help="time point, an index or a range such as 10:20 (default: all, one curve each)",
     )
     group.add_argument(
         "--roi",
         type=roi,
         metavar="A:B,...",
-        help="part of the image: a range for each of the axes Z, Y, X, such as :,100:200,:",
+        help="region of interest: a range for each of the axes Z, Y and X, such as :,100:200,:",
     )
     return group
 
 
 def open_input(path: str, arguments: argparse.Namespace) -> StoredImage:
-    """Open an image as the arguments say."""
+    """Open an image according to the arguments."""
     return open_image(path, series=arguments.series, level=arguments.level, axes=arguments.axes)
 
 
 def select_input(path: str, image: StoredImage, arguments: argparse.Namespace) -> tuple[View, str]:
-    """The part of an image that the arguments ask for, batch axes first, and its axes."""
+    """Return the part of an image that the arguments select, batch axes first, and its axes."""
     with blame(path):
         return select(image, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
 
 
 def spacing_of(image: StoredImage, axes: str) -> list[float] | None:
-    """The file's distances of points along the spatial axes, shown on stderr; None if unknown."""
+    """Return the file's spacing along the spatial axes, or None; shown on stderr."""
     spatial = [letter for letter in axes if letter in "ZYX"]
     if not all(letter in image.spacing for letter in spatial):
         return None
@@ -110,7 +114,7 @@ def spacing_of(image: StoredImage, axes: str) -> list[float] | None:
 
 
 def selection_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of a part of the image, as types that JSON knows."""
+    """Return the arguments that select a part of an image, as types that JSON supports."""
     names = ("series", "level", "axes", "channel", "time")
     found = {name: getattr(arguments, name) for name in names}
     for name, value in found.items():
@@ -144,7 +148,7 @@ def roi(text: str) -> tuple[slice, ...]:
 
 
 def thresholds(text: str) -> int | str | NDArray[Any]:
-    """Return how many thresholds, "exact", or the thresholds themselves."""
+    """Return a number of thresholds, "exact", or the thresholds themselves."""
     if text == "exact":
         return text
     if re.fullmatch(r"0*[1-9]\d*", text):
@@ -169,7 +173,7 @@ def value_range(text: str) -> tuple[Any, Any]:
 
 
 def _numbers(text: str) -> NDArray[Any]:
-    """Return numbers with commas between, none of them rounded if they are integers."""
+    """Return comma-separated numbers; integers are not rounded."""
     return exact_array([_number(word) for word in text.rstrip(",").split(",")], "numbers")
 
 
@@ -215,7 +219,7 @@ def blame(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error says in one line."""
+    """Return the message of an error in one line."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):

@@ -30,7 +30,7 @@ def add_parser(commands: Any) -> None:
         "stack",
         help="compute the curve of an image larger than memory",
         description="Compute the exact Euler characteristic curve of an image that need not fit in "
-        "memory. The table has a column for each axis that is not Z, Y or X, then label (with "
+        "memory. The table has a column for each axis other than Z, Y and X, then label (with "
         "--labels), threshold, euler_number, and b0, b1, ... (with --betti). Partial results are "
         "kept beside the table until it is written, and --resume goes on from them.",
         allow_abbrev=False,
@@ -48,7 +48,11 @@ def add_parser(commands: Any) -> None:
         metavar="FILE",
         help="table to write: .csv, .parquet or .json",
     )
-    parser.add_argument("--resume", action="store_true", help="use the partial results there are")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="continue from the partial results of an interrupted run",
+    )
     add_stack_arguments(parser)
     parser.add_argument(
         "--plot",
@@ -96,7 +100,7 @@ def _write(stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespac
 def _described(
     stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    """What `ecc_core.io.read_result` needs; {} for the labels of several places."""
+    """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
     connectivity = check_connectivity(arguments.connectivity, stack.ndim)
     direction = stack.blocks.direction
     filtration = Filtration(stack.ndim, connectivity, arguments.superlevel, direction=direction)
@@ -110,7 +114,7 @@ def _described(
 
 
 def _columns(stack: Stack, at: Array, curves: Curves) -> dict[str, Array]:
-    """One row for each threshold of each curve, with its place on the batch axes and its label."""
+    """Return columns with one row for each threshold of each curve."""
     columns = {
         letter: np.repeat(index, at.size)
         for letter, index in zip(stack.batch_axes, curves.places.T, strict=True)

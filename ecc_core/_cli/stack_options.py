@@ -16,26 +16,29 @@ STEM_ENDS = (*IMAGE_SUFFIXES, ".ome", ".gz")
 
 
 def add_stack_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what is computed of an image, and with which means."""
+    """Declare the arguments of the curve and of the resources."""
     _add_selection(parser)
     _add_filtration(parser)
-    means = parser.add_argument_group("means")
-    means.add_argument(
-        "--workers", type=positive, metavar="N", help="threads (default: one for each core)"
+    resources = parser.add_argument_group("resources")
+    resources.add_argument(
+        "--workers", type=positive, metavar="N", help="number of threads (default: one per core)"
     )
-    means.add_argument(
+    resources.add_argument(
         "--max-memory",
         type=memory,
         default=1 << 30,
         metavar="SIZE",
-        help="about how much memory to use, such as 600M or 4G; fewer threads where blocks are "
-        "large (default: 1G)",
+        help="approximate memory limit, such as 600M or 4G; large blocks are processed by fewer "
+        "threads (default: 1G)",
     )
-    means.add_argument(
-        "--scheduler", metavar="ADDRESS", help="a running dask cluster instead of threads"
+    resources.add_argument(
+        "--scheduler", metavar="ADDRESS", help="use this dask cluster instead of threads"
     )
-    means.add_argument(
-        "--device", choices=("cpu", "cuda"), default="cpu", help="where blocks are counted"
+    resources.add_argument(
+        "--device",
+        choices=("cpu", "cuda"),
+        default="cpu",
+        help="device that computes the curves (default: cpu)",
     )
 
 
@@ -43,9 +46,9 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     options.add_selection_arguments(parser).add_argument(
         "--labels",
         metavar="PATH",
-        help="label image: a curve for each label instead of one for the image. {input} stands for "
-        "the path of the image and {stem} for it without its suffix, as in {input}/labels/cells or "
-        "{stem}_labels.tif",
+        help="label image: compute one curve for each label instead of one for the image. {input} "
+        "is replaced by the path of the image and {stem} by the path without suffix, as in "
+        "{input}/labels/cells or {stem}_labels.tif",
     )
 
 
@@ -56,17 +59,17 @@ def _add_filtration(parser: argparse.ArgumentParser) -> None:
         type=options.thresholds,
         default=256,
         metavar="256|a,b,c",
-        help="how many, evenly spaced over the range; or the thresholds themselves (default: 256)",
+        help="number of thresholds, evenly spaced over the range, or a list of them (default: 256)",
     )
     what.add_argument(
         "--range",
         type=options.value_range,
         metavar="LO,HI",
-        help="range of the thresholds (default: that of the type for 8-bit images, else the least "
-        "and greatest value of a few blocks, which is shown)",
+        help="range of the thresholds (default: the range of the data type for 8-bit images, else "
+        "the minimum and maximum of a few blocks, which are printed)",
     )
     what.add_argument("--connectivity", type=int, metavar="N", help="as for ecc curve")
-    what.add_argument("--superlevel", action="store_true", help="sets of values >= t")
+    what.add_argument("--superlevel", action="store_true", help="use superlevel sets")
     what.add_argument(
         "--betti",
         action="store_true",
@@ -77,21 +80,20 @@ def _add_filtration(parser: argparse.ArgumentParser) -> None:
         "--direction",
         type=vector,
         metavar="A,B,C",
-        help="add the height along this direction to the image, one number for each of the axes "
-        "Z, Y, X",
+        help="direction of a directional filtration, one number for each of the axes Z, Y and X",
     )
     what.add_argument(
         "--direction-scale",
         type=float,
         metavar="A",
-        help="factor of the height, only with --direction (default: 1)",
+        help="factor of the directional term (default: 1)",
     )
     what.add_argument(
         "--spacing",
         type=vector,
         metavar="A,B,C",
-        help="distance of neighbouring points along each of the axes Z, Y, X, or one number for "
-        "all, only with --direction (default: the file's, or 1)",
+        help="distance between neighbouring points along each axis, or one number for all; only "
+        "with --direction (default: as stored in the file, or 1)",
     )
 
 
@@ -120,7 +122,7 @@ def vector(text: str) -> NDArray[np.float64]:
 
 
 def labels_path(pattern: str, image: str) -> str:
-    """The label image that belongs to an image."""
+    """Return the path of the label image of an image."""
     stem = image
     while (suffix := Path(stem).suffix.lower()) in STEM_ENDS:
         stem = stem[: -len(suffix)]

@@ -44,7 +44,7 @@ PATIENCE = 1.0  # seconds before the progress bar shows
 
 
 class Curves(NamedTuple):
-    """Curves of an image: one for each place on its batch axes, or for each label there.
+    """Curves of an image: one for each index of its batch axes, or for each label there.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Curves(NamedTuple):
 def curves_of(
     stack: Stack, at: Array, arguments: argparse.Namespace, folder: Path, *, resume: bool
 ) -> Curves:
-    """The curves of an image; partial sums are kept in a folder."""
+    """Return the curves of an image; partial sums are kept in a folder."""
     connectivity = check_connectivity(arguments.connectivity, stack.ndim)
     filtration = Filtration(stack.ndim, connectivity, arguments.superlevel, arguments.nan)
     work, total = _work_of(stack, at, filtration, betti=arguments.betti)
@@ -131,7 +131,7 @@ def _work_of(
 
 @contextmanager
 def _on_cluster(scheduler: str | None) -> Iterator[None]:
-    """Say in one line what happened to a dask cluster, and not in its logs too."""
+    """Raise errors of a dask cluster as one line, and silence its logs."""
     if scheduler is None:
         yield
         return
@@ -148,7 +148,7 @@ def _on_cluster(scheduler: str | None) -> Iterator[None]:
 
 
 def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:
-    """What the partial sums depend on, beside the values of the image."""
+    """Return what the partial sums depend on, apart from the values of the image."""
     direction = stack.blocks.direction
     views = [view for view in (stack.blocks.image, stack.blocks.labels) if view is not None]
     at = work.settings.thresholds
@@ -165,7 +165,7 @@ def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:
 
 
 def _stamps(stack: Stack, work: Work) -> Callable[[Group], str]:
-    """What tells whether the files of a group's blocks, and of their neighbours, have changed."""
+    """Return a stamp that changes with the files of a group's blocks and their neighbours."""
 
     @lru_cache(maxsize=MANY_GROUPS)
     def of_block(block: tuple[int, ...]) -> list[Any]:
@@ -182,7 +182,7 @@ def _stamps(stack: Stack, work: Work) -> Callable[[Group], str]:
 
 
 class _Total(Protocol):
-    """What the sums of groups add up to."""
+    """Adds up the sums of groups."""
 
     def fits(self, group: Group, values: Values) -> bool: ...
 
@@ -192,7 +192,7 @@ class _Total(Protocol):
 
 
 class _CurveTotal:
-    """The curve of each place on the batch axes."""
+    """The curve of each index of the batch axes."""
 
     def __init__(self, stack: Stack, work: Work) -> None:
         self.work = work
@@ -217,7 +217,7 @@ class _CurveTotal:
 
 
 class _RegionTotal:
-    """A table of the curves of regions for each place on the batch axes."""
+    """A table of the curves of regions for each index of the batch axes."""
 
     def __init__(self, stack: Stack, work: Work, dtype: np.dtype[Any]) -> None:
         empty = np.zeros((0, 1 + work.settings.thresholds.size), np.int64)
@@ -277,7 +277,7 @@ class _BettiTotal:
 def _progress(
     stack: Stack, groups: Sequence[Group], missing: Sequence[int]
 ) -> Iterator[Callable[[Group], None]]:
-    """Show bytes, rate and time left on stderr, if that is a terminal."""
+    """Show bytes, rate and remaining time on stderr, if it is a terminal."""
     try:
         tqdm = import_optional("tqdm", extra="io", purpose="a progress bar")
     except ImportError:  # the work does without

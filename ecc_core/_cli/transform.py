@@ -29,20 +29,21 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "transform",
         help="compute the transform of a shape",
-        description="Compute the Euler characteristic transform of a shape, the points of an image "
-        "that are not 0: for many directions the Euler characteristic of what lies below each "
-        "height. The .npz file holds the arrays directions, heights and values, and labels with "
-        "--labels.",
+        description="Compute the Euler characteristic transform of a shape, the nonzero points of "
+        "an image: for each direction, the Euler characteristic of the part below each height. The "
+        ".npz file contains the arrays directions, heights and values, and labels with --labels.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
     options.add_image_arguments(parser)
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument(
-        "--labels", action="store_true", help="the image has labels: one transform for each label"
+        "--labels",
+        action="store_true",
+        help="the image is a label image: compute one transform for each label",
     )
     kind.add_argument(
-        "--weighted", action="store_true", help="the values of the image are weights of its points"
+        "--weighted", action="store_true", help="use the values of the image as weights"
     )
     parser.add_argument(
         "--out", type=options.output((".npz",)), metavar="FILE", help="file to write: .npz"
@@ -54,35 +55,39 @@ def add_parser(commands: Any) -> None:
         help=f"figure to write: .png, .pdf or .svg; the first {MOST_PANELS} labels with --labels",
     )
     parser.add_argument(
-        "--directions", type=_count, default=64, metavar="N", help="how many (default: 64)"
+        "--directions",
+        type=_count,
+        default=64,
+        metavar="N",
+        help="number of directions (default: 64)",
     )
     parser.add_argument(
-        "--heights", type=_count, default=128, metavar="N", help="how many (default: 128)"
+        "--heights", type=_count, default=128, metavar="N", help="number of heights (default: 128)"
     )
     parser.add_argument(
         "--range",
         type=options.value_range,
         metavar="LO,HI",
-        help="range of the heights (default: half the diagonal of the image, or of the largest "
-        "label, to either side)",
+        help="range of the heights (default: plus and minus half the diagonal of the image, or of "
+        "the bounding box of the largest label)",
     )
     parser.add_argument(
         "--normalize",
         choices=("radius",),
-        help="with --labels: measure heights in units of each label's radius",
+        help="with --labels: divide heights by the radius of each label",
     )
     parser.add_argument(
         "--connectivity",
         type=int,
         metavar="N",
-        help="as in scikit-image: 1 for 4- or 6-connected, the number of axes for 8- or "
-        "26-connected (default)",
+        help="as in scikit-image: 1 for 4- or 6-connectivity; the number of axes, the default, for "
+        "8- or 26-connectivity",
     )
     parser.add_argument(
         "--spacing",
         type=_spacing,
         metavar="S|A,B,C",
-        help="distance of neighbouring points, or that along each axis (default: the file's, or 1)",
+        help="distance between neighbouring points, or along each axis (default: as stored, or 1)",
     )
 
 

@@ -41,7 +41,7 @@ Axes = SupportsIndex | Sequence[SupportsIndex] | None
 
 
 def check_dask_image(image: Any, name: str = "image") -> Any:
-    """A dask array of real numbers in chunks of known sizes, none of them empty."""
+    """Return a dask array of real numbers with known chunk sizes and without empty chunks."""
     if not isinstance(image, da.Array):
         raise TypeError(f"`{name}` must be a dask array, got {type(image).__name__}")
     if not (adapter := adapter_of(image._meta)).chunks:
@@ -58,7 +58,7 @@ def check_dask_image(image: Any, name: str = "image") -> Any:
 
 
 def _library(array: Any) -> str:
-    """Which array library the chunks are of."""
+    """Return the array library of the chunks."""
     return adapter_of(array._meta).name
 
 
@@ -69,7 +69,7 @@ def check_no_workers(workers: int | None) -> None:
 def given_thresholds(
     thresholds: ArrayLike, bounds: tuple[float, float] | None, name: str = "thresholds"
 ) -> Array:
-    """The thresholds; none of them may depend on the values of the image."""
+    """Return the thresholds, which must not depend on the values of the image."""
     host = given_on_host(thresholds)
     levels = parse_thresholds(host, bounds, name=name, no_exact=" for a dask array")
     if levels.needs_range:
@@ -85,7 +85,7 @@ def _no_range() -> tuple[None, None]:
 
 
 def aligned(mask: Any | None, image: Any, axes: tuple[int, ...]) -> Any | None:
-    """A mask of the image's shape and chunks."""
+    """Return a mask with the image's shape and chunks."""
     if mask is None:
         return None
     if not isinstance(mask, da.Array):
@@ -122,7 +122,7 @@ def _as_chunks(array: Any, image: Any, name: str) -> Any:
 
 
 def labelled(labels: Any, image: Any) -> Any:
-    """Labels in the image's chunks."""
+    """Return labels with the image's chunks."""
     if not isinstance(labels, da.Array):
         labels = origin_of(labels, "labels").unwrap(labels, "labels")
     check_label_type(labels.dtype, tuple(labels.shape), image.shape)
@@ -130,7 +130,7 @@ def labelled(labels: Any, image: Any) -> Any:
 
 
 def _chunked_alike(array: Any, image: Any, name: str) -> Any:
-    """An array of the image's shape, in its chunks and of their library."""
+    """Return an array of the image's shape with its chunks and their array library."""
     if not isinstance(array, da.Array):
         array = da.from_array(array, chunks=image.chunks)
     elif array.chunks != image.chunks:
@@ -144,7 +144,7 @@ def _chunked_alike(array: Any, image: Any, name: str) -> Any:
 
 
 def split_masked_chunks(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
-    """An image and its mask; the masks of ``numpy.ma`` chunks are honoured."""
+    """Return an image and its mask, which includes the masks of ``numpy.ma`` chunks."""
     if not isinstance(image._meta, np.ma.MaskedArray):
         return image, mask
     shown = ~da.ma.getmaskarray(image)
@@ -152,7 +152,7 @@ def split_masked_chunks(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
 
 
 def directed(image: Any, axes: tuple[int, ...], direction: Direction) -> Any:
-    """An image with the term of a direction added."""
+    """Return an image plus its directional term."""
     height: Any = None
     for along, terms in zip(axes, direction.terms, strict=True):
         shape = [1] * image.ndim

@@ -1,6 +1,6 @@
 """The tasks of a curve: one for each block as it is read, one for its borders, and a chain of sums.
 
-Every block is read once and forgotten: what its neighbours need of it are planes. All functions
+Every block is read once; only planes are kept for its neighbours. All functions
 are module-level and names come from tokens, so that equal calls give equal graphs.
 """
 
@@ -58,7 +58,7 @@ Graph = dict[tuple[Any, ...], Any]
 
 
 def without_empty_chunks(image: Any) -> Any:
-    """The same array without chunks of length zero, which dask itself does not always rechunk."""
+    """Return an array without chunks of length zero, some of which dask cannot rechunk."""
     if image.size == 0 or all(all(lengths) for lengths in image.chunks):
         return image
     filled = [[i for i, length in enumerate(c) if length] for c in image.chunks]
@@ -74,7 +74,7 @@ def without_empty_chunks(image: Any) -> Any:
 
 
 def block_curves(image: Any, mask: Any | None, settings: Settings, ndim: int) -> Any:
-    """Shares of all blocks in the curve, a dask array of shape (*batch, blocks, n).
+    """Return the contribution of each block to the curve, a dask array (*batch, blocks, n).
 
     `image` is a dask array without empty chunks, its `ndim` spatial axes last, and `mask` one of
     the same chunks or None. Blocks follow in C order.
@@ -102,14 +102,14 @@ def block_curves(image: Any, mask: Any | None, settings: Settings, ndim: int) ->
 
 
 def _counts_like(image: Any, ndim: int) -> Any:
-    """An empty int64 array of the library of an image's chunks."""
+    """Return an empty int64 array of the library of an image's chunks."""
     return np.empty_like(image._meta, shape=(0,) * ndim, dtype=np.int64)
 
 
 def _emitted(
     function: Callable[..., Any], arrays: tuple[Any, ...], settings: AnySettings, **options: Any
 ) -> Any:
-    """An array of what blocks leave behind, in place of their points."""
+    """Return an array with an `Emitted` object in place of each block."""
     return da.map_blocks(
         function,
         *arrays,
@@ -132,9 +132,9 @@ class _Sum(NamedTuple):
 def _sum_of_blocks(
     functions: _Sum, emitted: Any, settings: AnySettings, lead: int
 ) -> tuple[Any, str]:
-    """A graph, and the name of its sums, (name, *images, 0).
+    """Return a graph, and the name of the keys of its sums, (name, *images, 0).
 
-    A block meets those of its own layer and of the layer before, so that one plane of each waits
+    A block is combined with its own layer and the previous one, so that one plane of each is kept
     for the next layer. The sums are a chain, so that dask works through the blocks in their order;
     in a tree the planes of many layers would wait.
     """
@@ -166,7 +166,7 @@ def _sum_of_blocks(
 
 
 def curve_values(image: Any, mask: Any | None, settings: Settings, ndim: int) -> Any:
-    """The curve, a dask array of shape (*batch, n); arguments as of `block_curves`."""
+    """Return the curve, a dask array of shape (*batch, n). Arguments as for `block_curves`."""
     return sums_of_blocks((image,) if mask is None else (image, mask), settings, ndim)
 
 
@@ -188,7 +188,7 @@ def sums_of_blocks(arrays: tuple[Any, ...], settings: AnySettings, ndim: int) ->
 
 
 def region_table(image: Any, labels: Any, settings: Settings) -> Any:
-    """The curves of all regions as one table, a dask array of shape (unknown, 1 + n).
+    """Return the curves of all regions as one table, a dask array of shape (unknown, 1 + n).
 
     `image` and `labels` have the same chunks, none of them empty.
     """
@@ -207,7 +207,7 @@ def region_table(image: Any, labels: Any, settings: Settings) -> Any:
 
 
 def region_rows(table: Any, dtype: np.dtype[Any], ids: Any | None) -> tuple[Any, Any]:
-    """Labels and curves of a table: those of given ids, or of all labels, of unknown number."""
+    """Return the labels and curves of a table: of the given ids, or of all labels."""
     n = table.shape[1] - 1
     meta = _counts_like(table, 2)
     if ids is not None:
@@ -220,7 +220,7 @@ def region_rows(table: Any, dtype: np.dtype[Any], ids: Any | None) -> tuple[Any,
 
 
 def coefficient_map(image: Any, mask: Any | None, settings: Settings) -> Any:
-    """Coefficients of all points: those of a point depend on its nearest neighbours alone."""
+    """Return the coefficients of all points, which depend on the nearest neighbours only."""
     meta = np.empty_like(image._meta, dtype=np.int8)
     if image.size == 0:
         return da.zeros_like(image, dtype=np.int8)
@@ -236,7 +236,7 @@ def coefficient_map(image: Any, mask: Any | None, settings: Settings) -> Any:
 
 
 def tile_curves(image: Any, mask: Any | None, tile: tuple[int, ...], settings: Settings) -> Any:
-    """Curves of the tiles of an image whose chunks hold whole ones."""
+    """Return the curves of the tiles of an image whose chunks consist of complete tiles."""
     counts = tuple(
         tuple(-(-length // window) for length in lengths)
         for lengths, window in zip(image.chunks, tile, strict=True)

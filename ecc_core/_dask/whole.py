@@ -83,7 +83,7 @@ def checked_blocks(
     axis: Axes,
     boundary: str = "closed",
 ) -> CheckedBlocks:
-    """Checked arguments, the spatial axes of the image last."""
+    """Return checked arguments, with the spatial axes of the image last."""
     image = check_dask_image(image)
     geometry = geometry_of(image.shape, axis)
     filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, None, boundary)

@@ -7,21 +7,21 @@ from pathlib import Path
 __all__ = ["names_in_archive"]
 
 END = struct.Struct("<4s4H2LH")
-"""The record at the end of an archive, without the comment."""
+"""Format of the record at the end of an archive, without the comment."""
 LOCAL = struct.Struct("<4s5H3L2H")
-"""What stands before a file, up to its name."""
+"""Format of the header before a file, up to its name."""
 UTF8 = 0x800
 MANY = 0xFFFF
-"""Stands in the record for a number of files that does not fit."""
+"""Value in the record if the number of files does not fit."""
 
 
 def names_in_archive(path: Path) -> set[str]:
-    """Names of the files in an archive, all of which are there under their names.
+    """Return the names of the files in an archive, after checking that all are present.
 
     Raises
     ------
     ValueError or zipfile.BadZipFile
-        If the archive is damaged, so that a file would count as missing.
+        If the archive is damaged, so that a file would appear to be missing.
     """
     with zipfile.ZipFile(path) as archive, path.open("rb") as stream:
         entries = archive.infolist()

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 Stamp = tuple[Any, ...] | None
-"""Another one if the file has changed; None if there is none."""
+"""Changes when the file changes; None if there is no file."""
 
 METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 # What file systems of fsspec call the version of a file, the best first.
@@ -29,19 +29,19 @@ CHANGED = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", 
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:
-    """Whether it is an address such as s3://bucket/image.zarr, and no path."""
+    """Whether a string is an address such as s3://bucket/image.zarr rather than a path."""
     return "://" in os.fspath(path)
 
 
 def _filesystem(address: str) -> tuple[Any, str]:
-    """The file system of an address, and the path there."""
+    """Return the file system of an address, and the path in it."""
     core = import_optional("fsspec.core", extra="dask", purpose="reading from an address")
     filesystem, path = core.url_to_fs(address)
     return filesystem, path
 
 
 def matching_addresses(pattern: str) -> list[str]:
-    """Addresses that match a pattern; itself if it has no * or the like."""
+    """Return the addresses that match a pattern, or the pattern if it has no wildcards."""
     if not glob.has_magic(pattern):
         return [pattern]
     filesystem, path = _filesystem(pattern)
@@ -49,13 +49,13 @@ def matching_addresses(pattern: str) -> list[str]:
 
 
 def _ancestors(inside: str) -> list[str]:
-    """The root of an image, a path inside, and the folders between."""
+    """Yield each split of a path into the root of an image and the path inside it."""
     parts = inside.split("/") if inside else []
     return ["/".join(parts[:n]) for n in range(len(parts) + 1)]
 
 
 def stamp_of_file(file: str | os.PathLike[str]) -> Stamp:
-    """Size and time of change of a file."""
+    """Return size and modification time of a file."""
     try:
         found = os.stat(file)  # noqa: PTH116
     except FileNotFoundError:
@@ -67,22 +67,22 @@ class Files(Protocol):
     """The files of a Zarr image."""
 
     chunk_files: bool
-    """Whether the chunks are files that have a stamp."""
+    """Whether chunks are files with a stamp."""
 
     def zarr_place(self, inside: str) -> dict[str, Any]:
-        """Where zarr finds what is inside: a store, and a path there."""
+        """Return the store and the path that zarr opens."""
 
     def file(self, *inside: str) -> str:
-        """The file at a path inside the image."""
+        """Return the file at a path inside the image."""
 
     def read(self, file: str) -> bytes | None:
-        """The content of a file, None if there is none."""
+        """Return the content of a file, or None if it does not exist."""
 
     def stamp(self, file: str) -> Stamp:
-        """What tells whether a file has changed."""
+        """Return a stamp that changes when the file changes."""
 
     def described(self, inside: str) -> list[str]:
-        """Files that describe the image and the array inside it."""
+        """Return the metadata files of the image and of the array inside it."""
 
 
 class Folder:
@@ -113,7 +113,7 @@ class Folder:
 
 
 class Archive:
-    """A Zarr image in a ZIP archive, at its root or in the only folder there."""
+    """A Zarr image in a ZIP archive, at its root or in its only folder."""
 
     chunk_files = False
     stamp = staticmethod(stamp_of_file)
@@ -142,7 +142,7 @@ class Archive:
 
 
 class Address:
-    """A Zarr image behind an address, read through fsspec."""
+    """A Zarr image at a remote address, read by fsspec."""
 
     chunk_files = True
 
@@ -168,7 +168,7 @@ class Address:
         return [self.file(at, name) for at in _ancestors(inside) for name in METADATA]
 
     def stamp(self, file: str) -> Stamp:
-        """Size, and version or time of change if the file system knows it."""
+        """Return size and, if the file system knows it, version or modification time."""
         try:
             found = self.filesystem.info(file)
         except FileNotFoundError:

@@ -12,14 +12,14 @@ __all__ = ["is_in_use", "is_removed", "lock_file", "sole_run"]
 if sys.platform == "win32":
 
     def lock_file(file: IO[bytes]) -> bool:  # noqa: ARG001
-        """Do nothing: a file that is open cannot be removed there."""
+        """Do nothing: on Windows a file that is open cannot be removed."""
         return True
 
 else:
     import fcntl
 
     def lock_file(file: IO[bytes]) -> bool:
-        """Lock an open file unless another process has; False if it has."""
+        """Lock an open file. Return False if another process has locked it."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -37,12 +37,12 @@ def is_in_use(path: Path) -> bool:
 
 @contextmanager
 def sole_run(path: Path, message: str) -> Iterator[None]:
-    """Keep other processes from entering the block; the file is removed at the end.
+    """Let one process at a time enter the block. The lock file is removed at the end.
 
     Raises
     ------
     BlockingIOError
-        With the message, if another process is in the block.
+        If another process is in the block; with the given message.
     """
     while True:
         with path.open("ab") as file:
@@ -59,5 +59,5 @@ def sole_run(path: Path, message: str) -> Iterator[None]:
 
 
 def is_removed(file: IO[bytes]) -> bool:
-    """Whether somebody has removed an open file."""
+    """Whether an open file has been removed."""
     return os.fstat(file.fileno()).st_nlink == 0

@@ -33,16 +33,16 @@ _FILES: dict[str, Callable[[Path, Request], Opened]] = {
     **dict.fromkeys(dicom.SUFFIXES, dicom.open_dicom),
     **dict.fromkeys(microscopes.SUFFIXES, microscopes.open_microscope),
 }
-"""Files of one image."""
+"""Reader of each suffix whose files hold one image."""
 _CONTAINERS: dict[str, Callable[[Path, Request, str], Opened]] = {
     ".npz": numpy_files.open_npz,
     **dict.fromkeys(hdf5.SUFFIXES, hdf5.open_hdf5),
     ".zip": lambda path, request, inside: _open_archive(path, request, inside),
 }
-"""Files of several arrays, which are named as if the file were a folder."""
+"""Reader of each suffix whose files can hold several arrays, named like files in a folder."""
 CONTAINER_SUFFIXES = tuple(_CONTAINERS)
 IMAGE_SUFFIXES = (*_FILES, *_CONTAINERS, ".zarr")
-"""Suffixes of what can be read."""
+"""Suffixes of the files that can be read."""
 
 
 def open_image(
@@ -133,13 +133,13 @@ def _opened(path: Path | str, request: Request) -> Opened:
 
 
 def _suffix(path: Path) -> str:
-    """The end of a name that says its format, which may be .nii.gz."""
+    """Return the suffix that determines the format, which may be .nii.gz."""
     last = path.suffix.lower()
     return Path(path.stem).suffix.lower() + last if last == ".gz" else last
 
 
 def _split(path: Path) -> tuple[Path, str]:
-    """A file of several arrays, and the name of one in it, which is empty if none is named."""
+    """Split a path into a file of several arrays and the name of an array, which may be empty."""
     for file in (path, *path.parents):
         if file.suffix.lower() in _CONTAINERS and file.is_file():
             inside = PurePosixPath(*path.relative_to(file).parts)
@@ -164,7 +164,7 @@ def _open_archive(path: Path, request: Request, inside: str) -> Opened:
 
 
 def _check(opened: Opened, request: Request) -> None:
-    """Refuse what does not fit together, whatever the format."""
+    """Raise an error if what a reader returned is inconsistent."""
     shape, letters = opened.array.shape, (request.axes or opened.axes).upper()
     named = letters.replace("?", "")
     if len(letters) != len(shape) or len(set(named)) < len(named):

@@ -25,20 +25,20 @@ UNFINISHED = re.compile(rf"\.{NAME.pattern}\.[0-9a-f]{{8}}\.tmp")
 
 
 def fingerprint(facts: Mapping[str, Any]) -> str:
-    """A name for facts, another one if any of them is another."""
+    """Return a hash of facts."""
     text = json.dumps(facts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Parts:
-    """A folder of arrays, each of them whole or absent, with a checksum at its end.
+    """A folder of arrays, each written completely or not at all, with a checksum.
 
     Parameters
     ----------
     folder : pathlib.Path
-        Made when it is locked or the first part is kept. Files of others in it are left alone.
+        Created when it is locked or the first part is kept. Other files in it are not touched.
     job : str
-        Fingerprint of what is computed; parts of other jobs are none of this one's.
+        Fingerprint of the computation; parts of other jobs are ignored.
     """
 
     def __init__(self, folder: Path, job: str = "") -> None:
@@ -46,7 +46,7 @@ class Parts:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other runs from these parts; without parts the folder is gone afterwards.
+        """Lock the parts against other runs; afterwards, remove the folder if it is empty.
 
         Raises
         ------
@@ -67,14 +67,14 @@ class Parts:
         return self.folder / f"{self.job}-{number}-{stamp}.npy"
 
     def numbers(self) -> set[int]:
-        """Numbers of the parts of this job, whatever their stamps."""
+        """Return the numbers of the parts of this job, whatever their stamps."""
         if not self.folder.is_dir():
             return set()
         found = (NAME.fullmatch(path.name) for path in self.folder.iterdir())
         return {int(match[2]) for match in found if match and match[1] == self.job}
 
     def load(self, number: int, stamp: str, fits: Callable[[Values], bool]) -> Values | None:
-        """A part that was computed from what `stamp` tells, or None if it is missing or damaged."""
+        """Return the part with this stamp, or None if it is missing or damaged."""
         try:
             content = self._path(number, stamp).read_bytes()
             if _digest(content[:-DIGEST]) != content[-DIGEST:]:
@@ -86,7 +86,7 @@ class Parts:
         return values if good else None
 
     def keep(self, number: int, stamp: str, values: Values) -> None:
-        """Write a part, whole or not at all."""
+        """Write a part, completely or not at all."""
         self.folder.mkdir(exist_ok=True)
         stream = BytesIO()
         np.save(stream, values, allow_pickle=False)
@@ -95,7 +95,7 @@ class Parts:
             file.write(content + _digest(content))
 
     def clear(self) -> None:
-        """Remove all parts, those of other jobs too, and what an interrupted write left."""
+        """Remove all parts, including those of other jobs and of interrupted writes."""
         if not self.folder.is_dir():
             return
         for path in self.folder.iterdir():

@@ -11,7 +11,7 @@ __all__ = ["PlateImage", "images_of_plate"]
 
 
 class PlateImage(NamedTuple):
-    """One field of a well, and where it is."""
+    """A field of a well and its position on the plate."""
 
     path: str
     plate: str
@@ -22,7 +22,7 @@ class PlateImage(NamedTuple):
 
 
 def images_of_plate(path: str) -> list[PlateImage]:
-    """The fields of all wells of a plate; none if the path leads to something else.
+    """Return the fields of all wells of a plate; an empty list if the path is not a plate.
 
     Raises
     ------

@@ -14,7 +14,7 @@ __all__ = ["ImageFile", "read_file", "read_image", "select_channel"]
 
 
 class ImageFile(NamedTuple):
-    """The array that a file holds, and one letter for each of its axes."""
+    """The array of a file, and a letter for each of its axes."""
 
     values: NDArray[Any]
     """Memory-mapped and read-only for NPY files."""

@@ -212,7 +212,7 @@ def _rebuild(table: Mapping[str, Any], described: Mapping[str, Any]) -> Result[A
 def _from_columns(
     table: Mapping[str, list[Any]], kind: Any, name: str, described: Mapping[str, Any]
 ) -> NDArray[Any]:
-    """An array of a result from the long table, which repeats it along the other axes."""
+    """Return an array of a result from the long table, which repeats it along the other axes."""
     dtype, whole = np.dtype(described["dtypes"][name]), described["shapes"]["values"]
     if name == "values":
         return _numbers(table[kind._quantity], dtype).reshape(whole)
@@ -233,7 +233,7 @@ def _along(column: list[Any], axis: int, whole: list[int], dtype: np.dtype[Any])
 
 
 def _numbers(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Numbers of a table, or their text, without a detour through another type."""
+    """Convert numbers of a table, or their text, directly to a dtype."""
     if dtype.kind == "b":
         return np.array([str(number) in ("True", "1") for number in column], dtype=dtype)
     if dtype.kind in "iu":

@@ -16,7 +16,7 @@ Array = NDArray[Any]
 Part = int | slice
 
 LUMINANCE = (0.2125, 0.7154, 0.0721)
-"""Weights of linear red, green and blue, those of `skimage.color.rgb2gray`."""
+"""Weights of red, green and blue, as in `skimage.color.rgb2gray`."""
 
 
 def select(
@@ -26,9 +26,9 @@ def select(
     time: Part | None = None,
     roi: Sequence[slice] | None = None,
 ) -> tuple[View, str]:
-    """A part of an image, batch axes first, and a letter for each of its axes.
+    """Return a part of an image, batch axes first, and a letter for each of its axes.
 
-    Channels and points in time that are not chosen are batch axes. Colours must be chosen.
+    Axes of channels and time of which no index is given are batch axes. A colour must be given.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def select(
 def choose(
     image: StoredImage, *, channel: Part | str | None = None, time: Part | None = None
 ) -> tuple[View, str]:
-    """All of an image, in the order of its axes, in one channel and at one point in time."""
+    """Return all of an image in one channel and at one time point, in the order of its axes."""
     source, ends, fixed = _cut(image, channel, time, required="CS")
     order = [i for i in range(len(image.axes)) if i not in fixed]
     for i in order:
@@ -69,7 +69,7 @@ def choose(
 def _cut(
     image: StoredImage, channel: Part | str | None, time: Part | None, *, required: str
 ) -> tuple[Any, list[tuple[int, int]], dict[int, int]]:
-    """Where values are read, first point and end along each axis, and those that are fixed."""
+    """The box to read: first index and end along each axis, and the fixed axes."""
     source: Any = image
     ends = [(0, n) for n in image.shape]
     fixed: dict[int, int] = {}
@@ -97,7 +97,7 @@ def _view(
 
 
 def _take(part: Part, axis: int, ends: list[tuple[int, int]], fixed: dict[int, int]) -> None:
-    """Fix an axis, or bound it."""
+    """Select an index or a range along an axis."""
     if isinstance(part, slice):
         ends[axis] = part.start, part.stop
     else:
@@ -107,7 +107,7 @@ def _take(part: Part, axis: int, ends: list[tuple[int, int]], fixed: dict[int, i
 def _regions(
     image: StoredImage, spatial: list[int], roi: Sequence[slice] | None
 ) -> list[tuple[int, int]]:
-    """First point and end along each spatial axis."""
+    """Return the first index and the end along each spatial axis."""
     named = "".join(image.axes[i] for i in spatial)
     parts = roi or (slice(None),) * len(spatial)
     if len(parts) != len(spatial):
@@ -128,7 +128,7 @@ def _checked_time(image: StoredImage, time: Part) -> Part:
 
 
 def _checked(part: Part, count: int, name: str, words: str) -> Part:
-    """An index or a range that the axis has."""
+    """Return an index or a range, after checking that the axis contains it."""
     if isinstance(part, slice):
         start, stop, _ = part.indices(count)
         if start < stop:
@@ -145,7 +145,7 @@ def shown(part: Any) -> str:
 
 
 def channel_axis(axes: str) -> int | None:
-    """Index of the axis of channels, if there is one."""
+    """Return the axis of the channels, or None."""
     where = [i for i, letter in enumerate(axes) if letter in "CS"]
     if len(where) > 1:
         raise ValueError(f"must have one axis of channels, got axes {axes}")
@@ -155,12 +155,12 @@ def channel_axis(axes: str) -> int | None:
 def pick_channel(
     axes: str, shape: Sequence[int], channel: Part | str | None, *, required: str = "S"
 ) -> Part | str | None:
-    """Index or range of a channel, or "gray", or None for all.
+    """Return the index or range of a channel, "gray", or None for all channels.
 
     Parameters
     ----------
     required : str
-        Kinds of axes of which one channel must be chosen.
+        Kinds of axes along which one channel must be selected.
     """
     axis = channel_axis(axes)
     if axis is None:
@@ -204,7 +204,7 @@ def luminance(channels: Array) -> Array:
 
 
 class Gray:
-    """The luminance of an image of colours, with one sample at the place of its colours."""
+    """Return the luminance of a colour image; the colour axis has length 1."""
 
     def __init__(self, image: StoredImage, axis: int) -> None:
         self.image, self.axis = image, axis

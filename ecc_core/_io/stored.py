@@ -26,14 +26,14 @@ Index = tuple[slice | int, ...]
 
 
 class Request(NamedTuple):
-    """Which image of a file is wanted."""
+    """The image of a file that was requested."""
 
     series: int | None = None
     level: int = 0
     axes: str | None = None
 
     def pick_series(self, found: Sequence[str], what: str = "images") -> int:
-        """Index of the image that is wanted of those found, which are described."""
+        """Return the index of the requested image among those described."""
         if self.series is None and len(found) == 1:
             return 0
         choices = ", ".join(f"{i} ({text})" for i, text in enumerate(found)) or "none"
@@ -44,7 +44,7 @@ class Request(NamedTuple):
         return self.series
 
     def pick_level(self, count: int) -> int:
-        """Resolution that is wanted of so many."""
+        """Return the requested resolution level."""
         if not 0 <= self.level < count:
             raise ValueError(f"has levels 0 to {count - 1}, got level {self.level}")
         return self.level
@@ -52,28 +52,28 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Opened:
-    """What a reader of one format gives."""
+    """What a reader returns."""
 
     array: Any
-    """Has shape and dtype and is indexed with ints and slices."""
+    """Has `shape` and `dtype` and can be indexed with ints and slices."""
     axes: str
-    """One letter an axis, ``?`` where the file says nothing."""
+    """A letter for each axis, ``?`` if unknown."""
     chunks: tuple[int, ...] | None = None
-    """Shape of what is best read at once; by default a row."""
+    """Shape of the parts that are efficient to read; a row by default."""
     spacing: Mapping[str, float] = field(default_factory=dict)
-    """Distance of neighbouring points by axis, where the file says it."""
+    """Distance between neighbouring points by axis, as far as the file gives it."""
     unit: str = ""
     series: int = 1
     levels: int = 1
     described: Sequence[str] | None = None
-    """Files that say how the values are to be read; by default the file itself."""
+    """Files with the metadata; by default the file itself."""
     file_of: Callable[[tuple[int, ...]], str] | None = None
-    """The file that holds the chunk of an index, where they lie in files of their own."""
+    """Returns the file of a chunk, if each chunk has a file of its own."""
     stamp: Callable[[str], Stamp] = stamp_of_file
 
 
 class StoredImage:
-    """An image in a file or folder; only what it is indexed with is read.
+    """An image in a file or folder. Indexing reads only the requested part.
 
     Attributes
     ----------
@@ -86,14 +86,14 @@ class StoredImage:
     shape : tuple of int
     dtype : numpy.dtype
     chunks : tuple of int
-        Shape of what is best read at once.
+        Shape of the parts that are efficient to read.
     spacing : dict of str to float
         Distance of neighbouring points along those of the axes Z, Y and X for which the file says
         it, in units of `unit`.
     unit : str
-        Such as ``"micrometer"``; empty if the file does not say it.
+        Such as ``"micrometer"``; empty if unknown.
     series, levels : int
-        How many images and how many resolutions of this one there are.
+        Number of images in the file, and number of resolutions of this one.
     """
 
     def __init__(self, path: Path | str, request: Request, opened: Opened, reopen: Any) -> None:
@@ -112,7 +112,7 @@ class StoredImage:
         }
 
     def __reduce__(self) -> Any:
-        """Other processes open it themselves: a mapped file would travel with all its values."""
+        """Pickle the request only; another process opens the file again."""
         return self._reopen, (self.path, *self.request)
 
     def __repr__(self) -> str:
@@ -134,11 +134,11 @@ class StoredImage:
             raise InputFileError(f"{self.path}: cannot read chunk [{box}]: {reason}") from error
 
     def read(self) -> Array:
-        """Read all of it."""
+        """Read the whole image."""
         return self[tuple(slice(0, n) for n in self.shape)]
 
     def _damaged(self, index: Index) -> tuple[slice, ...]:
-        """The first stored chunk that cannot be read of those that a box touches."""
+        """Return the first stored chunk in a box that cannot be read."""
         box: tuple[slice, ...] = ()
         for chunk in self._chunks_of(index):
             box = tuple(
@@ -152,7 +152,7 @@ class StoredImage:
         return box
 
     def _chunks_of(self, index: Index) -> Iterator[tuple[int, ...]]:
-        """Indices of the stored chunks that a box touches."""
+        """Yield the indices of the stored chunks that overlap a box."""
         ends = [(i, i + 1) if isinstance(i, int) else (i.start, i.stop) for i in index]
         return itertools.product(
             *(
@@ -163,7 +163,7 @@ class StoredImage:
 
     @property
     def remote(self) -> bool:
-        """Whether every look at a file is a request."""
+        """Whether files are remote, so that each access is a request."""
         return isinstance(self.path, str)
 
     def stamps(self, index: Index) -> list[Stamp]:
@@ -177,7 +177,7 @@ class StoredImage:
         return [self.stamp(file) for file in files]
 
     def description(self) -> list[Any]:
-        """What tells another input or another way to read it, without its values."""
+        """Return what identifies the input and how it is read, apart from its values."""
         return [
             self.path if isinstance(self.path, str) else os.path.realpath(self.path),
             *self.request,
@@ -188,7 +188,7 @@ class StoredImage:
 
 
 def _refuse_folder(file: str) -> None:
-    """Raise if there is a folder in the place of a chunk, which zarr takes for no chunk."""
+    """Raise an error if a chunk's path is a folder, which zarr takes for a missing chunk."""
     try:
         mode = os.stat(file).st_mode  # noqa: PTH116
     except FileNotFoundError:
@@ -198,7 +198,7 @@ def _refuse_folder(file: str) -> None:
 
 
 def rows_of(shape: Sequence[int]) -> tuple[int, ...]:
-    """Chunks of an array that lies in one piece: its rows, or parts of long ones."""
+    """Return chunks for a contiguous array: rows, or parts of long rows."""
     if not shape:
         return ()
     *others, length = shape
@@ -206,5 +206,5 @@ def rows_of(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def unnamed_axes(ndim: int) -> str:
-    """Axes of an array of which nothing but their order is known."""
+    """Return the letters of axes that the file does not name."""
     return "?" * (ndim - 3) + "ZYX"[max(0, 3 - ndim) :]

@@ -20,7 +20,7 @@ FACTORS = {
 
 
 def in_micrometers(steps: Mapping[str, Any], units: Mapping[str, str]) -> dict[str, float]:
-    """Distances by axis in micrometers, without those whose unit is unknown."""
+    """Return distances by axis in micrometers, except those with an unknown unit."""
     found = {}
     for axis, step in steps.items():
         factor = FACTORS.get(units.get(axis, "").strip().lower())

@@ -19,7 +19,7 @@ Box = tuple[slice, ...]
 def grown_chunks(
     stored: Sequence[int], shape: Sequence[int], grow: Sequence[int], itemsize: int, limit: int
 ) -> tuple[int, ...]:
-    """Multiples of stored chunks, as large as the limit in bytes allows along the axes `grow`."""
+    """Return a multiple of the stored chunks that is as large as the limit in bytes allows."""
     block = [max(1, min(c, n)) for c, n in zip(stored, shape, strict=True)]
     while True:
         shorter = [axis for axis in grow if block[axis] < shape[axis]]
@@ -30,7 +30,7 @@ def grown_chunks(
 
 
 class Source(Protocol):
-    """An array on the disk that is read by boxes."""
+    """An array on disk that is read in boxes."""
 
     path: Any
     shape: tuple[int, ...]
@@ -48,7 +48,7 @@ class Source(Protocol):
 
 
 class View(NamedTuple):
-    """A part of an array on the disk, with its axes in another order.
+    """A part of an array on disk, with its axes in another order.
 
     Attributes
     ----------
@@ -68,14 +68,14 @@ class View(NamedTuple):
     fixed: Mapping[int, int]
 
     def read(self, box: Box) -> Array:
-        """The values in a box."""
+        """Return the values in a box."""
         values = self.source[self._index(box)]
         # integers have removed their axes: rank those that are left
         order = np.argsort(np.argsort(self.order)).tolist()
         return values.transpose(order)
 
     def read_all(self) -> Array:
-        """All values."""
+        """Return all values."""
         return self.read(tuple(slice(0, n) for n in self.shape))
 
     def stamps(self, box: Box) -> list[Any]:
@@ -89,7 +89,7 @@ class View(NamedTuple):
         return tuple(index[axis] for axis in range(len(self.source.shape)))
 
     def chunks(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """Lengths of blocks that end where those of the source do, whose sizes are given."""
+        """Return the lengths of blocks, aligned with blocks of the given sizes in the source."""
         return tuple(
             _lengths(start, start + n, sizes[axis])
             for axis, start, n in zip(self.order, self.start, self.shape, strict=True)
@@ -134,14 +134,14 @@ class Blocks:
 
     @property
     def bytes_a_point(self) -> int:
-        """Bytes of a point in memory, its label included."""
+        """Return the bytes per point in memory, including its label."""
         sources = [view.source for view in (self.image, self.labels) if view is not None]
         added = np.dtype(np.float64).itemsize if self.direction else 0
         total: int = added + sum(source.dtype.itemsize for source in sources)
         return total
 
     def __call__(self, box: Box) -> tuple[Array, ...]:
-        """The points in a box, and their labels."""
+        """Return the image in a box, and the labels."""
         image = self.image.read(box)
         if self.direction:
             spatial = box[image.ndim - len(self.direction.shape) :]
@@ -159,7 +159,7 @@ class Blocks:
 
     @property
     def remote(self) -> bool:
-        """Whether every look at a file is a request."""
+        """Whether files are remote, so that each access is a request."""
         return any(view.source.remote for view in (self.image, self.labels) if view is not None)
 
     def stamps(self, box: Box) -> list[Any]:

@@ -43,7 +43,7 @@ class Direction:
     scale : float
         a.
     spacing : tuple of float
-        Distance of neighbouring points along each axis.
+        Distance between neighbouring points along each axis.
     shape : tuple of int
         Spatial shape of the whole image.
     """
@@ -55,14 +55,14 @@ class Direction:
 
     @cached_property
     def terms(self) -> list[NDArray[Any]]:
-        """u * x along each axis, without the scale."""
+        """Return u * x along each axis, without the scale."""
         return [
             u * ((np.arange(n) - (n - 1) / 2) * step)
             for n, u, step in zip(self.shape, self.vector, self.spacing, strict=True)
         ]
 
     def add(self, part: NDArray[Any], start: tuple[int, ...]) -> NDArray[np.float64]:
-        """X + a * <u, x> of a box of the image that begins at index `start`, in float64.
+        """Return X + a * <u, x> for a box of the image that begins at index `start`, in float64.
 
         The terms are added in the order of the axes.
         """
@@ -91,9 +91,9 @@ class Filtration:
     superlevel : bool
         Points enter from high to low.
     nan : {"raise", "omit"}
-        NaN points are an error, or never enter.
+        Whether NaN is an error, or points with NaN never enter.
     direction : Direction or None
-        What is added to the image.
+        The term that is added to the image.
     boundary : {"closed", "periodic", "half-open"}
         The image ends at its border, opposite sides touch, or only cells whose lowest corner lies
         before the last point of each axis count.
@@ -112,7 +112,7 @@ class Filtration:
         return uses_cubes(self.connectivity)
 
     def in_axes(self, ndim: int) -> Filtration:
-        """The same filtration of images with another number of axes, such as planes of a volume."""
+        """Return the filtration for another number of axes, such as for planes of a volume."""
         if ndim == self.ndim:
             return self
         return replace(self, ndim=ndim, connectivity=1 if self.connectivity == 1 else ndim)
@@ -121,7 +121,7 @@ class Filtration:
 def uses_cubes(connectivity: int) -> bool:
     """Whether points are closed cubes (T-construction) rather than vertices (V-construction).
 
-    Kernels are compiled for this bit of the connectivity. It is called `cubes` in all of them,
+    Kernels are compiled for this bit of the connectivity, which is called `cubes` in all of them,
     `kCubes` in CUDA. In 1-D, where both are the same, it is False.
     """
     return connectivity > 1
@@ -135,7 +135,7 @@ def filtration_of(
     direction: Direction | None = None,
     boundary: Any = "closed",
 ) -> Filtration:
-    """The filtration of checked arguments."""
+    """Return the filtration that the arguments describe."""
     try:
         found = _kept_filtration(ndim, connectivity, superlevel, nan, boundary)
     except TypeError:  # arguments without a hash
@@ -177,7 +177,7 @@ _kept_filtration = lru_cache(maxsize=64, typed=True)(_filtration)
 
 
 def check_connectivity(connectivity: Any, ndim: int) -> int:
-    """1 or `ndim`, which is the default."""
+    """Check a connectivity, which must be 1 or `ndim`, the default."""
     if connectivity is None:
         return ndim
     try:
@@ -216,7 +216,7 @@ def check_boundary(boundary: Any) -> str:
 def direction_of(
     direction: Any, scale: Any, spacing: Any, shape: tuple[int, ...]
 ) -> Direction | None:
-    """The directional term of checked arguments, on the host; None without a direction."""
+    """Return the directional term that the arguments describe, or None."""
     if direction is None:
         check_unused("without `direction`", direction_scale=scale, spacing=spacing)
         return None
@@ -235,7 +235,7 @@ def direction_of(
 
 
 def check_direction(direction: Any, ndim: int) -> NDArray[np.float64]:
-    """A unit vector with one component for each spatial axis."""
+    """Return a unit vector with one component for each spatial axis."""
     array = as_numbers(direction, "direction")
     if array.shape != (ndim,):
         raise ValueError(f"`direction` must have shape ({ndim},), got {array.shape}")
@@ -260,7 +260,7 @@ def check_scale(scale: Any) -> float:
 
 
 def check_spacing(spacing: Any, ndim: int) -> NDArray[np.float64]:
-    """Positive distances of neighbouring points along each axis; 1 by default."""
+    """Return the positive distances between neighbouring points along each axis; 1 by default."""
     if spacing is None:
         return np.ones(ndim)
     array = as_numbers(spacing, "spacing", kinds="iuf")
@@ -272,7 +272,7 @@ def check_spacing(spacing: Any, ndim: int) -> NDArray[np.float64]:
 
 
 def as_numbers(given: Any, name: str, kinds: str = "biuf") -> NDArray[Any]:
-    """An array of real numbers."""
+    """Return an array of real numbers."""
     try:
         array = np.asarray(given)
     except ValueError:

@@ -54,7 +54,7 @@ class Geometry(NamedTuple):
         return len(self.axes)
 
     def stack(self, array: Any) -> Any:
-        """An array of the image's shape as (images, *spatial)."""
+        """Reshape an array of the image's shape to (images, *spatial)."""
         if not self.batch:
             if self.order != tuple(sorted(self.order)):
                 array = _permute(array, self.order)
@@ -65,7 +65,7 @@ class Geometry(NamedTuple):
         return array.reshape((math.prod(self.batch), *self.spatial))
 
     def spread(self, mask: Any) -> Any:
-        """A mask of the spatial shape in that of the image, as a view."""
+        """Broadcast a mask of the spatial shape to the image's shape."""
         if tuple(mask.shape) == self.shape:
             return mask
         # Spatial axes come in the order in which they were named.
@@ -85,7 +85,7 @@ def geometry_of(
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     name: str = "image",
 ) -> Geometry:
-    """The axes of an image of a shape: all of a 1-D to 3-D image are spatial, or the given ones."""
+    """Return the axes of an image of the given shape; by default all of 1 to 3 axes are spatial."""
     shape = tuple(shape)
     return _geometry(shape, spatial_axes(shape, axis, name))
 
@@ -102,7 +102,7 @@ def spatial_axes(
     axis: SupportsIndex | Sequence[SupportsIndex] | None,
     name: str = "image",
 ) -> tuple[int, ...]:
-    """The spatial axes, non-negative."""
+    """Return the spatial axes as non-negative numbers."""
     if axis is None:
         if not 1 <= len(shape) <= 3:
             hint = " (or name 1 to 3 spatial ones in `axis`)" if name != "shards" else ""
@@ -126,7 +126,7 @@ def spatial_axes(
 
 
 def check_image_dtype(dtype: np.dtype[Any], name: str = "image") -> None:
-    """Real numbers of at most 64 bits."""
+    """Check that a dtype is one of real numbers of at most 64 bits."""
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise TypeError(
             f"`{name}` must have a boolean, integer or real floating dtype of at most 64 bits, "
@@ -143,7 +143,7 @@ def check_same_shape(first: tuple[int, ...], second: tuple[int, ...]) -> None:
 
 
 def split_masked(image: Any, mask: Any) -> tuple[Any, Any]:
-    """An image and its mask; the mask of a ``numpy.ma`` array is honoured."""
+    """Return an image and its mask, which includes the mask of a ``numpy.ma`` array."""
     if not isinstance(image, np.ma.MaskedArray):
         return image, mask
     shown = ~np.ma.getmaskarray(image)
@@ -160,7 +160,7 @@ def check_mask(
     image_shape: tuple[int, ...],
     spatial: tuple[int, ...],
 ) -> None:
-    """Booleans of the image's shape, or of its spatial shape."""
+    """Check that a mask is boolean and has the image's shape or its spatial shape."""
     if dtype != np.bool_:
         raise TypeError(f"`mask` must be boolean (True: keep the point), got {dtype}")
     if shape not in (image_shape, spatial):
@@ -169,7 +169,7 @@ def check_mask(
 
 
 def as_booleans(array: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """A boolean array in which True is the byte 1, as NumPy's functions take for granted."""
+    """Return a boolean array in which True is stored as 1, as NumPy's functions assume."""
     data = array.view(np.uint8)
     return array if array.size == 0 or data.max() <= 1 else data != 0
 
@@ -177,7 +177,7 @@ def as_booleans(array: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def check_label_type(
     dtype: np.dtype[Any], shape: tuple[int, ...], image_shape: tuple[int, ...]
 ) -> None:
-    """Integers of the image's shape."""
+    """Check that labels are integers and have the image's shape."""
     if dtype.kind not in "biu":
         raise TypeError(f"`labels` must have an integer dtype, got {dtype}")
     if shape != image_shape:
@@ -185,13 +185,13 @@ def check_label_type(
 
 
 def check_label_values(labels: Any, dtype: np.dtype[Any]) -> None:
-    """None negative."""
+    """Check that no label is negative."""
     if dtype.kind == "i" and 0 not in labels.shape and (least := int(labels.min())) < 0:
         raise ValueError(f"`labels` must not be negative, got {least}")
 
 
 def check_ids(ids: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Positive labels that differ, in the labels' dtype."""
+    """Return distinct positive labels in the dtype of the label image."""
     array = as_numbers(ids, "ids")
     if array.dtype.kind not in "biu" and array.size:
         raise TypeError(f"`ids` must be integers, got {array.dtype}")
@@ -204,7 +204,7 @@ def check_ids(ids: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def check_window(window: Any, ndim: int) -> tuple[int, ...]:
-    """Points of a tile along each axis."""
+    """Return the lengths of a tile along each axis."""
     sizes = as_numbers(window, "window")
     if sizes.dtype.kind not in "iu":
         raise TypeError(f"`window` must be an int or {ndim} ints, got {window!r}")

@@ -13,14 +13,14 @@ Array = NDArray[Any]
 
 
 class Levels:
-    """Distinct values of a dtype that stand for thresholds.
+    """Distinct values of a dtype that represent thresholds.
 
     Attributes
     ----------
     values : (m,) array of the image's dtype, increasing
         Point p has entered at ``values[j]`` if ``X(p) <= values[j]`` (superlevel ``>=``).
     entered : (n,) int64 array
-        For each threshold the number of levels, in the order of entry, that it reaches.
+        For each threshold, the number of levels that have entered.
     """
 
     __slots__ = ("entered", "superlevel", "values")

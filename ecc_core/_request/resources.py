@@ -9,11 +9,11 @@ __all__ = ["AtMost", "check_devices", "check_unused", "check_workers"]
 
 
 class AtMost(int):
-    """A number of threads of which small images need not use all."""
+    """An upper bound on the number of threads, which small images need not reach."""
 
 
 def check_workers(workers: Any) -> int | None:
-    """A positive number of threads, or None."""
+    """Check a number of threads: a positive integer or None."""
     if workers is None:
         return None
     try:
@@ -28,7 +28,7 @@ def check_workers(workers: Any) -> int | None:
 
 
 def check_devices(devices: Any) -> list[int]:
-    """Distinct numbers of devices, at least one."""
+    """Return distinct device numbers, at least one."""
     try:
         numbers = [operator.index(number) for number in devices]
     except TypeError:

@@ -32,18 +32,18 @@ SCALE = 2.0**200
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Thresholds as asked for.
+    """The requested thresholds.
 
     Attributes
     ----------
     array : array or None
         Increasing, without NaN.
     count : int
-        How many evenly spaced ones, where there is no array.
+        Number of evenly spaced thresholds, if there is no array.
     bounds : (low, high) or None
-        What they span; None for the range of the image's values.
+        Their range; None for the range of the image's values.
     exact : bool
-        Every level at which the curve changes.
+        Whether every level at which the curve changes is requested.
     range_name : str
         As messages call what they span.
     """
@@ -60,7 +60,7 @@ class Thresholds:
         return self.array is None and self.bounds is None
 
     def over(self, find_range: Callable[[], tuple[Any, Any]], shape: tuple[int, ...]) -> Array:
-        """The thresholds; `find_range` gives the smallest and largest finite value, or None."""
+        """Return the thresholds; `find_range` returns the finite minimum and maximum, or None."""
         if self.array is not None:
             return self.array
         bounds = self.bounds
@@ -78,7 +78,7 @@ class Thresholds:
 def parse_thresholds(
     given: Any, bounds: Any, *, name: str = "thresholds", no_exact: str | None = None
 ) -> Thresholds:
-    """The arguments `thresholds` and `range`, on the host.
+    """Return the arguments `thresholds` and `range`, on the host.
 
     `no_exact` ends the message where "exact" is refused; None allows it. The range of
     "thresholds_first" is called "range_first".
@@ -103,7 +103,7 @@ def parse_thresholds(
 
 
 def as_count(number: Any, name: str) -> int | None:
-    """The int of an argument that is an int or an array; None for an array."""
+    """Return an argument as an int, or None if it is an array."""
     if isinstance(number, bool | np.bool_ | list | tuple) or getattr(number, "ndim", 0) > 0:
         return None
     try:
@@ -118,7 +118,7 @@ def as_count(number: Any, name: str) -> int | None:
 
 
 def check_threshold_array(thresholds: Any, name: str = "thresholds") -> Array:
-    """Real, one-dimensional, not decreasing, without NaN. Numbers of sequences stay exact."""
+    """Return thresholds as a 1-D, non-decreasing array without NaN; numbers are not rounded."""
     array = (
         np.asarray(thresholds) if hasattr(thresholds, "dtype") else exact_array(thresholds, name)
     )
@@ -151,7 +151,7 @@ def _known_to_increase(raw: bytes, dtype: str) -> bool:
 
 
 def exact_array(sequence: Any, name: str) -> Array:
-    """An array of a sequence of numbers, none of them rounded."""
+    """Return an array of a sequence of numbers, without rounding any."""
     try:
         array = np.asarray(sequence)
     except ValueError:
@@ -176,7 +176,7 @@ def exact_array(sequence: Any, name: str) -> Array:
 
 
 def _integer_type(low: int, high: int) -> type[np.int64 | np.uint64] | None:
-    """A type that holds two integers."""
+    """Return a dtype that holds two integers."""
     if low >= -(2**63) and high < 2**63:
         return np.int64
     return np.uint64 if low >= 0 and high < 2**64 else None
@@ -191,7 +191,7 @@ def _is_float(number: Number) -> bool:
 
 
 def _number(value: Any) -> Number:
-    """The Python number that a scalar is."""
+    """Return a scalar as a Python number."""
     if type(value) in (int, float):
         return value  # type: ignore[no-any-return]
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
@@ -202,7 +202,7 @@ def _number(value: Any) -> Number:
 
 
 def check_range(bounds: Any, name: str = "range") -> tuple[Number, Number]:
-    """Two finite numbers in order."""
+    """Return two finite numbers in order."""
     try:
         low, high = map(_number, bounds)
         finite = math.isfinite(low) and math.isfinite(high)
@@ -214,9 +214,9 @@ def check_range(bounds: Any, name: str = "range") -> tuple[Number, Number]:
 
 
 def even_thresholds(low: Number, high: Number, count: int) -> Array:
-    """Evenly spaced thresholds, both ends included.
+    """Return evenly spaced thresholds, both ends included.
 
-    They are float64, or integers where an end is an integer that float64 does not hold.
+    They are float64, or integers if an end is an integer that float64 cannot represent.
     """
     if count > KEPT_COUNT:
         return _spread(low, high, count)
@@ -238,7 +238,7 @@ _kept_spread = lru_cache(maxsize=64)(_spread)
 
 
 def _spread_integers(low: Number, high: Number, count: int) -> Array:
-    """Integers, rounded down from where they would be."""
+    """Return evenly spaced integers, rounded down."""
     if int(low) != low or int(high) != high:
         raise ValueError(
             f"`range` must be float64 where not both ends are integers, got {(low, high)}"

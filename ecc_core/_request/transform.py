@@ -47,7 +47,7 @@ def check_axes(shape: tuple[int, ...], name: str) -> None:
 
 
 def as_mask(image: Array, shown: Array | None) -> NDArray[np.bool_]:
-    """A boolean image; other dtypes must hold 0 and 1 only. Points not shown are not set."""
+    """Return a boolean image; other dtypes must contain 0 and 1 only. Masked points are False."""
     if image.dtype == np.bool_:
         image = as_booleans(image)
     else:
@@ -62,7 +62,7 @@ def as_mask(image: Array, shown: Array | None) -> NDArray[np.bool_]:
 
 
 def as_weights(image: Array, shown: Array | None) -> NDArray[np.int64] | Floats:
-    """An image of weights as int64 or float64. Points not shown weigh nothing."""
+    """Return an image of weights as int64 or float64. Masked points have weight 0."""
     if shown is not None:
         image = np.where(shown, image, image.dtype.type(0))
     if image.dtype.kind == "b":
@@ -107,7 +107,7 @@ def _float_weights(image: Array) -> Floats:
 
 
 def as_label_image(labels: Array, shown: Array | None) -> Array:
-    """A label image as int32 or int64. Points not shown are background."""
+    """Return a label image as int32 or int64. Masked points are background."""
     check_label_type(labels.dtype, labels.shape, labels.shape)
     check_label_values(labels, labels.dtype)
     if labels.dtype.kind == "u" and labels.size and (largest := int(labels.max())) >= 2**63:
@@ -121,7 +121,7 @@ def as_label_image(labels: Array, shown: Array | None) -> Array:
 
 
 def check_directions(directions: Any, ndim: int) -> Floats:
-    """Unit vectors (k, ndim). Vectors that are of unit length but for rounding stay as they are."""
+    """Return unit vectors (k, ndim). Vectors of unit length up to rounding are not changed."""
     array = as_numbers(directions, "directions")
     if array.ndim != 2 or array.shape[1] != ndim:
         raise ValueError(f"`directions` must have shape (k, {ndim}), got {array.shape}")
@@ -138,7 +138,7 @@ def check_directions(directions: Any, ndim: int) -> Floats:
 
 
 def parse_heights(given: Any, bounds: Any) -> tuple[Floats | None, int]:
-    """Given heights as float64, or None and how many to spread; `given` is on the host."""
+    """Return the heights as float64, or None and their number; `given` is on the host."""
     count = as_count(given, "heights")
     if count is not None:
         return None, count
@@ -152,7 +152,7 @@ def parse_heights(given: Any, bounds: Any) -> tuple[Floats | None, int]:
 
 
 def spread_heights(count: int, bounds: Any, reach: float | None) -> Floats:
-    """Heights over a range; `reach` is the end of the default one, if there is one."""
+    """Return evenly spaced heights over a range; by default from -`reach` to `reach`."""
     if bounds is not None:
         low, high = check_range(bounds)
     elif reach is None:
@@ -163,7 +163,7 @@ def spread_heights(count: int, bounds: Any, reach: float | None) -> Floats:
 
 
 def half_diagonal(shape: tuple[int, ...], spacing: Floats) -> float:
-    """Half the diagonal of an image with points, which bounds the heights."""
+    """Return half the diagonal of an image, which bounds the heights."""
     reach = math.hypot(*(n * step / 2 for n, step in zip(shape, spacing.tolist(), strict=True)))
     if not LEAST_REACH < reach < MOST_REACH:
         raise ValueError(
@@ -174,7 +174,7 @@ def half_diagonal(shape: tuple[int, ...], spacing: Floats) -> float:
 
 
 def check_metric(metric: str) -> int:
-    """The power of the metric."""
+    """Return the exponent of the metric."""
     if metric not in ("L1", "L2"):
         raise ValueError(f'`metric` must be "L1" or "L2", got {metric!r}')
     return int(metric[1])
@@ -194,7 +194,7 @@ def check_same_sampling(a: Any, b: Any) -> None:
 
 
 def check_even_circle(directions: Floats) -> None:
-    """Directions that go round the circle once in equal steps."""
+    """Check that directions are evenly spaced on the circle."""
     n, ndim = directions.shape
     if ndim == 2:
         complex_ = directions[:, 0] + 1j * directions[:, 1]

@@ -15,7 +15,7 @@ def to_numpy(array: Any) -> NDArray[Any]:
     Parameters
     ----------
     array : array
-        Array of any of these libraries.
+        An array of any of these libraries.
 
     Returns
     -------
@@ -83,9 +83,9 @@ def assert_curves_equal(
     Parameters
     ----------
     actual : EulerCurve
-        What was computed. Its values must be int64.
+        The computed result. Its values must be int64.
     values : array_like of int, shape batch + (n,)
-        Euler characteristics it must have.
+        The expected Euler characteristics.
     thresholds : array_like, shape (n,), optional
         Thresholds it must have, dtype included. Only their number is checked by default.
     like : array, optional
@@ -126,13 +126,13 @@ def assert_regions_equal(
     Parameters
     ----------
     actual : RegionCurves
-        What was computed. Its values must be int64.
+        The computed result. Its values must be int64.
     labels : array_like, shape (n_labels,)
-        Labels it must have, dtype included.
+        The expected labels, with their dtype.
     values : array_like of int, shape (n_labels, n)
-        Euler characteristics it must have.
+        The expected Euler characteristics.
     thresholds : array_like, shape (n,), optional
-        Thresholds it must have, dtype included. Not checked by default.
+        The expected thresholds, with their dtype. Not checked by default.
     like : array, optional
         All arrays must be of this array's library and on its device. NumPy by default.
     """

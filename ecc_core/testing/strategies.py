@@ -193,7 +193,7 @@ def thresholds(draw: st.DrawFn, image: Array, *, dtypes: Sequence[str] | None = 
 
 @st.composite
 def masks(draw: st.DrawFn, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Draw boolean masks of a shape, from nothing kept to everything kept.
+    """Draw boolean masks of a shape, from all False to all True.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def labels(
 
 @st.composite
 def chunkings(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Draw how to divide a shape into chunks: irregularly, some of length 0 and 1.
+    """Draw irregular divisions of a shape into chunks, some of length 0 and 1.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ PURPOSE = {"extra": "dicom", "purpose": "reading DICOM files"}
 
 
 def slices_in(folder: Path) -> list[Path]:
-    """DICOM files of a folder, which need no suffix."""
+    """Return the DICOM files of a folder, which may have no suffix."""
     return sorted(
         file
         for file in folder.iterdir()
@@ -42,7 +42,7 @@ def open_dicom(path: Path, _: Request) -> Opened:
 
 
 def open_dicom_folder(files: list[Path], request: Request) -> Opened:
-    """Open the slices of one series, in the order of their places in the patient."""
+    """Open the slices of one series in the order of their positions in the patient."""
     pydicom = import_optional("pydicom", **PURPOSE)
     held: dict[str, list[Any]] = {}
     for file in files:
@@ -77,7 +77,7 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
 
 
 def _place(dataset: Any) -> float:
-    """Where a slice is along the normal of all slices, or its number."""
+    """Return the position of a slice along the normal, or its number if the position is unknown."""
     if "ImagePositionPatient" not in dataset:
         return float(dataset.InstanceNumber)
     across, down = np.array(dataset.ImageOrientationPatient, float).reshape(2, 3)
@@ -85,7 +85,7 @@ def _place(dataset: Any) -> float:
 
 
 def _values(dataset: Any) -> NDArray[Any]:
-    """Values in their unit, such as Hounsfield's, as integers where slope and intercept are."""
+    """Return rescaled values; integers if slope and intercept are integers."""
     stored: NDArray[Any] = dataset.pixel_array
     slope = float(getattr(dataset, "RescaleSlope", 1))
     intercept = float(getattr(dataset, "RescaleIntercept", 0))

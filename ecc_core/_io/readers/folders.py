@@ -18,7 +18,7 @@ Opener = Callable[[Path], StoredImage]
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Sort by this for the order in which people count: a2 before a10."""
+    """Sort key for the natural order of names: a2 before a10."""
     return [
         (1, int(part), "") if part.isdecimal() else (0, 0, part)
         for part in re.split(r"(\d+)", name)
@@ -26,7 +26,7 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
 
 
 def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opened:
-    """Open the images of a folder, whose suffixes have a format, as one."""
+    """Open the images of a folder as one image."""
     files = sorted(
         (f for f in path.iterdir() if f.suffix.lower() in formats and not f.name.startswith(".")),
         key=lambda file: natural_key(file.name),
@@ -56,7 +56,7 @@ def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opene
 
 
 class _Slices:
-    """Files of one shape and dtype, stacked along a first axis."""
+    """Files of the same shape and dtype, stacked along a new first axis."""
 
     def __init__(self, files: list[Path], open_file: Opener) -> None:
         self.files, self.open_file = files, open_file

@@ -14,7 +14,7 @@ SUFFIXES = (".h5", ".hdf5", ".he5")
 
 
 def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
-    """Open the dataset of an HDF5 file, or the one that is named."""
+    """Open a dataset of an HDF5 file: the named one, or the only one."""
     h5py = import_optional("h5py", extra="dask", purpose="reading HDF5 files")
     opened = h5py.File(path, "r")
     try:

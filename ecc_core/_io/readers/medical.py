@@ -22,7 +22,7 @@ NIFTI_2 = 540
 
 
 def open_nifti(path: Path, _: Request) -> Opened:
-    """Open a NIfTI file; a compressed one is read at once."""
+    """Open a NIfTI file. A compressed one is read completely."""
     nibabel = import_optional("nibabel", extra="nifti", purpose="reading NIfTI files")
     compressed = path.suffix.lower() == ".gz"
     with gzip.open(path) if compressed else path.open("rb") as stream:
@@ -54,7 +54,7 @@ def open_nifti(path: Path, _: Request) -> Opened:
 
 
 class _Scaled:
-    """Values of a NIfTI file, which are floats where its header has a slope or an intercept."""
+    """Values of a NIfTI file, which are floats if its header has a slope or an intercept."""
 
     def __init__(self, values: Any) -> None:
         self.values, self.shape = values, values.shape
@@ -66,7 +66,7 @@ class _Scaled:
 
 
 def open_nrrd(path: Path, _: Request) -> Opened:
-    """Open an NRRD file whose values are in it; they are read at once."""
+    """Open an NRRD file with an attached header. It is read completely."""
     nrrd = import_optional("nrrd", extra="nrrd", purpose="reading NRRD files")
     with path.open("rb") as stream:
         header = nrrd.read_header(stream)
@@ -95,7 +95,7 @@ def open_nrrd(path: Path, _: Request) -> Opened:
 
 
 def open_mrc(path: Path, _: Request) -> Opened:
-    """Open an MRC file, which is mapped into memory."""
+    """Open an MRC file as a memory map."""
     mrcfile = import_optional("mrcfile", extra="mrc", purpose="reading MRC files")
     opened = mrcfile.mmap(path, mode="r")
     axes = unnamed_axes(opened.data.ndim)

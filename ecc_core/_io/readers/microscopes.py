@@ -16,7 +16,7 @@ SUFFIXES = (".czi", ".nd2", ".lif")
 
 
 def open_microscope(path: Path, request: Request) -> Opened:
-    """Open one scene of a microscope's file."""
+    """Open one scene of a file."""
     kind = path.suffix.lower()[1:]
     purpose = f"reading {kind.upper()} files"
     reader = import_optional(f"bioio_{kind}", extra=kind, purpose=purpose).Reader
@@ -39,7 +39,7 @@ def open_microscope(path: Path, request: Request) -> Opened:
 
 
 class _Planes:
-    """A dask array that computes what it is indexed with."""
+    """A dask array that is computed when it is indexed."""
 
     def __init__(self, array: Any) -> None:
         self.array, self.shape, self.dtype = array, array.shape, array.dtype

@@ -14,7 +14,7 @@ MAGIC = b"\x93NUMPY"
 
 
 def open_npy(path: Path, _: Request) -> Opened:
-    """Open an NPY file, which is mapped into memory."""
+    """Open an NPY file as a memory map."""
     with path.open("rb") as stream:
         if stream.read(len(MAGIC)) != MAGIC:  # numpy.load would also try zip and pickle
             raise ValueError("not an NPY file; pickled data is never loaded")
@@ -26,7 +26,7 @@ def open_npy(path: Path, _: Request) -> Opened:
 
 
 def open_npz(path: Path, _: Request, inside: str) -> Opened:
-    """Open the array of an NPZ file, or the one that is named; it is read at once."""
+    """Open an array of an NPZ file: the named one, or the only one. It is read completely."""
     if not zipfile.is_zipfile(path):
         raise ValueError("not an NPZ file, or truncated")
     names_in_archive(path)

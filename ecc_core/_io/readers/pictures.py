@@ -19,7 +19,7 @@ DEEP = (b"\x10\x02", b"\x10\x04", b"\x10\x06")
 
 
 def open_picture(path: Path, _: Request) -> Opened:
-    """Open a PNG or JPEG file; it is decoded at once."""
+    """Open and decode a PNG or JPEG file."""
     imageio = import_optional("imageio.v3", extra="io", purpose="reading PNG and JPEG files")
     with path.open("rb") as stream:
         if stream.read(len(SIGNATURE)) == SIGNATURE:
@@ -35,7 +35,7 @@ def open_picture(path: Path, _: Request) -> Opened:
 
 
 def _check_png(stream: IO[bytes]) -> None:
-    """Compare the checksums of a PNG file, which Pillow leaves out for the pixels."""
+    """Check the checksums of a PNG file; Pillow does not check those of the pixels."""
     kind = b""
     while kind != b"IEND":
         head = stream.read(8)
@@ -53,7 +53,7 @@ def _check_png(stream: IO[bytes]) -> None:
 
 @contextmanager
 def _any_size() -> Iterator[None]:
-    """Lift Pillow's limit on the number of pixels: the user named the file, no stranger sent it."""
+    """Lift Pillow's limit on the number of pixels, which is meant for files from strangers."""
     from PIL import Image
 
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None

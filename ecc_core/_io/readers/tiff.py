@@ -57,7 +57,7 @@ def open_tiff(path: Path, request: Request) -> Opened:
 
 
 class _Series:
-    """Pages of a TIFF file as one array; what is not read at once is read by strips or tiles.
+    """Pages of a TIFF file as one array. Parts of it are read by strips or tiles.
 
     Unsigned values of which 0 is white (MinIsWhite) are inverted, so that 0 is black as in other
     images; signed values and floats have no largest value to invert them by.
@@ -90,19 +90,19 @@ class _Series:
         return self._as_shown(np.asarray(self.parts[index]))
 
     def _as_shown(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The values, which nobody else has, with 0 as black."""
+        """Return the values with 0 as black. Works in place."""
         if self.inverted:
             np.bitwise_xor(values, self.dtype.type(self.largest), out=values)
         return values
 
 
 def _segment(page: Any) -> tuple[int, ...]:
-    """Shape of a strip or tile, along the axes of its page."""
+    """Return the shape of a strip or tile along the axes of its page."""
     return tuple(max(1, min(c, n)) for c, n in zip(page.chunks, page.shape, strict=True))
 
 
 def _letters(axes: str) -> str:
-    """Names of axes; the last of those that are unnamed, or of pages, is Z if there is none."""
+    """Return the axes; the last unnamed axis or axis of pages becomes Z if there is no Z."""
     letters = list(axes)
     for i in reversed(range(len(letters))):
         if letters[i] in "QI":
@@ -111,7 +111,7 @@ def _letters(axes: str) -> str:
 
 
 def _check_pages(tiff: Any) -> None:
-    """Every page points to the next, the last to 0. tifffile takes a broken link for the end."""
+    """Check that the last page points to 0; tifffile takes a broken link for the end."""
     if len(tiff.pages) == 0:
         raise ValueError("truncated or damaged, no page can be read")
     tiff.filehandle.seek(tiff.pages.next_page_offset)
@@ -121,7 +121,7 @@ def _check_pages(tiff: Any) -> None:
 
 
 def _check_tags(tiff: Any, page: Any) -> None:
-    """tifffile leaves out the tags that it cannot read, such as a description that is cut off."""
+    """Check the number of tags; tifffile ignores tags that it cannot read."""
     tiff.filehandle.seek(page.offset)
     (count,) = struct.unpack(tiff.tiff.tagnoformat, tiff.filehandle.read(tiff.tiff.tagnosize))
     if count != len(page.tags):
@@ -129,14 +129,14 @@ def _check_tags(tiff: Any, page: Any) -> None:
 
 
 def _check_neighbours(tiff: Any) -> None:
-    """An OME-TIFF image may lie in several files, all of them in one folder."""
+    """Check that the other files of an OME-TIFF image are in the same folder."""
     for name in re.findall(r'FileName\s*=\s*["\']([^"\']*)', tiff.ome_metadata or ""):
         if re.search(r"[/\\:]", name) or name == "..":
             raise ValueError(f"its parts lie outside of its folder, in {name}")
 
 
 def _check_kind(tiff: Any, series: Any) -> None:
-    """tifffile takes the pages as they come where a description does not fit them."""
+    """Check that the description fits the pages; otherwise tifffile ignores it."""
     for kind, described in (("ome", tiff.is_ome), ("imagej", tiff.is_imagej)):
         if described and series.kind != kind:
             name = {"ome": "OME", "imagej": "ImageJ"}[kind]
@@ -144,7 +144,7 @@ def _check_kind(tiff: Any, series: Any) -> None:
 
 
 def _check_segments(tiff: Any, level: Any) -> None:
-    """All strips or tiles must be there, and lie inside the file."""
+    """Check that all strips or tiles exist and lie inside the file."""
     if 0 in level.shape:
         return
     if level.dataoffset is not None:
@@ -169,7 +169,7 @@ def _check_segments(tiff: Any, level: Any) -> None:
 
 
 def _spacing(tiff: Any, number: int) -> dict[str, float]:
-    """Distances of points in micrometers, where a description of the microscope says them."""
+    """Return the spacing in micrometers by axis, as far as the metadata give it."""
     if tiff.is_ome:
         found = re.findall(r"<(?:\w+:)?Pixels\b[^>]*>", tiff.ome_metadata)
         text = found[number] if number < len(found) else ""

@@ -21,12 +21,12 @@ Metadata = dict[str, Any]
 
 
 def is_zarr(files: Files) -> bool:
-    """Whether the files are those of a Zarr array or group."""
+    """Whether there is a Zarr array or group."""
     return any(files.stamp(files.file(name)) is not None for name in METADATA)
 
 
 def attributes_of(files: Files, inside: str = "") -> Metadata:
-    """The OME attributes of a group, whose path does not leave the image."""
+    """Return the OME attributes of a group."""
     return _attributes(_metadata(files, _join("", inside) if inside else ""))
 
 
@@ -106,7 +106,7 @@ def _open_array(files: Files, inside: str) -> Opened:
 
 
 def _metadata(files: Files, inside: str) -> Metadata:
-    """The files that describe an array or group, by their names; those of Zarr 3 if it has any."""
+    """Return the metadata files of an array or group by name; those of Zarr 3 if there are any."""
     found: Metadata = {}
     for name in METADATA:
         content = files.read(files.file(inside, name))
@@ -133,7 +133,7 @@ def _attributes(metadata: Metadata) -> Metadata:
 
 
 def _images_of(files: Files, inside: str, attributes: Metadata) -> list[str]:
-    """Paths of the images that a well or the output of bioformats2raw holds."""
+    """Return the paths of the images in a well or in the output of bioformats2raw."""
     if "well" in attributes:
         return [str(image["path"]) for image in attributes["well"]["images"]]
     if "bioformats2raw.layout" not in attributes:
@@ -148,7 +148,7 @@ def _images_of(files: Files, inside: str, attributes: Metadata) -> list[str]:
 
 
 def _refuse_objects(metadata: Metadata) -> None:
-    """Refuse what some versions of zarr would unpickle."""
+    """Raise an error for codecs that some versions of zarr unpickle."""
     for found in _objects(metadata):
         codec = str(found.get("id", "")) + str(found.get("name", ""))
         if "pickle" in codec or "O" in str(found.get("dtype", "")):
@@ -156,7 +156,7 @@ def _refuse_objects(metadata: Metadata) -> None:
 
 
 def _objects(value: Any) -> Iterator[Metadata]:
-    """All JSON objects in a value."""
+    """Yield all JSON objects in a value."""
     if isinstance(value, dict):
         yield value
         value = list(value.values())
