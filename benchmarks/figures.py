@@ -31,6 +31,7 @@ MORE = {
     "3 x scipy.ndimage.label": "labels of three sets",
     "pyECT": "connectivity 1 only",
     "eucalc": "an exact function of the height",
+    "eucalc, directions only": "after its preparation",
 }
 """What a peer computes beyond our curves, or in another way."""
 
@@ -91,19 +92,21 @@ def draw_panels(panels: list[tuple[str, list[Bar]]]) -> Figure:
 
 def peers_on_the_cpu() -> Figure:
     """Curves, Betti curves and transforms on one core, against other libraries."""
-    curves, betti = read("cpu")["sections"], read("betti")["sections"]
+    curves, betti = read("libraries")["sections"], read("betti")["sections"]
     transform = read("transform-cpu")["sections"]["peers"]
     panels = []
     for rows, what, connectivity in (
-        (curves["peers"], "Euler curve of a volume", 1),
-        (curves["photograph"], "Euler curve of an image", 1),
+        (curves["images"], "Euler curve of an image", 2),
+        (curves["volumes"], "Euler curve of a volume", 3),
+        (read("cpu")["sections"]["peers"], "Euler curve of a larger volume", 1),
         (betti["images"], "Betti curves of an image", 2),
         (betti["volumes"], "Betti curves of a volume", 3),
-        (transform, "Euler transform, 64 directions", 1),
+        (curves["transforms"], "Euler transform of closed squares, 64 directions", 2),
+        (transform, "Euler transform of vertices, 64 directions", 1),
     ):
         case = next((row["case"] for row in rows if "sigma 2" in row["case"]), rows[0]["case"])
         some = [row for row in rows if row["case"] == case]
-        panels.append((f"{what}: {case}", bars_of(some, connectivity)))
+        panels.append((f"{what}, {case}", bars_of(some, connectivity)))
     return draw_panels(panels)
 
 
@@ -132,7 +135,7 @@ def floor_on_a_device() -> Figure:
     kernels = [
         row
         for row in read("cuda")["kernels"]
-        if row["construction"] == "V" and row["sigma"] in (0, 2) and row["floor_ms"] > 0.03
+        if row["connectivity"] == 1 and row["sigma"] in (0, 2) and row["floor_ms"] > 0.03
     ]
     cases: dict[str, dict[int, float]] = {}
     for row in kernels:

@@ -54,18 +54,32 @@ def _alive(births: np.ndarray, deaths: np.ndarray) -> np.ndarray:
 
 
 def gudhi(image: np.ndarray, connectivity: int) -> Call:
-    """Persistent homology of a cubical complex: the alternating sum of the classes alive."""
-    import gudhi as library
+    """Persistent homology of a cubical complex: the alternating sum of the classes alive.
 
+    `CubicalPersistence` has a fast path for images as top-dimensional cells.
+    """
     kind = "vertices" if connectivity == 1 else "top_dimensional_cells"
+    dimensions = range(image.ndim)
     values = image.astype(np.float64)
+    compute: Callable[[], list[np.ndarray]]
+    if image.ndim == 2 and connectivity > 1:
+        from gudhi.sklearn.cubical_persistence import CubicalPersistence
+
+        transformer = CubicalPersistence(list(dimensions), input_type=kind)
+
+        def compute() -> list[np.ndarray]:
+            return list(transformer.fit_transform([values])[0])
+    else:
+        import gudhi as library
+
+        def compute() -> list[np.ndarray]:
+            cubical = library.CubicalComplex(**{kind: values})
+            cubical.compute_persistence(homology_coeff_field=2)
+            return [cubical.persistence_intervals_in_dimension(d) for d in dimensions]
 
     def curve() -> np.ndarray:
-        cubical = library.CubicalComplex(**{kind: values})
-        cubical.compute_persistence(homology_coeff_field=2)
         total = np.zeros(LEVELS, np.int64)
-        for dimension in range(image.ndim):
-            found = cubical.persistence_intervals_in_dimension(dimension)
+        for dimension, found in enumerate(compute()):
             if len(found):
                 total += (-1) ** dimension * _alive(found[:, 0], found[:, 1])
         return np.cumsum(total)

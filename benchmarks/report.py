@@ -16,6 +16,7 @@ RESULTS = Path(__file__).parent / "results"
 TURNS = 9
 A_TURN = 0.02  # seconds
 
+Clock = Callable[[], float]
 Section = Callable[[bool], Iterator["Row"]]  # of whether it is to be quick
 
 
@@ -46,18 +47,20 @@ class Timed(NamedTuple):
     result: Any
 
 
-def least(call: Callable[[], Any]) -> tuple[float, Any]:
+def least(call: Callable[[], Any], clock: Clock = time.perf_counter) -> tuple[float, Any]:
     """The least time of calls that follow each other for 20 ms, and the result."""
     best, spent = float("inf"), 0.0
     while spent < A_TURN:
-        start = time.perf_counter()
+        start = clock()
         result = call()
-        seconds = time.perf_counter() - start
+        seconds = clock() - start
         best, spent = min(best, seconds), spent + seconds
     return best, result
 
 
-def in_turns(calls: dict[str, Callable[[], Any]], turns: int) -> dict[str, Timed]:
+def in_turns(
+    calls: dict[str, Callable[[], Any]], turns: int, clock: Clock = time.perf_counter
+) -> dict[str, Timed]:
     """The least time of each call, all calls taking turns."""
     best: dict[str, Timed] = {}
     for turn in range(turns):
@@ -65,7 +68,7 @@ def in_turns(calls: dict[str, Callable[[], Any]], turns: int) -> dict[str, Timed
             known = best.get(name)
             if known and known.seconds > 1 and turn >= (1 if known.seconds > 4 else 3):
                 continue
-            seconds, result = least(call)
+            seconds, result = least(call, clock)
             if known:
                 seconds, result = min(seconds, known.seconds), known.result
             best[name] = Timed(seconds, turn + 1, result)
