@@ -374,5 +374,6 @@ register(
     transforms="ecc_core._backends.cuda.transform",
     shards="ecc_core._backends.cuda.shards",
     betti_numbers="ecc_core._backends.cuda.betti",
+    surfaces="ecc_core._backends.cuda.surface",
     needs=need_cupy,
 )

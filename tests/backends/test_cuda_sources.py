@@ -89,6 +89,10 @@ CASES = {
     ],
     "soft_gather": [{"ELEMENT": FLOATS, "OUT": ("float", "double"), "UNIT": (0, 1), **SOFT}],
     "soft_project": [{"REAL": ("float", "double"), "THREADS": (256,)}],
+    "surface": [
+        {"CODE": ("unsigned char", "unsigned short", "unsigned int"), "FLAT": (0, 1)}
+        | {"CUBES": (0, 1), "SHARED": (0, 1), "THREADS": (256,)}
+    ],
     "transform_mask": [{"SHARED": (0, 1), "THREADS": (256,)}],
     "transform_regions": [{"LABEL": LABELS, "THREADS": (256,)}],
     "transform_sums": [{"THREADS": (256,)}],

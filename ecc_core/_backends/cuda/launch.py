@@ -34,6 +34,7 @@ __all__ = [
     "every_value",
     "exact_curve",
     "give_levels",
+    "raise_for_nan",
     "region_curves",
     "value_range",
 ]
@@ -59,7 +60,7 @@ def curve(
         mask = as_cupy(mask)
         values, flag = enqueue(adopted, thresholds, filtration, mask=mask, own=own)
         if flag is not None:
-            _raise_for_nan(flag, adopted, mask)
+            raise_for_nan(flag, adopted, mask)
         if filtration.boundary != "closed":
             values += bordered_curve(curve, numbers(adopted), thresholds, filtration, mask=mask)
         return adopted.give_back(values)
@@ -127,7 +128,7 @@ def _on_host(thresholds: Any) -> Array:
     return host
 
 
-def _raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
+def raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
     """Wait for the flag; where it is set, tell NaN from infinity by a second look."""
     if not bool(flag.any() if flag.size > 1 else flag[0]):
         return

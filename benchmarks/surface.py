@@ -1,0 +1,58 @@
+"""Times of surfaces of 64 x 64 thresholds against one curve of one of the images.
+
+    python benchmarks/surface.py [--quick] [--only SECTION]
+
+As benchmarks/cpu.py: in one process and in turns. Writes benchmarks/results/surface.json and
+surface.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from cpu import field
+from report import TURNS, Row, in_turns, row, run
+
+import ecc_core as ecc
+
+COUNT = 64
+
+
+def compared(shape: tuple[int, ...]) -> Iterator[Row]:
+    """Independent fields, rough and smooth, with each connectivity."""
+    for sigma in (0, 3):
+        both = field((2 * shape[0], *shape[1:]), sigma)
+        first, second = both[: shape[0]], both[shape[0] :]
+        at = np.linspace(0, 1, COUNT)
+        case = f"{' x '.join(map(str, shape))} {f'sigma {sigma}' if sigma else 'noise'}"
+        for connectivity in (1, len(shape)):
+            options: dict[str, Any] = {"connectivity": connectivity}
+            calls = {
+                "curve": partial(ecc.euler_curve, first, at, **options),
+                "surface": partial(ecc.euler_surface, first, second, at, at, **options),
+            }
+            in_turns(calls, 1)
+            timed = in_turns(calls, TURNS)
+            yield row(case, connectivity, 2, timed["surface"], ("curve", timed["curve"]), "<= 8")
+
+
+def images(quick: bool) -> Iterator[Row]:
+    """Images of float32."""
+    yield from compared((256, 256) if quick else (2048, 2048))
+
+
+def volumes(quick: bool) -> Iterator[Row]:
+    """Volumes of float32."""
+    yield from compared((32, 32, 32) if quick else (160, 160, 160))
+
+
+ABOUT = f"""\
+Surfaces at {COUNT} x {COUNT} thresholds against the curve of the first image at {COUNT}; the least
+times of so many turns of at least 20 ms, in one process. The cores did other work too, so that only
+the ratios mean something. Written by `python benchmarks/surface.py`."""
+
+if __name__ == "__main__":
+    run("surface", "Surfaces on the CPU", ABOUT, {"images": images, "volumes": volumes})

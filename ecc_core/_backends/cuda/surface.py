@@ -1,0 +1,128 @@
+"""Surfaces: both images as codes, and the signed histogram of their pairs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy
+from ecc_core._backends.cuda.bins import Prepared, prepare
+from ecc_core._backends.cuda.compile import function, processors
+from ecc_core._backends.cuda.launch import raise_for_nan
+from ecc_core._backends.cuda.recipe import ELEMENTS, NAN_REPORT, by_value, pack, variant_of
+from ecc_core._backends.cuda.recode import codes_of
+from ecc_core._request.filtration import Filtration
+
+__all__ = ["surface"]
+
+# As in surface.cu.
+PAIRS = np.dtype(
+    [("data", "i8", 2), ("counts", "i8"), ("levels", "i4", 2), ("reversed", "i4", 2)]
+    + [(name, "i4") for name in ("depth", "height", "width", "blocks")]
+)
+THREADS = 256
+POINTS = 16  # of a thread, at least, where there are enough
+RESIDENT = 8  # blocks on a multiprocessor
+SHARED_BYTES = 48 << 10  # of bins in shared memory
+
+
+def surface(
+    first: Any,
+    second: Any,
+    thresholds: tuple[Any, Any],
+    filtrations: tuple[Filtration, Filtration],
+    *,
+    mask: Any = None,
+    workers: int | None = None,  # noqa: ARG001
+) -> Any:
+    """Euler characteristic of the intersections of each pair of images: (images, n, m) int64."""
+    with adopt(first) as one, adopt(second) as other:
+        mask = as_cupy(mask)
+        shape = (len(one.array), *(at.size for at in thresholds))
+        if 0 in shape or one.array.size == 0:
+            return one.give_back(cupy.zeros(shape, np.int64))
+        counts = _counts((one, other), thresholds, filtrations, mask)
+        return one.give_back(cupy.ascontiguousarray(counts))
+
+
+def _counts(
+    images: tuple[Adopted, Adopted],
+    thresholds: tuple[Any, Any],
+    filtrations: tuple[Filtration, Filtration],
+    mask: Any,
+) -> Any:
+    device = images[0].array.device.id
+    variants = [
+        variant_of(filtration, image.element, masked=mask is not None)
+        for image, filtration in zip(images, filtrations, strict=True)
+    ]
+    prepared = [
+        prepare(at, variant.element, variant.superlevel, device)
+        for at, variant in zip(thresholds, variants, strict=True)
+    ]
+    codes, kept = [], []
+    for image, variant, one in zip(images, variants, prepared, strict=True):
+        code, flag, memory = codes_of(image, mask, variant, one, keep=True)
+        if variant.nan == NAN_REPORT:
+            raise_for_nan(flag, image, mask)
+        codes.append(code)
+        kept.append(memory)
+    levels = tuple(one.rules.levels for one in prepared)
+    counts = _histogram(codes, levels, variants, filtrations[0])
+    for axis, (one, variant) in enumerate(zip(prepared, variants, strict=True), start=1):
+        counts = cupy.cumsum(counts, axis=axis)
+        counts = _pick(counts, axis, one, variant.superlevel)
+    return -counts if filtrations[0].cubes and filtrations[0].ndim == 3 else counts
+
+
+def _histogram(
+    codes: list[Any], levels: tuple[int, ...], variants: Any, filtration: Filtration
+) -> Any:
+    """Signed numbers of cells by the pairs of ranks, (images, ranks, ranks)."""
+    element = max((code.dtype for code in codes), key=lambda dtype: dtype.itemsize)
+    codes = [code.astype(element, copy=False) for code in codes]
+    images, *spatial = codes[0].shape
+    depth, height, width = (*[1] * (3 - len(spatial)), *spatial)
+    device = codes[0].device.id
+    bins = math.prod(n + 1 for n in levels)
+    counts = cupy.zeros((images, *(n + 1 for n in levels)), np.int64)
+    shared = 4 * bins <= SHARED_BYTES
+    wanted = -(-math.prod(spatial) // (THREADS * POINTS))
+    blocks = max(1, min(wanted, -(-RESIDENT * processors(device) // images)))
+    macros = {
+        "CODE": ELEMENTS[element.name],
+        "FLAT": int(filtration.ndim < 3),
+        "CUBES": int(filtration.cubes),
+        "SHARED": int(shared),
+        "THREADS": THREADS,
+    }
+    found = function("surface", "surface", device, tuple(macros.items()))
+    pairs = pack(
+        PAIRS,
+        [code.data.ptr for code in codes],
+        counts.data.ptr,
+        levels,
+        [int(variant.superlevel) for variant in variants],
+        depth,
+        height,
+        width,
+        blocks,
+    )
+    found((images * blocks,), (THREADS,), (by_value(pairs),), shared_mem=4 * bins * shared)
+    return counts
+
+
+def _pick(counts: Any, axis: int, prepared: Prepared, superlevel: bool) -> Any:
+    """Values at the thresholds from those at the ranks."""
+    count = prepared.rules.levels
+    level, empty = prepared.pick or (None, None)
+    ranks = cupy.arange(count - 1, -1, -1) if superlevel else cupy.arange(count)
+    if level is not None:
+        ranks = ranks[level] if count else cupy.zeros(level.size, np.int64)
+    picked = counts.take(ranks, axis=axis)
+    if empty is None:
+        return picked
+    return cupy.where(empty.reshape((-1,) + (1,) * (2 - axis)), 0, picked)
