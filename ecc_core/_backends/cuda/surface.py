@@ -84,7 +84,7 @@ def _histogram(
     """Signed numbers of cells by the pairs of ranks, (images, ranks, ranks)."""
     element = max((code.dtype for code in codes), key=lambda dtype: dtype.itemsize)
     codes = [code.astype(element, copy=False) for code in codes]
-    images, *spatial = codes[0].shape
+    images, *spatial = map(int, codes[0].shape)
     depth, height, width = (*[1] * (3 - len(spatial)), *spatial)
     device = codes[0].device.id
     bins = math.prod(n + 1 for n in levels)
