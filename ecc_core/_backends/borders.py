@@ -15,12 +15,13 @@ thick along some axes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ecc_core._backends.spans import Cut
 from ecc_core._request.filtration import Filtration
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "bordered_exact_curve",
     "closed",
     "sides_of",
+    "sides_of_block",
+    "signed_sides_of",
     "stretch",
 ]
 
@@ -68,9 +71,24 @@ _SIDES = {
 }
 
 
-def sides_of(filtration: Filtration) -> tuple[Side, ...]:
+def sides_of(filtration: Filtration) -> tuple[tuple[Side, ...], ...]:
     """The planes across each axis by which an image differs from a closed one."""
-    return _SIDES[filtration.boundary, filtration.cubes]
+    return (_SIDES[filtration.boundary, filtration.cubes],) * filtration.ndim
+
+
+def signed_sides_of(filtration: Filtration) -> tuple[tuple[Side, ...], ...]:
+    """Those that count for the Euler characteristic."""
+    return tuple(tuple(s for s in sides if s.sign) for sides in sides_of(filtration))
+
+
+def sides_of_block(cut: Cut, filtration: Filtration) -> tuple[tuple[Side, ...], ...]:
+    """The same for a block of a closed image that ends with the first points of its neighbours."""
+    if not filtration.cubes:
+        return tuple((Side("last", -1, 0),) * after for after in cut.after)
+    return tuple(
+        (Side("first", -1, 0),) * before + (Side("last", -1, -1),) * after
+        for before, after in zip(*cut, strict=True)
+    )
 
 
 def closed(filtration: Filtration, ndim: int) -> Filtration:
@@ -79,18 +97,19 @@ def closed(filtration: Filtration, ndim: int) -> Filtration:
 
 
 def border_boxes(
-    box: Box, filtration: Filtration, sides: tuple[Side, ...], lead: int = 1
+    box: Box, filtration: Filtration, sides: Sequence[Sequence[Side]], lead: int = 1
 ) -> Iterator[tuple[tuple[Side | None, ...], Box]]:
     """Boxes at the border, each with the sides that it was taken across, by axis.
 
-    A box lacks the axes that it was taken across. `lead` axes come before the spatial ones.
+    `sides` are those across each axis, before which there are `lead` others. A box lacks the axes
+    that it was taken across.
     """
 
     def taken(box: Box, axis: int) -> Iterator[tuple[tuple[Side | None, ...], Box]]:
         if axis < 0:
             yield (), box
             return
-        parts = ((side, _plane(box, lead + axis, side.take, filtration)) for side in sides)
+        parts = ((side, _plane(box, lead + axis, side.take, filtration)) for side in sides[axis])
         for side, part in ((None, box), *parts):
             for before, smaller in taken(part, axis - 1):
                 yield (*before, side), smaller
@@ -131,7 +150,7 @@ def bordered_curve(
     if 0 in image.shape:
         return 0
     box = (image,) if mask is None else (image, np.broadcast_to(mask, image.shape))
-    sides = tuple(side for side in sides_of(filtration) if side.sign)
+    sides = signed_sides_of(filtration)
     groups: dict[int, list[tuple[int, Box]]] = {}
     for across, part in border_boxes(box, filtration, sides):
         sign = int(np.prod([side.sign for side in across if side is not None]))

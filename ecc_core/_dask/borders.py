@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._backends.borders import Box, Side, border_boxes, closed, sides_of
+from ecc_core._backends.borders import Box, Side, border_boxes, closed, signed_sides_of
 from ecc_core._blocks.blocks import Settings
 from ecc_core._dask.graph import da
 
@@ -23,8 +23,8 @@ def bordered(values_of: Values, image: Any, mask: Any | None, settings: Settings
     """
     filtration = settings.filtration
     total = values_of(image, mask, settings._replace(filtration=closed(filtration, ndim)), ndim)
-    sides = tuple(side for side in sides_of(filtration) if side.sign)
-    if not sides or image.size == 0:
+    sides = signed_sides_of(filtration)
+    if filtration.boundary == "closed" or image.size == 0:
         return total
     box = (image,) if mask is None else (image, mask)
     alike: dict[tuple[bool, ...], list[tuple[tuple[Side | None, ...], Box]]] = {}

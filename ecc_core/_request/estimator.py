@@ -46,10 +46,14 @@ class Cells:
         The points of each kind of group, within a unit cube.
     every : bool
         Whether a group enters with the last of its points, rather than with the first.
+    boxes : bool
+        Whether the groups are all boxes of one or two points along each axis, in C order: the
+        cells of V if they enter with the last point, otherwise of T.
     """
 
     groups: tuple[tuple[Offset, ...], ...]
     every: bool
+    boxes: bool = False
 
     @property
     def extents(self) -> list[Offset]:
@@ -117,7 +121,7 @@ def _exact(spacing: tuple[float, ...], cubes: bool) -> Estimator:
     if ndim == 3:
         weights[2] /= 2  # the mean breadth of a box is half the sum of its sides
     weights.flags.writeable = False
-    return Estimator("exact", Cells(groups, every=not cubes), weights, spacing)
+    return Estimator("exact", Cells(groups, not cubes, boxes=True), weights, spacing)
 
 
 @lru_cache(maxsize=32)

@@ -69,7 +69,7 @@ def curve(
     plans = curve_plans(
         dtype, thresholds, superlevel, cubes, masked=mask is not None, points=points
     )
-    for part, view, hidden in _parts(image, mask, direction, plans[-1].key_dtype.itemsize):
+    for part, view, hidden in parts_of(image, mask, direction, plans[-1].key_dtype.itemsize):
         source = DirectionalSource(view, direction) if direction else Source(view)
         shown = None if hidden is None else Source(hidden, "mask")
         stack = _Stack(source, shown, cubes, filtration.ndim)
@@ -138,7 +138,7 @@ class _Stack:
         share(blocks, write, worker_count(workers, out.size, 1))
 
 
-def _parts(
+def parts_of(
     image: Array, mask: Array | None, direction: Direction | None, key_size: int
 ) -> Iterator[tuple[slice, Array, Array | None]]:
     """Views of (slices, rows, columns) to compute at once, with their place in the batch.
@@ -147,7 +147,7 @@ def _parts(
     interleaved in memory.
     """
     count, spatial = image.shape[0], image.ndim - 1
-    order, flips = _spatial_order(image[0]) if direction is None else ([], [])
+    order, flips = spatial_order(image[0]) if direction is None else ([], [])
 
     def lay(array: Array) -> Array:
         if order:
@@ -167,7 +167,7 @@ def _parts(
         yield part, view[part], None if shown is None else shown[part]
 
 
-def _spatial_order(image: Array) -> tuple[list[int], list[slice]]:
+def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
     """The axes to take for slices, rows and columns, behind the batch axis, and flips, if any.
 
     The curve does not change when axes are swapped or reversed. So rows go along the memory, or, if

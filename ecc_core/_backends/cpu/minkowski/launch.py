@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.borders import border_boxes, closed, sides_of, sides_of_block
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.minkowski.groups import MOST_POINTS, count_groups
+from ecc_core._backends.cpu.minkowski.sections import closed_counts
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import rank_labels
 from ecc_core._backends.cpu.scans.blocks import load_box
@@ -43,10 +47,50 @@ def cell_counts(
     result = np.zeros((image.shape[0], len(cells.groups), thresholds.size), np.int64)
     if image.size == 0 or thresholds.size == 0:
         return result
+    if cells.boxes:
+        return _box_counts(image, thresholds, filtration, mask, cut, workers)
     for i, out in enumerate(result):
         shown = None if mask is None else np.broadcast_to(mask, image.shape)[i]
         points = _Points.load(image[i], thresholds, filtration, shown)
         out[:] = points.totals(cells, filtration, cut, workers)[0]
+    return result
+
+
+def _box_counts(
+    image: Array,
+    thresholds: Array,
+    filtration: Filtration,
+    mask: Array | None,
+    cut: Cut | None,
+    workers: int | None,
+) -> Values:
+    """Numbers of the cells of the complex: of a closed image, and of planes at its border."""
+    options: Any = {"thresholds": thresholds, "workers": workers}
+    whole = closed(filtration, filtration.ndim)
+    result = closed_counts(image, filtration=whole, mask=mask, **options)
+    sides = sides_of(filtration) if cut is None else sides_of_block(cut, filtration)
+    box = (image,) if mask is None else (image, np.broadcast_to(mask, image.shape))
+    kinds = list(itertools.product((0, 1), repeat=filtration.ndim))
+    for across, part in border_boxes(box, filtration, sides):
+        kept = [axis for axis, side in enumerate(across) if side is None]
+        missing = max(0, min(filtration.ndim, 2) - len(kept))
+        plane, *shown = (array[(slice(None), *(None,) * missing)] for array in part)
+        counts = closed_counts(
+            plane,
+            filtration=closed(filtration, plane.ndim - 1),
+            mask=shown[0] if shown else None,
+            **options,
+        )
+        for kind, pairs in enumerate(kinds):
+            flat = [bool(pair) == filtration.cubes for pair in pairs]
+            weight = math.prod(
+                side.flat if f else side.long
+                for side, f in zip(across, flat, strict=True)
+                if side is not None
+            )
+            if weight:
+                rest = sum(pairs[axis] << place for place, axis in enumerate(reversed(kept)))
+                result[:, kind] += weight * counts[:, rest]
     return result
 
 

@@ -24,7 +24,20 @@ from ecc_core._backends.cpu.scans.vector_coefficients import (
 )
 from ecc_core._backends.cpu.scans.vector_planes import planes_2d, planes_3d
 
-__all__ = ["EVENT_ROOM", "QUEUE_ROOM", "scan_2d", "scan_3d"]
+__all__ = [
+    "ALL",
+    "EVENT_ROOM",
+    "NONE",
+    "ONE",
+    "QUEUE_ROOM",
+    "ROWS",
+    "close_in_plane",
+    "fill",
+    "mirror",
+    "scan_2d",
+    "scan_3d",
+    "valid_bits",
+]
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
@@ -38,13 +51,13 @@ EVENT_ROOM = EVENT_FLUSH + 2 * 64  # events a list needs room for
 
 
 @kernel()
-def _fill(array: Any, start: Any, count: Any, value: Any) -> None:
+def fill(array: Any, start: Any, count: Any, value: Any) -> None:
     for i in range(start, start + count):
         array[i] = value
 
 
 @kernel()
-def _mirror(keys: Any, geometry: Any, low: Any, high: Any, halo: Any) -> None:
+def mirror(keys: Any, geometry: Any, low: Any, high: Any, halo: Any) -> None:
     """Repeat the outermost points behind the borders of each slice, `halo` ones included."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
     first = 64 * lead
@@ -63,7 +76,7 @@ def _mirror(keys: Any, geometry: Any, low: Any, high: Any, halo: Any) -> None:
 
 
 @kernel()
-def _close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, cubes: Any) -> None:
+def close_in_plane(planes: Any, geometry: Any, low: Any, high: Any, cubes: Any) -> None:
     """Set the planes within a slice (kinds 0..2) at the borders of the image."""
     _, rows, columns, lead, _, _ = geometry
     column_stride = rows + 2 * ROWS
@@ -136,7 +149,7 @@ def _write(
 
 
 @kernel()
-def _valid(word: Any, words: Any, lead: Any, columns: Any) -> Any:
+def valid_bits(word: Any, words: Any, lead: Any, columns: Any) -> Any:
     """Bits of a word that stand for the block's own points."""
     if word < lead:
         return NONE
@@ -190,17 +203,17 @@ def scan_2d(
     column_stride = rows + 2 * ROWS
     kind_stride = words * column_stride
     if cubes:
-        _mirror(keys, geometry, low, high, 0)
+        mirror(keys, geometry, low, high, 0)
     for z in range(slices):
         for word in range(words):
             start = (z + 1) * slice_stride + 64 * word
             planes_2d(keys, start, pitch, rows + 1, planes, word * column_stride, kind_stride)
-        _close_in_plane(planes, geometry, low, high, cubes)
+        close_in_plane(planes, geometry, low, high, cubes)
         histogram = histograms[z % histograms.shape[0]]
-        _fill(carry, 0, carry.size, NONE)
+        fill(carry, 0, carry.size, NONE)
         queued = 0
         for word in range(words):
-            valid = _valid(word, words, lead, columns)
+            valid = valid_bits(word, words, lead, columns)
             edge = ONE if cubes and low[2] and word == 0 else NONE
             for row in range(0, rows, ROWS):
                 at = word * column_stride + row + 1
@@ -247,7 +260,7 @@ def scan_3d(
     kind_stride = words * column_stride
     inside = ALL if cubes else NONE
     if cubes:
-        _mirror(keys, geometry, low, high, 1)
+        mirror(keys, geometry, low, high, 1)
         if low[0]:
             copy_within(keys, slice_stride, 0, slice_stride)
     queued = 0
@@ -257,7 +270,7 @@ def scan_3d(
         previous = 7 * kind_stride - current
         between = current + 3 * kind_stride
         if z == -1 and low[0]:
-            _fill(planes, between, 4 * kind_stride, ~inside)
+            fill(planes, between, 4 * kind_stride, ~inside)
             continue
         for word in range(words):
             start = (z + 1) * slice_stride + 64 * word
@@ -274,11 +287,11 @@ def scan_3d(
         if z == -1:
             continue
         if z == slices - 1 and high[0]:
-            _fill(planes, between, 4 * kind_stride, inside)
-        _close_in_plane(planes[current:], geometry, low, high, cubes)
-        _fill(carry, 0, carry.size, NONE)
+            fill(planes, between, 4 * kind_stride, inside)
+        close_in_plane(planes[current:], geometry, low, high, cubes)
+        fill(carry, 0, carry.size, NONE)
         for word in range(words):
-            valid = _valid(word, words, lead, columns)
+            valid = valid_bits(word, words, lead, columns)
             edge = ONE if cubes and low[2] and word == 0 else NONE
             for row in range(0, rows, ROWS):
                 at = word * column_stride + row + 1

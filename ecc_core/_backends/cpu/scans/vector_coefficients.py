@@ -24,6 +24,7 @@ __all__ = [
     "HAS_COMPRESS",
     "NONZERO_PLANE",
     "ROWS",
+    "Logic",
     "append_events",
     "coefficients_2d",
     "coefficients_3d",
@@ -48,7 +49,7 @@ def _has_compress() -> bool:
 HAS_COMPRESS = _has_compress()
 
 
-class _Logic:
+class Logic:
     """Carry-save arithmetic on vectors of planes; numbers are lists of planes, lowest bit first."""
 
     def __init__(self, builder: Any) -> None:
@@ -97,6 +98,27 @@ class _Logic:
 
     def masked(self, number: list[Any], plane: Any) -> list[Any]:
         return [self.both(bit, plane) for bit in number]
+
+    def along_two_axes(
+        self, plane: Any, row: Any, between: Any, before: Any, kind: int
+    ) -> list[Any]:
+        """Coefficients along z and y of x (kind 0) or of the maximum over x (kind 1).
+
+        ``plane(start, kind, shift)`` loads a plane; the starts are as of `coefficients_3d`.
+        """
+        wins, before_loses = plane(row, kind), self.inv(plane(row, kind, -1))
+        pairs = kind + 2  # the same maximised over y
+        gained = self.total(
+            self.inv(plane(between, kind)),
+            self.both(wins, self.inv(plane(before, pairs))),
+            self.both(before_loses, self.inv(plane(before, pairs, -1))),
+        )
+        spent = self.total(
+            self.inv(plane(before, kind)),
+            self.both(wins, self.inv(plane(between, pairs))),
+            self.both(before_loses, self.inv(plane(between, pairs, -1))),
+        )
+        return self.difference(gained, spent)
 
     def shifted(
         self, number: list[Any], carry: Any, offset: Any, edge: list[Any], edge_bit: Any
@@ -150,7 +172,7 @@ def _queue(context: Any, builder: Any, words: list[Any], into: Any, into_type: A
 def _finish(
     context: Any,
     builder: Any,
-    logic: _Logic,
+    logic: Logic,
     along: list[Any],
     across: list[Any],
     wins: Any,
@@ -211,7 +233,7 @@ def coefficients_2d(
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         planes, row, stride = args[:3]
         data = llvm.data(context, builder, sig.args[0], planes)
-        logic = _Logic(builder)
+        logic = Logic(builder)
 
         def plane(kind: int, shift: int = 0) -> Any:
             offset = builder.add(row, builder.mul(stride, llvm.I64(kind)))
@@ -262,30 +284,14 @@ def coefficients_3d(
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         planes, row, between, before, stride = args[:5]
         data = llvm.data(context, builder, sig.args[0], planes)
-        logic = _Logic(builder)
+        logic = Logic(builder)
 
         def plane(start: Any, kind: int, shift: int = 0) -> Any:
             offset = builder.add(start, builder.mul(stride, llvm.I64(kind)))
             return llvm.load(builder, data, builder.add(offset, llvm.I64(shift)), llvm.I64, ROWS)
 
-        def along(kind: int) -> list[Any]:
-            """Coefficients along z and y of x (kind 0) or of the maximum over x (kind 1)."""
-            wins, before_loses = plane(row, kind), logic.inv(plane(row, kind, -1))
-            pairs = kind + 2  # the same maximised over y
-            loses = logic.inv
-            gained = logic.total(
-                loses(plane(between, kind)),
-                logic.both(wins, loses(plane(before, pairs))),
-                logic.both(before_loses, loses(plane(before, pairs, -1))),
-            )
-            spent = logic.total(
-                loses(plane(before, kind)),
-                logic.both(wins, loses(plane(between, pairs))),
-                logic.both(before_loses, loses(plane(between, pairs, -1))),
-            )
-            return logic.difference(gained, spent)
-
-        return _finish(context, builder, logic, along(0), along(1), plane(row, 2), sig, args)
+        along, across = (logic.along_two_axes(plane, row, between, before, k) for k in (0, 1))
+        return _finish(context, builder, logic, along, across, plane(row, 2), sig, args)
 
     return sig, codegen
 

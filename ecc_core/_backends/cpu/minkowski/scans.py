@@ -1,0 +1,194 @@
+"""Scan a staged block of keys for the Euler coefficients along every set of axes.
+
+As :mod:`ecc_core._backends.cpu.scans.kernels`, whose planes of comparisons they share; what follows
+from the planes is a field for each set of axes instead of one coefficient, and every point counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.llvm import copy_within, count_trailing_zeros
+from ecc_core._backends.cpu.minkowski.vector_fields import (
+    CARRIES,
+    PLANES,
+    add_fields,
+    expand_fields,
+    fields_2d,
+    fields_3d,
+)
+from ecc_core._backends.cpu.scans.kernels import (
+    ALL,
+    NONE,
+    ONE,
+    ROWS,
+    close_in_plane,
+    fill,
+    mirror,
+    valid_bits,
+)
+from ecc_core._backends.cpu.scans.vector_planes import planes_2d, planes_3d
+
+__all__ = ["SUBTABLES", "scan_fields_2d", "scan_fields_3d"]
+
+SUBTABLES = 4  # of histograms: equal keys follow each other, and would wait for each other
+
+
+@kernel()
+def _count_points(keys: Any, start: Any, count: Any, points: Any) -> None:
+    """Add keys to a histogram, the four parts of each bin together."""
+    # Unsigned indices spare numba's check for negative ones.
+    for i in range(count):
+        key = np.uint64(keys[np.uint64(start + i)])
+        points[np.uint64(SUBTABLES) * key + np.uint64(i % SUBTABLES)] += 1
+
+
+@kernel()
+def _add_events(
+    keys: Any,
+    block: Any,
+    valid: Any,
+    rows: Any,
+    at: Any,
+    pitch: Any,
+    expanded: Any,
+    fields: Any,
+) -> None:
+    """Add the fields of 8 rows of one column to a (bins, 4, 8) histogram."""
+    turn = 0
+    for row in range(rows):
+        wanted = block[PLANES * ROWS + row] & valid
+        if wanted:
+            expand_fields(block, row, expanded)
+            while wanted:
+                i = count_trailing_zeros(wanted)
+                key = np.int64(keys[np.uint64(at + row * pitch + i)])
+                add_fields(expanded, i, fields, SUBTABLES * key + turn)
+                turn = (turn + 1) & (SUBTABLES - 1)
+                wanted &= wanted - ONE
+
+
+@kernel()
+def scan_fields_2d(
+    keys: Any,
+    geometry: Any,
+    low: Any,
+    high: Any,
+    cubes: Any,
+    planes: Any,
+    block: Any,
+    carry: Any,
+    expanded: Any,
+    points: Any,
+    fields: Any,
+) -> None:
+    """Add a stack of images to histograms.
+
+    Arguments are as of ``scan_2d``, and besides:
+
+    expanded : (512,) int8 array
+        Scratch for the fields of 64 points.
+    points, fields : (slices or 1, 4 * bins), (slices or 1, 4 * bins, 8) integer arrays
+        Histograms of all points and of their fields, in four parts.
+    """
+    slices, rows, columns, lead, pitch, slice_stride = geometry
+    words = lead + (columns + 63) // 64
+    column_stride = rows + 2 * ROWS
+    kind_stride = words * column_stride
+    if cubes:
+        mirror(keys, geometry, low, high, 0)
+    for z in range(slices):
+        image = z % points.shape[0]
+        for word in range(words):
+            start = (z + 1) * slice_stride + 64 * word
+            planes_2d(keys, start, pitch, rows + 1, planes, word * column_stride, kind_stride)
+        close_in_plane(planes, geometry, low, high, cubes)
+        fill(carry, 0, carry.size, NONE)
+        for row in range(rows):
+            start = (z + 1) * slice_stride + (row + 1) * pitch + 64 * lead
+            _count_points(keys, start, columns, points[image])
+        for word in range(words):
+            valid = valid_bits(word, words, lead, columns)
+            edge = ONE if cubes and low[2] and word == 0 else NONE
+            for row in range(0, rows, ROWS):
+                at = word * column_stride + row + 1
+                own = min(ROWS, rows - row)
+                point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
+                fields_2d(planes, at, kind_stride, carry, CARRIES * row, edge, block)
+                _add_events(keys, block, valid, own, point, pitch, expanded, fields[image])
+
+
+@kernel()
+def scan_fields_3d(
+    keys: Any,
+    geometry: Any,
+    low: Any,
+    high: Any,
+    cubes: Any,
+    planes: Any,
+    block: Any,
+    carry: Any,
+    expanded: Any,
+    points: Any,
+    fields: Any,
+) -> None:
+    """As :func:`scan_fields_2d` for one volume."""
+    slices, rows, columns, lead, pitch, slice_stride = geometry
+    words = lead + (columns + 63) // 64
+    column_stride = rows + 2 * ROWS
+    kind_stride = words * column_stride
+    inside = ALL if cubes else NONE
+    if cubes:
+        mirror(keys, geometry, low, high, 1)
+        if low[0]:
+            copy_within(keys, slice_stride, 0, slice_stride)
+    for z in range(-1, slices):
+        current = ((z + 1) & 1) * 7 * kind_stride
+        previous = 7 * kind_stride - current
+        between = current + 3 * kind_stride
+        if z == -1 and low[0]:
+            fill(planes, between, 4 * kind_stride, ~inside)
+            continue
+        for word in range(words):
+            start = (z + 1) * slice_stride + 64 * word
+            planes_3d(
+                keys,
+                start,
+                start + slice_stride,
+                pitch,
+                rows + 1,
+                planes,
+                current + word * column_stride,
+                kind_stride,
+            )
+        if z == -1:
+            continue
+        if z == slices - 1 and high[0]:
+            fill(planes, between, 4 * kind_stride, inside)
+        close_in_plane(planes[current:], geometry, low, high, cubes)
+        fill(carry, 0, carry.size, NONE)
+        for row in range(rows):
+            start = (z + 1) * slice_stride + (row + 1) * pitch + 64 * lead
+            _count_points(keys, start, columns, points[0])
+        for word in range(words):
+            valid = valid_bits(word, words, lead, columns)
+            edge = ONE if cubes and low[2] and word == 0 else NONE
+            for row in range(0, rows, ROWS):
+                at = word * column_stride + row + 1
+                own = min(ROWS, rows - row)
+                point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
+                fields_3d(
+                    planes,
+                    current + at,
+                    between + at,
+                    previous + 3 * kind_stride + at,
+                    kind_stride,
+                    carry,
+                    CARRIES * row,
+                    edge,
+                    block,
+                )
+                _add_events(keys, block, valid, own, point, pitch, expanded, fields[0])
