@@ -58,7 +58,6 @@ def _add_events(
     fields: Any,
 ) -> None:
     """Add the fields of 8 rows of one column to a (bins, 4, 8) histogram."""
-    turn = 0
     for row in range(rows):
         wanted = block[PLANES * ROWS + row] & valid
         if wanted:
@@ -66,8 +65,7 @@ def _add_events(
             while wanted:
                 i = count_trailing_zeros(wanted)
                 key = np.int64(keys[np.uint64(at + row * pitch + i)])
-                add_fields(expanded, i, fields, SUBTABLES * key + turn)
-                turn = (turn + 1) & (SUBTABLES - 1)
+                add_fields(expanded, i, fields, SUBTABLES * key + (i & (SUBTABLES - 1)))
                 wanted &= wanted - ONE
 
 
