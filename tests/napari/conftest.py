@@ -34,9 +34,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _short_collections():
+def _short_collections(request):
     """napari collects garbage whenever a layer is removed: what there was before is left out."""
-    gc.freeze()
+    if any(name.startswith("make_napari_viewer") for name in request.fixturenames):
+        from napari_ecc._controller.warming import warm
+
+        warm().join()
+        gc.freeze()
     yield
     gc.unfreeze()
 
