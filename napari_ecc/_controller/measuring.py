@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 MOST_OBJECTS = 100_000
+ESTIMATORS: dict[int, Any] = {2: "crofton-4", 3: "crofton-13"}
+"""Of Minkowski functionals, by the number of axes: those of smooth sets."""
 
 
 def frame_of(part: Part) -> int | None:
@@ -55,6 +57,7 @@ class Measure(NamedTuple):
     n_directions: int
     n_heights: int
     with_betti: bool
+    with_minkowski: bool
 
 
 def measure_of(
@@ -68,6 +71,7 @@ def measure_of(
     superlevel: bool,
     connectivity: int | None,
     betti: bool = False,
+    minkowski: bool = False,
 ) -> Measure:
     """What is to be measured of layers as they are now; see `napari_ecc.actions.region_table`."""
     objects = selection_of(labels, part)
@@ -83,6 +87,7 @@ def measure_of(
         n_directions=directions,
         n_heights=heights,
         with_betti=betti,
+        with_minkowski=minkowski,
     )
 
 
@@ -141,22 +146,26 @@ def _curves(what: Measure, image: NDArray[Any], labels: NDArray[Any]) -> RegionC
 
 
 def measure(what: Measure, features: Any) -> Iterator[Step]:
-    """Curves and Betti curves, then transforms, then components.
+    """Curves, Betti curves and Minkowski functionals, then transforms, then components.
 
     The value of the last step is a pair: a `Regions`, and the features with those of its objects.
     """
     labels = yield from _objects(what)
-    curves = betti = None
+    curves = betti = minkowski = None
     if what.image is not None:
         image = yield from load(what.image.array)
         curves = _curves(what, image, labels)
+        sets: Any = {"superlevel": what.superlevel, "connectivity": what.connectivity}
         if what.with_betti:
-            betti = ecc.region_betti_curves(
+            betti = ecc.region_betti_curves(image, labels, curves.thresholds, **sets)
+        if what.with_minkowski:
+            minkowski = ecc.region_minkowski(
                 image,
                 labels,
                 curves.thresholds,
-                superlevel=what.superlevel,
-                connectivity=what.connectivity,
+                spacing=what.labels.spacing,
+                estimator=ESTIMATORS[labels.ndim],
+                **sets,
             )
     count = len(np.unique(labels)) - int(not labels.all())
     if count > MOST_OBJECTS:
@@ -175,6 +184,6 @@ def measure(what: Measure, features: Any) -> Iterator[Step]:
     components: dict[Basis, Components] = {"transforms": of_transforms}
     if curves is not None:
         components = {"curves": principal_components(curves.values), **components}
-    regions = Regions(curves, betti, transforms, components)
+    regions = Regions(curves, betti, minkowski, transforms, components)
     columns = feature_columns(regions)
     yield Step((regions, merged(features, regions.labels, columns, what.frame)), 3, 3)

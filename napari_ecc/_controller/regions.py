@@ -34,6 +34,7 @@ SETTINGS = (
     "n_directions",
     "n_heights",
     "with_betti",
+    "with_minkowski",
 )
 
 
@@ -191,6 +192,7 @@ class RegionController(DockController):
             "directions": model.n_directions,
             "heights": model.n_heights,
             "betti": model.with_betti,
+            "minkowski": model.with_minkowski,
             "superlevel": model.superlevel,
             "connectivity": model.connectivity,
         }

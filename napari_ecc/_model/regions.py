@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
-from ecc_core import RegionBettiCurves, RegionCurves, RegionTransforms
+from ecc_core import RegionBettiCurves, RegionCurves, RegionMinkowski, RegionTransforms
 
 __all__ = [
     "Basis",
@@ -43,6 +43,8 @@ class Regions(NamedTuple):
     curves: RegionCurves | None
     """None without an image."""
     betti: RegionBettiCurves | None
+    """At the same thresholds; None unless they are wanted."""
+    minkowski: RegionMinkowski | None
     """At the same thresholds; None unless they are wanted."""
     transforms: RegionTransforms
     components: dict[Basis, Components]
@@ -84,10 +86,11 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
 
     ``ecc_pc1`` and ``ecc_pc2`` hold the scores on the principal components of the curves,
     ``ect_pc1`` and ``ect_pc2`` those of the transforms; ``ecc_t<threshold>`` holds the curves,
-    ``b<dimension>_t<threshold>`` the Betti curves, and ``ect_d<direction>_h<height>`` the
-    transforms, where the direction is a row of ``ecc_core.sample_directions``.
+    ``b<dimension>_t<threshold>`` the Betti curves, ``area_t<threshold>`` and the like the Minkowski
+    functionals, and ``ect_d<direction>_h<height>`` the transforms, where the direction is a row of
+    ``ecc_core.sample_directions``.
     """
-    curves, betti, transforms, components = regions
+    curves, betti, minkowski, transforms, components = regions
     columns: dict[str, NDArray[Any]] = {
         f"{PREFIXES[basis]}_pc{k + 1}": scores
         for basis, found in components.items()
@@ -100,6 +103,10 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
         for k, numbers in enumerate(np.moveaxis(betti.values, 1, 0)):
             for t, number in zip(betti.thresholds, numbers.T, strict=True):
                 columns[f"b{k}_t{t:.6g}"] = number
+    if minkowski is not None:
+        for k, name in enumerate(minkowski.measures[:-1]):  # the last is the curve
+            for t, number in zip(minkowski.thresholds, minkowski.values[:, k].T, strict=True):
+                columns[f"{name}_t{t:.6g}"] = number
     width = len(str(len(transforms.directions) - 1))
     for k in range(len(transforms.directions)):
         for h, chi in zip(transforms.heights, transforms.values[:, k].T, strict=True):
@@ -110,7 +117,8 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
 def is_own_column(name: str) -> bool:
     """Whether a column is one of `feature_columns`."""
     number = r"[-+.e\d]+"
-    return re.fullmatch(rf"ec[ct]_pc\d|(ecc|b\d)_t{number}|ect_d\d+_h{number}", name) is not None
+    curve = r"ecc|b\d|area|perimeter|volume|surface|mean_breadth"
+    return re.fullmatch(rf"ec[ct]_pc\d|({curve})_t{number}|ect_d\d+_h{number}", name) is not None
 
 
 @dataclass
@@ -134,6 +142,8 @@ class RegionModel:
         Rows and columns of each transform.
     with_betti : bool
         Whether the Betti curves are wanted, which take longer.
+    with_minkowski : bool
+        Whether the Minkowski functionals are wanted.
     basis : {"curves", "transforms"}
         What the principal components are of.
     regions : Regions or None
@@ -155,6 +165,7 @@ class RegionModel:
     n_directions: int = 8
     n_heights: int = 16
     with_betti: bool = False
+    with_minkowski: bool = False
     basis: Basis = "curves"
     regions: Regions | None = None
     selected: int = 0

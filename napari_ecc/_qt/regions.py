@@ -44,11 +44,13 @@ CHOICES = {
     "Labels": (layer_choice("labels", "The Labels layer, one label an object"), SCOPE),
     "Image": (layer_choice("image", "The Image layer, the same as in the Euler explorer"),),
 }
+MINKOWSKI_TIP = "Area and perimeter, or volume, surface and mean breadth, in world units"
 SETTINGS = {
     "Sets": (SUPERLEVEL, CONNECTIVITY),
-    "Thresholds": (
-        whole_number("n_thresholds", "Columns of the curves", 2, 1024),
-        check("with_betti", "Betti curves", "Also components, holes or tunnels, and cavities"),
+    "Thresholds": (whole_number("n_thresholds", "Columns of the curves", 2, 1024),),
+    "Also": (
+        check("with_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
+        check("with_minkowski", "Minkowski functionals", MINKOWSKI_TIP),
     ),
     "Transform": (
         whole_number("n_directions", "Directions of the transforms", 1, 256),
@@ -92,7 +94,7 @@ class RegionExplorer(Panel):
         self.object = self.follow(Form(OBJECT), self.model)
         self.actions = self._actions()
         self.add(self.form)
-        self.add_collapsed("Sets, thresholds, transform", self.settings)
+        self.add_collapsed("Sets, thresholds, transform, more columns", self.settings)
         self.add(self.plot, stretch=1)
         self.add(self.object)
         self.add(self.scatter, stretch=1)

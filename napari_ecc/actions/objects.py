@@ -78,6 +78,7 @@ def region_table(
     directions: int = 8,
     heights: int = 16,
     betti: bool = False,
+    minkowski: bool = False,
     superlevel: bool = True,
     connectivity: int | None = None,
 ) -> pd.DataFrame:
@@ -94,8 +95,9 @@ def region_table(
         Columns of the curves.
     directions, heights : int, default 8 and 16
         Rows and columns of each transform; heights in radii of the object.
-    betti : bool, default False
-        Also the Betti curves, for which there must be an image.
+    betti, minkowski : bool, default False
+        Also the Betti curves and the Minkowski functionals, for which there must be an image. The
+        functionals are in world units, by Crofton's formula; see `ecc_core.minkowski_curves`.
     superlevel, connectivity
         As in `layer_curve`.
 
@@ -103,8 +105,9 @@ def region_table(
     -------
     DataFrame
         A row for each object, with its label in the column ``index``: ``ecc_t<threshold>``,
-        ``b<dimension>_t<threshold>``, ``ect_d<direction>_h<height>``, and scores on principal
-        components.
+        ``b<dimension>_t<threshold>``, ``area_t<threshold>``, ``perimeter_t<threshold>`` (3-D:
+        ``volume``, ``surface``, ``mean_breadth``), ``ect_d<direction>_h<height>``, and scores on
+        principal components.
 
     Raises
     ------
@@ -121,6 +124,7 @@ def region_table(
         directions=directions,
         heights=heights,
         betti=betti,
+        minkowski=minkowski,
         superlevel=superlevel,
         connectivity=connectivity,
     )

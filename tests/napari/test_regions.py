@@ -193,11 +193,12 @@ def test_the_selected_curve_is_in_front(regions):
     assert front.width > behind[0].width
 
 
-def test_betti_curves_of_objects(regions, qtbot):
-    """Become columns, and are drawn for the selected object."""
+def test_betti_curves_and_functionals_of_objects(regions, qtbot):
+    """Become columns, and the former are drawn for the selected object."""
     image, labels = objects()
-    _, panel, layer = regions(image, labels)
+    _, panel, layer = regions(image, labels, scale=(2, 1))
     panel.settings["with_betti"].value = True
+    panel.settings["with_minkowski"].value = True
     push(panel, "Measure")
     settle(qtbot, panel)
     thresholds = panel.model.regions.curves.thresholds
@@ -205,6 +206,11 @@ def test_betti_curves_of_objects(regions, qtbot):
     for k in range(2):
         columns = [f"b{k}_t{t:.6g}" for t in thresholds]
         assert_array_equal(layer.features[columns], expected.values[:, k])
+    found = ecc.region_minkowski(
+        image, labels, thresholds, superlevel=True, spacing=(2, 1), estimator="crofton-4"
+    )
+    columns = [f"perimeter_t{t:.6g}" for t in thresholds]
+    assert_array_equal(layer.features[columns], found.perimeter)
     panel.model.selected = 6
     lines = {line.label: line.y for line in panel.plot.lines}
     assert_array_equal(lines["holes"], expected.select(6).values[1])
@@ -212,6 +218,7 @@ def test_betti_curves_of_objects(regions, qtbot):
     push(panel, "Measure")
     settle(qtbot, panel)
     assert not [name for name in layer.features if name.startswith("b")]
+    assert f"area_t{thresholds[0]:.6g}" in layer.features
 
 
 def test_volumes_and_slices(regions, qtbot):
