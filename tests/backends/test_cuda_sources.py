@@ -25,6 +25,7 @@ FLAGS = {
 }
 FLAGS |= BLOCK
 UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS = range(6)
+COUNTS = ("int", "long long")
 LABELS = ("signed char", "unsigned short", "int", "long long", "unsigned long long")
 
 
@@ -68,7 +69,7 @@ CASES = {
         _curves(SHORT[2:], (UNIFORM, SEARCH, CONSECUTIVE), VECTOR=(1,), ASYNC=(0, 1), STORE=(2,))
     ],
     "points": [
-        {**SAMPLES, "OUTPUT": (0, 1), "FLAT": (0, 1), "LABEL": LABELS},
+        {**SAMPLES, "OUTPUT": (0, 1), "FLAT": (0, 1), "LABEL": LABELS, "COUNT": COUNTS},
     ],
     **{
         f"coefficients{ndim}d": [
@@ -79,7 +80,7 @@ CASES = {
     "number": [_curves(SHORT[:2], (SEARCH,), FLAT=(0, 1))],
     "range": [SAMPLES],
     "recode": [{**SAMPLES, "CODE": ("unsigned char", "unsigned short", "unsigned int")}],
-    "labels": [{"LABEL": LABELS, "THREADS": (256,)}],
+    "labels": [{"LABEL": LABELS, "COUNT": COUNTS, "SUPER": (0, 1), "THREADS": (256,)}],
     "exact": [{"FLOAT": (0, 1), "THREADS": (256,)}],
     "soft_levels": [{"SUPER": (0, 1)}],
     "soft_scan": [

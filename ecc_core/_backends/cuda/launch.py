@@ -248,19 +248,17 @@ def region_curves(
     with adopt(image) as adopted:
         thresholds, direction = _on_host(thresholds), filtration.direction
         regions, ids, ranks = rank_labels(as_cupy(labels))
-        values = cupy.zeros((ids.size, thresholds.size), np.int64)
-        if values.size:
-            single = adopted._replace(array=adopted.array[None])
-            variant = variant_of(filtration, _element(adopted, direction), masked=False)
-            device = single.array.device.id
-            prepared = prepare(thresholds, variant.element, variant.superlevel, device)
-            count = int(ids.size)
-            values, flag = region_counts(
-                single, regions, ranks, count, variant, prepared, direction
-            )
-            if variant.nan == NAN_REPORT and bool(flag[0]):
-                raise ValueError(NAN_MESSAGE)
-            values = pick_levels(values, prepared)
+        if not (ids.size and thresholds.size):
+            empty = cupy.zeros((ids.size, thresholds.size), np.int64)
+            return adopted.give_back(ids), adopted.give_back(empty)
+        single = adopted._replace(array=adopted.array[None])
+        variant = variant_of(filtration, _element(adopted, direction), masked=False)
+        device, count = single.array.device.id, int(ids.size)
+        prepared = prepare(thresholds, variant.element, variant.superlevel, device)
+        values, flag = region_counts(single, regions, ranks, count, variant, prepared, direction)
+        if variant.nan == NAN_REPORT and bool(flag[0]):
+            raise ValueError(NAN_MESSAGE)
+        values = pick_levels(values, prepared)
         return adopted.give_back(ids), adopted.give_back(cupy.ascontiguousarray(values))
 
 

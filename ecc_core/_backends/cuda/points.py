@@ -12,7 +12,6 @@ from ecc_core._backends.cuda.bins import BINS, Prepared
 from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.recipe import ELEMENTS, Variant, by_value, pack
 from ecc_core._backends.cuda.samples import BLOCKS, THREADS, Samples, kernel, samples_of
-from ecc_core._backends.cuda.scan import running_sums
 
 __all__ = ["point_coefficients", "rank_labels", "region_counts"]
 
@@ -25,6 +24,8 @@ COEFFICIENTS, COUNTS = range(2)
 TILE = {True: (1, 256), False: (8, 32)}  # rows and columns, in images of one slice and others
 RESIDENT = 3  # blocks that must fit on a multiprocessor
 STEPS = (16, 128)  # slices of a block: at least, and where there are enough blocks
+NARROW = 1 << 27  # points of which bins are counted in 32 bits
+BEYOND = 1 << 30  # as in labels.cu
 DENSE = 1 << 16  # labels that a table has at least, and a part of the samples
 
 
@@ -54,14 +55,27 @@ def region_counts(
 
     `ranks` has the number of each label's region, from 1 on, or 0.
     """
-    counts = cupy.zeros((count, prepared.rules.levels + 1), np.int64)
+    bins, device = prepared.rules.levels + 1, labels.device.id
+    narrow = labels.size < NARROW
+    counts = cupy.zeros((count, bins), np.int32 if narrow else np.int64)
     flag = cupy.zeros(1, np.int64)
     samples = samples_of(adopted, None, variant, prepared, direction, vector=False)
     strides = (*[0] * (3 - labels.ndim), *(stride // labels.itemsize for stride in labels.strides))
     table = (labels.data.ptr, ranks.data.ptr, ranks.size - 1, strides)
-    macros = {"OUTPUT": COUNTS, "LABEL": ELEMENTS[labels.dtype.name]}
+    kinds = {"LABEL": ELEMENTS[labels.dtype.name], "COUNT": "int" if narrow else "long long"}
+    macros = {"OUTPUT": COUNTS, **kinds}
     _launch(samples, (0, counts.data.ptr, flag.data.ptr, *table), prepared.bins, macros)
-    return running_sums(counts, variant.superlevel), flag
+    values = cupy.empty((count, bins - 1), np.int64)
+    blocks = -(-count // (THREADS // 32))
+    arguments = counts, np.int64(count), np.int32(bins), values
+    _labels_kernel("sum_bins", device, kinds, variant.superlevel)((blocks,), (THREADS,), arguments)
+    return values, flag
+
+
+def _labels_kernel(name: str, device: int, kinds: dict[str, str], superlevel: bool = False) -> Any:
+    """A kernel of labels.cu."""
+    macros = {"COUNT": "int", **kinds, "SUPER": int(superlevel), "THREADS": THREADS}
+    return function("labels", name, device, tuple(macros.items()))
 
 
 def _launch(samples: Samples, points: tuple[Any, ...], bins: Any, macros: dict[str, Any]) -> None:
@@ -88,22 +102,22 @@ def rank_labels(labels: Any) -> tuple[Any, Any, Any]:
     if dtype == np.bool_:
         labels = (labels.view(np.uint8) != 0).astype(np.uint8)
     size = max(labels.size // 16, DENSE)
-    table = cupy.zeros(size + 1, np.int32)
-    beyond = cupy.zeros((), np.int32)
+    table = cupy.zeros(size + 2, np.int32)
     labels = cupy.ascontiguousarray(labels)
+    device, kinds = labels.device.id, {"LABEL": ELEMENTS[labels.dtype.name]}
     if labels.size:
-        macros = (("LABEL", ELEMENTS[labels.dtype.name]), ("THREADS", THREADS))
-        mark = function("labels", "mark_labels", labels.device.id, macros)
-        arguments = labels, np.int64(labels.size), np.uint64(size), table, beyond
-        mark((-(-labels.size // THREADS),), (THREADS,), arguments)
+        arguments = labels, np.int64(labels.size), np.uint64(size), table
+        blocks = (-(-labels.size // THREADS),)
+        _labels_kernel("mark_labels", device, kinds)(blocks, (THREADS,), arguments)
     ranks = cupy.cumsum(table, dtype=np.int32)
-    last, above = int(ranks[-1]), int(beyond)
-    if above:  # sparse ids of a copy that nobody writes to
+    last = int(ranks[-1])
+    if last >= BEYOND:  # sparse ids of a copy that nobody writes to
         ids, places = cupy.unique(labels.ravel().copy(), return_inverse=True)
         empty = ids.size > 0 and int(ids[0]) == 0
         labels = (places.reshape(labels.shape) + (0 if empty else 1)).astype(np.int32)
         ids = ids[1:] if empty else ids
         return labels, ids, cupy.arange(ids.size + 1, dtype=np.int32)
-    ids = cupy.flatnonzero(table)[:last].astype(dtype)
-    ranks *= table
-    return labels, ids, ranks
+    ids, ranks = cupy.empty(last, labels.dtype), ranks[:-1]
+    listed = table, ranks, np.int64(size + 1), ids
+    _labels_kernel("list_labels", device, kinds)((size // THREADS + 1,), (THREADS,), listed)
+    return labels, ids.astype(dtype, copy=False), ranks

@@ -235,7 +235,9 @@ def test_coefficients_exact_curves_and_ranges(emulator, dtype, shape):
 
 
 @pytest.mark.parametrize(("shape", "dtype"), [((30, 260), "u2"), ((9, 11, 35), "i8")])
-def test_regions(emulator, shape, dtype):
+def test_regions(emulator, monkeypatch, shape, dtype):
+    if dtype == "u2":
+        monkeypatch.setattr(emulator.backend.points, "NARROW", 0)
     rng = np.random.default_rng(7)
     ndarray = emulator.backend.arrays.cupy.ndarray
     image = rng.normal(size=shape).astype(np.float32)

@@ -15,13 +15,14 @@ constexpr bool kFlat = ECC_FLAT;
 
 #if ECC_OUTPUT == 1
 typedef ECC_LABEL Label;
+typedef ECC_COUNT Count;
 #else
-typedef int Label;
+typedef int Label, Count;
 #endif
 
 struct Points {
     signed char* coefficients;       // (images, slices, rows, columns)
-    unsigned long long* counts;      // (regions, bins); zero at launch
+    Count* counts;                   // (regions, bins); zero at launch
     long long* not_finite;           // kNanReport: whether a NaN was seen
     const Label* labels;             // kRegions
     const int* regions;              // kRegions: of each label its number, from 1 on, or 0
@@ -108,6 +109,11 @@ struct Feeder {
         return {kDown ? (Ordinal)~ordinal(own) : ordinal(own), group};
     }
 };
+
+__device__ __forceinline__ void add(int* count, int amount) { atomicAdd(count, amount); }
+__device__ __forceinline__ void add(long long* count, int amount) {
+    atomicAdd((unsigned long long*)count, (unsigned long long)(long long)amount);
+}
 
 // Bit 3 i + j: whether a sample owns what it shares with neighbour (i, j) of a slice.
 template <int slice>
@@ -215,8 +221,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             const int v = kFlat ? z : y, s = kFlat ? 0 : z;
             const SampleRow line(samples, index, s, v);
             const int bin = bin_of(line.key(line.load(x), x), bins, bins.thresholds, bins.table);
-            atomicAdd(points.counts + (long long)(own.group - 1) * (bins.count + 1) + bin,
-                      (unsigned long long)(long long)c);
+            add(points.counts + (long long)(own.group - 1) * (bins.count + 1) + bin, c);
         }
     };
 #pragma unroll
