@@ -24,7 +24,13 @@ from ecc_core.io import (
     write_figure,
     write_table,
 )
-from ecc_core.results import EulerCurve, RegionCurves
+from ecc_core.results import (
+    BettiResult,
+    EulerCurve,
+    MinkowskiCurves,
+    RegionCurves,
+    RegionMinkowski,
+)
 
 __all__ = ["add_parser"]
 
@@ -40,7 +46,8 @@ class NamedCurve(NamedTuple):
     thresholds: Array
     values: Array
     facts: dict[str, Any]
-    betti: Array | None = None
+    others: dict[str, Array]
+    """Further columns of the table, by name."""
 
 
 def add_parser(commands: Any) -> None:
@@ -49,8 +56,9 @@ def add_parser(commands: Any) -> None:
         "curve",
         help="compute curves",
         description="Compute the exact Euler characteristic curve of each image. The table has the "
-        "columns input, label (with --labels), threshold, euler_number and b0, b1, ... (with "
-        "--betti). Without --out it is printed as CSV.",
+        "columns input, label (with --labels), threshold, euler_number, b0, b1, ... (with "
+        "--betti), and area and perimeter, or volume, surface and mean_breadth (with --minkowski). "
+        "Without --out it is printed as CSV.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -104,6 +112,20 @@ def add_parser(commands: Any) -> None:
         help="add the Betti numbers: components, holes (2-D) or tunnels (3-D), cavities",
     )
     parser.add_argument(
+        "--minkowski",
+        nargs="?",
+        const="exact",
+        choices=("exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"),
+        help="add area and perimeter, or volume, surface and mean breadth: exact for the union of "
+        "the cells (default), or estimated from 2 or 4 (2-D), 3 or 13 (3-D) directions",
+    )
+    parser.add_argument(
+        "--spacing",
+        type=options.spacing,
+        metavar="H|Z,Y,X",
+        help="with --minkowski: distance between points (default: as in the file, otherwise 1)",
+    )
+    parser.add_argument(
         "--labels",
         metavar="FILE",
         help="label image: compute one curve for each label instead of one for the image",
@@ -134,6 +156,7 @@ class Input(NamedTuple):
     values: Array
     axes: str
     first: tuple[int, ...]
+    spacing: Any = None
 
     @property
     def ndim(self) -> int:
@@ -148,8 +171,12 @@ class Input(NamedTuple):
 
 
 def _read(path: str, arguments: argparse.Namespace) -> Input:
-    view, axes = options.select_input(path, options.open_input(path, arguments), arguments)
-    return Input(path, view.read_all(), axes, view.start)
+    stored = options.open_input(path, arguments)
+    view, axes = options.select_input(path, stored, arguments)
+    spacing = arguments.spacing
+    if arguments.minkowski and spacing is None:
+        spacing = options.spacing_of(stored, axes)
+    return Input(path, view.read_all(), axes, view.start, spacing)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -157,6 +184,10 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.boundary != "closed" and (arguments.betti or arguments.labels):
         other = "--betti" if arguments.betti else "--labels"
         raise InputFileError(f"--boundary must be closed together with {other}")
+    if arguments.betti and arguments.minkowski:
+        raise InputFileError("--betti must not be given together with --minkowski")
+    if arguments.spacing is not None and not arguments.minkowski:
+        raise InputFileError("--spacing must be given together with --minkowski")
     _keep_inputs(arguments)
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
@@ -221,6 +252,7 @@ def _curves(
     image: Input, mask: Array | None, labels: Array | None, arguments: argparse.Namespace
 ) -> Iterator[NamedCurve]:
     from ecc_core.curves import euler_curve
+    from ecc_core.geometry import minkowski_curves
     from ecc_core.topology import betti_curves
 
     values, ndim = image.values, image.ndim
@@ -228,6 +260,8 @@ def _curves(
     if arguments.smooth:
         values = _smooth(values, arguments.smooth, ndim)
     common = {"connectivity": arguments.connectivity, "superlevel": arguments.superlevel}
+    if arguments.minkowski:
+        common |= {"estimator": arguments.minkowski, "spacing": image.spacing}
     if labels is not None:
         regions = _fitting("--labels", labels, image)
         regions = regions if inside is None else np.where(inside, regions, 0)
@@ -236,7 +270,8 @@ def _curves(
     axes = tuple(range(values.ndim - ndim, values.ndim))
     if arguments.boundary != "closed":
         common["boundary"] = arguments.boundary
-    curve: Any = (betti_curves if arguments.betti else euler_curve)(
+    function: Any = betti_curves if arguments.betti else euler_curve
+    curve: Any = (minkowski_curves if arguments.minkowski else function)(
         values,
         arguments.thresholds,
         range=arguments.range,
@@ -246,10 +281,25 @@ def _curves(
         **common,
     )
     at = _as_numbers(curve.thresholds)
-    euler = curve.euler if arguments.betti else curve.values
     for place, named in image.places():
-        betti = curve.values[place] if arguments.betti else None
-        yield NamedCurve(image.path, named, None, at, euler[place], curve.facts, betti)
+        euler, others = _split(curve, place)
+        yield NamedCurve(image.path, named, None, at, euler, _facts(curve), others)
+
+
+def _split(found: Any, place: Any) -> tuple[Array, dict[str, Array]]:
+    """The Euler characteristics at a place of a result, and the other columns."""
+    values = found.values[place]
+    if isinstance(found, BettiResult):
+        return found.euler[place], {f"b{k}": numbers for k, numbers in enumerate(values)}
+    if isinstance(found, MinkowskiCurves | RegionMinkowski):
+        return found.euler[place], dict(zip(found.measures[:-1], values, strict=False))
+    return values, {}
+
+
+def _facts(found: Any) -> dict[str, Any]:
+    """Facts of the Euler characteristics of a result."""
+    others = ("spacing", "estimator", "window") if hasattr(found, "estimator") else ()
+    return {name: fact for name, fact in found.facts.items() if name not in others}
 
 
 def _fitting(name: str, region: Array, image: Input) -> Array:
@@ -264,6 +314,7 @@ def _region_curves(
     image: Input, labels: Array, common: dict[str, Any], arguments: argparse.Namespace
 ) -> Iterator[NamedCurve]:
     from ecc_core.curves import region_curves
+    from ecc_core.geometry import region_minkowski
     from ecc_core.topology import region_betti_curves
 
     values, bounds = image.values, arguments.range
@@ -278,15 +329,15 @@ def _region_curves(
         finite = values[np.isfinite(values)]
         if finite.size:  # one range for all places
             bounds = finite.min().item(), finite.max().item()
+    function: Any = region_betti_curves if arguments.betti else region_curves
     for place, named in places:
-        regions: Any = (region_betti_curves if arguments.betti else region_curves)(
+        regions: Any = (region_minkowski if arguments.minkowski else function)(
             values[place], labels[place], arguments.thresholds, range=bounds, **common
         )
-        at, facts = _as_numbers(regions.thresholds), regions.facts
-        euler = regions.euler if arguments.betti else regions.values
+        at, facts = _as_numbers(regions.thresholds), _facts(regions)
         for i, label in enumerate(regions.labels):
-            betti = regions.values[i] if arguments.betti else None
-            yield NamedCurve(image.path, named, label, at, euler[i], facts, betti)
+            euler, others = _split(regions, i)
+            yield NamedCurve(image.path, named, label, at, euler, facts, others)
 
 
 def _described(curves: list[NamedCurve], image: Input) -> dict[str, Any]:
@@ -337,10 +388,11 @@ def _columns(curves: list[NamedCurve], *, labelled: bool) -> dict[str, Array]:
         columns["label"] = np.repeat(labels, sizes)
     columns["threshold"] = _joined_thresholds([curve.thresholds for curve in curves])
     columns["euler_number"] = np.concatenate([np.empty(0, np.int64), *(c.values for c in curves)])
-    numbers = [curve.betti for curve in curves if curve.betti is not None]
-    for k in range(max((len(betti) for betti in numbers), default=0)):
-        parts = [b[k] if k < len(b) else np.zeros(b.shape[1:], np.int64) for b in numbers]
-        columns[f"b{k}"] = np.concatenate(parts)
+    for name in dict.fromkeys(name for curve in curves for name in curve.others):
+        dtype = next(c.others[name].dtype for c in curves if name in c.others)
+        missing = np.nan if dtype.kind == "f" else 0  # for images with fewer axes
+        parts = [c.others.get(name, np.full(c.values.size, missing, dtype)) for c in curves]
+        columns[name] = np.concatenate(parts)
     return columns
 
 
@@ -362,7 +414,18 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     thresholds = arguments.thresholds
     if isinstance(thresholds, np.ndarray):
         thresholds = [str(t) if t in (np.inf, -np.inf) else t for t in thresholds.tolist()]
-    names = ("connectivity", "superlevel", "boundary", "betti", "labels", "mask", "nan", "smooth")
+    names = (
+        "connectivity",
+        "superlevel",
+        "boundary",
+        "betti",
+        "minkowski",
+        "spacing",
+        "labels",
+        "mask",
+        "nan",
+        "smooth",
+    )
     given = {name: getattr(arguments, name) for name in names} | options.selection_of(arguments)
     return {"thresholds": thresholds, "range": arguments.range, **given}
 

@@ -30,6 +30,7 @@ __all__ = [
     "select_input",
     "selection_of",
     "sigma",
+    "spacing",
     "spacing_of",
     "thresholds",
     "value_range",
@@ -193,6 +194,14 @@ def sigma(text: str) -> float:
     if not 0 < value < np.inf:
         raise argparse.ArgumentTypeError(f"must be a positive number of pixels, got {text!r}")
     return value
+
+
+def spacing(text: str) -> float | list[float]:
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be numbers, got {text!r}") from None
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def output(suffixes: tuple[str, ...]) -> Callable[[str], Path]:

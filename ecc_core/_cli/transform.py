@@ -85,7 +85,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--spacing",
-        type=_spacing,
+        type=options.spacing,
         metavar="S|A,B,C",
         help="distance between neighbouring points, or along each axis (default: as stored, or 1)",
     )
@@ -95,14 +95,6 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"must be a positive number, got {text!r}")
     return int(text)
-
-
-def _spacing(text: str) -> float | list[float]:
-    try:
-        numbers = [float(word) for word in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be numbers, got {text!r}") from None
-    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def run(arguments: argparse.Namespace) -> None:

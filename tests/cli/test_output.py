@@ -58,6 +58,8 @@ class TestOutput:
                 "superlevel": False,
                 "boundary": "closed",
                 "betti": False,
+                "minkowski": None,
+                "spacing": None,
                 "labels": None,
                 "mask": None,
                 "nan": "raise",

@@ -1,0 +1,62 @@
+"""`ecc curve --minkowski`: columns of Minkowski functionals beside the Euler characteristic."""
+
+import csv
+import io
+
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+import tifffile
+
+import ecc_core as ecc
+from ecc_core.cli import main
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(1)
+    image, volume = (rng.integers(0, 256, shape, np.uint8) for shape in ((12, 9), (5, 6, 7)))
+    paths = [tmp_path / "image.png", tmp_path / "volume.tif"]
+    imageio.imwrite(paths[0], image)
+    tifffile.imwrite(paths[1], volume, metadata={"axes": "ZYX"})
+    return list(zip(map(str, paths), (image, volume), strict=True))
+
+
+def rows_of(capsys, *arguments):
+    assert main(["curve", *arguments, "--thresholds", "9"]) == 0
+    return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+
+
+def test_columns(files, capsys):
+    names = [name for name, _ in files]
+    rows = rows_of(capsys, *names, "--minkowski", "--boundary", "half-open", "--spacing", "2")
+    measures = ["area", "perimeter", "volume", "surface", "mean_breadth"]
+    assert list(rows[0]) == ["input", "threshold", "euler_number", *measures]
+    for name, image in files:
+        curves = ecc.minkowski_curves(image, 9, boundary="half-open", spacing=2)
+        found = [row for row in rows if row["input"] == name]
+        assert [int(row["euler_number"]) for row in found] == curves.euler.tolist()
+        for measure in measures:
+            numbers = [float(row[measure]) for row in found]
+            expected = getattr(curves, measure, np.full(9, np.nan))
+            np.testing.assert_array_equal(numbers, expected)
+
+
+def test_labels_and_estimators(files, capsys, tmp_path):
+    name, image = files[0]
+    labels = np.repeat([1, 3], 6)[:, None] * np.ones(9, np.uint8)
+    imageio.imwrite(tmp_path / "labels.png", labels.astype(np.uint8))
+    rows = rows_of(
+        capsys, name, "--minkowski", "crofton-4", "--labels", str(tmp_path / "labels.png")
+    )
+    regions = ecc.region_minkowski(image, labels.astype(np.uint8), 9, estimator="crofton-4")
+    for label in (1, 3):
+        numbers = [float(row["perimeter"]) for row in rows if row["label"] == str(label)]
+        np.testing.assert_array_equal(numbers, regions.select(label).perimeter)
+
+
+def test_arguments_that_do_not_go_together(files, capsys):
+    name = files[0][0]
+    for arguments in (["--minkowski", "--betti"], ["--spacing", "2"]):
+        assert main(["curve", name, *arguments]) == 2
+        assert "must" in capsys.readouterr().err
