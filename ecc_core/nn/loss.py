@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
@@ -12,6 +14,8 @@ from ecc_core.nn import _arguments, _parameters
 from ecc_core.nn._windows import Curves, padded, window_curves
 
 __all__ = ["EulerCurveLoss"]
+
+ROUNDING = 1e-3  # by which probabilities may be out of range
 
 
 class EulerCurveLoss(nn.Module):
@@ -54,6 +58,10 @@ class EulerCurveLoss(nn.Module):
         sigmoid otherwise.
     ignore_index : int, optional
         Leave out the points at which an integer target has this value.
+    weight : (class,) tensor or sequence of float, optional
+        Nonnegative factors of the errors of the classes, or channels. The mean over images and
+        channels is weighted, as in :class:`torch.nn.CrossEntropyLoss`. A weight of 0 leaves out a
+        class, such as the background.
 
     Raises
     ------
@@ -61,9 +69,10 @@ class EulerCurveLoss(nn.Module):
         If `thresholds` or `window` is not an int, or `p` is not a number. In a call, if the
         prediction is not a tensor of floats or the target is not a tensor of real numbers.
     ValueError
-        If `thresholds`, `window` or `p` is less than 1, `sharpness` is not positive, or
-        `reduction`, `connectivity` or `n_spatial` is invalid. In a call, if the shapes do not
-        match.
+        If `thresholds`, `window` or `p` is less than 1, `sharpness` is not positive, a `weight` is
+        negative or all are 0, or `reduction`, `connectivity` or `n_spatial` is invalid. In a call,
+        if the shapes do not match, or on the CPU if predictions are not between 0 and 1, as logits
+        without `from_logits`.
 
     Notes
     -----
@@ -99,6 +108,7 @@ class EulerCurveLoss(nn.Module):
     """
 
     thresholds: Tensor
+    weight: Tensor | None
 
     def __init__(
         self,
@@ -113,6 +123,7 @@ class EulerCurveLoss(nn.Module):
         reduction: Literal["mean", "sum", "none"] = "mean",
         from_logits: bool = False,
         ignore_index: int | None = None,
+        weight: Tensor | Sequence[float] | None = None,
     ) -> None:
         super().__init__()
         self.n_spatial = _parameters.check_n_spatial(n_spatial)
@@ -138,6 +149,7 @@ class EulerCurveLoss(nn.Module):
         _arguments.check_flag(from_logits, "from_logits")
         self.from_logits = from_logits
         self.ignore_index = ignore_index
+        self.register_buffer("weight", _as_weights(weight), persistent=False)
 
     def forward(self, prediction: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
         """Compute the loss.
@@ -158,6 +170,8 @@ class EulerCurveLoss(nn.Module):
             axis = prediction.dim() - self.n_spatial - 1
             of_classes = target.dim() < prediction.dim() and prediction.shape[axis] > 1
             prediction = prediction.softmax(axis) if of_classes else prediction.sigmoid()
+        else:
+            _check_probabilities(prediction)
         if shown is not None:
             shown = shown.expand(prediction.shape)
         with torch.no_grad():
@@ -167,11 +181,22 @@ class EulerCurveLoss(nn.Module):
         errors = errors / len(self.thresholds) ** (1 / self.p)
         if self.window is not None:
             errors = errors.flatten(-self.n_spatial).mean(-1)
-        if self.reduction == "mean":
-            errors = errors.mean()
-        elif self.reduction == "sum":
-            errors = errors.sum()
-        return errors
+        return self._reduced(errors)
+
+    def _reduced(self, errors: Tensor) -> Tensor:
+        """Weigh the errors (..., class) of images, and reduce them."""
+        total: Tensor | int = errors.numel()
+        if self.weight is not None:
+            if errors.dim() == 0 or errors.shape[-1] != len(self.weight):
+                raise ValueError(
+                    f"`weight` must have as many elements as `prediction` has channels, "
+                    f"{errors.shape[-1] if errors.dim() else 'none'}, got {len(self.weight)}"
+                )
+            weights = self.weight.to(errors.device, errors.dtype).expand(errors.shape)
+            errors, total = errors * weights, weights.sum()
+        if self.reduction == "none":
+            return errors
+        return errors.sum() / total if self.reduction == "mean" else errors.sum()
 
     def _as_masks(self, prediction: Any, target: Any) -> tuple[Tensor, Tensor | None]:
         """Masks of the shape and dtype of the prediction, and the points that are not ignored."""
@@ -234,4 +259,39 @@ class EulerCurveLoss(nn.Module):
         """Describe settings."""
         names = "p", "window", "normalize", "connectivity", "n_spatial", "reduction"
         settings = [f"{name}={getattr(self, name)!r}" for name in names]
+        if self.weight is not None:
+            settings.append(f"weight={self.weight.tolist()}")
         return ", ".join([f"thresholds={len(self.thresholds)}", *settings])
+
+
+def _as_weights(weight: Any) -> Tensor | None:
+    if weight is None:
+        return None
+    try:
+        weights = torch.as_tensor(weight, dtype=torch.get_default_dtype())
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"`weight` must be real numbers, got {weight!r}") from error
+    if weights.dim() != 1:
+        raise ValueError(f"`weight` must have shape (class,), got {tuple(weights.shape)}")
+    if not ((weights >= 0).all() and 0 < weights.sum() < math.inf):
+        raise ValueError(
+            f"`weight` must be nonnegative, finite and not all 0, got {weights.tolist()}"
+        )
+    return weights
+
+
+def _check_probabilities(prediction: Tensor) -> None:
+    """Refuse logits, where a look at the values does not wait for a device or break a graph."""
+    if (
+        prediction.device.type != "cpu"
+        or prediction.numel() == 0
+        or torch.compiler.is_compiling()
+        or torch._C._are_functorch_transforms_active()
+    ):
+        return
+    low, high = (bound.item() for bound in prediction.detach().aminmax())
+    if low < -ROUNDING or high > 1 + ROUNDING:
+        raise ValueError(
+            "`prediction` must be between 0 and 1 (pass from_logits=True for logits), got "
+            f"{low if low < -ROUNDING else high:g}"
+        )

@@ -305,10 +305,55 @@ class TestTransformations:
         )
 
 
+class TestWeights:
+    def test_reductions(self):
+        prediction = noise(4, 3, 6, 7).softmax(1)
+        target = torch.randint(3, (4, 6, 7), generator=torch.Generator().manual_seed(2))
+        weight = torch.tensor([0.0, 1.0, 3.0])
+        errors = EulerCurveLoss(reduction="none")(prediction, target)
+        found = {
+            reduction: EulerCurveLoss(weight=weight, reduction=reduction)(prediction, target)
+            for reduction in ("none", "sum", "mean")
+        }
+        torch.testing.assert_close(found["none"], errors * weight)
+        torch.testing.assert_close(found["sum"], (errors * weight).sum())
+        torch.testing.assert_close(found["mean"], (errors * weight).sum() / (4 * weight.sum()))
+        even = EulerCurveLoss(weight=[2, 2, 2], window=3)(prediction, target)
+        torch.testing.assert_close(even, EulerCurveLoss(window=3)(prediction, target))
+
+    def test_a_class_without_weight_has_no_gradient(self):
+        prediction = noise(2, 2, 6, 7).requires_grad_()
+        EulerCurveLoss(weight=[0, 1])(prediction, noise(2, 2, 6, 7, seed=1) > 0.5).backward()
+        assert prediction.grad[:, 0].abs().max() == 0
+        assert prediction.grad[:, 1].abs().max() > 0
+
+    def test_other_numbers_of_classes(self):
+        with pytest.raises(ValueError, match=r"`weight` must have as many .* channels, 3, got 2"):
+            EulerCurveLoss(weight=[1, 1])(noise(1, 3, 6, 7), noise(1, 3, 6, 7) > 0.5)
+
+
 class TestErrors:
+    @pytest.mark.parametrize(
+        ("prediction", "got"), [(-noise(6, 7) - 3, "-3"), (noise(6, 7) * 0 + 1.5, "1.5")]
+    )
+    def test_logits_without_from_logits(self, prediction, got):
+        target = noise(6, 7) > 0.5
+        message = rf"`prediction` must be between 0 and 1 \(pass from_logits=True .* got {got}"
+        with pytest.raises(ValueError, match=message):
+            EulerCurveLoss()(prediction, target)
+        assert EulerCurveLoss(from_logits=True)(prediction, target).isfinite()
+
+    def test_rounded_probabilities(self):
+        prediction = torch.tensor([[1 + 1e-6, -1e-6], [0.5, 1]])
+        assert EulerCurveLoss()(prediction, prediction > 0.2).isfinite()
+
     @pytest.mark.parametrize(
         ("options", "error", "message"),
         [
+            ({"weight": [[1.0]]}, ValueError, r"`weight` must have shape \(class,\), got \(1, 1\)"),
+            ({"weight": [1, -1]}, ValueError, "`weight` must be nonnegative"),
+            ({"weight": [0, 0]}, ValueError, "`weight` must be nonnegative, finite and not all 0"),
+            ({"weight": "ab"}, TypeError, "`weight` must be real numbers, got 'ab'"),
             ({"thresholds": 0}, ValueError, "`thresholds` must be a positive int, got 0"),
             ({"thresholds": 2.5}, TypeError, "`thresholds` must be a positive int, got 2.5"),
             ({"window": 0}, ValueError, "`window` must be a positive int, got 0"),
