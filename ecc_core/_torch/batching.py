@@ -91,17 +91,26 @@ def transformable(
             return backward(ctx, *gradients)
 
     def call(*args: Any) -> Any:
+        _refuse_onnx()
         if torch.compiler.is_compiling():
             return operator(*args)
         if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
             return Transformable.apply(*args)  # type: ignore[no-untyped-call]
-        if all(type(arg) in PLAIN or not isinstance(arg, Tensor) for arg in args):
-            if not torch.is_grad_enabled():
-                return run(*args)
+        if any(type(arg) not in PLAIN and isinstance(arg, Tensor) for arg in args):
+            return operator(*args)
+        if torch.is_grad_enabled():
             return Direct.apply(*args)  # type: ignore[no-untyped-call]
-        return operator(*args)
+        return run(*args)
 
     return call
+
+
+def _refuse_onnx() -> None:
+    if torch.onnx.is_in_onnx_export():
+        raise RuntimeError(
+            "ONNX has no operators for soft Euler characteristic curves and transforms; export "
+            "models that contain them with torch.export"
+        )
 
 
 def _runner(

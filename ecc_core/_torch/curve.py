@@ -9,6 +9,7 @@ call that no result shares memory with an argument, which takes longer than the 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -148,7 +149,7 @@ def _fake(image: Tensor, thresholds: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     if image.is_cuda:
         shape, dtype = packed_shape(image, _keeps(image, keep)), torch.int32
     else:
-        shape = (image.shape[0], image.shape[1:].numel() if keep else 0)
+        shape = (image.shape[0], math.prod(image.shape[1:]) if keep else 0)
         dtype = torch.int8
     return *results, image.new_empty(shape, dtype=dtype)
 

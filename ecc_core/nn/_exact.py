@@ -57,7 +57,7 @@ def exact_curve(
 
 @exact_curve.register_fake
 def _(image: Tensor, thresholds: Tensor, *_: Any) -> Tensor:
-    return image.new_empty((len(image), len(thresholds)), dtype=torch.int64)
+    return image.new_empty((image.shape[0], thresholds.shape[0]), dtype=torch.int64)
 
 
 exact_curve.register_vmap(vmapped(exact_curve, stacked=(0, 2)))
@@ -82,7 +82,7 @@ def exact_transform(
 
 @exact_transform.register_fake
 def _(weights: Tensor, directions: Tensor, heights: Tensor, *_: Any) -> Tensor:
-    shape = len(weights), len(directions), len(heights)
+    shape = weights.shape[0], directions.shape[0], heights.shape[0]
     return weights.new_empty(shape, dtype=torch.float64)
 
 

@@ -58,8 +58,11 @@ def window_curves(
     Points where `mask`, of the shape of the images, is False never enter.
     """
     first = image.dim() - curves.n_spatial
-    overlap = side % stride == 0 and side > stride
-    if overlap and stride >= LEAST * _kinds(curves):
+    divided = side % stride == 0 and side > stride
+    pays = stride >= LEAST * _kinds(curves)
+    # The shapes of tiles of images of unknown size are too involved for exported graphs.
+    known = all(type(length) is int for length in image.shape)
+    if divided and pays and known:
         if mask is not None:
             never = -math.inf if curves.superlevel else math.inf
             image = image.masked_fill(~mask, never)
@@ -78,7 +81,7 @@ def tiled_curves(image: Tensor, curves: Curves, count: int, stride: int) -> Tens
     lead = image.shape[: image.dim() - ndim]
     spatial = image.shape[image.dim() - ndim :]
     grid = [part for length in spatial for part in (length // stride, stride)]
-    tiles = image.reshape(lead.numel(), *grid)
+    tiles = image.reshape(math.prod(lead), *grid)
     groups: dict[int, list[tuple[tuple[bool, ...], Tensor]]] = {}
     for joined in itertools.product((False, True), repeat=ndim):
         groups.setdefault(ndim - sum(joined), []).append((joined, _pieces(tiles, joined, curves)))
@@ -146,7 +149,7 @@ def _curves_of_pieces(pieces: list[Tensor], sides: int, curves: Curves) -> list[
     else:
         rows = _steps(flat, curves)
     factors = torch.tensor(signs, dtype=rows.dtype, device=rows.device)
-    split = torch.split(rows, [shape.numel() for shape in shapes])
+    split = torch.split(rows, [math.prod(shape) for shape in shapes])
     return [
         torch.einsum("...kn,k->...n", part.reshape(*shape, rows.shape[1]), factors)
         for part, shape in zip(split, shapes, strict=True)

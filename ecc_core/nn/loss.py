@@ -246,7 +246,7 @@ class EulerCurveLoss(nn.Module):
         )
         spatial = image.shape[image.dim() - self.n_spatial :]
         if self.window is None:
-            found, points = curves(image, mask), spatial.numel()
+            found, points = curves(image, mask), math.prod(spatial)
         else:
             start, excess = [0] * self.n_spatial, [-n % self.window for n in spatial]
             image = padded(image, start, excess, 0)

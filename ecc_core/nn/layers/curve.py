@@ -206,7 +206,8 @@ class EulerCurveLayer(CalibratedLayer):
         """Compute curves (..., n), or (..., k, n), of images (..., spatial)."""
         self._calibrate_if_needed(image)
         curves = self._curves(image, mask)
-        return self._normalized(curves, image.shape[image.dim() - self.n_spatial :].numel())
+        points = math.prod(image.shape[image.dim() - self.n_spatial :])
+        return self._normalized(curves, points)
 
     def _curves(self, image: Tensor, mask: Tensor | None) -> Tensor:
         if not self.directed:

@@ -1,0 +1,84 @@
+"""Exported layers, for any batch and size of images; ONNX; calls from several threads."""
+
+import concurrent.futures
+import math
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+from ecc_core.nn import (  # noqa: E402
+    EulerCurveLayer,
+    EulerCurveLoss,
+    EulerCurveMap,
+    EulerTransformLayer,
+)
+
+LAYERS = {
+    "curve": lambda: EulerCurveLayer(5, range=(0, 1), normalize="points"),
+    "directed": lambda: EulerCurveLayer(5, range=(0, 1), directions=2, direction_scale=0.02),
+    "hard": lambda: EulerCurveLayer(5, range=(0, 1), hard="forward"),
+    "map": lambda: EulerCurveMap(4, window=(12, 24), stride=12, padding=0, range=(0, 1)),
+    "transform": lambda: EulerTransformLayer(3, 6, range=(-20, 20)),
+}
+EACH = pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
+
+
+def noise(*shape, seed=0):
+    return torch.rand(shape, generator=torch.Generator().manual_seed(seed))
+
+
+@EACH
+def test_export_with_dynamic_batch_and_size(make, tmp_path):
+    layer = make()
+    sizes = {0: torch.export.Dim("batch"), 2: torch.export.Dim("rows", min=36)}
+    sizes[3] = torch.export.Dim("columns", min=36)
+    program = torch.export.export(layer, (noise(2, 3, 44, 40),), dynamic_shapes=(sizes,))
+    torch.export.save(program, tmp_path / "layer.pt2")
+    loaded = torch.export.load(tmp_path / "layer.pt2").module()
+    for shape in ((2, 3, 44, 40), (3, 3, 41, 54)):
+        torch.testing.assert_close(loaded(noise(*shape)), layer(noise(*shape)))
+
+
+def test_export_of_the_loss():
+    loss, sizes = EulerCurveLoss(window=8, from_logits=True), {0: torch.export.Dim("batch")}
+    given = noise(2, 1, 16, 17), (noise(2, 1, 16, 17, seed=1) > 0.5).float()
+    program = torch.export.export(loss, given, dynamic_shapes=(sizes, sizes))
+    other = noise(3, 1, 16, 17), (noise(3, 1, 16, 17, seed=2) > 0.5).float()
+    torch.testing.assert_close(program.module()(*other), loss(*other))
+
+
+@pytest.mark.parametrize("name", ["curve", "map", "transform"])
+def test_onnx_is_refused(name, tmp_path):
+    layer, given = LAYERS[name](), (noise(1, 1, 36, 36),)
+    warnings.simplefilter("ignore")  # this exporter is deprecated; the other one needs onnxscript
+    with pytest.raises(RuntimeError, match="ONNX has no operators"):
+        torch.onnx.export(layer, given, tmp_path / "layer.onnx", dynamo=False)
+
+
+@EACH
+def test_double_backward_is_refused(make):
+    image = noise(1, 1, 36, 36).requires_grad_()
+    layer = make()
+    (gradient,) = torch.autograd.grad(layer(image).square().sum(), image, create_graph=True)
+    assert gradient.isfinite().all()
+    with pytest.raises(RuntimeError, match="no second derivatives"):
+        gradient.square().sum().backward()
+
+
+@EACH
+def test_calls_from_several_threads(make):
+    """The kernels release the interpreter's lock, so these calls run at the same time."""
+    layer = make()
+
+    def call(seed):
+        image = noise(2, 1, 40, 40, seed=seed).requires_grad_()
+        curves = layer(image)
+        (gradient,) = torch.autograd.grad(curves.square().sum(), image)
+        return curves.detach(), gradient
+
+    expected = [call(seed) for seed in range(8)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for found, own in zip(pool.map(call, range(8)), expected, strict=True):
+            assert all(torch.equal(one, other) for one, other in zip(found, own, strict=True))
+    assert not math.isnan(expected[0][0].sum())
