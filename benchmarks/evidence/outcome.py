@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.stats
 from matplotlib.figure import Figure
 
 from ecc_core.io import write_figure
@@ -20,7 +21,7 @@ from ecc_core.io import write_figure
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "evidence"
 IMAGES = ROOT / "docs" / "images"
-LIBRARIES = "numpy", "scipy", "scikit-image", "scikit-learn", "gudhi"
+LIBRARIES = "numpy", "scipy", "scikit-image", "scikit-learn", "gudhi", "torch"
 # Okabe and Ito's colours, told apart whatever one's colour vision
 BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 SKY, PURPLE, GRAY, BLACK = "#56B4E9", "#CC79A7", "#7f7f7f", "#1a1a1a"
@@ -59,6 +60,13 @@ def summary(values: Iterable[float]) -> dict[str, float]:
     return {"mean": float(array.mean()), "sd": float(array.std(ddof=1))}
 
 
+def interval(values: Iterable[float]) -> dict[str, float]:
+    """Mean and half the width of its 95 % confidence interval (Student's t)."""
+    array = np.array(list(values), dtype=float)
+    half = scipy.stats.t.ppf(0.975, array.size - 1) * array.std(ddof=1) / np.sqrt(array.size)
+    return {"mean": float(array.mean()), "95 %": float(half)}
+
+
 def machine() -> dict[str, str]:
     found = {"python": platform.python_version(), "system": platform.system()}
     found["cores"] = str(os.cpu_count())
@@ -72,7 +80,8 @@ def machine() -> dict[str, str]:
 
 def cell(value: Any) -> str:
     if isinstance(value, dict):
-        return f"{value['mean']:.3f} ± {value['sd']:.3f}"
+        mean, spread = value.values()
+        return f"{mean:.3f} ± {spread:.3f}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
