@@ -41,36 +41,54 @@ def find(parents: Any, node: Any) -> Any:
 
 
 @kernel()
-def resolve(labels: Any, ways: Any, place: Any) -> Any:
-    """The label of the minimum, or the place outside of the block, that a point leads to.
+def relabel(labels: Any, ways: Any, here: Any, end: Any) -> None:
+    """Label the points of a path as its end, unless that is outside of the block."""
+    label = labels[end]
+    if label == OUTSIDE:
+        return
+    step = labels[here]
+    while step < 0:
+        labels[here] = label
+        here += np.uint64(ways[np.uint64(-step)])
+        step = labels[here]
 
-    Returns the label and the place where the path ended; points on the path are labelled if it led
-    to a node. A negative label is the number of a step in `ways`.
+
+@kernel()
+def end_of(labels: Any, ways: Any, here: Any) -> Any:
+    """Where the path from a point ends: at one that is labelled, or outside of the block.
+
+    A negative label is the number of a step in `ways`.
     """
-    first = np.uint64(place)
-    here = first
     label = labels[here]
     while label < 0:
         here += np.uint64(ways[np.uint64(-label)])
         label = labels[here]
-    if label != OUTSIDE:
-        while first != here:
-            step = labels[first]
-            labels[first] = label
-            first += np.uint64(ways[np.uint64(-step)])
-    return label, here
+    return here
 
 
 @kernel()
-def basin(labels: Any, ways: Any, place: Any, places: Any, nodes: Any) -> Any:
-    """The node of a point, and the number of nodes: paths that leave the block end at a new one."""
-    label, end = resolve(labels, ways, place)
-    if label == OUTSIDE:
-        label = np.int32(nodes)
-        labels[end] = label
+def ends_of(labels: Any, ways: Any, first: Any, second: Any) -> Any:
+    """Where two paths end, walked in step: neither waits for the memory of the other."""
+    label, other = labels[first], labels[second]
+    while (label & other) < 0:
+        first += np.uint64(ways[np.uint64(-label)])
+        second += np.uint64(ways[np.uint64(-other)])
+        label, other = labels[first], labels[second]
+    return end_of(labels, ways, first), end_of(labels, ways, second)
+
+
+@kernel()
+def basin(labels: Any, ways: Any, place: Any, end: Any, places: Any, nodes: Any) -> Any:
+    """The node of a point, and the number of nodes: paths that leave the block end at a new one.
+
+    The points of the path to its `end` are labelled.
+    """
+    if labels[end] == OUTSIDE:
+        labels[end] = np.int32(nodes)
         places[nodes] = end
         nodes += 1
-    return label, nodes
+    relabel(labels, ways, place, end)
+    return labels[end], nodes
 
 
 @kernel()
@@ -91,16 +109,22 @@ def list_edges(
     found = 0
     for i in range(count):
         place, link = forks[i], np.uint64(links[i])
-        first = -1
-        while link:
-            member = np.uint64(count_trailing_zeros(link))
-            link &= link - ONE
-            node, nodes = basin(labels, ways, place + offsets[member], places, nodes)
-            if first < 0:
-                first = node
-            elif node != first:
+        here = np.uint64(place + offsets[np.uint64(count_trailing_zeros(link))])
+        link &= link - ONE
+        second = np.uint64(place + offsets[np.uint64(count_trailing_zeros(link))])
+        link &= link - ONE
+        end, second_end = ends_of(labels, ways, here, second)
+        first, nodes = basin(labels, ways, here, end, places, nodes)
+        node, nodes = basin(labels, ways, second, second_end, places, nodes)
+        while True:
+            if node != first:
                 edges[found, 0], edges[found, 1], edges[found, 2] = place, first, node
                 found += 1
+            if not link:
+                break
+            here = np.uint64(place + offsets[np.uint64(count_trailing_zeros(link))])
+            link &= link - ONE
+            node, nodes = basin(labels, ways, here, end_of(labels, ways, here), places, nodes)
     return nodes, found
 
 
@@ -117,8 +141,9 @@ def label_faces(labels: Any, ways: Any, faces: Any, places: Any, nodes: Any, rim
     for k in range(faces.shape[0]):
         for i in range(faces[k, 3]):
             for j in range(faces[k, 4]):
-                place = faces[k, 0] + i * faces[k, 1] + j * faces[k, 2]
-                rim[at], nodes = basin(labels, ways, place, places, nodes)
+                place = np.uint64(faces[k, 0] + i * faces[k, 1] + j * faces[k, 2])
+                end = end_of(labels, ways, place)
+                rim[at], nodes = basin(labels, ways, place, end, places, nodes)
                 at += 1
     return nodes
 
