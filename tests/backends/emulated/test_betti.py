@@ -10,8 +10,16 @@ from .conftest import ndarray
 
 
 @pytest.fixture
-def betti(emulator):
-    """The function of the backend."""
+def betti(emulator, monkeypatch):
+    """The function of the backend, with the Euler characteristics of the CPU: others test those."""
+
+    def euler(images, at, filtration, mask=None):
+        options = {"connectivity": filtration.connectivity, "superlevel": filtration.superlevel}
+        shown = None if mask is None else mask[0]
+        values = ecc.euler_curve(np.asarray(images)[0], at, mask=shown, **options).values
+        return values[None].view(ndarray)
+
+    monkeypatch.setattr(emulator.backend.betti.launch, "curve", euler)
 
     def betti_curves(image, at, connectivity, superlevel, mask=None):
         emulator.clear()
@@ -26,7 +34,7 @@ def betti(emulator):
 
 @pytest.mark.parametrize(
     ("connectivity", "superlevel", "shape"),
-    [(1, False, (40,)), (2, True, (9, 35)), (1, False, (5, 7, 20)), (3, True, (5, 7, 20))],
+    [(1, True, (9, 35)), (1, False, (5, 7, 20)), (3, True, (5, 7, 20))],
 )
 def test_equal_to_those_of_the_cpu(betti, connectivity, superlevel, shape):
     """Each order of keys occurs with each connectivity: complements have the other of both."""
