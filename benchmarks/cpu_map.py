@@ -32,7 +32,7 @@ import ecc_core as ecc
 EVEN = np.linspace(0, 1, 256)
 TURNS = 5
 TABLE = "a table look-up for each point, by scalar loads"
-ROUNDED = "a comparison of each value with its computed level"
+ROUNDED = "a check of how close each place is to a whole number"
 
 
 class Case(NamedTuple):
@@ -102,7 +102,9 @@ def defaults(images: Images) -> Iterator[Case]:
             points = image.size
             cause = "the image is read twice"
             yield Case(f"no range, {key}", curve(image, 256), points, key, 1.4, cause)
-            cause = "257 keys take two bytes"
+            cause = (
+                "the holes of a random mask give a smooth image as many critical points as noise"
+            )
             yield Case(f"mask, {key}", curve(image, mask=mask), points, key, 1.2, cause)
             holes = np.where(mask, image, np.float32(np.nan))
             omit = curve(holes, 256, nan="omit")
@@ -145,7 +147,7 @@ def layouts(images: Images) -> Iterator[Case]:
     for shape in ((n // 9, 3, 3), (n // 2, 2), (images.side, images.side, 3)):
         thin = noise(shape, dtype=np.float32)
         measure = f"{thin.ndim}-D noise"
-        cause = "short axes leave most of a block to its border"
+        cause = "boxes are copied, and short axes leave most of a block to its border"
         name = "x".join(map(str, shape))
         yield Case(f"{name} as one image", curve(thin), thin.size, measure, 3.0, cause)
     line = noise(4 * n, dtype=np.float32)
@@ -185,7 +187,10 @@ def other_calls(images: Images) -> Iterator[Case]:
     regions = label(smooth > 0.5)[0].astype(np.int32)
     tiles = np.indices(image.shape) // 32
     tiles = (tiles[0] * (image.shape[1] // 32) + tiles[1] + 1).astype(np.int64)
+    many = np.indices(image.shape) // 12
+    many = (many[0] * (image.shape[1] // 12 + 1) + many[1] + 1).astype(np.int32)
     arrangements = {
+        "29,241 regions": (many, 12.0, 256),
         "components": (regions, 5.0, 256),
         "tiles": (tiles, 5.0, 256),
         "sparse ids": (tiles * 10**12, 7.0, 256),

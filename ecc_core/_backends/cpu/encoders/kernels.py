@@ -33,6 +33,7 @@ __all__ = [
     "fit_scale",
     "hide_points",
     "image_row",
+    "key_row",
     "look_up_keys",
     "order_floats",
     "pointer",
@@ -42,6 +43,7 @@ __all__ = [
 AHEAD = 4096  # bytes
 CHUNK = 1024  # values whose cells and keys stay in the first-level cache; a multiple of CELL_LANES
 GROUP = 64  # values that are searched together if one of them needs it
+SIZE = np.uint16(0x7FFF)  # bits of a float16 but its sign
 CROWDED = np.uint64(1 << 63)  # marks the entries of cells with several bounds
 
 
@@ -56,6 +58,12 @@ def pointer(typingctx: Any, address: Any) -> Any:
 
 
 @kernel()
+def _row(address: Any, token: Any, strides: Any, z: Any, y: Any, columns: Any) -> Any:
+    here = address + (z * strides[0] + y * strides[1]) * token.itemsize
+    return carray(pointer(here), columns, token.dtype)
+
+
+@kernel()
 def image_row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: Any) -> Any:
     """One row of the image. Rows that come soon are asked for now: hardware looks ahead less."""
     _, rows, columns = extents
@@ -65,8 +73,14 @@ def image_row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: A
     soon = address + (slice_later * strides[0] + row_later * strides[1]) * token.itemsize
     for line in range(0, width, 64):
         prefetch(soon + line)
-    here = address + (z * strides[0] + y * strides[1]) * token.itemsize
-    return carray(pointer(here), columns, token.dtype)
+    return _row(address, token, strides, z, y, columns)
+
+
+@kernel()
+def key_row(base: Any, keys: Any, at: Any, steps: Any, z: Any, y: Any, columns: Any) -> Any:
+    """One row of staged keys, by the address of all: a slice would count references."""
+    start = at + z * steps[0] + y * steps[1]
+    return carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
 
 
 @kernel()
@@ -83,12 +97,11 @@ def copy_keys(
 ) -> None:
     """Unsigned values: ``key = (value ^ flip) + shift``, in a wider dtype if `keys` is wider."""
     slices, rows, columns = extents
-    base = keys.ctypes.data  # a slice of `keys` would count references at every row
+    base = keys.ctypes.data
     for z in range(slices):
         for y in range(rows):
             row = image_row(address, token, strides, z, y, extents)
-            start = at + z * steps[0] + y * steps[1]
-            target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
+            target = key_row(base, keys, at, steps, z, y, columns)
             for x in range(columns):
                 target[x] = (row[x] ^ flip) + shift
 
@@ -114,12 +127,11 @@ def order_floats(
     """
     bad = False
     slices, rows, columns = extents
-    base = keys.ctypes.data  # a slice of `keys` would count references at every row
+    base = keys.ctypes.data
     for z in range(slices):
         for y in range(rows):
             row = image_row(address, token, strides, z, y, extents)
-            start = at + z * steps[0] + y * steps[1]
-            target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
+            target = key_row(base, keys, at, steps, z, y, columns)
             for x in range(columns):
                 bits = row[x]
                 size = bits & ~sign
@@ -147,14 +159,14 @@ def look_up_keys(
     """
     bad = False
     slices, rows, columns = extents
-    base = keys.ctypes.data  # a slice of `keys` would count references at every row
+    base = keys.ctypes.data
     for z in range(slices):
         for y in range(rows):
             row = image_row(address, token, strides, z, y, extents)
-            start = at + z * steps[0] + y * steps[1]
-            target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
+            target = key_row(base, keys, at, steps, z, y, columns)
+            for x in range(columns):  # by vector
+                bad |= (row[x] & SIZE) > infinity
             for x in range(columns):
-                bad |= (row[x] & 0x7FFF) > infinity
                 target[x] = table[row[x]]
     return bad
 
@@ -187,17 +199,12 @@ def bin_evenly(
     whether a value had the rank `unfit`.
     """
     slices, rows, columns = extents
-    base = keys.ctypes.data  # a slice of `keys` would count references at every row
+    base = keys.ctypes.data
     seen, nan = np.uint64(0), np.uint64(0)
     for z in range(slices):
         for y in range(rows):
-            row = carray(
-                pointer(address + (z * strides[0] + y * strides[1]) * levels.itemsize),
-                columns,
-                levels.dtype,
-            )
-            start = at + z * steps[0] + y * steps[1]
-            target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
+            row = _row(address, levels, strides, z, y, columns)
+            target = key_row(base, keys, at, steps, z, y, columns)
             whole = columns - columns % BIN_LANES
             for x in range(0, whole, BIN_LANES):
                 prefetch(row.ctypes.data + AHEAD + x * levels.itemsize)
@@ -311,20 +318,15 @@ def bin_by_cells(
     NaN, and whether a value was one of those that ``find_cells`` reports.
     """
     slices, rows, columns = extents
-    base_address = keys.ctypes.data  # a slice of `keys` would count references at every row
+    base_of_keys = keys.ctypes.data
     cells = np.empty(CHUNK, np.uint32)
     ordered = np.empty(CHUNK, bounds.dtype)
     rest = np.zeros(CELL_LANES, token.dtype)
     seen, nan = np.uint64(0), np.uint64(0)
     for z in range(slices):
         for y in range(rows):
-            row = carray(
-                pointer(address + (z * strides[0] + y * strides[1]) * token.itemsize),
-                columns,
-                token.dtype,
-            )
-            start = at + z * steps[0] + y * steps[1]
-            target = carray(pointer(base_address + start * keys.itemsize), columns, keys.dtype)
+            row = _row(address, token, strides, z, y, columns)
+            target = key_row(base_of_keys, keys, at, steps, z, y, columns)
             for first in range(0, columns, CHUNK):
                 count = min(CHUNK, columns - first)
                 turns = count // CELL_LANES
@@ -356,12 +358,11 @@ def hide_points(
 ) -> None:
     """Give the points whose mask (bytes at `address`) is 0 the key `never`."""
     slices, rows, columns = extents
-    base = keys.ctypes.data  # a slice of `keys` would count references at every row
+    base = keys.ctypes.data
     for z in range(slices):
         for y in range(rows):
             row = carray(pointer(address + z * strides[0] + y * strides[1]), columns, np.uint8)
-            start = at + z * steps[0] + y * steps[1]
-            target = carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
+            target = key_row(base, keys, at, steps, z, y, columns)
             for x in range(columns):
                 if row[x] == 0:
                     target[x] = never

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numba import carray
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.kernels import image_row, pointer
+from ecc_core._backends.cpu.encoders.kernels import image_row, key_row
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.scans.blocks import cut
 from ecc_core._backends.cpu.sources import Block, Source
@@ -54,8 +53,7 @@ def _rank_by_table(
     for z in range(slices):
         for y in range(rows):
             row = image_row(address, token, strides, z, y, extents)
-            start = at + z * steps[0] + y * steps[1]
-            target = carray(pointer(base + start * out.itemsize), columns, out.dtype)
+            target = key_row(base, out, at, steps, z, y, columns)
             for x in range(columns):
                 label = np.uint64(row[x])
                 target[x] = table[label] if label < size else 0
@@ -129,8 +127,7 @@ def _rank_by_hash(
     for z in range(slices):
         for y in range(rows):
             row = image_row(address, token, strides, z, y, extents)
-            start = at + z * steps[0] + y * steps[1]
-            target = carray(pointer(base + start * out.itemsize), columns, out.dtype)
+            target = key_row(base, out, at, steps, z, y, columns)
             for x in range(columns):
                 label = np.uint64(row[x])
                 if label != before:
