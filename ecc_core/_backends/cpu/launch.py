@@ -41,7 +41,7 @@ Values = NDArray[np.int64]
 
 INTERLEAVED = 16  # images that are read together where their points lie side by side
 SHORT_ROW = 48  # points in a row that do not fill a vector
-MOST_MISSED = 3  # blocks that a plan did not fit, before it is given up
+BLOCKS_A_CHANCE = 16  # of this many blocks one may not fit a plan before it is given up
 NO_HISTOGRAM = np.zeros((1, 1), np.int64)
 
 
@@ -98,11 +98,12 @@ class _Stack:
         lock = threading.Lock()
 
         def work(queue: Iterator[Block]) -> None:
-            scanner, missed = self.scanner(), [0] * len(plans)
+            scanner = self.scanner()
+            chances = [1 + len(blocks) // BLOCKS_A_CHANCE] * len(plans)
             histograms: list[Values | None] = [None] * len(plans)
             for block in queue:
                 own = out if alone else out[block.start[0] : block.stop[0]]
-                _add_block(scanner, plans, missed, block, nan, histograms, len(own))
+                _add_block(scanner, plans, chances, block, nan, histograms, len(own))
                 if not alone:
                     add(histograms, own)
                     histograms = [None] * len(plans)
@@ -187,7 +188,7 @@ def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
 def _add_block(
     scanner: Scanner,
     plans: list[Plan],
-    missed: list[int],
+    chances: list[int],
     block: Block,
     nan: str,
     histograms: list[Values | None],
@@ -195,17 +196,17 @@ def _add_block(
 ) -> None:
     """Add a block to the histogram of the first plan that its keys fit, one row an image.
 
-    `missed` counts the blocks that did not fit each plan, which is not tried for ever.
+    A plan loses one of its `chances` with each block that does not fit.
     """
     for number, plan in enumerate(plans):
-        if missed[number] > MOST_MISSED:
+        if chances[number] == 0:
             continue
         has_nan, unfit = scanner.stage(plan, block)
         if has_nan and nan == "raise":
             raise ValueError(NAN_MESSAGE)
         if not unfit:
             break
-        missed[number] += 1
+        chances[number] -= 1
     histogram = histograms[number]
     if histogram is None:
         histogram = histograms[number] = np.zeros((rows, plan.top + 1), np.int64)
