@@ -28,8 +28,8 @@ COEFFICIENTS = np.dtype(
     + [(name, "i4") for name in ("across", "down", "chunk", "images")]
 )
 COLUMNS = 120  # that a warp owns
-THREADS = {2: 256, 3: 128}  # of a block, by the axes of an image
-RESIDENT = {2: 3, 3: 3}  # blocks that must fit on a multiprocessor
+THREADS = {2: 256, 3: 384}  # of a block, by the axes of an image
+RESIDENT = {2: 2, 3: 1}  # blocks that must fit on a multiprocessor
 ROWS = {2: 8, 3: 7}  # that a warp takes at a time
 START = {2: 4, 3: 2}  # what a unit costs beside its rows or slices
 LEAST = (8, 16)  # rows and columns of images that are worth it

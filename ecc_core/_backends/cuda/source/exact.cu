@@ -177,9 +177,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         const int found = carried(tails, ends);
         if (lane == 0) carry = found;
     }
+    __syncthreads();
     const Own own(events, buckets);
     Piece whole;
-    const Piece before = before_thread(own.piece(), whole);  // `carry` is there, too
+    const Piece before = before_thread(own.piece(), whole);
     const int start = before.ends ? before.tail : carry + before.tail;
     unsigned kept = 0;
     int run = start;
