@@ -152,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     sums[blockIdx.x] = whole.sum, tails[blockIdx.x] = whole.tail, ends[blockIdx.x] = whole.ends;
 }
 
-// The sum of a run before this tile. Called by the first warp.
+// The sum of a run before this tile, in every lane.
 __device__ int carried(const int* tails, const int* ends) {
     const int lane = threadIdx.x & 31;
     int sum = 0;
@@ -171,17 +171,13 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     list_levels(const unsigned* events, const Buckets buckets, const long long* totals,
                 const int* tails, const int* ends, long long* places, unsigned flip,
                 unsigned* levels, long long* values, int superlevel, int write) {
-    __shared__ int carry, warps[kThreads / 32];
+    __shared__ int warps[kThreads / 32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    if (warp == 0) {
-        const int found = carried(tails, ends);
-        if (lane == 0) carry = found;
-    }
-    __syncthreads();
     const Own own(events, buckets);
     Piece whole;
     const Piece before = before_thread(own.piece(), whole);
-    const int start = before.ends ? before.tail : carry + before.tail;
+    const int carry = carried(tails, ends);
+    const int start = before.tail + (before.ends ? 0 : carry);
     unsigned kept = 0;
     int run = start;
 #pragma unroll
