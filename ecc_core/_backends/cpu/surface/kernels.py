@@ -9,6 +9,7 @@ from ecc_core._backends.cpu.surface.vector_events import (
     MOST_EVENTS,
     VECTOR_BYTES,
     cube_events,
+    pack_row,
     vertex_events,
 )
 
@@ -20,39 +21,52 @@ EVENT_BYTES = FLUSH + (MOST_EVENTS + 1) * VECTOR_BYTES
 
 @kernel()
 def pack_codes(
-    first: Any, second: Any, extents: Any, codes: Any, at: Any, steps: Any, never: Any
+    first: Any,
+    second: Any,
+    pitch: Any,
+    extents: Any,
+    codes: Any,
+    at: Any,
+    steps: Any,
+    never: Any,
 ) -> None:
-    """Write the pairs of two dense boxes of keys; codes beyond them are `never`.
+    """Write the pairs of two boxes of keys; codes beyond them are `never`.
 
-    Extents are (slices, rows, columns), `steps` lead to the next (point, row, slice) of `codes`,
-    and `at` is where the first point goes.
+    Extents are (slices, rows, columns), `pitch` the keys from row to row, `steps` lead to the next
+    (point, row, slice) of `codes`, and `at` is where the first point goes. Behind the keys and the
+    codes there is room for a vector.
     """
     slices, rows, columns = extents
-    half = codes.dtype.type(4 * codes.itemsize)
-    for i in range(codes.size):
-        codes[i] = never
+    written = 0
     for z in range(slices):
         for y in range(rows):
-            source = (z * rows + y) * columns
             target = at + y * steps[1] + z * steps[2]
-            for x in range(columns):
-                upper = codes.dtype.type(first[source + x]) << half
-                codes[target + x] = upper | codes.dtype.type(second[source + x])
+            for i in range(written, target):
+                codes[i] = never
+            pack_row(first, second, (z * rows + y) * pitch, codes, target, columns)
+            written = target + columns
+    for i in range(written, codes.size):
+        codes[i] = never
 
 
 @kernel()
-def _count(plus: Any, minus: Any, counts: Any, histogram: Any) -> None:
-    for i in range(counts[0]):
-        histogram[plus[i]] += 1
-    for i in range(counts[1]):
-        histogram[minus[i]] -= 1
+def _count(plus: Any, minus: Any, counts: Any, histograms: Any) -> None:
+    """Count both lists at once, each in its own histogram: additions wait for each other less."""
+    both = min(counts[0], counts[1])
+    for i in range(both):
+        histograms[0, plus[i]] += 1
+        histograms[1, minus[i]] += 1
+    for i in range(both, counts[0]):
+        histograms[0, plus[i]] += 1
+    for i in range(both, counts[1]):
+        histograms[1, minus[i]] += 1
 
 
 @kernel()
 def add_vertices(
-    codes: Any, extents: Any, steps: Any, bins: Any, plus: Any, minus: Any, histogram: Any
+    codes: Any, extents: Any, steps: Any, bins: Any, plus: Any, minus: Any, histograms: Any
 ) -> None:
-    """Add the cells of the V-construction of a block of codes to a histogram.
+    """Add the cells of the V-construction of a block of codes to histograms of both signs.
 
     Extents are the points (along the last axis, rows, slices) from the first code on, `steps` as
     many as the image has axes; `bins` are those of ``vertex_events``.
@@ -66,14 +80,14 @@ def add_vertices(
                 left = extents[0] - x
                 counts = vertex_events(codes, start + x, steps, left, bins, plus, minus, counts)
                 if max(counts[0], counts[1]) * codes.itemsize >= FLUSH:
-                    _count(plus, minus, counts, histogram)
+                    _count(plus, minus, counts, histograms)
                     counts = (0, 0)
-    _count(plus, minus, counts, histogram)
+    _count(plus, minus, counts, histograms)
 
 
 @kernel()
 def add_cubes(
-    codes: Any, extents: Any, steps: Any, bins: Any, plus: Any, minus: Any, histogram: Any
+    codes: Any, extents: Any, steps: Any, bins: Any, plus: Any, minus: Any, histograms: Any
 ) -> None:
     """As :func:`add_vertices` for the T-construction; in 3-D the signs are reversed."""
     lanes = VECTOR_BYTES // codes.itemsize
@@ -85,6 +99,6 @@ def add_cubes(
                 left = extents[0] - x
                 counts = cube_events(codes, start + x, steps, left, bins, plus, minus, counts)
                 if max(counts[0], counts[1]) * codes.itemsize >= FLUSH:
-                    _count(plus, minus, counts, histogram)
+                    _count(plus, minus, counts, histograms)
                     counts = (0, 0)
-    _count(plus, minus, counts, histogram)
+    _count(plus, minus, counts, histograms)

@@ -23,9 +23,10 @@ __all__ = ["surface"]
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-BLOCK_POINTS = 1 << 18  # codes and keys of a block stay in the second-level cache
-MOST_COLUMNS, MOST_ROWS = 1024, 64
+BLOCK_POINTS = 1 << 17  # codes and keys of a block stay in the second-level cache
+MOST_COLUMNS, MOST_ROWS = 4096, 64
 SPARE = 64  # elements behind the last one of a block, which are read or written but not used
+MOST_COUNTED = 1 << 27  # points whose cells are counted in 32 bits
 SHORT = 64  # rows with fewer points leave vectors empty
 
 
@@ -142,7 +143,8 @@ class _Pair:
         code = np.dtype(f"u{2 * self.key_size}")
         second = self.plans[1].top + 1
         bins = (second, self.plans[0].top * second + self.plans[1].top)
-        histogram = np.zeros(bins[1] + 1, np.int64)
+        total = np.zeros(bins[1] + 1, np.int64)
+        counts, counted = np.zeros((2, total.size), np.uint32), 0
         never = code.type(self.plans[0].top << 8 * self.key_size | self.plans[1].top)
         plus, minus = (
             scratch.take(f"{sign} events", kernels.EVENT_BYTES // code.itemsize, code)
@@ -150,22 +152,28 @@ class _Pair:
         )
         add = kernels.add_cubes if self.filtration.cubes else kernels.add_vertices
         for block in queue:
+            if counted > MOST_COUNTED:
+                total += counts[0].astype(np.int64) - counts[1]
+                counts[:], counted = 0, 0
             place = _place(block, self.sources[0].shape, self.filtration.cubes, self.ndim)
-            extents = tuple(b - a for a, b in zip(place.box.start, place.box.stop, strict=True))
-            keys = [self._keys(i, place.box, extents) for i in (0, 1)]
+            box = place.box
+            slices, rows, columns = (b - a for a, b in zip(box.start, box.stop, strict=True))
+            extents, pitch = (slices, rows, columns), -(-columns // SPARE) * SPARE
+            keys = [
+                self._keys(i, box, slices * rows * pitch, (rows * pitch, pitch)) for i in (0, 1)
+            ]
             codes = scratch.take("codes", place.size + SPARE, code)
-            kernels.pack_codes(*keys, extents, codes, place.at, place.steps, never)
+            kernels.pack_codes(*keys, pitch, extents, codes, place.at, place.steps, never)
             steps = place.steps[: self.ndim]
-            add(codes, place.extents, steps, bins, plus, minus, histogram)
-        return histogram
+            add(codes, place.extents, steps, bins, plus, minus, counts)
+            counted += place.size
+        return total + counts[0] - counts[1]
 
-    def _keys(self, which: int, box: Block, extents: tuple[int, ...]) -> Array:
+    def _keys(self, which: int, box: Block, size: int, steps: tuple[int, int]) -> Array:
+        """The keys of a box of one image, with the given strides of slices and rows."""
         plan = self.plans[which]
-        _, rows, columns = extents
-        keys = scratch.take(f"keys {which}", math.prod(extents) + SPARE, plan.key_dtype)
-        nan, _ = load_box(
-            plan, self.sources[which], self.mask, box, keys, 0, (rows * columns, columns)
-        )
+        keys = scratch.take(f"keys {which}", size + SPARE, plan.key_dtype)
+        nan, _ = load_box(plan, self.sources[which], self.mask, box, keys, 0, steps)
         if nan and self.filtration.nan == "raise":
             raise ValueError(NAN_MESSAGE)
         return keys

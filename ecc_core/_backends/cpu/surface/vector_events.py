@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 from ecc_core._backends.cpu import llvm
 from ecc_core._backends.cpu.scans.vector_coefficients import HAS_COMPRESS, compress
 
-__all__ = ["MOST_EVENTS", "VECTOR_BYTES", "cube_events", "vertex_events"]
+__all__ = ["MOST_EVENTS", "VECTOR_BYTES", "cube_events", "pack_row", "vertex_events"]
 
 VECTOR_BYTES = 64
 MOST_EVENTS = 34  # vectors that are appended to one list for a vector of points
@@ -34,10 +34,10 @@ class _Codes:
         self.half = self.element.width // 2
         self.lanes = 8 * VECTOR_BYTES // self.element.width
         self.low = llvm.splat(self.element, self.lanes, (1 << self.half) - 1)
-        self.ndim = len(sig.args[2])
+        self.axes = [1 << i for i in range(len(sig.args[2]))]
         data = llvm.data(context, builder, sig.args[0], codes)
         self.corners = []
-        for corner in range(1 << self.ndim):
+        for corner in range(1 << len(self.axes)):
             place = at
             for axis, step in enumerate(cgutils.unpack_tuple(builder, steps)):
                 place = builder.add(place, step) if corner >> axis & 1 else place
@@ -63,25 +63,26 @@ class _Codes:
         larger = self.builder.select(self.builder.icmp_unsigned(">", a, b), a, b)
         return self.builder.bitcast(larger, ir.VectorType(self.element, self.lanes))
 
+    def minimum(self, a: Any, b: Any) -> Any:
+        return self.builder.select(self.less(a, b), a, b)
+
     def equal(self, a: Any, b: Any) -> Any:
         return self.builder.icmp_unsigned("==", a, b)
 
     def less(self, a: Any, b: Any) -> Any:
         return self.builder.icmp_unsigned("<", a, b)
 
-    def sort(self, codes: list[Any], i: int, j: int) -> None:
-        a, b = codes[i], codes[j]
-        swap = self.less(b, a)
-        codes[i], codes[j] = self.builder.select(swap, b, a), self.builder.select(swap, a, b)
-
     def without(self, a: Any, b: Any) -> Any:
         return self.builder.and_(a, self.builder.not_(b))
 
-    def append(self, sign: int, code: Any, chosen: Any) -> None:
-        """Append the bins of the chosen codes to the list of a sign."""
+    def row_of_bins(self, code: Any) -> Any:
+        """The first bin of a first rank."""
+        half = llvm.splat(self.element, self.lanes, self.half)
+        return self.builder.mul(self.builder.lshr(code, half), self._second)
+
+    def append(self, sign: int, place: Any, chosen: Any) -> None:
+        """Append the chosen bins to the list of a sign."""
         builder, which = self.builder, int(sign < 0)
-        first = builder.lshr(code, llvm.splat(self.element, self.lanes, self.half))
-        place = builder.add(builder.mul(first, self._second), builder.and_(code, self.low))
         count = self.counts[which]
         if HAS_COMPRESS:
             place = compress(builder, place, chosen)
@@ -93,6 +94,14 @@ class _Codes:
         llvm.store(builder, place, self._lists[which], count)
         self.counts[which] = builder.add(count, kept)
 
+    def cancel(self, left: dict[int, Any], values: dict[int, Any], axis: int) -> None:
+        """Leave out pairs of cells with and without an axis whose values are equal."""
+        for cell in [cell for cell in left if not cell & axis and cell | axis in left]:
+            both = self.builder.and_(left[cell], left[cell | axis])
+            same = self.builder.and_(both, self.equal(values[cell], values[cell | axis]))
+            left[cell] = self.without(left[cell], same)
+            left[cell | axis] = self.without(left[cell | axis], same)
+
 
 def _sign(axes: int) -> int:
     return -1 if axes.bit_count() & 1 else 1
@@ -100,101 +109,72 @@ def _sign(axes: int) -> int:
 
 def _add_vertices(codes: _Codes) -> None:
     """Cells of the V-construction: each enters at the largest ranks of its vertices."""
-    builder, pairs = codes.builder, list(codes.corners)
-    cells = range(len(pairs))
-    for axis in (1 << i for i in range(codes.ndim)):
-        for cell in cells:
+    pairs = dict(enumerate(codes.corners))
+    for axis in codes.axes:
+        for cell in pairs:
             if cell & axis:
                 pairs[cell] = codes.maximum(pairs[cell], pairs[cell ^ axis])
-    left = [codes.valid] * len(pairs)
-    for axis in (1 << i for i in range(codes.ndim)):  # two cells of opposite signs at one pair
-        for cell in cells:
-            if not cell & axis:
-                other = cell | axis
-                both = builder.and_(left[cell], left[other])
-                same = builder.and_(both, codes.equal(pairs[cell], pairs[other]))
-                left[cell], left[other] = (codes.without(left[c], same) for c in (cell, other))
-    for cell in cells:
-        codes.append(_sign(cell), pairs[cell], left[cell])
+    left = dict.fromkeys(pairs, codes.valid)
+    for axis in codes.axes:
+        codes.cancel(left, pairs, axis)
+    for cell, pair in pairs.items():
+        second = codes.builder.and_(pair, codes.low)
+        place = codes.builder.add(codes.row_of_bins(pair), second)
+        codes.append(_sign(cell), place, left[cell])
 
 
 def _add_cubes(codes: _Codes) -> None:
-    """Cells of the T-construction: each enters on the staircase of the cubes that contain it."""
-    for corner in range(len(codes.corners)):
-        _add_steps(codes, corner)
-    ordered: dict[tuple[int, int], list[Any]] = {}
-    for cell in range(1, len(codes.corners)):
-        _add_joins(codes, cell, _ordered(codes, cell, 0, ordered))
+    """Cells of the T-construction: each enters on the staircase of the cubes that contain it.
 
-
-def _add_steps(codes: _Codes, corner: int) -> None:
-    """The steps of staircases that are the pair of ranks of one corner.
-
-    A corner is a step for a cell unless one of the cell's other cubes enters no later. If it is one
-    for a cell it is one for the smaller cells, so that cells cancel in pairs along an axis.
+    In the order of codes, a corner is a step of the staircase if its second rank is less than the
+    least one before it, with which it then has a join.
     """
-    own = codes.corners[corner]
-    free = [1 << i for i in range(codes.ndim) if not corner >> i & 1]
-    before: dict[int, Any] = {}
-    for other in range(len(codes.corners)):
-        if other != corner:
-            largest = codes.maximum(own, codes.corners[other])
-            before[other] = codes.equal(largest, own)
-            if other > corner:  # of two equal pairs the lower corner is the step
-                before[other] = codes.without(before[other], codes.equal(own, codes.corners[other]))
-
-    def is_step(cell: int) -> Any:
-        found = codes.valid
-        for other in range(len(codes.corners)):
-            if other != corner and other & cell == other:
-                found = codes.without(found, before[other])
-        return found
-
-    for cell in range(len(codes.corners)):
-        if cell & corner != corner or (free and cell & free[0]):
-            continue
-        chosen = is_step(cell)
-        if free:
-            chosen = codes.without(chosen, is_step(cell | free[0]))
-        codes.append(_sign(cell), own, chosen)
-
-
-def _ordered(
-    codes: _Codes, cell: int, corner: int, known: dict[tuple[int, int], list[Any]]
-) -> list[Any]:
-    """The codes of the corners of a cell, moved to another corner, in increasing order."""
-    if not cell:
-        return [codes.corners[corner]]
-    if (cell, corner) not in known:
-        axis = 1 << cell.bit_length() - 1
-        halves = [_ordered(codes, cell ^ axis, c, known) for c in (corner, corner | axis)]
-        known[cell, corner] = _merge(codes, *halves)
-    return known[cell, corner]
-
-
-def _merge(codes: _Codes, a: list[Any], b: list[Any]) -> list[Any]:
-    """Two ordered lists of the same length, a power of two, as one (Batcher's odd-even merge)."""
-    if len(a) == 1:
-        merged = a + b
-        codes.sort(merged, 0, 1)
-        return merged
-    even, odd = _merge(codes, a[0::2], b[0::2]), _merge(codes, a[1::2], b[1::2])
-    merged = [code for pair in zip(even, odd, strict=True) for code in pair]
-    for i in range(1, len(merged) - 1, 2):
-        codes.sort(merged, i, i + 1)
-    return merged
-
-
-def _add_joins(codes: _Codes, cell: int, ordered: list[Any]) -> None:
-    """The joins of neighbouring steps of a staircase."""
     builder = codes.builder
-    least = builder.and_(ordered[0], codes.low)
-    for code in ordered[1:]:
-        second = builder.and_(code, codes.low)
-        is_step = codes.less(second, least)
-        join = builder.or_(codes.without(code, codes.low), least)
-        codes.append(-_sign(cell), join, builder.and_(is_step, codes.valid))
-        least = builder.select(is_step, second, least)
+    corners = range(len(codes.corners))
+    seconds = [builder.and_(code, codes.low) for code in codes.corners]
+    earlier = {
+        (a, b): builder.icmp_unsigned("<=", codes.corners[a], codes.corners[b])
+        for a in corners
+        for b in corners
+        if a < b
+    }
+    for corner in corners:
+        least = {}  # second rank of the cubes before, in the cell of so many axes
+        for other in corners:
+            if other < corner:
+                least[other] = builder.select(earlier[other, corner], seconds[other], codes.low)
+            elif other > corner:
+                least[other] = builder.select(earlier[corner, other], codes.low, seconds[other])
+            else:
+                least[other] = codes.low
+        for axis in codes.axes:
+            for cell in corners:
+                if cell & axis:
+                    least[cell] = codes.minimum(least[cell], least[cell ^ axis])
+        _add_corner(
+            codes, corner, seconds[corner], {c: least[c] for c in corners if c & corner == corner}
+        )
+
+
+def _add_corner(codes: _Codes, corner: int, second: Any, least: dict[int, Any]) -> None:
+    """The entries of one corner: the steps that it is, and their joins with the steps before.
+
+    If a corner is a step for a cell it is one for the smaller cells too.
+    """
+    builder, row = codes.builder, codes.row_of_bins(codes.corners[corner])
+    free = [axis for axis in codes.axes if not corner & axis]
+    steps, joins = {}, {}
+    for cell, rank in least.items():
+        steps[cell] = builder.and_(codes.valid, codes.less(second, rank))
+        if cell:  # the cube itself is a cell with one step
+            joins[cell] = codes.without(steps[cell], codes.equal(rank, codes.low))
+    for axis in free:
+        codes.cancel(joins, least, axis)
+    for cell in [cell for cell in least if not (free and cell & free[0])]:
+        left = codes.without(steps[cell], steps[cell | free[0]]) if free else steps[cell]
+        codes.append(_sign(cell), builder.add(row, second), left)
+    for cell, left in joins.items():
+        codes.append(-_sign(cell), builder.add(row, least[cell]), left)
 
 
 def _signature(codes: Any, steps: Any, plus: Any, minus: Any) -> Any:
@@ -249,3 +229,37 @@ def cube_events(
         return context.make_tuple(builder, sig.return_type, vectors.counts)
 
     return _signature(codes, steps, plus, minus), codegen
+
+
+@intrinsic
+def pack_row(
+    typingctx: Any,
+    first: Any,
+    second: Any,
+    source: Any,
+    codes: Any,
+    target: Any,
+    count: Any,
+) -> Any:
+    """Write the codes of `count` pairs of ranks, and what comes behind them to fill a vector."""
+    sig = types.void(first, second, types.intp, codes, types.intp, types.intp)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        *ranks, source, codes, target, count = args
+        element = context.get_value_type(sig.args[3].dtype)
+        lanes = 8 * VECTOR_BYTES // element.width
+        out = llvm.data(context, builder, sig.args[3], codes)
+        vectors = builder.udiv(builder.add(count, llvm.I64(lanes - 1)), llvm.I64(lanes))
+        with cgutils.for_range(builder, vectors) as loop:
+            step = builder.mul(loop.index, llvm.I64(lanes))
+            wide = []
+            for rank, kind in zip(ranks, sig.args[:2], strict=True):
+                data = llvm.data(context, builder, kind, rank)
+                part = context.get_value_type(kind.dtype)
+                keys = llvm.load(builder, data, builder.add(source, step), part, lanes)
+                wide.append(builder.zext(keys, ir.VectorType(element, lanes)))
+            upper = builder.shl(wide[0], llvm.splat(element, lanes, element.width // 2))
+            llvm.store(builder, builder.or_(upper, wide[1]), out, builder.add(target, step))
+        return context.get_dummy_value()
+
+    return sig, codegen
