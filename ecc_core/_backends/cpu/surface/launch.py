@@ -167,7 +167,8 @@ class _Pair:
             steps = place.steps[: self.ndim]
             add(codes, place.extents, steps, bins, plus, minus, counts)
             counted += place.size
-        return total + counts[0] - counts[1]
+        total += counts[0].astype(np.int64) - counts[1]
+        return total
 
     def _keys(self, which: int, box: Block, size: int, steps: tuple[int, int]) -> Array:
         """The keys of a box of one image, with the given strides of slices and rows."""
