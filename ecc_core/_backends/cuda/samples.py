@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Adopted
 from ecc_core._backends.cuda.bins import Prepared
+from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.recipe import ELEMENTS, ITEM_BYTES, Variant, by_value, pack
 
@@ -54,10 +56,14 @@ class Samples(NamedTuple):
     ) -> None:
         """Launch a kernel with as many blocks as are resident."""
         found = kernel(source, name, self.device, self.options, macros)
-        lines = self.shape[0] * self.shape[1] * self.shape[2]
-        rows = THREADS // int(self.image.view(np.int32)[-2])
-        blocks = min(-(-lines // rows), BLOCKS * processors(self.device))
+        blocks = _blocks(self.image, self.shape, self.device)
         found((blocks,), (THREADS,), (by_value(self.image), *arguments), shared_mem=shared)
+
+
+def _blocks(image: NDArray[np.int64], shape: tuple[int, ...], device: int) -> int:
+    """As many blocks as are resident, or as there is work for; rows are the last axis."""
+    rows = THREADS // int(image.view(np.int32)[-2])
+    return min(-(-math.prod(shape[:-1]) // rows), BLOCKS * processors(device))
 
 
 def kernel(
@@ -98,17 +104,21 @@ def samples_of(
         heights = _heights(_Terms(direction), array.device.id)
         image[HEIGHTS] = heights.data.ptr
         image[SCALE : SCALE + 1].view(np.float64)[0] = direction.scale
-    options = variant.options(prepared)
-    options |= {
-        "ELEMENT": "Bool" if adopted.element == "bool" else ELEMENTS[adopted.element],
-        "MASK": int(mask is not None),
-        "VECTOR": int(vector),
-        "DIRECTIONAL": int(direction is not None),
-        "BLOCKS": 4,
-    }
+    # Values along a direction are compared as float64, and read as they are.
+    own = variant._replace(element=adopted.element)
+    options = _options(own, prepared, vector, direction is not None)
     lead = 4 - array.ndim
     shape = (array.shape[0], *[1] * lead, *array.shape[1:])
     return Samples(image, options, shape, array.device.id, (array, hidden, heights))
+
+
+def _options(
+    variant: Variant, prepared: Prepared | None, vector: bool, directional: bool
+) -> dict[str, Any]:
+    """The macros of kernels that read images sample by sample."""
+    element = "Bool" if variant.element == "bool" else ELEMENTS[variant.element]
+    options = {"VECTOR": int(vector), "DIRECTIONAL": int(directional), "BLOCKS": 4}
+    return variant.options(prepared) | {"ELEMENT": element, **options}
 
 
 @lru_cache(maxsize=1024)
@@ -174,10 +184,17 @@ def find_range(
 
     Waits for the device.
     """
-    samples = samples_of(adopted, mask, variant, None, direction)
     found = cupy.zeros(4, np.uint64)
-    if adopted.array.size:
-        samples.launch("range", "find_range", {}, found)
+    array = adopted.array
+    if array.size and mask is None and direction is None:
+        place = array.data.ptr % 16
+        call = _plan_range(array.shape, array.strides, place, variant, array.device.id)
+        samples, result = call.places
+        words = (samples + DATA, array.data.ptr), (result, found.data.ptr)
+        call.launch(cupy.cuda.get_current_stream().ptr, words)
+    elif array.size:
+        visited = samples_of(adopted, mask, variant, None, direction)
+        visited.launch("range", "find_range", {}, found)
     least, largest, some, nan = found.get().tolist()
     if not some:
         return None, None, bool(nan)
@@ -186,8 +203,24 @@ def find_range(
     return low, high, bool(nan)
 
 
+@lru_cache(maxsize=256)
+def _plan_range(
+    shape: tuple[int, ...], strides: tuple[int, ...], place: int, variant: Variant, device: int
+) -> Call:
+    """The kernel that finds the range of images without masks and directions."""
+    item = ITEM_BYTES[variant.element]
+    image, vector = _struct(shape, strides, item, None, (place, 0), True)
+    options = _options(variant, None, vector, False)
+    found = kernel("range", "find_range", device, options, {}).kernel
+    grid = (_blocks(image, shape, device),)
+    return Call(found, grid, THREADS, 0, (image, np.zeros(1, np.int64)))
+
+
 def _value(bits: int, element: str) -> Any:
     """The value of an ordinal of samples.cuh, given as 64 bits."""
+    if element == "float32":  # as below, for the most common type
+        own = bits & 0xFFFFFFFF
+        return np.uint32(own ^ 0x7FFFFFFF if own >> 31 else own).view(np.float32)
     ordinal = np.array([bits & (2 * SIGN - 1)], np.uint64).view(np.int64)
     if element in SMALL or ("float" in element and element != "float64"):
         whole = ordinal.astype(np.int32)
