@@ -1,0 +1,139 @@
+"""Soft curves of small images, of many channels, directions and windows, on one CPU thread.
+
+    python -m benchmarks.soft_small
+
+Each call is forward and backward. Times are those of the processor in the calling thread, the least
+of interleaved runs. Writes benchmarks/results/soft-small.{json,md}.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.soft import over_cells, over_points
+from ecc_core._torch.cells import split_coefficients
+from ecc_core.nn import EulerCurveLayer, EulerCurveMap
+from ecc_core.nn.functional import soft_euler_curve
+
+OUTPUT = Path(__file__).parent / "results" / "soft-small"
+TURNS = 15
+LEVELS = 32
+Call = Callable[[], None]
+
+
+def backward(compute: Callable[[Tensor], Tensor], image: Tensor) -> Call:
+    upstream = torch.ones_like(compute(image))
+    return lambda: compute(image).backward(upstream)
+
+
+def least(calls: dict[str, Call]) -> dict[str, float]:
+    """The least seconds of each call."""
+    best = dict.fromkeys(calls, float("inf"))
+    for _ in range(TURNS):
+        for name, call in calls.items():
+            start = time.thread_time()
+            call()
+            best[name] = min(best[name], time.thread_time() - start)
+    return best
+
+
+def row(case: str, bar: str, calls: dict[str, Call]) -> dict[str, Any]:
+    """The first call against the others."""
+    seconds = least(calls)
+    first, *others = calls
+    return {
+        "case": case,
+        "bar": bar,
+        "ms": {name: 1e3 * value for name, value in seconds.items()},
+        "ratios": {name: seconds[first] / seconds[name] for name in others},
+    }
+
+
+def rows() -> list[dict[str, Any]]:
+    levels = torch.linspace(0, 1, LEVELS).requires_grad_()
+    sharpness = 4.0 * (LEVELS - 1)
+
+    def curve(image: Tensor) -> Tensor:
+        return soft_euler_curve(image, levels, sharpness=sharpness, connectivity=1)
+
+    maps = torch.rand(8, 64, 8, 8).requires_grad_()
+    image = torch.rand(1, 1, 64, 64).requires_grad_()
+    large = torch.rand(1, 1, 512, 512).requires_grad_()
+    weights, slope = split_coefficients(image.detach()[0], 1).flatten(1), torch.tensor(sharpness)
+    layers = [
+        EulerCurveLayer(LEVELS, range=(0, 1), directions=k, direction_scale=1 / 64 if k else None)
+        for k in (None, 1, 16)
+    ]
+    found = [
+        row(
+            "8 x 64 maps of 8 x 8, 32 thresholds",
+            "1.5",
+            {
+                "curves": backward(curve, maps),
+                "convolution 64 -> 64, 3 x 3": backward(nn.Conv2d(64, 64, 3, padding=1), maps),
+            },
+        ),
+        row(
+            "one image of 64 x 64, 32 thresholds",
+            "0.35 ms",
+            {
+                "curves": backward(curve, image),
+                "layer": backward(layers[0], image),
+                "PyTorch, points": backward(
+                    lambda x: over_points(x[0], weights, levels, slope), image
+                ),
+                "PyTorch, cells": backward(lambda x: over_cells(x[0], levels, slope), image),
+            },
+        ),
+        row(
+            "16 directions, one image of 64 x 64",
+            "6",
+            {"16 directions": backward(layers[2], image), "1": backward(layers[1], image)},
+        ),
+    ]
+    for window, connectivity, count in ((32, 2, 16), (64, 2, 16), (32, 1, 16), (16, 2, 8)):
+        options: dict[str, Any] = {"range": (0, 1), "connectivity": connectivity}
+        calls = {
+            "map": backward(EulerCurveMap(count, window=window, padding=0, **options), large),
+            "whole image": backward(EulerCurveLayer(count, **options), large),
+        }
+        case = f"windows of {window} of 512 x 512, connectivity {connectivity}, {count} thresholds"
+        found.append(row(case, "3", calls))
+    return found
+
+
+def table(found: list[dict[str, Any]]) -> str:
+    lines = [
+        "# Small images, directions and windows on one CPU thread",
+        "",
+        f"Forward and backward, float32, torch {torch.__version__}. Ratios are of the first call",
+        "to the others. Written by `python -m benchmarks.soft_small`.",
+        "",
+        "| case | bar | ms | ratio to |",
+        "|---|---|---|---|",
+    ]
+    for one in found:
+        times = ", ".join(f"{name}: {ms:.3g}" for name, ms in one["ms"].items())
+        ratios = ", ".join(f"{name}: {ratio:.2f}" for name, ratio in one["ratios"].items())
+        lines.append(f"| {one['case']} | {one['bar']} | {times} | {ratios} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    found = rows()
+    OUTPUT.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
+    OUTPUT.with_suffix(".md").write_text(table(found))
+    print(table(found))
+
+
+if __name__ == "__main__":
+    main()

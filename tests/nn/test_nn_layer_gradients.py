@@ -1,0 +1,166 @@
+"""Layers: gradients, what they lead to, and exact curves with soft gradients."""
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+from nn_helpers import (  # noqa: E402
+    LAYERS,
+    SHAPES,
+    curve_layer,
+    noise,
+    take_a_wild_step,
+    transform_layer,
+)
+
+from ecc_core.nn import EulerCurveLayer  # noqa: E402
+from ecc_core.nn import _exact as exact_ops  # noqa: E402
+
+
+def descend(loss_of, parameters, rate, steps):
+    """Return the losses on the way down."""
+    optimizer = torch.optim.Adam(parameters, rate)
+    losses = []
+    for _ in range(steps):
+        loss = loss_of()
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return losses
+
+
+class TestGradients:
+    @pytest.mark.parametrize("n_spatial", [2, 3])
+    @LAYERS
+    def test_finite_differences(self, make, n_spatial):
+        layer = make(n_spatial, dtype=torch.float64)
+        take_a_wild_step(layer, 0.1, 0)  # off the axes, where heights of cells have a kink
+        names = [name for name, _ in layer.named_parameters()]
+        values = [parameter.detach().requires_grad_() for parameter in layer.parameters()]
+        image = (0.1 + noise(2, *SHAPES[n_spatial], dtype=torch.float64)).requires_grad_()
+
+        def call(image, *values):
+            return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), image)
+
+        assert torch.autograd.gradcheck(call, (image, *values), fast_mode=True)
+
+    @LAYERS
+    def test_every_parameter_gets_one(self, make):
+        layer = make()
+        layer(noise(2, 6, 7)).square().sum().backward()
+        for name, parameter in layer.named_parameters():
+            assert parameter.grad is not None, name
+            assert parameter.grad.abs().max() > 0, name
+
+    def test_thresholds_stay_increasing_and_directions_unit(self):
+        layer, other = curve_layer(dtype=torch.float64), transform_layer(3, dtype=torch.float64)
+        before = layer.thresholds.detach().clone()
+        for step in range(20):
+            take_a_wild_step(layer, 1.0, step)
+            take_a_wild_step(other, 1.0, step)
+            assert (layer.thresholds.diff() > 0).all()
+            assert (other.heights.diff() > 0).all()
+            for vectors in (layer.directions, other.directions):
+                torch.testing.assert_close(vectors.norm(dim=1), vectors.new_ones(len(vectors)))
+            for number in (layer.sharpness, layer.direction_scale, other.sharpness):
+                assert (number > 0).all()
+        assert (layer.thresholds - before).abs().max() > 1
+
+    def test_a_learning_rate_means_the_same_for_any_range(self):
+        curves = []
+        for unit in (1.0, 4096.0):
+            layer = EulerCurveLayer(6, range=(0, unit), learn_sharpness=True)
+            images = unit * noise(2, 9, 9)
+            descend(lambda x=images, f=layer: f(x).square().mean(), layer.parameters(), 0.1, 3)
+            curves.append(layer.thresholds.detach() / unit)
+        assert (curves[0] - torch.linspace(0, 1, 6)).abs().max() > 0.02
+        torch.testing.assert_close(curves[0], curves[1])
+
+    def test_thresholds_and_directions_are_found(self):
+        """A layer learns to give the curves of another one."""
+        image = noise(24, 8, 8, seed=3) ** 2
+        goal = EulerCurveLayer([0.2, 0.35, 0.9], directions=[[1.0, 0.2]], direction_scale=0.1)
+        wanted = goal(image).detach()
+        layer = EulerCurveLayer(
+            3,
+            range=(0.1, 1.2),
+            directions=[[0.6, 1.0]],
+            direction_scale=0.1,
+            sharpness=goal.sharpness.item(),
+        )
+        losses = descend(
+            lambda: (layer(image) - wanted).square().mean(), layer.parameters(), 0.05, 120
+        )
+        assert losses[-1] < 1e-3 * losses[0]
+        torch.testing.assert_close(layer.thresholds, goal.thresholds, atol=0.02, rtol=0)
+        torch.testing.assert_close(layer.directions, goal.directions, atol=0.02, rtol=0)
+
+    def test_descent_on_a_shape(self):
+        """Weights and directions change until the transform is the one of another shape."""
+        wanted = transform_layer()(noise(6, 7, seed=2) > 0.5).detach()
+        layer = transform_layer(extension="min")
+        weights = noise(6, 7).requires_grad_()
+        parameters = [weights, *layer.parameters()]
+        losses = descend(lambda: (layer(weights) - wanted).square().mean(), parameters, 0.02, 60)
+        assert losses[-1] < 0.1 * losses[0]
+
+
+class TestHard:
+    @pytest.mark.parametrize("n_spatial", [1, 2, 3])
+    @pytest.mark.parametrize("directions", [None, 2])
+    @pytest.mark.parametrize("superlevel", [False, True])
+    def test_curves_are_exact_and_gradients_soft(self, n_spatial, directions, superlevel):
+        options = {"directions": directions, "superlevel": superlevel}
+        hard = curve_layer(n_spatial, hard="forward", **options)
+        soft = curve_layer(n_spatial, **options)
+        image = noise(2, *SHAPES[n_spatial], dtype=torch.float64)
+        mask = noise(*SHAPES[n_spatial], seed=4) > 0.2
+        gradients = []
+        for layer in (hard, soft):
+            layer.double()
+            given = image.clone().requires_grad_()
+            curve = layer(given, mask)
+            (curve * torch.arange(5)).sum().backward()
+            gradients.append([given.grad, *(p.grad for p in layer.parameters())])
+        for found, expected in zip(*gradients, strict=True):
+            torch.testing.assert_close(found, expected)
+        given = [] if directions is None else hard.directions.tolist()
+        scales = {"direction_scale": hard.direction_scale[0].item()} if given else {}
+        directional = [{"direction": unit, **scales} for unit in given] or [{}]
+        rows = [
+            ecc.euler_curve(
+                image,
+                hard.thresholds,
+                mask=mask,
+                superlevel=superlevel,
+                axis=range(-n_spatial, 0),
+                **direction,
+            ).values
+            for direction in directional
+        ]
+        found = hard(image, mask)
+        assert torch.equal(found.flatten(0, -2), torch.stack(rows, -2).flatten(0, -2).double())
+        assert not torch.equal(found, soft(image, mask))
+
+    def test_transforms_are_exact_and_gradients_soft(self):
+        hard, soft = transform_layer(hard="forward"), transform_layer()
+        weights = [noise(2, 6, 7).requires_grad_() for _ in range(2)]
+        soft(weights[1]).square().sum().backward()
+        (hard(weights[0]) * 2 * soft(weights[0]).detach()).sum().backward()
+        torch.testing.assert_close(weights[0].grad, weights[1].grad)
+        directions, heights = hard.directions.detach().numpy(), hard.heights.detach().numpy()
+        for image, found in zip(weights[0].detach(), hard(weights[0]), strict=True):
+            expected = ecc.euler_transform(image.numpy(), directions, heights, weighted=True).values
+            np.testing.assert_array_equal(found.detach(), expected.astype(np.float32))
+
+    def test_operators(self):
+        image, levels = noise(2, 6, 7), torch.linspace(0, 1, 4)
+        direction = torch.tensor([0.6, 0.8]), torch.tensor(0.1)
+        for given in [(None, None, None), (image > 0.2, *direction), (image[:1] > 0.2, None, None)]:
+            arguments = image, levels, *given, [1.0, 1.0], 2, False
+            torch.library.opcheck(exact_ops.exact_curve, arguments)
+        arguments = image, torch.eye(2), levels, [1.0, 1.0], 2
+        torch.library.opcheck(exact_ops.exact_transform, arguments)

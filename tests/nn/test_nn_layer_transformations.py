@@ -1,0 +1,148 @@
+"""Layers: states and copies, compiled, mapped, distributed, and in low precision."""
+
+import copy
+import io
+import pickle
+
+import pytest
+
+import ecc_core as ecc
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+from nn_helpers import (  # noqa: E402
+    HARD,
+    LAYERS,
+    curve_layer,
+    noise,
+    take_a_wild_step,
+    transform_layer,
+)
+
+from ecc_core.nn import EulerCurveLayer  # noqa: E402
+
+
+class TestTransformations:
+    @LAYERS
+    def test_state_round_trip(self, make):
+        layer, other = make(), make()
+        take_a_wild_step(layer, 0.3, 0)
+        image = noise(2, 6, 7)
+        assert not torch.equal(layer(image), other(image))
+        file = io.BytesIO()
+        torch.save(layer.state_dict(), file)
+        file.seek(0)
+        other.load_state_dict(torch.load(file, weights_only=True))
+        assert torch.equal(layer(image), other(image))
+
+    def test_states_of_learned_and_fixed_thresholds_do_not_mix(self):
+        with pytest.raises(RuntimeError, match="free_thresholds"):
+            curve_layer(learn_thresholds=False).load_state_dict(curve_layer().state_dict())
+
+    @LAYERS
+    def test_a_state_brings_its_range_along(self, make):
+        layer, other = make(range=(-3, 9)), make()
+        other.load_state_dict(layer.state_dict())
+        assert torch.equal(layer(noise(6, 7)), other(noise(6, 7)))
+
+    @LAYERS
+    def test_copies(self, make):
+        layer = make()
+        take_a_wild_step(layer, 0.3, 0)
+        image = noise(2, 6, 7)
+        expected = layer(image)
+        copies = copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))
+        take_a_wild_step(layer, 0.3, 1)
+        for other in copies:
+            assert repr(other) == repr(layer)
+            assert torch.equal(other(image), expected)
+        assert not torch.equal(layer(image), expected)
+
+    @HARD
+    @LAYERS
+    def test_compile(self, make, hard):
+        layer = make(hard=hard)
+        image = noise(2, 6, 7).requires_grad_()
+        compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+        found, expected = compiled(image), layer(image)
+        torch.testing.assert_close(found, expected)
+        gradients = [
+            torch.autograd.grad(values.square().sum(), [image, *layer.parameters()])
+            for values in (found, expected)
+        ]
+        for one, other in zip(*gradients, strict=True):
+            torch.testing.assert_close(one, other)
+
+    @HARD
+    @LAYERS
+    def test_vmap_over_images(self, make, hard):
+        layer = make(hard=hard, dtype=torch.float64)
+        images = [noise(4, 6, 7, dtype=torch.float64).requires_grad_() for _ in range(2)]
+        curves = torch.vmap(layer)(images[0]), layer(images[1])
+        torch.testing.assert_close(*curves)
+        for values in curves:
+            values.square().sum().backward()
+        torch.testing.assert_close(images[0].grad, images[1].grad)
+
+    @HARD
+    @LAYERS
+    def test_vmap_over_an_ensemble(self, make, hard):
+        layers = [make(hard=hard) for _ in range(3)]
+        for seed, layer in enumerate(layers):
+            take_a_wild_step(layer, 0.2, seed)
+        parameters, buffers = torch.func.stack_module_state(layers)
+        image = noise(2, 6, 7)
+
+        def call(parameters, buffers):
+            return torch.func.functional_call(layers[0], (parameters, buffers), (image,))
+
+        found = torch.vmap(call)(parameters, buffers)
+        torch.testing.assert_close(found, torch.stack([layer(image) for layer in layers]))
+
+    @LAYERS
+    def test_mixed_precision(self, make):
+        """After a convolution in bfloat16 curves and gradients are those of its values."""
+        torch.manual_seed(0)
+        first, layer = torch.nn.Conv2d(1, 2, 3), make()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            features = first(noise(2, 1, 8, 9))
+            curve = layer(features)
+        assert features.dtype == torch.bfloat16
+        assert curve.dtype == torch.float32
+        torch.testing.assert_close(curve, layer(features.float()))
+        curve.square().sum().backward()
+        assert all(p.grad.isfinite().all() for p in [*first.parameters(), *layer.parameters()])
+
+    def test_distributed(self, tmp_path):
+        layer = curve_layer()
+        expected = layer(noise(2, 6, 7))
+        group = torch.distributed
+        group.init_process_group("gloo", f"file://{tmp_path}/store", rank=0, world_size=1)
+        try:
+            parallel = torch.nn.parallel.DistributedDataParallel(layer)
+            found = parallel(noise(2, 6, 7))
+            found.sum().backward()
+        finally:
+            group.destroy_process_group()
+        torch.testing.assert_close(found, expected)
+        assert all(parameter.grad is not None for parameter in layer.parameters())
+
+
+class TestBfloat16:
+    def test_thresholds_and_directions(self):
+        levels, vectors = torch.tensor([0.25, 0.5]), torch.tensor([[1.0, 0.5]])
+        wide, narrow = (
+            EulerCurveLayer(t, sharpness=4.0, directions=u)
+            for t, u in ((levels, vectors), (levels.bfloat16(), vectors.bfloat16()))
+        )
+        image = noise(6, 7)
+        assert torch.equal(wide(image), narrow(image))
+
+    def test_exact_layers(self):
+        image = noise(6, 7).bfloat16()
+        layer = curve_layer(directions=None, hard="forward").bfloat16()
+        expected = ecc.euler_curve(image, layer.thresholds.detach()).values
+        assert torch.equal(layer(image), expected.float())
+        layer = transform_layer(hard="forward").bfloat16()
+        given = layer.directions.detach(), layer.heights.detach()
+        expected = ecc.euler_transform(image > 0.5, *given).values
+        assert torch.equal(layer(image > 0.5), expected.float())
