@@ -22,6 +22,7 @@ from ecc_core.features import (
 )
 
 __all__ = [
+    "MOST_NAMED",
     "CompareModel",
     "Comparison",
     "Curves",
@@ -36,6 +37,8 @@ Curves = dict[str, EulerCurve]
 View = Literal["curves", "bands", "difference"]
 KEYS = ("name", "layer", "frame", "index")
 """Columns that say which curve a row of a table belongs to."""
+MOST_NAMED = 8
+"""More groups are not named one by one."""
 SEED = 0
 """Of bootstrap and permutations, so that results repeat."""
 
@@ -63,6 +66,8 @@ class Comparison(NamedTuple):
     def in_words(self) -> str:
         """The result of the test, with the sizes of the groups."""
         sizes = [f"{name} (n = {len(members)})" for name, members in self.groups.items()]
+        if len(sizes) > MOST_NAMED:
+            sizes = [f"{len(sizes)} groups"]
         if self.test is None:
             return f"{', '.join(sizes)}. A test needs two groups of 2 or more curves."
         result = f"p = {self.test.pvalue:.2g}, {self.test.null.size:,} permutations"

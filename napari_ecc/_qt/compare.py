@@ -10,11 +10,11 @@ from qtpy.QtWidgets import QLabel
 
 from ecc_core.features import curve_descriptors
 from napari_ecc._controller.compare import CompareController
-from napari_ecc._model.compare import Comparison
+from napari_ecc._model.compare import MOST_NAMED, Comparison
 from napari_ecc._qt.form import Form, buttons, choice, text
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
-from napari_ecc._qt.saving import PICTURES, TABLES, ask_and_save, ask_for_table, attempt, save
+from napari_ecc._qt.saving import Saver, ask_for_table, attempt
 from napari_ecc._qt.theme import PALETTE, PlotColours, follow_theme
 
 __all__ = ["CurveComparison"]
@@ -75,9 +75,11 @@ class CurveComparison(Panel):
             join=("Join table…", JOIN_TIP, self._ask_for_features),
             clear=("Clear", "Forget all curves", controller.clear),
         )
+        self.save_curves = Saver(self, "curves.csv", controller.save_curves, self.plot)
+        self.save_table = Saver(self, "table.csv", controller.save_table)
         self.actions = buttons(
-            curves=("Save curves…", "CSV, Parquet, PNG or SVG", self._ask_for_curves),
-            table=("Save table…", "A row for each curve, CSV or Parquet", self._ask_for_table),
+            curves=("Save curves…", "CSV, Parquet, PNG or SVG", self.save_curves.ask),
+            table=("Save table…", "A row for each curve, CSV or Parquet", self.save_table.ask),
             copy=("Copy Python", "The calls that give the comparison", self.copy_python),
         )
         self.add(self.sources)
@@ -126,12 +128,12 @@ class CurveComparison(Panel):
         missing = self.model.view == "difference" and comparison.difference is None
         message = "The difference is that of two groups: type a pattern such as control|drug."
         self.plot.set_lines([] if missing else self._lines(comparison), message)
-        self.legend.setText(
-            "&nbsp; ".join(
-                f"<span style='color: {_colour(k)}'>●</span> {name} (n = {len(members)})"
-                for k, (name, members) in enumerate(comparison.groups.items())
-            )
-        )
+        named = [
+            f"<span style='color: {_colour(k)}'>●</span> {name} (n = {len(members)})"
+            for k, (name, members) in enumerate(comparison.groups.items())
+        ]
+        more = ["…"] if len(named) > MOST_NAMED else []
+        self.legend.setText("&nbsp; ".join(named[:MOST_NAMED] + more))
         self._show_table(comparison)
 
     def _lines(self, comparison: Comparison) -> list[Line]:
@@ -171,23 +173,6 @@ class CurveComparison(Panel):
     def join(self, path: str) -> None:
         """Join a CSV or Parquet table; what goes wrong becomes a notification."""
         attempt(partial(self.controller.join, path))
-
-    def _ask_for_curves(self) -> None:
-        suffixes = TABLES + PICTURES
-        ask_and_save(self, "Save the curves", "curves.csv", suffixes, self.save_curves)
-
-    def save_curves(self, path: str) -> None:
-        """Write the curves as CSV or Parquet, or the plot as PNG or SVG; the suffix decides."""
-        picture = path.lower().endswith(PICTURES)
-        draw = partial(self.plot.save, facts=self.controller.facts)
-        save(path, draw if picture else self.controller.save_curves)
-
-    def _ask_for_table(self) -> None:
-        ask_and_save(self, "Save the table", "table.csv", TABLES, self.save_table)
-
-    def save_table(self, path: str) -> None:
-        """Write a row for each curve as CSV or Parquet; the suffix decides."""
-        save(path, self.controller.save_table)
 
 
 def _colour(group: int) -> str:

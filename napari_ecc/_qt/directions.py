@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from napari_ecc._qt.form import (
 from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
-from napari_ecc._qt.saving import PICTURES, TABLES, ask_and_save, save
+from napari_ecc._qt.saving import Saver
 from napari_ecc._qt.theme import PlotColours, follow_theme
 
 __all__ = ["DirectionExplorer"]
@@ -88,6 +87,9 @@ class DirectionExplorer(Panel):
         self.explorer = self.controller.session.explorer
         self.plot = CurvePlot("height", "χ")
         self.map = HeatMap("height", "azimuth °")
+        controller = self.controller
+        self.save_curve = Saver(self, "curve.csv", controller.save_curve, self.plot)
+        self.save_transform = Saver(self, "transform.csv", controller.save_transform, self.map)
         self.dial = DirectionDial()
         self.form = self.follow(Form(CHOICES), self.explorer, self.model)
         self.settings = self.follow(Form(SETTINGS), self.model)
@@ -99,8 +101,8 @@ class DirectionExplorer(Panel):
         self.add(self.map, stretch=1)
         self.add(
             buttons(
-                curve=("Save curve…", "As CSV, Parquet, PNG or SVG", self._save_curve),
-                transform=("Save transform…", "As CSV, Parquet or PNG", self._save_transform),
+                curve=("Save curve…", "As CSV, Parquet, PNG or SVG", self.save_curve.ask),
+                transform=("Save transform…", "As CSV, Parquet or PNG", self.save_transform.ask),
                 copy=("Copy Python", "The calls that give what is shown", self.copy_python),
             )
         )
@@ -198,26 +200,3 @@ class DirectionExplorer(Panel):
             rows = 360 * np.arange(len(transform.directions)) / len(transform.directions)
             self.map.set_values(transform.values, transform.heights, rows)
             self.map.set_marker(self._marked(self.model.azimuth))
-
-    def _save_curve(self) -> None:
-        ask_and_save(
-            self, "Save the curve", "directional_curve.csv", TABLES + PICTURES, self.save_curve
-        )
-
-    def save_curve(self, path: str) -> None:
-        """Write the curve as CSV, Parquet, PNG or SVG; the suffix decides."""
-        picture = path.lower().endswith(PICTURES)
-        draw = partial(self.plot.save, facts=self.controller.facts)
-        save(path, draw if picture else self.controller.save_curve)
-
-    def _save_transform(self) -> None:
-        suffixes = (*TABLES, ".png")
-        ask_and_save(
-            self, "Save the transform", "euler_transform.csv", suffixes, self.save_transform
-        )
-
-    def save_transform(self, path: str) -> None:
-        """Write the transform as CSV, Parquet or PNG; the suffix decides."""
-        picture = path.lower().endswith(".png")
-        draw = partial(self.map.save, facts=self.controller.facts)
-        save(path, draw if picture else self.controller.save_transform)

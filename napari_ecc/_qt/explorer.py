@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 from magicgui.widgets import FloatSpinBox, Slider
@@ -25,7 +24,7 @@ from napari_ecc._qt.form import (
 )
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
-from napari_ecc._qt.saving import PICTURES, TABLES, ask_path, save
+from napari_ecc._qt.saving import Saver
 from napari_ecc._qt.theme import follow_theme
 
 __all__ = ["EulerExplorer"]
@@ -89,6 +88,7 @@ class EulerExplorer(Panel):
         self.overlays["window_percent"].native.setSuffix(" %")
         self.changes = QLabel()
         self.changes.setWordWrap(True)
+        self.save = Saver(self, "curve.csv", self.controller.save_table, self.plot)
         self.actions = self._actions()
         self.add(self.form)
         self.add_collapsed("Region, Betti curves, histogram, thresholds, smoothing", self.settings)
@@ -141,7 +141,7 @@ class EulerExplorer(Panel):
         return buttons(
             make_labels=("Make Labels", labels_tip, self.controller.make_labels),
             undo=("Undo", "Undo the last change to layers", history.undo),
-            save=("Save…", save_tip, self.ask_where_to_save),
+            save=("Save…", save_tip, self.save.ask),
             copy=("Copy Python", "The call that gives this curve", self.copy_python),
         )
 
@@ -270,24 +270,6 @@ class EulerExplorer(Panel):
 
     def _set_window(self, percent: float) -> None:
         self.model.window = percent / 100
-
-    def ask_where_to_save(self) -> None:
-        """Save where the user says."""
-        path = ask_path(self, "Save the curve", "curve.csv", TABLES + PICTURES)
-        if path:
-            self.save(path)
-
-    def save(self, path: str) -> None:
-        """Write the curve as CSV, Parquet, PNG or SVG; what goes wrong becomes a notification.
-
-        Parameters
-        ----------
-        path : str
-            Its suffix decides.
-        """
-        picture = path.lower().endswith(PICTURES)
-        draw = partial(self.plot.save, facts=self.controller.facts)
-        save(path, draw if picture else self.controller.save_table)
 
 
 def _signed(value: int) -> str:

@@ -39,6 +39,8 @@ class HeatMap(QWidget):
         The user points to this coordinate of the rows.
     """
 
+    pictures = (".png",)
+    """Suffixes of files that it can be saved as."""
     picked = Signal(float)
 
     def __init__(self, x_label: str, y_label: str, parent: QWidget | None = None) -> None:

@@ -83,6 +83,8 @@ class CurvePlot(QWidget):
         End by more than there are.
     """
 
+    pictures = (".png", ".svg")
+    """Suffixes of files that it can be saved as."""
     threshold_moved = Signal(float)
     released = Signal(float)
     stepped = Signal(int)

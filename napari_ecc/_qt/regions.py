@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from napari_ecc._qt.form import (
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line, betti_lines
 from napari_ecc._qt.region_scatter import RegionScatter
-from napari_ecc._qt.saving import PICTURES, TABLES, ask_and_save, save
+from napari_ecc._qt.saving import Saver
 from napari_ecc._qt.theme import PAPER, PlotColours, follow_theme
 
 __all__ = ["RegionExplorer"]
@@ -92,6 +91,7 @@ class RegionExplorer(Panel):
         self.form = self.follow(Form(CHOICES), self.model, self.explorer)
         self.settings = self.follow(Form(SETTINGS), self.model)
         self.object = self.follow(Form(OBJECT), self.model)
+        self.save = Saver(self, "regions.csv", self.controller.save_table, self.plot)
         self.actions = self._actions()
         self.add(self.form)
         self.add_collapsed("Sets, thresholds, transform, more columns", self.settings)
@@ -107,7 +107,7 @@ class RegionExplorer(Panel):
         return buttons(
             measure=("Measure", "Curves and transforms of all objects", self.controller.measure),
             undo=("Undo", "Undo the last change to layers", history.undo),
-            save=("Save…", "Table as CSV or Parquet, plot as PNG or SVG", self._save),
+            save=("Save…", "Table as CSV or Parquet, plot as PNG or SVG", self.save.ask),
             copy=("Copy Python", "The call that gives the table", self.copy_python),
         )
 
@@ -206,12 +206,3 @@ class RegionExplorer(Panel):
         regions = self.model.regions
         if regions is not None:
             self.controller.pick(int(regions.labels[index]) if index >= 0 else 0)
-
-    def _save(self) -> None:
-        ask_and_save(self, "Save the regions", "regions.csv", TABLES + PICTURES, self.save)
-
-    def save(self, path: str) -> None:
-        """Write the table as CSV or Parquet, or the plot as PNG or SVG; the suffix decides."""
-        picture = path.lower().endswith(PICTURES)
-        draw = partial(self.plot.save, facts=self.controller.facts)
-        save(path, draw if picture else self.controller.save_table)

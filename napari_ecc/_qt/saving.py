@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from napari.utils.notifications import show_error, show_info
 from qtpy.QtWidgets import QApplication, QFileDialog, QWidget
 
-__all__ = [
-    "FILTERS",
-    "PICTURES",
-    "TABLES",
-    "ask_and_save",
-    "ask_for_table",
-    "ask_path",
-    "attempt",
-    "copy_code",
-    "save",
-]
+__all__ = ["Saver", "ask_for_table", "attempt", "copy_code"]
 
-TABLES = (".csv", ".parquet")
-PICTURES = (".png", ".svg")
 FILTERS = {
     ".csv": "CSV table (*.csv)",
     ".parquet": "Parquet table (*.parquet)",
@@ -30,43 +20,48 @@ FILTERS = {
 }
 
 
-def ask_path(parent: QWidget, title: str, name: str, suffixes: tuple[str, ...]) -> str:
-    """Ask where to save; "" if the user changes their mind.
+class Saver:
+    """Saves a result as a table, or as a picture of a plot. The suffix decides.
 
     Parameters
     ----------
-    parent : QWidget
-    title, name : str
-        Of the dialog, and of the file that it proposes.
-    suffixes : tuple of str
-        Keys of `FILTERS`; the chosen one is added to a name without any of them.
+    panel : Panel
+    name : str
+        Of the file that is proposed.
+    write : callable
+        Writes the table to a path.
+    plot : CurvePlot, HeatMap or None, default None
     """
-    filters = [FILTERS[suffix] for suffix in suffixes]
-    path, chosen = QFileDialog.getSaveFileName(parent, title, name, ";;".join(filters))
-    if not path or path.lower().endswith(suffixes):
-        return str(path)
-    known = [suffix for suffix in suffixes if FILTERS[suffix] == chosen]
-    return f"{path}{(known or suffixes)[0]}"
 
+    def __init__(
+        self, panel: Any, name: str, write: Callable[[str], None], plot: Any = None
+    ) -> None:
+        self._panel, self._name, self._write, self._plot = panel, name, write, plot
+        self._pictures: tuple[str, ...] = () if plot is None else plot.pictures
 
-def ask_and_save(
-    parent: QWidget,
-    title: str,
-    name: str,
-    suffixes: tuple[str, ...],
-    save_as: Callable[[str], None],
-) -> None:
-    """Call `save_as` with what `ask_path` gives, if anything."""
-    path = ask_path(parent, title, name, suffixes)
-    if path:
-        save_as(path)
+    def ask(self) -> None:
+        """Save where the user says."""
+        suffixes = (".csv", ".parquet", *self._pictures)
+        filters = {suffix: FILTERS[suffix] for suffix in suffixes}
+        title = f"Save {self._name}"
+        path, chosen = QFileDialog.getSaveFileName(
+            self._panel, title, self._name, ";;".join(filters.values())
+        )
+        if path and not path.lower().endswith(suffixes):
+            known = [suffix for suffix, text in filters.items() if text == chosen]
+            path += (known or suffixes)[0]
+        if path:
+            self(path)
 
-
-def save(path: str, write: Callable[[str], None]) -> None:
-    """Write a file, CSV without a suffix; what goes wrong becomes a notification."""
-    path = path if Path(path).suffix else f"{path}{TABLES[0]}"
-    if attempt(lambda: write(path)):
-        show_info(f"Saved {path}")
+    def __call__(self, path: str) -> None:
+        """Write a file, CSV without a suffix; what goes wrong becomes a notification."""
+        path = path if Path(path).suffix else f"{path}.csv"
+        if path.lower().endswith(self._pictures):
+            done = attempt(partial(self._plot.save, path, self._panel.controller.facts))
+        else:
+            done = attempt(partial(self._write, path))
+        if done:
+            show_info(f"Saved {path}")
 
 
 def attempt(act: Callable[[], None]) -> bool:

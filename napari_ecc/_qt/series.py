@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from napari_ecc._qt.form import (
 from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
-from napari_ecc._qt.saving import TABLES, ask_and_save, save
+from napari_ecc._qt.saving import Saver
 from napari_ecc._qt.theme import PlotColours, follow_theme
 
 __all__ = ["SeriesExplorer"]
@@ -67,6 +66,7 @@ class SeriesExplorer(Panel):
         self.explorer = self.controller.session.explorer
         self.plot = CurvePlot("threshold t", "χ")
         self.map = HeatMap("threshold t", "frame")
+        self.save = Saver(self, "series.csv", self.controller.save_table, self.map)
         self.form = self.follow(Form(CHOICES), self.model, self.explorer)
         self.settings = self.follow(Form(SETTINGS), self.model)
         self.add(self.form)
@@ -77,7 +77,7 @@ class SeriesExplorer(Panel):
         self.add(
             buttons(
                 limits=("From contrast", limits_tip, self.controller.take_contrast_limits),
-                save=("Save…", "Table as CSV or Parquet, map as PNG", self._save),
+                save=("Save…", "Table as CSV or Parquet, map as PNG", self.save.ask),
                 copy=("Copy Python", "The call that gives the map", self.copy_python),
             )
         )
@@ -156,11 +156,3 @@ class SeriesExplorer(Panel):
         self.work.set_text(self.model.status)
         if not self.model.shape:
             self.plot.set_lines([], self.model.status)
-
-    def _save(self) -> None:
-        ask_and_save(self, "Save the series", "series.csv", (*TABLES, ".png"), self.save)
-
-    def save(self, path: str) -> None:
-        """Write the table as CSV or Parquet, or the map as PNG; the suffix decides."""
-        draw = partial(self.map.save, facts=self.controller.facts)
-        save(path, draw if path.lower().endswith(".png") else self.controller.save_table)

@@ -60,6 +60,7 @@ def test_groups_are_compared_by_their_means():
     assert found.test.pvalue == expected.pvalue < 0.05
     assert "fine (n = 5) and coarse (n = 5)" in found.in_words()
     assert compare_groups(curves).test is None
+    assert compare_groups(curves, ".+").in_words().startswith("10 groups. A test needs")
     single = compare_groups(dict(list(curves.items())[:1]))
     assert_array_equal(single.bands["all"].mean, fine[0].values)
 

@@ -47,7 +47,7 @@ def test_tables_and_pictures(explorer, tmp_path, messages, monkeypatch):
 
     chosen = (str(tmp_path / "asked"), "Parquet table (*.parquet)")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: chosen)
-    panel.ask_where_to_save()
+    panel.save.ask()
     assert (tmp_path / "asked.parquet").exists()
 
 
