@@ -47,6 +47,10 @@ def test_example(path, run):
 
 
 CHECKS = {
+    "plot_boolean_model": lambda names: (
+        names["errors"]["perimeter"][1] < 0.05 < 0.3 < names["errors"]["perimeter"][0]
+        and names["errors"]["euler"][1] < 0.1 < 0.2 < names["errors"]["euler"][0]
+    ),
     "plot_cell": lambda names: (
         names["one"].size > names["t"].size / 2
         and not (names["c"][names["entering"] & (names["image"] > 85)]).any()

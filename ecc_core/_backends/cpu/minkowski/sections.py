@@ -17,6 +17,7 @@ import itertools
 import math
 import threading
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -70,14 +71,24 @@ def closed_counts(
         stack.add(plans, workers, sections[part])
     order, _ = spatial_order(image[0])
     axes = [axis - 1 for axis in order] or list(range(ndim))  # of slices, rows and columns
+    return np.matmul(_signs(tuple(axes)), sections)
+
+
+@lru_cache(maxsize=32)
+def _signs(axes: tuple[int, ...]) -> NDArray[np.int64]:
+    """(-1)^|A| for each kind S in C order and each field A in S, (kinds, fields).
+
+    `axes` are those that became slices, rows and columns.
+    """
+    ndim = len(axes)
     bits = {axis: 1 << (ndim - 1 - place) for place, axis in enumerate(axes)}
-    counts = np.zeros((image.shape[0], 1 << ndim, thresholds.size), np.int64)
-    for kind, extent in enumerate(itertools.product((0, 1), repeat=ndim)):
-        long = [bits[axis] for axis, e in enumerate(extent) if e]
-        for size in range(len(long) + 1):
+    signs = np.zeros((1 << ndim, FIELDS), np.int64)
+    for kind, pairs in enumerate(itertools.product((0, 1), repeat=ndim)):
+        long = [bits[axis] for axis, pair in enumerate(pairs) if pair]
+        for size in range(ndim + 1):
             for chosen in itertools.combinations(long, size):
-                counts[:, kind] += (-1) ** size * sections[:, sum(chosen)]
-    return counts
+                signs[kind, sum(chosen)] = (-1) ** size
+    return signs
 
 
 class _Stack:

@@ -1,0 +1,125 @@
+"""Times of Minkowski curves against Euler curves, borders, and counting configurations.
+
+    python benchmarks/minkowski.py [--quick] [--only SECTION]
+
+As benchmarks/cpu.py: all in one process, in turns, and checked to be equal. Writes
+benchmarks/results/minkowski.json and minkowski.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from cpu import as_dtype, field, levels
+from report import Row, in_turns, row, run
+
+import ecc_core as ecc
+
+COUNT = 256
+
+
+def euler(quick: bool) -> Iterator[Row]:
+    """Exact functionals against the Euler characteristic alone."""
+    shapes = [(64,) * 3, (256,) * 2] if quick else [(128,) * 3, (1024,) * 2]
+    for shape, dtype, sigma in itertools.product(shapes, ("float32", "uint8"), (0, 2, 8)):
+        image, at = as_dtype(field(shape, sigma), dtype), levels(dtype)
+        case = f"{'x'.join(map(str, shape))} {dtype} {f'sigma {sigma}' if sigma else 'noise'}"
+        for connectivity in (1, len(shape)):
+            options = {"connectivity": connectivity, "workers": 1}
+            calls = {
+                "ours": lambda image=image, at=at, o=options: ecc.minkowski_curves(image, at, **o),
+                "euler_curve": lambda image=image, at=at, o=options: ecc.euler_curve(
+                    image, at, **o
+                ),
+            }
+            timed = in_turns(calls, 5, time.thread_time)
+            np.testing.assert_array_equal(
+                timed["ours"].result.euler, timed["euler_curve"].result[1]
+            )
+            other = "euler_curve", timed["euler_curve"]
+            yield row(case, connectivity, 1, timed["ours"], other, "<= 2.5")
+
+
+def borders(quick: bool) -> Iterator[Row]:
+    """Euler curves of periodic images and half-open windows against those of closed images."""
+    for n, ndim in ((64, 3), (256, 2)) if quick else ((256, 3), (4096, 2)):
+        image, at = field((n,) * ndim, 2), levels("float32")
+        for connectivity in (1, ndim):
+            one = partial(ecc.euler_curve, image, at, connectivity=connectivity, workers=1)
+            boundaries = "closed", "periodic", "half-open"
+            calls = {boundary: partial(one, boundary=boundary) for boundary in boundaries}
+            timed = in_turns(calls, 7, time.thread_time)
+            for boundary in ("periodic", "half-open"):
+                case = f"{n}^{ndim} float32 sigma 2, {boundary}"
+                closed = "closed", timed["closed"]
+                yield row(case, connectivity, 1, timed[boundary], closed, "<= 1.05")
+
+
+def configurations(points: np.ndarray) -> np.ndarray:
+    """Volume, surface, mean breadth and Euler characteristic of the cubes of a set.
+
+    The published method: numbers of the 256 configurations of 2 x 2 x 2 points, and a table.
+    """
+    padded = np.pad(points, 1).astype(np.uint8)
+    code = np.zeros(tuple(n - 1 for n in padded.shape), np.uint8)
+    corners = list(itertools.product((0, 1), repeat=3))
+    for bit, corner in enumerate(corners):
+        ends = zip(corner, padded.shape, strict=True)
+        code |= padded[tuple(slice(c, n - 1 + c) for c, n in ends)] << bit
+    return TABLE @ np.bincount(code.ravel(), minlength=256)
+
+
+def _table() -> np.ndarray:
+    """What each configuration counts for: its corner's share of the cells around it."""
+    corners = list(itertools.product((0, 1), repeat=3))
+    table = np.zeros((4, 256))
+    weights = {3: (1, -6, 1.5, -1), 2: (0, 2, -1, 1), 1: (0, 0, 0.5, -1), 0: (0, 0, 0, 1)}
+    for code in range(256):
+        inside = {c for bit, c in enumerate(corners) if code >> bit & 1}
+        for kind in itertools.product((None, 0, 1), repeat=3):  # None: between two points
+            fixed = [(axis, end) for axis, end in enumerate(kind) if end is not None]
+            cubes = [c for c in corners if all(c[axis] == end for axis, end in fixed)]
+            if inside.intersection(cubes):
+                dimension = 3 - kind.count(None)
+                share = math.prod(1 if k is None else 0.5 for k in kind)
+                table[:, code] += share * np.array(weights[dimension])
+    return table
+
+
+TABLE = _table()
+
+
+def published(quick: bool) -> Iterator[Row]:
+    """Exact functionals at 256 thresholds against the published method at each of them."""
+    n = 48 if quick else 128
+    image, at = field((n,) * 3, 2), levels("float32")
+    calls = {
+        "ours": lambda: ecc.minkowski_curves(image, at, workers=1),
+        "configurations": lambda: configurations(image <= at[COUNT // 2]),
+    }
+    calls["ours"]()
+    timed = in_turns(calls, 5, time.thread_time)
+    found = timed["ours"].result.values[:, COUNT // 2]
+    np.testing.assert_allclose(found, timed["configurations"].result)
+    one = timed["configurations"]
+    all_of_them = one._replace(seconds=COUNT * one.seconds)
+    case, name = f"{n}^3 float32 sigma 2", "256 x configurations in NumPy"
+    yield row(case, 3, 1, timed["ours"], (name, all_of_them), ">= 1000", faster=True)
+
+
+SECTIONS = {"euler": euler, "borders": borders, "published": published}
+
+ABOUT = """\
+At 256 thresholds; the least processor times of so many turns of at least 20 ms, all in one process
+with one worker. The cores were shared with many other processes. The published method counts the
+configurations of 2 x 2 x 2 points of one set, as quantimpy does, whose wheels do not load with
+NumPy 2; its time at one threshold is multiplied by 256. Written by
+`python benchmarks/minkowski.py`."""
+
+if __name__ == "__main__":
+    run("minkowski", "Minkowski functionals on the CPU", ABOUT, SECTIONS)
