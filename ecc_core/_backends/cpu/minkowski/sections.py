@@ -71,7 +71,8 @@ def closed_counts(
         stack.add(plans, workers, sections[part])
     order, _ = spatial_order(image[0])
     axes = [axis - 1 for axis in order] or list(range(ndim))  # of slices, rows and columns
-    return np.matmul(_signs(tuple(axes)), sections)
+    counts: Values = np.matmul(_signs(tuple(axes)), sections)
+    return counts
 
 
 @lru_cache(maxsize=32)
