@@ -277,3 +277,53 @@ def test_bad_arguments():
         ecc.minkowski_curves(image, spacing=0)
     empty = ecc.minkowski_curves(np.zeros((0, 3)), [0, 1])
     np.testing.assert_array_equal(empty.values, np.zeros((3, 2)))
+
+
+def counted(image, thresholds, cubes):
+    """Numbers of cells by array operations, for images that are cut into blocks."""
+    kinds = []
+    for kind in itertools.product((0, 1), repeat=image.ndim):
+        values = image.astype(np.int64)
+        for axis, pairs in enumerate(kind):
+            if pairs and cubes:
+                values = np.pad(
+                    values,
+                    [(1, 1) if a == axis else (0, 0) for a in range(image.ndim)],
+                    constant_values=10**6,
+                )
+            if pairs:
+                values = np.moveaxis(values, axis, 0)
+                values = (np.minimum if cubes else np.maximum)(values[:-1], values[1:])
+                values = np.moveaxis(values, 0, axis)
+        kinds.append(np.searchsorted(np.sort(values, axis=None), thresholds, side="right"))
+    return np.array(kinds)
+
+
+@pytest.mark.parametrize("shape", [(20, 70, 200), (70, 8300)])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_blocks_of_large_images(shape, dtype):
+    from ecc_core._request.estimator import estimator_of
+    from ecc_core._request.filtration import filtration_of
+
+    image = np.random.default_rng(3).integers(0, 200, shape).astype(dtype)
+    thresholds = np.linspace(3.5, 190, 40)
+    for connectivity in (1, len(shape)):
+        filtration = filtration_of(len(shape), connectivity)
+        weights = estimator_of("exact", None, filtration).weights
+        expected = weights @ counted(image, thresholds, connectivity > 1)
+        for array in (image, np.asfortranarray(image), image[..., ::-1]):
+            found = ecc.minkowski_curves(array, thresholds, connectivity=connectivity, workers=2)
+            np.testing.assert_array_equal(found.values, expected)
+
+
+def test_stacks_of_images_in_one_call():
+    stack = np.random.default_rng(4).integers(0, 9, (40, 30, 20)).astype(np.float32)
+    for order in ((0, 1, 2), (1, 2, 0)):  # one after the other, and interleaved
+        inverse = np.argsort(order)
+        images = np.ascontiguousarray(stack.transpose(order)).transpose(inverse)
+        for connectivity in (1, 2):
+            options = {"connectivity": connectivity}
+            found = ecc.minkowski_curves(images, np.arange(9), axis=(1, 2), **options)
+            for values, image in zip(found.values[::13], stack[::13], strict=True):
+                alone = ecc.minkowski_curves(image, np.arange(9), **options)
+                np.testing.assert_array_equal(values, alone.values)
