@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from io import StringIO, TextIOBase, TextIOWrapper
 from typing import Any, NoReturn
 
-from ecc_core._cli import batch, curve, info, stack, transform
+from ecc_core._cli import batch, curve, info, stack, surface, transform
 from ecc_core._cli.options import one_line
 from ecc_core.errors import EccError
 
 __all__ = ["main"]
 
-COMMANDS = (curve, stack, batch, transform, info)
+COMMANDS = (curve, stack, batch, transform, surface, info)
 BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 
 
@@ -168,7 +168,8 @@ class _Version(argparse.Action):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="ecc",
-        description="Exact Euler characteristic curves and transforms of 1-D, 2-D and 3-D images.",
+        description="Exact Euler characteristic curves, surfaces and transforms of 1-D, 2-D and "
+        "3-D images.",
         epilog="Exit code: 0; 1 if some images of a batch failed; 2 for bad input, with one line "
         "on stderr; 130 if interrupted.",
         allow_abbrev=False,
@@ -186,7 +187,8 @@ def _attach_negative_numbers(argv: Sequence[str]) -> list[str]:
     for argument in argv:
         if (
             attached
-            and attached[-1] in ("--range", "--thresholds", "--direction")
+            and attached[-1].startswith(("--range", "--thresholds", "--direction"))
+            and "=" not in attached[-1]
             and re.match(r"-[\d.i]", argument)
         ):
             attached[-1] += f"={argument}"

@@ -1,0 +1,67 @@
+"""The command `ecc surface` writes what `euler_surface` returns."""
+
+import numpy as np
+import pytest
+
+import ecc_core as ecc
+from ecc_core.cli import main
+from ecc_core.io import read_result
+
+FIRST, SECOND = np.random.default_rng(0).integers(0, 9, (2, 7, 11), dtype=np.uint8)
+
+
+@pytest.fixture
+def paths(tmp_path):
+    for name, image in (("first", FIRST), ("second", SECOND / 10), ("both", [FIRST, SECOND])):
+        np.save(tmp_path / f"{name}.npy", image)
+    return [str(tmp_path / f"{name}.npy") for name in ("first", "second", "both")]
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv", ".parquet", ".json"])
+def test_files(paths, suffix, tmp_path):
+    out, picture = tmp_path / f"s{suffix}", tmp_path / "s.png"
+    assert main(["surface", *paths[:2], "--out", str(out), "--plot", str(picture)]) == 0
+    assert read_result(out) == ecc.euler_surface(FIRST, SECOND / 10)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_options(paths, tmp_path):
+    out = tmp_path / "s.npz"
+    options = ["--thresholds-first", "1,4", "--thresholds-second", "5", "--range-second", "-1,1"]
+    options += ["--connectivity", "1", "--superlevel", "second"]
+    assert main(["surface", *paths[:2], "--out", str(out), *options]) == 0
+    expected = ecc.euler_surface(
+        FIRST,
+        SECOND / 10,
+        [1, 4],
+        5,
+        range_second=(-1, 1),
+        connectivity=1,
+        superlevel=(False, True),
+    )
+    assert read_result(out) == expected
+
+
+def test_channels_of_one_file(paths, tmp_path):
+    out = tmp_path / "s.npz"
+    command = ["surface", paths[2], paths[2], "--axes", "CYX", "--channel", "0"]
+    assert main([*command, "--second-channel", "1", "--out", str(out)]) == 0
+    assert read_result(out) == ecc.euler_surface(FIRST, SECOND)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{0}", "{1}"], "nothing to write: give --out, --plot or both"),
+        (["{0}", "{2}", "--axes", "CYX", "--out", "{o}"], "`axes` must be one letter"),
+        (["{2}", "{2}", "--axes", "CYX", "--out", "{o}"], "choose one with --channel"),
+        (["{0}", "{1}", "--out", "{o}", "--thresholds-first", "exact"], "`thresholds_first` must"),
+        (["{0}", "{2}", "--out", "{o}"], "`first` and `second` must have the same shape"),
+    ],
+)
+def test_errors(paths, tmp_path, capsys, arguments, message):
+    out = tmp_path / "s.npz"
+    given = [argument.format(*paths, o=out) for argument in arguments]
+    assert main(["surface", *given]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
