@@ -115,7 +115,8 @@ def run(arguments: argparse.Namespace) -> None:
         names = [printable(path) for path in paths]
         write_result(arguments.out, surface, metadata={"images": names})
     if arguments.plot:
-        write_figure(arguments.plot, surface.plot().figure)
+        figure: Any = surface.plot().figure
+        write_figure(arguments.plot, figure)
 
 
 def _read(path: str, arguments: argparse.Namespace) -> NDArray[Any]:
