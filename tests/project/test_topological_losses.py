@@ -1,0 +1,53 @@
+"""The losses from the literature that the studies compare with."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "evidence"
+
+
+@pytest.fixture
+def losses(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module("topological_losses")
+
+
+@pytest.fixture
+def ring():
+    mask = torch.zeros(1, 1, 16, 16)
+    mask[..., 3:13, 3:13] = 1
+    mask[..., 6:10, 6:10] = 0
+    return mask
+
+
+def test_perfect_predictions(losses, ring):
+    assert losses.persistence_loss(ring, ring, 16) == 0
+    assert losses.centreline_dice(ring, ring).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_persistence_moves_the_classes_of_the_target(losses, ring):
+    """A gap of 0.3 makes the hole die at 0.3; a spot of 0.4 is a component too many."""
+    prediction = ring * 0.9
+    prediction[..., 3:6, 7] = 0.3
+    prediction[..., 15, 15] = 0.4
+    prediction.requires_grad_()
+    loss = losses.persistence_loss(prediction, ring, 16)
+    # Component: birth 0.9. Hole: birth 0.3, death 0. Spot: birth 0.4, death 0.
+    assert loss.item() == pytest.approx(0.1**2 + 0.7**2 + 0.4**2, abs=1e-5)
+    loss.backward()
+    assert prediction.grad[0, 0, 15, 15].item() == pytest.approx(0.8, abs=1e-5)
+    assert prediction.grad[..., 3:6, 7].sum().item() == pytest.approx(-1.4, abs=1e-5)
+
+
+def test_gaps_in_a_centreline(losses, ring):
+    """The wider the gap, the more of the centreline is missing."""
+    found = []
+    for columns in (1, 3):
+        torn = ring.clone()
+        torn[..., 3:6, 6 : 6 + columns] = 0
+        found.append(losses.centreline_dice(torn, ring).item())
+    assert 0.01 < found[0] < found[1] / 2
