@@ -76,6 +76,13 @@ def test_curves(emulator, case, side):
         check(emulator, images, levels, side, kernel)
 
 
+@pytest.mark.parametrize("side", SIDES, ids=lambda side: side[0])
+@pytest.mark.parametrize("shape", [(1, 1, 40, 260), (1, 40, 1, 260), (1, 40, 260, 1)])
+def test_axes_of_length_one_do_not_count(emulator, shape, side):
+    image = np.random.default_rng(12).normal(size=shape).astype(np.float32)
+    check(emulator, image, EVEN, side, "pairs2d")
+
+
 @pytest.mark.parametrize("side", [*SIDES, ("V", True), ("T", False)], ids=str)
 @pytest.mark.parametrize("shape", [(2, 37, 96), (1, 19, 16), (2, 9, 11, 48), (1, 17, 8, 32)])
 def test_one_level_of_bytes(emulator, shape, side):
