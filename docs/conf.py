@@ -86,7 +86,8 @@ html_theme_options = {
     "show_nav_level": 2,
     "header_links_before_dropdown": 8,
     "secondary_sidebar_items": {"**": ["page-toc"], "try": [], "measurements": []},
-    "logo": {"image_light": "_static/logo.svg", "text": "napari-ecc"},
+    "logo": {f"image_{mode}": "_static/logo.svg" for mode in ("light", "dark")}
+    | {"text": "napari-ecc"},
 }
 
 

@@ -18,6 +18,12 @@ from scipy.stats import f as f_distribution
 import ecc_core as ecc
 from ecc_core.features import expected_gaussian_curve
 
+QUESTION = "Do curves of Gaussian random fields follow the theory, and how fine must the grid be?"
+CONCLUSION = """
+Yes: in none of 14 settings do the mean curves contradict the exact expectation on the grid (p
+from 0.05 to 0.94). The formula for smooth fields, which is the one in use, is off by 15 to 21 %
+of the largest value at a smoothing of 1 point, by 4 to 6 % at 2, by 1 % at 4 and by 0.2 % at 8.
+"""
 TEXT = """
 Stationary fields of mean 0 and variance 1: white noise smoothed by a Gaussian of `sigma` points,
 periodic nowhere. The mean curve of many independent realisations is compared with two expectations.
@@ -101,7 +107,8 @@ def run(quick: bool) -> Outcome:
             )
             arrays[len(shape), sigma, connectivity] = curves, expected, z
     title = "Gaussian random fields: measured and expected curves"
-    return Outcome(title, TEXT, {"Mean curve against theory": rows}, arrays)
+    tables = {"Mean curve against theory": rows}
+    return Outcome(title, TEXT, tables, arrays, QUESTION, CONCLUSION)
 
 
 def draw(outcome: Outcome) -> Figure:

@@ -13,28 +13,38 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from outcome import BLUE, GRAY, QUIET, Outcome, Row, best_times, report, summary
+from outcome import BLUE, GRAY, QUIET, Outcome, Row, report
 from scipy.ndimage import zoom
-from skimage.measure import regionprops_table
+from skimage.measure import regionprops, regionprops_table
 from sklearn.datasets import load_digits
-from sklearn.model_selection import RepeatedStratifiedKFold
-from textures import classifier
+from trials import compare, trials
 
 import ecc_core as ecc
 
+QUESTION = "Which digit, or how many lobes, does an object have?"
+CONCLUSION = """
+For lobes, 32 amplitudes of the radial profile, which anyone would try first, do better than
+transforms (0.982 against 0.924 and 0.931, p = 0.02); transforms do better than region properties
+(0.798) and pixels (0.836). For digits transforms (0.926 and 0.931), radial profiles and pixels do
+not differ significantly. Try the radial profile first where shapes have a centre.
+"""
 TEXT = """
 Every object is a region of one label image, and features are computed for all regions at once.
-Digits: the 1797 handwritten digits that come with scikit-learn, enlarged from 8 x 8 to 32 x 32
+Digits: 500 of the handwritten digits that come with scikit-learn, enlarged from 8 x 8 to 32 x 32
 pixels and cut at half of the ink; upright, so how an object is turned tells something. Lobes:
-generated shapes of the same area with 3 to 7 lobes, a random outline on top, turned at random; 120
+generated shapes of the same area with 3 to 7 lobes, a random outline on top, turned at random; 60
 of each. ECT: 32 directions x 32 heights (lobes: 64 x 48), heights in units of the region's radius;
 SECT: its smooth form. "turned": the amplitudes of the Fourier transform over the directions, which
-do not change when the object turns. Region properties: area, perimeter, axis lengths,
-orientation, eccentricity, solidity, extent, Euler number, 7 moments of Hu, 16 normalised moments.
-The classifier is the same for all: a support vector machine whose C and whether features are scaled
-is chosen by cross-validation within the training set. "pixels" are the 32 x 32 (lobes: 64 x 64)
-pixels themselves. Accuracies are means ± standard deviations over 5 times 2 folds; the time is that
-of the features of one object on one thread, the least of 9 turns.
+do not change when the object turns. "radial profile": the mean distance of the pixels from the
+centroid in each of 64 sectors, for the lobes the amplitudes of its Fourier transform: 32 numbers
+that anyone would try first. Region properties: area, perimeter, axis lengths, orientation,
+eccentricity, solidity, extent, Euler number, 7 moments of Hu, 16 normalised moments. "pixels" are
+the 32 x 32 (lobes: 64 x 64) pixels themselves. In each of ten divisions half of the objects train,
+a fifth validates and the rest tests. The classifier is a support vector machine; its C and whether
+features are standardised are chosen on the validation set. Accuracies on the test set are means
+with 95 % intervals, and differences from the reference, the first row, are paired by division, both
+with Nadeau and Bengio's correction for overlapping divisions; p is not corrected for the number of
+comparisons.
 """
 PROPERTIES = (
     *("area", "perimeter", "axis_major_length", "axis_minor_length", "orientation"),
@@ -102,50 +112,55 @@ def turned(values: NDArray[np.generic]) -> NDArray[np.float64]:
     return flat(np.abs(np.fft.rfft(values, axis=1)))
 
 
+def radial_profile(labels: Labels, sectors: int = 64) -> NDArray[np.float64]:
+    """Mean distance from the centroid by sector; 0 where there is no pixel."""
+    found = []
+    for region in regionprops(labels):
+        y, x = (region.coords - region.centroid).T
+        sector = ((np.arctan2(y, x) / (2 * np.pi) + 0.5) * sectors).astype(int) % sectors
+        counts = np.bincount(sector, minlength=sectors)
+        sums = np.bincount(sector, np.hypot(y, x), minlength=sectors)
+        found.append(sums / np.maximum(counts, 1))
+    return np.stack(found)
+
+
+def radial_amplitudes(labels: Labels) -> NDArray[np.float64]:
+    return np.abs(np.fft.rfft(radial_profile(labels), axis=1))[:, :32]
+
+
 DIGIT_FEATURES: dict[str, Features] = {
-    "ECT": lambda labels: flat(transform(labels, 32, 32).values),
     "SECT": lambda labels: flat(ecc.smooth_transform(transform(labels, 32, 32)).values),
+    "ECT": lambda labels: flat(transform(labels, 32, 32).values),
+    "radial profile": radial_profile,
     "region properties": properties,
 }
 LOBE_FEATURES: dict[str, Features] = {
-    "ECT, turned": lambda labels: turned(transform(labels, 64, 48).values),
     "SECT, turned": lambda labels: turned(ecc.smooth_transform(transform(labels, 64, 48)).values),
+    "ECT, turned": lambda labels: turned(transform(labels, 64, 48).values),
+    "radial profile": radial_amplitudes,
     "region properties": properties,
 }
 
 
 def study(
-    masks: NDArray[np.bool_], kinds: NDArray[np.int64], features: dict[str, Features], repeats: int
+    masks: NDArray[np.bool_], kinds: NDArray[np.int64], features: dict[str, Features], count: int
 ) -> list[Row]:
     labels = mosaic(masks)
-    found = {name: compute(labels) for name, compute in features.items()}
-    found["pixels"] = flat(masks)
-    few = mosaic(masks[:200])
-    calls = {name: lambda compute=compute: compute(few) for name, compute in features.items()}
-    seconds = best_times(calls)
-    folds = RepeatedStratifiedKFold(n_splits=2, n_repeats=repeats, random_state=3)
-    rows: list[Row] = []
-    for name, table in found.items():
-        scores = []
-        for training, test in folds.split(table, kinds):
-            model = classifier().fit(table[training], kinds[training])
-            scores.append(model.score(table[test], kinds[test]))
-        time = f"{1e6 * seconds[name] / 200:.1f}" if name in seconds else ""
-        row = {"features": name, "numbers": table.shape[1], "accuracy": summary(scores)}
-        rows.append(row | {"µs an object": time})
-    return rows
+    tables = {name: {"": compute(labels)} for name, compute in features.items()}
+    tables["pixels"] = {"": flat(masks)}
+    rows = compare(tables, kinds, trials(kinds, count, seed=3), next(iter(features)))
+    return [{key: value for key, value in row.items() if key != "setting chosen"} for row in rows]
 
 
 def run(quick: bool) -> Outcome:
-    count, each, repeats = (300, 30, 1) if quick else (1797, 120, 5)
+    count, each, divisions = (300, 30, 3) if quick else (500, 60, 10)
     shapes, generated = digits(count), lobes(each)
     tables = {
-        "Handwritten digits, 10 classes": study(*shapes, DIGIT_FEATURES, repeats),
-        "Shapes of equal area with 3 to 7 lobes": study(*generated, LOBE_FEATURES, repeats),
+        "Handwritten digits, 10 classes": study(*shapes, DIGIT_FEATURES, divisions),
+        "Shapes of equal area with 3 to 7 lobes": study(*generated, LOBE_FEATURES, divisions),
     }
     arrays = {"digits": shapes, "lobes": generated}
-    title = "Shapes of objects: Euler transforms and region properties"
-    return Outcome(title, TEXT, tables, arrays)
+    return Outcome("Shapes of objects", TEXT, tables, arrays, QUESTION, CONCLUSION)
 
 
 def draw(outcome: Outcome) -> Figure:
@@ -161,8 +176,9 @@ def draw(outcome: Outcome) -> Figure:
             column[0].set_axis_off()
             column[1].set_title(title)
             names = [row["features"] for row in rows]
-            means, spreads = ([row["accuracy"][key] for row in rows] for key in ("mean", "sd"))
-            colours = [GRAY if "pixels" in name else BLUE for name in names]
+            means = [row["accuracy"]["mean"] for row in rows]
+            spreads = [row["accuracy"]["high"] - row["accuracy"]["mean"] for row in rows]
+            colours = [BLUE if "ECT" in name else GRAY for name in names]
             column[1].barh(names, means, 0.6, xerr=spreads, color=colours, ecolor="#404040")
             column[1].invert_yaxis()
             column[1].set(xlim=(0.5, 1), xlabel="accuracy")

@@ -1,17 +1,23 @@
-"""What a study found: tables as JSON and Markdown, and a figure. Shared by the scripts here."""
+"""What a study found: tables as JSON and Markdown, and a figure. Shared by the scripts here.
+
+python benchmarks/evidence/outcome.py solar_cells    # its text anew, without computing
+"""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import json
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
 import scipy.stats
 from matplotlib.figure import Figure
@@ -38,18 +44,20 @@ class Outcome(NamedTuple):
     text: str
     tables: dict[str, list[Row]]
     arrays: dict[str, Any]
+    question: str = ""
+    conclusion: str = ""
 
 
 def best_times(calls: dict[str, Callable[[], Any]], turns: int = 9) -> dict[str, float]:
-    """The least time of each call in seconds; calls take turns, each of at least 20 ms."""
+    """The least processor time of each call in seconds, in turns of at least 20 ms each."""
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(turns):
         for name, call in calls.items():
             spent = 0.0
             while spent < A_TURN:
-                start = time.perf_counter()
+                start = time.process_time()
                 call()
-                seconds = time.perf_counter() - start
+                seconds = time.process_time() - start
                 best[name], spent = min(best[name], seconds), spent + seconds
     return best
 
@@ -80,20 +88,42 @@ def machine() -> dict[str, str]:
 
 def cell(value: Any) -> str:
     if isinstance(value, dict):
+        if "low" in value:
+            return f"{value['mean']:.3f} [{value['low']:.3f}, {value['high']:.3f}]"
         mean, spread = value.values()
         return f"{mean:.3f} ± {spread:.3f}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def markdown(outcome: Outcome, command: str) -> str:
-    lines = [f"# {outcome.title}", "", outcome.text.strip(), ""]
+def markdown(outcome: Outcome, command: str, of: dict[str, str]) -> str:
+    lines = [f"# {outcome.title}", ""]
+    if outcome.question:
+        lines += [f"**Question.** {outcome.question.strip()}", ""]
+        lines += [f"**Answer.** {outcome.conclusion.strip()}", ""]
     for title, rows in outcome.tables.items():
         names = list(rows[0])
         lines += [f"## {title}", "", f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
         lines += [f"| {' | '.join(cell(row[name]) for name in names)} |" for row in rows]
         lines.append("")
-    versions = ", ".join(f"{name} {value}" for name, value in machine().items())
+    lines += ["## How it was done", "", outcome.text.strip(), ""]
+    versions = ", ".join(f"{name} {value}" for name, value in of.items())
     return "\n".join([*lines, f"`{command}` on: {versions}.", ""])
+
+
+def command_of(name: str) -> str:
+    return f"python benchmarks/evidence/{name}.py"
+
+
+def rewrite(name: str) -> None:
+    """Write the text of a study anew, from its script and the tables that it has found."""
+    study = importlib.import_module(name)
+    path = RESULTS / f"{name.replace('_', '-')}.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    outcome = Outcome(
+        found["title"], study.TEXT, found["tables"], {}, study.QUESTION, study.CONCLUSION
+    )
+    text = markdown(outcome, command_of(name), found["machine"])
+    path.with_suffix(".md").write_text(text, encoding="utf-8")
 
 
 def report(
@@ -105,7 +135,7 @@ def report(
     quick = parser.parse_args().quick
     start = time.perf_counter()
     outcome = run(quick)
-    text = markdown(outcome, f"python benchmarks/evidence/{name}.py")
+    text = markdown(outcome, command_of(name), machine())
     print(text, f"{time.perf_counter() - start:.0f} s", sep="\n")
     if quick:
         return
@@ -116,3 +146,40 @@ def report(
     (RESULTS / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if draw:
         write_figure(IMAGES / f"evidence-{stem}.png", draw(outcome), dpi=160)
+
+
+def draw_scores(outcome: Outcome, metric: str, label: str, reference: str) -> Figure:
+    """One panel for each table: scores with their intervals, the reference in blue."""
+    with plt.rc_context(QUIET):
+        most = max(len(rows) for rows in outcome.tables.values())
+        size = (4.8 * len(outcome.tables), 0.32 * most + 1.2)
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots(1, len(outcome.tables), squeeze=False)[0]
+        for ax, (title, rows) in zip(axes, outcome.tables.items(), strict=True):
+            names = [row["features"] for row in rows]
+            found = [row[metric] for row in rows]
+            means = np.array([one["mean"] for one in found])
+            reach = [means - [one["low"] for one in found], [one["high"] for one in found] - means]
+            colours = [
+                BLUE if name == reference else SKY if "EC" in name else GRAY for name in names
+            ]
+            ax.barh(names, means, 0.65, xerr=np.abs(reach), color=colours, ecolor="#404040")
+            for place, mean in enumerate(means):
+                ax.text(
+                    0.01,
+                    place,
+                    f" {mean:.3f}",
+                    va="center",
+                    color="white",
+                    fontsize=8,
+                    transform=ax.get_yaxis_transform(),
+                )
+            ax.invert_yaxis()
+            low = min(one["low"] for one in found)
+            ax.set(xlim=(max(0.0, np.floor(10 * low - 1) / 10), 1), xlabel=label, title=title)
+    return figure
+
+
+if __name__ == "__main__":
+    for study in sys.argv[1:]:
+        rewrite(study)

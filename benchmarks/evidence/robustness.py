@@ -24,6 +24,14 @@ from textures import FEATURES, classifier, compute, patches, splits
 import ecc_core as ecc
 from ecc_core.features import distance_matrix
 
+QUESTION = "What do noise and a lower resolution do to curves and transforms?"
+CONCLUSION = """
+White noise of 5 % of the signal's standard deviation changes the curve of an unsmoothed image by
+69 % of its area; after smoothing by a point the curve is that of the clean image within 6 %.
+Classification by curves withstands a little noise better than LBP and HOG do, but no method
+withstands 20 %. A curve survives a coarser grid while 4 points or more are left of a grain;
+transforms should be compared at one resolution.
+"""
 TEXT = """
 Noise and the curve: Gaussian fields (256 x 256, smoothed by 6 points, variance 1) plus white noise;
 the L1 distance of the noisy curve to the clean one, relative to the area under abs(chi) of the
@@ -167,7 +175,7 @@ def run(quick: bool) -> Outcome:
             "Resolution and the curve": resolution_of_curves(1024, 16.0, 10),
             "Resolution and the transform": resolution_of_transforms(256, 6),
         }
-    return Outcome("Noise and resolution", TEXT, tables, {})
+    return Outcome("Noise and resolution", TEXT, tables, {}, QUESTION, CONCLUSION)
 
 
 def draw(outcome: Outcome) -> Figure:

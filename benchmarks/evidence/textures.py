@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import gudhi
 import numpy as np
+from gudhi.sklearn.cubical_persistence import CubicalPersistence
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import gaussian_filter, laplace
 from skimage import data
 from skimage.color import rgb2gray
 from skimage.feature import graycomatrix, graycoprops, hog, local_binary_pattern
@@ -69,10 +70,20 @@ def standardised(patch: NDArray[np.generic]) -> Array:
     return (values - values.mean()) / max(float(values.std()), 1e-6)
 
 
-def bands(patch: Array) -> list[Array]:
+def bands(patch: Array, width: float = 1.0) -> list[Array]:
     """The patch, its finest detail, and the next coarser one."""
-    fine, coarse = gaussian_filter(patch, 1), gaussian_filter(patch, 2)
+    fine, coarse = gaussian_filter(patch, width), gaussian_filter(patch, 2 * width)
     return [patch, standardised(patch - fine), standardised(fine - coarse)]
+
+
+def in_bands(features: Features, width: float = 1.0) -> Features:
+    """The features of each band."""
+    return lambda patch: np.concatenate([features(band) for band in bands(patch, width)])
+
+
+def smoothed(features: Features, sigma: float) -> Features:
+    """The features of the patch after smoothing."""
+    return lambda patch: features(standardised(gaussian_filter(patch, sigma)))
 
 
 def signed_root(counts: NDArray[np.generic]) -> NDArray[np.float64]:
@@ -82,10 +93,6 @@ def signed_root(counts: NDArray[np.generic]) -> NDArray[np.float64]:
 
 def euler_curve(patch: Array) -> NDArray[np.float64]:
     return signed_root(ecc.euler_curve(patch, THRESHOLDS, workers=1).values)
-
-
-def euler_bands(patch: Array) -> NDArray[np.float64]:
-    return np.concatenate([euler_curve(band) for band in bands(patch)])
 
 
 def local_patterns(patch: Array) -> NDArray[np.float64]:
@@ -118,8 +125,32 @@ def gradients(patch: Array) -> NDArray[np.float64]:
     return np.asarray(hog(patch, 9, pixels_per_cell=(cell, cell), cells_per_block=(2, 2)))
 
 
+def five_numbers(patch: Array) -> NDArray[np.float64]:
+    """Skewness, kurtosis, slope, roughness, and the correlation at two points; in 2-D or 3-D."""
+    steps = [
+        np.mean(np.take(patch, range(2, n), axis) * np.take(patch, range(n - 2), axis))
+        for axis, n in enumerate(patch.shape)
+    ]
+    slope = np.sqrt(np.sum(np.square(np.gradient(patch)), axis=0))
+    rough = laplace(patch)
+    numbers = [np.mean(patch**3), np.mean(patch**4), np.log(slope.mean()), np.log(rough.std())]
+    return np.array([*numbers, np.mean(steps)])
+
+
+def histogram(patch: Array) -> NDArray[np.float64]:
+    edges = np.append(THRESHOLDS, np.inf)
+    return np.sqrt(np.histogram(np.maximum(patch, -CLIP), edges)[0] / patch.size)
+
+
+def betti_curves(patch: Array) -> NDArray[np.float64]:
+    return signed_root(ecc.betti_curves(patch, THRESHOLDS, workers=1).values.ravel())
+
+
 def diagrams(image: Array) -> list[NDArray[np.float64]]:
     """Births and deaths of the components, loops and so on of the sublevel sets."""
+    if image.ndim == 2:  # the fast path of GUDHI
+        pairs = CubicalPersistence([0, 1], input_type="top_dimensional_cells", n_jobs=1)
+        return [np.asarray(found) for found in pairs.fit_transform([image])[0]]
     cubical = gudhi.CubicalComplex(top_dimensional_cells=image)
     cubical.persistence(homology_coeff_field=2, min_persistence=0)
     return [cubical.persistence_intervals_in_dimension(d) for d in range(image.ndim)]
@@ -141,19 +172,40 @@ def persistence(patch: Array) -> NDArray[np.float64]:
     return signed_root(np.concatenate([persistence_image(one) for one in diagrams(patch)]))
 
 
-def persistence_bands(patch: Array) -> NDArray[np.float64]:
-    return np.concatenate([persistence(band) for band in bands(patch)])
-
-
 FEATURES: dict[str, Features] = {
     "ECC": euler_curve,
-    "ECC, 3 bands": euler_bands,
+    "ECC, 3 bands": in_bands(euler_curve),
     "LBP": local_patterns,
     "GLCM": cooccurrence,
     "HOG": gradients,
     "persistence images": persistence,
-    "persistence images, 3 bands": persistence_bands,
 }
+"""Features of the study of noise, without anything to choose."""
+
+
+def either(features: Features) -> dict[str, Features]:
+    """Two scales to choose from by validation."""
+    return {"not smoothed": features, "smoothed": smoothed(features, 1.0)}
+
+
+def either_bands(features: Features) -> dict[str, Features]:
+    return {f"width {width:g}": in_bands(features, width) for width in (1.0, 2.0)}
+
+
+METHODS: dict[str, dict[str, Features]] = {
+    "ECC": either(euler_curve),
+    "ECC, 3 bands": either_bands(euler_curve),
+    "Betti curves": either(betti_curves),
+    "Betti curves, 3 bands": either_bands(betti_curves),
+    "persistence images": either(persistence),
+    "persistence images, 3 bands": either_bands(persistence),
+    "five numbers": {"": five_numbers},
+    "histograms, 3 bands": either_bands(histogram),
+    "LBP": {"": local_patterns},
+    "GLCM": {"": cooccurrence},
+    "HOG": {"": gradients},
+}
+"""Every method with the settings between which the validation set chooses."""
 
 
 def compute(features: Features, images: NDArray[np.generic]) -> NDArray[np.float64]:

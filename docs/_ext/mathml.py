@@ -7,15 +7,20 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 
 
+def mathml(formula: str, **options: bool) -> str:
+    """The formula, with the commands that docutils does not know by others of their meaning."""
+    return tex2mathml(formula.replace(r"\dots", r"\ldots"), **options)
+
+
 def visit_inline(self: Any, node: nodes.math) -> None:
     """Write a formula within a line."""
-    self.body.append(tex2mathml(node.astext()))
+    self.body.append(mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def visit_block(self: Any, node: nodes.math_block) -> None:
     """Write a formula on a line of its own."""
-    self.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    self.body.append(f'<div class="math">{mathml(node.astext(), as_block=True)}</div>')
     raise nodes.SkipNode
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 from skimage import io
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "evidence"
@@ -38,35 +39,70 @@ def test_gaussian_fields_follow_theory(study):
 
 def test_textures(study):
     found = rows(study("texture_classification").run(quick=True), "Patches of 64 x 64 pixels")
-    bands = found["ECC, 3 bands"]
-    assert bands["accuracy"]["mean"] > 0.95
-    assert bands["accuracy"]["mean"] > found["HOG"]["accuracy"]["mean"] + 0.1
-    assert bands["turned"] == bands["accuracy"]
-    assert found["HOG"]["turned"]["mean"] < found["HOG"]["accuracy"]["mean"] - 0.1
-    assert found["persistence images"]["time / ECC's"] > 5
+    accuracy = {name: row["accuracy"]["mean"] for name, row in found.items()}
+    assert accuracy["ECC, 3 bands"] > 0.9
+    assert accuracy["ECC, 3 bands"] > accuracy["HOG"] + 0.1
+    assert found["HOG"]["minus reference"]["mean"] < -0.1
+
+
+def test_solar_cells(study):
+    pytest.importorskip("elpv_dataset", reason="pip install elpv-dataset, 90 MB of photographs")
+    found = rows(study("solar_cells").run(quick=True), "80 photographs of solar cells")
+    assert found["ECC, 3 bands"]["roc_auc"]["mean"] > 0.65
 
 
 def test_no_pixel_trains_and_tests(study):
-    textures = study("textures")
+    textures, trials = study("textures"), study("trials")
     images, kinds, regions = textures.patches(64)
-    for training in textures.splits(kinds, regions, 3, seed=0):
-        places = np.stack([kinds, regions], axis=1)
-        trained, tested = (set(map(tuple, places[part])) for part in (training, ~training))
-        assert not trained & tested
-        assert len(trained) == len(tested)
+    places = list(zip(kinds.tolist(), regions.tolist(), strict=True))
+    for trial in trials.trials(kinds, 3, seed=0, groups=regions):
+        parts = [{places[i] for i in part} for part in trial]
+        assert [len(part) for part in parts] == [8 * 7, 3 * 7, 5 * 7]
+        assert len(set.union(*parts)) == 16 * 7
+        assert sum(map(len, trial)) == len(images)
     assert len(images) == len(textures.textures()) * 64
+    for training in textures.splits(kinds, regions, 3, seed=0):  # of the study of noise
+        known, others = (
+            {places[i] for i in np.flatnonzero(part)} for part in (training, ~training)
+        )
+        assert not known & others
+        assert len(known) == len(others)
+
+
+def test_settings_are_chosen_by_validation_and_judged_by_the_test(study):
+    trials = study("trials")
+    rng = np.random.default_rng(0)
+    kinds = np.repeat([0, 1], 60)
+    told, noise = kinds[:, None] + rng.normal(0, 0.2, (120, 3)), rng.normal(size=(120, 3))
+    features = {"noise": {"": noise}, "either": {"bad": noise, "good": told}}
+    found = trials.compare(features, kinds, trials.trials(kinds, 4, seed=1), "noise")
+    noise_row, either_row = found
+    assert either_row["setting chosen"] == "good"
+    assert either_row["accuracy"]["mean"] > 0.95
+    assert abs(noise_row["accuracy"]["mean"] - 0.5) < 0.15
+    assert either_row["p"] < 0.01
+    assert noise_row["p"] == ""
+
+
+def test_intervals_and_paired_tests_without_overlap_are_students(study):
+    trials = study("trials")
+    values = np.random.default_rng(0).normal(0.3, 1, 12)
+    student = ttest_1samp(values, 0)
+    low, high = student.confidence_interval(0.95)
+    found = trials.interval(values, 0.0)
+    np.testing.assert_allclose([found["low"], found["high"]], [low, high])
+    np.testing.assert_allclose(trials.p_value(values, 0.0), student.pvalue)
+    assert trials.p_value(values, 0.4) > student.pvalue
 
 
 def test_shapes(study):
     outcome = study("morphology").run(quick=True)
     lobes = rows(outcome, "Shapes of equal area with 3 to 7 lobes")
     accuracy = {name: row["accuracy"]["mean"] for name, row in lobes.items()}
-    assert accuracy["ECT, turned"] > accuracy["region properties"] + 0.1
+    assert accuracy["SECT, turned"] > 0.6
+    assert accuracy["radial profile"] > accuracy["region properties"]
     digits = rows(outcome, "Handwritten digits, 10 classes")
     assert digits["ECT"]["accuracy"]["mean"] > 0.8
-    assert float(digits["region properties"]["µs an object"]) > 4 * float(
-        digits["ECT"]["µs an object"]
-    )
     masks, _ = outcome.arrays["lobes"]
     assert np.ptp(masks.sum(axis=(1, 2))) <= 1
 
@@ -74,11 +110,10 @@ def test_shapes(study):
 def test_persistent_homology(study):
     persistent_homology = study("persistent_homology")
     outcome = persistent_homology.run(quick=True)
-    for row in outcome.tables["Separation: area under the ROC curve"]:
-        assert row["ECC"]["mean"] > 0.85
-        assert row["ECC"]["mean"] > row["persistence images"]["mean"] - 0.1
+    found = rows(outcome, "Separation: 2-D, ridges")
+    assert all(row["area"]["mean"] > 0.8 for row in found.values())
     for row in outcome.tables["Time"]:
-        assert row["times faster"] >= 5
+        assert row["GUDHI / ECC"] > 1
 
 
 @pytest.mark.parametrize("shape", [(30, 40), (10, 12, 14)])
@@ -90,7 +125,23 @@ def test_curves_are_alternating_sums_of_betti_numbers(study, shape):
         "ECC": (32,),
         "Betti curves": (32 * len(shape),),
         "persistence images": (144 * len(shape),),
+        "five numbers": (5,),
     }
+
+
+def test_porous_media_follow_theory(study):
+    porous_media = study("porous_media")
+    outcome = porous_media.run(quick=True)
+    plane, space = outcome.tables.values()
+    off = {(row["functional"], row["estimator"]): row["of the mean"] for row in [*space, *plane]}
+    assert off["volume", "Crofton, connectivity 3"] < 0.05
+    assert off["surface", "Crofton, connectivity 3"] < 0.15
+    assert 0.3 < off["surface", "exact, connectivity 3"] < 0.6  # steps: 3/2 of the surface
+    assert 0.15 < off["perimeter", "exact, connectivity 2"] < 0.35  # and 4/pi of the perimeter
+    # Grains that do not meet yet: so many, of their own size
+    few = porous_media.expected(3, np.array([1e-3]), 0.5)
+    np.testing.assert_allclose(few["euler"], 0.5, rtol=1e-6)
+    np.testing.assert_allclose(few["mean_breadth"], 0.5 * 2e-3, rtol=1e-6)
 
 
 def test_noise_and_resolution(study):
@@ -110,8 +161,8 @@ def test_noise_and_resolution(study):
 
 
 STUDIES = (
-    *("gaussian_field", "morphology", "persistent_homology"),
-    *("robustness", "texture_classification"),
+    *("gaussian_field", "morphology", "persistent_homology", "porous_media"),
+    *("robustness", "solar_cells", "texture_classification"),
 )
 
 
@@ -122,9 +173,11 @@ def test_committed_results_are_those_of_the_script(study, name):
     stem = outcome.RESULTS / name.replace("_", "-")
     found = json.loads(stem.with_suffix(".json").read_text(encoding="utf-8"))
     text = stem.with_suffix(".md").read_text(encoding="utf-8")
-    expected = outcome.Outcome(found["title"], study(name).TEXT, found["tables"], {})
-    tables = outcome.markdown(expected, "").rpartition("\n``")[0]
-    assert text.startswith(tables)
+    script = study(name)
+    said = script.QUESTION, script.CONCLUSION
+    expected = outcome.Outcome(found["title"], script.TEXT, found["tables"], {}, *said)
+    assert text == outcome.markdown(expected, outcome.command_of(name), found["machine"])
+    assert len(script.CONCLUSION.split()) > 10
     pixels = io.imread(outcome.IMAGES / f"evidence-{stem.name}.png")[..., :3]
     assert np.mean(pixels.min(axis=-1) < 250) > 0.02  # drawn upon
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 100

@@ -102,7 +102,7 @@ def test_the_threshold_can_be_dragged(seen):
     )
     readouts = [re.fullmatch(pattern, text).groups() for text in found["readouts"]]
     numbers = np.array(readouts, int)
-    assert numbers[:, 0].tolist() == [100, 140, 140]
+    assert numbers[:, 0].tolist() == [135, 140, 140]
     np.testing.assert_array_equal(numbers[:, 1] - numbers[:, 2], numbers[:, 3])
     assert len(set(numbers[:, 3].tolist())) == 3
     assert 0.5 < found["inside"] / 512**2 < 0.7  # blue where the example is at most 140
