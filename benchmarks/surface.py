@@ -29,14 +29,14 @@ def compared(shape: tuple[int, ...]) -> Iterator[Row]:
         at = np.linspace(0, 1, COUNT)
         case = f"{' x '.join(map(str, shape))} {f'sigma {sigma}' if sigma else 'noise'}"
         for connectivity in (1, len(shape)):
-            options: dict[str, Any] = {"connectivity": connectivity}
+            options: dict[str, Any] = {"connectivity": connectivity, "workers": 1}
             calls = {
                 "curve": partial(ecc.euler_curve, first, at, **options),
                 "surface": partial(ecc.euler_surface, first, second, at, at, **options),
             }
             in_turns(calls, 1)
             timed = in_turns(calls, 3 * TURNS)
-            yield row(case, connectivity, 2, timed["surface"], ("curve", timed["curve"]), "<= 8")
+            yield row(case, connectivity, 1, timed["surface"], ("curve", timed["curve"]), "<= 8")
 
 
 def images(quick: bool) -> Iterator[Row]:
