@@ -75,6 +75,7 @@ class RegionOptions(TypedDict, total=False):
     connectivity: int | None
     superlevel: bool
     workers: int | None
+    boundary: Literal["closed"]
 
 
 class ShardOptions(TypedDict, total=False):

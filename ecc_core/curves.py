@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.origin import kept_points, origin_of, region_labels
 from ecc_core._blocks.streamed import streamed_curve
-from ecc_core._request.filtration import direction_of, filtration_of
+from ecc_core._request.filtration import check_closed, direction_of, filtration_of
 from ecc_core._request.image import (
     geometry_of,
     split_masked,
@@ -378,6 +378,7 @@ def region_curves(
     connectivity: int | None = None,
     superlevel: bool = False,
     workers: int | None = None,
+    boundary: Literal["closed"] = "closed",
 ) -> RegionCurves[Any]:
     """Euler characteristic curves of all labelled regions, in one pass over the image.
 
@@ -395,6 +396,8 @@ def region_curves(
         labelled points.
     connectivity, superlevel, workers
         As for :func:`euler_curve`.
+    boundary : {"closed"}
+        Regions stand alone, so that no other boundary is defined.
 
     Returns
     -------
@@ -421,6 +424,7 @@ def region_curves(
     (array([1, 7]), array([[0],
            [1]]))
     """
+    check_closed(boundary, "for regions, each of which stands alone")
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ecc_core._arrays import given_on_host, is_lazy, on_host
 from ecc_core._arrays.origin import kept_points, origin_of, region_labels
-from ecc_core._request.filtration import filtration_of
+from ecc_core._request.filtration import check_closed, filtration_of
 from ecc_core._request.image import geometry_of, split_masked
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
@@ -75,6 +75,7 @@ def betti_curves(
     nan: Literal["raise", "omit"] = "raise",
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     workers: int | None = None,
+    boundary: Literal["closed"] = "closed",
 ) -> BettiCurves:
     """Betti numbers of the sets ``image <= t``, for many thresholds t at once.
 
@@ -106,6 +107,9 @@ def betti_curves(
         The spatial axes; default all. The rest are batch axes and lead the result.
     workers : int, optional
         Threads; default as many as there are cores.
+    boundary : {"closed"}
+        Betti numbers are defined for images that end at their border: those of windows do not add
+        up, and on a torus Alexander duality does not hold.
 
     Returns
     -------
@@ -141,6 +145,7 @@ def betti_curves(
     >>> holes
     array([2, 1, 0])
     """
+    check_closed(boundary, "for Betti numbers, which neither add up over windows nor wrap around")
     if is_lazy(image):
         from ecc_core._dask.betti import whole_betti_curves
 

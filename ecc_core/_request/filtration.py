@@ -18,6 +18,7 @@ __all__ = [
     "Filtration",
     "as_numbers",
     "check_boundary",
+    "check_closed",
     "check_connectivity",
     "check_direction",
     "check_flag",
@@ -211,6 +212,12 @@ def check_boundary(boundary: Any) -> str:
             f'`boundary` must be "closed", "periodic" or "half-open", got {boundary!r}'
         )
     return boundary
+
+
+def check_closed(boundary: Any, reason: str) -> None:
+    """Raise for a boundary that a function is not defined for."""
+    if check_boundary(boundary) != "closed":
+        raise ValueError(f'`boundary` must be "closed" {reason}, got {boundary!r}')
 
 
 def direction_of(

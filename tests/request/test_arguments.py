@@ -86,6 +86,7 @@ SPECIAL = {
 }
 # What a function takes that must not change its result, and a value that it refuses.
 SAME = {"workers": (3, 0), "block": (True, None), "devices": (None, [])}
+SAME |= {(name, "boundary"): ("closed", "periodic") for name in ("betti_curves", "region_curves")}
 
 NAMES = [
     *("euler_number", "euler_curve", "euler_coefficients", "region_curves", "euler_curve_shards"),
@@ -138,8 +139,8 @@ def same(first, second):
 
 @pytest.mark.parametrize(("name", "option"), CASES + blocks_cases())
 def test_an_argument_is_used(name, option):
-    if option in SAME:
-        value, refused = SAME[option]
+    if kept := SAME.get((name, option), SAME.get(option)):
+        value, refused = kept
         if option != "block":
             assert same(call(name), call(name, **{option: value}))
             with pytest.raises((TypeError, ValueError), match=f"`{option}`"):
