@@ -121,7 +121,8 @@ def _runner(
     def run(*args: Any) -> Any:
         implementation = implementations.get(args[0].device.type)
         if implementation is not None and not torch._C._len_torch_dispatch_stack():
-            return implementation(*args)
+            # The dispatcher would resolve lazily negated views, whose memory has other values.
+            return implementation(*(a.resolve_neg() if isinstance(a, Tensor) else a for a in args))
         with torch._C._AutoDispatchBelowAutograd():
             return operator(*args)
 
