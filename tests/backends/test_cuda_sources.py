@@ -80,6 +80,11 @@ CASES = {
     "number": [_curves(SHORT[:2], (SEARCH,), FLAT=(0, 1))],
     "range": [SAMPLES],
     "recode": [{**SAMPLES, "CODE": ("unsigned char", "unsigned short", "unsigned int")}],
+    "betti": [
+        {"CODE": ("unsigned char", "unsigned short", "unsigned int"), "PLANAR": (0, 1)}
+        | {"WIDE": (0, 1), "FRAME": (0, 1), "REVERSE": (0, 1), "THREADS": (256,)}
+    ],
+    "boruvka": [{"THREADS": (256,)}],
     "labels": [{"LABEL": LABELS, "COUNT": COUNTS, "SUPER": (0, 1), "THREADS": (256,)}],
     "exact": [{"FLOAT": (0, 1), "THREADS": (256,)}],
     "soft_levels": [{"SUPER": (0, 1)}],

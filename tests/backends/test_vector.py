@@ -23,7 +23,7 @@ VECTOR = {
     name: getattr(module, name)
     for module in (vector_even, vector_cells, vector_coefficients, vector_planes, vector_tiles)
     for name in module.__all__
-    if name.islower()
+    if hasattr(getattr(module, name), "_defn")  # an intrinsic
 }
 HAS_COMPRESS = vector_coefficients.HAS_COMPRESS
 
