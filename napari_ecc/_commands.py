@@ -1,4 +1,4 @@
-"""Commands for the command palette. Each opens the Euler explorer where it is not open."""
+"""Commands for the command palette. Each opens the Euler explorer if necessary."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def toggle_changes(viewer: napari.viewer.Viewer) -> None:
 
 
 def copy_python(viewer: napari.viewer.Viewer) -> None:
-    """Put the call that gives the curve on the clipboard."""
+    """Copy the code of the curve to the clipboard."""
     QApplication.clipboard().setText(_explorer(viewer).python_call())
 
 
 def undo(viewer: napari.viewer.Viewer) -> None:
-    """Take back the last change that the plugin made to layers."""
+    """Undo the last change that the plugin made to layers."""
     session_of(viewer).history.undo()
 
 

@@ -1,4 +1,4 @@
-"""The actions as forms of their own: commands that a form asks for layers, options and a file."""
+"""The actions as commands with forms that ask for layers, options and a file."""
 
 from pathlib import Path
 

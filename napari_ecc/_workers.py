@@ -45,7 +45,7 @@ OnStep = Callable[[Step], None]
 def _guarded(
     job: Job, cancelled: threading.Event, taken: threading.Event
 ) -> Generator[Step | _Failure, None, None]:
-    """The steps of a job, no more than the GUI has taken; its error, if any, is the last one.
+    """Yield the steps of a job as the GUI takes them; an error is the last step.
 
     An exception that left a generator worker could end the process.
     """
@@ -119,7 +119,7 @@ class Runner:
         return self._worker is not None or self._pending is not None
 
     def submit(self, job: Job, on_step: OnStep) -> None:
-        """Run a job instead of what runs now.
+        """Run a job instead of the current one.
 
         Parameters
         ----------
@@ -135,12 +135,12 @@ class Runner:
             self._start_pending()
 
     def cancel(self) -> None:
-        """Drop what runs and what waits."""
+        """Discard the running and the waiting job."""
         self._pending = None
         self._stop_current()
 
     def stop(self) -> None:
-        """Cancel because the user wants it."""
+        """Cancel at the user's request."""
         if self.running:
             self.cancel()
             self.stopped.emit()
@@ -174,7 +174,7 @@ class Runner:
         worker.start()
 
     def _deliver(self, event: Callable[[], None]) -> None:
-        """Handle an event of the worker when those before it have been handled."""
+        """Handle an event of the worker after those before it."""
         self._arrived.append(event)
         if self._delivering:
             return

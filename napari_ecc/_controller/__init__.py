@@ -1,1 +1,1 @@
-"""From a viewer's layers to the models and back: choosing data, computing, writing layers."""
+"""Controllers connect the layers of a viewer with the models."""

@@ -1,4 +1,4 @@
-"""A closer look at the threshold: what the set is made of, and where the curve changes."""
+"""Details at the current threshold: component counts and critical points."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SETTLED = 0.12
 
 
 class CloserLook:
-    """Counts components and finds critical points in the background, once the threshold rests.
+    """Counts components and finds critical points once the threshold stops moving.
 
     Parameters
     ----------
@@ -54,31 +54,31 @@ class CloserLook:
         """Thresholds of the job that counts."""
 
     def set_field(self, layer: Any, selection: Selection, field: Field) -> None:
-        """Look at this from now on."""
+        """Set what is examined."""
         self.cancel()
         self._layer, self._selection, self._field = layer, selection, field
         self._model.betti = None
 
     def cancel(self) -> None:
-        """Stop what is under way."""
+        """Stop running jobs."""
         for runner in self.runners:
             runner.cancel()
         self._counted = np.zeros(0)
 
     def forget(self) -> None:
-        """Look at nothing."""
+        """Stop, and examine nothing."""
         self.cancel()
         self.points.hide()
         self._layer = self._selection = self._field = None
         self._model.betti = None
 
     def look(self) -> None:
-        """Count where that has not been done, and find the critical points if they are shown."""
+        """Count if necessary, and find the critical points if they are shown."""
         self.count()
         self.locate()
 
     def count(self) -> None:
-        """Count components, tunnels and cavities at all thresholds, and at the one in view."""
+        """Count components, tunnels and cavities at all thresholds, including the current one."""
         field, model = self._field, self._model
         if field is None or model.curve is None or math.isnan(model.threshold):
             return
@@ -99,7 +99,7 @@ class CloserLook:
             self._model.betti = step.value
 
     def window(self) -> tuple[float, float] | None:
-        """The thresholds whose critical points are shown."""
+        """Return the window of thresholds whose critical points are shown."""
         curve, model = self._model.curve, self._model
         if curve is None or math.isnan(model.threshold) or not model.show_changes:
             return None
@@ -131,7 +131,7 @@ class CloserLook:
 
 
 def _after(seconds: float, job: Job) -> Job:
-    """A job that begins after a while, unless another one has come by then."""
+    """A job that starts after a delay, unless it is replaced by another one."""
 
     def waiting() -> Iterator[Step]:
         time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""Python code of the actions behind what a dock shows."""
+"""Python code that reproduces what a dock shows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["call", "script"]
 
 
 def script(*statements: str) -> str:
-    """Statements with the imports that they need, for napari's console, where `viewer` is defined.
+    """Statements with their imports, for napari's console, where `viewer` is defined.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Curves of several layers or frames, side by side."""
+"""Comparison of the curves of several layers or frames."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class CompareController(DockController):
         self._testing.close()
 
     def add_layers(self) -> None:
-        """Add the curves of the selected layers, or of all images where fewer than two are."""
+        """Add the curves of the selected layers; of all images if fewer than two are selected."""
         kinds = (Image, Labels)
         own = [
             layer
@@ -147,7 +147,7 @@ class CompareController(DockController):
         self._keep({name: curve}, {}, code)
 
     def clear(self) -> None:
-        """Forget all curves."""
+        """Remove all curves."""
         self.runner.cancel()
         self._calls.clear()
         self.model.by = ""
@@ -162,7 +162,7 @@ class CompareController(DockController):
             self._submit(missing, features, code)
 
     def python_call(self) -> str:
-        """The calls that give the curves and their comparison; "" if there are none."""
+        """Return the code of the curves and their comparison; "" if there are no curves."""
         if not self.model.curves:
             return ""
         collected = [f"{code}\nall_curves |= curves" for code in self._calls]
@@ -205,7 +205,7 @@ class CompareController(DockController):
 
     @property
     def _options(self) -> dict[str, Any]:
-        """Those of the Euler explorer."""
+        """The thresholds of the Euler explorer."""
         explorer = self.session.explorer
         return {
             "thresholds": explorer.bins,
@@ -240,7 +240,7 @@ class CompareController(DockController):
             self.model.curves = {**self.model.curves, **curves}
 
     def _compare(self, *_: Any) -> None:
-        """Compare the groups that there are now."""
+        """Compare the current groups."""
         curves = self.model.curves
         self.model.comparison = None
         if not curves:
@@ -269,12 +269,12 @@ class CompareController(DockController):
 
 
 def _facts_of(layer: Any) -> dict[str, Any]:
-    """What the metadata of a layer say in numbers and words."""
+    """Return the numbers and strings in the metadata of a layer."""
     return {k: v for k, v in layer.metadata.items() if isinstance(v, str | int | float)}
 
 
 class _Name:
-    """A variable of the script."""
+    """The name of a variable in the script."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Where the topology changes: the critical points in a window of thresholds."""
+"""Critical points in a window of thresholds, where the topology changes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ Blocks = dict[tuple[int, ...], tuple[Any, tuple[slice, ...], tuple[int, ...]]]
 
 
 def _blocks_with_halo(array: Any) -> Blocks:
-    """Delayed blocks with a point more on each side that has one, how to cut that off, origins."""
+    """Return delayed blocks with a padding of one point, slices that remove it, and origins."""
     grown = da.overlap.overlap(array, depth=1, boundary="none").to_delayed()
     starts = [np.concatenate([[0], np.cumsum(sizes)]).tolist() for sizes in array.chunks]
     result: Blocks = {}
@@ -118,7 +118,7 @@ def _in_block(
     window: tuple[float, float],
     options: dict[str, Any],
 ) -> CriticalPoints:
-    """The critical points of a block without its halo: a coefficient depends on neighbours only."""
+    """Return the critical points of a block without its padding."""
     effects = ecc.euler_coefficients(block, mask=mask, **options)[cut]
     values = block[cut]
     chosen = (effects != 0) & (values >= window[0]) & (values <= window[1])

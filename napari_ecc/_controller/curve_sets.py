@@ -1,4 +1,4 @@
-"""Curves of several layers, frames or objects, by name."""
+"""Named curves of several layers, frames or objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["compute_curves", "curve_table", "frames_of"]
 
 
 def frames_of(layer: Any, part: Part, axis: int = 0) -> dict[str, Part]:
-    """The frames of a layer along an axis, by name."""
+    """Return the frames of a layer along an axis by name."""
     length = levels_of(layer)[0].shape[axis]
     parts = [(*part[:axis], frame, *part[axis + 1 :]) for frame in range(length)]
     width = len(str(length - 1))
@@ -27,7 +27,7 @@ def frames_of(layer: Any, part: Part, axis: int = 0) -> dict[str, Part]:
 
 
 def compute_curves(wanted: dict[str, Request]) -> Iterator[Step]:
-    """The curve of each request; each step's value is all those found so far."""
+    """Compute the curve of each request; each step yields all curves found so far."""
     found: Curves = {}
     for name, request in wanted.items():
         for step in compute_curve(request):
@@ -39,7 +39,7 @@ def compute_curves(wanted: dict[str, Request]) -> Iterator[Step]:
 
 
 def curve_table(curves: Curves, features: Any = None) -> pd.DataFrame:
-    """Describe curves, a row each.
+    """Return a table of descriptors with a row for each curve.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Jobs that compute a curve: at once, or block by block with a growing curve."""
+"""Jobs that compute a curve, at once or block by block with intermediate results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """What the thresholds are applied to: the selected data, smoothed if requested.
+    """The data that are thresholded: the selected part, smoothed if requested.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Field:
     mask: Array | None
 
     def rows(self, start: int, stop: int, threshold: float, superlevel: bool) -> NDArray[np.bool_]:
-        """These rows of the set at a threshold, along the first axis."""
+        """Return rows of the set at a threshold along the first axis."""
         values = np.asarray(self.data[start:stop])
         inside = values >= threshold if superlevel else values <= threshold
         result: NDArray[np.bool_] = inside if self.mask is None else inside & self.mask[start:stop]
@@ -64,7 +64,7 @@ class Field:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What a curve is wanted of.
+    """The arguments of a curve.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def request_of(
     superlevel: bool = True,
     smoothing: float = 0.0,
 ) -> Request:
-    """What is to be computed of a layer as it is now.
+    """Return the request for the curve of a layer in its current state.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def request_of(
 
 
 def _known_bounds(layer: Any, levels: tuple[Any, ...]) -> tuple[float, float] | None:
-    """Range of the thresholds where the values are not in memory."""
+    """The range of thresholds if the values are not in memory."""
     full = levels[-1]
     if full.dtype.kind == "b":
         return 0.0, 1.0
@@ -156,7 +156,7 @@ def _known_bounds(layer: Any, levels: tuple[Any, ...]) -> tuple[float, float] | 
 
 
 class Progress:
-    """The blocks of a curve that are known, so that a cancelled job can be resumed.
+    """The finished blocks of a curve, from which a cancelled job can be resumed.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ def compute_curve(
 
 
 def result_of(curve: Curve, request: Request) -> EulerCurve:
-    """A complete curve as a result of `ecc_core`, with its facts."""
+    """Return a complete curve as a result of `ecc_core`."""
     ndim = len(request.sigma)
     return EulerCurve(
         curve.thresholds,
@@ -220,7 +220,7 @@ def result_of(curve: Curve, request: Request) -> EulerCurve:
 
 
 def _coarse(levels: tuple[Any, ...], mask: Array | None, at_once: bool) -> Field | None:
-    """The coarsest level, or some points of what is in memory; None if it is no faster."""
+    """Return the coarsest level, or a subsample in memory; None if that would not be faster."""
     coarse, full = levels[0], levels[-1]
     if len(levels) > 1:
         if math.prod(coarse.shape) > PREVIEW:
@@ -241,13 +241,13 @@ def _preview(coarse: Field, request: Request) -> Curve:
 
 
 def _resampled(mask: Array, shape: tuple[int, ...]) -> Array:
-    """A mask in another size, by nearest neighbours."""
+    """Resize a mask by nearest neighbours."""
     pairs = zip(shape, mask.shape, strict=True)
     return mask[np.ix_(*[np.arange(n) * m // n for n, m in pairs])]
 
 
 def _smoothed(array: Any, sigma: tuple[float, ...]) -> Any:
-    """Gaussian smoothing, in float32; blocks of a dask array overlap for it."""
+    """Smooth with a Gaussian in float32; blocks of a dask array overlap."""
     if not any(sigma):
         return array
     from scipy.ndimage import gaussian_filter
@@ -278,7 +278,7 @@ def _value_range(field: Field) -> tuple[float, float]:
 
 
 def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iterator[Step]:
-    """The curve of the blocks that have been read, again and again until it is all of them."""
+    """Yield the curve of the blocks read so far, until all have been read."""
     image = given = request.levels[-1]
     low, high = request.bounds or _value_range(Field(image, mask))
     if not isinstance(image, da.Array):

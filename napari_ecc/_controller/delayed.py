@@ -1,4 +1,4 @@
-"""Results of the blocks of a dask array, as they are completed."""
+"""Results of the blocks of a dask array in the order of completion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _StoppedError(Exception):
 
 
 def as_completed(parts: Iterable[Any]) -> Iterator[tuple[int, Any] | None]:
-    """Compute delayed values with threads; every block that several of them need is read once.
+    """Compute delayed values with threads; shared blocks are read once.
 
     Parameters
     ----------

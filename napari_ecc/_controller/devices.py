@@ -1,4 +1,4 @@
-"""Where curves are computed: on a CUDA device when CuPy and one are there, on the CPU otherwise."""
+"""The device of curves: a CUDA device if it and CuPy are available, otherwise the CPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["device_name", "to_device", "to_host"]
 
 @cache
 def device_name() -> str:
-    """Name of the CUDA device that is used, or "" where there is none."""
+    """Return the name of the CUDA device, or "" if there is none."""
     try:
         import cupy
 
@@ -26,7 +26,7 @@ def device_name() -> str:
 
 
 def to_device(array: NDArray[Any]) -> Any:
-    """The array on the CUDA device, or itself where there is none.
+    """Return the array on the CUDA device, or unchanged if there is none.
 
     Parameters
     ----------
@@ -41,5 +41,5 @@ def to_device(array: NDArray[Any]) -> Any:
 
 
 def to_host(array: Any) -> NDArray[Any]:
-    """The array as NumPy's."""
+    """Return the array as a NumPy array."""
     return array if isinstance(array, np.ndarray) else np.asarray(array.get())

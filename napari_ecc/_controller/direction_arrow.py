@@ -30,7 +30,7 @@ NAME = "Euler direction"
 
 
 class _Place(NamedTuple):
-    """Where an arrow is."""
+    """The position of an arrow."""
 
     layer: Any
     selection: Selection
@@ -42,7 +42,7 @@ class _Place(NamedTuple):
     """World units."""
 
     def ends(self) -> Floats:
-        """Foot and tip in world coordinates, (2, layer.ndim)."""
+        """Return the foot and the tip in world coordinates, (2, layer.ndim)."""
         tip = self.centre.copy()
         axes = list(self.selection.axes)
         tip[axes] += self.length * self.direction / self.selection.spacing
@@ -77,13 +77,13 @@ class DirectionArrow:
         viewer.layers.events.removed.connect(self._on_removed)
 
     def close(self) -> None:
-        """Take the arrow away for good."""
+        """Remove the arrow and disconnect."""
         self.viewer.layers.events.removed.disconnect(self._on_removed)
         self.viewer.mouse_drag_callbacks.remove(self._on_press)
         self.hide()
 
     def hide(self) -> None:
-        """Take the arrow away."""
+        """Remove the arrow."""
         layer, self.layer, self._place = self.layer, None, None
         if layer is not None and layer in self.viewer.layers:
             self.viewer.layers.remove(layer)
@@ -109,7 +109,7 @@ class DirectionArrow:
             self.layer.data = data
 
     def _scale(self, layer: Any) -> Floats:
-        """World units where the arrow is seen, so that it is not distorted; elsewhere slider steps.
+        """Return world units along displayed axes, to avoid distortion, and slider steps elsewhere.
 
         napari lets a slider go in the smallest steps of all layers.
         """
@@ -140,7 +140,7 @@ class DirectionArrow:
             self._removed()
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
-        """Turn the arrow as long as the mouse button is down."""
+        """Turn the arrow while the mouse button is down."""
         if self._place is None or not self._near_tip(event):
             return
         camera = self.viewer.scene.camera
@@ -163,7 +163,7 @@ class DirectionArrow:
         return bool(np.linalg.norm(gap) * self.viewer.scene.camera.zoom <= GRAB)
 
     def _follow(self, event: Any) -> None:
-        """Point to the mouse; in 2-D what points out of the plane stays."""
+        """Point to the mouse; in 2-D, keep the component normal to the plane."""
         if self._place is None:
             return
         layer, selection, centre, direction, length = self._place
@@ -183,7 +183,7 @@ class DirectionArrow:
 
 
 def _own_axes(displayed: Sequence[int], missing: int) -> list[int]:
-    """A layer's axes among those of the viewer that are displayed."""
+    """Return the displayed axes of the viewer that a layer has."""
     return [axis + missing for axis in displayed if axis + missing >= 0]
 
 

@@ -27,7 +27,7 @@ POINTS_A_CALL = 2**30
 
 
 class Sweep(NamedTuple):
-    """All that a curve or a transform depends on, but for the directions."""
+    """Everything that a curve or a transform depends on, except for the directions."""
 
     source: tuple[Any, ...]
     level: Level
@@ -40,14 +40,14 @@ class Sweep(NamedTuple):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Equal for sweeps of equal results."""
+        """Return a key that is equal for sweeps with equal results."""
         of_filtration = self.threshold if self.filtration == "height" else self.slope
         chosen = (self.filtration, of_filtration, self.superlevel, self.connectivity)
         return (*self.source, *chosen, self.n_heights)
 
 
 class Cache:
-    """What is kept from one curve to the next; never used by two threads at a time."""
+    """State that is reused for the next curve; used by one thread at a time."""
 
     def __init__(self) -> None:
         self._quick: tuple[Any, ...] = ()
@@ -58,7 +58,7 @@ class Cache:
         self._set: NDArray[np.bool_] = np.zeros((0, 0), dtype=np.bool_)
 
     def image(self, sweep: Sweep) -> Generator[Step, None, NDArray[Any]]:
-        """The image in memory."""
+        """Return the image in memory."""
         if self._source != sweep.source:
             self._source, self._range, self._set_key = (), None, ()
             self._image = yield from load(sweep.level.array)
@@ -66,7 +66,7 @@ class Cache:
         return self._image
 
     def set_at(self, sweep: Sweep, image: NDArray[Any]) -> NDArray[np.bool_]:
-        """The set at the threshold."""
+        """Return the set at the threshold."""
         key = (sweep.threshold, sweep.superlevel)
         if self._set_key != key:
             above = sweep.superlevel
@@ -75,20 +75,20 @@ class Cache:
         return self._set
 
     def range(self, image: NDArray[Any]) -> tuple[float, float]:
-        """Least and greatest finite value."""
+        """Return the smallest and largest finite value."""
         if self._range is None:
             ends = ecc.euler_curve(image, 2, nan="omit").thresholds
             self._range = float(ends[0]), float(ends[1])
         return self._range
 
     def curve_at_once(self, sweep: Sweep, direction: Floats) -> EulerCurve | None:
-        """The curve of a direction, if the last one was quick; None otherwise."""
+        """Return the curve of a direction if the last one was fast, otherwise None."""
         if self._quick != sweep.key or self._source != sweep.source:
             return None
         return self.curve(sweep, self._image, direction)
 
     def curve(self, sweep: Sweep, image: NDArray[Any], direction: Floats) -> EulerCurve:
-        """The exact curve of a direction."""
+        """Return the exact curve of a direction."""
         start = time.perf_counter()
         _, levels, (values,) = curves_along(sweep, self, image, direction[None])
         quick = time.perf_counter() - start < AT_ONCE
@@ -98,7 +98,7 @@ class Cache:
 
 
 class Result(NamedTuple):
-    """What is known after a step; rows are None as long as there is none."""
+    """The result of a step; rows are None until there are any."""
 
     curve: EulerCurve
     rows: Floats | None
@@ -107,7 +107,7 @@ class Result(NamedTuple):
 def curves_along(
     sweep: Sweep, cache: Cache, image: NDArray[Any], directions: Floats
 ) -> EulerTransform:
-    """The exact curves of directions."""
+    """Return the exact curves of directions."""
     spacing, connectivity = sweep.level.spacing, sweep.connectivity
     if sweep.filtration == "height":
         return ecc.euler_transform(
@@ -141,7 +141,7 @@ def curves_along(
 def compute_sweep(
     sweep: Sweep, cache: Cache, direction: Floats, circle: Floats, rows: Floats
 ) -> Iterator[Step]:
-    """The curve of a direction first, then the rows of the transform that are not known."""
+    """Compute the curve of a direction first, then the missing rows of the transform."""
     image = yield from cache.image(sweep)
     curve = cache.curve(sweep, image, direction)
     missing = np.flatnonzero(np.isnan(rows).any(axis=1))

@@ -44,7 +44,7 @@ ARROW_EVERY = 30
 
 
 class Limits(NamedTuple):
-    """What the controls need to know of a layer."""
+    """Properties of a layer that the controls need."""
 
     low: float = 0.0
     high: float = 1.0
@@ -110,7 +110,7 @@ class DirectionController(DockController):
         self._set.remove()
 
     def request(self, *_: Any) -> None:
-        """Compute what is not known of the present state."""
+        """Compute what is missing for the current state."""
         layer = self._layer
         problem = NO_IMAGE if layer is None else problem_with(layer)
         if problem:
@@ -170,7 +170,7 @@ class DirectionController(DockController):
         return True
 
     def limits(self) -> Limits:
-        """Bounds of the values, names of the axes and their unit."""
+        """Return the bounds of the values, the names of the axes and their unit."""
         layer = self._layer
         if layer is None or problem_with(layer):
             return Limits()
@@ -188,7 +188,7 @@ class DirectionController(DockController):
         )
 
     def python_call(self) -> str:
-        """The calls that give the curve and the transform; "" if there are none."""
+        """Return the code of the curve and the transform; "" if there are none."""
         sweep, selection, model = self._sweep, self._selection, self.model
         if sweep is None or selection is None or model.curve is None:
             return ""
@@ -258,7 +258,7 @@ class DirectionController(DockController):
         return f"{size}, {level.array.dtype} · CPU"
 
     def _missing(self) -> int:
-        """Number of rows of the transform that are not known."""
+        """Return the number of missing rows of the transform."""
         return int(np.isnan(self._rows).any(axis=1).sum())
 
     def _on_stopped(self) -> None:
@@ -279,7 +279,7 @@ class DirectionController(DockController):
         self.show_part()
 
     def _change_layer(self, *_: Any) -> None:
-        """Follow the explorer to another layer, or to none."""
+        """Follow the explorer to another layer or to no layer."""
         self._of_layer.close()
         if self.images.layer != self._layer:
             self._show_nothing("")
@@ -295,7 +295,7 @@ class DirectionController(DockController):
         self.request()
 
     def _on_dims(self, *_: Any) -> None:
-        """React to another slice, but not to what the arrow's own layer makes of the sliders."""
+        """React to a change of slice, except for changes that the arrow's own layer causes."""
         if self._sweep is None or self._selection is None:
             return
         part = part_of(self.viewer, self._layer, self.session.explorer.scope)
@@ -329,14 +329,14 @@ class DirectionController(DockController):
             self.model.height = float(curve.thresholds[nearest])
 
     def step(self, count: int) -> None:
-        """Move the marked height by this many of the curve's."""
+        """Move the marked height by a number of steps of the curve."""
         curve = self.model.curve
         if curve is not None and not math.isnan(self.model.height):
             place = int(np.argmin(np.abs(curve.thresholds - self.model.height))) + count
             self.mark(curve.thresholds[min(max(place, 0), curve.thresholds.size - 1)])
 
     def _on_removed(self, event: Any) -> None:
-        """The user has removed a layer of this dock, or the image has gone."""
+        """Handle the removal of a layer of this dock or of the image."""
         if self._set.is_shown_by(event.value):
             self._set.forget()
             self.session.explorer.show_set = self._layer is None

@@ -1,4 +1,4 @@
-"""What the controllers of all docks share."""
+"""The base class of the controllers of docks."""
 
 from __future__ import annotations
 
@@ -61,24 +61,24 @@ class DockController:
 
     @property
     def layer(self) -> Any | None:
-        """The layer that is looked at."""
+        """The selected layer."""
         return self.images.layer
 
     @property
     def running(self) -> bool:
-        """Whether something is computed."""
+        """Whether a job is running."""
         return self.runner.running
 
     def resume(self) -> None:
-        """Go on with what the user has cancelled."""
+        """Resume the job that the user has cancelled."""
         raise NotImplementedError
 
     def python_call(self) -> str:
-        """Code that gives what is shown; "" if there is nothing."""
+        """Return the code of what is shown; "" if nothing is shown."""
         raise NotImplementedError
 
     def show_part(self, layer: Any = None, part: Part = (), state: str = "") -> None:
-        """Say which part of a layer is shown; without arguments, none."""
+        """Set the description of the displayed part of a layer; empty without arguments."""
         self.subject, self._facts = "", {}
         if layer is not None:
             words = part_in_words(layer, part)
@@ -89,26 +89,26 @@ class DockController:
 
     @property
     def facts(self) -> dict[str, str]:
-        """How the results were computed, for the files that they are saved in."""
+        """Return how the results were computed, to be saved with them."""
         software = {"software": f"napari-ecc {version('napari-ecc')}"}
         return {**software, **self._facts, "code": self.python_call()}
 
     @property
     def empty(self) -> bool:
-        """Whether there is no layer to look at."""
+        """Whether there is no layer to select."""
         return not self.images.names
 
     def open_sample(self) -> None:
-        """Open layers to begin with."""
+        """Open sample layers."""
         self.viewer.open_sample("napari-ecc", self.sample)
 
     def _on_display(self, *_: Any) -> None:
-        """Take the volume where it is displayed; a slice of it would not be seen."""
+        """Select the volume if it is displayed, as a slice of it would not be visible."""
         if self.viewer.dims.ndisplay == 3:
             self.session.explorer.scope = "volume"
 
     def _on_stopped(self) -> None:
-        """Say that the user has cancelled the work, and what there is of it."""
+        """Report that the user has cancelled the job, and how much is complete."""
         raise NotImplementedError
 
     def _on_failed(self, message: str) -> None:

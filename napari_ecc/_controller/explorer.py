@@ -55,7 +55,7 @@ DATA_EVENTS = ("data", "paint", "labels_update", "scale", "translate", "rotate",
 
 
 class Source(NamedTuple):
-    """What a curve is computed of, and how far that is."""
+    """The request of a curve and its progress."""
 
     layer: Any
     selection: Selection
@@ -107,7 +107,7 @@ class ExplorerController(DockController):
         return self.runner, *self.closer.runners, self._labels.runner, *self._histogram.runners
 
     def close(self) -> None:
-        """Stop all work and take the overlays away."""
+        """Stop all jobs and remove the overlays."""
         super().close()
         for runner in self._runners:
             runner.close()
@@ -139,12 +139,12 @@ class ExplorerController(DockController):
                 QTimer.singleShot(0, partial(self._untick, option, self.layer))
 
     def _untick(self, option: str, layer: Any) -> None:
-        """The user has removed an overlay, unless the image has gone as well."""
+        """Handle the removal of an overlay by the user."""
         if layer is not None and layer == self.layer:
             setattr(self.model, option, False)
 
     def _on_image(self, *_: Any) -> None:
-        """Another layer is chosen."""
+        """Handle the selection of another layer."""
         layer = self.layer
         if layer is None or layer != self._explored:
             self._forget_curve()
@@ -158,7 +158,7 @@ class ExplorerController(DockController):
             self.request_curve()
 
     def _watch(self, *_: Any) -> None:
-        """Recompute when the data of the image or the region change, and of no other layer."""
+        """Recompute when the data of the image or of the region change."""
         self._of_layer.close()
         for layer in (self.layer, self.regions.layer):
             if layer is not None:
@@ -205,7 +205,7 @@ class ExplorerController(DockController):
         self._submit(self._wanted)
 
     def resume(self) -> None:
-        """Go on with a curve that has been cancelled."""
+        """Resume a curve that has been cancelled."""
         if self._wanted is not None:
             self._submit(self._wanted)
 
@@ -217,7 +217,7 @@ class ExplorerController(DockController):
         )
 
     def _source(self, layer: Any) -> Source:
-        """Say what is to be computed, of the layers as they are now."""
+        """Return the request for the layers in their current state."""
         model = self.model
         selection = selection_of(layer, part_of(self.viewer, layer, model.scope))
         options: dict[str, Any] = {
@@ -261,7 +261,7 @@ class ExplorerController(DockController):
         self._histogram.find_otsu(self._field, self.snap)
 
     def _on_stopped(self) -> None:
-        """The user has cancelled the curve."""
+        """Handle the cancellation of the curve by the user."""
         curve = self.model.curve
         if curve is None:
             self.model.status = "Cancelled."
@@ -275,7 +275,7 @@ class ExplorerController(DockController):
             self.model.status = f"Cancelled. {OUTDATED}"
 
     def _on_failed(self, message: str) -> None:
-        """The curve could not be computed."""
+        """Handle an error of the curve."""
         self._show_nothing(message)
 
     def _on_threshold(self) -> None:
@@ -295,7 +295,7 @@ class ExplorerController(DockController):
             self.model.threshold = self.model.curve.nearest(threshold)
 
     def step(self, count: int) -> None:
-        """Move the threshold by this many of the curve's."""
+        """Move the threshold by a number of thresholds of the curve."""
         curve, threshold = self.model.curve, self.model.threshold
         if curve is not None and not math.isnan(threshold):
             place = curve.index_of(threshold) + count
@@ -330,7 +330,7 @@ class ExplorerController(DockController):
         self._labels.make(shown.layer, shown.selection, self._field, self.model)
 
     def python_call(self) -> str:
-        """The call that gives the curve; "" if there is none."""
+        """Return the code of the curve; "" if there is none."""
         shown, curve = self._shown, self.model.curve
         if shown is None or curve is None:
             return ""
@@ -343,7 +343,7 @@ class ExplorerController(DockController):
         return script(*calls)
 
     def complete_curve(self) -> tuple[str, EulerCurve, str] | None:
-        """Name, curve and code of what is shown, if it is complete; `curves` is what code makes."""
+        """Return name, curve and code of what is shown, if it is complete."""
         shown, curve = self._shown, self.model.curve
         if shown is None or curve is None or not curve.complete:
             return None
@@ -382,7 +382,7 @@ class ExplorerController(DockController):
 
 
 def _timed(steps: Generator[Step, None, None], progress: Progress) -> Iterator[Step]:
-    """The same steps, with the time that they took in the worker."""
+    """Yield the same steps with their time in the worker."""
     start = time.perf_counter()
     with closing(steps):
         for step in steps:
@@ -397,7 +397,7 @@ def _result_line(field: Field, seconds: float) -> str:
 
 
 def _first_threshold(curve: Curve, layer: Any) -> float:
-    """The middle of the contrast limits, which is where the eye divides the image.
+    """Return the middle of the contrast limits, which divides the image visually.
 
     Half-way between two thresholds it is the one with the smaller set.
     """

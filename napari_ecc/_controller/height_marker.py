@@ -38,7 +38,7 @@ class HeightMarker:
         self._adding = False
 
     def hide(self) -> None:
-        """Take the marker away."""
+        """Remove the marker."""
         layer, self.layer = self.layer, None
         if layer is not None and layer in self._viewer.layers:
             self._viewer.layers.remove(layer)
@@ -93,7 +93,7 @@ class HeightMarker:
     def _corners(
         self, layer: Any, selection: Selection, direction: Floats, height: float
     ) -> Floats:
-        """Ends of the line or corners of the plane, in points of the layer."""
+        """Return the ends of the line or the corners of the plane, in points of the layer."""
         shape = np.array(selection.full.shape)
         reach = float(np.linalg.norm(shape * selection.spacing) / 2)
         across = np.linalg.svd(direction[None])[2][1:]
@@ -107,5 +107,5 @@ class HeightMarker:
 
 
 def _vector(ends: Floats) -> Floats:
-    """Foot and way of a vector between two points, (1, 2, ndim)."""
+    """Return the start and the extent of a vector between two points, (1, 2, ndim)."""
     return np.array([[ends[0], ends[1] - ends[0]]])

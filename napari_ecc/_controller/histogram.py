@@ -39,7 +39,7 @@ class ValueHistogram:
         self.runners = self._showing, self._dividing
 
     def show(self, field: Field | None) -> None:
-        """Compute the histogram of the values, if it is wanted."""
+        """Compute the histogram of the values, if it is shown."""
         model, curve = self._model, self._model.curve
         if not model.show_histogram or field is None or curve is None:
             self._showing.cancel()
@@ -52,7 +52,7 @@ class ValueHistogram:
         self._showing.submit(lambda: compute_histogram(field, curve), on_step)
 
     def find_otsu(self, field: Field | None, found: Callable[[float], None]) -> None:
-        """Compute the threshold that divides the values best into two classes."""
+        """Compute Otsu's threshold of the values."""
         curve = self._model.curve
         if field is None or curve is None:
             show_info("There is no complete curve yet.")
@@ -68,7 +68,7 @@ class ValueHistogram:
 
 
 def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
-    """The values over the range of a curve's thresholds.
+    """Return the histogram of the values over the range of a curve's thresholds.
 
     Yields
     ------
@@ -94,7 +94,7 @@ def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
 
 
 def _otsu(edges: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
-    """The threshold that divides the values best into two classes."""
+    """Return Otsu's threshold of the values."""
     from skimage.filters import threshold_otsu
 
     middles = (edges[1:] + edges[:-1]) / 2

@@ -1,4 +1,4 @@
-"""Undo for what the plugin does to layers."""
+"""Undo for changes that the plugin makes to layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["History", "change_features"]
 
 
 class History:
-    """Changes that can be taken back, the newest first.
+    """Changes that can be undone, the newest first.
 
     Attributes
     ----------
@@ -26,11 +26,11 @@ class History:
 
     @property
     def newest(self) -> str:
-        """Name of the change that `undo` takes back, or ""."""
+        """The name of the change that `undo` reverts, or ""."""
         return self._changes[-1][0] if self._changes else ""
 
     def add(self, name: str, undo: Callable[[], None]) -> None:
-        """Remember a change.
+        """Add a change.
 
         Parameters
         ----------
@@ -43,7 +43,7 @@ class History:
         self.changed.emit(self.newest)
 
     def undo(self) -> str:
-        """Take the newest change back; its name, or "" if there is none."""
+        """Undo the newest change and return its name, or "" if there is none."""
         if not self._changes:
             return ""
         name, undo = self._changes.pop()

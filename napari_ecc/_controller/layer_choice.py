@@ -1,4 +1,4 @@
-"""A choice of layer that survives as layers come, go and are renamed."""
+"""A selected layer that follows layers as they are added, removed and renamed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LayerChoice"]
 
 
 class LayerChoice:
-    """Keeps a field of a model the name of a layer of some classes, or "" where there is none.
+    """Keeps a field of a model equal to the name of a layer of some classes, or "".
 
     Parameters
     ----------
@@ -66,11 +66,11 @@ class LayerChoice:
 
     @property
     def names(self) -> list[str]:
-        """What can be chosen."""
+        """The layers that can be selected."""
         return names_of(self.viewer, *self.kinds)
 
     def pick(self, *kinds: Any) -> None:
-        """Choose the viewer's active layer or the last one, unless one is chosen."""
+        """Select the viewer's active layer or the last one, unless one is selected."""
         if self.layer is None:
             setattr(self.model, self.field, "" if self.optional else self._first_of(kinds))
 

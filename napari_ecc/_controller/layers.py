@@ -1,4 +1,4 @@
-"""Which part of a layer is meant, and layers derived from it that lie where it lies."""
+"""Parts of layers, and layers that are aligned with others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Part = tuple[int | slice, ...]
 
 
 class Selection(NamedTuple):
-    """The plane or volume of a layer that is meant.
+    """The selected plane or volume of a layer.
 
     Attributes
     ----------
@@ -58,17 +58,17 @@ class Selection(NamedTuple):
 
     @property
     def full(self) -> Any:
-        """The selected part at full resolution."""
+        """Return the selected part at full resolution."""
         return self.levels[-1]
 
 
 def layer_named(viewer: Any, name: str) -> Any | None:
-    """The layer of this name, or None."""
+    """Return the layer of this name, or None."""
     return viewer.layers[name] if name and name in viewer.layers else None
 
 
 def names_of(viewer: Any, *kinds: Any) -> list[str]:
-    """Names of the layers of these classes, those that the plugin made left out."""
+    """Return the names of the layers of some classes, except those made by the plugin."""
     return [
         layer.name
         for layer in viewer.layers
@@ -77,7 +77,7 @@ def names_of(viewer: Any, *kinds: Any) -> list[str]:
 
 
 def problem_with(layer: Any) -> str:
-    """Why a layer has no Euler characteristic curve, or ""."""
+    """Return why a layer has no Euler characteristic curve, or ""."""
     if getattr(layer, "rgb", False):
         return (
             f"“{layer.name}” is an RGB image, whose points have no order. Split its channels "
@@ -91,17 +91,17 @@ def problem_with(layer: Any) -> str:
 
 
 def levels_of(layer: Any) -> list[Any]:
-    """A layer's data at each resolution, the finest first."""
+    """Return a layer's data at each resolution, the finest first."""
     return list(layer.data) if getattr(layer, "multiscale", False) else [layer.data]
 
 
 def is_lazy(array: Any) -> bool:
-    """Whether an array is not in memory as a whole: dask, zarr, HDF5 and the like."""
+    """Whether an array is not entirely in memory, such as dask, Zarr and HDF5 arrays."""
     return not isinstance(array, np.ndarray) or isinstance(array, np.memmap)
 
 
 def as_indexable(array: Any) -> Any:
-    """The array itself, or a dask array over a store that would load what it is indexed with."""
+    """Return the array, or a dask array of a store that loads data when it is indexed."""
     if isinstance(array, np.ndarray):
         return array
     from dask import array as da
@@ -112,7 +112,7 @@ def as_indexable(array: Any) -> Any:
 
 
 def snapshot(array: Any) -> Any:
-    """A copy of an array in memory, for a worker to read while the user paints on the layer.
+    """Return a copy of an array in memory, because the user may paint on the layer.
 
     A lazy array is returned as it is: what a worker reads of it is a copy.
     """
@@ -120,7 +120,7 @@ def snapshot(array: Any) -> Any:
 
 
 def part_of(viewer: Any, layer: Any, scope: str) -> Part:
-    """The displayed plane of a layer, or its volume, as an index of the layer's data.
+    """Return the displayed plane of a layer, or its volume, as an index of the layer's data.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def part_of(viewer: Any, layer: Any, scope: str) -> Part:
 
 
 def selection_of(layer: Any, part: Part) -> Selection:
-    """The selection that an index of a layer's data makes.
+    """Return the selection of an index of a layer's data.
 
     Parameters
     ----------
@@ -177,25 +177,25 @@ def selection_of(layer: Any, part: Part) -> Selection:
 
 
 def values_of(layer: Any, selection: Selection) -> Selection:
-    """A selection of values: those of an image, and of a Labels layer whether there is a label."""
+    """Return the selected values of an image; for a Labels layer, whether there is a label."""
     if not isinstance(layer, Labels):
         return selection
     return selection._replace(levels=tuple(level != 0 for level in selection.levels))
 
 
 def contrast_limits(layer: Any) -> tuple[float, float]:
-    """Contrast limits of an image; 0 and 1 of a Labels layer."""
+    """Return the contrast limits of an image, or 0 and 1 for a Labels layer."""
     low, high = (0, 1) if isinstance(layer, Labels) else layer.contrast_limits
     return float(low), float(high)
 
 
 def select(viewer: Any, layer: Any, scope: str) -> Selection:
-    """The displayed plane of a layer, or its volume; see `part_of`."""
+    """Return the displayed plane of a layer, or its volume; see `part_of`."""
     return selection_of(layer, part_of(viewer, layer, scope))
 
 
 def part_in_words(layer: Any, part: Part) -> str:
-    """What is meant of a layer, such as "slice z = 12 of 40" or "volume, t = 3 of 20"."""
+    """Describe a part of a layer, such as "slice z = 12 of 40" or "volume, t = 3 of 20"."""
     shape = levels_of(layer)[0].shape
     places = [
         f"{axis_name(layer, axis)} = {at} of {shape[axis]}"
@@ -208,13 +208,13 @@ def part_in_words(layer: Any, part: Part) -> str:
 
 
 def axis_name(layer: Any, axis: int) -> str:
-    """The name of an axis, or its number where it has none."""
+    """Return the name of an axis, or its number if it has no name."""
     name = str(layer.axis_labels[axis])
     return name if name[:1].isalpha() else f"axis {axis}"
 
 
 def placement(layer: Any) -> dict[str, Any]:
-    """Arguments that put a new layer with the axes of `layer` where `layer` is.
+    """Return arguments that align a new layer with `layer`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Connections that end together."""
+"""Groups of connections."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Links:
         self._links: list[tuple[Any, Callable[..., Any]]] = []
 
     def add(self, callback: Callable[..., Any], *signals: Any) -> None:
-        """Call this at each of these signals."""
+        """Connect a function to signals."""
         for signal in signals:
             signal.connect(callback)
             self._links.append((signal, callback))
 
     def close(self) -> None:
-        """Disconnect them all."""
+        """Disconnect all of them."""
         while self._links:
             signal, callback = self._links.pop()
             signal.disconnect(callback)

@@ -1,4 +1,4 @@
-"""Loading a selection in a worker: bounded, piece by piece, and from a coarser level if need be."""
+"""Load a selection in a worker, piece by piece and from a coarser level if it is too large."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def can_be_held(array: Any) -> bool:
 
 
 def fitting_level(selection: Selection, name: str) -> Level:
-    """The finest resolution of a selection that can be held in memory.
+    """Return the finest resolution of a selection that fits in memory.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def fitting_level(selection: Selection, name: str) -> Level:
 
 
 def describe(shape: tuple[int, ...]) -> str:
-    """A shape as people write it."""
+    """Format a shape."""
     return " \N{MULTIPLICATION SIGN} ".join(str(n) for n in shape)
 
 
 def load(array: Any) -> Generator[Step, None, NDArray[Any]]:
-    """An array in memory; what was read so far is told between the pieces of a lazy one."""
+    """Load an array; progress is reported between the pieces of a lazy one."""
     if not is_lazy(array):
         return np.asarray(array)
     result = np.empty(array.shape, dtype=array.dtype)

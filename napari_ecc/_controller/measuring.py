@@ -1,4 +1,4 @@
-"""What is measured of the objects of a Labels layer."""
+"""Measurements of the objects of a Labels layer."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ ESTIMATORS: dict[int, Any] = {2: "crofton-4", 3: "crofton-13"}
 
 
 def frame_of(part: Part) -> int | None:
-    """The frame of a time series that a part is; None for what has no such axis, or several."""
+    """Return the frame of a part of a time series; None if it is not one."""
     places = [at for at in part if not isinstance(at, slice)]
     return places[0] if len(places) == 1 else None
 
 
 class Measure(NamedTuple):
-    """All that a measurement depends on."""
+    """Everything that a measurement depends on."""
 
     image: Level | None
     labels: Level
@@ -73,7 +73,7 @@ def measure_of(
     betti: bool = False,
     minkowski: bool = False,
 ) -> Measure:
-    """What is to be measured of layers as they are now; see `napari_ecc.actions.region_table`."""
+    """Return the request for layers in their current state; see `region_table`."""
     objects = selection_of(labels, part)
     found = _copied(fitting_level(objects, labels.name))
     return Measure(
@@ -110,12 +110,12 @@ def _pixels(labels: Any, objects: Selection, found: Level, image: Any) -> Level:
 
 
 def _copied(level: Level) -> Level:
-    """The same with a copy of the array, which the user cannot paint on."""
+    """Return the request with a copy of the array, because the user may paint on the layer."""
     return level._replace(array=snapshot(level.array))
 
 
 def compute_object_curves(what: Measure) -> Iterator[Step]:
-    """Only the curves; the value of the last step is an `ecc_core.RegionCurves`."""
+    """Compute the curves; the last step yields an `ecc_core.RegionCurves`."""
     assert what.image is not None
     labels = yield from _objects(what)
     image = yield from load(what.image.array)

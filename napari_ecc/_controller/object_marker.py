@@ -25,7 +25,7 @@ NAME = "selected object"
 
 
 class Outline(NamedTuple):
-    """Points next to an object.
+    """Return the points next to an object.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ def outline(level: Level, label: int) -> Iterator[Step]:
 
 
 class ObjectMarker(Overlay):
-    """A Labels layer of the points next to an object, which leaves the object itself to be seen.
+    """A Labels layer of the points next to an object, so that the object itself stays visible.
 
     Parameters
     ----------
@@ -80,17 +80,17 @@ class ObjectMarker(Overlay):
         self.runner = Runner("Selected object")
 
     def close(self) -> None:
-        """Take the mark away for good."""
+        """Remove the outline and disconnect."""
         self.runner.close()
         self.remove()
 
     def clear(self) -> None:
-        """Mark nothing."""
+        """Remove the outline."""
         self.runner.cancel()
         self.hide()
 
     def mark(self, layer: Any, part: Part, label: int) -> None:
-        """Mark an object of a part of a Labels layer."""
+        """Outline an object of a part of a Labels layer."""
         selection = selection_of(layer, part)
         level = fitting_level(selection, layer.name)
         self.runner.submit(

@@ -51,7 +51,7 @@ def embedded(
     start: ArrayLike = 0,
     step: ArrayLike = 1,
 ) -> dict[str, Any]:
-    """Arguments of a layer that shows an array of the selected part at its place.
+    """Return the arguments of a layer that is aligned with the selected part.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def embedded(
 
 
 class Overlay:
-    """A layer of the plugin that the user may remove at any time."""
+    """A layer of the plugin, which the user may remove."""
 
     def __init__(self, viewer: Any) -> None:
         self._viewer = viewer
@@ -93,7 +93,7 @@ class Overlay:
         return self.layer is not None and self.layer == layer
 
     def forget(self) -> None:
-        """The layer has been removed by the user."""
+        """Handle the removal of the layer by the user."""
         self.layer = None
 
     def hide(self) -> None:
@@ -183,7 +183,7 @@ class SetOverlay(Overlay):
             self.layer.contrast_limits = self._limits(threshold)
 
     def _limits(self, threshold: float) -> tuple[float, float]:
-        """Contrast limits in whose middle the values change from one side to the other.
+        """Return contrast limits whose middle separates the values of the two sides.
 
         They are 511 of the smallest steps of the values apart (napari rescales the data where it is
         less than 256), 256 below the least value on the upper side: 256/511 is more than a half,
@@ -202,7 +202,7 @@ class SetOverlay(Overlay):
 
 
 def _upper_single(t: float, superlevel: bool) -> float:
-    """The least float32 above the change at a threshold."""
+    """Return the smallest float32 above the change at a threshold."""
     single = np.float32(t)
     if superlevel:
         return float(single if single >= t else np.nextafter(single, np.float32(np.inf)))
@@ -210,21 +210,21 @@ def _upper_single(t: float, superlevel: bool) -> float:
 
 
 def _step(colour: str, superlevel: bool) -> Colormap:
-    """Transparent on one side, a colour on the other."""
+    """Return a colormap that is transparent on one side and coloured on the other."""
     inside = transform_color(colour)[0]
     sides = [CLEAR, inside] if superlevel else [inside, CLEAR]
     return Colormap(sides, name="ecc-set", interpolation="zero", controls=[0, 0.5, 1])
 
 
 def colours_of_effects(effects: NDArray[np.int64]) -> NDArray[Any]:
-    """Colours of critical points by how much they change the Euler characteristic."""
+    """Return the colours of critical points by how much they change the Euler characteristic."""
     place = np.clip(np.abs(effects), 1, 3) - 1
     colours: NDArray[Any] = np.where(effects > 0, np.array(RAISES)[place], np.array(LOWERS)[place])
     return colours
 
 
 class PointsOverlay(Overlay):
-    """Critical points: their colour says whether they raise or lower the Euler characteristic."""
+    """Critical points, coloured by whether they raise or lower the Euler characteristic."""
 
     def show(self, image: Any, selection: Selection, found: CriticalPoints) -> None:
         """Show these points.

@@ -23,7 +23,7 @@ def merged(
     columns: Mapping[str, ArrayLike],
     frame: int | None = None,
 ) -> pd.DataFrame:
-    """A layer's features with columns for some labels; earlier ones of the plugin are replaced.
+    """Return a layer's features with columns for some labels, replacing those of the plugin.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def merged(
 def classified(
     features: pd.DataFrame, labels: ArrayLike, name: str, frame: int | None = None
 ) -> pd.DataFrame:
-    """A layer's features with some objects in a class.
+    """Return a layer's features with some objects put into a class.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def classified(
 
 
 def classes_of(features: pd.DataFrame, labels: ArrayLike, frame: int | None = None) -> list[str]:
-    """The class of each of some objects, "" for none."""
+    """Return the class of each object, or ""."""
     table = pd.DataFrame(features)
     if CLASS not in table.columns:
         return [""] * np.size(labels)
@@ -104,7 +104,7 @@ def classes_of(features: pd.DataFrame, labels: ArrayLike, frame: int | None = No
 def rows_of(
     features: pd.DataFrame, labels: ArrayLike, frame: int | None = None
 ) -> list[dict[str, Any]]:
-    """The columns of others, and the class, of each of some objects."""
+    """Return the class and the columns not made by the plugin for each object."""
     table = pd.DataFrame(features)
     table = table[[name for name in table.columns if not is_own_column(str(name))]]
     rows = table.to_dict("records")
@@ -112,7 +112,7 @@ def rows_of(
 
 
 def _rows(table: pd.DataFrame, labels: ArrayLike, frame: int | None) -> NDArray[Any]:
-    """Where labels are in a table, -1 where they are not."""
+    """Return the rows of labels in a table, or -1."""
     if "index" not in table.columns:
         return np.full(np.size(labels), -1)
     keys = table["index"]

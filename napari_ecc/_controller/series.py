@@ -34,7 +34,7 @@ SETTINGS = ("axis", "superlevel", "connectivity", "n_thresholds", "range")
 
 
 class Frames(NamedTuple):
-    """What is to be computed."""
+    """The arguments of a series."""
 
     data: Any
     wanted: list[tuple[Key, Index]]
@@ -46,7 +46,7 @@ Found = list[tuple[Key, NDArray[np.int64]]]
 
 
 def compute_frames(frames: Frames) -> Iterator[Step]:
-    """One curve after the other; each step's value is all those found so far."""
+    """Compute the curves one by one; each step yields all curves found so far."""
     found: Found = []
     for key, index in frames.wanted:
         frame = np.asarray(frames.data[index])
@@ -56,7 +56,7 @@ def compute_frames(frames: Frames) -> Iterator[Step]:
 
 
 class SeriesController(DockController):
-    """Computes the curves that a `SeriesModel` misses, and follows the viewer's sliders.
+    """Computes the missing curves of a `SeriesModel`, and follows the viewer's sliders.
 
     Parameters
     ----------
@@ -86,14 +86,14 @@ class SeriesController(DockController):
         self._change_layer()
 
     def axis_names(self) -> list[str]:
-        """Names and lengths of the axes that a series can run along."""
+        """Return the names and lengths of the axes of possible series."""
         if self._layer is None:
             return []
         lengths = enumerate(self.model.shape)
         return [f"{axis_name(self._layer, axis)} ({length})" for axis, length in lengths]
 
     def take_contrast_limits(self) -> None:
-        """Let the thresholds run between the layer's contrast limits."""
+        """Set the range of the thresholds to the layer's contrast limits."""
         if self._layer is not None and not problem_with(self._layer):
             self.model.range = contrast_limits(self._layer)
 
@@ -136,7 +136,7 @@ class SeriesController(DockController):
             self.viewer.dims.set_current_step(self.model.axis + missing, round(frame))
 
     def python_call(self) -> str:
-        """The call that gives what is shown; "" if there is nothing."""
+        """Return the code of what is shown; "" if nothing is shown."""
         model, layer = self.model, self._layer
         if layer is None or not model.shape:
             return ""
@@ -176,7 +176,7 @@ class SeriesController(DockController):
         }
 
     def _data(self, index: Index) -> Any:
-        """The finest level whose frames fit in memory."""
+        """Return the finest level whose frames fit in memory."""
         levels = [as_indexable(level) for level in levels_of(self._layer)]
         if isinstance(self._layer, Labels):
             levels = [level != 0 for level in levels]
@@ -222,7 +222,7 @@ class SeriesController(DockController):
         self._reshape()
 
     def _reshape(self, *_: Any) -> None:
-        """Find out what the frames are."""
+        """Determine the frames."""
         layer, model = self._layer, self.model
         problem = NO_IMAGE if layer is None else problem_with(layer)
         if not problem and layer.ndim <= self._frame_ndim:
@@ -242,14 +242,14 @@ class SeriesController(DockController):
         self.request()
 
     def _index(self) -> Index:
-        """Where the viewer's sliders are."""
+        """Return the position of the viewer's sliders."""
         shape = np.array(self.model.shape)
         point = self._layer.world_to_data(self.viewer.dims.point)[: shape.size]
         at = np.clip(np.round(point).astype(int), 0, shape - 1)
         return tuple(at.tolist())
 
     def _on_dims(self, *_: Any) -> None:
-        """Move the cursor; only another channel or the like has other frames."""
+        """Move the cursor, and update the frames if another axis has moved."""
         if self._layer is None or not self.model.shape:
             return
         index = self._index()

@@ -1,4 +1,4 @@
-"""What the docks of one viewer share."""
+"""State that the docks of a viewer share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Session", "session_of"]
 
 
 class Session:
-    """State shared by the docks of a viewer; it lives as long as one of them.
+    """State shared by the docks of a viewer, kept while one of them is open.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ _sessions: WeakValueDictionary[int, Session] = WeakValueDictionary()
 
 
 def session_of(viewer: Any) -> Session:
-    """The session of a viewer, a new one where no dock is open.
+    """Return the session of a viewer, a new one if no dock is open.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Kernels are compiled, or loaded from the disk, before the first curve is wanted."""
+"""Compile kernels, or load them from the cache, before the first curve is computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["warm"]
 
 @cache
 def warm() -> threading.Thread:
-    """Do once, in the background, what is slow the first time.
+    """Run once, in the background, what is slow the first time.
 
     Returns
     -------

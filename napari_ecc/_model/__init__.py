@@ -1,1 +1,1 @@
-"""What the panels show: evented state, without Qt and without napari."""
+"""Models of the docks: evented state, without Qt and napari."""

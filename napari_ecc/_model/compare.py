@@ -44,7 +44,7 @@ SEED = 0
 
 
 class Comparison(NamedTuple):
-    """Groups of curves, and what sets two of them apart.
+    """Groups of curves and the result of their comparison.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Comparison(NamedTuple):
 def groups_of(
     names: list[str], pattern: str, values: Sequence[str] | None = None
 ) -> dict[str, list[str]]:
-    """Names by what a pattern finds in them, or in values that they have.
+    """Group names by what a pattern matches in them or in their values.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def groups_of(
 
 
 def joined(table: pd.DataFrame, features: Any) -> pd.DataFrame:
-    """A table with the columns of another one, whose rows belong to equal values of `KEYS`.
+    """Join the columns of another table by equal values of one of `KEYS`.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def compare_groups(
 
 
 def values_of(names: list[str], features: Any, column: str) -> list[str]:
-    """What a column of features says of curves, "none" where it says nothing."""
+    """Return the values of a column of features for curves, "none" if missing."""
     table = joined(pd.DataFrame({"name": names}), features)
     if column not in table.columns:
         raise ValueError(f"`by` must be a column of `features`, got {column!r}")
@@ -196,7 +196,7 @@ def _band(curves: list[EulerCurve]) -> CurveBand:
 
 @dataclass
 class CompareModel:
-    """What is compared, and how it is shown.
+    """Settings and results of the comparison.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ class CompareModel:
 
     @property
     def table(self) -> pd.DataFrame:
-        """What is known of the curves, a row each, with the column ``name``."""
+        """Features of the curves, one row each, with the column ``name``."""
         rows = [{"name": name, **self.features.get(name, {})} for name in self.curves]
         return pd.DataFrame(rows)
 

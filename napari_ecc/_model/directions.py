@@ -1,4 +1,4 @@
-"""State of the direction explorer: where it looks, and what is seen from there.
+"""State of the direction explorer.
 
 Directions are unit vectors in world units along the image's last two or three axes. The azimuth
 turns from the last but one axis (0 degrees, down in the canvas) to the last (90 degrees, right), as
@@ -71,7 +71,7 @@ def direction_from_ray(
 
 @dataclass
 class DirectionModel:
-    """What the direction explorer is set to, and what it shows.
+    """Settings and results of the direction explorer.
 
     The image layer, the threshold and which set is meant are those of the Euler explorer.
 
@@ -123,11 +123,11 @@ class DirectionModel:
 
     @property
     def directions(self) -> Floats:
-        """Those of the transform, (n_directions, ndim)."""
+        """The directions of the transform, (n_directions, ndim)."""
         return circle(self.n_directions, self.elevation, self.ndim)
 
     def turn(self, azimuth: float, elevation: float | None = None) -> None:
-        """Look at another angle, brought into 0 to 360 and -90 to 90 degrees."""
+        """Set the angles, wrapped to 0 to 360 and -90 to 90 degrees."""
         before = self.azimuth, self.elevation
         self.azimuth = float(azimuth) % 360.0
         if elevation is not None:
@@ -136,7 +136,7 @@ class DirectionModel:
             self.turned.emit()
 
     def point(self, vector: ArrayLike) -> None:
-        """Look along a vector; the poles keep the azimuth."""
+        """Set the direction from a vector; at the poles the azimuth is kept."""
         azimuth, elevation = angles(vector)
         at_pole = self.ndim == 3 and abs(elevation) == 90.0
         self.turn(self.azimuth if at_pole else azimuth, elevation if self.ndim == 3 else None)

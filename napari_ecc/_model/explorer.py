@@ -26,7 +26,7 @@ BETTI_NAMES = {2: (COMPONENTS, HOLES), 3: (COMPONENTS, TUNNELS, CAVITIES)}
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """An Euler characteristic curve as far as it is known.
+    """An Euler characteristic curve, which may be incomplete.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Curve:
         return self.stage == "complete"
 
     def in_words(self) -> str:
-        """What it is the curve of, if not of the whole image; "" otherwise."""
+        """The part of the image that the curve describes; "" for the whole image."""
         if self.complete:
             return ""
         if self.stage == "preview" or not self.done:
@@ -63,11 +63,11 @@ class Curve:
         return f"cancelled: {what}" if self.stage == "stopped" else what
 
     def stopped(self) -> Curve:
-        """The same curve, of which no more will come."""
+        """Return the curve, marked as cancelled."""
         return self if self.complete else replace(self, stage="stopped")
 
     def value_at(self, threshold: float) -> int:
-        """The curve's step at a threshold: exact if it is one of `thresholds`."""
+        """Return the value of the curve at a threshold, exact if it is one of `thresholds`."""
         if self.superlevel:
             index = int(np.searchsorted(self.thresholds, threshold, side="left"))
             return int(self.values[index]) if index < self.values.size else 0
@@ -84,7 +84,7 @@ class Curve:
 
 
 class Counts(NamedTuple):
-    """What the Euler characteristic of a set counts.
+    """The Betti numbers of a set.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Histogram of the values that a curve is of.
+    """Histogram of the values of an image.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def _of(number: int, one: str, many: str) -> str:
 
 @dataclass
 class ExplorerModel:
-    """What the Euler explorer is set to, and what it shows.
+    """Settings and results of the Euler explorer.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ class ExplorerModel:
 
     @property
     def counts(self) -> Counts | None:
-        """What is counted at the threshold; None where that is not known."""
+        """The Betti numbers at the threshold; None if unknown."""
         if self.betti is None:
             return None
         (known,) = np.nonzero(self.betti.thresholds == self.threshold)

@@ -29,7 +29,7 @@ PREFIXES: dict[Basis, str] = {"curves": "ecc", "transforms": "ect"}
 
 
 class Components(NamedTuple):
-    """Scores of objects on principal components, and the share of the variance of each."""
+    """Scores of objects on principal components, and the explained variance ratios."""
 
     scores: Floats
     """(objects, count)"""
@@ -38,7 +38,7 @@ class Components(NamedTuple):
 
 
 class Regions(NamedTuple):
-    """What is known of the objects of a label image, in the order of their labels."""
+    """Measurements of the objects of a label image, in the order of their labels."""
 
     curves: RegionCurves | None
     """None without an image."""
@@ -56,7 +56,7 @@ class Regions(NamedTuple):
         return self.transforms.labels
 
     def row(self, label: int) -> int | None:
-        """Where a label is among the objects."""
+        """Return the index of a label."""
         at = int(np.searchsorted(self.labels, label))
         return at if at < self.labels.size and self.labels[at] == label else None
 
@@ -123,7 +123,7 @@ def is_own_column(name: str) -> bool:
 
 @dataclass
 class RegionModel:
-    """What the regions panel is set to, and what it shows.
+    """Settings and results of the regions panel.
 
     The image layer is the Euler explorer's.
 

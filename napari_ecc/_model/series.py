@@ -20,7 +20,7 @@ Key = tuple[Any, ...]
 
 @dataclass
 class SeriesModel:
-    """What the series panel is set to, and the curves that are known.
+    """Settings of the series panel, and the curves known so far.
 
     The image layer is the Euler explorer's.
 
@@ -66,7 +66,7 @@ class SeriesModel:
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
-        """Those of all curves, (n_thresholds,)."""
+        """Thresholds of all curves, (n_thresholds,)."""
         return np.linspace(*self.range, self.n_thresholds)
 
     @property
@@ -85,7 +85,7 @@ class SeriesModel:
             yield (*self.index[: self.axis], i, *self.index[self.axis + 1 :])
 
     def missing(self) -> list[Index]:
-        """Frames to compute: the one in view first, then on from there and round."""
+        """Frames to compute, starting at the displayed one and wrapping around."""
         frames = list(self.frames())
         ordered = frames[self.cursor :] + frames[: self.cursor]
         return [frame for frame in ordered if self.key(frame) not in self.rows]
@@ -102,12 +102,12 @@ class SeriesModel:
         )
 
     def store(self, curves: Iterable[tuple[Key, NDArray[np.int64]]]) -> None:
-        """Keep curves."""
+        """Store curves."""
         self.rows.update(curves)
         self.stored.emit()
 
     def forget(self) -> None:
-        """Drop all curves."""
+        """Remove all curves."""
         self.rows.clear()
         self.stored.emit()
 

@@ -1,1 +1,1 @@
-"""Panels and plots: they show models and pass on what the user does, and compute nothing."""
+"""Panels and plots, which display models and emit signals, and compute nothing."""

@@ -54,7 +54,7 @@ def nice_ticks(low: float, high: float, most: int, *, whole: bool = False) -> li
 
 
 def tick_label(value: float, span: float) -> str:
-    """A tick's number, short: 250k, 1.5.
+    """Format the number of a tick: 250k, 1.5.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def tick_label(value: float, span: float) -> str:
 
 
 class Frame:
-    """Where data coordinates are in an area.
+    """Map data coordinates to an area.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ COLUMNS = ("maximum", "maximum_at", "minimum", "minimum_at")
 
 
 class CurveComparison(Panel):
-    """Put curves beside each other, and test whether two groups differ.
+    """Compare curves, and test whether two groups differ.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class CurveComparison(Panel):
             self.join(path)
 
     def join(self, path: str) -> None:
-        """Join a CSV or Parquet table; what goes wrong becomes a notification."""
+        """Join a CSV or Parquet table; errors become notifications."""
         attempt(partial(self.controller.join, path))
 
 

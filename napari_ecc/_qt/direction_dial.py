@@ -1,4 +1,4 @@
-"""A dial for the azimuth of a direction, oriented as the canvas is."""
+"""A dial for the azimuth of a direction, with the orientation of the canvas."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class DirectionDial(QWidget):
         self.update()
 
     def set_colours(self, colours: PlotColours) -> None:
-        """Take the colours of a theme."""
+        """Apply the colours of a theme."""
         self._colours = colours
         self.update()
 
     def tip(self) -> QPointF:
-        """Where the arrow ends."""
+        """Return the tip of the arrow."""
         return self._on_circle(self._angle, self._radius())
 
     def _radius(self) -> float:
@@ -81,7 +81,7 @@ class DirectionDial(QWidget):
         self.turned.emit(self._angle)
 
     def mousePressEvent(self, event: Any) -> None:
-        """Point to the mouse."""
+        """Turn the arrow to the mouse."""
         if event.buttons() & Qt.MouseButton.LeftButton:
             offset = event.position() - self._centre()
             if not offset.isNull():
@@ -90,7 +90,7 @@ class DirectionDial(QWidget):
     mouseMoveEvent = mousePressEvent
 
     def wheelEvent(self, event: Any) -> None:
-        """Turn by a degree a step."""
+        """Turn by one degree per wheel step."""
         self._turn(self._angle + FINE * event.angleDelta().y() / 120)
         event.accept()
 

@@ -150,7 +150,7 @@ class DirectionExplorer(Panel):
         self.model.turn(self.model.azimuth, elevation)
 
     def _show_limits(self) -> None:
-        """Another layer: bounds of the sliders, names of the axes, units."""
+        """Update bounds, names of axes and units for another layer."""
         limits = self.controller.limits()
         self.form.set_range("threshold", limits.low, limits.high, whole=limits.whole)
         self.form.display("threshold", self.explorer.threshold)
@@ -179,7 +179,7 @@ class DirectionExplorer(Panel):
         self.angles.display("elevation", model.elevation)
 
     def _marked(self, azimuth: float) -> float:
-        """Where an azimuth is on the map, whose first row is that of 0 and of 360 degrees."""
+        """Return the row of an azimuth, whose first row is that of 0 and 360 degrees."""
         step = 360 / self.model.n_directions
         return azimuth if azimuth < 360 - step / 2 else azimuth - 360
 

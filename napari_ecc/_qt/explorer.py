@@ -194,7 +194,7 @@ class EulerExplorer(Panel):
         self.plot.repaint()  # now, before the layers are drawn
 
     def _show_lines(self) -> None:
-        """The curve, and behind it the Betti curves if they are wanted."""
+        """Return the curve and, behind it, the Betti curves if they are shown."""
         curve, betti = self.model.curve, self.model.betti
         if curve is None:
             return

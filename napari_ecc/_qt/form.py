@@ -1,4 +1,4 @@
-"""Forms of magicgui widgets that are declared in one table, and follow a model."""
+"""Declarative forms of magicgui widgets that follow a model."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class Field(NamedTuple):
 
 
 def choice(name: str, tip: str, choices: Mapping[str, Any] | None = None) -> Field:
-    """A combo box of what the user reads, and the values."""
+    """A combo box with labels and values."""
     choices = choices or {}
     return Field(name, ComboBox, {"tooltip": tip, "choices": list(choices)}, choices)
 
 
 def layer_choice(name: str, tip: str) -> Field:
-    """A combo box of names of layers, that are set by `Form.offer`."""
+    """A combo box of layer names, which are set by `Form.offer`."""
     return choice(name, tip)
 
 
@@ -81,28 +81,28 @@ def check(name: str, text: str, tip: str) -> Field:
 
 
 def number(name: str, tip: str, low: float, high: float, step: float) -> Field:
-    """A field for a real number, which is taken when it is complete."""
+    """A field for a real number, which is applied when editing is finished."""
     return Field(name, FloatSpinBox, {"tooltip": tip, "min": low, "max": high, "step": step})
 
 
 def whole_number(name: str, tip: str, low: int, high: int) -> Field:
-    """A field for an integer, which is taken when it is complete."""
+    """A field for an integer, which is applied when editing is finished."""
     return Field(name, SpinBox, {"tooltip": tip, "min": low, "max": high})
 
 
 def optional_number(name: str, tip: str, high: int, none: str = "none") -> Field:
-    """A field for an integer, with a word for 0."""
+    """A field for an integer that shows a word for 0."""
     options = {"tooltip": tip, "min": 0, "max": high, "step": 1}
     return Field(name, FloatSpinBox, options, none=none)
 
 
 def slider(name: str, tip: str, low: float = 0.0, high: float = 1.0) -> Field:
-    """A slider with a field for the number; `Form.set_range` sets other bounds."""
+    """A slider with a field for the number; `Form.set_range` changes its bounds."""
     return Field(name, FloatSlider, {"tooltip": tip, "min": low, "max": high})
 
 
 def text(name: str, tip: str) -> Field:
-    """A line of text, which is taken when it is complete."""
+    """A line of text, which is applied when editing is finished."""
     return Field(name, LineEdit, {"tooltip": tip})
 
 
@@ -147,7 +147,7 @@ class Form(Container[Any]):
         self.native.layout().setSpacing(4)
 
     def __getitem__(self, key: Any) -> Any:
-        """The widget of a field, by its name."""
+        """Return the widget of a field."""
         return self._widgets[key] if isinstance(key, str) else super().__getitem__(key)
 
     def _row(self, label: str, row: Sequence[Field | str]) -> Any:
@@ -182,7 +182,7 @@ class Form(Container[Any]):
         return widget
 
     def align(self) -> None:
-        """Give the texts before the rows one width, that of the widest in the present font."""
+        """Align the labels of the rows to the widest one."""
         for title in self._titles:
             title.setMinimumWidth(max(at.sizeHint().width() for at in self._titles))
 
@@ -199,7 +199,7 @@ class Form(Container[Any]):
             widget.step = 1 if whole else span / 500
 
     def follow(self, model: Any, **names: str) -> None:
-        """Keep widgets and fields of a model the same, both ways, until `release`.
+        """Synchronise widgets with fields of a model, both ways, until `release`.
 
         Parameters
         ----------
@@ -226,11 +226,11 @@ class Form(Container[Any]):
         set_widget()
 
     def release(self) -> None:
-        """Follow no model any longer."""
+        """Stop following the model."""
         self._links.close()
 
     def offer(self, name: str, choices: Sequence[str] | Mapping[str, Any], current: Any) -> None:
-        """Offer these choices in a combo box, of which one is the current value."""
+        """Set the choices of a combo box and its current value."""
         pairs = choices if isinstance(choices, Mapping) else {text: text for text in choices}
         self._fields[name] = self._fields[name]._replace(choices=pairs)
         widget = self._widgets[name]
@@ -239,7 +239,7 @@ class Form(Container[Any]):
             self.display(name, current)
 
     def value(self, name: str) -> Any:
-        """What a widget says, as a value of the model."""
+        """Return the value of a widget as a value of the model."""
         shown = self._widgets[name].value
         choices = self._fields[name].choices
         if self._fields[name].none:
@@ -247,7 +247,7 @@ class Form(Container[Any]):
         return shown if choices is None else choices.get(shown, "")
 
     def display(self, name: str, value: Any) -> None:
-        """Let a widget say a value of the model, without a signal."""
+        """Set a widget to a value of the model without a signal."""
         widget, choices = self._widgets[name], self._fields[name].choices
         with widget.changed.blocked():
             if isinstance(widget, FloatSlider):
@@ -264,10 +264,10 @@ class Form(Container[Any]):
 
 
 class _QuietWheel(QObject):
-    """Leaves the wheel to the scroll area, unless the user works with the widget."""
+    """Leaves wheel events to the scroll area, unless the widget has the focus."""
 
     def eventFilter(self, widget: Any, event: Any) -> bool:
-        """Ignore the wheel over combo boxes, and over what has not the focus."""
+        """Ignore wheel events over combo boxes and widgets without focus."""
         if event.type() != QEvent.Type.Wheel:
             return False
         if widget.hasFocus() and not isinstance(widget, QComboBox):

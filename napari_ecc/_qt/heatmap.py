@@ -73,7 +73,7 @@ class HeatMap(QWidget):
     def set_labels(
         self, x_label: str, y_label: str, row_ticks: Sequence[float] | None = None
     ) -> None:
-        """Name the axes; `row_ticks` instead of round numbers."""
+        """Set the names of the axes; `row_ticks` replace round numbers."""
         self._labels, self._row_ticks = (x_label, y_label), row_ticks
         self.update()
 
@@ -109,15 +109,15 @@ class HeatMap(QWidget):
         self._redraw()
 
     def map_area(self) -> QRectF:
-        """Where the map is drawn."""
+        """Return the area of the map."""
         return QRectF(self.rect()).adjusted(LEFT, TOP, -RIGHT, -BOTTOM)
 
     def position_of(self, row: float) -> float:
-        """Vertical pixel of a row's coordinate."""
+        """Return the vertical pixel of a row's coordinate."""
         return float(self._frame().py(row))
 
     def readout(self) -> str:
-        """The value under the mouse, as it is written above the map."""
+        """Format the value under the mouse."""
         if self._hover is None:
             return ""
         row, column = self._hover
@@ -126,7 +126,7 @@ class HeatMap(QWidget):
         return f"({self._columns[column]:.4g}, {self._rows[row]:.4g}): {shown}"
 
     def mousePressEvent(self, event: Any) -> None:
-        """Pick the row under the mouse."""
+        """Select the row under the mouse."""
         if event.buttons() & Qt.MouseButton.LeftButton and self._rows.size:
             area = self.map_area()
             share = (event.position().y() - area.top()) / max(area.height(), 1.0)
@@ -135,13 +135,13 @@ class HeatMap(QWidget):
             self.picked.emit(float(np.clip(at, self._rows[0], self._rows[-1])))
 
     def mouseMoveEvent(self, event: Any) -> None:
-        """Pick while dragging, and read the value under the mouse."""
+        """Select rows while dragging, and show the value under the mouse."""
         self.mousePressEvent(event)
         self._hover = self._cell(event.position())
         self.update()
 
     def leaveEvent(self, event: Any) -> None:
-        """Forget the mouse."""
+        """Clear the value under the mouse."""
         self._hover = None
         self.update()
 
@@ -288,5 +288,5 @@ def even_edges(centres: Floats) -> tuple[float, float]:
 
 
 def _ends(colours: PlotColours) -> tuple[QColor, QColor, QColor]:
-    """Colours of the least value, of zero and of the greatest."""
+    """Colours of the smallest value, of zero and of the largest."""
     return QColor(colours.curve), QColor(colours.background), QColor(colours.accent)

@@ -1,4 +1,4 @@
-"""What all docks have in common: their frame, and their end."""
+"""The base class of the docks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOWEST = 150
 
 
 class Panel(QWidget):
-    """A dock's contents, that cleans up when the dock or the viewer is closed.
+    """The contents of a dock, which cleans up when the dock or the viewer is closed.
 
     From top to bottom: a line that explains the dock, what it shows, its widgets, which can be
     scrolled, and what is being done.
@@ -102,7 +102,7 @@ class Panel(QWidget):
             self._content.addWidget(part, stretch)
 
     def add_collapsed(self, title: str, form: Form) -> None:
-        """Append a form that is unfolded on demand."""
+        """Append a collapsible form."""
         section = QCollapsible(title)
         section.setDuration(0)
         section.layout().setContentsMargins(0, 0, 0, 0)
@@ -110,11 +110,11 @@ class Panel(QWidget):
         self.add(section)
 
     def show_guide(self) -> None:
-        """Say what the user can do here."""
+        """Set the explanation at the top."""
         QWhatsThis.showText(self.mapToGlobal(self.rect().center()), self._guide, self)
 
     def link(self, text: str) -> str:
-        """A link in the colour of the theme's text, for a label of rich text."""
+        """Return a link in the colour of the theme's text, for a label of rich text."""
         colour = self.palette().text().color().name()
         return f"<a href='#' style='color: {colour}'>{text}</a>"
 
@@ -125,7 +125,7 @@ class Panel(QWidget):
             self._show_about()
 
     def showEvent(self, event: Any) -> None:
-        """Align the forms, now that the style is known."""
+        """Align the forms once the style is known."""
         super().showEvent(event)
         for form in self._forms:
             form.align()
@@ -134,20 +134,20 @@ class Panel(QWidget):
         self._about.setText(f"{self._explanation} {self.link('Help')}")
 
     def show_subject(self) -> None:
-        """Say which part of which layer is shown."""
+        """Set the description of the displayed part."""
         self.subject.setText(self.controller.subject)
         self.subject.setVisible(bool(self.controller.subject))
 
     def show_empty(self) -> None:
-        """Offer a sample where there is nothing to look at."""
+        """Show a button that opens a sample if there is no layer."""
         self.empty.visible = self.controller.empty
 
     def copy_python(self) -> None:
-        """Put the calls that give what is shown on the clipboard."""
+        """Copy the code of what is shown to the clipboard."""
         copy_code(self.controller.python_call())
 
     def follow(self, form: Form, *models: Any, **names: str) -> Form:
-        """Let a form follow models until the panel is closed."""
+        """Connect a form to models until the panel is closed."""
         for model in models:
             form.follow(model, **names)
         self.until_closed(form.release)
@@ -155,7 +155,7 @@ class Panel(QWidget):
         return form
 
     def until_closed(self, end: Callable[[], Any]) -> None:
-        """Call this when the panel is closed, the last one first."""
+        """Call a function when the panel is closed, in reverse order."""
         self._ends.append(end)
 
     def listen(self, signal: Any, callback: Callable[..., Any]) -> None:
@@ -164,7 +164,7 @@ class Panel(QWidget):
         self.until_closed(lambda: signal.disconnect(callback))
 
     def event(self, event: Any) -> bool:
-        """End when napari takes the panel out of its dock, which is how docks are closed."""
+        """Clean up when napari removes the panel from its dock, as it does to close it."""
         if event.type() == QEvent.Type.ParentChange:
             if self.parent() is not None:
                 self._docked = True
@@ -175,7 +175,7 @@ class Panel(QWidget):
         return bool(super().event(event))
 
     def _make_room(self) -> None:
-        """Become a tab where the docks of the plugin would be too low one below the other."""
+        """Become a tab if the docks of the plugin would be too low below each other."""
         dock = self.parent()
         window = dock.parent() if isinstance(dock, QDockWidget) else None
         if not isinstance(window, QMainWindow) or dock.isFloating():
@@ -204,12 +204,12 @@ class _Column(QScrollArea):
         self.setWidget(content)
 
     def minimumSizeHint(self) -> QSize:
-        """The content's least width beside the scroll bar."""
+        """Return the minimum width of the content beside the scroll bar."""
         bar = self.verticalScrollBar().sizeHint().width()
         return QSize(self.widget().minimumSizeHint().width() + bar, 40)
 
     def eventFilter(self, widget: Any, event: Any) -> bool:
-        """Notice when the content needs another width."""
+        """Update the width when the content changes."""
         if event.type() == QEvent.Type.LayoutRequest:
             self.updateGeometry()
         return bool(super().eventFilter(widget, event))

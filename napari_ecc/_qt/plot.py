@@ -113,12 +113,12 @@ class CurvePlot(QWidget):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """What is drawn, the last one on top."""
+        """Curves in drawing order."""
         return self._lines
 
     @property
     def threshold(self) -> float | None:
-        """Where the line is."""
+        """Return the position of the line."""
         return self._threshold
 
     def set_lines(self, lines: Sequence[Line], message: str = "", note: str = "") -> None:
@@ -154,7 +154,7 @@ class CurvePlot(QWidget):
         self.update()
 
     def set_band(self, band: tuple[float, float] | None) -> None:
-        """Shade the thresholds between two, or none."""
+        """Shade the thresholds between two values, or none."""
         self._band = band
         self.update()
 
@@ -164,7 +164,7 @@ class CurvePlot(QWidget):
         self._redraw()
 
     def position_of(self, x: float) -> float:
-        """Horizontal pixel of a threshold."""
+        """Return the horizontal pixel of a threshold."""
         return float(self._frame(QRectF(self.rect())).px(x))
 
     def save(self, path: str | Path, facts: Mapping[str, str] | None = None) -> None:
@@ -222,7 +222,7 @@ class CurvePlot(QWidget):
         self._redraw()
 
     def mousePressEvent(self, event: Any) -> None:
-        """Begin a drag; a click moves the line there."""
+        """Start a drag; a click moves the line there."""
         if event.button() == Qt.MouseButton.LeftButton and self._lines:
             self._dragging = True
             self.threshold_moved.emit(self._x_at(event))
@@ -259,7 +259,7 @@ class CurvePlot(QWidget):
             self.stepped.emit(step)
 
     def wheelEvent(self, event: Any) -> None:
-        """Stretch the vertical axis, or press it together down to where all can be seen."""
+        """Zoom the vertical axis, at most out to the whole curve."""
         turns = event.angleDelta().y() / 120
         self._stretch = min(max(self._stretch * 1.25**turns, 1.0), 1e6)
         self._set_bounds()
@@ -363,7 +363,7 @@ def _paint_bars(
 
 
 def _polyline(line: Line, frame: Frame) -> QPolygonF:
-    """The line's corners in pixels, at most four to a pixel column."""
+    """Return the corners of the line in pixels, at most four per pixel column."""
     x, y = frame.px(np.asarray(line.x, float)), frame.py(np.asarray(line.y, float))
     if line.style != "line":
         x = np.repeat(x, 2)
@@ -375,7 +375,7 @@ def _polyline(line: Line, frame: Frame) -> QPolygonF:
 
 
 def _thin(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """First, least, greatest and last point of each pixel column: the line looks the same."""
+    """Keep the first, smallest, largest and last point of each pixel column."""
     x, y = np.asarray(x), np.asarray(y)
     start = np.flatnonzero(np.diff(np.floor(x), prepend=-np.inf))
     end = np.append(start[1:], x.size) - 1

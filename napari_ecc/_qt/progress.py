@@ -1,4 +1,4 @@
-"""A line that says what is being done and how far it is, stops it and resumes it."""
+"""A status line with progress, a Cancel and a Resume button."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class WorkLine(QWidget):
         runner.stopped.connect(self._show_stopped)
 
     def set_text(self, text: str) -> None:
-        """Say this."""
+        """Set the status text."""
         self.text.setText(text)
 
     def _show_busy(self, busy: bool) -> None:

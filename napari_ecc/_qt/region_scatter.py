@@ -60,7 +60,7 @@ class RegionScatter(QWidget):
         return QSize(320, 240)
 
     def set_colours(self, colours: PlotColours) -> None:
-        """Take the colours of a theme."""
+        """Apply the colours of a theme."""
         self._colours = colours
         self.update()
 
@@ -82,17 +82,17 @@ class RegionScatter(QWidget):
 
     @property
     def selected(self) -> int:
-        """The marked point; -1 for none."""
+        """The selected point; -1 for none."""
         return self._selected
 
     def set_selected(self, index: int) -> None:
-        """Mark a point; -1 for none."""
+        """Select a point; -1 for none."""
         if index != self._selected:
             self._selected = index
             self.update()
 
     def frame(self) -> QRectF:
-        """Where points are drawn."""
+        """Return the area of the points."""
         height = self.fontMetrics().height()
         return QRectF(
             PAD + height,
@@ -124,12 +124,12 @@ class RegionScatter(QWidget):
         return nearest if away[nearest] <= REACH else -1
 
     def mousePressEvent(self, event: Any) -> None:
-        """Begin to draw around points."""
+        """Start drawing a lasso."""
         if event.button() == Qt.MouseButton.LeftButton:
             self._lasso = [(event.position().x(), event.position().y())]
 
     def mouseReleaseEvent(self, event: Any) -> None:
-        """Select the point under the mouse, or take those that it has been drawn around."""
+        """Select the point under the mouse, or those inside the lasso."""
         lasso, self._lasso = np.array(self._lasso), []
         if not len(lasso):
             return
@@ -152,7 +152,7 @@ class RegionScatter(QWidget):
             self.update()
 
     def leaveEvent(self, event: Any) -> None:
-        """Forget the mouse."""
+        """Clear the name under the mouse."""
         self._hover = -1
         self.update()
 

@@ -182,7 +182,7 @@ class RegionExplorer(Panel):
         self._show_curves()
 
     def _show_curves(self) -> None:
-        """Some curves behind, that of the selected object in front."""
+        """Return some curves behind that of the selected object."""
         regions = self.model.regions
         if regions is None:
             self.plot.set_lines([], self.model.status)

@@ -1,4 +1,4 @@
-"""Results leave the program: files and the clipboard."""
+"""Save results to files and the clipboard."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Saver:
         self._pictures: tuple[str, ...] = () if plot is None else plot.pictures
 
     def ask(self) -> None:
-        """Save where the user says."""
+        """Ask for a file and save to it."""
         suffixes = (".csv", ".parquet", *self._pictures)
         filters = {suffix: FILTERS[suffix] for suffix in suffixes}
         title = f"Save {self._name}"
@@ -65,7 +65,7 @@ class Saver:
 
 
 def attempt(act: Callable[[], None]) -> bool:
-    """Do something with a file, and say whether it went well; else there is a notification."""
+    """Call a function with a file and return whether it succeeded; errors become notifications."""
     try:
         act()
     except (OSError, ValueError) as error:
@@ -75,13 +75,13 @@ def attempt(act: Callable[[], None]) -> bool:
 
 
 def ask_for_table(parent: QWidget, title: str) -> str:
-    """Ask which table to read; "" if the user changes their mind."""
+    """Ask which table to read; "" if the user cancels."""
     path, _ = QFileDialog.getOpenFileName(parent, title, "", "Tables (*.csv *.parquet)")
     return str(path)
 
 
 def copy_code(code: str) -> None:
-    """Put code on the clipboard, if there is any."""
+    """Copy code to the clipboard, if there is any."""
     if code:
         QApplication.clipboard().setText(code)
     show_info("Copied: paste it in napari's console." if code else "There is no curve yet.")

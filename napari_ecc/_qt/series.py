@@ -113,7 +113,7 @@ class SeriesExplorer(Panel):
             self.model.range = low, high
 
     def _show_layer(self) -> None:
-        """Another layer: its axes, its range and its curves."""
+        """Update axes, range and curves for another layer."""
         self._offer_layers()
         names = self.controller.axis_names()
         self.form.offer("axis", {name: k for k, name in enumerate(names)}, self.model.axis)
@@ -142,7 +142,7 @@ class SeriesExplorer(Panel):
         return names[self.model.axis].rpartition(" ")[0] if names else "frame"
 
     def _show_cursor(self, *_: Any) -> None:
-        """The frame in view: a line across the map, and its curve."""
+        """Mark the displayed frame on the map, and show its curve."""
         model = self.model
         self.map.set_marker(float(model.cursor) if model.shape else None)
         values = model.rows.get(model.key(model.index)) if model.shape else None

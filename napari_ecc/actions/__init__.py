@@ -1,4 +1,4 @@
-"""What the docks compute, as functions of layers: for scripts, and for napari's commands.
+"""The computations of the docks as functions of layers, for scripts and napari's commands.
 
 Each takes layers as they are in the viewer and computes at once. *Copy Python* in a dock writes the
 call that gives what the dock shows.

@@ -1,4 +1,4 @@
-"""What all actions share."""
+"""Helpers of all actions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["checked", "result"]
 
 
 def checked(layer: Any, part: Part | None) -> Part:
-    """The part that is meant, of a layer that has a curve."""
+    """Return the selected part of a layer, which must have a curve."""
     problem = problem_with(layer)
     if problem:
         raise ValueError(problem)
@@ -25,7 +25,7 @@ def checked(layer: Any, part: Part | None) -> Part:
 
 
 def result(job: Iterator[Step]) -> Any:
-    """The value of a job's last step."""
+    """Return the value of a job's last step."""
     for step in job:
         last = step
     return last.value

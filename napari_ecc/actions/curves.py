@@ -279,6 +279,6 @@ def frame_curves(
 def _requested(
     layer: Any, part: Part | None, region: Any, **options: Unpack[CurveOptions]
 ) -> Request:
-    """What is to be computed of a part of a layer that has a curve."""
+    """Return the request for a part of a layer, which must have a curve."""
     selection = selection_of(layer, checked(layer, part))
     return request_of(layer, selection, region=region, **options)
