@@ -27,7 +27,7 @@ demo-gui: $(READY)
 # Files are shared out to processes, which share the compiled kernels by way of numba's cache.
 test: lint
 	sh tools/ensure_system.sh
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --durations 15
 
 lint: $(READY)
 	$(BIN)/ruff check
