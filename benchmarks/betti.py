@@ -144,8 +144,7 @@ SECTIONS = {"images": images, "volumes": volumes, "large": large}
 
 ABOUT = """\
 All Betti numbers at 256 thresholds; the least times of so many turns of at least 20 ms, all in one
-process. The table was made on cores that many other processes used at the same time: bars on
-seconds, nanoseconds and two workers need an idle machine. Written by
+process. Bars on seconds, nanoseconds and two workers need an idle machine. Written by
 `python benchmarks/betti.py`."""
 
 if __name__ == "__main__":
