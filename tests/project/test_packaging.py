@@ -94,6 +94,14 @@ def test_metadata(distribution):
     assert set(metadata.get_all("Provides-Extra")) == EXTRAS
 
 
+def test_metadata_is_what_the_package_index_takes(distribution):
+    archives = [str(distribution.wheel), str(distribution.sdist)]
+    command = [sys.executable, "-m", "twine", "check", "--strict", *archives]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("PASSED") == 2
+
+
 def test_base_dependencies_are_light(distribution):
     required = distribution.metadata.get_all("Requires-Dist")
     base = {r.partition(">")[0] for r in required if "extra ==" not in r}

@@ -1,0 +1,94 @@
+"""What a release needs: metadata that PyPI takes, a conda recipe, and versions that agree."""
+
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
+PYTHON = PROJECT["requires-python"].removeprefix(">=")
+REPOSITORY = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
+
+
+def text_of(*path: str) -> str:
+    return ROOT.joinpath(*path).read_text(encoding="utf-8")
+
+
+def oldest() -> dict[str, str]:
+    """The least version of each package that the project or an extra needs."""
+    extras = PROJECT["optional-dependencies"].values()
+    lines = [*PROJECT["dependencies"], *(line for extra in extras for line in extra)]
+    wanted = {found.name: str(found.specifier) for found in map(Requirement, lines)}
+    return {name: version.removeprefix(">=") for name, version in wanted.items()}
+
+
+@pytest.mark.parametrize(
+    ("address", "urls"),
+    [
+        ("", {}),
+        (
+            "https://example.org/napari-ecc/",
+            {
+                "Source": "https://example.org/napari-ecc",
+                "Issues": "https://example.org/napari-ecc/issues",
+                "Changelog": "https://example.org/napari-ecc/blob/main/CHANGELOG.md",
+            },
+        ),
+    ],
+)
+def test_urls_follow_from_one_setting(address, urls):
+    hook = runpy.run_path(str(ROOT / "hatch_build.py"))["RepositoryHook"]
+    metadata = {}
+    hook(str(ROOT), {"repository": address}).update(metadata)
+    assert metadata == {"urls": urls}
+
+
+def test_the_citation_names_the_same_repository_and_version():
+    citation = yaml.safe_load(text_of("CITATION.cff"))
+    assert citation.get("repository-code", "") == REPOSITORY
+    assert citation["version"] == PROJECT["version"]
+
+
+def test_the_conda_recipe_declares_the_same():
+    recipe = yaml.safe_load(text_of("conda", "recipe.yaml"))
+    assert recipe["package"] == {"name": PROJECT["name"], "version": PROJECT["version"]}
+    python = f"python >={PYTHON}"
+    spaced = [re.sub(r"(?<=\w)(?=>=)", " ", line) for line in PROJECT["dependencies"]]
+    assert recipe["requirements"]["run"] == [python, *spaced]
+    (backend,) = PYPROJECT["build-system"]["requires"]
+    assert recipe["requirements"]["host"] == [python, "pip", backend.replace(">=", " >=")]
+    scripts = [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == scripts
+    assert recipe["about"]["summary"] == PROJECT["description"]
+    assert recipe["about"]["license"] == PROJECT["license"]
+
+
+def test_texts_name_the_oldest_python():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "Makefile"]
+    pages += [*ROOT.glob("docs/*.md"), *ROOT.glob("tools/*.sh")]
+    told = {
+        (page.name, version)
+        for page in pages
+        for version in re.findall(
+            r"Python (\d\.\d+)(?= or\s(?:# )?newer)", page.read_text(encoding="utf-8")
+        )
+    }
+    assert {version for _, version in told} == {PYTHON}
+    assert {"README.md", "CONTRIBUTING.md", "start.md", "Makefile"} <= {name for name, _ in told}
+
+
+def test_the_table_of_versions_is_that_of_the_metadata():
+    rows = re.findall(r"^\| (\w+) \| ([^|]+) \|", text_of("docs", "support.md"), re.MULTILINE)
+    versions = {name.lower(): version for name, version in rows}
+    least = oldest()
+    assert versions.pop("python") == PYTHON
+    cupy = f"{least['cupy-cuda12x']} (CUDA 12), {least['cupy-cuda13x']} (CUDA 13)"
+    assert versions.pop("cupy") == cupy
+    assert versions
+    assert versions == {name: least[name] for name in versions}
