@@ -73,7 +73,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--superlevel",
         choices=("first", "second", "both"),
-        help="images whose points above the threshold to use",
+        help="use superlevel sets, image >= threshold, of the first image, the second or both",
     )
     parser.add_argument(
         "--nan",

@@ -202,6 +202,9 @@ class _TransformTransformer(_ImageTransformer):
     """Euler characteristic transforms as features, in the order of directions, then heights."""
 
     _prefix = "ect"
+    directions: int | ArrayLike
+    heights: int | ArrayLike
+    range: tuple[float, float] | None
     directions_: NDArray[np.float64]
     heights_: NDArray[np.float64]
 
@@ -209,10 +212,29 @@ class _TransformTransformer(_ImageTransformer):
         """Return the transform of an image."""
         raise NotImplementedError
 
-    def _fit(self, image: NDArray[Any], directions: Any, heights: Any, bounds: Any) -> None:
-        """Keep the directions and heights that a first transform has."""
-        found = self._transform(image, directions, heights, bounds)
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Set the directions and heights.
+
+        Parameters
+        ----------
+        X : (n, h), (n, h, w) or (n, h, w, d) array
+            Images, or rows of flattened images.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        image = self._images(X, reset=True)[0]
+        found = self._transform(image, self.directions, self.heights, self.range)
         self.directions_, self.heights_ = found.directions, found.heights
+        return self
+
+    def _transforms(self, X: ArrayLike) -> list[Any]:
+        """Return the transform of each image."""
+        check_is_fitted(self)
+        images = self._images(X, reset=False)
+        return [self._transform(image, self.directions_, self.heights_, None) for image in images]
 
     def _count(self) -> int:
         return len(self.directions_) * len(self.heights_)
@@ -280,23 +302,6 @@ class EulerTransformTransformer(_TransformTransformer):
         self.spacing = spacing
         self.workers = workers
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Set the directions and heights.
-
-        Parameters
-        ----------
-        X : (n, h), (n, h, w) or (n, h, w, d) array
-            Images, or rows of flattened images.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        images = self._images(X, reset=True)
-        self._fit(images[0], self.directions, self.heights, self.range)
-        return self
-
     def transform(self, X: ArrayLike) -> NDArray[np.int64]:
         """Compute the transforms.
 
@@ -309,10 +314,7 @@ class EulerTransformTransformer(_TransformTransformer):
         -------
         (n, k * m) int64 array
         """
-        check_is_fitted(self)
-        images = self._images(X, reset=False)
-        found = [self._transform(i, self.directions_, self.heights_, None) for i in images]
-        return np.stack([transform.values.ravel() for transform in found])
+        return np.stack([found.values.ravel() for found in self._transforms(X)])
 
     def _transform(self, image: NDArray[Any], directions: Any, heights: Any, bounds: Any) -> Any:
         return euler_transform(
@@ -384,23 +386,6 @@ class RegionTransformsTransformer(_TransformTransformer):
         self.spacing = spacing
         self.workers = workers
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Set the directions and heights.
-
-        Parameters
-        ----------
-        X : (n, h), (n, h, w) or (n, h, w, d) integer array
-            Label images, or rows of flattened ones.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        images = self._images(X, reset=True)
-        self._fit(images[0], self.directions, self.heights, self.range)
-        return self
-
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Compute the mean transforms.
 
@@ -413,9 +398,7 @@ class RegionTransformsTransformer(_TransformTransformer):
         -------
         (n, k * m) float64 array
         """
-        check_is_fitted(self)
-        images = self._images(X, reset=False)
-        found = [self._transform(i, self.directions_, self.heights_, None) for i in images]
+        found = self._transforms(X)
         sums = np.stack([transform.values.sum(axis=0).ravel() for transform in found])
         counts = np.array([max(len(transform.labels), 1) for transform in found])
         return np.asarray(sums / counts[:, None])
