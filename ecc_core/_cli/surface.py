@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.channel = arguments.second_channel
     second = _read(arguments.second, arguments)
     flags = tuple(arguments.superlevel in (which, "both") for which in ("first", "second"))
-    with options.blame(arguments.first):
+    with options.blame(", ".join(paths)):  # either may be the cause
         surface = euler_surface(
             first,
             second,

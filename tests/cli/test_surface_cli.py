@@ -65,3 +65,16 @@ def test_errors(paths, tmp_path, capsys, arguments, message):
     assert main(["surface", *given]) == 2
     assert message in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_an_error_names_both_images(tmp_path, capsys):
+    image = np.random.default_rng(0).random((6, 7))
+    np.save(tmp_path / "a.npy", image)
+    image[2, 3] = np.nan
+    np.save(tmp_path / "b.npy", image)
+    command = ["surface", str(tmp_path / "a.npy"), str(tmp_path / "b.npy")]
+    assert main([*command, "--out", str(tmp_path / "out.npz")]) == 2
+    message = capsys.readouterr().err
+    assert "a.npy" in message
+    assert "b.npy: " in message
+    assert not (tmp_path / "out.npz").exists()
