@@ -9,7 +9,8 @@ import dask.array as da
 import numpy as np
 import pytest
 import zarr
-from distributed import Client, LocalCluster
+from dask_helpers import local_cluster
+from distributed import Client
 
 import ecc_core as ecc
 from ecc_core._blocks import window
@@ -25,7 +26,7 @@ SHAPE, CHUNK = (16, 16, 128), 8
 @pytest.fixture
 def client():
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        local_cluster() as cluster,
         Client(cluster) as client,
     ):
         yield client

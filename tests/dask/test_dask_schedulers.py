@@ -8,7 +8,8 @@ from typing import Any
 import dask
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from dask_helpers import local_cluster
+from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ def scheduler(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
             yield {"scheduler": "processes", "pool": pool}
     else:
         with (
-            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+            local_cluster() as cluster,
             Client(cluster) as client,
         ):
             yield {"scheduler": client}

@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import pytest
 import zarr
-from distributed import LocalCluster
+from dask_helpers import local_cluster
 
 from ecc_core._io.parts import Parts
 from ecc_core.cli import main
@@ -131,7 +131,7 @@ def test_a_lost_cluster(tmp_path, noise, write_zarr, capsys, monkeypatch):
     """Parts that are done stay, and the log of dask is not shown."""
     path = write_zarr(tmp_path / "a.zarr", noise(40, 40, 40), chunks=(8, 8, 8))
     out = tmp_path / "curve.csv"
-    cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=None)
+    cluster = local_cluster(n_workers=1, processes=False)
     keep = Parts.keep
 
     def lose(self, *arguments):

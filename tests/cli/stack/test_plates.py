@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
-from distributed import LocalCluster
+from dask_helpers import local_cluster
 
 import ecc_core as ecc
 from ecc_core._cli import batch
@@ -118,7 +118,7 @@ def test_resuming(command, images, tmp_path, monkeypatch, every_image_is_kept):
 
 def test_a_killed_worker(command, images, tmp_path, monkeypatch, every_image_is_kept):
     keep, kept = Parts.keep, []
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with local_cluster() as cluster:
 
         def kill_one(self: Parts, *arguments: Any) -> None:
             keep(self, *arguments)
