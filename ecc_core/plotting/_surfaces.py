@@ -1,11 +1,10 @@
-"""Figures of surfaces, as part of :mod:`ecc_core.plotting`."""
+"""Figures of Euler characteristic surfaces."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecc_core._optional import import_optional
-from ecc_core._transform_plots import diverging_colours
+from ecc_core.plotting._figures import COLUMN, diverging_colours, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
     from ecc_core.results import EulerSurface
 
 __all__ = ["plot_surface"]
-
-WIDTH, HEIGHT = 3.5, 2.8  # inches, one column of a two-column page
 
 
 def plot_surface(
@@ -76,9 +73,7 @@ def plot_surface(
     if heights.size == 0:
         raise ValueError("`surface` must have finite thresholds, got none")
     if ax is None:
-        figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
-        figure = figures.Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
-        ax = figure.add_subplot()
+        ax = new_figure(figsize=(COLUMN, 2.8), layout="constrained").add_subplot()
     colours = diverging_colours(heights, mesh)
     image = ax.pcolormesh(x, y, heights, shading="nearest", **colours)
     if contours and min(heights.shape) > 1 and heights.min() < heights.max():

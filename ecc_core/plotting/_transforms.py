@@ -1,11 +1,11 @@
-"""Figures of transforms, as part of :mod:`ecc_core.plotting`."""
+"""Figures of Euler characteristic transforms."""
 
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._optional import import_optional
+from ecc_core.plotting._figures import COLUMN, FAINT, diverging_colours, new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,11 +16,9 @@ if TYPE_CHECKING:
 
     from ecc_core.results import EulerTransform
 
-__all__ = ["diverging_colours", "plot_transform", "plot_transform_polar", "plot_transforms"]
+__all__ = ["plot_transform", "plot_transform_polar", "plot_transforms"]
 
-WIDTH, HEIGHT = 3.5, 2.6  # inches, one column of a two-column page
-PANEL, PANELS_A_ROW = 2.2, 4
-FAINT = "#d0d0d0"
+PANEL, PANELS_A_ROW = 2.2, 4  # inches
 
 
 def plot_transform(
@@ -175,9 +173,8 @@ def plot_transforms(transforms: "Mapping[str, EulerTransform]") -> "Figure":
     """
     columns = min(max(len(transforms), 1), PANELS_A_ROW)
     rows = -(-max(len(transforms), 1) // columns)
-    figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
     size = (PANEL * columns + 0.8, 2 * PANEL * rows)
-    figure: Figure = figures.Figure(figsize=size, layout="constrained")
+    figure = new_figure(figsize=size, layout="constrained")
     transforms = {name: transform.to_numpy() for name, transform in transforms.items()}
     values = [transform.values.ravel() for transform in transforms.values()]
     colours = diverging_colours(np.concatenate(values), {}) if values else {}
@@ -198,10 +195,7 @@ def plot_transforms(transforms: "Mapping[str, EulerTransform]") -> "Figure":
 
 
 def _axes(**settings: Any) -> "Axes":
-    figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
-    axes: Axes = figures.Figure(figsize=(WIDTH, HEIGHT), layout="constrained").add_subplot(
-        **settings
-    )
+    axes: Axes = new_figure(figsize=(COLUMN, 2.6), layout="constrained").add_subplot(**settings)
     return axes
 
 
@@ -217,11 +211,3 @@ def _angles(directions: NDArray[np.float64]) -> NDArray[np.float64] | None:
         return None
     angles = np.unwrap(np.arctan2(directions[:, 1], directions[:, 0]))
     return angles if np.allclose(np.diff(angles), 2 * np.pi / n) else None
-
-
-def diverging_colours(values: NDArray[Any], mesh: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a colour scale that a few extreme values do not affect."""
-    largest = float(np.quantile(np.abs(values), 0.99)) if values.size else 1.0
-    if values.dtype.kind in "iu" or largest == 0:
-        largest = max(1.0, np.ceil(largest))
-    return {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest, **mesh}

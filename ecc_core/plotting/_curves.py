@@ -1,0 +1,219 @@
+"""Figures of Euler characteristic curves, Betti curves and Minkowski functionals."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ecc_core._arrays import on_host
+from ecc_core._optional import import_optional
+from ecc_core.plotting._figures import COLUMN, FAINT, new_figure
+from ecc_core.results import (
+    BettiResult,
+    CurveResult,
+    EulerCurve,
+    MinkowskiCurves,
+    RegionMinkowski,
+    agreed_superlevel,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Curve", "plot_betti_curves", "plot_curve", "plot_curves", "plot_minkowski_curves"]
+
+Curve = CurveResult[Any] | tuple[ArrayLike, ArrayLike]
+"""An `EulerCurve`, or a pair of thresholds and values."""
+
+MOST_NAMED_CURVES = 10
+
+
+def plot_curve(
+    curve: Curve,
+    ax: "Axes | None" = None,
+    *,
+    superlevel: bool | None = None,
+    label: str | None = None,
+    **line: Any,
+) -> "Axes":
+    """Plot an Euler characteristic curve as a step function.
+
+    A value holds from its threshold up to the next one; for superlevel sets, down to the previous
+    one.
+
+    Parameters
+    ----------
+    curve : EulerCurve
+        A curve or a batch of curves, which are drawn as one line each. The last axis of the values
+        is that of the thresholds. Infinite thresholds are not drawn.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
+    superlevel : bool, optional
+        Whether the curve is that of superlevel sets. Only needed for a pair of arrays, which is
+        taken to be a sublevel curve by default.
+    label : str, optional
+        Name in the legend.
+    **line
+        Passed to `matplotlib.axes.Axes.plot`, such as ``color``.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If `superlevel` contradicts the curve.
+
+    Examples
+    --------
+    >>> from ecc_core.plotting import plot_curve
+    >>> ax = plot_curve(([0, 1, 2], [1, 3, 1]))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('threshold', 'Euler characteristic')
+    """
+    if ax is None:
+        ax = new_figure(figsize=(COLUMN, 2.4), layout="constrained").add_subplot()
+    if not ax.get_xlabel():
+        ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
+        units = getattr(curve, "units", None)
+        ax.set_xlabel(f"threshold ({units})" if units else "threshold")
+        ax.set_ylabel("Euler characteristic")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.locator_params(axis="y", integer=True)
+        ax.margins(x=0.01)
+    superlevel = agreed_superlevel(curve, superlevel)
+    thresholds, values = (on_host(a) for a in tuple(curve)[-2:])
+    finite = np.isfinite(thresholds)
+    lines = values[..., finite].reshape(-1, np.count_nonzero(finite))
+    steps = "steps-pre" if superlevel else "steps-post"
+    style = {"linewidth": 1.0, "solid_joinstyle": "miter", "drawstyle": steps, **line}
+    ax.plot(thresholds[finite], lines.T, label=label, **style)
+    return ax
+
+
+def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) -> "Figure":
+    """Plot several named curves on the same axes.
+
+    Parameters
+    ----------
+    curves : mapping of str to EulerCurve
+        Curves by name. Up to ten curves are listed in a legend. More are drawn thin and without
+        a legend, from dark to light in the order of the mapping.
+    superlevel : bool, optional
+        As for :func:`plot_curve`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from ecc_core.plotting import plot_curves
+    >>> figure = plot_curves({"a": ([0, 1], [2, 1]), "b": ([0, 1], [5, 1])})
+    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    ['a', 'b']
+    """
+    figure = new_figure(figsize=(6.0, 3.6), layout="constrained")
+    ax = figure.add_subplot()
+    colormaps = import_optional("matplotlib", extra="io", purpose="plotting").colormaps
+    colours = colormaps["viridis"](np.linspace(0, 0.85, len(curves)))
+    few = len(curves) <= MOST_NAMED_CURVES
+    style = {"linewidth": 1.2} if few else {"linewidth": 0.5, "alpha": 0.7}
+    handles = []
+    for curve, colour in zip(curves.values(), colours, strict=True):
+        plot_curve(curve, ax, superlevel=superlevel, label=None, color=colour, **style)
+        handles.append(ax.lines[-1])
+    if few:
+        legend = ax.legend(handles, [" "] * len(handles), frameon=False)
+        for text, name in zip(legend.texts, curves, strict=True):
+            text.set(text=name, parse_math=False)  # names may hold $ or begin with _
+    return figure
+
+
+def plot_betti_curves(curves: BettiResult, ax: "Axes | None" = None, **line: Any) -> "Axes":
+    """Plot each Betti number as a step function, on a scale that shows small and large ones.
+
+    Parameters
+    ----------
+    curves : BettiCurves or RegionBettiCurves
+        Of one image, a batch or regions; a colour for each dimension.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on. Default: those of a new figure, available as ``ax.figure``.
+    **line
+        Passed on to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.plotting import plot_betti_curves
+    >>> ax = plot_betti_curves(ecc.betti_curves(np.eye(5)))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['$b_0$', '$b_1$']
+    """
+    thresholds, values = on_host(curves.thresholds), on_host(curves.values)
+    for k in range(values.shape[-2]):
+        pair = EulerCurve(thresholds, values[..., k, :], superlevel=curves.superlevel)
+        ax = plot_curve(pair, ax, **{"color": f"C{k}", **line})
+        ax.lines[-1].set_label(f"$b_{k}$")
+    assert ax is not None
+    units = f" ({curves.units})" if curves.units else ""
+    ax.set(xlabel=f"threshold{units}", ylabel="Betti number", yscale="symlog")
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_minkowski_curves(curves: MinkowskiCurves | RegionMinkowski, **line: Any) -> "Figure":
+    """Plot each Minkowski functional as a step function, one below the other.
+
+    Parameters
+    ----------
+    curves : MinkowskiCurves or RegionMinkowski
+    **line
+        Passed on to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.plotting import plot_minkowski_curves
+    >>> figure = plot_minkowski_curves(ecc.minkowski_curves(np.eye(5)))
+    >>> [ax.get_ylabel() for ax in figure.axes]
+    ['area', 'perimeter', 'euler']
+    """
+    thresholds, values = on_host(curves.thresholds), on_host(curves.values)
+    figure = new_figure(figsize=(4.5, 1.6 * len(curves.measures)), layout="constrained")
+    panels = figure.subplots(len(curves.measures), sharex=True)
+    for k, (name, ax) in enumerate(zip(curves.measures, panels, strict=True)):
+        pair = EulerCurve(thresholds, values[..., k, :], superlevel=curves.superlevel)
+        plot_curve(pair, ax, **line)
+        ax.set(ylabel=name.replace("_", " "), xlabel="")
+    units = f" ({curves.units})" if curves.units else ""
+    panels[-1].set(xlabel=f"threshold{units}")
+    return figure

@@ -1,0 +1,31 @@
+"""What all figures share."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._optional import import_optional
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["COLUMN", "FAINT", "diverging_colours", "new_figure"]
+
+COLUMN = 3.5  # inches, one column of a two-column page
+FAINT = "#d0d0d0"
+
+
+def new_figure(**settings: Any) -> "Figure":
+    """Return a figure made without pyplot: it needs no display and leaves no global state."""
+    figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
+    figure: Figure = figures.Figure(**settings)
+    return figure
+
+
+def diverging_colours(values: NDArray[Any], mesh: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a colour scale that a few extreme values do not affect."""
+    largest = float(np.quantile(np.abs(values), 0.99)) if values.size else 1.0
+    if values.dtype.kind in "iu" or largest == 0:
+        largest = max(1.0, np.ceil(largest))
+    return {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest, **mesh}
