@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays.origin import origin_of
-from ecc_core._backends.borders import stretch
+from ecc_core._backends.borders import closed, stretch
 from ecc_core._blocks.planes import (
     Array,
     Box,
@@ -19,6 +19,8 @@ from ecc_core._blocks.planes import (
     Place,
     Term,
     crossing_terms,
+    faces_of,
+    flattened,
     meeting_terms,
     outermost,
 )
@@ -55,11 +57,17 @@ class Settings(NamedTuple):
 
     def curve(self, image: Array, mask: Array | None = None) -> Values:
         """Curve of each image of a box on its own, (images, n)."""
-        filtration = self.filtration.in_axes(image.ndim - 1)  # planes have fewer
+        filtration = closed(self.filtration, image.ndim - 1)  # planes have fewer axes
         backend = origin_of(image).backend()
         # A scheduler runs several tasks at once: each of them is one thread.
         values: Values = backend.curve(image, self.thresholds, filtration, mask=mask, workers=1)
         return values
+
+    def region_curves(self, image: Array, labels: Array) -> tuple[Array, Values]:
+        """Labels of a box without a batch axis, and their curves, (labels, n)."""
+        filtration = closed(self.filtration, image.ndim)
+        backend = origin_of(image).backend()
+        return backend.region_curves(image, labels, self.thresholds, filtration, workers=1)
 
 
 class SurfaceSettings(NamedTuple):
@@ -128,7 +136,8 @@ def share_of_block(blocks: Sequence[Emitted], place: Place, settings: Settings) 
     `blocks` are the block and all its later neighbours, the last axis running fastest.
     """
     own = blocks[0]
-    terms = crossing_terms(blocks, place, settings.filtration.connectivity)
+    faces = faces_of(place, settings.filtration.connectivity)
+    terms = crossing_terms(blocks, place.after, faces)
     values = _with_terms(own, terms, settings)
     return values.reshape((*own.batch, 1, values.shape[-1]))
 
@@ -152,16 +161,11 @@ def _with_terms(block: Emitted, terms: list[Term], settings: AnySettings) -> Val
 
 def _batches(terms: list[Term]) -> list[list[Term]]:
     """Terms to be computed at once: slabs, planes, and all that is smaller."""
-    batches: dict[int, list[Term]] = {}
+    batches: dict[tuple[int, bool], list[Term]] = {}
     for sign, box in terms:
-        thickness, *others = box[0].shape[1:]
-        if len(others) < 2:
-            box = tuple(array.reshape((*array.shape[:2], -1)) for array in box)
-            batches.setdefault(0, []).append((sign, box))
-        else:
-            if thickness == 1:
-                box = tuple(array[:, 0] for array in box)
-            batches.setdefault(thickness, []).append((sign, box))
+        box = flattened(box)
+        _, thickness, *others = box[0].shape
+        batches.setdefault((len(others), thickness > 2), []).append((sign, box))
     return list(batches.values())
 
 

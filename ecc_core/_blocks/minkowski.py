@@ -197,7 +197,7 @@ def table_of_block(
             cut=cut,
             workers=1,
         )
-        columns.append(counts.reshape(ids.size, -1))
+        columns.append(counts.reshape((ids.size, counts.shape[1] * counts.shape[2])))
     return np.concatenate([ids.astype(np.int64)[:, None], *columns], axis=1)
 
 

@@ -12,7 +12,8 @@ A block [a, b) owns the cells whose lowest corner is its own (V), or the doubled
     V:  E = F[a, b+1) - F[b, b+1) = F[a, b) + H,    H = F[b-1, b+1) - F[b-1, b) - F[b, b+1)
     T:  E = F[a, b+1) - F[a, a+1) = F[a, b) + H,    H = F[b-1, b+1) - F[b-1, b) - F[a, a+1)
 
-The terms with b are left out of the last block, and T's F[a, a+1) of the first. In the product
+The terms with b are left out of the last block, and T's F[a, a+1) of the first. What E and H take
+off, F[b, b+1) or F[a, a+1), are called the faces of the block. In the product
 
     E E E = F F F + H E E + F H E + F F H
 
@@ -33,10 +34,13 @@ __all__ = [
     "Array",
     "Box",
     "Emitted",
+    "Face",
     "Met",
     "Place",
     "Term",
     "crossing_terms",
+    "faces_of",
+    "flattened",
     "meeting_terms",
     "neighbours",
     "outermost",
@@ -63,6 +67,31 @@ def place_of(index: Sequence[int], counts: Sequence[int]) -> Place:
     """Return the place of a block, given its index and the number of blocks along each axis."""
     pairs = list(zip(index, counts, strict=True))
     return Place(tuple(int(i > 0) for i, _ in pairs), tuple(int(i + 1 < n) for i, n in pairs))
+
+
+class Face(NamedTuple):
+    """A plane at an end of a box, whose curve is added to that of the box.
+
+    Attributes
+    ----------
+    times : int
+        How often it is added.
+    end : {0, -1}
+        0 for the first plane, -1 for the last one.
+    thickness : {1, 2}
+        2 if the plane is repeated.
+    """
+
+    times: int
+    end: int
+    thickness: int = 1
+
+
+def faces_of(place: Place, connectivity: int) -> tuple[list[Face], ...]:
+    """Return the planes, for each axis, that E takes off a block with its next points."""
+    if connectivity == 1:
+        return tuple([Face(-1, -1)] * after for after in place.after)
+    return tuple([Face(-1, 0)] * before for before in place.before)
 
 
 def neighbours(index: Sequence[int], counts: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -96,10 +125,22 @@ def outermost(box: Box, at: slice) -> tuple[Box, ...]:
     return tuple(tuple(plane_of(array, axis, at).copy() for array in box) for axis in axes)
 
 
-def plane_of(array: Array, axis: int, at: slice | int) -> Array:
+def plane_of(array: Array, axis: int, at: slice) -> Array:
     """Return a part of a box along a spatial axis."""
     plane: Array = array[(slice(None),) * (1 + axis) + (at,)]
     return plane
+
+
+def flattened(box: Box) -> Box:
+    """Return a box without axes of length 1 and with the shortest axis first.
+
+    Its Euler characteristic is the same. At least two axes are left.
+    """
+    images, *lengths = box[0].shape
+    long = [length for length in lengths if length != 1]
+    shape = [1] * (2 - len(long)) + long
+    shortest = 1 + shape.index(min(shape))
+    return tuple(np.moveaxis(array.reshape((images, *shape)), shortest, 1) for array in box)
 
 
 class Met(NamedTuple):
@@ -128,48 +169,62 @@ def meeting_terms(
     before, if there is one. Added up over all blocks they are the terms of all shares, and nothing
     but one plane of each block waits for the next layer.
     """
-    within = Place((0,) * len(after), (0, *after[1:]))
-    terms = crossing_terms(blocks, within, 1)
+
+    def terms_of(blocks: Sequence[Emitted | Met], layers: int, axes: range | None) -> list[Term]:
+        place = Place((0,) * len(after), (layers, *after[1:]))
+        return crossing_terms(blocks, place.after, faces_of(place, 1), axes)
+
+    terms = terms_of(blocks, 0, None)
     if before:
-        across = Place(within.before, (1, *after[1:]))
-        terms += crossing_terms([*before, *blocks], across, 1, axes=(0,))
+        terms += terms_of([*before, *blocks], 1, range(1))
     return terms
 
 
 def crossing_terms(
     blocks: Sequence[Emitted | Met],
-    place: Place,
-    connectivity: int,
-    axes: Sequence[int] | None = None,
+    after: tuple[int, ...],
+    faces: Sequence[Sequence[Face]],
+    axes: range | None = None,
 ) -> list[Term]:
-    """Return the terms that contain H, which are all but the block's own curve.
+    """Return the terms that contain H along some axes, by default all but the block's own curve.
 
-    `blocks` are the block and all its later neighbours, the last axis running fastest. The shares
-    that V would have add up to the curve of T too.
+    `blocks` are the block and all its later neighbours, the last axis running fastest. `after` says
+    along which axes there are neighbours, and `faces` what E adds along each axis to the block with
+    its next points; last planes are those of a neighbour. Boxes keep all axes of the image. The
+    shares that V would have add up to the curve of T too.
     """
-    offsets = itertools.product(*(range(1 + after) for after in place.after))
+    offsets = itertools.product(*(range(1 + step) for step in after))
     near = dict(zip(offsets, blocks, strict=True))
-    # A block's points up to b include the plane that E takes off again: its last (V) or first (T).
-    taken, end = (place.after, -1) if connectivity == 1 else (place.before, 0)
     terms: list[Term] = []
-    for axis in range(len(place.after)) if axes is None else axes:
+    for axis in axes or range(len(after)):
         crossing: list[Term] = []
-        if place.after[axis]:
-            own = _layer(near, axis, place.after, 0, "last")
-            following = _layer(near, axis, place.after, 1, "first")
-            joined = tuple(map(_stacked, own, following))
+        if after[axis]:
+            own = _layer(near, axis, after, 0, "last")
+            following = _layer(near, axis, after, 1, "first")
+            pairs = zip(own, following, strict=True)
+            joined = tuple(np.concatenate(pair, axis=1 + axis) for pair in pairs)
             crossing += [(1, joined), (-1, own)]
-            if connectivity == 1:
-                crossing.append((-1, following))
-        if connectivity > 1 and place.before[axis]:
-            crossing.append((-1, _layer(near, axis, place.after, 0, "first")))
-        cut = [other for other in range(axis + 1, len(taken)) if taken[other]]
-        terms += itertools.chain.from_iterable(_without_planes(t, cut, end) for t in crossing)
+        for face in faces[axis]:
+            plane = following if face.end else _layer(near, axis, after, 0, "first")
+            crossing.append((face.times, _thickened(plane, axis, face.thickness)))
+        for later in range(axis + 1, len(after)):
+            crossing += [_face(term, later, face) for term in crossing for face in faces[later]]
+        terms += crossing
     return terms
 
 
-def _stacked(lower: Array, upper: Array) -> Array:
-    return np.concatenate([lower, upper], axis=1)
+def _face(term: Term, axis: int, face: Face) -> Term:
+    """A plane of a box, and how often it counts."""
+    sign, box = term
+    at = slice(-1, None) if face.end else slice(0, 1)
+    plane = tuple(plane_of(array, axis, at) for array in box)
+    return sign * face.times, _thickened(plane, axis, face.thickness)
+
+
+def _thickened(plane: Box, axis: int, thickness: int) -> Box:
+    if thickness == 1:
+        return plane
+    return tuple(np.repeat(array, thickness, axis=1 + axis) for array in plane)
 
 
 def _layer(
@@ -179,10 +234,9 @@ def _layer(
     step: int,
     side: Literal["first", "last"],
 ) -> Box:
-    """A plane across `axis`, of thickness 1 along the first spatial axis.
+    """The first or last plane across `axis` of the block that is `step` further along it.
 
-    It is the first or last of the block that is `step` further along `axis`. Along earlier axes it
-    has a block's own extent, along later ones one point more.
+    Along earlier axes it has a block's own extent, along later ones one point more.
     """
     ndim = len(after)
     steps = [range(1 + (after[along] if along > axis else 0)) for along in range(ndim)]
@@ -194,8 +248,7 @@ def _layer(
             if place[other]:
                 box = tuple(plane_of(array, other, slice(0, 1)) for array in box)
         pieces[place] = box
-    # the other axes keep their order, so that later ones are where they were
-    return tuple(_thickness_first(array, axis) for array in _joined(pieces))
+    return _joined(pieces)
 
 
 def _joined(pieces: dict[tuple[int, ...], Box]) -> Box:
@@ -211,17 +264,3 @@ def _joined(pieces: dict[tuple[int, ...], Box]) -> Box:
             for place, boxes in rows.items()
         }
     return pieces[()]
-
-
-def _thickness_first(plane: Array, axis: int) -> Array:
-    return np.moveaxis(plane, 1 + axis, 1)
-
-
-def _without_planes(term: Term, cut: list[int], end: int) -> Iterator[Term]:
-    """Return a term multiplied by (1 - the plane at one end) along each of the given axes."""
-    for count in range(len(cut) + 1):
-        for faces in itertools.combinations(cut, count):
-            sign, box = term
-            for face in reversed(faces):
-                box = tuple(plane_of(array, face, end) for array in box)
-            yield (-1) ** count * sign, box

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._arrays.origin import origin_of
 from ecc_core._blocks.blocks import Settings
 from ecc_core._blocks.planes import (
     Array,
@@ -22,6 +21,8 @@ from ecc_core._blocks.planes import (
     Place,
     Term,
     crossing_terms,
+    faces_of,
+    flattened,
     meeting_terms,
     outermost,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "meet_regions",
     "rows_of",
     "share_of_regions",
+    "table_of",
     "total_table",
     "values_of",
 ]
@@ -42,15 +44,10 @@ __all__ = [
 Table = NDArray[np.int64]
 
 
-def table_of(box: Box, settings: Settings) -> Table:
+def table_of(box: Box, settings: Any) -> Table:
     """Return the curves of the regions of an image and its labels, each (1, *spatial)."""
     image, labels = (array[0] for array in box)
-    filtration = settings.filtration.in_axes(image.ndim)
-    ids, values = (
-        origin_of(image)
-        .backend()
-        .region_curves(image, labels, settings.thresholds, filtration, workers=1)
-    )
+    ids, values = settings.region_curves(image, labels)
     return np.concatenate([ids.astype(np.int64)[:, None], values], axis=1)
 
 
@@ -69,7 +66,8 @@ def emit_regions(image: Array, labels: Array, *, settings: Settings) -> Emitted:
 
 def share_of_regions(blocks: Sequence[Emitted], place: Place, settings: Settings) -> Table:
     """Return the contribution of a block to the curves; `blocks` as for curves."""
-    terms = crossing_terms(blocks, place, settings.filtration.connectivity)
+    faces = faces_of(place, settings.filtration.connectivity)
+    terms = crossing_terms(blocks, place.after, faces)
     return _with_terms(blocks[0], terms, settings)
 
 
@@ -86,7 +84,7 @@ def _with_terms(block: Emitted, terms: list[Term], settings: Settings) -> Table:
     """Return the sum of a block's table and the given terms."""
     tables = [block.own]
     for sign, box in terms:
-        table = table_of(box, settings)
+        table = table_of(flattened(box), settings)
         table[:, 1:] *= sign
         tables.append(table)
     return add_tables(tables)

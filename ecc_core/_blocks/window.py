@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ecc_core._arrays import on_host
 from ecc_core._backends.cpu.pool import available_cores
 from ecc_core._blocks.blocks import emit, share_of_block, total
-from ecc_core._blocks.planes import Array, Emitted, neighbours, place_of
+from ecc_core._blocks.planes import Array, Emitted, Place, neighbours, place_of
 from ecc_core._blocks.regions import add_tables, emit_regions, share_of_regions
 from ecc_core._optional import import_optional
 
@@ -82,6 +82,8 @@ class Work:
     ndim : int
         Number of spatial axes.
     settings : Settings, or what a subclass takes instead
+        If the boundary is not closed, every block has a neighbour along each axis. Behind the last
+        one this is the first point of a periodic image, or the last point of a half-open window.
     regions : bool
         Whether there are labels.
     """
@@ -96,15 +98,30 @@ class Work:
         regions: bool,
     ) -> None:
         self.read, self.settings, self.regions = read, settings, regions
-        self.counts = tuple(map(len, chunks))
         self.lead = len(chunks) - ndim
+        self.shape = tuple(map(sum, chunks))
+        boundary = settings.filtration.boundary
+        self.open = boundary != "closed"
+        if self.open:
+            spatial = (_with_end(lengths, boundary) for lengths in chunks[self.lead :])
+            chunks = (*chunks[: self.lead], *spatial)
+        self.counts = tuple(map(len, chunks))
         self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
 
     def box(self, block: Index) -> tuple[slice, ...]:
         """Return the place of a block along as many axes as its index has."""
+        parts = zip(self.edges, self.shape, block, strict=False)
         return tuple(
-            slice(edges[i], edges[i + 1]) for edges, i in zip(self.edges, block, strict=False)
+            slice(edges[i], edges[i + 1]) if edges[i] < length else slice(0, 1)
+            for edges, length, i in parts
         )
+
+    def place(self, block: Index) -> Place:
+        """Return along which axes a block has neighbours."""
+        if self.open:
+            every = (1,) * (len(block) - self.lead)
+            return Place(every, every)
+        return place_of(block[self.lead :], self.counts[self.lead :])
 
     def near(self, block: Index) -> list[Index]:
         """Return a block and its later neighbours."""
@@ -121,9 +138,8 @@ class Work:
 
     def share(self, block: Index, emitted: Sequence[Emitted]) -> Values:
         """Return the contribution of a block."""
-        place = place_of(block[self.lead :], self.counts[self.lead :])
         function = share_of_regions if self.regions else share_of_block
-        return function(emitted, place, self.settings)
+        return function(emitted, self.place(block), self.settings)
 
     def sum(self, shares: Sequence[Values]) -> Values:
         """The sum of a group."""
@@ -132,7 +148,7 @@ class Work:
     def groups(self, size: int, side: int) -> list[Group]:
         """All blocks, in groups of at most `size` in columns of `side` blocks across."""
         images = itertools.product(*map(range, self.counts[: self.lead]))
-        first, *across = self.counts[self.lead :]
+        first, *across = (max(0, n - self.open) for n in self.counts[self.lead :])
         parts = [[slice(i, min(i + side, n)) for i in range(0, n, side)] for n in across]
         columns = list(itertools.product([slice(0, first)], *parts))
         groups = []
@@ -141,6 +157,15 @@ class Work:
             starts = range(0, count, size)
             groups += [Group(at, column, i, min(i + size, count)) for i in starts]
         return groups
+
+
+def _with_end(lengths: tuple[int, ...], boundary: str) -> tuple[int, ...]:
+    """The lengths of blocks along an axis, and behind them a point of the block after the last."""
+    if not lengths:
+        return ()
+    if boundary == "periodic":
+        return (*lengths, 1)
+    return tuple(filter(None, (*lengths[:-1], lengths[-1] - 1, 1)))
 
 
 def run_groups(

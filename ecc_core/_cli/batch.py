@@ -24,6 +24,7 @@ from ecc_core._io.open import CONTAINER_SUFFIXES
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._io.plates import PlateImage, images_of_plate
 from ecc_core._io.readers.folders import natural_key
+from ecc_core._request.estimator import MEASURES
 from ecc_core.errors import InputFileError
 from ecc_core.io import TABLE_SUFFIXES, write_table
 
@@ -44,8 +45,8 @@ def add_parser(commands: Any) -> None:
         help="compute the curves of many images",
         description="Compute the curves of many images. The table has a row for each image, or for "
         "axes that are not Z, Y or X, and each label), with a column for every threshold and, with "
-        "--betti, columns such as 'b0 12.5' of its Betti numbers. Images that fail are listed at "
-        "the end and the exit code is then 1; the table has all others.",
+        "--betti or --minkowski, columns such as 'b0 12.5' or 'area 12.5'. Images that fail are "
+        "listed at the end and the exit code is then 1; the table has all others.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -149,8 +150,12 @@ def _rows_of(path: str, arguments: argparse.Namespace, parts: Parts) -> tuple[Ar
     stack = open_stack(path, arguments)
     at = thresholds_of(stack, arguments)
     lead, labelled = len(stack.batch), stack.blocks.labels is not None
-    numbers = 1 + stack.ndim * arguments.betti
-    width = lead + labelled + numbers * at.size
+    names = [""]  # of the Euler characteristic
+    if arguments.betti:
+        names += [f"b{k}" for k in range(stack.ndim)]
+    elif arguments.minkowski:
+        names += MEASURES[stack.ndim][:-1]
+    width = lead + labelled + len(names) * at.size
     stamp = _stamp(stack, arguments, at)
     table = parts.load(0, stamp, lambda kept: kept.ndim == 2 and kept.shape[1] == width)
     if table is None:
@@ -158,13 +163,22 @@ def _rows_of(path: str, arguments: argparse.Namespace, parts: Parts) -> tuple[Ar
         with options.blame(path), tempfile.TemporaryDirectory() as folder:
             curves = curves_of(stack, at, arguments, Path(folder), resume=False)
         labels = [] if curves.labels is None else [curves.labels.astype(np.int64)[:, None]]
-        betti = [] if curves.betti is None else list(curves.betti.swapaxes(0, 1))
-        table = np.hstack([curves.places, *labels, curves.values, *betti])
+        # parts are integers: floats are kept as their bits
+        others = [values.view(np.int64) for values in curves.others.values()]
+        table = np.hstack([curves.places, *labels, curves.values, *others])
         if time.monotonic() - started > WORTH_KEEPING:
             parts.keep(0, stamp, table)
+    numbers = dict(
+        zip(names, np.split(table[:, lead + labelled :], len(names), axis=1), strict=True)
+    )
+    if arguments.minkowski:
+        numbers |= {name: numbers[name].view(np.float64) for name in names[1:]}
     rows: list[Row] = [
-        {**dict(zip(stack.batch_axes, row, strict=False)), "values": row[lead + labelled :]}
-        for row in table.tolist()
+        {
+            **dict(zip(stack.batch_axes, row, strict=False)),
+            "numbers": {name: found[i] for name, found in numbers.items()},
+        }
+        for i, row in enumerate(table.tolist())
     ]
     if stack.blocks.labels is not None:
         kept = table[:, lead].astype(stack.blocks.labels.source.dtype)  # as uint64, if it was
@@ -189,7 +203,7 @@ def _stamp(stack: Stack, arguments: argparse.Namespace, at: Array) -> str:
 
 
 def _write(arguments: argparse.Namespace, at: Array, rows: list[Row], failures: list[str]) -> None:
-    known = ("input", *PLACES, "label", "values")
+    known = ("input", *PLACES, "label", "numbers")
     columns: dict[str, Array] = {"input": np.array([row["input"] for row in rows], dtype=str)}
     for name in PLACES:  # empty where an image is not on a plate
         if any(name in row for row in rows):
@@ -200,15 +214,13 @@ def _write(arguments: argparse.Namespace, at: Array, rows: list[Row], failures: 
     if arguments.labels:
         labels = [row["label"] for row in rows]
         columns["label"] = np.array(labels, None if labels else np.int64)
-    names = [str(threshold) for threshold in at.tolist()]
-    most = (
-        max((len(row["values"]) for row in rows), default=at.size) if arguments.betti else at.size
-    )
-    names += [f"b{k} {name}" for k in range(most // at.size - 1) for name in names]
-    values = np.zeros((len(rows), most), np.int64)  # images of fewer axes have fewer Betti numbers
-    for counts, row in zip(values, rows, strict=True):
-        counts[: len(row["values"])] = row["values"]
-    columns |= dict(zip(names, values.T, strict=True))
+    for name in dict.fromkeys(["", *(name for row in rows for name in row["numbers"])]):
+        dtype, missing = (np.float64, np.nan) if name and arguments.minkowski else (np.int64, 0)
+        values = np.full((len(rows), at.size), missing, dtype)  # for images with fewer axes
+        for own, row in zip(values, rows, strict=True):
+            own[:] = row["numbers"].get(name, missing)
+        headers = [f"{name} {threshold}".lstrip() for threshold in at.tolist()]
+        columns |= dict(zip(headers, values.T, strict=True))
     metadata = {
         "software": f"napari-ecc {version()}",
         "settings": settings_of(arguments, at),

@@ -3,6 +3,7 @@
 import argparse
 import math
 import sys
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,14 @@ from ecc_core._io.open import open_image
 from ecc_core._io.stored import StoredImage
 from ecc_core._io.views import Blocks, Source, View, grown_chunks
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import Direction, check_direction, check_scale, check_spacing
+from ecc_core._request.filtration import (
+    Direction,
+    Filtration,
+    check_direction,
+    check_scale,
+    check_spacing,
+    filtration_of,
+)
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import BackendError, InputFileError
 
@@ -47,6 +55,9 @@ class Stack(NamedTuple):
         Threads whose blocks fit in memory together.
     side : int
         Blocks of a column across, so that planes fit in memory.
+    filtration : Filtration
+    spacing : tuple of float or None
+        Distance between neighbouring points along each spatial axis; None if it has no effect.
     """
 
     blocks: Blocks
@@ -55,6 +66,8 @@ class Stack(NamedTuple):
     sizes: tuple[int, ...]
     workers: int
     side: int
+    filtration: Filtration
+    spacing: tuple[float, ...] | None
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -72,8 +85,7 @@ class Stack(NamedTuple):
 
 def open_stack(path: str, arguments: argparse.Namespace) -> Stack:
     """Open an image, and its labels, without reading them."""
-    if arguments.betti:
-        _check_betti(arguments)
+    _check_together(arguments)
     _check_device(arguments)
     opened = options.open_input(path, arguments)
     image, axes = options.select_input(path, opened, arguments)
@@ -84,18 +96,43 @@ def open_stack(path: str, arguments: argparse.Namespace) -> Stack:
         labels, label_axes = _labels(
             labels_path(arguments.labels, path), opened, image, axes, arguments
         )
-    direction = _direction(path, opened, axes, image.shape[-ndim:], arguments)
+    with options.blame(path):
+        spacing = _spacing(opened, axes, ndim, arguments)
+        direction = _direction(image.shape[-ndim:], spacing, arguments)
+        filtration = replace(
+            filtration_of(
+                ndim,
+                arguments.connectivity,
+                arguments.superlevel,
+                arguments.nan,
+                direction,
+                arguments.boundary,
+            ),
+            direction=None,  # the blocks contain the term
+        )
     blocks = Blocks(image, labels, label_axes, direction, arguments.device)
     sizes, workers, side = _means(image.source, blocks, ndim, arguments)
-    return Stack(blocks, axes, ndim, sizes, workers, side)
+    return Stack(blocks, axes, ndim, sizes, workers, side, filtration, spacing)
 
 
-def _check_betti(arguments: argparse.Namespace) -> None:
-    """Refuse what Betti numbers do not go together with."""
-    if arguments.labels:
-        raise InputFileError("--betti must not be given together with --labels: use ecc curve")
-    if arguments.device != "cpu":
-        raise InputFileError(f"--betti must be given with --device cpu, got {arguments.device}")
+def _check_together(arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    if arguments.betti:
+        if arguments.labels:
+            raise InputFileError("--betti must not be given together with --labels: use ecc curve")
+        if arguments.minkowski:
+            raise InputFileError("--betti must not be given together with --minkowski")
+        if arguments.device != "cpu":
+            raise InputFileError(f"--betti must be given with --device cpu, got {arguments.device}")
+    if arguments.boundary != "closed" and (arguments.betti or arguments.labels):
+        other = "--betti" if arguments.betti else "--labels"
+        raise InputFileError(f"--boundary must be closed together with {other}")
+    if arguments.direction is None and arguments.direction_scale is not None:
+        raise InputFileError("--direction-scale needs --direction, without which it has no effect")
+    if arguments.spacing is not None and arguments.direction is None and not arguments.minkowski:
+        raise InputFileError(
+            "--spacing needs --direction or --minkowski, without which it has no effect"
+        )
 
 
 def _check_device(arguments: argparse.Namespace) -> None:
@@ -139,32 +176,29 @@ def _labels(
     return View(stored, order, start, lengths, fixed), at
 
 
+def _spacing(
+    opened: StoredImage, axes: str, ndim: int, arguments: argparse.Namespace
+) -> tuple[float, ...] | None:
+    """Return the distances between points, as given or as stored, where they have an effect."""
+    if arguments.direction is None and not arguments.minkowski:
+        return None
+    given: Any = arguments.spacing
+    if given is None:
+        given = options.spacing_of(opened, axes)
+    elif given.size == 1:
+        given = given[0]
+    return tuple(check_spacing(given, ndim).tolist())
+
+
 def _direction(
-    path: str,
-    opened: StoredImage,
-    axes: str,
-    shape: tuple[int, ...],
-    arguments: argparse.Namespace,
+    shape: tuple[int, ...], spacing: tuple[float, ...] | None, arguments: argparse.Namespace
 ) -> Direction | None:
     """Return the directional term to add to the image, or None."""
-    if arguments.direction is None:
-        for name in ("spacing", "direction_scale"):
-            if getattr(arguments, name) is not None:
-                option = name.replace("_", "-")
-                raise InputFileError(
-                    f"--{option} needs --direction, without which it has no effect"
-                )
+    if arguments.direction is None or spacing is None:
         return None
-    with options.blame(path):
-        unit = check_direction(arguments.direction, len(shape))
-        spacing: Any = arguments.spacing
-        if spacing is None:
-            spacing = options.spacing_of(opened, axes)
-        elif spacing.size == 1:
-            spacing = spacing[0]
-        scale = 1.0 if arguments.direction_scale is None else arguments.direction_scale
-        steps = check_spacing(spacing, len(shape))
-        return Direction(tuple(unit), check_scale(scale), tuple(steps), shape)
+    unit = check_direction(arguments.direction, len(shape))
+    scale = 1.0 if arguments.direction_scale is None else arguments.direction_scale
+    return Direction(tuple(unit), check_scale(scale), spacing, shape)
 
 
 def _means(

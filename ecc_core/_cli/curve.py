@@ -99,26 +99,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--superlevel", action="store_true", help="use superlevel sets, image >= threshold"
     )
-    parser.add_argument(
-        "--boundary",
-        choices=("closed", "periodic", "half-open"),
-        default="closed",
-        help="the image ends at its border (default), opposite sides touch, or it is a window of a "
-        "larger image",
-    )
+    options.add_boundary_argument(parser)
     parser.add_argument(
         "--betti",
         action="store_true",
         help="add the Betti numbers: components, holes (2-D) or tunnels (3-D), cavities",
     )
-    parser.add_argument(
-        "--minkowski",
-        nargs="?",
-        const="exact",
-        choices=("exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"),
-        help="add area and perimeter, or volume, surface and mean breadth: exact for the union of "
-        "the cells (default), or estimated from 2 or 4 (2-D), 3 or 13 (3-D) directions",
-    )
+    options.add_minkowski_argument(parser)
     parser.add_argument(
         "--spacing",
         type=options.spacing,

@@ -20,7 +20,9 @@ from ecc_core.io import IMAGE_SUFFIXES, StoredImage, check_output, open_image
 
 __all__ = [
     "INPUT",
+    "add_boundary_argument",
     "add_image_arguments",
+    "add_minkowski_argument",
     "add_selection_arguments",
     "blame",
     "channel",
@@ -89,6 +91,29 @@ def add_selection_arguments(parser: argparse.ArgumentParser) -> Any:
         help="region of interest: a range for each of the axes Z, Y and X, such as :,100:200,:",
     )
     return group
+
+
+def add_boundary_argument(parser: Any) -> None:
+    """Declare the argument for the border of an image."""
+    parser.add_argument(
+        "--boundary",
+        choices=("closed", "periodic", "half-open"),
+        default="closed",
+        help="the image ends at its border (default), opposite sides touch, or it is a window of a "
+        "larger image",
+    )
+
+
+def add_minkowski_argument(parser: Any) -> None:
+    """Declare the argument for Minkowski functionals."""
+    parser.add_argument(
+        "--minkowski",
+        nargs="?",
+        const="exact",
+        choices=("exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"),
+        help="add area and perimeter, or volume, surface and mean breadth: exact for the union of "
+        "the cells (default), or estimated from 2 or 4 (2-D), 3 or 13 (3-D) directions",
+    )
 
 
 def open_input(path: str, arguments: argparse.Namespace) -> StoredImage:

@@ -1,6 +1,7 @@
 """``ecc stack``: the curve of an image larger than memory, block by block, that can be resumed."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts
 from ecc_core._io.results import describe_result
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import Filtration, check_connectivity
 from ecc_core.io import FIGURE_SUFFIXES, TABLE_SUFFIXES, write_figure, write_table
 from ecc_core.results import EulerCurve, RegionCurves, curve_facts
 
@@ -31,8 +31,9 @@ def add_parser(commands: Any) -> None:
         help="compute the curve of an image larger than memory",
         description="Compute the exact Euler characteristic curve of an image that need not fit in "
         "memory. The table has a column for each axis other than Z, Y and X, then label (with "
-        "--labels), threshold, euler_number, and b0, b1, ... (with --betti). Partial results are "
-        "kept beside the table until it is written, and --resume goes on from them.",
+        "--labels), threshold, euler_number, and Betti numbers (b0, b1, ...) or Minkowski "
+        "functionals (area, perimeter, ...) if they are asked for. Partial results are kept beside "
+        "the table until it is written, and --resume goes on from them.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -87,24 +88,19 @@ def _write(stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespac
                 "axes": stack.axes,
                 "shape": image.shape,
                 "dtype": image.source.dtype.name,
-                "spacing": stack.blocks.direction and list(stack.blocks.direction.spacing),
+                "spacing": stack.spacing and list(stack.spacing),
             }
         ],
-        **_described(stack, at, curves, arguments),
+        **_described(stack, at, curves),
     }
     write_table(arguments.out, _columns(stack, at, curves), metadata=metadata)
     if arguments.plot:
         _plot(arguments.plot, stack, at, curves, superlevel=arguments.superlevel)
 
 
-def _described(
-    stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespace
-) -> dict[str, Any]:
+def _described(stack: Stack, at: Array, curves: Curves) -> dict[str, Any]:
     """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
-    connectivity = check_connectivity(arguments.connectivity, stack.ndim)
-    direction = stack.blocks.direction
-    filtration = Filtration(stack.ndim, connectivity, arguments.superlevel, direction=direction)
-    facts = curve_facts(filtration)
+    facts = curve_facts(replace(stack.filtration, direction=stack.blocks.direction))
     if curves.labels is None:
         values = curves.values.reshape((*stack.batch, at.size))
         return {"result": describe_result(EulerCurve(at, values, **facts))}
@@ -123,13 +119,20 @@ def _columns(stack: Stack, at: Array, curves: Curves) -> dict[str, Array]:
         columns["label"] = np.repeat(curves.labels, at.size)
     columns["threshold"] = np.tile(at, len(curves.values))
     columns["euler_number"] = curves.values.ravel()
-    if curves.betti is not None:
-        columns |= {f"b{k}": curves.betti[:, k].ravel() for k in range(stack.ndim)}
-    return columns
+    return columns | {name: values.ravel() for name, values in curves.others.items()}
 
 
 def settings_of(arguments: argparse.Namespace, at: Array) -> dict[str, Any]:
-    names = ("labels", "connectivity", "superlevel", "betti", "nan", "direction_scale")
+    names = (
+        "labels",
+        "connectivity",
+        "superlevel",
+        "boundary",
+        "betti",
+        "minkowski",
+        "nan",
+        "direction_scale",
+    )
     settings = {name: getattr(arguments, name) for name in names} | options.selection_of(arguments)
     for name in ("direction", "spacing"):
         given = getattr(arguments, name)

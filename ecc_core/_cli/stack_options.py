@@ -70,11 +70,13 @@ def _add_filtration(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--connectivity", type=int, metavar="N", help="as for ecc curve")
     what.add_argument("--superlevel", action="store_true", help="use superlevel sets")
+    options.add_boundary_argument(what)
     what.add_argument(
         "--betti",
         action="store_true",
         help="add the Betti numbers: components, holes (2-D) or tunnels (3-D), cavities",
     )
+    options.add_minkowski_argument(what)
     what.add_argument("--nan", choices=("raise", "omit"), default="raise", help="as for ecc curve")
     what.add_argument(
         "--direction",
@@ -93,7 +95,7 @@ def _add_filtration(parser: argparse.ArgumentParser) -> None:
         type=vector,
         metavar="A,B,C",
         help="distance between neighbouring points along each axis, or one number for all; only "
-        "with --direction (default: as stored in the file, or 1)",
+        "with --direction or --minkowski (default: as stored in the file, or 1)",
     )
 
 

@@ -4,12 +4,13 @@ import argparse
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple
 from functools import lru_cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,13 +24,15 @@ from ecc_core._blocks.betti import (
     unpacked,
 )
 from ecc_core._blocks.blocks import Settings
+from ecc_core._blocks.cells import CellSettings, CellWork
+from ecc_core._blocks.minkowski import functionals_of_rows
 from ecc_core._blocks.regions import add_tables, labels_of, values_of
 from ecc_core._blocks.window import Group, Work, cluster_errors, run_groups
 from ecc_core._cli.blockwise import Stack
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import Filtration, check_connectivity
+from ecc_core._request.estimator import MEASURES
 from ecc_core.errors import BackendError, InputFileError
 
 __all__ = ["Curves", "curves_of"]
@@ -51,25 +54,24 @@ class Curves(NamedTuple):
     places : (k, batch axes) int64 array
     labels : (k,) array or None
     values : (k, n) int64 array
-    betti : (k, d, n) int64 array or None
+    others : mapping of str to (k, n) arrays
+        Betti numbers or Minkowski functionals by name.
     """
 
     places: Values
     labels: Array | None
     values: Values
-    betti: Values | None = None
+    others: Mapping[str, Array] = MappingProxyType({})
 
 
 def curves_of(
     stack: Stack, at: Array, arguments: argparse.Namespace, folder: Path, *, resume: bool
 ) -> Curves:
     """Return the curves of an image; partial sums are kept in a folder."""
-    connectivity = check_connectivity(arguments.connectivity, stack.ndim)
-    filtration = Filtration(stack.ndim, connectivity, arguments.superlevel, arguments.nan)
-    work, total = _work_of(stack, at, filtration, betti=arguments.betti)
+    work, total = _work_of(stack, at, arguments)
     size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
     groups = work.groups(size, stack.side)
-    parts = Parts(folder, fingerprint(_job(stack, work, size)))
+    parts = Parts(folder, fingerprint(_job(stack, work, size, arguments)))
     if not resume:
         parts.clear()
     stamp_of = _stamps(stack, work)
@@ -111,19 +113,21 @@ def curves_of(
     return total.curves()
 
 
-def _work_of(
-    stack: Stack, at: Array, filtration: Filtration, *, betti: bool
-) -> tuple[Work, "_Total"]:
+def _work_of(stack: Stack, at: Array, arguments: argparse.Namespace) -> tuple[Work, "_Total"]:
     """What is to be added up, and to what."""
-    chunks = stack.blocks.image.chunks(stack.sizes)
-    if betti:
+    chunks, filtration = stack.blocks.image.chunks(stack.sizes), stack.filtration
+    if arguments.betti:
         numbers = BettiWork(
             stack.blocks, chunks, BettiSettings(at, filtration, stack.blocks.dtype, masked=False)
         )
         return numbers, _BettiTotal(stack, numbers)
     labels = stack.blocks.labels
-    settings = Settings(at, filtration)
-    work = Work(stack.blocks, chunks, stack.ndim, settings, regions=labels is not None)
+    options = {"regions": labels is not None}
+    if arguments.minkowski:
+        cells = CellSettings.of(at, filtration, arguments.minkowski, stack.spacing)
+        work: Work = CellWork(stack.blocks, chunks, stack.ndim, cells, **options)
+    else:
+        work = Work(stack.blocks, chunks, stack.ndim, Settings(at, filtration), **options)
     if labels is None:
         return work, _CurveTotal(stack, work)
     return work, _RegionTotal(stack, work, labels.source.dtype.newbyteorder("="))
@@ -147,7 +151,7 @@ def _on_cluster(scheduler: str | None) -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:
+def _job(stack: Stack, work: Work, size: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what the partial sums depend on, apart from the values of the image."""
     direction = stack.blocks.direction
     views = [view for view in (stack.blocks.image, stack.blocks.labels) if view is not None]
@@ -160,7 +164,7 @@ def _job(stack: Stack, work: Work, size: int) -> dict[str, Any]:
         "groups": [size, stack.side],
         "thresholds": [at.dtype.str, at.tobytes().hex()],
         "filtration": astuple(work.settings.filtration),
-        "kind": type(work).__name__,
+        "kind": [type(work).__name__, arguments.minkowski],
     }
 
 
@@ -192,12 +196,12 @@ class _Total(Protocol):
 
 
 class _CurveTotal:
-    """The curve of each index of the batch axes."""
+    """The curve, or the numbers of cells, of each index of the batch axes."""
 
     def __init__(self, stack: Stack, work: Work) -> None:
         self.work = work
         self.first = stack.first
-        self.values = np.zeros((*stack.batch, work.settings.thresholds.size), np.int64)
+        self.values = np.zeros((*stack.batch, work.settings.size), np.int64)
 
     def _part(self, group: Group) -> Values:
         return self.values[self.work.box(group.images)]
@@ -213,15 +217,15 @@ class _CurveTotal:
         count = math.prod(batch)
         places = np.array(list(np.ndindex(*batch)), np.int64).reshape((count, len(batch)))
         places += np.array(self.first, np.int64)
-        return Curves(places, None, self.values.reshape((count, n)))
+        return Curves(places, None, *_measured(self.values.reshape((count, n)), self.work))
 
 
 class _RegionTotal:
-    """A table of the curves of regions for each index of the batch axes."""
+    """A table of the curves, or numbers of cells, of regions for each index of the batch axes."""
 
     def __init__(self, stack: Stack, work: Work, dtype: np.dtype[Any]) -> None:
-        empty = np.zeros((0, 1 + work.settings.thresholds.size), np.int64)
-        self.dtype, self.lead, self.first = dtype, len(stack.batch), stack.first
+        empty = np.zeros((0, 1 + work.settings.size), np.int64)
+        self.work, self.dtype, self.lead, self.first = work, dtype, len(stack.batch), stack.first
         self.tables = dict.fromkeys(np.ndindex(*stack.batch), empty)
 
     def fits(self, group: Group, values: Values) -> bool:
@@ -235,11 +239,22 @@ class _RegionTotal:
         counts = [len(table) for table in tables]
         places = np.array(list(self.tables), np.int64).reshape((len(tables), self.lead))
         places += np.array(self.first, np.int64)
+        rows = np.concatenate([values_of(table, order=self.dtype) for table in tables])
         return Curves(
             np.repeat(places, counts, axis=0),
             np.concatenate([labels_of(table, order=self.dtype) for table in tables]),
-            np.concatenate([values_of(table, order=self.dtype) for table in tables]),
+            *_measured(rows, self.work),
         )
+
+
+def _measured(rows: Values, work: Work) -> tuple[Values, Mapping[str, Array]]:
+    """Euler characteristics (k, n), and functionals by name, from sums of blocks (k, size)."""
+    if not isinstance(work, CellWork):
+        return rows, {}
+    values = functionals_of_rows(rows, estimators=work.settings.estimators)
+    names = MEASURES[work.settings.filtration.ndim]
+    *others, euler = np.moveaxis(values, 1, 0)
+    return np.rint(euler).astype(np.int64), dict(zip(names, others, strict=False))
 
 
 class _BettiTotal:
@@ -270,7 +285,7 @@ class _BettiTotal:
         places = np.array(list(self.images), np.int64).reshape((len(betti), -1))
         places += np.array(self.first, np.int64)
         euler = betti[:, 0::2].sum(axis=1) - betti[:, 1::2].sum(axis=1)
-        return Curves(places, None, euler, betti)
+        return Curves(places, None, euler, {f"b{k}": betti[:, k] for k in range(ndim)})
 
 
 @contextmanager

@@ -206,6 +206,7 @@ def test_regions_across_chunks():
     da = pytest.importorskip("dask.array", reason="dask is not installed")
     image = image_of((5, 6, 4))
     labels = np.random.default_rng(2).integers(0, 4, image.shape)
+    labels[:3, :3, :3] = 0  # a chunk without labels
     for connectivity, estimator in itertools.product((1, 3), estimators(3)):
         options = {"connectivity": connectivity, "estimator": estimator}
         arrays = da.from_array(image, chunks=2), da.from_array(labels, chunks=3)

@@ -1,0 +1,173 @@
+"""`ecc stack` and `ecc batch` with `--minkowski` and `--boundary`: as the functions in memory."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+
+import ecc_core as ecc
+from ecc_core._blocks.cells import CellWork
+from ecc_core._io.parts import Parts
+from ecc_core.cli import main
+
+SMALL = ("--max-memory", "20K")  # so that there are many blocks
+
+
+def assert_functionals(table: dict[str, list[float]], image: np.ndarray, **options: Any) -> None:
+    known = ecc.minkowski_curves(image, np.arange(9), **options)
+    assert table["euler_number"] == known.euler.tolist()
+    for name in known.measures[:-1]:
+        np.testing.assert_allclose(table[name], getattr(known, name), rtol=1e-13, atol=1e-10)
+
+
+@pytest.mark.parametrize("boundary", ["periodic", "half-open"])
+@pytest.mark.parametrize("connectivity", [1, 3])
+def test_borders_of_curves(
+    stack, tmp_path, noise, write_zarr, levels, assert_curve, connectivity, boundary
+):
+    image = noise(19, 20, 17)
+    path = write_zarr(tmp_path / "a.zarr", image)
+    flags = ["--connectivity", connectivity, "--boundary", boundary]
+    table = stack(path, "--thresholds", levels, *SMALL, *flags)
+    assert_curve(table, image, connectivity=connectivity, boundary=boundary)
+
+
+@pytest.mark.parametrize("boundary", ["closed", "periodic", "half-open"])
+def test_volumes(stack, tmp_path, noise, write_zarr, levels, boundary):
+    image = noise(9, 8, 11)
+    path = write_zarr(tmp_path / "a.zarr", image)
+    for connectivity, estimator in ((1, "exact"), (3, "exact"), (3, "crofton-13")):
+        options = {"connectivity": connectivity, "estimator": estimator, "boundary": boundary}
+        flags = ["--connectivity", connectivity, "--minkowski", estimator, "--boundary", boundary]
+        flags += ["--spacing", "2,1,0.5", "--max-memory", "4K"]
+        table = stack(path, "--thresholds", levels, *flags)
+        assert_functionals(table, image, spacing=(2, 1, 0.5), **options)
+
+
+def test_batch_axes_and_the_spacing_of_the_file(stack, tmp_path, noise, levels, write_ome):
+    image = noise(2, 9, 8)
+    path = write_ome(tmp_path / "a.zarr", [image], "CYX")
+    group = zarr.open_group(path)
+    described = group.attrs["ome"]
+    (multiscale,) = described["multiscales"]
+    space = [{"name": a, "type": "space", "unit": "micrometer"} for a in "yx"]
+    multiscale["axes"] = [{"name": "c", "type": "channel"}, *space]
+    scale = [{"type": "scale", "scale": [1, 2, 3]}]
+    multiscale["datasets"][0]["coordinateTransformations"] = scale
+    group.attrs["ome"] = described
+    flags = ["--minkowski", "--superlevel", "--boundary", "half-open", "--max-memory", "2K"]
+    table = stack(path, "--thresholds", levels, *flags)
+    assert table["c"] == np.repeat([0, 1], 9).tolist()
+    assert "volume" not in table
+    for channel in (0, 1):
+        own = {name: column[9 * channel :][:9] for name, column in table.items()}
+        options = {"spacing": (2, 3), "superlevel": True, "boundary": "half-open"}
+        assert_functionals(own, image[channel], **options)
+
+
+def test_labels(stack, tmp_path, noise, write_zarr, levels):
+    image, labels = noise(9, 12, 8), noise(9, 12, 8, seed=1) // 3
+    labels[:4, :4, :4] = 0  # a block without labels
+    path = write_zarr(tmp_path / "a.zarr", image)
+    flags = ["--labels", write_zarr(tmp_path / "b.zarr", labels), "--minkowski", "crofton-3"]
+    table = stack(path, "--thresholds", levels, *flags, "--max-memory", "4K")
+    known = ecc.region_minkowski(image, labels, np.arange(9), estimator="crofton-3")
+    assert table["label"] == np.repeat(known.labels, 9).tolist()
+    assert table["euler_number"] == known.euler.ravel().tolist()
+    for name in ("volume", "surface", "mean_breadth"):
+        np.testing.assert_allclose(table[name], getattr(known, name).ravel(), atol=1e-10)
+
+
+def test_points_that_are_the_whole_image(stack, tmp_path, noise, write_zarr, levels):
+    """Axes of one point: a half-open window of them has no cells, a periodic one has loops."""
+    image = noise(1, 6)
+    path = write_zarr(tmp_path / "a.zarr", image)
+    for boundary in ("periodic", "half-open"):
+        table = stack(path, "--thresholds", levels, "--minkowski", "--boundary", boundary)
+        assert_functionals(table, image, boundary=boundary)
+
+
+def test_resume(tmp_path, noise, write_zarr, levels, columns, monkeypatch):
+    """Parts of the same estimator that were kept are used; others are not."""
+    image = noise(16, 24, 24)
+    path = write_zarr(tmp_path / "a.zarr", image, chunks=(8, 8, 8))
+    out = tmp_path / "curve.csv"
+    arguments = ["stack", str(path), "--out", str(out), "--thresholds", levels, "--resume"]
+    arguments += ["--max-memory", "6K", "--boundary", "periodic", "--minkowski"]
+    keep, share = Parts.keep, CellWork.share
+    kept = []
+
+    def failing(self: Parts, *part: Any) -> None:
+        if kept:
+            raise KeyboardInterrupt
+        kept.append(part[0])
+        keep(self, *part)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Parts, "keep", failing)
+        assert main(arguments) == 130
+    shared = []
+
+    def counted(self: CellWork, block: tuple[int, ...], emitted: Any) -> Any:
+        shared.append(block)
+        return share(self, block, emitted)
+
+    monkeypatch.setattr(CellWork, "share", counted)
+    with monkeypatch.context() as patch:
+        patch.setattr(Parts, "clear", lambda _: None)
+        assert main(arguments) == 0
+    assert 0 < len(shared) < 18
+    assert_functionals(columns(out), image, boundary="periodic")
+    shared.clear()
+    assert main([*arguments[:-1], "--minkowski", "crofton-13"]) == 0
+    assert len(shared) == 18
+    assert_functionals(columns(out), image, boundary="periodic", estimator="crofton-13")
+
+
+def test_what_is_written_can_be_read(tmp_path, image, write_zarr, levels):
+    path = str(write_zarr(tmp_path / "a.zarr", image))
+    out = tmp_path / "curve.json"
+    flags = ["--thresholds", levels, "--minkowski", "--boundary", "half-open"]
+    assert main(["stack", path, "--out", str(out), *flags]) == 0
+    assert ecc.io.read_result(out) == ecc.euler_curve(image, np.arange(9), boundary="half-open")
+
+
+def test_batch(tmp_path, noise, write_zarr):
+    images = {"a": noise(9, 8, 7), "b": noise(12, 13, seed=1)}
+    for name, image in images.items():
+        write_zarr(tmp_path / f"{name}.zarr", image)
+    out = tmp_path / "table.csv"
+    arguments = ["--out", str(out), "--thresholds", "2,5", "--minkowski", "--boundary", "periodic"]
+    assert main(["batch", str(tmp_path / "*.zarr"), *arguments]) == 0
+    with Path(out).open() as file:
+        rows = list(csv.DictReader(file))
+    names = ["volume", "surface", "mean_breadth", "area", "perimeter"]
+    columns = [f"{k}{t}" for k in ("", *(f"{name} " for name in names)) for t in (2, 5)]
+    assert list(rows[0]) == ["input", *columns]
+    for row, image in zip(rows, images.values(), strict=True):
+        known = ecc.minkowski_curves(image, [2, 5], boundary="periodic")
+        assert [int(row["2"]), int(row["5"])] == known.euler.tolist()
+        for name in names:
+            found = [float(row[f"{name} {t}"]) for t in (2, 5)]
+            expected = getattr(known, name) if name in known.measures else [np.nan] * 2
+            np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--minkowski", "--betti"], "--betti must not be given together with --minkowski"),
+        (["--boundary", "periodic", "--betti"], "--boundary must be closed together with --betti"),
+        (["--boundary", "half-open", "--labels", "b"], "must be closed together with --labels"),
+        (["--boundary", "periodic", "--direction", "1,0,0"], "heights differ on opposite sides"),
+        (["--minkowski", "crofton-4"], "`estimator` must be 'exact', 'crofton-3' or 'crofton-13'"),
+        (["--minkowski", "--spacing", "1,2"], "`spacing` must be one number or 3 of them"),
+    ],
+)
+def test_arguments_that_do_not_go_together(
+    refused, tmp_path, image, write_zarr, arguments, message
+):
+    assert message in refused(write_zarr(tmp_path / "a.zarr", image), *arguments)
