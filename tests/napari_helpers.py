@@ -7,7 +7,8 @@ from scipy.ndimage import gaussian_filter
 import ecc_core as ecc
 from napari_ecc._controller.layers import PLUGIN_KEY
 
-TIMEOUT = 20_000
+TIMEOUT = 120_000
+"""Milliseconds for what is waited for; slow and loaded machines need some."""
 
 
 def smooth(*shape, dtype=np.uint8, seed=0):

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from dask import array as da
 from numpy.typing import NDArray
 
 import ecc_core as ecc
 from napari_ecc._controller.curves import Field
-from napari_ecc._controller.delayed import WORKERS
-from napari_ecc._controller.loading import load
+from napari_ecc._controller.delayed import WORKERS, as_completed
 from napari_ecc._workers import Step
 
 __all__ = ["count_all"]
+
+BLOCK = 1 << 23
+"""Points of the blocks of an image in memory, about 0.1 s: a job can be cancelled between them."""
 
 
 def count_all(
@@ -23,9 +27,8 @@ def count_all(
     *,
     superlevel: bool,
     connectivity: int | None,
-    workers: int | None = WORKERS,
 ) -> Generator[Step, None, None]:
-    """Compute the Betti curves of a field, which is loaded if it is lazy.
+    """Compute the Betti curves of a field, block by block if it is large or lazy.
 
     Parameters
     ----------
@@ -35,22 +38,29 @@ def count_all(
     superlevel : bool
     connectivity : {1, d} or None
         None: d.
-    workers : int or None
-        Threads; by default, one core is left for the window.
 
     Yields
     ------
     Step
         The value of the last is the `ecc_core.BettiCurves`; before it is None.
     """
-    image: NDArray[Any] = yield from load(field.data)
-    curves = ecc.betti_curves(
-        image,
-        thresholds,
-        superlevel=superlevel,
-        connectivity=connectivity,
-        mask=field.mask,
-        nan="omit",
-        workers=workers,
-    )
-    yield Step(curves)
+    options: dict[str, Any] = {
+        "superlevel": superlevel,
+        "connectivity": connectivity,
+        "nan": "omit",
+    }
+    data, mask = field.data, field.mask
+    if isinstance(data, np.ndarray) and data.size <= BLOCK:
+        yield Step(ecc.betti_curves(data, thresholds, mask=mask, workers=WORKERS, **options))
+        return
+    if not isinstance(data, da.Array):
+        limit = BLOCK * data.dtype.itemsize
+        # name=False: the name would be a hash of all values
+        chunks = da.core.normalize_chunks("auto", data.shape, limit, data.dtype)
+        data = da.from_array(data, chunks=chunks, name=False)
+    if mask is not None:
+        mask = da.from_array(mask, chunks=data.chunks, name=False)
+    lazy = ecc.betti_curves(data, thresholds, mask=mask, **options)
+    values: Any = lazy.values
+    for found in as_completed(values.to_delayed().ravel().tolist()):
+        yield Step(None if found is None else replace(lazy, values=found[1]))

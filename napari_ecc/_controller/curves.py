@@ -91,6 +91,23 @@ class Request:
     sigma: tuple[float, ...]
 
     @property
+    def size(self) -> int:
+        """Number of points of the finest level."""
+        return math.prod(self.levels[-1].shape)
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What, besides the size, the time of a curve depends on."""
+        full = self.levels[-1]
+        sets = self.superlevel, self.connectivity, self.bins
+        return (full.dtype, full.ndim, full.flags.c_contiguous, any(self.sigma), *sets)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether nothing must be read or drawn before the curve."""
+        return len(self.levels) == 1 and not is_lazy(self.levels[0]) and self.read_mask is None
+
+    @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments of `ecc_core.euler_curve`."""
         return {

@@ -291,6 +291,7 @@ class DirectionController(DockController):
 
     def _on_data(self, *_: Any) -> None:
         self._version += 1
+        self._set.refresh()
         self.limits_changed.emit()
         self.request()
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Generator, Iterator
-from contextlib import closing
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from napari.layers import Labels, Shapes
@@ -17,31 +14,21 @@ from qtpy.QtCore import QTimer
 
 from ecc_core import EulerCurve
 from napari_ecc._controller.closer import CloserLook
-from napari_ecc._controller.code import call, script
-from napari_ecc._controller.curves import (
-    Field,
-    Progress,
-    Request,
-    compute_curve,
-    request_of,
-    result_of,
-)
-from napari_ecc._controller.devices import device_name
+from napari_ecc._controller.code import script
+from napari_ecc._controller.curves import Field, Progress, request_of, result_of
 from napari_ecc._controller.docks import NO_IMAGE, DockController
 from napari_ecc._controller.histogram import ValueHistogram
 from napari_ecc._controller.labels import LabelsMaker
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import (
-    Selection,
     contrast_limits,
-    part_in_words,
     part_of,
     problem_with,
     selection_of,
 )
-from napari_ecc._controller.loading import describe
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.overlays import SetOverlay
+from napari_ecc._controller.sources import QuickKinds, Source
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.explorer import Curve, ExplorerModel
 from napari_ecc._model.levels import extrema, following, zero_crossings
@@ -51,18 +38,8 @@ __all__ = ["ExplorerController"]
 
 CURVE_FIELDS = ("superlevel", "connectivity", "bins", "sigma", "scope")
 OUTDATED = "The curve is that of earlier settings."
-DATA_EVENTS = ("data", "paint", "labels_update", "scale", "translate", "rotate", "shear", "affine")
-
-
-class Source(NamedTuple):
-    """The request of a curve and its progress."""
-
-    layer: Any
-    selection: Selection
-    options: dict[str, Any]
-    """Of `napari_ecc.actions.layer_curve`."""
-    request: Request
-    progress: Progress
+DATA_EVENTS = ("data", "paint", "labels_update")
+PLACE_EVENTS = ("scale", "translate", "rotate", "shear", "affine")
 
 
 class ExplorerController(DockController):
@@ -93,6 +70,7 @@ class ExplorerController(DockController):
         self._shown: Source | None = None
         self._field: Field | None = None
         self._explored: Any = None
+        self._quick = QuickKinds()
         self._connect()
         warm()
         self._on_image()
@@ -162,9 +140,11 @@ class ExplorerController(DockController):
         self._of_layer.close()
         for layer in (self.layer, self.regions.layer):
             if layer is not None:
-                names = [name for name in DATA_EVENTS if name in layer.events.emitters]
-                emitters = (getattr(layer.events, name) for name in names)
-                self._of_layer.add(self.request_curve, *emitters)
+                emitters = layer.events.emitters
+                data = [emitters[name] for name in DATA_EVENTS if name in emitters]
+                place = [emitters[name] for name in PLACE_EVENTS]
+                self._of_layer.add(self._set.refresh, *data)
+                self._of_layer.add(self.request_curve, *data, *place)
 
     def _forget_curve(self) -> None:
         self._show_nothing("")
@@ -211,10 +191,8 @@ class ExplorerController(DockController):
 
     def _submit(self, source: Source) -> None:
         self.closer.cancel()
-        self.runner.submit(
-            lambda: _timed(compute_curve(source.request, source.progress), source.progress),
-            lambda step: self._on_curve(step, source),
-        )
+        start = self.runner.run if self._quick.include(source) else self.runner.submit
+        start(source.steps, lambda step: self._on_curve(step, source))
 
     def _source(self, layer: Any) -> Source:
         """Return the request for the layers in their current state."""
@@ -247,7 +225,8 @@ class ExplorerController(DockController):
         self.show_part(layer, selection.where, curve.in_words() or "complete")
         if field is None:
             return
-        model.status = _result_line(field, source.progress.seconds)
+        self._quick.learn(source)
+        model.status = source.in_words(field.data)
         if model.show_set:
             self._set.show(layer, selection, field, model)
         self.closer.look()
@@ -335,11 +314,9 @@ class ExplorerController(DockController):
         if shown is None or curve is None:
             return ""
         bounds = (float(curve.thresholds[0]), float(curve.thresholds[-1]))
-        part = shown.selection.where
-        options = {**shown.options, "part": part, "range": bounds}
-        calls = [call("t, chi", "layer_curve", shown.layer, **options)]
+        calls = [shown.code("t, chi", "layer_curve", range=bounds)]
         if self.model.show_betti:
-            calls.append(call("t, betti", "layer_betti_curves", shown.layer, **options))
+            calls.append(shown.code("t, betti", "layer_betti_curves", range=bounds))
         return script(*calls)
 
     def complete_curve(self) -> tuple[str, EulerCurve, str] | None:
@@ -347,11 +324,8 @@ class ExplorerController(DockController):
         shown, curve = self._shown, self.model.curve
         if shown is None or curve is None or not curve.complete:
             return None
-        where = shown.selection.where
-        name = f"{shown.layer.name}, {part_in_words(shown.layer, where)}"
-        code = call("curve", "layer_curve", shown.layer, **shown.options, part=where)
-        found = result_of(curve, shown.request)
-        return name, found, f"{code}\ncurves = {{{name!r}: curve}}"
+        code = f"{shown.code('curve', 'layer_curve')}\ncurves = {{{shown.name!r}: curve}}"
+        return shown.name, result_of(curve, shown.request), code
 
     def save_table(self, path: str) -> None:
         """Write the curve as CSV or Parquet.
@@ -379,21 +353,6 @@ class ExplorerController(DockController):
             columns |= {f"b{k}": numbers[places] for k, numbers in enumerate(betti.values)}
         columns["complete"] = np.full(curve.thresholds.size, curve.complete)
         write_columns(path, columns, self.facts)
-
-
-def _timed(steps: Generator[Step, None, None], progress: Progress) -> Iterator[Step]:
-    """Yield the same steps with their time in the worker."""
-    start = time.perf_counter()
-    with closing(steps):
-        for step in steps:
-            progress.seconds = time.perf_counter() - start
-            yield step
-
-
-def _result_line(field: Field, seconds: float) -> str:
-    shape = describe(field.data.shape)
-    spent = f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
-    return f"{shape}, {field.data.dtype} · {spent} · {device_name() or 'CPU'}"
 
 
 def _first_threshold(curve: Curve, layer: Any) -> float:

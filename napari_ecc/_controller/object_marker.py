@@ -13,7 +13,7 @@ from scipy.ndimage import binary_dilation, find_objects
 from napari_ecc._controller.direction_arrow import COLOUR
 from napari_ecc._controller.layers import Part, Selection, selection_of
 from napari_ecc._controller.loading import Level, fitting_level, load
-from napari_ecc._controller.overlays import Overlay, embedded, keep_selection
+from napari_ecc._controller.overlays import Overlay, embedded
 from napari_ecc._workers import Runner, Step
 
 __all__ = ["ObjectMarker", "outline"]
@@ -95,27 +95,21 @@ class ObjectMarker(Overlay):
         level = fitting_level(selection, layer.name)
         self.runner.submit(
             lambda: outline(level, label),
-            lambda step: self._show(layer, selection, level, step.value),
+            lambda step: self._on_outline(layer, selection, level, step.value),
         )
 
-    def _show(self, layer: Any, selection: Selection, level: Level, found: Any) -> None:
+    def _on_outline(self, layer: Any, selection: Selection, level: Level, found: Any) -> None:
         if not isinstance(found, Outline) or layer not in self._viewer.layers:
             return
         step = level.spacing / selection.spacing
         start = np.array(found.start) * step + (step - 1) / 2
         content = embedded(found.points.astype(np.uint8), layer, selection, start, step)
-        if self.layer is not None and self.layer.ndim == layer.ndim:
-            for name, value in content.items():
-                setattr(self.layer, name, value)
-            self.layer.visible = True
-            return
-        self.remove()
-        self.layer = keep_selection(
-            self._viewer,
+        self._show(
             self._viewer.add_labels,
+            content,
+            fits=self.layer is not None and self.layer.ndim == layer.ndim,
             name=NAME,
             opacity=0.9,
             blending="translucent_no_depth",
             colormap=DirectLabelColormap(color_dict={1: COLOUR, None: "transparent"}),
-            **content,
         )

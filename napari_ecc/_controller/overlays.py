@@ -107,6 +107,47 @@ class Overlay:
         if layer is not None and layer in self._viewer.layers:
             self._viewer.layers.remove(layer)
 
+    def refresh(self, *_: Any) -> None:
+        """Show data that have been changed in place."""
+        if self.layer is not None:
+            self.layer.refresh()
+
+    def _show(
+        self, add: Callable[..., Any], content: dict[str, Any], *, fits: bool, **initial: Any
+    ) -> None:
+        """Update the layer, or replace it if there is none or it does not fit.
+
+        Parameters
+        ----------
+        add : callable
+            Adds a layer to the viewer.
+        content : dict
+            Attributes of the layer. Those that have not changed are not set, because napari slices
+            and draws a layer again for each one that is.
+        fits : bool
+            Whether the layer, if there is one, can take the content.
+        **initial
+            Attributes of a new layer only.
+        """
+        if self.layer is not None and fits:
+            for name, value in {**content, "visible": True}.items():
+                if not _is_same(name, getattr(self.layer, name), value):
+                    setattr(self.layer, name, value)
+            return
+        self.remove()
+        self.layer = keep_selection(self._viewer, add, **initial, **content)
+
+
+def _is_same(name: str, known: Any, wanted: Any) -> bool:
+    """Whether an attribute of a layer has a value already; data are compared by identity."""
+    if name == "data":
+        pairs = zip(known, wanted, strict=True) if isinstance(wanted, list) else [(known, wanted)]
+        return len(known) == len(wanted) and all(a is b for a, b in pairs)
+    if name == "features":
+        return False
+    known = getattr(known, "__wrapped__", known)  # napari's proxy
+    return bool(np.array_equal(getattr(known, "affine_matrix", known), wanted))
+
 
 class SetOverlay(Overlay):
     """The set at a threshold, as a second view of the image's own data.
@@ -141,32 +182,17 @@ class SetOverlay(Overlay):
             "rendering": "mip" if model.superlevel else "minip",
             "contrast_limits": self._limits(model.threshold),
         }
-        data = content["data"]
-        if self._fits(image.ndim, isinstance(data, list)):
-            self._update(content)
-            return
-        self.remove()
-        self.layer = keep_selection(
-            self._viewer,
+        multiscale = isinstance(content["data"], list)
+        shown = self.layer
+        self._show(
             self._viewer.add_image,
+            content,
+            fits=shown is not None and (shown.ndim, shown.multiscale) == (image.ndim, multiscale),
             opacity=settings["opacity"],
             blending="translucent_no_depth",
             interpolation2d="nearest",
-            multiscale=isinstance(data, list),
-            **content,
+            multiscale=multiscale,
         )
-
-    def _fits(self, ndim: int, multiscale: bool) -> bool:
-        layer = self.layer
-        return layer is not None and layer.ndim == ndim and layer.multiscale == multiscale
-
-    def _update(self, content: dict[str, Any]) -> None:
-        data = content.pop("data")
-        if self.layer.data is not data:  # type: ignore[union-attr]
-            self.layer.data = data  # type: ignore[union-attr]
-        for name, value in content.items():
-            setattr(self.layer, name, value)
-        self.layer.visible = True  # type: ignore[union-attr]
 
     def _data(self, image: Any, selection: Selection, field: Field, model: Any) -> dict[str, Any]:
         if field.mask is None and not model.sigma:
@@ -245,25 +271,15 @@ class PointsOverlay(Overlay):
             "features": {"effect": found.effects, "value": found.values},
             "face_color": colours_of_effects(found.effects) if len(points) else RAISES[0],
             "size": 2.0 + np.minimum(np.abs(found.effects), 4),
+            **placement(image),
         }
-        if self.layer is not None and self.layer.ndim == points.shape[1]:
-            self.layer.data = content["data"]
-            self.layer.features = content["features"]
-            self.layer.face_color = content["face_color"]
-            self.layer.size = content["size"]
-            for name, value in placement(image).items():
-                setattr(self.layer, name, value)
-            self.layer.visible = True
-            return
-        self.remove()
-        self.layer = keep_selection(
-            self._viewer,
+        self._show(
             self._viewer.add_points,
+            content,
+            fits=self.layer is not None and self.layer.ndim == points.shape[1],
             name="changes at t",
             border_width=0,
             blending="translucent_no_depth",
             canvas_size_limits=(5, 16),
             out_of_slice_display=False,
-            **content,
-            **placement(image),
         )

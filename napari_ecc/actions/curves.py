@@ -19,7 +19,7 @@ from napari_ecc._controller.layers import (
     levels_of,
     selection_of,
 )
-from napari_ecc._controller.loading import can_be_held, fitting_level
+from napari_ecc._controller.loading import fitting_level
 from napari_ecc._controller.series import Frames, compute_frames
 from napari_ecc.actions._layers import checked, result
 
@@ -118,7 +118,7 @@ def layer_betti_curves(
     Parameters
     ----------
     layer : napari Image or Labels layer
-        Data that are not in memory are loaded.
+        Data that are not in memory are read block by block.
     part, region
         As in `layer_curve`.
     **options
@@ -131,7 +131,7 @@ def layer_betti_curves(
     Raises
     ------
     ValueError
-        As in `layer_curve`, or if there are more than 2**28 points that are not in memory.
+        As in `layer_curve`.
 
     Examples
     --------
@@ -144,14 +144,11 @@ def layer_betti_curves(
     """
     request = _requested(layer, part, region, **options)
     curve, field = result(compute_curve(request))
-    if not can_be_held(field.data):
-        raise ValueError(f"“{layer.name}” is too large to be loaded, got {field.data.shape}")
     counted = count_all(
         field,
         curve.thresholds,
         superlevel=request.superlevel,
         connectivity=request.connectivity,
-        workers=None,
     )
     found: BettiCurves = result(counted)
     return found

@@ -19,7 +19,6 @@ else:
         WHY_NOT = "there is neither a display nor Xvfb: sh tools/ensure_system.sh"
 
 HERE = Path(__file__).parent
-TIMEOUT = 20_000
 
 
 def pytest_report_header() -> str:
@@ -59,6 +58,7 @@ def _own_settings(monkeypatch, tmp_path):
 @pytest.fixture(autouse=True)
 def _no_worker_is_left():
     """Whatever a test leaves behind, its threads must end."""
+    from napari_helpers import TIMEOUT
     from qtpy.QtCore import QThreadPool
 
     yield

@@ -13,7 +13,6 @@ from scipy.ndimage import gaussian_filter
 import ecc_core as ecc
 from napari_ecc._controller import direction_sweep, loading
 from napari_ecc._controller.direction_arrow import NAME
-from napari_ecc._controller.directions import ARROW_EVERY
 from napari_ecc._qt.theme import colours_of
 
 
@@ -34,9 +33,9 @@ def directions(open_panel, qtbot):
 
 
 def settle(qtbot, panel):
-    """Wait until nothing is computed, and the arrow is drawn."""
+    """Wait until nothing is computed, and draw the arrow."""
     qtbot.waitUntil(lambda: not panel.controller.running, timeout=TIMEOUT)
-    qtbot.wait(2 * ARROW_EVERY)
+    panel.controller._place_arrow.flush()
 
 
 def canvas_of(viewer):
@@ -291,7 +290,7 @@ def stuck():
 
     def block(x):
         began.set()
-        go.wait(10)
+        go.wait(TIMEOUT / 1000)
         return x
 
     image = da.from_array(np.eye(2048, dtype=np.float32), chunks=1024)

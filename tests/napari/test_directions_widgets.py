@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from napari_helpers import TIMEOUT
 from numpy.testing import assert_allclose, assert_array_equal
 
 pytest.importorskip("qtpy.QtWidgets", exc_type=ImportError)
@@ -113,7 +114,7 @@ def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
     drag_mouse(heat, *[(x, heat.position_of(row)) for row in (0, 90, 200)], (x, 299))
     assert_allclose(seen, [0, 90, 200, 270])
     assert heat.readout() == ""  # below the map
-    with qtbot.waitExposed(heat):
+    with qtbot.waitExposed(heat, timeout=TIMEOUT):
         heat.show()
     move_mouse(heat, (x, heat.position_of(180)))
     assert heat.readout() == "(0, 180): χ = 12"

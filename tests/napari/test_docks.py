@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from napari_helpers import settle
+from napari_helpers import TIMEOUT, settle
 from numpy.testing import assert_array_equal
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QImage, QWheelEvent
@@ -40,10 +40,9 @@ def test_all_docks_fit_in_a_small_window(make_napari_viewer_proxy, open_panel, q
     for name in DOCKS:
         _, panel = open_panel(f"Euler {name}", viewer=viewer)
         settle(qtbot, panel)
-        qtbot.wait(100)
+        qtbot.waitUntil(lambda panel=panel: panel.height() >= 400, timeout=TIMEOUT)  # tabs
         assert (window.width(), window.height()) == (1280, 740)
         assert panel.minimumSizeHint().height() <= 250
-        assert panel.height() >= 400  # the others are tabs
         assert any("Help" in text.text() for text in panel.findChildren(QLabel))
     assert len(window.tabifiedDockWidgets(panel.parent())) == len(DOCKS) - 1
     assert isinstance(panel.parent(), QDockWidget)
@@ -58,7 +57,7 @@ def test_an_empty_dock_opens_a_sample(open_panel, qtbot):
     assert not panel.empty.native.isVisibleTo(panel)
     assert panel.subject.text() == "coins, whole image · complete"
     viewer.layers.clear()
-    qtbot.wait(10)
+    QApplication.processEvents()
     assert panel.subject.text() == ""
     assert panel.overlays["show_set"].value
     assert not [layer for layer in viewer.layers if PLUGIN_KEY in layer.metadata]

@@ -156,7 +156,7 @@ def test_painting_a_region_does_not_change_what_is_computed(explorer, qtbot, mon
 
         def read():
             began.set()
-            assert go.wait(10)
+            assert go.wait(TIMEOUT / 1000)
             return read_mask()
 
         return read

@@ -1,6 +1,8 @@
 """The Euler explorer while it works: growing curves, and what the viewer does meanwhile."""
 
+import itertools
 import math
+import threading
 
 import dask.array as da
 import numpy as np
@@ -8,6 +10,7 @@ import pandas as pd
 import pytest
 from napari_helpers import TIMEOUT, assert_curve_of, overlays, settle, smooth
 from numpy.testing import assert_array_equal
+from qtpy.QtWidgets import QApplication
 
 import ecc_core as ecc
 
@@ -31,11 +34,19 @@ def assert_marked_as_incomplete(panel, folder):
     assert words in (folder / "cancelled.svg").read_text()
 
 
-def _slowly(block):
-    import time
+@pytest.fixture
+def held():
+    """A dask image, and an event that is waited for after some of its blocks have been read."""
+    go, read = threading.Event(), itertools.count()
 
-    time.sleep(0.1)
-    return block
+    def block(values):
+        if next(read) >= 8:
+            go.wait(TIMEOUT / 1000)
+        return values
+
+    image = da.from_array(smooth(40, 64, 64), chunks=(2, 64, 64))
+    yield image.map_blocks(block, meta=np.empty((0, 0, 0), np.uint8)), go
+    go.set()
 
 
 def test_dask_grows_block_by_block(explorer, qtbot):
@@ -75,16 +86,17 @@ def test_multiscale_shows_the_coarse_level_first(explorer, qtbot):
     assert overlay.multiscale
 
 
-def test_cancel_and_newest_request(explorer, qtbot, tmp_path):
+def test_cancel_and_newest_request(explorer, qtbot, held, tmp_path):
     """Cancel ends the work; of many requests the last one is answered."""
-    slow = da.from_array(smooth(40, 64, 64), chunks=(2, 64, 64)).map_blocks(_slowly)
+    slow, go = held
     viewer, panel = explorer(smooth(20, 30), smooth(20, 30, seed=1), name="small")
-    viewer.add_image(slow, name="slow", contrast_limits=(0, 255))
+    viewer.add_image(slow, name="slow", contrast_limits=(0, 255), visible=False)
     panel.form["scope"].value = "Volume"
     panel.form["image"].value = "slow"
     qtbot.waitUntil(lambda: panel.work.bar.value() > 0, timeout=TIMEOUT)
     qtbot.waitUntil(lambda: panel.work.cancel.native.isVisibleTo(panel), timeout=TIMEOUT)
     panel.work.cancel.native.click()
+    go.set()
     settle(qtbot, panel)
     assert_marked_as_incomplete(panel, tmp_path)
     panel.controller.request_curve()
@@ -107,7 +119,7 @@ def test_layers_come_and_go(explorer, qtbot):
     assert curve is not None
 
     viewer.layers.remove(overlays(viewer)[0])
-    qtbot.waitUntil(lambda: not panel.overlays["show_set"].value)
+    qtbot.waitUntil(lambda: not panel.overlays["show_set"].value, timeout=TIMEOUT)
     viewer.add_image(first, name="other")
     viewer.layers.remove("renamed")
     settle(qtbot, panel)
@@ -117,17 +129,17 @@ def test_layers_come_and_go(explorer, qtbot):
     assert panel.model.image == ""
     assert panel.model.curve is None
     assert not overlays(viewer)
-    qtbot.wait(10)
+    QApplication.processEvents()
     assert math.isnan(panel.model.threshold)
     assert "Open an image" in panel.model.status
 
 
 @pytest.mark.parametrize("end", ["layer", "dock", "viewer"])
-def test_end_during_work(explorer, qtbot, messages, end):
+def test_end_during_work(explorer, qtbot, held, messages, end):
     """Removing the layer, the dock or the whole viewer while a curve is computed is harmless."""
-    slow = da.from_array(smooth(40, 64, 64), chunks=(2, 64, 64)).map_blocks(_slowly)
+    slow, go = held
     viewer, panel = explorer(smooth(20, 30), name="small")
-    viewer.add_image(slow, name="slow", contrast_limits=(0, 255))
+    viewer.add_image(slow, name="slow", contrast_limits=(0, 255), visible=False)
     panel.form["scope"].value = "Volume"
     panel.form["image"].value = "slow"
     controller = panel.controller
@@ -139,5 +151,6 @@ def test_end_during_work(explorer, qtbot, messages, end):
         assert not overlays(viewer)
     else:
         viewer.close()
+    go.set()
     qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
     assert messages == []

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
-from napari_helpers import settle
+from napari_helpers import TIMEOUT, settle
 from numpy.testing import assert_array_equal
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QApplication, QFileDialog
@@ -90,16 +90,16 @@ def test_commands_of_the_palette(make_napari_viewer, qtbot, messages):
     _commands.next_extremum(viewer)
     controller = _commands._explorer(viewer)
     assert _commands._explorer(viewer) is controller
-    qtbot.waitUntil(lambda: not controller.running, timeout=20_000)
+    qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
     before = controller.model.threshold
     _commands.next_extremum(viewer)
     assert controller.model.threshold != before
     _commands.next_zero(viewer)
     _commands.toggle_changes(viewer)
     assert controller.model.show_changes
-    qtbot.waitUntil(lambda: not controller.running, timeout=20_000)
+    qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
     _commands.make_labels(viewer)
-    qtbot.waitUntil(lambda: not controller.running, timeout=20_000)
+    qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
     assert "image ≥" in viewer.layers[-1].name
     count = len(viewer.layers)
     _commands.undo(viewer)

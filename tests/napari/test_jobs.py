@@ -1,5 +1,8 @@
 """What the workers compute, without a window: curves by blocks, counts, critical points, levels."""
 
+import threading
+import time
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -107,28 +110,35 @@ def test_an_error_in_a_block_is_raised_and_the_threads_end():
         list(compute_curve(request(lazy)))
 
 
-def test_closing_stops_reading():
-    read = []
+@pytest.mark.parametrize("what", ["blocks", "counts"])
+def test_closing_stops_reading(what):
+    """A job can be cancelled between two blocks, also where they make one result."""
+    read, closing = [], threading.Event()
 
-    def slow(block, block_id=None):
-        import time
-
-        read.append(block_id)
-        time.sleep(0.05)
+    def slow(block):
+        read.append(block)
+        if len(read) > 4:
+            assert closing.wait(60)
+            time.sleep(0.1)
         return block
 
-    lazy = da.from_array(VOLUME, chunks=(1, 17, 30)).map_blocks(slow, dtype=VOLUME.dtype)
-    parts = as_completed(lazy.to_delayed().ravel().tolist())
-    next(part for part in parts if part is not None)
-    parts.close()
-    assert len(read) < 15
+    lazy = da.from_array(VOLUME, chunks=(1, 1, 30)).map_blocks(slow, dtype=VOLUME.dtype)
+    if what == "blocks":
+        job = as_completed(lazy.to_delayed().ravel().tolist())
+        assert next(part for part in job if part is not None)
+    else:
+        job = count_all(Field(lazy, None), np.arange(40), superlevel=True, connectivity=1)
+        assert next(job).value is None
+    closing.set()
+    job.close()
+    assert len(read) < 100
 
 
 @pytest.mark.parametrize("ndim", [2, 3])
 @pytest.mark.parametrize("full", [True, False])
 def test_counts(monkeypatch, ndim, full):
     """They are those of labelling the set and its complement, also of data that are loaded."""
-    monkeypatch.setattr("napari_ecc._controller.loading.PIECE_POINTS", 20)
+    monkeypatch.setattr("napari_ecc._controller.betti.BLOCK", 200)
     connectivity = ndim if full else 1
     for seed in range(12):
         rng = np.random.default_rng(seed)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from napari_helpers import TIMEOUT
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QColor, QWheelEvent
 from qtpy.QtWidgets import QApplication
@@ -18,8 +19,8 @@ def plot(qtbot):
     widget.resize(400, 300)
     widget.set_lines([Line(np.arange(11.0), np.arange(11) ** 2)])
     widget.set_threshold(2.0)
-    widget.show()
-    qtbot.waitExposed(widget)
+    with qtbot.waitExposed(widget, timeout=TIMEOUT):
+        widget.show()
     return widget
 
 

@@ -5,6 +5,7 @@ import gc
 import dask.array as da
 import numpy as np
 import pytest
+from napari_helpers import TIMEOUT
 from numpy.testing import assert_array_equal
 from qtpy.QtWidgets import QApplication
 from scipy.ndimage import gaussian_filter
@@ -13,7 +14,6 @@ import ecc_core as ecc
 from napari_ecc._controller.layers import PLUGIN_KEY
 from napari_ecc._qt.panel import Panel
 
-TIMEOUT = 60_000
 ACTIONS = 500
 DOCKS = ("explorer", "directions", "regions", "series", "compare")
 
@@ -178,8 +178,10 @@ def test_random_walk(make_napari_viewer_proxy, open_panel, qtbot):
     panels.clear()
     user.panels.clear()
     del panel
-    qtbot.wait(50)
-    gc.collect()
-    left = [widget for widget in QApplication.allWidgets() if isinstance(widget, Panel)]
-    assert left == []
+
+    def left():
+        gc.collect()
+        return [widget for widget in QApplication.allWidgets() if isinstance(widget, Panel)]
+
+    qtbot.waitUntil(lambda: not left(), timeout=TIMEOUT)
     assert not [layer for layer in viewer.layers if PLUGIN_KEY in layer.metadata]

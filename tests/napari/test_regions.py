@@ -270,7 +270,7 @@ def test_labels_go_while_they_are_read(make_napari_viewer_proxy, open_panel, qtb
 
     def block(x):
         began.set()
-        go.wait(10)
+        go.wait(TIMEOUT / 1000)
         return x
 
     slow = da.from_array(labels).map_blocks(block, meta=np.empty((0, 0), np.int32))
@@ -299,7 +299,7 @@ def test_painting_during_measure(make_napari_viewer_proxy, open_panel, qtbot, mo
 
     def gated(*args, **options):
         began.set()
-        assert go.wait(10)
+        assert go.wait(TIMEOUT / 1000)
         return measure(*args, **options)
 
     monkeypatch.setattr(ecc, "region_curves", gated)
@@ -327,7 +327,7 @@ def test_cancelled_measurement_says_so(make_napari_viewer_proxy, open_panel, qtb
 
     def gated(*args, **options):
         began.set()
-        assert go.wait(10)
+        assert go.wait(TIMEOUT / 1000)
         return measure(*args, **options)
 
     monkeypatch.setattr(ecc, "region_curves", gated)

@@ -157,7 +157,7 @@ def test_interrupted(make_napari_viewer_proxy, open_panel, qtbot, how, tmp_path)
     def block(x, block_info=None):
         if block_info[0]["chunk-location"][0] == 3:
             reached.set()
-            go.wait(10)
+            go.wait(TIMEOUT / 1000)
         return x
 
     lazy = da.from_array(image, chunks=(1, 16, 16))

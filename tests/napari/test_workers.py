@@ -1,13 +1,13 @@
 """Jobs in the background: the newest wins, errors are told, nothing is left running."""
 
+import itertools
 import threading
 import time
 
 import pytest
+from napari_helpers import TIMEOUT
 
 from napari_ecc._workers import Runner, Step
-
-TIMEOUT = 10_000
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_the_newest_request_is_answered(runner, qtbot):
 
     def job(number):
         begun.append(number)
-        for part in range(50):
+        for part in range(5) if number else itertools.count():
             time.sleep(0.01)
             yield Step((number, part), part + 1, 50)
 
@@ -40,7 +40,7 @@ def test_the_newest_request_is_answered(runner, qtbot):
     qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
     assert begun == [0, 3]
     assert {number for number, _ in results} == {3}
-    assert results[-1] == (3, 49)
+    assert results[-1] == (3, 4)
 
 
 def test_quick_steps_are_thinned_but_the_last_one_comes(runner, qtbot):
@@ -98,15 +98,20 @@ def test_busy_and_progress(runner, qtbot, monkeypatch):
     from napari.utils import progress
 
     busy, done, bars = [], [], []
+    shown = threading.Semaphore(0)
     runner.busy.connect(busy.append)
     runner.progressed.connect(lambda *parts: done.append(parts))
 
     def job():
         for part in range(3):
-            time.sleep(0.02)
             yield Step(None, part + 1, 3)
+            assert shown.acquire(timeout=TIMEOUT / 1000)
 
-    runner.submit(job, lambda _: bars.append(len(progress._all_instances)))
+    def show(_):
+        bars.append(len(progress._all_instances))
+        shown.release()
+
+    runner.submit(job, show)
     qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
     assert busy == [True, False]
     assert done == [(1, 3), (2, 3), (3, 3)]

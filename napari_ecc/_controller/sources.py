@@ -1,0 +1,80 @@
+"""Where the explorer's curve comes from, and whether it is worth another thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from napari_ecc._controller.code import call
+from napari_ecc._controller.curves import Progress, Request, compute_curve
+from napari_ecc._controller.devices import device_name
+from napari_ecc._controller.layers import Selection, part_in_words
+from napari_ecc._controller.loading import describe
+from napari_ecc._workers import Step
+
+__all__ = ["QuickKinds", "Source"]
+
+AT_ONCE = 0.02
+"""Seconds up to which a curve is not worth another thread: to redraw the window takes longer."""
+
+
+class Source(NamedTuple):
+    """The request of a curve and its progress."""
+
+    layer: Any
+    selection: Selection
+    options: dict[str, Any]
+    """Of `napari_ecc.actions.layer_curve`."""
+    request: Request
+    progress: Progress
+
+    @property
+    def name(self) -> str:
+        """The layer and the part of it."""
+        return f"{self.layer.name}, {part_in_words(self.layer, self.selection.where)}"
+
+    def steps(self) -> Iterator[Step]:
+        """Compute the curve; `progress` has the time that it takes."""
+        start = time.perf_counter()
+        with closing(compute_curve(self.request, self.progress)) as steps:
+            for step in steps:
+                self.progress.seconds = time.perf_counter() - start
+                yield step
+
+    def in_words(self, data: Any) -> str:
+        """Shape and dtype of what was computed, the time it took and the device."""
+        seconds = self.progress.seconds
+        spent = f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+        return f"{describe(data.shape)}, {data.dtype} · {spent} · {device_name() or 'CPU'}"
+
+    def code(self, target: str, action: str, **options: Any) -> str:
+        """A statement that calls one of `napari_ecc.actions` on the same part."""
+        part = self.selection.where
+        return call(target, action, self.layer, **self.options, part=part, **options)
+
+
+class QuickKinds:
+    """What is computed at once: as many points as have been before, in a moment.
+
+    So that a kernel that has to be compiled first never stops the window.
+    """
+
+    def __init__(self) -> None:
+        self._sizes: dict[tuple[Any, ...], int] = {}
+
+    def include(self, source: Source) -> bool:
+        """Whether a curve need not be computed in another thread."""
+        request = source.request
+        return request.in_memory and request.size <= self._sizes.get(request.kind, 0)
+
+    def learn(self, source: Source) -> None:
+        """Take note of the time of a curve that has been computed."""
+        request = source.request
+        if not request.in_memory:
+            return
+        if source.progress.seconds > AT_ONCE:
+            self._sizes.pop(request.kind, None)
+        else:
+            self._sizes[request.kind] = max(request.size, self._sizes.get(request.kind, 0))
