@@ -9,7 +9,7 @@ from oracles import vector_operations as plain
 
 from ecc_core._backends.cpu import vector_tiles
 from ecc_core._backends.cpu.encoders import cells, vector_cells, vector_even
-from ecc_core._backends.cpu.scans import vector_coefficients, vector_planes
+from ecc_core._backends.cpu.scans import vector_bits, vector_coefficients, vector_planes
 
 PITCH = 128
 ROWS = 16
@@ -21,7 +21,14 @@ KEY_DTYPES = ("uint8", "uint16", "uint32", "uint64")
 
 VECTOR = {
     name: getattr(module, name)
-    for module in (vector_even, vector_cells, vector_coefficients, vector_planes, vector_tiles)
+    for module in (
+        vector_even,
+        vector_cells,
+        vector_coefficients,
+        vector_planes,
+        vector_bits,
+        vector_tiles,
+    )
     for name in module.__all__
     if hasattr(getattr(module, name), "_defn")  # an intrinsic
 }
@@ -213,6 +220,26 @@ def test_bins(bin_functions, name, dtype, key_dtype):
 
         for at in (0, 3, 24, 48):
             assert_twins(bin_functions[name], lambda at=at: arguments(at), [1])
+
+
+@pytest.mark.parametrize("dtype", KEY_DTYPES)
+def test_mark_keys(dtype):
+    functions = both("mark_keys")
+    top = np.iinfo(dtype).max
+    keys = random_keys(np.random.default_rng(9), dtype, 5, 3 * 64)
+    keys[::7] = top
+    for bound in (0, 3, top - 1, top):
+
+        def arguments(bound=bound):
+            return keys, 3, np.uint64(bound), np.zeros(4, np.uint64)
+
+        assert_twins(functions, arguments, [3])
+
+
+def test_count_ones():
+    vector, plain_one = both("count_ones")
+    for word in (*words(np.random.default_rng(10), 20), np.uint64(ALL), np.uint64(0)):
+        assert vector(word) == plain_one(word)
 
 
 @pytest.mark.parametrize("dtype", KEY_DTYPES)

@@ -8,7 +8,6 @@ from oracles import euler as reference
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.encoders.even import even_scale
-from ecc_core._backends.cpu.scans import blocks
 from ecc_core._request.levels import round_to_levels
 from ecc_core.testing import assert_curves_equal
 
@@ -106,17 +105,6 @@ def test_evenly_spaced_thresholds_have_a_scale(dtype, superlevel):
         options = {"connectivity": 2, "superlevel": superlevel}
         found = ecc.euler_curve(image, thresholds, **options)
         assert_curves_equal(found, reference.euler_curve(image, thresholds, **options))
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Blocks of a few rows, so that small images have many of them."""
-    monkeypatch.setattr(blocks, "STAGED_BYTES", 1 << 12)
-    monkeypatch.setattr(blocks, "MAX_ROWS", 8)
-    monkeypatch.setattr(blocks, "MAX_COLUMNS", 128)
-    blocks.cut.cache_clear()
-    yield
-    blocks.cut.cache_clear()
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -34,8 +34,10 @@ __all__ = [
     "bin_vector",
     "coefficients_2d",
     "coefficients_3d",
+    "count_ones",
     "expand_coefficients",
     "find_cells",
+    "mark_keys",
     "order_planes",
     "planes_2d",
     "planes_3d",
@@ -379,6 +381,18 @@ def rank_cells(
             rank = entry + np.uint64(key >= only[cells[at + i]])
         target[first + i] = rank
     return union
+
+
+@kernel()
+def mark_keys(keys: Any, words: Any, bound: Any, bits: Any) -> None:
+    for word in range(words):
+        for x in range(LANES):
+            _set(bits, word, x, keys[LANES * word + x] <= bound)
+
+
+@kernel()
+def count_ones(word: Any) -> Any:
+    return sum([np.int64((word >> np.uint64(x)) & ONE) for x in range(LANES)])
 
 
 @kernel()

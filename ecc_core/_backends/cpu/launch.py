@@ -67,7 +67,7 @@ def curve(
     dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
     points = image[0].size
     plans = curve_plans(
-        dtype, thresholds, superlevel, cubes, masked=mask is not None, points=points
+        dtype, thresholds, superlevel, cubes, masked=mask is not None, points=points, counts=True
     )
     for part, view, hidden in parts_of(image, mask, direction, plans[-1].key_dtype.itemsize):
         source = DirectionalSource(view, direction) if direction else Source(view)
@@ -210,7 +210,10 @@ def _add_block(
     histogram = histograms[number]
     if histogram is None:
         histogram = histograms[number] = np.zeros((rows, plan.top + 1), np.int64)
-    scanner.scan(histogram)
+    if plan.bound is None:
+        scanner.scan(histogram)
+    else:
+        scanner.count(plan, histogram)
 
 
 def coefficients(

@@ -45,6 +45,9 @@ class Plan(NamedTuple):
     least : int
         Rank of the points that enter first. A plan from rank 1 on is for images without values at
         or before the first level.
+    bound : int or None
+        If there is one level, and histograms of two bins will do: the largest key of those on one
+        side of it.
     """
 
     load: Loader
@@ -53,6 +56,7 @@ class Plan(NamedTuple):
     entered: NDArray[np.int64]
     never: int
     least: int = 0
+    bound: int | None = None
 
 
 def curve_plans(
@@ -63,9 +67,13 @@ def curve_plans(
     *,
     masked: bool,
     points: int,
+    counts: bool = False,
 ) -> list[Plan]:
-    """Plans for a curve at sorted thresholds, to be tried in turn until one's keys fit."""
-    options = (dtype, superlevel, cubes, masked, points >= DIRECT_16_BIT)
+    """Plans for a curve at sorted thresholds, to be tried in turn until one's keys fit.
+
+    `counts`: the caller counts the set of a single level.
+    """
+    options = (dtype, superlevel, cubes, masked, points >= DIRECT_16_BIT, counts)
     if thresholds.nbytes > KEPT_BYTES:
         return _plans(thresholds, *options)
     return _kept_plans(thresholds.dtype, thresholds.tobytes(), *options)
@@ -84,22 +92,33 @@ def _plans(
     cubes: bool,
     masked: bool,
     large: bool,
+    counts: bool,
 ) -> list[Plan]:
     levels = round_to_levels(thresholds, dtype, superlevel)
-    if dtype.itemsize <= 2:
-        direct = dtype.kind in "biu" and not masked
-        if direct and (dtype.itemsize == 1 or large):
-            return [_direct(dtype, levels, cubes)]
-        return [_table(dtype, levels, cubes)]
     count = levels.values.size
-    scale = even_scale(levels, thresholds)
-    plans = [_binned(levels, cubes, scale, top=count)]
-    if count == 256:
+    if dtype.itemsize <= 2:
+        direct = dtype.kind in "biu" and not masked and (dtype.itemsize == 1 or large)
+        plans = [(_direct if direct else _table)(dtype, levels, cubes)]
+    else:
+        scale = even_scale(levels, thresholds)
+        plans = [_binned(levels, cubes, scale, top=count)]
+    if count == 1 and counts:
+        return [_of_one_level(plans[-1], cubes)]
+    if count == 256 and dtype.itemsize > 2:
         # 257 ranks are one more than a byte holds: often no point never enters, or none is first.
         plans.insert(0, _binned(levels, cubes, scale, top=count - 1, least=1))
         if not masked:
             plans.insert(0, _binned(levels, cubes, scale, top=count - 1))
     return plans
+
+
+def _of_one_level(plan: Plan, cubes: bool) -> Plan:
+    """The plan with one bin for the points on each side of its only level."""
+    reached = int(plan.entered.max(initial=0))
+    bound = plan.top - reached if cubes else reached - 1
+    if bound < 0:
+        return plan
+    return plan._replace(top=1, entered=np.minimum(plan.entered, 1), bound=bound)
 
 
 def _key_dtype(top: int) -> np.dtype[Any]:

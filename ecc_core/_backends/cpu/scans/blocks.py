@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders.kernels import hide_points
 from ecc_core._backends.cpu.encoders.plans import Plan
-from ecc_core._backends.cpu.scans import kernels
+from ecc_core._backends.cpu.scans import counts, kernels
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 
 __all__ = ["Layout", "Scanner", "cut", "lay_out", "load_box"]
@@ -174,6 +174,21 @@ class Scanner:
             queue.reshape(6, kernels.QUEUE_ROOM),
             scratch.take("event keys", kernels.EVENT_ROOM, key_dtype),
             scratch.take("event coefficients", kernels.EVENT_ROOM, COEFFICIENT),
+        )
+
+    def count(self, plan: Plan, histograms: Array) -> None:
+        """Add the staged block to histograms of two bins: points with keys up to the bound, others.
+
+        In the T-construction only the second bin is right.
+        """
+        layout, keys = self._layout, _kept.arrays[0]
+        bits = scratch.take("bits", layout.size // 64, WORD)
+        counts.mark(keys, plan.bound, bits)
+        geometry, low, high = layout.geometry, layout.low, layout.high
+        shared = scratch.take("shared bits", geometry[5] // 64, WORD)
+        volume = self.ndim == 3
+        counts.count_sets(
+            bits, geometry, low, high, self.cubes, volume, shared, True, plan.top, histograms
         )
 
     def scan(self, histograms: Array, out: Array = NO_OUTPUT, first: int = 0) -> None:
