@@ -7,9 +7,9 @@ import pytest
 from numba import njit
 from oracles import vector_operations as plain
 
-from ecc_core._backends.cpu import vector_tiles
+from ecc_core._backends.cpu import vector_bits, vector_tiles
 from ecc_core._backends.cpu.encoders import cells, vector_cells, vector_even
-from ecc_core._backends.cpu.scans import vector_bits, vector_coefficients, vector_planes
+from ecc_core._backends.cpu.scans import vector_coefficients, vector_planes
 
 PITCH = 128
 ROWS = 16
@@ -223,17 +223,15 @@ def test_bins(bin_functions, name, dtype, key_dtype):
 
 
 @pytest.mark.parametrize("dtype", KEY_DTYPES)
-def test_mark_keys(dtype):
-    functions = both("mark_keys")
+def test_small_keys(dtype):
+    vector, plain_one = both("small_keys")
     top = np.iinfo(dtype).max
     keys = random_keys(np.random.default_rng(9), dtype, 5, 3 * 64)
     keys[::7] = top
     for bound in (0, 3, top - 1, top):
-
-        def arguments(bound=bound):
-            return keys, 3, np.uint64(bound), np.zeros(4, np.uint64)
-
-        assert_twins(functions, arguments, [3])
+        for at in (0, 5, 128):
+            found = vector(keys, at, np.uint64(bound))
+            assert found == plain_one(keys, at, np.uint64(bound))
 
 
 def test_count_ones():

@@ -123,6 +123,6 @@ print("done", counts)
 def test_painted_arrays(layout):
     """A process of its own: corrupted memory shows as a crash, at the latest when it exits."""
     command = [sys.executable, "-X", "faulthandler", "-c", PAINTED, layout, "3"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("done")

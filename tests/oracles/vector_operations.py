@@ -37,11 +37,11 @@ __all__ = [
     "count_ones",
     "expand_coefficients",
     "find_cells",
-    "mark_keys",
     "order_planes",
     "planes_2d",
     "planes_3d",
     "rank_cells",
+    "small_keys",
     "transpose_tile",
 ]
 
@@ -384,10 +384,11 @@ def rank_cells(
 
 
 @kernel()
-def mark_keys(keys: Any, words: Any, bound: Any, bits: Any) -> None:
-    for word in range(words):
-        for x in range(LANES):
-            _set(bits, word, x, keys[LANES * word + x] <= bound)
+def small_keys(keys: Any, at: Any, bound: Any) -> Any:
+    word = NONE
+    for x in range(LANES):
+        word |= np.uint64(keys[at + x] <= bound) << np.uint64(x)
+    return word
 
 
 @kernel()

@@ -181,15 +181,13 @@ class Scanner:
 
         In the T-construction only the second bin is right.
         """
-        layout, keys = self._layout, _kept.arrays[0]
-        bits = scratch.take("bits", layout.size // 64, WORD)
-        counts.mark(keys, plan.bound, bits)
-        geometry, low, high = layout.geometry, layout.low, layout.high
-        shared = scratch.take("shared bits", geometry[5] // 64, WORD)
-        volume = self.ndim == 3
-        counts.count_sets(
-            bits, geometry, low, high, self.cubes, volume, shared, True, plan.top, histograms
-        )
+        layout, take = self._layout, scratch.take
+        bits = take("bits", layout.size // 64 + 1, WORD)
+        counts.mark(_kept.arrays[0], plan.bound, bits)
+        words = layout.geometry[5] // 64 + 1
+        valid, shared = take("valid bits", words, WORD), take("shared bits", words, WORD)
+        sides = layout.low, layout.high, self.cubes, self.ndim == 3
+        counts.count_sets(bits, layout.geometry, *sides, valid, shared, histograms)
 
     def scan(self, histograms: Array, out: Array = NO_OUTPUT, first: int = 0) -> None:
         """Add the staged block to histograms, or write its coefficients to ``out[first:]``.

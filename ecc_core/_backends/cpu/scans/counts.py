@@ -1,10 +1,9 @@
-"""The Euler characteristic of one set, from one bit a point.
+"""The Euler characteristic of the set at a single level, from one bit for each point.
 
-This takes a tenth of the time of a scan, which finds every point's coefficient. A staged block has
-one bit for each of its keys, in words of 64: whether the key is at most some bound, the *cut*. The
-points above the cut have, together, the coefficient of the whole block less that of the others,
-and the others are a set whose cells can be counted: an edge has two of its bits next to each other,
-a square four.
+A scan finds the coefficient of every point. For one level it is enough to count cells: an edge has
+two of its points in the set, a square four, and 64 points are compared with their neighbours by a
+shift and an *and* of words. In the T-construction the cells of the complement are counted, in an
+image framed by points that do not belong to the set. This takes a quarter of the time of a scan.
 """
 
 from __future__ import annotations
@@ -12,18 +11,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import carray
 
 from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.kernels import pointer
 from ecc_core._backends.cpu.scans.kernels import ALL, NONE, ONE, fill, valid_bits
-from ecc_core._backends.cpu.scans.vector_bits import count_ones, mark_keys
+from ecc_core._backends.cpu.vector_bits import WORD_LANES, count_ones, small_keys
 
 __all__ = ["count_sets", "mark"]
+
+LAST = np.uint64(63)
 
 
 @kernel()
 def mark(keys: Any, bound: Any, bits: Any) -> None:
     """Set a bit for each key that is at most `bound`; clear the others."""
-    mark_keys(keys, keys.size // 64, bound, bits)
+    for word in range(keys.size // WORD_LANES):
+        bits[word] = small_keys(keys, WORD_LANES * word, bound)
 
 
 @kernel()
@@ -49,25 +53,29 @@ def _close(bits: Any, geometry: Any, low: Any, high: Any, outside: Any, volume: 
 
 
 @kernel()
-def _ends(bits: Any, last: Any, valid: Any) -> Any:
-    """Number of points with the bits `valid` that are set, and their neighbour along x not."""
-    return count_ones(bits & ~(bits >> ONE | last << np.uint64(63)) & valid)
+def _part(words: Any, start: Any, count: Any) -> Any:
+    """Some of the words, without a reference to count."""
+    return carray(pointer(words.ctypes.data + start * words.itemsize), count, words.dtype)
 
 
 @kernel()
-def _count_row(
-    bits: Any, here: Any, below: Any, words: Any, lead: Any, columns: Any, framed: Any
-) -> Any:
-    """Vertices less edges along x, of a row, less the same of what it shares with the next."""
+def _count(here: Any, below: Any, valid: Any, words: Any) -> Any:
+    """Vertices less edges along x of rows, less the same of what each shares with the next."""
+    total = 0
+    for i in range(words):
+        row, after = here[i], here[i + 1]
+        both, both_after = row & below[i], after & below[i + 1]
+        total += count_ones(row & ~(row >> ONE | after << LAST) & valid[i])
+        total -= count_ones(both & ~(both >> ONE | both_after << LAST) & valid[i])
+    return total
+
+
+@kernel()
+def _count_before(here: Any, below: Any, words: Any, row_step: Any) -> Any:
+    """The same of points before the first of each row, which are in the set."""
     total: Any = 0
-    for word in range(lead, words):
-        valid = valid_bits(word, words, lead, columns)
-        row, after = bits[here + word], bits[here + word + 1]
-        both, both_after = row & bits[below + word], after & bits[below + word + 1]
-        total += _ends(row, after, valid) - _ends(both, both_after, valid)
-    if framed:  # the point before the first is in the set
-        first = bits[here]
-        total += np.int64(~first & ONE) - np.int64(~(first & bits[below]) & ONE)
+    for i in range(0, words, row_step):
+        total += np.int64(~here[i] & ONE) - np.int64(~(here[i] & below[i]) & ONE)
     return total
 
 
@@ -79,12 +87,13 @@ def count_sets(
     high: Any,
     cubes: Any,
     volume: Any,
+    valid: Any,
     shared: Any,
-    alone: Any,
-    top: Any,
     histograms: Any,
 ) -> None:
-    """Add the coefficients of all points whose bit is not set to ``histograms[:, top]``.
+    """Add the coefficients of the points whose bit is set to bin 0, and of the others to bin 1.
+
+    With `cubes` bin 0 is not used.
 
     Parameters
     ----------
@@ -94,33 +103,36 @@ def count_sets(
         As for :func:`ecc_core._backends.cpu.scans.kernels.scan_2d`.
     volume : bool
         Whether the slices are those of one volume.
-    shared : uint64 array
+    valid, shared : uint64 arrays
         Scratch for the words of a slice.
-    alone : bool
-        Whether the others' coefficients are added to the bin before. If not, they are there
-        already, together with those of all points.
-    top : int
-    histograms : (slices or 1, bins) int64 array
+    histograms : (slices or 1, 2) int64 array
     """
     slices, rows, columns, lead, pitch, slice_stride = geometry
     row_step, slice_step = pitch // 64, slice_stride // 64
     words = lead + (columns + 63) // 64
     _close(bits, geometry, low, high, ALL if cubes else NONE, volume)
+    for y in range(rows + 1):
+        for word in range(row_step):
+            own = valid_bits(word, words, lead, columns) if word < words else NONE
+            valid[y * row_step + word] = own
     framed = cubes and low[2]
     corner = np.int64(not cubes and high[1] and high[2] and (high[0] or not volume))
+    before = 0 if cubes and low[1] else 1  # the rows from which squares hang
+    size, count = (rows + 1 - before) * row_step, (rows + 2 - before) * row_step + 1
     for z in range(0 if volume and cubes and low[0] else 1, slices + 1):
-        start = z * slice_step
+        start = z * slice_step + before * row_step
+        here, below = _part(bits, start, count), _part(bits, start + row_step, size + 1)
+        total = _count(here, below, valid, size)
+        if framed:
+            total += _count_before(here, below, size, row_step)
         if volume:
-            for i in range((rows + 2) * row_step):
-                shared[i] = bits[start + i] & bits[start + slice_step + i]
-        total: Any = 0
-        for y in range(0 if cubes and low[1] else 1, rows + 1):
-            here, below = start + y * row_step, start + (y + 1) * row_step
-            total += _count_row(bits, here, below, words, lead, columns, framed)
-            if volume:
-                here, below = y * row_step, (y + 1) * row_step
-                total -= _count_row(shared, here, below, words, lead, columns, framed)
-        above = (corner if not volume or z == slices else 0) - total
+            behind = _part(bits, start + slice_step, count)
+            for i in range(count):
+                shared[i] = here[i] & behind[i]
+            below = _part(shared, row_step, size + 1)
+            total -= _count(shared, below, valid, size)
+            if framed:
+                total -= _count_before(shared, below, size, row_step)
         histogram = histograms[(z - 1) % histograms.shape[0]]
-        histogram[top] += above
-        histogram[top - 1] += total if alone else -above
+        histogram[0] += total
+        histogram[1] += (corner if not volume or z == slices else 0) - total
