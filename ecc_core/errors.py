@@ -15,4 +15,9 @@ class InputFileError(EccError, ValueError):
     """A file that cannot be read as an image, mask or label image."""
 
 
-NAN_MESSAGE = '`image` must not contain NaN (pass nan="omit" to leave such points out), got NaN'
+def nan_message(name: str) -> str:
+    """Message of the ValueError for an image with NaN, by the name of the argument."""
+    return f'`{name}` must not contain NaN (pass nan="omit" to leave such points out), got NaN'
+
+
+NAN_MESSAGE = nan_message("image")

@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike
 from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.origin import kept_points, origin_of
 from ecc_core._request.filtration import filtrations_of
-from ecc_core._request.image import check_same_shape, geometry_of, split_masked
+from ecc_core._request.image import check_same_shape, geometry_of, image_named, split_masked
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core.results import EulerSurface, surface_facts
 
 __all__ = ["EulerSurface", "euler_surface"]
+
+NAMES = "first", "second"
 
 
 def euler_surface(
@@ -134,27 +136,26 @@ def euler_surface(
     first, mask = split_masked(first, mask)
     second, mask = split_masked(second, mask)
     origin = origin_of(first, "first")
-    arrays = origin.image(first, "first"), origin.image(second, "second")
+    arrays = [origin.image(*named) for named in zip((first, second), NAMES, strict=True)]
     check_same_shape(*(array.shape for array in arrays))
     geometry = geometry_of(arrays[0].shape, axis, "first")
     filtrations = filtrations_of(geometry.ndim, connectivity, superlevel, nan)
     levels = [
         parse_thresholds(given_on_host(at), bounds, name=name, no_exact="")
         for at, bounds, name in zip(
-            given, ranges, ("thresholds_first", "thresholds_second"), strict=True
+            given, ranges, (f"thresholds_{name}" for name in NAMES), strict=True
         )
     ]
     options: dict[str, Any] = {"mask": None, "workers": origin.workers(workers)}
     if mask is not None:
         options["mask"] = geometry.stack(kept_points(origin, mask, geometry))
     images = [geometry.stack(array) for array in arrays]
-    find_ranges = [
-        partial(origin.backend().value_range, image, filtration, **options)
-        for image, filtration in zip(images, filtrations, strict=True)
-    ]
-    a, b = (
-        level.over(find, geometry.spatial) for level, find in zip(levels, find_ranges, strict=True)
-    )
+    at = []
+    for name, image, level, filtration in zip(NAMES, images, levels, filtrations, strict=True):
+        find_range = partial(origin.backend().value_range, image, filtration, **options)
+        with image_named(name):
+            at.append(level.over(find_range, geometry.spatial))
+    a, b = at
     values = origin.surfaces().surface(images[0], images[1], (a, b), filtrations, **options)
     return EulerSurface(
         origin.thresholds(thresholds_first, a),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple, SupportsIndex
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._request.filtration import as_numbers
+from ecc_core.errors import NAN_MESSAGE, nan_message
 
 __all__ = [
     "Geometry",
@@ -24,6 +26,7 @@ __all__ = [
     "check_same_shape",
     "check_window",
     "geometry_of",
+    "image_named",
     "spatial_axes",
     "split_masked",
 ]
@@ -132,6 +135,17 @@ def check_image_dtype(dtype: np.dtype[Any], name: str = "image") -> None:
             f"`{name}` must have a boolean, integer or real floating dtype of at most 64 bits, "
             f"got {dtype}"
         )
+
+
+@contextmanager
+def image_named(name: str) -> Iterator[None]:
+    """Name the argument in a backend's error for NaN, which calls every image `image`."""
+    try:
+        yield
+    except ValueError as error:
+        if str(error) != NAN_MESSAGE:
+            raise
+        raise ValueError(nan_message(name)) from None
 
 
 def check_same_shape(first: tuple[int, ...], second: tuple[int, ...]) -> None:

@@ -166,8 +166,10 @@ def test_nan_and_masks(wide):
     mask = rng.random(first.shape) < 0.9
     options = {"connectivity": 3 if wide else 1, "superlevel": (False, True)}
     a, b = [0, 2, np.inf], [-np.inf, 1, 3]
-    with pytest.raises(ValueError, match="must not contain NaN"):
-        ecc.euler_surface(first, second, a, b, **options)
+    for images, name in (((first, second), "first"), ((np.nan_to_num(first), second), "second")):
+        for thresholds in ((a, b), (3, 3)):  # found by the surface, and by the range
+            with pytest.raises(ValueError, match=f"`{name}` must not contain NaN"):
+                ecc.euler_surface(*images, *thresholds, **options)
     found = ecc.euler_surface(first, second, a, b, mask=mask, nan="omit", **options)
     shown = mask & ~np.isnan(first) & ~np.isnan(second)
     expected = known(first, second, a, b, options["connectivity"], (False, True), shown)

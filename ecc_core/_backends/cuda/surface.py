@@ -15,6 +15,7 @@ from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recipe import ELEMENTS, NAN_REPORT, by_value, pack, variant_of
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._request.filtration import Filtration
+from ecc_core._request.image import image_named
 
 __all__ = ["surface"]
 
@@ -64,10 +65,12 @@ def _counts(
         for at, variant in zip(thresholds, variants, strict=True)
     ]
     codes, kept = [], []
-    for image, variant, one in zip(images, variants, prepared, strict=True):
+    names = "first", "second"
+    for name, image, variant, one in zip(names, images, variants, prepared, strict=True):
         code, flag, memory = codes_of(image, mask, variant, one, keep=True)
         if variant.nan == NAN_REPORT:
-            raise_for_nan(flag, image, mask)
+            with image_named(name):
+                raise_for_nan(flag, image, mask)
         codes.append(code)
         kept.append(memory)
     levels = tuple(one.rules.levels for one in prepared)

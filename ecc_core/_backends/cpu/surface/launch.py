@@ -16,7 +16,7 @@ from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core._backends.cpu.surface import kernels
 from ecc_core._request.filtration import Filtration
-from ecc_core.errors import NAN_MESSAGE
+from ecc_core.errors import nan_message
 
 __all__ = ["surface"]
 
@@ -176,7 +176,7 @@ class _Pair:
         keys = scratch.take(f"keys {which}", size + SPARE, plan.key_dtype)
         nan, _ = load_box(plan, self.sources[which], self.mask, box, keys, 0, steps)
         if nan and self.filtration.nan == "raise":
-            raise ValueError(NAN_MESSAGE)
+            raise ValueError(nan_message(("first", "second")[which]))
         return keys
 
 
