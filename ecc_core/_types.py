@@ -92,6 +92,7 @@ class _CommonTransformOptions(TypedDict, total=False):
     connectivity: int | None
     spacing: ArrayLike | None
     workers: int | None
+    boundary: Literal["closed"]
 
 
 class TransformOptions(_CommonTransformOptions, total=False):

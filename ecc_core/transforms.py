@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import given_on_host, on_host
 from ecc_core._arrays.origin import Origin, origin_of
-from ecc_core._request.filtration import check_connectivity, check_flag, check_spacing
+from ecc_core._request.filtration import check_closed, check_connectivity, check_flag, check_spacing
 from ecc_core._request.image import split_masked
 from ecc_core._request.thresholds import as_count
 from ecc_core._request.transform import (
@@ -78,6 +78,7 @@ def euler_transform(
     spacing: ArrayLike | None = None,
     weighted: bool = False,
     workers: int | None = None,
+    boundary: Literal["closed"] = "closed",
 ) -> EulerTransform[Any]:
     """Euler characteristic transform (ECT) of a shape [1]_.
 
@@ -116,6 +117,10 @@ def euler_transform(
         Weights 0 and 1 give the transform of the mask.
     workers : int, optional
         Number of threads on the CPU. Default: the number of cores.
+    boundary : {"closed"}
+        No other boundary is defined. A periodic image has no heights, because they would differ on
+        the sides that touch. Transforms of half-open windows would not add up, because heights are
+        measured from the centre of each window.
 
     Returns
     -------
@@ -161,6 +166,7 @@ def euler_transform(
     >>> down, up  # downwards two components that join, upwards one
     (array([2, 1, 1]), array([1, 1, 1]))
     """
+    check_closed(boundary, "for transforms, whose heights are measured from the centre of an image")
     weights = check_flag(weighted, "weighted")
     origin, given, shown = _unwrap(image, "image")
     threads = origin.workers(workers)
@@ -277,6 +283,7 @@ def region_transforms(
     spacing: ArrayLike | None = None,
     normalize: Literal["radius"] | None = None,
     workers: int | None = None,
+    boundary: Literal["closed"] = "closed",
 ) -> RegionTransforms[Any]:
     """Euler characteristic transforms of all labelled regions, in one pass over the labels.
 
@@ -295,6 +302,8 @@ def region_transforms(
     normalize : {None, "radius"}
         "radius": measure heights in units of the radius of each region, which is half the diagonal
         of its bounding box, to remove the size of the regions.
+    boundary : {"closed"}
+        Regions stand alone, so that no other boundary is defined.
 
     Returns
     -------
@@ -321,6 +330,7 @@ def region_transforms(
     >>> result.values[:, :, -1].tolist()  # a ring and a bar
     [[0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1]]
     """
+    check_closed(boundary, "for regions, each of which stands alone")
     origin, given, shown = _unwrap(labels, "labels")
     threads = origin.workers(workers)
     ndim = len(given.shape)

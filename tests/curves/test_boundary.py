@@ -114,6 +114,15 @@ def test_where_a_boundary_is_not_defined():
         ecc.euler_curve(image, direction=(1, 2), boundary="periodic")
     with pytest.raises(ValueError, match='`boundary` must be "closed" together with `devices`'):
         ecc.euler_curve(image, devices=[0], boundary="half-open")
+    shape = image > 2
+    with pytest.raises(
+        ValueError, match="for transforms, whose heights are measured from the centre"
+    ):
+        ecc.euler_transform(shape, 4, 4, boundary="periodic")
+    with pytest.raises(
+        ValueError, match="for regions, each of which stands alone, got 'half-open'"
+    ):
+        ecc.region_transforms(shape, 4, 4, boundary="half-open")
     for empty in ((0,), (3, 0)):
         values = ecc.euler_curve(np.zeros(empty), [0], boundary="periodic").values
         np.testing.assert_array_equal(values, [0])
