@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+BASE := $(VENV)/base
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
@@ -18,7 +19,7 @@ help:
 	@echo "make bench  times against other libraries, in benchmarks/results/"
 	@echo "make clean  remove what the others left, except $(VENV)"
 
-demo: $(READY)
+demo: $(BASE)
 	$(BIN)/python examples/demo.py
 
 demo-gui: $(READY)
@@ -47,9 +48,16 @@ clean:
 	rm -rf demo-output site docs/gallery docs/api/generated docs/benchmark-figures build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find ecc_core napari_ecc tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
-# The environment: made once, and again whenever what it holds is declared anew.
-$(READY): pyproject.toml constraints.txt tools/ensure_venv.sh
+# The environment, in two parts: what the demo needs, and everything else. Each is made once, and again
+# when what it holds is declared anew.
+$(BASE): pyproject.toml constraints.txt tools/ensure_venv.sh
+	@echo "Installing the package into $(VENV), which takes about a minute"
 	sh tools/ensure_venv.sh $(PYTHON) $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[io]" --group dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[io]" --group demo
+	touch $@
+
+$(READY): $(BASE)
+	@echo "Installing the tools of developers into $(VENV), which takes some minutes"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
 	touch $@

@@ -113,7 +113,7 @@ def run(example: Example, folder: Path) -> tuple[Example, Array, Curves]:
     size = " x ".join(map(str, image.shape))
     print(f"{example.name}: {size} {image.dtype}")
     print(f"  two curves of {curves[max(curves)].thresholds.size} thresholds in ", end="")
-    print(f"{1000 * again:.2f} ms ({1000 * first:.0f} ms when the kernels are loaded first)")
+    print(f"{1000 * again:.2f} ms (first call: {first:.1f} s)")
     print(f"  {target}.csv, {target}.png")
     return example, image, curves
 
@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="also write the README's picture to this file")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
+    print("The first calls compile the kernels for this machine, which takes some seconds.")
     started = time.perf_counter()
     results = {example.name: run(example, arguments.out) for example in EXAMPLES}
     if arguments.page:
