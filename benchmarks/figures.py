@@ -22,18 +22,27 @@ BLUE, GRAY, VERMILION = "#0072B2", "#9a9a9a", "#D55E00"
 STYLE = {"axes.spines.top": False, "axes.spines.right": False, "font.size": 10}
 TIMES = "\N{MULTIPLICATION SIGN}"
 MORE = {
-    "GUDHI": "whole persistence diagrams",
-    "GUDHI, 2-D": "whole persistence diagrams",
-    "gudhi.sklearn": "whole persistence diagrams",
-    "cripser": "whole persistence diagrams",
-    "scikit-image": "one set after the other",
-    "cucim": "one set after the other",
+    "GUDHI": "complete persistence diagrams",
+    "GUDHI, 2-D": "complete persistence diagrams",
+    "gudhi.sklearn": "complete persistence diagrams",
+    "cripser": "complete persistence diagrams",
+    "scikit-image": "one threshold at a time",
+    "cucim": "one threshold at a time",
+    "quantimpy": "one threshold at a time",
+    "the same in NumPy": "one threshold at a time",
+    "clDice": "compares skeletons",
+    "TopoLoss": "compares persistence diagrams",
     "3 x scipy.ndimage.label": "labels of three sets",
     "pyECT": "connectivity 1 only",
     "eucalc": "an exact function of the height",
     "eucalc, directions only": "after its preparation",
 }
 """What a peer computes beyond our curves, or in another way."""
+NAMES = {
+    "256 x quantimpy 0.2.6": "quantimpy",
+    "256 x configurations in NumPy": "the same in NumPy",
+}
+"""Names of peers that are measured once for each threshold."""
 
 
 class Bar(NamedTuple):
@@ -52,7 +61,7 @@ def bars_of(rows: Iterable[dict[str, Any]], connectivity: int) -> list[Bar]:
     found = []
     for row in rows:
         name, slash, _ = row["ratio_of"].partition(" / time")
-        name = name.partition(" (")[0]
+        name = NAMES.get(name, name.partition(" (")[0])
         if slash and row["connectivity"] == connectivity and name != "one worker":
             found.append(Bar(name, row["ratio"], MORE.get(name, "")))
     return sorted(found, key=lambda bar: bar.ratio)
@@ -93,6 +102,8 @@ def draw_panels(panels: list[tuple[str, list[Bar]]]) -> Figure:
 def peers_on_the_cpu() -> Figure:
     """Curves, Betti curves and transforms on one core, against other libraries."""
     curves, betti = read("libraries")["sections"], read("betti")["sections"]
+    minkowski = read("minkowski")["sections"]
+    functionals = minkowski["quantimpy"] + minkowski["published"]
     transform = read("transform-cpu")["sections"]["peers"]
     panels = []
     for rows, what, connectivity in (
@@ -101,8 +112,10 @@ def peers_on_the_cpu() -> Figure:
         (read("cpu")["sections"]["peers"], "Euler curve of a larger volume", 1),
         (betti["images"], "Betti curves of an image", 2),
         (betti["volumes"], "Betti curves of a volume", 3),
+        (functionals, "Minkowski functionals of a volume", 3),
         (curves["transforms"], "Euler transform of closed squares, 64 directions", 2),
         (transform, "Euler transform of vertices, 64 directions", 1),
+        (read("losses")["sections"]["losses"][2:], "Gradients of losses", 2),
     ):
         case = next((row["case"] for row in rows if "sigma 2" in row["case"]), rows[0]["case"])
         some = [row for row in rows if row["case"] == case]

@@ -9,6 +9,9 @@ import pytest
 from scipy.stats import ttest_1samp
 from skimage import io
 
+import ecc_core as ecc
+from ecc_core.features import expected_gaussian_curve
+
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "evidence"
 
 
@@ -35,6 +38,46 @@ def test_gaussian_fields_follow_theory(study):
         setting = next(s for s in gaussian_field.QUICK if len(s[0]) == ndim)
         other = gaussian_field.expected_curves(setting, ndim if connectivity == 1 else 1)
         assert gaussian_field.p_value(curves, other["lattice"]) < 1e-6
+
+
+@pytest.mark.parametrize("shape", [(9, 12), (5, 6, 7)])
+def test_expected_curve_of_a_mask_without_holes_is_that_of_the_box(study, shape):
+    masked_fields = study("masked_fields")
+    covariance = masked_fields.neighbour_covariance(1.5)
+    t = masked_fields.THRESHOLDS
+    box = expected_gaussian_curve(shape, t, covariance=covariance, connectivity=1, rng=1)
+    found = masked_fields.on_the_grid(np.ones(shape, bool), 1.5)
+    np.testing.assert_allclose(found, box.mean, atol=1e-3 * np.abs(box.mean).max())
+    moment = 2 * (1 - masked_fields.neighbour_correlation(1.5))
+    smooth = expected_gaussian_curve(shape, t, spectral_moments=moment)
+    found = masked_fields.kinematic(np.ones(shape, bool), 1.5, 1)
+    np.testing.assert_allclose(found, smooth.mean, atol=1e-9 * np.abs(box.mean).max())
+
+
+def test_masked_fields_follow_theory(study):
+    masked_fields = study("masked_fields")
+    setting = masked_fields.QUICK[0]
+    mask = masked_fields.mask_of(2, 64)
+    assert ecc.euler_number(mask, connectivity=1) == -2
+    assert ecc.betti_numbers(masked_fields.mask_of(3, 32)) == (1, 2, 1)
+    curves = masked_fields.measure(setting, mask)[1]
+    p_value = masked_fields.p_value
+    assert p_value(curves, masked_fields.on_the_grid(mask, setting[2])) > 0.01
+    assert p_value(curves, masked_fields.without_border(mask, setting[2])) < 1e-6
+
+
+def test_outlines_are_found_again(study):
+    objects, morphology = study("objects"), study("morphology")
+    masks, kinds = morphology.lobes(4)
+    labels = morphology.mosaic(masks)
+    turned = morphology.mosaic(np.rot90(masks, axes=(1, 2)))
+    everything = np.arange(kinds.size)
+    for name, settings in objects.FEATURES.items():
+        compute = next(iter(settings.values()))
+        first, second = compute(labels), compute(turned)
+        unit = np.ones(first.shape[1])
+        assert objects.found_again(first, second, everything, unit) > 0.7, name
+        assert objects.found_again(first, second[::-1], everything, unit) < 0.3, name
 
 
 def test_textures(study):
@@ -161,7 +204,8 @@ def test_noise_and_resolution(study):
 
 
 STUDIES = (
-    *("gaussian_field", "morphology", "persistent_homology", "porous_media"),
+    *("gaussian_field", "masked_fields", "morphology", "objects", "persistent_homology"),
+    "porous_media",
     *("robustness", "solar_cells", "texture_classification"),
 )
 
