@@ -27,6 +27,10 @@ for dtype, shape in itertools.product(("uint8", "float32"), ((35, 131), (3, 18, 
         found = ecc.euler_coefficients(image, connectivity=connectivity)
         expected = reference.euler_coefficients(image, connectivity=connectivity)
         np.testing.assert_array_equal(found, expected)
+        labels = rng.integers(3, size=shape).repeat(7, axis=-1)[..., : shape[-1]]
+        found = ecc.region_curves(image, labels, thresholds, connectivity=connectivity)
+        _, expected = reference.region_curves(image, labels, thresholds, connectivity=connectivity)
+        np.testing.assert_array_equal(found.values, expected)
     for connectivity in (1, len(shape)):
         options = {"connectivity": connectivity, "superlevel": (False, True)}
         surface = ecc.euler_surface(image, image, thresholds, [1], **options)

@@ -9,6 +9,7 @@ from oracles import vector_operations as plain
 
 from ecc_core._backends.cpu import vector_bits, vector_tiles
 from ecc_core._backends.cpu.encoders import cells, vector_cells, vector_even
+from ecc_core._backends.cpu.regions import vector_regions
 from ecc_core._backends.cpu.scans import vector_coefficients, vector_planes
 
 PITCH = 128
@@ -26,6 +27,7 @@ VECTOR = {
         vector_cells,
         vector_coefficients,
         vector_planes,
+        vector_regions,
         vector_bits,
         vector_tiles,
     )
@@ -184,6 +186,34 @@ def test_append_events(event_functions, dtype):
             return queue, row, keys, np.zeros(256, dtype), np.zeros(256, np.int8), 7
 
         assert_twins(event_functions, arguments, [3, 4], cut=True)
+
+
+@pytest.mark.skipif(not HAS_COMPRESS, reason="used only where the machine can compress")
+@pytest.mark.parametrize(("dtype", "labels_dtype"), [("uint8", "uint32"), ("uint32", "uint16")])
+def test_append_region_events(dtype, labels_dtype):
+    functions = both("append_region_events")
+    rng = np.random.default_rng(9)
+    keys = random_keys(rng, dtype, np.iinfo(dtype).max)
+    labels = random_keys(rng, labels_dtype, 2)
+    for wanted in (ALL, 0, 1 << 63, *words(rng, 3)):
+        planes = tuple(words(rng, 4))
+
+        def arguments(wanted=wanted, planes=planes):
+            lists = (np.zeros(256, kind) for kind in (dtype, labels_dtype, np.int8))
+            return planes, np.uint64(wanted), 70, keys, labels, *lists, 7
+
+        assert_twins(functions, arguments, [5, 6, 7], cut=True)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64"])
+def test_runs_of_labels(dtype):
+    rng = np.random.default_rng(12)
+    changes, fill = both("label_changes"), both("fill_vector")
+    for top in (1, 100):
+        row = random_keys(rng, dtype, top, 160)
+        assert_twins(changes, lambda row=row: (row, 33), [])
+        value = row.dtype.type(7)
+        assert_twins(fill, lambda row=row, value=value: (row.copy(), 33, value), [0])
 
 
 BINS = [f"bin_{kind}{lanes}" for kind in ("", "checked_") for lanes in ("vector", "value")]

@@ -16,7 +16,7 @@ layout, seconds = sys.argv[1], float(sys.argv[2])
 rng = np.random.default_rng(0)
 shape = (12, 96, 130)
 HUGE = np.iinfo(np.int64).max
-# Sparse ids have to be ranked by sorting, dense ones by a table.
+# Few ids, one, sparse ones, and ids that are not allowed.
 LABELS = [
     rng.integers(0, 40, shape),
     np.full(shape, 70_000),

@@ -99,6 +99,44 @@ def test_two_thousand_labels(backend, shape):
             np.testing.assert_array_equal(cells.values[row], expected)
 
 
+@pytest.mark.parametrize("shape", [(70, 8400), (9, 70, 140)])
+def test_long_and_short_runs_across_blocks(backend, shape):
+    rng = np.random.default_rng(6)
+    rows = np.prod(shape[:-1])
+    labels = np.empty((rows, shape[-1]), np.int64)
+    for row in range(rows):  # runs of up to 3 points, of up to 200, and the row above again
+        runs = rng.integers(1, 4 if row % 3 else 200, shape[-1])
+        numbers = rng.integers(5, size=shape[-1])
+        labels[row] = np.repeat(numbers, runs)[: shape[-1]] if row % 4 != 1 else labels[row - 1]
+    ids = np.array([0, 3, 1, 10**12, 2**62])
+    labels = ids[labels % 5].reshape(shape)
+    image = rng.integers(4, size=shape).astype(np.uint8)
+    for connectivity in (1, len(shape)):
+        found = ecc.region_curves(
+            backend.asarray(image),
+            backend.asarray(labels),
+            np.arange(4),
+            connectivity=connectivity,
+            workers=2,
+        )
+        assert_arrays_equal(found.labels, np.sort(ids[1:]))
+        for row, label in enumerate(np.sort(ids[1:])):
+            expected = ecc.euler_curve(
+                image, np.arange(4), mask=labels == label, connectivity=connectivity
+            )
+            np.testing.assert_array_equal(found.values[row], expected.values)
+
+
+def test_more_regions_than_16_bits_count(backend):
+    shape = (300, 301)
+    labels = np.random.default_rng(7).permutation(np.prod(shape)).reshape(shape) + 1
+    image = np.random.default_rng(8).integers(3, size=shape).astype(np.uint8)
+    found = ecc.region_curves(backend.asarray(image), backend.asarray(labels), np.arange(3))
+    assert_arrays_equal(found.labels, np.arange(1, labels.size + 1))
+    values = image.reshape(-1)[np.argsort(labels, axis=None)]
+    np.testing.assert_array_equal(found.values, values[:, None] <= np.arange(3))
+
+
 @pytest.mark.parametrize(
     "dtype", ["bool", "uint8", "int8", "uint16", "int32", "uint32", "int64", "uint64", ">i4"]
 )

@@ -28,6 +28,7 @@ from ecc_core._backends.cpu.vector_tiles import TILE
 
 __all__ = [
     "append_events",
+    "append_region_events",
     "bin_checked_value",
     "bin_checked_vector",
     "bin_value",
@@ -36,7 +37,9 @@ __all__ = [
     "coefficients_3d",
     "count_ones",
     "expand_coefficients",
+    "fill_vector",
     "find_cells",
+    "label_changes",
     "order_planes",
     "planes_2d",
     "planes_3d",
@@ -263,6 +266,44 @@ def append_events(
             coefficients[count] = number - 16 if number >= 8 else number
             count += 1
     return count
+
+
+@kernel()
+def append_region_events(
+    coefficients: Any,
+    wanted: Any,
+    at: Any,
+    keys: Any,
+    labels: Any,
+    event_keys: Any,
+    event_labels: Any,
+    event_coefficients: Any,
+    count: Any,
+) -> Any:
+    for x in range(LANES):
+        if (wanted >> np.uint64(x)) & ONE and labels[at + x]:
+            number = 0
+            for i in range(COEFFICIENT_PLANES):
+                number += np.int64((coefficients[i] >> np.uint64(x)) & ONE) << i
+            event_keys[count], event_labels[count] = keys[at + x], labels[at + x]
+            event_coefficients[count] = number - 16 if number >= 8 else number
+            count += 1
+    return count
+
+
+@kernel()
+def label_changes(row: Any, first: Any) -> Any:
+    changes = NONE
+    for x in range(LANES):
+        if row[first + x] != row[first + x - 1]:
+            changes |= ONE << np.uint64(x)
+    return changes
+
+
+@kernel()
+def fill_vector(row: Any, first: Any, value: Any) -> None:
+    for x in range(LANES):
+        row[first + x] = value
 
 
 @kernel()

@@ -15,6 +15,7 @@ __all__ = [
     "I64",
     "call",
     "copy_within",
+    "count_bits",
     "count_trailing_zeros",
     "data",
     "each",
@@ -74,6 +75,16 @@ def count_trailing_zeros(typingctx: Any, word: Any) -> Any:
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(I1, 1))
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def count_bits(typingctx: Any, word: Any) -> Any:
+    """Number of bits that are set in a uint64."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
 
     return types.int64(types.uint64), codegen
 

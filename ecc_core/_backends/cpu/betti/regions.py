@@ -8,6 +8,7 @@ it is born.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from ecc_core._backends.cpu.betti.launch import betti_curves, grow
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.regions.labels import rank_labels
+from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import cut
 from ecc_core._backends.cpu.sources import Source
 from ecc_core._request.filtration import Filtration
@@ -68,40 +69,48 @@ def region_betti_curves(
 
 
 @kernel()
-def _widen(ranks: Any, start: Any, lows: Any, highs: Any) -> None:
-    """Widen the bounding boxes of the regions of a block; they are half open."""
-    slices, rows, columns = ranks.shape
+def _widen(numbers: Any, start: Any, boxes: Any) -> None:
+    """Widen the boxes around the regions of a block to its points; they are half open."""
+    slices, rows, columns = numbers.shape
     for z in range(slices):
         for y in range(rows):
             before = 0
             for x in range(columns):
-                rank = ranks[z, y, x]
-                if rank and (rank != before or x == columns - 1 or ranks[z, y, x + 1] != rank):
+                own = numbers[z, y, x]
+                if own and (own != before or x == columns - 1 or numbers[z, y, x + 1] != own):
+                    box = boxes[own - 1]
                     place = (z + start[0], y + start[1], x + start[2])
                     for axis in range(3):
-                        lows[rank - 1, axis] = min(lows[rank - 1, axis], place[axis])
-                        highs[rank - 1, axis] = max(highs[rank - 1, axis], place[axis] + 1)
-                before = rank
+                        box[0, axis] = min(box[0, axis], place[axis])
+                        box[1, axis] = max(box[1, axis], place[axis] + 1)
+                before = own
 
 
 def _boxes_of(labels: Source, workers: int | None) -> Values:
     """First and last point of each region along each axis, half open: (ids, 2, 3)."""
-    ids, ranks = rank_labels(labels, workers)
     blocks = cut(labels.shape, 4, 3)
+    ends = np.array([[np.iinfo(np.int64).max] * 3, [0] * 3])  # of a region without points
 
-    def work(queue: Iterator[Any]) -> tuple[Values, Values]:
-        lows = np.full((ids.size, 3), np.iinfo(np.int64).max)
-        highs = np.zeros((ids.size, 3), np.int64)
+    def work(queue: Iterator[Any]) -> tuple[Numbering, Values]:
+        numbering, boxes = Numbering(labels.token.dtype), np.empty((0, 2, 3), np.int64)
         for block in queue:
             shape = tuple(b - a for a, b in zip(block.start, block.stop, strict=True))
-            staged = np.empty(math.prod(shape), ranks.dtype)
-            ranks.stage(labels, block, shape, staged, 0, (shape[1] * shape[2], shape[2]))
-            _widen(staged.reshape(shape), block.start, lows, highs)
-        return lows, highs
+            empty = functools.partial(np.empty, math.prod(shape))
+            steps = shape[1] * shape[2], shape[2]
+            staged, _ = numbering.stage(labels, block, empty, 0, steps)
+            more = np.broadcast_to(ends, (numbering.count - len(boxes), 2, 3))
+            boxes = np.concatenate([boxes, more])
+            _widen(staged.reshape(shape), block.start, boxes)
+        return numbering, boxes
 
     found = share(blocks, work, worker_count(workers, labels.array.size, 1))
-    lows, highs = (np.stack(parts) for parts in zip(*found, strict=True))
-    return np.stack([lows.min(axis=0), highs.max(axis=0)], axis=1)
+    ids, rows = merge_ids([numbering for numbering, _ in found])
+    merged = np.tile(ends, (ids.size, 1, 1))
+    for (_, boxes), own in zip(found, rows, strict=True):
+        met, boxes = own >= 0, boxes[own[own >= 0]]
+        merged[met, 0] = np.minimum(merged[met, 0], boxes[:, 0])
+        merged[met, 1] = np.maximum(merged[met, 1], boxes[:, 1])
+    return merged
 
 
 class Points(NamedTuple):

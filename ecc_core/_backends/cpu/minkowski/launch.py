@@ -15,7 +15,7 @@ from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.minkowski.groups import MOST_POINTS, count_groups
 from ecc_core._backends.cpu.minkowski.sections import closed_counts
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.regions.labels import rank_labels
+from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
 from ecc_core._backends.cpu.sources import Block, Source
@@ -105,17 +105,19 @@ def region_cell_counts(
     workers: int | None = None,
 ) -> tuple[Array, Values]:
     """Ids of the regions, increasing, and their numbers of cells, (ids, kinds, n) int64."""
-    source = Source(_as_volume(labels), "labels")
-    ids, ranks = rank_labels(source, workers)
-    ids = ids.astype(np.bool_) if labels.dtype == np.bool_ else ids
-    if not (ids.size and thresholds.size):
+    if not (labels.size and thresholds.size):
+        ids = np.unique(labels)
+        ids = ids[ids != 0]
         return ids, np.zeros((ids.size, len(cells.groups), thresholds.size), np.int64)
     points = _Points.load(image, thresholds, filtration, labels != 0)
-    regions = np.zeros(points.keys.size, ranks.dtype)
-    shape, steps = points.shape, points.strides
-    ranks.stage(source, Block((0, 0, 0), shape), shape, regions, 0, steps)
+    source, box = Source(_as_volume(labels), "labels"), Block((0, 0, 0), points.shape)
+    numbering = Numbering(source.token.dtype)
+    regions, _ = numbering.stage(
+        source, box, lambda dtype: np.zeros(points.keys.size, dtype), 0, points.strides
+    )
+    ids, (rows,) = merge_ids([numbering])
     points = points._replace(labels=regions, regions=ids.size)
-    return ids, points.totals(cells, filtration, cut, workers)
+    return ids.astype(labels.dtype), points.totals(cells, filtration, cut, workers)[rows]
 
 
 class _Points(NamedTuple):

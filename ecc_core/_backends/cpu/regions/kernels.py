@@ -13,9 +13,11 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
-from ecc_core._backends.cpu.scans.vector_planes import order_planes
+from ecc_core._backends.cpu.regions.vector_regions import append_region_events, order_planes
+from ecc_core._backends.cpu.scans.kernels import EVENT_FLUSH
+from ecc_core._backends.cpu.scans.vector_coefficients import HAS_COMPRESS
 
-__all__ = ["DIRECTIONS", "scan_regions"]
+__all__ = ["DIRECTIONS", "cumulate_regions", "scan_regions"]
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
@@ -120,14 +122,43 @@ def _coefficients_3d(
 
 
 @kernel()
+def _drain(
+    event_keys: Any, event_labels: Any, event_coefficients: Any, count: Any, histograms: Any
+) -> None:
+    """Add the listed coefficients to the histograms of their regions."""
+    flat = histograms.reshape(-1)
+    bins = np.uint64(histograms.shape[1])
+    for i in range(count):
+        region = np.uint64(event_labels[i]) - ONE
+        flat[region * bins + np.uint64(event_keys[i])] += event_coefficients[i]
+
+
+@kernel()
+def _scatter(planes: Any, wanted: Any, point: Any, keys: Any, labels: Any, histograms: Any) -> None:
+    """Add the coefficients of a word where the target cannot compress vectors."""
+    a, b, c, d = planes
+    while wanted:
+        bit = np.uint64(count_trailing_zeros(wanted))
+        wanted &= wanted - ONE
+        label = labels[point + np.int64(bit)]
+        if label:
+            value = ((a >> bit) & ONE) + 2 * ((b >> bit) & ONE) + 4 * ((c >> bit) & ONE)
+            signed = np.int64(value) - 8 * np.int64((d >> bit) & ONE)
+            histograms[label - 1, keys[point + np.int64(bit)]] += signed
+
+
+@kernel()
 def scan_regions(
     keys: Any,
     labels: Any,
     geometry: Any,
-    count: Any,
+    directions: Any,
     cubes: Any,
     planes: Any,
     beats: Any,
+    event_keys: Any,
+    event_labels: Any,
+    event_coefficients: Any,
     histograms: Any,
 ) -> None:
     """Add the coefficients of a block's points to the histograms of their regions.
@@ -138,7 +169,7 @@ def scan_regions(
         Staged alike, with a halo of label 0 outside of the image. Label 0 is no region.
     geometry : tuple of int
         As for :func:`ecc_core._backends.cpu.scans.kernels.scan_3d`; a word more follows every row.
-    count : int
+    directions : int
         Directions: 4 within a slice, or all 13.
     cubes : bool
         T-construction.
@@ -152,11 +183,12 @@ def scan_regions(
     flip = ALL if cubes else NONE
     word_step = rows + 2
     direction_step = (words + 1) * word_step
-    parity_step = 2 * count * direction_step
+    parity_step = 2 * directions * direction_step
     strides = (word_step, direction_step)
-    for z in range(-1 if count > 4 else 0, slices):
+    count = 0
+    for z in range(-1 if directions > 4 else 0, slices):
         current = ((z + 1) & 1) * parity_step
-        for i in range(count):
+        for i in range(directions):
             dz, dy, dx = _OFFSETS[i]
             for word in range(words + 1):
                 here = (z + 1) * slice_stride + 64 * word
@@ -185,7 +217,7 @@ def scan_regions(
             for row in range(rows):
                 at = current + word * word_step + row + 1
                 first = word == 0
-                if count == 4:
+                if directions == 4:
                     a, b, c, d = _coefficients_2d(planes, at, strides, flip, first)
                 else:
                     a, b, c, d = _coefficients_3d(
@@ -193,11 +225,46 @@ def scan_regions(
                     )
                 wanted = (a | b | c | d) & valid
                 point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
-                while wanted:
-                    bit = np.uint64(count_trailing_zeros(wanted))
-                    wanted &= wanted - ONE
-                    label = labels[point + np.int64(bit)]
-                    if label:
-                        value = ((a >> bit) & ONE) + 2 * ((b >> bit) & ONE) + 4 * ((c >> bit) & ONE)
-                        signed = np.int64(value) - 8 * np.int64((d >> bit) & ONE)
-                        histograms[label - 1, keys[point + np.int64(bit)]] += signed
+                if HAS_COMPRESS:
+                    count = append_region_events(
+                        (a, b, c, d),
+                        wanted,
+                        point,
+                        keys,
+                        labels,
+                        event_keys,
+                        event_labels,
+                        event_coefficients,
+                        count,
+                    )
+                    if count > EVENT_FLUSH:
+                        _drain(event_keys, event_labels, event_coefficients, count, histograms)
+                        count = 0
+                elif wanted:
+                    _scatter((a, b, c, d), wanted, point, keys, labels, histograms)
+    _drain(event_keys, event_labels, event_coefficients, count, histograms)
+
+
+@kernel()
+def cumulate_regions(
+    histograms: Any, rows: Any, descending: Any, sign: Any, entered: Any, curves: Any
+) -> None:
+    """Add to each curve the sums of the histogram in its row, -1: none, times `sign`.
+
+    Value i of a curve is the sum over the first ``entered[i]`` keys. `descending`: the keys enter
+    from the largest to the smallest.
+    """
+    bins, count = histograms.shape[1], entered.size
+    reached = np.zeros(bins + 1, np.int64)
+    places = bins - entered if descending else entered
+    for i in range(rows.size):
+        if rows[i] < 0:
+            continue
+        histogram, curve = histograms[np.uint64(rows[i])], curves[i]
+        total = 0
+        for key in range(bins):
+            total += histogram[key]
+            reached[key + 1] = total
+        start, factor = (sign * total, -sign) if descending else (0, sign)
+        for k in range(count):
+            curve[k] += start + factor * reached[np.uint64(places[k])]

@@ -1,12 +1,13 @@
-"""Labels of an image as ranks from 1: by a table where they are dense, otherwise by hashing.
+"""Numbers for the labels of an image: from 1 on, in the order in which a thread meets them.
 
-Every label is read once, and out of range it is background: what another thread writes meanwhile is
-never used as an index.
+So one pass over an image is enough, whatever its labels. A label that another thread writes
+meanwhile gets a number like any other, or is background if it is out of range: what becomes an
+index is a number that was assigned here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,101 +15,42 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.encoders.kernels import image_row, key_row
-from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.scans.blocks import cut
+from ecc_core._backends.cpu.llvm import count_bits, count_trailing_zeros
+from ecc_core._backends.cpu.regions.vector_regions import fill_vector, label_changes
+from ecc_core._backends.cpu.scans.vector_planes import LANES
 from ecc_core._backends.cpu.sources import Block, Source
 
-__all__ = ["DenseRanks", "HashedRanks", "rank_labels"]
+__all__ = ["Numbering", "merge_ids"]
 
 Array = NDArray[Any]
 
-LABELS_A_POINT = 8  # ids larger than this many times the points are hashed
-LEAST_SLOTS = 1 << 12
+LEAST_SLOTS = 1 << 10
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 ONE = np.uint64(1)
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+FEW_CHANGES = 12  # among 64 labels, up to which runs are filled rather than points
 
 
 @kernel()
-def _mark(address: Any, token: Any, strides: Any, extents: Any, present: Any) -> None:
-    """Set `present` at every label; unsigned indices spare numba's check for negative ones."""
-    slices, rows, columns = extents
-    size = np.uint64(present.size)
-    for z in range(slices):
-        for y in range(rows):
-            row = image_row(address, token, strides, z, y, extents)
-            for x in range(columns):
-                label = np.uint64(row[x])
-                if label < size:
-                    present[label] = True
-
-
-@kernel()
-def _rank_by_table(
-    address: Any, token: Any, strides: Any, extents: Any, out: Any, at: Any, steps: Any, table: Any
-) -> None:
-    """Stage the ranks of labels."""
-    slices, rows, columns = extents
-    size = np.uint64(table.size)
-    base = out.ctypes.data
-    for z in range(slices):
-        for y in range(rows):
-            row = image_row(address, token, strides, z, y, extents)
-            target = key_row(base, out, at, steps, z, y, columns)
-            for x in range(columns):
-                label = np.uint64(row[x])
-                target[x] = table[label] if label < size else 0
-
-
-@kernel()
-def _slot(label: Any, keys: Any, ranks: Any, shift: Any) -> Any:
-    """Where a label stands, or has room: a slot of rank 0."""
+def _slot(label: Any, keys: Any, numbers: Any, shift: Any) -> Any:
+    """The slot of a label, or the empty one where it belongs."""
     last = np.uint64(keys.size - 1)
     slot = (label * GOLDEN) >> shift
-    while ranks[slot] != 0 and keys[slot] != label:
+    while numbers[slot] != 0 and keys[slot] != label:
         slot = (slot + ONE) & last
     return slot
 
 
 @kernel()
-def _insert(labels: Any, keys: Any, ranks: Any, shift: Any) -> None:
-    for i in range(labels.size):
-        slot = _slot(labels[i], keys, ranks, shift)
-        keys[slot], ranks[slot] = labels[i], i + 1
+def _insert(ids: Any, keys: Any, numbers: Any, shift: Any) -> None:
+    """Fill the slots of a larger table."""
+    for i in range(ids.size):
+        slot = _slot(ids[i], keys, numbers, shift)
+        keys[slot], numbers[slot] = ids[i], i + 1
 
 
 @kernel()
-def _collect(
-    address: Any,
-    token: Any,
-    strides: Any,
-    extents: Any,
-    limit: Any,
-    keys: Any,
-    ranks: Any,
-    shift: Any,
-    found: Any,
-) -> Any:
-    """Insert the labels of a box up to `limit`; how many there are, or -1 without room."""
-    slices, rows, columns = extents
-    before = np.uint64(0)
-    for z in range(slices):
-        for y in range(rows):
-            row = image_row(address, token, strides, z, y, extents)
-            for x in range(columns):
-                label = np.uint64(row[x])
-                if label != before and label <= limit:
-                    before = label
-                    slot = _slot(label, keys, ranks, shift)
-                    if label != 0 and ranks[slot] == 0:
-                        if 2 * found >= keys.size:
-                            return -1
-                        found += 1
-                        keys[slot], ranks[slot] = label, found
-    return found
-
-
-@kernel()
-def _rank_by_hash(
+def _number(
     address: Any,
     token: Any,
     strides: Any,
@@ -116,108 +58,142 @@ def _rank_by_hash(
     out: Any,
     at: Any,
     steps: Any,
+    limit: Any,
     keys: Any,
-    ranks: Any,
+    numbers: Any,
     shift: Any,
-) -> None:
-    """Stage the ranks of labels; neighbours mostly have the same."""
+    ids: Any,
+    count: Any,
+) -> Any:
+    """Stage the numbers of a box of labels, and list new labels in `ids`.
+
+    `keys`, `numbers` and `shift` are the hash table; labels above `limit` are background. Returns
+    how many labels are known, and whether there was room for all.
+    """
     slices, rows, columns = extents
     base = out.ctypes.data
-    before, rank = np.uint64(0), ranks[0] * np.uint32(0)
+    before, number = np.uint64(0), np.uint32(0)
     for z in range(slices):
         for y in range(rows):
             row = image_row(address, token, strides, z, y, extents)
             target = key_row(base, out, at, steps, z, y, columns)
-            for x in range(columns):
-                label = np.uint64(row[x])
-                if label != before:
-                    before = label
-                    rank = ranks[_slot(label, keys, ranks, shift)] if label else ranks[0] * 0
-                target[x] = rank
+            above = key_row(base, out, at, steps, z, max(y - 1, 0), columns)
+            x, stop = 0, 0
+            while stop < columns:
+                x, stop = stop, stop + 1
+                changes, fill = ONE, False
+                if x > 0 and columns > LANES:  # the last words of a row overlap
+                    x, stop = min(x, columns - LANES), min(x + LANES, columns)
+                    changes = label_changes(row, x)
+                    before, number = np.uint64(row[x - 1]), np.uint32(target[x - 1])
+                    fill_vector(target, x, number)
+                    fill = count_bits(changes) <= FEW_CHANGES
+                    changes = changes if fill else ALL
+                while changes:
+                    here = np.uint64(x + count_trailing_zeros(changes))
+                    changes &= changes - ONE
+                    label = np.uint64(row[here])
+                    if label != before:
+                        before, number = label, np.uint32(above[here] if y > 0 else 0)
+                        if label == 0 or label > limit:
+                            number = np.uint32(0)
+                        elif number == 0 or ids[np.uint64(number) - ONE] != label:
+                            slot = _slot(label, keys, numbers, shift)
+                            if numbers[slot] == 0:
+                                if count == ids.size:
+                                    return count, False
+                                ids[count] = label
+                                count += 1
+                                keys[slot], numbers[slot] = label, count
+                            number = numbers[slot]
+                    if fill and here + LANES <= columns:  # beyond `stop` more is written later
+                        fill_vector(target, here, number)
+                    elif fill:
+                        for i in range(here, np.uint64(stop)):
+                            target[i] = number
+                    else:
+                        target[here] = number
+    return count, True
 
 
-def _rank_dtype(count: int) -> np.dtype[Any]:
-    """Narrow ranks compare faster."""
-    return np.dtype(np.uint16 if count < 1 << 16 else np.uint32)
+class Numbering:
+    """The numbers that one thread gives to labels.
 
+    Attributes
+    ----------
+    count : int
+        How many there are.
+    dtype : dtype
+        Of staged numbers: narrow ones compare faster.
+    """
 
-class DenseRanks:
-    """Ranks by a table of all labels up to the largest."""
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._limit = np.uint64(np.iinfo(dtype).max)
+        self._ids = np.empty(0, np.uint64)
+        self.count = 0
+        self.dtype: np.dtype[Any] = np.dtype(np.uint16)
+        self._make_room()
 
-    def __init__(self, present: NDArray[np.bool_]) -> None:
-        self.table = np.cumsum(present, dtype=_rank_dtype(int(np.count_nonzero(present))))
-        self.dtype = self.table.dtype
+    @property
+    def ids(self) -> NDArray[np.uint64]:
+        """The labels with the numbers 1, 2, ..."""
+        return self._ids[: self.count]
 
-    def stage(self, source: Source, box: Block, extents: Any, out: Array, *place: Any) -> Array:
-        """Write the ranks of a box; its labels."""
-        address, strides, labels = source.box(box)
-        _rank_by_table(address, source.token, strides, extents, out, *place, self.table)
-        return labels
+    def _make_room(self) -> None:
+        """Enlarge the hash table, which is never more than half full."""
+        slots = max(8 * self._ids.size, LEAST_SLOTS)
+        known = self.ids
+        self._ids = np.empty(slots // 2, np.uint64)
+        self._ids[: self.count] = known
+        self._keys, self._numbers = np.zeros(slots, np.uint64), np.zeros(slots, np.uint32)
+        self._shift = np.uint64(65 - slots.bit_length())
+        _insert(known, self._keys, self._numbers, self._shift)
 
+    def stage(
+        self, source: Source, box: Block, make: Callable[[np.dtype[Any]], Array], *place: Any
+    ) -> tuple[Array, Array]:
+        """The numbers of a box, written to an array of a dtype that `make` returns, and its labels.
 
-class HashedRanks:
-    """Ranks of sparse labels."""
-
-    def __init__(self, ids: NDArray[np.uint64]) -> None:
-        self.dtype = _rank_dtype(ids.size)
-        self.keys, self.ranks, self.shift = _slots(4 * ids.size, self.dtype)
-        _insert(ids, self.keys, self.ranks, self.shift)
-
-    def stage(self, source: Source, box: Block, extents: Any, out: Array, *place: Any) -> Array:
-        """Write the ranks of a box; its labels."""
-        address, strides, labels = source.box(box)
-        hashed = self.keys, self.ranks, self.shift
-        _rank_by_hash(address, source.token, strides, extents, out, *place, *hashed)
-        return labels
-
-
-def _slots(least: int, dtype: Any) -> tuple[NDArray[np.uint64], Array, np.uint64]:
-    """Empty slots, and the shift that makes a slot of a product with `GOLDEN`."""
-    bits = max(least, LEAST_SLOTS).bit_length()
-    return np.zeros(1 << bits, np.uint64), np.zeros(1 << bits, dtype), np.uint64(64 - bits)
-
-
-def rank_labels(source: Source, workers: int | None) -> tuple[Array, DenseRanks | HashedRanks]:
-    """The ids present, increasing, and what ranks labels among them."""
-    dtype, size = source.token.dtype, source.array.size
-    if size == 0:
-        return np.empty(0, dtype), DenseRanks(np.zeros(1, np.bool_))
-    blocks = cut(source.shape, dtype.itemsize, 2)
-    count = worker_count(workers, size, 1)
-    largest = max(int(source.array.max()), 0)
-    if largest < LABELS_A_POINT * size + 256:
-        present = np.zeros(largest + 1, np.bool_)
-
-        def mark(queue: Iterator[Block]) -> None:
-            for block in queue:
-                address, strides, labels = source.box(block)
-                _mark(address, source.token, strides, labels.shape, present)
-
-        share(blocks, mark, count)
-        present[0] = False
-        return np.flatnonzero(present).astype(dtype), DenseRanks(present)
-    limit = np.uint64(np.iinfo(dtype).max)
-    parts = share(blocks, lambda queue: _distinct(source, queue, limit), count)
-    ids = np.unique(np.concatenate(parts))
-    return ids.astype(dtype), HashedRanks(ids)
-
-
-def _distinct(source: Source, queue: Iterator[Block], limit: np.uint64) -> NDArray[np.uint64]:
-    """The labels in blocks that are neither 0 nor beyond the limit."""
-    keys, ranks, shift = _slots(0, np.uint32)
-    found = 0
-    for block in queue:
+        `place` is that of the first number in the array, and the strides of slices and rows.
+        """
+        out = make(self.dtype)
         while True:
-            address, strides, labels = source.box(block)
-            extents = labels.shape
-            more = _collect(
-                address, source.token, strides, extents, limit, keys, ranks, shift, found
+            most = np.iinfo(out.dtype).max
+            address, strides, labels = source.box(box)
+            table = self._keys, self._numbers, self._shift, self._ids[:most]
+            self.count, complete = _number(
+                address,
+                source.token,
+                strides,
+                labels.shape,
+                out,
+                *place,
+                self._limit,
+                *table,
+                self.count,
             )
-            if more >= 0:
-                found = more
-                break
-            seen = keys[ranks != 0]
-            keys, ranks, shift = _slots(4 * seen.size, np.uint32)
-            _insert(seen, keys, ranks, shift)
-            found = seen.size
-    return np.asarray(keys[ranks != 0])
+            if complete:
+                return out, labels
+            if self.count == most:
+                self.dtype = np.dtype(np.uint32)
+                out = make(self.dtype)
+            else:
+                self._make_room()
+
+
+def merge_ids(
+    numberings: Sequence[Numbering],
+) -> tuple[NDArray[np.uint64], list[NDArray[np.int64]]]:
+    """All labels, increasing, and for each numbering the numbers of these labels less 1.
+
+    That is -1 for labels which it does not have.
+    """
+    every = np.concatenate([numbering.ids for numbering in numberings])
+    ids, places = np.unique(every, return_inverse=True)
+    rows, start = [], 0
+    for numbering in numberings:
+        own = np.full(ids.size, -1)
+        own[places[start : start + numbering.count]] = np.arange(numbering.count)
+        rows.append(own)
+        start += numbering.count
+    return ids, rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,11 +11,11 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
-from ecc_core._backends.cpu.regions.kernels import DIRECTIONS, scan_regions
-from ecc_core._backends.cpu.regions.labels import DenseRanks, HashedRanks, rank_labels
+from ecc_core._backends.cpu.regions.kernels import DIRECTIONS, cumulate_regions, scan_regions
+from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import cut, lay_out
-from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
-from ecc_core._backends.cpu.sources import Block, Source, memory_order
+from ecc_core._backends.cpu.scans.kernels import EVENT_ROOM
+from ecc_core._backends.cpu.sources import Block, Source, memory_order, scratch
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -25,6 +26,8 @@ Values = NDArray[np.int64]
 
 FRONT = 64  # elements before a staged block: the neighbours of its first point
 FEW_LEVELS = 128  # for which looking up 8-bit values pays
+MOST_BINS = 1 << 23  # of all threads together, if one of them does not need more
+CURVES_AT_ONCE = 1 << 10
 
 
 def region_curves(
@@ -36,92 +39,115 @@ def region_curves(
     workers: int | None = None,
 ) -> tuple[Array, Values]:
     """Ids of the regions, increasing, and their curves, (ids, n) int64."""
-    spatial, superlevel, cubes = filtration.ndim, filtration.superlevel, filtration.cubes
-    shape = (1,) * (3 - spatial)
+    spatial, cubes = filtration.ndim, filtration.cubes
+    dtype, label_dtype = (array.dtype.newbyteorder("=") for array in (image, labels))
+    if image.size == 0:
+        return np.empty(0, label_dtype), np.zeros((0, thresholds.size), np.int64)
     order, flips = memory_order(image)  # a region's curve does not depend on them
-    image, labels = (array.transpose(order)[flips] for array in (image, labels))
-    image_source = Source(image.reshape(shape + image.shape))
-    label_source = Source(labels.reshape(shape + labels.shape), "labels")
-    ids, ranks = rank_labels(label_source, workers)
-    ids = ids.astype(np.bool_) if labels.dtype == np.bool_ else ids
-    result = np.zeros((ids.size, thresholds.size), np.int64)
-    if result.size == 0:
-        return ids, result
-    dtype = image.dtype.newbyteorder("=")
+    lead = (None,) * (3 - spatial)
+    image, labels = (array.transpose(order)[flips][lead] for array in (image, labels))
+    sources = Source(image), Source(labels, "labels")
     # One plan that fits all keys. Tables keep the histograms of many regions small.
     few = thresholds.size < FEW_LEVELS
-    plan = curve_plans(dtype, thresholds, superlevel, cubes, masked=few, points=0)[-1]
-    blocks = cut(image_source.shape, 4, max(spatial, 2))
+    options: Any = {"masked": few, "points": 0}
+    plan = curve_plans(dtype, thresholds, filtration.superlevel, cubes, **options)[-1]
+    blocks = cut(image.shape, 4, max(spatial, 2))
+    count = worker_count(workers, image.size, 1)
+    caller = threading.get_ident()
 
-    # Narrow counts take less of the cache; a coefficient is at most 7.
-    counts = np.int32 if image.size < 1 << 28 else np.int64
-
-    def work(queue: Iterator[Block]) -> Array:
-        scanner = _Scanner(image_source, label_source, ranks, plan, cubes, spatial)
-        histograms = np.zeros((ids.size, plan.top + 1), counts)
+    def work(queue: Iterator[Block]) -> _Scanner:
+        scanner = _Scanner(*sources, plan, cubes, spatial, len(blocks))
         for block in queue:
-            scanner.add(block, histograms)
-        return histograms
+            scanner.add(block)
+            # Of regions that are scattered over the image each thread would hold all histograms.
+            if scanner.bins > MOST_BINS // count and threading.get_ident() != caller:
+                break
+        return scanner
 
-    count = worker_count(workers, image.size, ids.size * (plan.top + 1))
-    first, *others = share(blocks, work, count)
-    for other in others:
-        first += other
-    cumulate_rows(first, cubes, plan.entered, result)
-    if cubes and spatial == 3:
-        np.negative(result, out=result)
-    return ids, result
+    scanners = share(blocks, work, count)
+    ids, rows = merge_ids([scanner.numbering for scanner in scanners])
+    result = np.zeros((ids.size, thresholds.size), np.int64)
+    sign = -1 if cubes and spatial == 3 else 1
+
+    def cumulate(queue: Iterator[int]) -> None:
+        for first in queue:
+            part = slice(first, first + CURVES_AT_ONCE)
+            for scanner, own in zip(scanners, rows, strict=True):
+                cumulate_regions(
+                    scanner.histograms, own[part], cubes, sign, plan.entered, result[part]
+                )
+
+    if result.size:
+        parts = range(0, ids.size, CURVES_AT_ONCE)
+        share(parts, cumulate, worker_count(workers, result.size, 1))
+    return ids.astype(label_dtype), result
 
 
 class _Scanner:
-    """Scratch memory of one thread for blocks of keys and labels."""
+    """The regions that one thread meets: their numbers, histograms, and scratch memory."""
 
     def __init__(
-        self,
-        image: Source,
-        labels: Source,
-        ranks: DenseRanks | HashedRanks,
-        plan: Plan,
-        cubes: bool,
-        ndim: int,
+        self, image: Source, labels: Source, plan: Plan, cubes: bool, ndim: int, blocks: int
     ) -> None:
-        self.image, self.labels, self.ranks, self.plan = image, labels, ranks, plan
-        self.cubes = cubes
+        self.image, self.labels, self.plan, self.cubes = image, labels, plan, cubes
         self.ndim = max(ndim, 2)
-        self.count = len(DIRECTIONS) if ndim == 3 else 4
-        self._size = 0
-        self._planes = np.empty(0, np.uint64)
-        self._beats = np.empty(2 * self.count, np.uint64)
+        self.blocks = blocks
+        self.numbering = Numbering(labels.token.dtype)
+        # Narrow counts take less of the cache; a coefficient is at most 7.
+        counts = np.int32 if image.array.size < 1 << 28 else np.int64
+        self.histograms = np.zeros((0, plan.top + 1), counts)
+        self._directions = len(DIRECTIONS) if ndim == 3 else 4
+        self._beats = np.empty(2 * self._directions, np.uint64)
 
-    def add(self, block: Block, histograms: Array) -> None:
+    @property
+    def bins(self) -> int:
+        """Bins in use."""
+        return self.numbering.count * (self.plan.top + 1)
+
+    def _make_room(self) -> None:
+        """A histogram for each number. Zeros that are not used yet take no memory."""
+        held, bins = self.histograms.shape
+        needed = self.numbering.count
+        if needed <= held:
+            return
+        expected = min(needed * self.blocks, MOST_BINS // bins) if held == 0 else 2 * held
+        histograms = np.zeros((max(needed, expected), bins), self.histograms.dtype)
+        histograms[:held] = self.histograms
+        self.histograms = histograms
+
+    def add(self, block: Block) -> None:
         """Add a block to the histograms of its regions."""
         layout = lay_out(block, self.image.shape, self.ndim, spare_words=2)
-        geometry, box, extents, at, steps = layout[:5]
-        _, rows, columns, lead, _, _ = geometry
-        if layout.size > self._size:
-            self._size = layout.size
-            self._keys = np.empty(layout.size + 2 * FRONT, self.plan.key_dtype)
-            self._region = np.empty(layout.size + 2 * FRONT, self.ranks.dtype)
-        needed = 4 * self.count * (lead + -(-columns // 64) + 1) * (rows + 2)
-        if self._planes.size < needed:
-            self._planes = np.empty(needed, np.uint64)
-        keys, region = self._keys[FRONT:], self._region[FRONT:]
-        flat = self.ndim == 2  # then the slices before and behind the only one are not read
-        self._region[
-            FRONT + steps[0] - 1 if flat else 0 : FRONT + 2 * steps[0] + 1 if flat else None
-        ] = 0
-        address, strides, values = self.image.box(box)
-        nan, _ = self.plan.load(address, strides, extents, keys, at, steps)
-        shown = self.ranks.stage(self.labels, box, extents, region, at, steps)
+        size = layout.size + 2 * FRONT
+        keys = scratch.take("keys", size, self.plan.key_dtype)
+        address, strides, values = self.image.box(layout.box)
+        place = layout.at + FRONT, layout.steps
+        nan, _ = self.plan.load(address, strides, layout.extents, keys, *place)
+
+        def background(dtype: np.dtype[Any]) -> Array:
+            regions = scratch.take("regions", size, dtype)
+            step = layout.steps[0]
+            # In 2-D the slices before and behind the only one are not read.
+            start, stop = (FRONT + step - 1, FRONT + 2 * step + 1) if self.ndim == 2 else (0, size)
+            regions[start:stop] = 0
+            return regions
+
+        regions, shown = self.numbering.stage(self.labels, layout.box, background, *place)
         if nan and np.isnan(values[shown != 0]).any():
             raise ValueError(NAN_MESSAGE)
+        self._make_room()
+        _, rows, columns, lead, _, _ = layout.geometry
+        words = lead + -(-columns // 64) + 1
         scan_regions(
-            keys,
-            region,
-            geometry,
-            self.count,
+            keys[FRONT:],
+            regions[FRONT:],
+            layout.geometry,
+            self._directions,
             self.cubes,
-            self._planes,
+            scratch.take("planes", 4 * self._directions * words * (rows + 2), np.uint64),
             self._beats,
-            histograms,
+            scratch.take("event keys", EVENT_ROOM, self.plan.key_dtype),
+            scratch.take("event regions", EVENT_ROOM, regions.dtype),
+            scratch.take("event coefficients", EVENT_ROOM, np.int8),
+            self.histograms,
         )

@@ -30,6 +30,7 @@ __all__ = [
     "coefficients_3d",
     "compress",
     "expand_coefficients",
+    "expanded",
 ]
 
 ROWS = 8  # rows a coefficient word holds: 8 x 64 bits, one 512-bit vector
@@ -296,7 +297,7 @@ def coefficients_3d(
     return sig, codegen
 
 
-def _expanded(builder: Any, words: list[Any]) -> Any:
+def expanded(builder: Any, words: list[Any]) -> Any:
     """64 int8 coefficients from the 4 planes of one row."""
     total = None
     for i, word in enumerate(words):
@@ -321,7 +322,7 @@ def expand_coefficients(typingctx: Any, coefficients: Any, row: Any, out: Any, a
             builder.load(builder.gep(data, [builder.add(row, llvm.I64(ROWS * i))]))
             for i in range(COEFFICIENT_PLANES)
         ]
-        llvm.store(builder, _expanded(builder, words), target, at)
+        llvm.store(builder, expanded(builder, words), target, at)
         return context.get_dummy_value()
 
     return sig, codegen
@@ -364,7 +365,7 @@ def append_events(
             kept = builder.ctpop(piece)
             place = builder.add(place, builder.zext(kept, llvm.I64) if lanes < LANES else kept)
         bits = builder.bitcast(wanted, ir.VectorType(llvm.I1, LANES))
-        values = compress(builder, _expanded(builder, planes), bits)
+        values = compress(builder, expanded(builder, planes), bits)
         llvm.store(builder, values, coefficient_list, count)
         return place
 

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
 
-__all__ = ["LANES", "order_planes", "planes_2d", "planes_3d"]
+__all__ = ["LANES", "planes_2d", "planes_3d"]
 
 LANES = 64
 
@@ -133,66 +133,6 @@ def planes_3d(
         data = llvm.data(context, builder, sig.args[5], planes)
         starts = [start, next_start]
         _Rows(context, builder, sig, args).emit(starts, pitch, rows, data, out, stride)
-        return context.get_dummy_value()
-
-    return sig, codegen
-
-
-@intrinsic
-def order_planes(
-    typingctx: Any,
-    keys: Any,
-    labels: Any,
-    here: Any,
-    there: Any,
-    pitch: Any,
-    rows: Any,
-    flip: Any,
-    planes: Any,
-    out: Any,
-    back: Any,
-) -> Any:
-    """For `rows` rows, which points beat their neighbour in one direction, and the reverse.
-
-    `here` and `there` are the offsets of the first 64 points and of their neighbours in `keys` and
-    `labels`. A point beats one of the same label if its key is at least as large (the neighbour, if
-    its key is larger). One of another label is beaten by both if `flip` is all ones, by neither if
-    it is 0. Writes the points' planes at `out` + row and the neighbours' at `back` + row.
-    """
-    sig = types.void(
-        keys,
-        labels,
-        types.intp,
-        types.intp,
-        types.intp,
-        types.intp,
-        types.uint64,
-        planes,
-        types.intp,
-        types.intp,
-    )
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        keys, labels, here, there, pitch, rows, flip, planes, out, back = args
-        data = llvm.data(context, builder, sig.args[7], planes)
-
-        def compare(array: Any, array_type: Any, relation: str, step: Any) -> Any:
-            element = context.get_value_type(array_type.dtype)
-            source = llvm.data(context, builder, array_type, array)
-            points, neighbours = (
-                llvm.load(builder, source, builder.add(start, step), element, LANES)
-                for start in (here, there)
-            )
-            return builder.bitcast(builder.icmp_unsigned(relation, points, neighbours), llvm.I64)
-
-        with cgutils.for_range(builder, rows) as loop:
-            step = builder.mul(loop.index, pitch)
-            wins = compare(keys, sig.args[0], ">=", step)
-            same = compare(labels, sig.args[1], "==", step)
-            for offset, plane in ((out, wins), (back, builder.not_(wins))):
-                beats = builder.and_(builder.xor(plane, flip), same)
-                address = builder.gep(data, [builder.add(offset, loop.index)])
-                builder.store(builder.xor(beats, flip), address)
         return context.get_dummy_value()
 
     return sig, codegen

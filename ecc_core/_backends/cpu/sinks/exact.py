@@ -14,9 +14,10 @@ __all__ = ["sum_levels"]
 Array = NDArray[Any]
 
 UNSIGNED, SIGNED, FLOAT = 0, 1, 2
-SHIFT = np.uint64(8)  # of a key that leaves room for a coefficient
+COEFFICIENT_BITS = 8  # of a word, below the bits of a key
+SHIFT = np.uint64(COEFFICIENT_BITS)
 ZERO = 128  # the coefficient 0 there
-DIGITS = 1 << 11  # of a sort
+DIGIT_BITS = 11  # of a sort
 
 
 @kernel()
@@ -26,56 +27,76 @@ def _ordered_key(bits: Any, kind: Any, sign: Any) -> Any:
         return bits
     if kind == SIGNED:
         return bits ^ sign
-    size = bits & ~sign
-    return ~bits & (sign | (sign - np.uint64(1))) if size and bits & sign else size | sign
+    full = sign | (sign - np.uint64(1))
+    return (~bits & full) + np.uint64(bits == sign) if bits & sign else bits | sign
 
 
 @kernel()
-def _list_changes(values: Any, counts: Any, kind: Any, sign: Any, keys: Any, changes: Any) -> Any:
+def _list_changes(values: Any, counts: Any, kind: Any, sign: Any, words: Any, changes: Any) -> None:
     """List the keys of the points whose count is not 0.
 
-    The counts are read from memory that no one else writes to, so as many are found as were
-    counted. They follow the keys in the lowest byte if `changes` is empty.
+    The counts follow the keys in the lowest byte of `words`; if `changes` is not empty, they go
+    there. Both lists need room for one entry more. Counts are read from memory that no one else
+    writes to, so as many are found as were counted.
     """
-    found = 0
-    words = counts.view(np.uint64)
-    for word in range(words.size):
-        if words[word] == 0:  # eight points without a coefficient
+    found = np.uint64(0)
+    eights = counts[: counts.size // 8 * 8].view(np.uint64)
+    for start in range(0, counts.size, 8):
+        if start + 8 <= counts.size and eights[start // 8] == 0:
             continue
-        for i in range(8 * word, min(8 * word + 8, values.size)):
-            if counts[i] != 0:
-                key = _ordered_key(np.uint64(values[i]), kind, sign)
-                if changes.size:
-                    keys[found], changes[found] = key, counts[i]
-                else:
-                    keys[found] = key << SHIFT | np.uint64(counts[i] + ZERO)
-                found += 1
-    return found
+        for i in range(np.uint64(start), np.uint64(min(start + 8, counts.size))):
+            key, count = _ordered_key(np.uint64(values[i]), kind, sign), counts[i]
+            if changes.size:
+                words[found], changes[found] = key, count
+            else:
+                words[found] = key << SHIFT | np.uint64(count + ZERO)
+            found += np.uint64(count != 0)  # no branch, which would often be mispredicted
 
 
 @kernel()
-def _sort_digit(source: Any, target: Any, shift: Any) -> None:
-    """Sort by one digit, keeping the order of equal ones."""
-    last = np.uint64(DIGITS - 1)
-    ends = np.zeros(DIGITS, np.int64)
+def _sort_digit(source: Any, target: Any, base: Any, shift: Any) -> None:
+    """Sort words by one digit of their distance from `base`, keeping the order of equal ones."""
+    last = np.uint64((1 << DIGIT_BITS) - 1)
+    ends = np.zeros(1 << DIGIT_BITS, np.int64)
     for i in range(source.size):
-        ends[(source[i] >> shift) & last] += 1
+        ends[((source[i] - base) >> shift) & last] += 1
     start = 0
-    for digit in range(DIGITS):
+    for digit in range(ends.size):
         start, ends[digit] = start + ends[digit], start
     for i in range(source.size):
-        digit = (source[i] >> shift) & last
+        digit = ((source[i] - base) >> shift) & last
         target[np.uint64(ends[digit])] = source[i]
         ends[digit] += 1
 
 
-def _sorted(packed: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    """Keys of so many bits, above the coefficients, in increasing order."""
-    spare = np.empty_like(packed)
-    for shift in range(int(SHIFT), int(SHIFT) + bits, DIGITS.bit_length() - 1):
-        _sort_digit(packed, spare, np.uint64(shift))
-        packed, spare = spare, packed
-    return packed
+@kernel()
+def _sum_runs(words: Any, sums: Any) -> Any:
+    """Replace sorted words by the keys whose coefficients do not add up to 0; their number."""
+    count, total = 0, np.int64(0)
+    for i in range(words.size):
+        key = words[i] >> SHIFT
+        total += np.int64(words[i] & np.uint64(255)) - ZERO
+        last = i + 1 == words.size or words[i + 1] >> SHIFT != key
+        words[count], sums[count] = key, total  # without branches
+        count += last and total != 0
+        total = np.int64(0) if last else total
+    return count
+
+
+def _sum_words(
+    words: NDArray[np.uint64], base: int, bits: int
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """The keys of words, increasing, and the sums of their coefficients that are not 0.
+
+    The keys are `base` and numbers of so many bits.
+    """
+    spare = np.empty_like(words)
+    for shift in range(COEFFICIENT_BITS, COEFFICIENT_BITS + bits, DIGIT_BITS):
+        _sort_digit(words, spare, np.uint64(base << COEFFICIENT_BITS), np.uint64(shift))
+        words, spare = spare, words
+    sums = spare.view(np.int64)
+    count = _sum_runs(words, sums)
+    return words[:count], sums[:count]
 
 
 def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[np.int64]]:
@@ -83,28 +104,35 @@ def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[n
     dtype = image.dtype.newbyteorder("=")
     bits = np.dtype(f"u{dtype.itemsize}")
     values = np.ascontiguousarray(image, dtype).reshape(-1).view(bits)
-    padded = np.zeros(-(-counts.size // 8) * 8, np.int8)
-    padded[: counts.size] = counts.reshape(-1)
-    found = int(np.count_nonzero(padded))
-    kind = FLOAT if dtype.kind == "f" else SIGNED if dtype.kind == "i" else UNSIGNED
-    sign = np.uint64(1 << (8 * dtype.itemsize - 1))
-    keys = np.empty(found, np.uint64)
-    wide = dtype.itemsize == 8
-    changes = np.empty(found if wide else 0, np.int8)
-    _list_changes(values, padded, kind, sign, keys, changes)
-    if wide:
-        order = np.argsort(keys)
-        keys, sums = keys[order], changes[order].astype(np.int64)
-    else:
-        keys = _sorted(keys, 8 * dtype.itemsize)
-        sums = (keys & np.uint64(255)).astype(np.int64) - ZERO
-        keys >>= SHIFT
+    found = int(np.count_nonzero(counts))
     if found == 0:
         return np.empty(0, dtype), np.empty(0, np.int64)
-    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-    sums = np.add.reduceat(sums, first)
-    keys = keys[first][sums != 0].astype(bits)
-    return _values(keys, dtype), sums[sums != 0]
+    kind = FLOAT if dtype.kind == "f" else SIGNED if dtype.kind == "i" else UNSIGNED
+    sign = np.uint64(1 << (8 * dtype.itemsize - 1))
+    words = np.empty(found + 1, np.uint64)
+    wide = dtype.itemsize == 8
+    changes = np.empty(found + 1 if wide else 0, np.int8)
+    flat = np.ascontiguousarray(counts).reshape(-1)
+    _list_changes(values, flat, kind, sign, words, changes)
+    words, changes = words[:found], changes[:found]
+    shift = 0 if wide else COEFFICIENT_BITS
+    low, high = (int(end) >> shift for end in (words.min(), words.max()))
+    span = (high - low).bit_length()
+    if not wide:
+        keys, sums = _sum_words(words, low, span)
+    elif span <= 64 - COEFFICIENT_BITS:
+        words -= np.uint64(low)
+        words <<= SHIFT
+        words += (changes + np.int16(ZERO)).astype(np.uint64)
+        keys, sums = _sum_words(words, 0, span)
+        keys += np.uint64(low)
+    else:
+        order = np.argsort(words)
+        keys, sums = words[order], changes[order].astype(np.int64)
+        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+        sums = np.add.reduceat(sums, first)
+        keys, sums = keys[first][sums != 0], sums[sums != 0]
+    return _values(keys.astype(bits), dtype), sums
 
 
 def _values(keys: Array, dtype: np.dtype[Any]) -> Array:
