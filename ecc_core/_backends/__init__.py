@@ -375,5 +375,6 @@ register(
     shards="ecc_core._backends.cuda.shards",
     betti_numbers="ecc_core._backends.cuda.betti",
     surfaces="ecc_core._backends.cuda.surface",
+    cell_counts="ecc_core._backends.cuda.cells",
     needs=need_cupy,
 )

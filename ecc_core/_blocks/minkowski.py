@@ -198,7 +198,7 @@ def table_of_block(
             workers=1,
         )
         columns.append(counts.reshape((ids.size, counts.shape[1] * counts.shape[2])))
-    return np.concatenate([ids.astype(np.int64)[:, None], *columns], axis=1)
+    return np.concatenate([on_host(ids).astype(np.int64)[:, None], *columns], axis=1)
 
 
 def functionals_of_rows(rows: Counts, *, estimators: Sequence[Estimator]) -> NDArray[np.float64]:

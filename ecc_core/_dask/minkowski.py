@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ecc_core._arrays import given_on_host
+from ecc_core._arrays import given_on_host, on_host
 from ecc_core._blocks.blocks import Settings
 from ecc_core._blocks.minkowski import (
     counts_of_block,
@@ -71,7 +71,9 @@ def lazy_curves(
     measures = (*counts.chunks[:-2], (ndim + 1,), counts.chunks[-1])
     values = counts.map_blocks(functionals, chosen, chunks=measures, dtype=np.float64)
     if not chosen.exact:
-        euler = bordered(graph.curve_values, *checked).astype(np.float64)
+        euler = bordered(graph.curve_values, *checked)
+        meta = np.empty((0,) * euler.ndim, np.int64)
+        euler = euler.map_blocks(on_host, meta=meta).astype(np.float64)
         values = da.concatenate([values[..., :-1, :], euler[..., None, :]], axis=-2)
         values = values.rechunk(measures)
     return MinkowskiCurves(

@@ -57,6 +57,8 @@ SAMPLES = _curves(
     SHARED_TABLE=(0, 1),
     NAN=(0, 1, 2),
 )
+CODES = ("unsigned char", "unsigned short", "unsigned int")
+CORNERS = "1,17,5,85,3,51,15,255"
 SOFT = {"SUPER": (0, 1), "DIRECTIONAL": (0, 1), **BLOCK}
 CASES = {
     "curve1d": SINGLES,
@@ -79,13 +81,20 @@ CASES = {
     },
     "number": [_curves(SHORT[:2], (SEARCH,), FLAT=(0, 1))],
     "range": [SAMPLES],
-    "recode": [{**SAMPLES, "CODE": ("unsigned char", "unsigned short", "unsigned int")}],
+    "recode": [{**SAMPLES, "CODE": CODES}],
     "betti": [
-        {"CODE": ("unsigned char", "unsigned short", "unsigned int"), "PLANAR": (0, 1)}
+        {"CODE": CODES, "PLANAR": (0, 1)}
         | {"WIDE": (0, 1), "FRAME": (0, 1), "REVERSE": (0, 1), "THREADS": (256,)}
     ],
     "boruvka": [{"THREADS": (256,)}],
     "labels": [{"LABEL": LABELS, "COUNT": COUNTS, "SUPER": (0, 1), "THREADS": (256,)}],
+    "cells": [
+        {"CODE": CODES, "LABEL": ("unsigned char",), "GROUPS": ("1,3", "1,3,17,51", CORNERS)}
+        | {"LAST": (0, 1), "SUPER": (0, 1), "COPIES": (1, 16), "LABELLED": (0,)}
+        | {"THREADS": (1024,)},
+        {"CODE": CODES, "LABEL": LABELS, "GROUPS": ("1,3,17,51",), "LAST": (0, 1), "SUPER": (0, 1)}
+        | {"COPIES": (0,), "LABELLED": (0, 1), "THREADS": (256,)},
+    ],
     "exact": [{"FLOAT": (0, 1), "THREADS": (256,)}],
     "soft_levels": [{"SUPER": (0, 1)}],
     "soft_scan": [
@@ -96,8 +105,7 @@ CASES = {
     "soft_gather": [{"ELEMENT": FLOATS, "OUT": ("float", "double"), "UNIT": (0, 1), **SOFT}],
     "soft_project": [{"REAL": ("float", "double"), "THREADS": (256,)}],
     "surface": [
-        {"CODE": ("unsigned char", "unsigned short", "unsigned int"), "FLAT": (0, 1)}
-        | {"CUBES": (0, 1), "SHARED": (0, 1), "THREADS": (256,)}
+        {"CODE": CODES, "FLAT": (0, 1)} | {"CUBES": (0, 1), "SHARED": (0, 1), "THREADS": (256,)}
     ],
     "transform_mask": [{"SHARED": (0, 1), "THREADS": (256,)}],
     "transform_regions": [{"LABEL": LABELS, "THREADS": (256,)}],

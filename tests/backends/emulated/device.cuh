@@ -142,6 +142,7 @@ inline unsigned shared_exchange(unsigned address, unsigned value) {
     return atomicExch((unsigned*)shared(address, 4), value);
 }
 inline void shared_add(unsigned address, int amount) { shared_exchange_add(address, amount); }
+inline void shared_increment(unsigned address) { shared_exchange_add(address, 1); }
 
 // Copies that arrive when they are waited for, and not before.
 void copy_later(void* to, const void* from, int bytes);

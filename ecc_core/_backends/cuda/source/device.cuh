@@ -208,6 +208,11 @@ __device__ __forceinline__ void shared_add(unsigned address, int amount) {
     asm volatile("red.shared.add.s32 [%0], %1;" ::"r"(address), "r"(amount) : "memory");
 }
 
+// Adds one, by an instruction of its own that takes lanes of the same address together.
+__device__ __forceinline__ void shared_increment(unsigned address) {
+    asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address) : "memory");
+}
+
 // Returns what was there.
 __device__ __forceinline__ unsigned shared_exchange_add(unsigned address, unsigned amount) {
     unsigned before;

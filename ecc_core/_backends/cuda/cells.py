@@ -1,0 +1,209 @@
+"""Numbers of cells of images and of labelled regions, from histograms of recoded samples."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy
+from ecc_core._backends.cuda.bins import Prepared, prepare
+from ecc_core._backends.cuda.compile import function, processors, shared_limit
+from ecc_core._backends.cuda.launch import raise_for_nan
+from ecc_core._backends.cuda.points import rank_labels
+from ecc_core._backends.cuda.recipe import ELEMENTS, NAN_REPORT, by_value, pack, variant_of
+from ecc_core._backends.cuda.recode import codes_of
+from ecc_core._backends.cuda.scan import pick_levels, running_sums
+from ecc_core._backends.spans import Cut
+from ecc_core._request.estimator import Cells
+from ecc_core._request.filtration import Filtration
+
+__all__ = ["cell_counts", "region_cell_counts"]
+
+Counts = NDArray[np.int64]
+
+# As in cells.cu.
+CELLS = np.dtype(
+    [(name, "i8") for name in ("data", "counts", "labels", "regions", "most")]
+    + [("strides", "i8", 4), ("shape", "i4", 3), ("first", "i4", 3), ("last", "i4", 3)]
+    + [(name, "i4") for name in ("wraps", "bins", "never", "chunk", "across", "blocks", "")]
+)
+PLACES = 4  # columns of a thread
+THREADS = {True: 1024, False: 256}  # with counts in shared memory, and without
+COPIES = 32  # of a bin in shared memory, at most: lanes then do not wait for each other
+DECLARED = 1024  # bytes of shared memory that are left to the kernel
+CHUNK = (4, 64)  # slices of a thread, at least and at most
+WAVES = 8  # how often every thread gets work, where there is enough
+
+
+class Regions(NamedTuple):
+    """Labels, and the number of each label's region, from 1 on, or 0."""
+
+    labels: Any
+    ranks: Any
+    regions: int
+
+    def addresses(self) -> tuple[int, int, int]:
+        """Those of labels and ranks, and the largest label that has a rank."""
+        return self.labels.data.ptr, self.ranks.data.ptr, self.ranks.size - 1
+
+
+def cell_counts(
+    image: Any,
+    thresholds: Any,
+    cells: Cells,
+    filtration: Filtration,
+    *,
+    mask: Any = None,
+    cut: Cut | None = None,
+    workers: int | None = None,  # noqa: ARG001
+) -> Counts:
+    """Numbers of cells in the set at sorted thresholds, (images, kinds, n) int64."""
+    with adopt(image) as adopted:
+        shape = (len(adopted.array), len(cells.groups), thresholds.size)
+        if thresholds.size == 0 or adopted.array.size == 0:
+            return np.zeros(shape, np.int64)
+        counts = _counts(adopted, thresholds, cells, filtration, as_cupy(mask), cut, None)
+        return counts.reshape(shape)
+
+
+def region_cell_counts(
+    image: Any,
+    labels: Any,
+    thresholds: Any,
+    cells: Cells,
+    filtration: Filtration,
+    *,
+    cut: Cut | None = None,
+    workers: int | None = None,  # noqa: ARG001
+) -> tuple[Any, Counts]:
+    """Ids of the regions, increasing, and their numbers of cells, (ids, kinds, n) int64."""
+    with adopt(image) as adopted:
+        regions, ids, ranks = rank_labels(as_cupy(labels))
+        shape = (int(ids.size), len(cells.groups), thresholds.size)
+        if 0 in shape:
+            return adopted.give_back(ids), np.zeros(shape, np.int64)
+        single = adopted._replace(array=adopted.array[None])
+        inside = cupy.not_equal(regions, 0)[None]
+        found = Regions(regions, ranks, int(ids.size))
+        counts = _counts(single, thresholds, cells, filtration, inside, cut, found)
+        return adopted.give_back(ids), counts.reshape(shape)
+
+
+def _counts(
+    adopted: Adopted,
+    thresholds: Any,
+    cells: Cells,
+    filtration: Filtration,
+    mask: Any,
+    cut: Cut | None,
+    regions: Regions | None,
+) -> Counts:
+    """Numbers of cells of every kind of all images, or regions, (rows, n)."""
+    variant = variant_of(filtration, adopted.element, masked=mask is not None)
+    device = adopted.array.device.id
+    prepared = prepare(thresholds, variant.element, variant.superlevel, device)
+    codes, flag, memory = codes_of(adopted, mask, variant, prepared, keep=True)
+    sizes = adopted.array.shape[1:]
+    places = _places(sizes, cells, filtration.boundary, cut)
+    wraps = filtration.boundary == "periodic"
+    counts = _histograms(codes, sizes, places, wraps, cells, variant.superlevel, prepared, regions)
+    if variant.nan == NAN_REPORT:
+        raise_for_nan(flag, adopted, mask)
+    del memory  # until the kernels have been launched
+    values = pick_levels(running_sums(counts, variant.superlevel), prepared)
+    found: Counts = values.get()
+    return found
+
+
+def _places(
+    shape: tuple[int, ...], cells: Cells, boundary: str, cut: Cut | None
+) -> list[tuple[int, int]]:
+    """Ranges of the highest corner of the cube that groups lie in, one for each axis.
+
+    A group whose points are all outside never enters, nor does one that enters with the last of its
+    points and has any outside: so one range does for groups of every extent
+    (:func:`ecc_core._backends.spans.spans_of`).
+    """
+    if boundary == "periodic":
+        return [(1, length + 1) for length in shape]
+    inside = int(boundary == "half-open")
+    before, after = cut or Cut((inside,) * len(shape), (inside,) * len(shape))
+    return [
+        (int(cells.every or bool(low)), length + 1 - high)
+        for length, low, high in zip(shape, before, after, strict=True)
+    ]
+
+
+def _histograms(
+    codes: Any,
+    sizes: tuple[int, ...],
+    places: list[tuple[int, int]],
+    wraps: bool,
+    cells: Cells,
+    superlevel: bool,
+    prepared: Prepared,
+    regions: Regions | None,
+) -> Any:
+    """Numbers of groups by the code at which they enter, (images or regions * kinds, bins)."""
+    device, images, kinds = codes.device.id, len(codes), len(cells.groups)
+    bins = prepared.rules.levels + 1
+    copies = _copies(kinds, bins, device) if regions is None else 0
+    threads = THREADS[copies > 0]
+    steps = [step // codes.itemsize for step in codes.strides[:-1]]
+    axes = (steps[0], *_as_volume((*steps[1:], 1), 0)[:2])  # of a batch, of slices, of rows
+    depth, height, width = _as_volume(sizes, 1)
+    (top, bottom), (first, last), (left, right) = _as_volume(tuple(places), (1, 2))
+    lines, across = last - first, -(-right // PLACES)
+    work = images * across * lines * (bottom - top) // (WAVES * threads * processors(device))
+    chunk = min(max(CHUNK[0], work), CHUNK[1])
+    units = across * lines * -(-(bottom - top) // chunk)
+    blocks = max(1, min(-(-units // threads), -(-processors(device) // images)))
+    counts = cupy.zeros(((images if regions is None else regions.regions) * kinds, bins), np.int64)
+    given = pack(
+        CELLS,
+        *(codes.data.ptr, counts.data.ptr),
+        *((0, 0, 0) if regions is None else regions.addresses()),
+        (*axes, height * width),
+        (depth, height, width),
+        (top, first, left),
+        (bottom, last, right),
+        *(int(wraps), bins, 0 if superlevel else bins - 1, chunk, across, blocks, 0),
+    )
+    macros = {
+        "CODE": ELEMENTS[codes.dtype.name],
+        "LABEL": ELEMENTS["uint8" if regions is None else regions.labels.dtype.name],
+        "GROUPS": ",".join(str(_corners(group)) for group in cells.groups),
+        "LAST": int(cells.every),
+        "SUPER": int(superlevel),
+        "COPIES": copies,
+        "LABELLED": int(regions is not None),
+        "THREADS": threads,
+    }
+    found = function("cells", "count_cells", device, tuple(macros.items()))
+    shared = 4 * bins * (kinds | 1) * copies
+    found((images * blocks,), (threads,), (by_value(given),), shared_mem=shared)
+    return counts
+
+
+def _copies(kinds: int, bins: int, device: int) -> int:
+    """Copies of each bin in shared memory; 0 if not even one has room."""
+    room = (shared_limit(device) - DECLARED) // (4 * bins * (kinds | 1))
+    return min(COPIES, 1 << room.bit_length() >> 1)
+
+
+def _as_volume(values: tuple[Any, ...], missing: Any) -> tuple[Any, ...]:
+    """One for slices, rows and columns each: two axes are slices and columns, one is columns."""
+    first, last = values[:-1], values[-1]
+    return (*[missing] * (1 - len(first)), *first, *[missing] * (len(first) < 2), last)
+
+
+def _corners(group: tuple[tuple[int, ...], ...]) -> int:
+    """The points of a group as bits: corner 1 is a step along columns, 2 rows, 4 slices."""
+    total = 0
+    for offset in group:
+        along = _as_volume(offset, 0)
+        total |= 1 << (4 * along[0] + 2 * along[1] + along[2])
+    return total

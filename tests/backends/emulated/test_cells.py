@@ -1,0 +1,95 @@
+"""Numbers of cells by the CUDA kernel against those of the CPU backend, bit for bit."""
+
+import itertools
+
+import numpy as np
+import pytest
+from fake_cupy import ndarray
+
+from ecc_core._backends.cpu.minkowski import launch
+from ecc_core._backends.spans import Cut
+from ecc_core._request.estimator import estimator_of
+from ecc_core._request.filtration import filtration_of
+
+# Dtypes, shapes, thresholds and superlevels: one to three axes, rows of full and of other widths,
+# codes of 8 and 16 bits, several chunks of slices, counts in shared and in global memory.
+CASES = {
+    "lines": ("float32", (3, 40), [-1, 1, 2.5, 2.5, 4], False),
+    "bytes": ("uint8", (2, 9, 37), np.arange(8), True),
+    "no level": ("uint8", (1, 5, 7), [-3, -2], True),
+    "volumes": ("float64", (1, 9, 6, 20), np.linspace(0, 7, 300), False),
+    "many": ("float32", (1, 5, 4, 6), np.linspace(-1, 8, 20_000), False),
+}
+NAMES = {1: ("exact",), 2: ("exact", "crofton-4"), 3: ("exact", "crofton-13")}
+
+
+def drawn(case):
+    dtype, shape, thresholds, _ = CASES[case]
+    rng = np.random.default_rng(len(case))
+    image = rng.integers(0, 8, shape).astype(dtype)
+    mask = rng.random(shape) < 0.9
+    if image.dtype.kind == "f":
+        image[rng.random(shape) < 0.05] = np.nan
+    return image, mask, np.asarray(thresholds, np.float64)
+
+
+def cells_of(filtration, estimators=NAMES):
+    return [estimator_of(name, None, filtration).cells for name in estimators[filtration.ndim]]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_counts(emulator, case):
+    image, mask, thresholds = drawn(case)
+    ndim, superlevel = image.ndim - 1, CASES[case][-1]
+    some = {1} if case == "many" else {1, ndim}
+    for connectivity, boundary in itertools.product(some, ("closed", "periodic", "half-open")):
+        filtration = filtration_of(ndim, connectivity, superlevel, "omit", None, boundary)
+        for cells in cells_of(filtration)[: 1 if case == "many" else None]:
+            emulator.clear()
+            found = emulator.backend.cells.cell_counts(
+                image.view(ndarray), thresholds, cells, filtration, mask=mask.view(ndarray)
+            )
+            expected = launch.cell_counts(image, thresholds, cells, filtration, mask=mask)
+            np.testing.assert_array_equal(np.asarray(found), expected)
+            assert found.dtype == np.int64
+            assert emulator.launched == ["recode", "cells"]
+
+
+def test_blocks(emulator):
+    image, _, thresholds = drawn("bytes")
+    for connectivity, before, after in itertools.product((1, 2), (0, 1), (0, 1)):
+        filtration = filtration_of(2, connectivity, True)
+        cut = Cut((before, 0), (1, after))
+        for cells in cells_of(filtration):
+            emulator.clear()
+            found = emulator.backend.cells.cell_counts(
+                image.view(ndarray), thresholds, cells, filtration, cut=cut
+            )
+            expected = launch.cell_counts(image, thresholds, cells, filtration, cut=cut)
+            np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_nothing_to_count(emulator):
+    filtration = filtration_of(2)
+    (cells, _) = cells_of(filtration)
+    empty = np.zeros((2, 0, 3)).view(ndarray)
+    found = emulator.backend.cells.cell_counts(empty, np.array([1.0]), cells, filtration)
+    np.testing.assert_array_equal(found, np.zeros((2, 4, 1), np.int64))
+
+
+@pytest.mark.parametrize(("case", "connectivity"), [("lines", 1), ("bytes", 2), ("volumes", 1)])
+def test_regions(emulator, case, connectivity):
+    image, _, thresholds = drawn(case)
+    image, labels = image[0], np.random.default_rng(5).integers(0, 4, image.shape[1:])
+    sparse = np.where(labels > 1, 10**12 + labels, 0)
+    labels = {"lines": labels > 2, "bytes": labels, "volumes": sparse}[case]
+    filtration = filtration_of(image.ndim, connectivity, CASES[case][-1], "omit")
+    for cells in cells_of(filtration)[: 2 if case == "bytes" else 1]:
+        emulator.clear()
+        ids, found = emulator.backend.cells.region_cell_counts(
+            image.view(ndarray), labels.view(ndarray), thresholds, cells, filtration
+        )
+        numbers, expected = launch.region_cell_counts(image, labels, thresholds, cells, filtration)
+        np.testing.assert_array_equal(np.asarray(ids), numbers)
+        np.testing.assert_array_equal(np.asarray(found), expected)
+        assert ids.dtype == numbers.dtype
