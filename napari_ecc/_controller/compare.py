@@ -254,7 +254,8 @@ class CompareController(DockController):
 
     def _on_comparison(self, step: Step) -> None:
         self.model.comparison = step.value
-        self.subject = f"{len(self.model.curves)} curves"
+        count = len(self.model.curves)
+        self.subject = f"{count:,} curve{'s' * (count != 1)}"
         self.subject_changed.emit()
         self.model.status = step.value.in_words()
 

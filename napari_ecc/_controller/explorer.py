@@ -175,6 +175,7 @@ class ExplorerController(DockController):
         problem = problem_with(layer)
         if problem:
             self._forget_curve()
+            self._set.remove()
             self._show_nothing(problem)
             return
         try:

@@ -152,21 +152,23 @@ def measure(what: Measure, features: Any) -> Iterator[Step]:
     """
     labels = yield from _objects(what)
     curves = betti = minkowski = None
+    image, thresholds, superlevel = labels != 0, np.ones(1), True
     if what.image is not None:
         image = yield from load(what.image.array)
         curves = _curves(what, image, labels)
-        sets: Any = {"superlevel": what.superlevel, "connectivity": what.connectivity}
-        if what.with_betti:
-            betti = ecc.region_betti_curves(image, labels, curves.thresholds, **sets)
-        if what.with_minkowski:
-            minkowski = ecc.region_minkowski(
-                image,
-                labels,
-                curves.thresholds,
-                spacing=what.labels.spacing,
-                estimator=ESTIMATORS[labels.ndim],
-                **sets,
-            )
+        thresholds, superlevel = curves.thresholds, what.superlevel
+    sets: Any = {"superlevel": superlevel, "connectivity": what.connectivity}
+    if what.with_betti:
+        betti = ecc.region_betti_curves(image, labels, thresholds, **sets)
+    if what.with_minkowski:
+        minkowski = ecc.region_minkowski(
+            image,
+            labels,
+            thresholds,
+            spacing=what.labels.spacing,
+            estimator=ESTIMATORS[labels.ndim],
+            **sets,
+        )
     count = len(np.unique(labels)) - int(not labels.all())
     if count > MOST_OBJECTS:
         raise ValueError(f"“{what.name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")

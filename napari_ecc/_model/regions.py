@@ -43,9 +43,9 @@ class Regions(NamedTuple):
     curves: RegionCurves | None
     """None without an image."""
     betti: RegionBettiCurves | None
-    """At the same thresholds; None unless they are wanted."""
+    """At the same thresholds, without an image of the objects; None unless they are wanted."""
     minkowski: RegionMinkowski | None
-    """At the same thresholds; None unless they are wanted."""
+    """At the same thresholds, without an image of the objects; None unless they are wanted."""
     transforms: RegionTransforms
     components: dict[Basis, Components]
     """Of the curves and of the transforms."""
@@ -88,7 +88,8 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
     ``ect_pc1`` and ``ect_pc2`` those of the transforms; ``ecc_t<threshold>`` holds the curves,
     ``b<dimension>_t<threshold>`` the Betti curves, ``area_t<threshold>`` and the like the Minkowski
     functionals, and ``ect_d<direction>_h<height>`` the transforms, where the direction is a row of
-    ``ecc_core.sample_directions``.
+    ``ecc_core.sample_directions``. Without an image, ``b<dimension>_shape``, ``area_shape`` and the
+    like are those of the objects themselves.
     """
     curves, betti, minkowski, transforms, components = regions
     columns: dict[str, NDArray[Any]] = {
@@ -96,17 +97,21 @@ def feature_columns(regions: Regions) -> dict[str, NDArray[Any]]:
         for basis, found in components.items()
         for k, scores in enumerate(found.scores.T)
     }
+
+    def place(t: float) -> str:
+        return "shape" if curves is None else f"t{t:.6g}"
+
     if curves is not None:
         for t, chi in zip(curves.thresholds, curves.values.T, strict=True):
             columns[f"ecc_t{t:.6g}"] = chi
     if betti is not None:
         for k, numbers in enumerate(np.moveaxis(betti.values, 1, 0)):
             for t, number in zip(betti.thresholds, numbers.T, strict=True):
-                columns[f"b{k}_t{t:.6g}"] = number
+                columns[f"b{k}_{place(t)}"] = number
     if minkowski is not None:
         for k, name in enumerate(minkowski.measures[:-1]):  # the last is the curve
             for t, number in zip(minkowski.thresholds, minkowski.values[:, k].T, strict=True):
-                columns[f"{name}_t{t:.6g}"] = number
+                columns[f"{name}_{place(t)}"] = number
     width = len(str(len(transforms.directions) - 1))
     for k in range(len(transforms.directions)):
         for h, chi in zip(transforms.heights, transforms.values[:, k].T, strict=True):
@@ -118,7 +123,8 @@ def is_own_column(name: str) -> bool:
     """Whether a column is one of `feature_columns`."""
     number = r"[-+.e\d]+"
     curve = r"ecc|b\d|area|perimeter|volume|surface|mean_breadth"
-    return re.fullmatch(rf"ec[ct]_pc\d|({curve})_t{number}|ect_d\d+_h{number}", name) is not None
+    own = rf"ec[ct]_pc\d|({curve})_(t{number}|shape)|ect_d\d+_h{number}"
+    return re.fullmatch(own, name) is not None
 
 
 @dataclass

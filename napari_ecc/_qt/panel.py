@@ -53,6 +53,7 @@ class Panel(QWidget):
         self.model = controller.model
         self._guide = guide
         self._forms: list[Form] = []
+        self._sections: list[QCollapsible] = []
         self._ends: list[Callable[[], Any]] = []
         self._docked = False
         self.destroyed.connect(partial(_finish, self._ends))
@@ -107,10 +108,11 @@ class Panel(QWidget):
         section.setDuration(0)
         section.layout().setContentsMargins(0, 0, 0, 0)
         section.addWidget(form.native)
+        self._sections.append(section)
         self.add(section)
 
     def show_guide(self) -> None:
-        """Set the explanation at the top."""
+        """Show how to use this dock."""
         QWhatsThis.showText(self.mapToGlobal(self.rect().center()), self._guide, self)
 
     def link(self, text: str) -> str:
@@ -123,12 +125,19 @@ class Panel(QWidget):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
             self._show_about()
+            self._show_triangles()
 
     def showEvent(self, event: Any) -> None:
         """Align the forms once the style is known."""
         super().showEvent(event)
         for form in self._forms:
             form.align()
+        self._show_triangles()
+
+    def _show_triangles(self) -> None:
+        for section in self._sections:  # an icon keeps the colour that it was made in
+            section.setCollapsedIcon("▶")
+            section.setExpandedIcon("▼")
 
     def _show_about(self) -> None:
         self._about.setText(f"{self._explanation} {self.link('Help')}")

@@ -188,7 +188,7 @@ class RegionExplorer(Panel):
             self.plot.set_lines([], self.model.status)
             return
         if regions.curves is None:
-            self.plot.set_lines([], "Without an image there are only the transforms of the shapes.")
+            self.plot.set_lines([], "Without an image, the shapes of the objects are measured.")
             return
         _, thresholds, values = regions.curves
         style = "step-left" if regions.curves.superlevel else "step-right"

@@ -88,7 +88,7 @@ def region_table(
     ----------
     labels : napari Labels layer
     image : napari Image layer or None, default None
-        Of the same shape, for the curves; None: transforms only.
+        Of the same shape, for the curves; None: the shapes only.
     part : tuple of (int or slice) or None, default None
         Of the labels; as in `layer_curve`.
     thresholds : int, default 32
@@ -96,8 +96,9 @@ def region_table(
     directions, heights : int, default 8 and 16
         Rows and columns of each transform; heights in radii of the object.
     betti, minkowski : bool, default False
-        Also the Betti curves and the Minkowski functionals, for which there must be an image. The
-        functionals are in world units, by Crofton's formula; see `ecc_core.minkowski_curves`.
+        Also the Betti curves and the Minkowski functionals; without an image, the numbers of the
+        objects themselves, such as ``b1_shape`` and ``area_shape``. The functionals are in world
+        units, by Crofton's formula; see `ecc_core.minkowski_curves`.
     superlevel, connectivity
         As in `layer_curve`.
 

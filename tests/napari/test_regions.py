@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QPushButton
 from scipy.ndimage import binary_dilation, gaussian_filter
 
 import ecc_core as ecc
+from napari_ecc import actions
 
 
 def objects():
@@ -385,3 +386,15 @@ def test_shapes_without_an_image(make_napari_viewer_proxy, open_panel, qtbot):
     assert_array_equal(panel.model.regions.transforms.values, expected)
     assert layer.features.shape == (6, 1 + 2 + 8 * 16)
     assert "Without an image" in panel.plot._message
+    layer.features = layer.features.assign(area=range(6))
+    panel.settings["with_betti"].value = panel.settings["with_minkowski"].value = True
+    push(panel, "Measure")
+    settle(qtbot, panel)
+    push(panel, "Measure")
+    settle(qtbot, panel)
+    table = layer.features
+    assert_array_equal(table["area"], range(6))
+    assert_array_equal(table["area_shape"], np.unique(labels, return_counts=True)[1][1:])
+    assert_array_equal(table["b0_shape"] - table["b1_shape"], np.ones(6))
+    assert "perimeter_shape" in table
+    assert_array_equal(actions.region_table(layer, betti=True)["b0_shape"], np.ones(6))
