@@ -10,6 +10,7 @@ import numpy as np
 from napari.utils.colormaps import Colormap
 from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import ArrayLike, NDArray
+from qtpy.QtCore import QTimer
 
 from napari_ecc._controller.critical import CriticalPoints
 from napari_ecc._controller.curves import Field
@@ -87,6 +88,7 @@ class Overlay:
     def __init__(self, viewer: Any) -> None:
         self._viewer = viewer
         self.layer: Any | None = None
+        self._hiding = False
 
     def is_shown_by(self, layer: Any) -> bool:
         """Whether this is the overlay's layer."""
@@ -97,8 +99,15 @@ class Overlay:
         self.layer = None
 
     def hide(self) -> None:
-        """Show nothing, but keep the layer: removing one takes napari a while."""
-        if self.layer is not None:
+        """Show nothing, unless there is something to show before the window is drawn.
+
+        The layer is kept: removing one takes napari a while.
+        """
+        self._hiding = True
+        QTimer.singleShot(0, self._hide)
+
+    def _hide(self) -> None:
+        if self.layer is not None and self._hiding:
             self.layer.visible = False
 
     def remove(self) -> None:
@@ -129,6 +138,7 @@ class Overlay:
         **initial
             Attributes of a new layer only.
         """
+        self._hiding = False
         if self.layer is not None and fits:
             for name, value in {**content, "visible": True}.items():
                 if not _is_same(name, getattr(self.layer, name), value):

@@ -7,6 +7,7 @@ from qtpy.QtCore import QPoint, Qt
 from scipy.ndimage import gaussian_filter, label
 
 import ecc_core as ecc
+from napari_ecc._controller import sources
 
 
 def drag(drag_mouse, panel, to):
@@ -45,6 +46,29 @@ def test_two_dimensional_image(explorer, qtbot):
     settle(qtbot, panel)
     blurred = gaussian_filter(image.astype(np.float32), (1.5, 1.5))
     assert_curve_of(panel, blurred, superlevel=False, connectivity=1)
+
+
+def test_a_curve_known_to_be_quick_comes_at_once(explorer, qtbot, monkeypatch):
+    """Others come from a worker: larger ones, and those that are slow the first time."""
+    monkeypatch.setattr(sources, "AT_ONCE", 60.0)
+    large, small = smooth(60, 80), smooth(30, 40, seed=1)
+    viewer, panel = explorer(large)
+    runner = panel.controller.runner
+    viewer.add_image(small, name="small")
+    for name, superlevel in (("small", True), ("large", True), ("small", False)):
+        panel.model.superlevel = superlevel
+        panel.model.image = "small" if name == "small" else viewer.layers[0].name
+        assert runner.running != superlevel
+        settle(qtbot, panel)
+        assert_curve_of(panel, viewer.layers[panel.model.image].data, superlevel=superlevel)
+    viewer.add_image(smooth(90, 90), name="larger")
+    panel.model.image = "larger"
+    assert runner.running
+    settle(qtbot, panel)
+    monkeypatch.setattr(sources, "AT_ONCE", 0.0)
+    panel.model.image = "small"  # the last one to be quick
+    panel.model.image = "larger"
+    assert runner.running
 
 
 def test_betti_curves_are_drawn_beside_the_curve(explorer, qtbot):

@@ -144,7 +144,7 @@ def test_the_selected_object_is_marked_in_the_canvas(regions, qtbot):
         found[tuple(np.round(at).astype(int))] = True
     assert_array_equal(found, around)
     panel.model.selected = 0
-    assert not mark.visible
+    qtbot.waitUntil(lambda: not mark.visible, timeout=TIMEOUT)
     panel.model.selected = 12
     settle(qtbot, panel)
     assert mark.visible

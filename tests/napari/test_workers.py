@@ -177,3 +177,25 @@ def test_stopping_is_told_and_cancelling_is_not(runner, qtbot):
         runner.submit(lambda: iter([Step(0)]), lambda _: None)
         end()
     assert stopped == [True]
+
+
+def test_a_job_in_this_thread_replaces_the_running_one(runner, qtbot, messages):
+    results, failed, go = [], [], threading.Event()
+    runner.failed.connect(failed.append)
+
+    def slow():
+        go.wait(TIMEOUT / 1000)
+        yield Step("slow")
+
+    def broken():
+        yield Step("begun")
+        raise ValueError("no luck")
+
+    runner.submit(slow, results.append)
+    runner.run(lambda: iter([Step("quick")]), results.append)
+    assert results == [Step("quick")]
+    go.set()
+    qtbot.waitUntil(lambda: not runner.running, timeout=TIMEOUT)
+    assert results == [Step("quick")]
+    runner.run(broken, results.append)
+    assert messages == failed == ["no luck"]
