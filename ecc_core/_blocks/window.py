@@ -13,7 +13,7 @@ import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -285,13 +285,14 @@ class _Window:
 
 
 class _Threads:
-    """Runs tasks in threads of this process."""
+    """Runs tasks in threads of this process; those of a single block in the calling thread."""
 
     def __init__(self, work: Work, workers: int | None) -> None:
         workers = workers or available_cores()
         self.work, self.wait = work, wait
         self.ahead, self.asked = AHEAD * workers, ASKED * workers
-        self.pool = ThreadPoolExecutor(workers)
+        alone = math.prod(work.counts) == 1  # starting threads would take longer than the block
+        self.pool = _Immediate() if alone else ThreadPoolExecutor(workers)
 
     def __enter__(self) -> _Threads:
         return self
@@ -302,6 +303,18 @@ class _Threads:
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Results on their way may be arguments: tasks before this one, so that none waits long."""
         return self.pool.submit(_call, function, self.work, arguments)
+
+
+class _Immediate(Executor):
+    """Runs each task in the calling thread before `submit` returns."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*arguments, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 def _call(function: Callable[..., Any], work: Work, arguments: Sequence[Any]) -> Any:

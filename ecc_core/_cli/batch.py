@@ -3,7 +3,6 @@
 import argparse
 import glob
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -160,8 +159,8 @@ def _rows_of(path: str, arguments: argparse.Namespace, parts: Parts) -> tuple[Ar
     table = parts.load(0, stamp, lambda kept: kept.ndim == 2 and kept.shape[1] == width)
     if table is None:
         started = time.monotonic()
-        with options.blame(path), tempfile.TemporaryDirectory() as folder:
-            curves = curves_of(stack, at, arguments, Path(folder), resume=False)
+        with options.blame(path):
+            curves = curves_of(stack, at, arguments)
         labels = [] if curves.labels is None else [curves.labels.astype(np.int64)[:, None]]
         # parts are integers: floats are kept as their bits
         others = [values.view(np.int64) for values in curves.others.values()]

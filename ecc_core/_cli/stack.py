@@ -1,6 +1,7 @@
 """``ecc stack``: the curve of an image larger than memory, block by block, that can be resumed."""
 
 import argparse
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -137,7 +138,7 @@ def settings_of(arguments: argparse.Namespace, at: Array) -> dict[str, Any]:
     for name in ("direction", "spacing"):
         given = getattr(arguments, name)
         settings[name] = None if given is None else given.tolist()
-    settings["thresholds"] = [str(t) if np.isinf(t) else t for t in at.tolist()]
+    settings["thresholds"] = [str(t) if math.isinf(t) else t for t in at.tolist()]
     return settings
 
 

@@ -65,35 +65,28 @@ class Curves(NamedTuple):
 
 
 def curves_of(
-    stack: Stack, at: Array, arguments: argparse.Namespace, folder: Path, *, resume: bool
+    stack: Stack,
+    at: Array,
+    arguments: argparse.Namespace,
+    folder: Path | None = None,
+    *,
+    resume: bool = False,
 ) -> Curves:
-    """Return the curves of an image; partial sums are kept in a folder."""
+    """Return the curves of an image; partial sums are kept in a folder if there is one."""
     work, total = _work_of(stack, at, arguments)
     size = min(max(LEAST_GROUP, math.prod(work.counts) // MANY_GROUPS), MOST_GROUP)
     groups = work.groups(size, stack.side)
-    parts = Parts(folder, fingerprint(_job(stack, work, size, arguments)))
-    if not resume:
-        parts.clear()
-    stamp_of = _stamps(stack, work)
-    stamps: dict[int, str] = {}
-    missing = []
-    kept = parts.numbers()
-    for number, group in enumerate(groups):
-        values = None
-        if number in kept:
-            values = parts.load(number, stamp_of(group), partial(total.fits, group))
-        if values is None:
-            missing.append(number)
-        else:
-            total.add(group, values)
-
-    def starting(number: int) -> None:
-        stamps[number] = stamp_of(groups[number])
+    kept, missing = None, list(range(len(groups)))
+    if folder is not None:
+        parts = Parts(folder, fingerprint(_job(stack, work, size, arguments)))
+        kept = _KeptSums(parts, groups, _stamps(stack, work))
+        missing = kept.add_to(total, resume=resume)
 
     with _progress(stack, groups, missing) as advance:
 
         def finished(number: int, values: Values) -> None:
-            parts.keep(number, stamps.pop(number), values)
+            if kept is not None:
+                kept.keep(number, values)
             total.add(groups[number], values)
             advance(groups[number])
 
@@ -105,7 +98,7 @@ def curves_of(
                 finished,
                 workers=stack.workers,
                 scheduler=arguments.scheduler,
-                starting=starting,
+                starting=(lambda _: None) if kept is None else kept.starting,
                 spoiling=InputFileError,
             )
     if errors:
@@ -183,6 +176,40 @@ def _stamps(stack: Stack, work: Work) -> Callable[[Group], str]:
             return fingerprint({"files": list(pool.map(of_block, near))})
 
     return stamp_of
+
+
+class _KeptSums:
+    """The sums of groups on the disk, with stamps of the files that they were computed from."""
+
+    def __init__(
+        self, parts: Parts, groups: Sequence[Group], stamp_of: Callable[[Group], str]
+    ) -> None:
+        self.parts, self.groups, self.stamp_of = parts, groups, stamp_of
+        self.stamps: dict[int, str] = {}
+
+    def add_to(self, total: "_Total", *, resume: bool) -> list[int]:
+        """Add the sums that are there; return the numbers of the groups that are missing."""
+        if not resume:
+            self.parts.clear()
+        missing = []
+        there = self.parts.numbers()
+        for number, group in enumerate(self.groups):
+            values = None
+            if number in there:
+                values = self.parts.load(number, self.stamp_of(group), partial(total.fits, group))
+            if values is None:
+                missing.append(number)
+            else:
+                total.add(group, values)
+        return missing
+
+    def starting(self, number: int) -> None:
+        """Note the state of the files before a group is read."""
+        self.stamps[number] = self.stamp_of(self.groups[number])
+
+    def keep(self, number: int, values: Values) -> None:
+        """Write the sum of a group."""
+        self.parts.keep(number, self.stamps.pop(number), values)
 
 
 class _Total(Protocol):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import zarr
 
 import ecc_core as ecc
+from ecc_core._blocks import window
 from ecc_core.cli import main
 
 LEVELS = "0,1,2,3,4,5"
@@ -63,6 +65,19 @@ def test_one_row_an_image(tmp_path, plates):
     assert [Path(row["input"]).stem for row in rows] == ["a", "b", "c"]
     for row, image in zip(rows, plates.values(), strict=True):
         assert curve_in(row) == curve_of(image)
+
+
+def test_small_images_cost_no_files_and_no_threads(tmp_path, monkeypatch):
+    """A flush to the disk, or starting a thread, takes longer than such an image."""
+    for name in "abc":
+        np.save(tmp_path / f"{name}.npy", noise(9, 8))
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    monkeypatch.setattr(window, "ThreadPoolExecutor", None)
+    arguments = ["--out", str(tmp_path / "table.csv"), "--thresholds", LEVELS]
+    assert main(["batch", str(tmp_path / "*.npy"), *arguments]) == 0
+    assert len(table(tmp_path / "table.csv")) == 3
+    assert len(flushed) == 2  # the table and its folder
 
 
 def test_settings_reach_the_curves_and_the_file(tmp_path, plates):
