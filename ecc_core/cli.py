@@ -92,7 +92,7 @@ def _noted_interrupts() -> Iterator[list[None]]:
 
 
 def _prepare_streams() -> None:
-    for library in ("distributed", "tifffile"):
+    for library in ("bioio", "distributed", "liffile", "nd2", "nibabel", "pydicom", "tifffile"):
         logging.getLogger(library).setLevel(logging.CRITICAL)  # what matters is raised
     if sys.stdout is None:
         sys.stdout = _ClosedOutput()

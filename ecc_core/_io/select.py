@@ -211,6 +211,7 @@ class Gray:
         self.path, self.remote = image.path, image.remote
         self.shape = tuple(1 if i == axis else n for i, n in enumerate(image.shape))
         self.chunks = tuple(1 if i == axis else n for i, n in enumerate(image.chunks))
+        self.parts = tuple(1 if i == axis else n for i, n in enumerate(image.parts))
         self.dtype = luminance(np.ones((3, 0), image.dtype)).dtype
 
     def _colours(self, index: Index) -> Index:
@@ -221,6 +222,9 @@ class Gray:
         values = self.image[self._colours(index)]
         kept = sum(isinstance(part, slice) for part in index[: self.axis])
         return luminance(np.moveaxis(values, kept, 0))
+
+    def reads_at_once(self, _: Index) -> bool:
+        return False  # the colours take more memory than their luminance
 
     def stamps(self, index: Index) -> list[Any]:
         return list(self.image.stamps(self._colours(index)))

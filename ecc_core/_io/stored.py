@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.files import Stamp, stamp_of_file
+from ecc_core._io.views import REQUESTS, View
 from ecc_core.errors import InputFileError
 
 __all__ = ["Index", "Opened", "Request", "StoredImage", "rows_of", "unnamed_axes"]
 
 LONGEST_ROW = 4096
-REQUESTS = 32  # on their way at once, about files behind an address
 
 Array = NDArray[Any]
 Index = tuple[slice | int, ...]
@@ -60,6 +60,10 @@ class Opened:
     """A letter for each axis, ``?`` if unknown."""
     chunks: tuple[int, ...] | None = None
     """Shape of the parts that are efficient to read; a row by default."""
+    parts: tuple[int, ...] | None = None
+    """Shape of smaller parts that can be read; the chunks by default."""
+    at_once: bool = False
+    """Whether reading the whole array takes little more memory than the result."""
     spacing: Mapping[str, float] = field(default_factory=dict)
     """Distance between neighbouring points by axis, as far as the file gives it."""
     unit: str = ""
@@ -103,6 +107,8 @@ class StoredImage:
         self.dtype = np.dtype(opened.array.dtype)
         self.axes = (request.axes or opened.axes).upper()
         self.chunks = tuple(map(int, opened.chunks or rows_of(self.shape)))
+        self.parts = tuple(map(int, opened.parts or self.chunks))
+        self._at_once = opened.at_once
         self.series, self.levels, self.unit = opened.series, opened.levels, opened.unit
         self.described = (str(path),) if opened.described is None else opened.described
         self.spacing = {
@@ -135,7 +141,14 @@ class StoredImage:
 
     def read(self) -> Array:
         """Read the whole image."""
-        return self[tuple(slice(0, n) for n in self.shape)]
+        axes = tuple(range(len(self.shape)))
+        return View(self, axes, (0,) * len(axes), self.shape, {}).read_all()
+
+    def reads_at_once(self, index: Index) -> bool:
+        """Whether reading a box takes little more memory than its values."""
+        if isinstance(self.array, np.ndarray):
+            return True
+        return self._at_once and index == tuple(slice(0, n) for n in self.shape)
 
     def _damaged(self, index: Index) -> tuple[slice, ...]:
         """Return the first stored chunk in a box that cannot be read."""

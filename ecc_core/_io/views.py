@@ -1,5 +1,6 @@
 """Parts of images on the disk, in blocks that fit in memory."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -10,7 +11,10 @@ from numpy.typing import NDArray
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
 
-__all__ = ["Blocks", "View", "grown_chunks"]
+__all__ = ["REQUESTS", "Blocks", "View", "grown_chunks"]
+
+REQUESTS = 32  # on their way at once, for files behind an address
+LEAST_PART, SHARE_OF_PART = 1 << 20, 64  # bytes that are read at once, and share of the image
 
 Array = NDArray[Any]
 Box = tuple[slice, ...]
@@ -36,6 +40,9 @@ class Source(Protocol):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     chunks: tuple[int, ...]
+    parts: tuple[int, ...]
+
+    def reads_at_once(self, index: tuple[slice | int, ...]) -> bool: ...
 
     @property
     def remote(self) -> bool: ...
@@ -75,8 +82,21 @@ class View(NamedTuple):
         return values.transpose(order)
 
     def read_all(self) -> Array:
-        """Return all values."""
-        return self.read(tuple(slice(0, n) for n in self.shape))
+        """Return all values, read in parts, so that little more memory is needed than for them."""
+        source, whole = self.source, tuple(slice(0, n) for n in self.shape)
+        if source.reads_at_once(self._index(whole)):
+            return self.read(whole)
+        values = np.empty(self.shape, source.dtype)
+        least = LEAST_PART
+        if source.remote:
+            least = REQUESTS * math.prod(source.parts) * source.dtype.itemsize
+        limit = max(least, values.nbytes // SHARE_OF_PART)
+        sizes = grown_chunks(source.parts, source.shape, self.order, source.dtype.itemsize, limit)
+        edges = [[0, *itertools.accumulate(lengths)] for lengths in self.chunks(sizes)]
+        for ends in itertools.product(*map(itertools.pairwise, edges)):
+            box = tuple(slice(*pair) for pair in ends)
+            values[box] = self.read(box)
+        return values
 
     def stamps(self, box: Box) -> list[Any]:
         """What tells whether the files of a box have changed."""

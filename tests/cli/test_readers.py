@@ -15,7 +15,7 @@ import numcodecs
 import numpy as np
 import pytest
 import tifffile
-import zarr
+from io_helpers import write_hdf5, write_zarr
 from skimage.color import rgb2gray
 
 import ecc_core as ecc
@@ -150,22 +150,6 @@ class TestFormats:
         assert curves(path, "--series", "1") == [curve_of(other)]
         assert "holds 2 images, choose one with `series`" in refused(path)
         assert "has levels 0 to 1, got level 2" in refused(path, "--series", "0", "--level", "2")
-
-
-def write_hdf5(path: Path, image: np.ndarray) -> None:
-    with h5py.File(path, "w") as file:
-        file["raw"] = image
-
-
-def write_zarr(path: Path, image: np.ndarray, **options: Any) -> None:
-    store: Any = path
-    if path.suffix == ".zip":
-        store = zarr.storage.ZipStore(path, mode="w")
-    chunks = (8,) * image.ndim
-    array = zarr.create_array(store, shape=image.shape, dtype=image.dtype, chunks=chunks, **options)
-    array[...] = image
-    if path.suffix == ".zip":
-        store.close()
 
 
 class TestTime:

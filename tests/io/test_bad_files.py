@@ -2,59 +2,18 @@
 
 import os
 import pickle
-import struct
 import sys
-import zlib
 from pathlib import Path
 
 import imageio.v3 as imageio
 import numpy as np
 import pytest
 import tifffile
+from io_helpers import assert_reads, assert_refused, noise, write_deep_png, write_pages
 from PIL import Image
 
 from ecc_core.errors import InputFileError
-from ecc_core.io import (
-    read_file,
-    read_image,
-)
-
-
-def noise(*shape: int, dtype: str = "u1") -> np.ndarray:
-    generator = np.random.default_rng(0)
-    if np.dtype(dtype).kind == "f":
-        return generator.standard_normal(shape).astype(dtype)
-    return generator.integers(0, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
-
-
-def write_png(path: Path, image: np.ndarray, colour_type: int) -> None:
-    """Write a 16-bit PNG, colours included, which no library at hand does."""
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        length, checksum = len(content), zlib.crc32(kind + content)
-        return struct.pack(">I", length) + kind + content + struct.pack(">I", checksum)
-
-    rows, columns = image.shape[:2]
-    header = struct.pack(">IIBBBBB", columns, rows, 16, colour_type, 0, 0, 0)
-    pixels = b"".join(b"\0" + row.astype(">u2").tobytes() for row in image)
-    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(pixels)), (b"IEND", b"")]
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*c) for c in chunks))
-
-
-def assert_reads(path: Path, image: np.ndarray, **options: object) -> None:
-    actual = read_image(path, **options)
-    assert actual.dtype == image.dtype
-    np.testing.assert_array_equal(actual, image)
-
-
-def assert_refused(path: Path, *words: str, **options: object) -> None:
-    with pytest.raises(InputFileError) as caught:
-        read_image(path, **options)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: ")
-    assert "\n" not in message
-    for word in words:
-        assert word in message
+from ecc_core.io import read_file, read_image
 
 
 class TestBadFiles:
@@ -92,9 +51,8 @@ class TestBadFiles:
     )
     def test_truncated(self, tmp_path: Path, name: str, kept: float) -> None:
         path, image = tmp_path / name, noise(6, 40, 50)
-        pages = [Image.fromarray(page) for page in image]
         if name == "pages.tif":
-            pages[0].save(path, save_all=True, append_images=pages[1:])
+            write_pages(path, image)
         elif path.suffix == ".tif":
             tifffile.imwrite(path, image, compression="zlib" if name == "zlib.tif" else None)
         elif path.suffix == ".npz":
@@ -102,7 +60,7 @@ class TestBadFiles:
         elif path.suffix == ".npy":
             np.save(path, image)
         else:
-            pages[0].save(path)
+            Image.fromarray(image[0]).save(path)
         assert read_file(path).values.size in (image.size, image[0].size)
         content = path.read_bytes()
         path.unlink()
@@ -112,8 +70,7 @@ class TestBadFiles:
     def test_every_truncation_of_a_tiff_is_noticed(self, tmp_path: Path) -> None:
         """Without the check, tifffile would return the pages before the cut as if they were all."""
         whole, image = tmp_path / "whole.tif", noise(3, 6, 5)
-        first, *others = (Image.fromarray(page) for page in image)
-        first.save(whole, save_all=True, append_images=others)
+        write_pages(whole, image)
         content = whole.read_bytes()
         for size in range(len(content)):
             path = tmp_path / f"{size}.tif"
@@ -176,12 +133,12 @@ class TestBadFiles:
 
     @pytest.mark.parametrize(("colour_type", "samples"), [(2, 3), (4, 2), (6, 4)])
     def test_png_that_would_lose_bits(self, tmp_path: Path, colour_type: int, samples: int) -> None:
-        write_png(tmp_path / "a.png", noise(7, 5, samples, dtype="u2"), colour_type)
+        write_deep_png(tmp_path / "a.png", noise(7, 5, samples, dtype="u2"), colour_type)
         assert_refused(tmp_path / "a.png", "16-bit PNG", "save it as TIFF", channel=0)
 
     def test_the_hand_written_png_is_one(self, tmp_path: Path) -> None:
         image = noise(7, 5, dtype="u2")
-        write_png(tmp_path / "a.png", image, 0)
+        write_deep_png(tmp_path / "a.png", image, 0)
         assert_reads(tmp_path / "a.png", image)
 
     @pytest.mark.parametrize(("name", "library"), [("a.png", "imageio"), ("a.tif", "tifffile")])

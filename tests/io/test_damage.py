@@ -17,34 +17,33 @@ import mrcfile
 import nibabel
 import nrrd
 import numpy as np
+import pydicom
 import pytest
 import tifffile
 import zarr
+from io_helpers import (
+    write_czi,
+    write_dicom,
+    write_hdf5,
+    write_lif,
+    write_mrc,
+    write_nifti,
+    write_nrrd,
+    write_pages,
+    write_zarr,
+)
 from PIL import Image
+from pylibCZIrw import czi
 
 import ecc_core as ecc
 from ecc_core.cli import main
 
-CUTS, FLIPS = 40, 200
+CUTS, FLIPS = 50, 50
 LEVELS = [0, 64, 128, 255]
 COMMANDS = ("curve", "stack", "batch")
 
 Array = np.ndarray
 Curve = list[list[int]]
-
-
-def write_zarr(path: Path, image: Array, **options: Any) -> None:
-    store: Any = zarr.storage.ZipStore(path, mode="w") if path.suffix == ".zip" else path
-    chunks = (8,) * image.ndim
-    array = zarr.create_array(store, shape=image.shape, dtype=image.dtype, chunks=chunks, **options)
-    array[...] = image
-    if path.suffix == ".zip":
-        store.close()
-
-
-def write_hdf5(path: Path, image: Array, **options: Any) -> None:
-    with h5py.File(path, "w") as file:
-        file.create_dataset("raw", data=image, **options)
 
 
 def read_hdf5(path: Path) -> Array:
@@ -57,31 +56,31 @@ def read_pillow(path: Path) -> Array:
         return np.asarray(image)
 
 
-def write_pages(path: Path, image: Array) -> None:
-    first, *others = (Image.fromarray(page) for page in image)
-    first.save(path, save_all=True, append_images=others)
-
-
-def write_nifti(path: Path, image: Array) -> None:
-    nibabel.save(nibabel.Nifti1Image(image, np.eye(4)), path)
-
-
-def write_nrrd(path: Path, image: Array) -> None:
-    nrrd.write(str(path), image, {"encoding": "gzip"})
+def read_nifti(path: Path) -> Array:
+    return np.asanyarray(nibabel.load(path).dataobj)
 
 
 def read_nrrd(path: Path) -> Array:
     return nrrd.read(str(path), index_order="C")[0]
 
 
-def write_mrc(path: Path, image: Array) -> None:
-    with mrcfile.new(path) as file:
-        file.set_data(image.astype(np.int16))
-
-
 def read_mrc(path: Path) -> Array:
     with mrcfile.open(path) as file:
         return file.data
+
+
+def read_dicom(path: Path) -> Array:
+    return pydicom.dcmread(path).pixel_array
+
+
+def read_czi(path: Path) -> Array:
+    with czi.open_czi(str(path)) as file:
+        planes = range(file.total_bounding_box["Z"][1])
+        return np.stack([file.read(plane={"Z": z})[..., 0] for z in planes])
+
+
+def read_lif(path: Path) -> Array:
+    return pytest.importorskip("liffile").imread(path)
 
 
 class Format(NamedTuple):
@@ -101,6 +100,8 @@ FORMATS = {
     "a.jpg": Format(2, lambda p, i: Image.fromarray(i).save(p), read_pillow),
     "raw.tif": tiff(),
     "zlib.tif": tiff(compression="zlib", rowsperstrip=8),
+    "lzw.tif": tiff(compression="lzw", rowsperstrip=8),
+    "tiles.tif": tiff(tile=(16, 16)),
     "imagej.tif": tiff(3, imagej=True, metadata={"axes": "ZYX"}),
     "pages.tif": Format(3, write_pages, tifffile.imread),
     "a.ome.tif": tiff(3, metadata={"axes": "ZYX"}, compression="zlib"),
@@ -109,9 +110,13 @@ FORMATS = {
     "compressed.npz": Format(3, np.savez_compressed),
     "a.h5": Format(3, write_hdf5, read_hdf5),
     "gzip.h5": Format(3, lambda p, i: write_hdf5(p, i, **GZIP), read_hdf5),
+    "a.nii": Format(3, write_nifti, read_nifti),
     "a.nii.gz": Format(3, write_nifti),
     "a.nrrd": Format(3, write_nrrd, read_nrrd),
     "a.mrc": Format(3, write_mrc, read_mrc),
+    "a.dcm": Format(3, write_dicom, read_dicom),
+    "a.czi": Format(3, write_czi, read_czi),
+    "a.lif": Format(3, lambda p, i: write_lif(p, [i], "ZYX", {}), read_lif),
     "a.zarr.zip": Format(3, write_zarr),
     "2.zarr": Format(3, lambda p, i: write_zarr(p, i, zarr_format=2), lambda p: zarr.open(p)[...]),
     "3.zarr": Format(3, lambda p, i: write_zarr(p, i, zarr_format=3), lambda p: zarr.open(p)[...]),

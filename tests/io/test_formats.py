@@ -4,22 +4,22 @@ import gzip
 from pathlib import Path
 from typing import Any
 
+import io_helpers
 import mrcfile
 import nibabel
 import nrrd
 import numpy as np
-import pydicom
 import pytest
 import tifffile
 import zarr
-from pylibCZIrw import czi
+from io_helpers import write_czi, write_dicom, write_lif, write_nifti
 
 from ecc_core.errors import InputFileError
 from ecc_core.io import open_image, read_image
 
 
 def noise(*shape: int, dtype: str = "i2") -> np.ndarray:
-    return np.random.default_rng(0).integers(-500, 500, shape).astype(dtype)
+    return io_helpers.noise(*shape, dtype=dtype)
 
 
 def assert_opens(
@@ -60,7 +60,7 @@ class TestNifti:
         np.testing.assert_array_equal(read_image(path, time=1), expected[..., 1])
 
     def test_damage(self, path):
-        nibabel.save(nibabel.Nifti1Image(noise(9, 9, 9), np.eye(4)), path)
+        write_nifti(path, noise(9, 9, 9))
         content = path.read_bytes()
         for cut in (0, 3, 100, len(content) - 1):
             path.unlink()
@@ -125,27 +125,6 @@ class TestMrc:
 
 
 class TestDicom:
-    def write(self, path: Path, image: np.ndarray, z: float = 0, **tags: Any) -> None:
-        dataset = pydicom.Dataset()
-        dataset.file_meta = pydicom.dataset.FileMetaDataset()
-        dataset.file_meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
-        dataset.SOPClassUID = pydicom.uid.CTImageStorage
-        dataset.SOPInstanceUID = pydicom.uid.generate_uid()
-        dataset.Rows, dataset.Columns = image.shape[-2:]
-        if image.ndim > 2:
-            dataset.NumberOfFrames = len(image)
-        dataset.SamplesPerPixel, dataset.PhotometricInterpretation = 1, "MONOCHROME2"
-        dataset.BitsAllocated = dataset.BitsStored = 16
-        dataset.HighBit, dataset.PixelRepresentation = 15, 1
-        dataset.SeriesInstanceUID = "1.2.3"
-        dataset.PixelSpacing = [0.5, 0.25]
-        dataset.ImageOrientationPatient = [1, 0, 0, 0, 1, 0]
-        dataset.ImagePositionPatient = [0, 0, z]
-        for name, value in tags.items():
-            setattr(dataset, name, value)
-        dataset.PixelData = image.astype("<i2").tobytes()
-        dataset.save_as(path, enforce_file_format=True)
-
     @pytest.fixture
     def series(self, tmp_path: Path) -> tuple[Path, np.ndarray]:
         """Slices whose names are in another order than their places; one has no suffix."""
@@ -153,7 +132,7 @@ class TestDicom:
         folder = tmp_path / "series"
         folder.mkdir()
         for place, name in enumerate(("d.dcm", "a.dcm", "c", "b.dcm")):
-            self.write(folder / name, image[place], 1.5 * place)
+            write_dicom(folder / name, image[place], 1.5 * place)
         (folder / "notes.txt").write_text("")
         return folder, image
 
@@ -168,25 +147,25 @@ class TestDicom:
 
     def test_several_series(self, series):
         folder, image = series
-        self.write(folder / "e.dcm", image[0] // 2, 0, SeriesInstanceUID="1.2.4")
+        write_dicom(folder / "e.dcm", image[0] // 2, 0, SeriesInstanceUID="1.2.4")
         with pytest.raises(InputFileError, match=r"holds 2 series, choose one with `series`"):
             open_image(folder)
         np.testing.assert_array_equal(read_image(folder, series=0), image)
 
     def test_slices_that_differ(self, series):
         folder, image = series
-        self.write(folder / "b.dcm", image[3, :-1], 4.5)
+        write_dicom(folder / "b.dcm", image[3, :-1], 4.5)
         with pytest.raises(InputFileError, match=r"has shape \(5, 7\)"):
             open_image(folder)
 
     def test_units_and_frames(self, tmp_path):
         image = noise(3, 6, 7)
-        self.write(tmp_path / "a.dcm", image, RescaleSlope=2, RescaleIntercept=-1024)
+        write_dicom(tmp_path / "a.dcm", image, RescaleSlope=2, RescaleIntercept=-1024)
         expected = image.astype(np.int32) * 2 - 1024
         assert_opens(tmp_path / "a.dcm", expected, "ZYX", {"Y": 500.0, "X": 250.0})
 
     def test_truncated(self, tmp_path):
-        self.write(tmp_path / "a.dcm", noise(6, 7))
+        write_dicom(tmp_path / "a.dcm", noise(6, 7))
         content = (tmp_path / "a.dcm").read_bytes()
         for cut in (0, 100, 300, len(content) - 1):
             (tmp_path / "b.dcm").write_bytes(content[:cut])
@@ -197,16 +176,43 @@ class TestDicom:
 class TestCzi:
     def test_values_and_spacing(self, tmp_path):
         image = noise(2, 3, 32, 40, dtype="u2")
-        with czi.create_czi(str(tmp_path / "a.czi")) as file:
-            for c, z in np.ndindex(2, 3):
-                file.write(image[c, z][..., None], plane={"C": c, "Z": z})
-            file.write_metadata("a", scale_x=0.25e-6, scale_y=0.5e-6, scale_z=2e-6)
+        write_czi(tmp_path / "a.czi", image)
         assert_opens(tmp_path / "a.czi", image, "CZYX", {"Z": 2.0, "Y": 0.5, "X": 0.25})
 
     def test_damage(self, tmp_path):
         (tmp_path / "a.czi").write_bytes(b"ZISRAWFILE nothing")
         with pytest.raises(InputFileError, match=r"a\.czi"):
             open_image(tmp_path / "a.czi")
+
+
+class TestLif:
+    @pytest.fixture(autouse=True)
+    def reader(self) -> None:
+        pytest.importorskip("bioio_lif")
+
+    def test_values_and_spacing(self, tmp_path):
+        images = noise(2, 3, 12, 10, dtype="u2")
+        steps = {"Z": 2e-6, "Y": 0.5e-6, "X": 0.25e-6}
+        write_lif(tmp_path / "a.lif", images, "ZYX", steps)
+        with pytest.raises(InputFileError, match="holds 2 images, choose one with `series`"):
+            open_image(tmp_path / "a.lif")
+        for number, image in enumerate(images):
+            spacing = {"Z": 2.0, "Y": 0.5, "X": 0.25}
+            assert_opens(tmp_path / "a.lif", image, "ZYX", spacing, series=number)
+
+    def test_channels(self, tmp_path):
+        image = noise(2, 3, 12, 10, dtype="u1")
+        write_lif(tmp_path / "a.lif", [image], "CZYX", {})
+        for channel in range(2):
+            np.testing.assert_array_equal(
+                read_image(tmp_path / "a.lif", channel=channel), image[channel]
+            )
+
+    def test_a_description_of_other_files(self, tmp_path):
+        """Leica's XLIF files name the files that have the values; they are not read."""
+        (tmp_path / "a.lif").write_text("<LMSDataContainerHeader Version='2'/>")
+        with pytest.raises(InputFileError, match="not a LIF file"):
+            open_image(tmp_path / "a.lif")
 
 
 class TestSpacing:

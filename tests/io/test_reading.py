@@ -6,41 +6,13 @@ import imageio.v3 as imageio
 import numpy as np
 import pytest
 import tifffile
+from io_helpers import assert_reads, assert_refused, noise, write_pages
 from PIL import Image
 from skimage.color import rgb2gray
 from skimage.util import img_as_float
 
 from ecc_core._io.open import open_image
-from ecc_core.errors import InputFileError
-from ecc_core.io import (
-    ImageFile,
-    read_file,
-    read_image,
-    select_channel,
-)
-
-
-def noise(*shape: int, dtype: str = "u1") -> np.ndarray:
-    generator = np.random.default_rng(0)
-    if np.dtype(dtype).kind == "f":
-        return generator.standard_normal(shape).astype(dtype)
-    return generator.integers(0, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
-
-
-def assert_reads(path: Path, image: np.ndarray, **options: object) -> None:
-    actual = read_image(path, **options)
-    assert actual.dtype == image.dtype
-    np.testing.assert_array_equal(actual, image)
-
-
-def assert_refused(path: Path, *words: str, **options: object) -> None:
-    with pytest.raises(InputFileError) as caught:
-        read_image(path, **options)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: ")
-    assert "\n" not in message
-    for word in words:
-        assert word in message
+from ecc_core.io import ImageFile, read_file, read_image, select_channel
 
 
 class TestReading:
@@ -87,8 +59,7 @@ class TestReading:
 
     def test_pages_become_the_first_axis(self, tmp_path: Path) -> None:
         image = noise(5, 8, 7)
-        first, *others = (Image.fromarray(page) for page in image)
-        first.save(tmp_path / "a.tiff", save_all=True, append_images=others)
+        write_pages(tmp_path / "a.tiff", image)
         assert_reads(tmp_path / "a.tiff", image)
 
     @pytest.mark.parametrize("shape", [(3,), (1, 9), (4, 5), (2, 3, 4), (2, 3, 4, 5), (0, 5)])

@@ -1,5 +1,7 @@
 """DICOM: a file of one or several frames, or a folder with the slices of a series."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +35,19 @@ def _is_dicom(path: Path) -> bool:
 
 def open_dicom(path: Path, _: Request) -> Opened:
     """Open one file."""
-    dataset = import_optional("pydicom", **PURPOSE).dcmread(path)
-    values = _values(dataset)
-    frames = int(getattr(dataset, "NumberOfFrames", 1))
-    samples = "S" if dataset.SamplesPerPixel > 1 else ""
-    axes = ("Z" if frames > 1 else "") + "YX" + samples
-    return _with_spacing(values, axes, dataset, getattr(dataset, "SpacingBetweenSlices", 0))
+    dataset = _header(path)
+    count = int(getattr(dataset, "NumberOfFrames", 1))
+    frames = _Frames([dataset], count)
+    if count == 1:
+        return _with_spacing(frames[(0,)], frames.axes[1:], dataset, 0)
+    return _with_spacing(frames, frames.axes, dataset, getattr(dataset, "SpacingBetweenSlices", 0))
 
 
 def open_dicom_folder(files: list[Path], request: Request) -> Opened:
     """Open the slices of one series in the order of their positions in the patient."""
-    pydicom = import_optional("pydicom", **PURPOSE)
     held: dict[str, list[Any]] = {}
     for file in files:
-        dataset = pydicom.dcmread(file)
+        dataset = _header(file)
         held.setdefault(str(dataset.SeriesInstanceUID), []).append(dataset)
     described = [
         f"{len(series)} slices, {getattr(series[0], 'SeriesDescription', '')}".rstrip(", ")
@@ -59,21 +60,59 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
     gaps = np.diff(np.array(places)[order])
     if gaps.size and (gaps.min() <= 0 or np.ptp(gaps) > UNEVEN * gaps.min()):
         raise ValueError("slices are missing, doubled or unevenly spaced")
-    arrays = [_values(slices[i]) for i in order]
-    for array, i in zip(arrays, order, strict=True):
-        if (array.shape, array.dtype) != (arrays[0].shape, arrays[0].dtype):
-            raise ValueError(
-                f"{Path(slices[i].filename).name} has shape {array.shape} and dtype {array.dtype}, "
-                f"{Path(slices[order[0]].filename).name} {arrays[0].shape} and {arrays[0].dtype}"
-            )
+    frames = _Frames([slices[i] for i in order], len(slices))
     measured = "ImagePositionPatient" in slices[0]
-    opened = _with_spacing(
-        np.stack(arrays),
-        "ZYX" + ("S" if arrays[0].ndim > 2 else ""),
-        slices[0],
-        gaps.mean() if measured and gaps.size else 0,
-    )
-    return Opened(**{**vars(opened), "described": list(map(str, files)), "series": len(held)})
+    distance = gaps.mean() if measured and gaps.size else 0
+    opened = _with_spacing(frames, frames.axes, slices[0], distance)
+    return replace(opened, described=list(map(str, files)), series=len(held))
+
+
+def _header(path: Path) -> Any:
+    """Return what a file holds before its pixels."""
+    return import_optional("pydicom", **PURPOSE).dcmread(path, stop_before_pixels=True)
+
+
+class _Frames:
+    """The frames of a file, or of several files with one each. They are read as they are needed."""
+
+    def __init__(self, headers: Sequence[Any], count: int) -> None:
+        self.headers = headers
+        first = next(self._read([0]))
+        self.dtype, self.frame = first.dtype, first.shape
+        self.shape = (count, *first.shape)
+        self.axes = "ZYX" + ("S" if first.ndim > 2 else "")
+        for dataset in headers:
+            self._compare(dataset, "shape", (dataset.Rows, dataset.Columns), first.shape[:2])
+
+    def __getitem__(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
+        at, *rest = index
+        numbers = [at] if isinstance(at, int) else list(range(*at.indices(self.shape[0])))
+        parts = []
+        for number, frame in zip(numbers, self._read(numbers), strict=True):
+            dataset = self.headers[number % len(self.headers)]
+            self._compare(dataset, "shape", frame.shape, self.frame)
+            self._compare(dataset, "dtype", frame.dtype, self.dtype)
+            parts.append(frame[tuple(rest)])
+        if isinstance(at, int):
+            return parts[0]
+        return np.stack(parts) if parts else np.empty((0, *self.frame), self.dtype)
+
+    def _read(self, numbers: Sequence[int]) -> Iterator[NDArray[Any]]:
+        """Yield frames, rescaled."""
+        pixels = import_optional("pydicom.pixels", **PURPOSE)
+        if len(self.headers) == 1:
+            (dataset,) = self.headers
+            found = pixels.iter_pixels(dataset.filename, indices=numbers, view_only=True)
+            yield from (_rescaled(frame, dataset) for frame in found)
+            return
+        for dataset in (self.headers[number] for number in numbers):
+            yield _rescaled(pixels.pixel_array(dataset.filename, view_only=True), dataset)
+
+    def _compare(self, dataset: Any, what: str, here: Any, there: Any) -> None:
+        """Raise an error if a file differs from the first one."""
+        if here != there:
+            names = [Path(header.filename).name for header in (dataset, self.headers[0])]
+            raise ValueError(f"{names[0]} has {what} {here}, {names[1]} {there}")
 
 
 def _place(dataset: Any) -> float:
@@ -84,9 +123,8 @@ def _place(dataset: Any) -> float:
     return float(np.cross(across, down) @ np.array(dataset.ImagePositionPatient, float))
 
 
-def _values(dataset: Any) -> NDArray[Any]:
+def _rescaled(stored: NDArray[Any], dataset: Any) -> NDArray[Any]:
     """Return rescaled values; integers if slope and intercept are integers."""
-    stored: NDArray[Any] = dataset.pixel_array
     slope = float(getattr(dataset, "RescaleSlope", 1))
     intercept = float(getattr(dataset, "RescaleIntercept", 0))
     if (slope, intercept) == (1, 0):
@@ -96,8 +134,9 @@ def _values(dataset: Any) -> NDArray[Any]:
     return stored * slope + intercept
 
 
-def _with_spacing(values: NDArray[Any], axes: str, dataset: Any, distance: float) -> Opened:
+def _with_spacing(values: Any, axes: str, dataset: Any, distance: float) -> Opened:
     row, column = getattr(dataset, "PixelSpacing", (0, 0))
     steps = {"Z": distance, "Y": row, "X": column}
     spacing = in_micrometers(steps, dict.fromkeys("ZYX", "mm"))
-    return Opened(values, axes, spacing=spacing, unit="micrometer")
+    chunks = (1, *values.frame) if isinstance(values, _Frames) else None
+    return Opened(values, axes, chunks, spacing=spacing, unit="micrometer")

@@ -1,9 +1,9 @@
 """NIfTI, NRRD and MRC."""
 
 import gzip
-import os
 import struct
-import zlib
+from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ __all__ = ["MRC_SUFFIXES", "open_mrc", "open_nifti", "open_nrrd"]
 MRC_SUFFIXES = (".mrc", ".map", ".rec", ".st")
 NIFTI_2 = 540
 """Length of the header of NIfTI-2; that of NIfTI-1 is 348."""
+PIECE = 1 << 20
+"""Bytes that are decompressed at once."""
 
 
 def open_nifti(path: Path, _: Request) -> Opened:
-    """Open a NIfTI file. A compressed one is read completely."""
+    """Open a NIfTI file as a memory map. A compressed one is read completely."""
     nibabel = import_optional("nibabel", extra="nifti", purpose="reading NIfTI files")
     compressed = path.suffix.lower() == ".gz"
     with gzip.open(path) if compressed else path.open("rb") as stream:
@@ -31,15 +33,16 @@ def open_nifti(path: Path, _: Request) -> Opened:
             raise ValueError("not a NIfTI file, or truncated")
         second = NIFTI_2 in (*struct.unpack("<i", head), *struct.unpack(">i", head))
         kind = nibabel.Nifti2Image if second else nibabel.Nifti1Image
+        stream.seek(0)
+        image = kind.from_stream(stream) if compressed else kind.from_filename(path)
+        stored = image.dataobj
         if compressed:
-            stream.seek(0)
-            image = kind.from_stream(stream)
-            array: Any = np.asanyarray(image.dataobj)
-            while stream.read(1 << 20):  # the checksum stands at the end
-                pass
+            stream.seek(stored.offset)
+            values = _read_array(stream, stored.shape[::-1], stored.dtype)[0].T
         else:
-            image = kind.from_filename(path)
-            array = _Scaled(image.dataobj)
+            values = stored.get_unscaled()
+    scaled = (stored.slope, stored.inter) != (1, 0)
+    array: Any = _Scaled(nibabel, values, stored.slope, stored.inter) if scaled else values
     # the fourth axis is time, the fifth has the components of vectors
     axes = "XYZTC"[: len(array.shape)]
     unit = image.header.get_xyzt_units()[0]
@@ -53,16 +56,41 @@ def open_nifti(path: Path, _: Request) -> Opened:
     )
 
 
-class _Scaled:
-    """Values of a NIfTI file, which are floats if its header has a slope or an intercept."""
+def _read_array(
+    stream: Any, shape: Sequence[int], dtype: np.dtype[Any]
+) -> tuple[NDArray[Any], bool]:
+    """Read an array in pieces, so that it is in memory only once, and all that follows.
 
-    def __init__(self, values: Any) -> None:
+    Returns
+    -------
+    values : ndarray
+    surplus : bool
+        Whether anything followed.
+    """
+    values = np.empty(shape, dtype)
+    room = values.reshape(-1).view(np.uint8).data
+    while room:
+        count = stream.readinto(room[:PIECE])
+        if not count:
+            raise ValueError(f"truncated: {len(room)} bytes are missing")
+        room = room[count:]
+    surplus = False
+    while stream.read(PIECE):  # the checksum stands at the end
+        surplus = True
+    return values, surplus
+
+
+class _Scaled:
+    """Values of a NIfTI file whose header has a slope or an intercept; they are floats."""
+
+    def __init__(self, nibabel: Any, values: NDArray[Any], slope: float, intercept: float) -> None:
         self.values, self.shape = values, values.shape
-        scaled = (values.slope, values.inter) != (1, 0)
-        self.dtype = values[(slice(0, 1),) * len(self.shape)].dtype if scaled else values.dtype
+        self.scale = slope, intercept
+        self.apply = nibabel.volumeutils.apply_read_scaling
+        self.dtype = self[(slice(0, 1),) * len(self.shape)].dtype
 
     def __getitem__(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
-        return np.asanyarray(self.values[index])
+        return np.asarray(self.apply(self.values[index], *self.scale))
 
 
 def open_nrrd(path: Path, _: Request) -> Opened:
@@ -72,12 +100,10 @@ def open_nrrd(path: Path, _: Request) -> Opened:
         header = nrrd.read_header(stream)
         if {"data file", "datafile"} & header.keys():
             raise ValueError("its values are in another file, which is not read")
-        values = nrrd.read_data(header, stream, index_order="C")
         if header.get("encoding") in ("gzip", "gz") and "byte skip" not in header:
-            stream.seek(-8, os.SEEK_END)
-            (checksum,) = struct.unpack("<L4x", stream.read(8))
-            if checksum != zlib.crc32(np.ascontiguousarray(values).data):
-                raise ValueError("truncated or damaged: its values have another checksum")
+            values = _gunzipped(nrrd, header, stream)
+        else:
+            values = nrrd.read_data(header, stream, index_order="C")
     kinds = {"time": "T", "vector": "C", "list": "C", "RGB-color": "S", "RGBA-color": "S"}
     letters = "".join(kinds.get(kind, "?") for kind in reversed(header.get("kinds", [])))
     letters = letters or "?" * values.ndim
@@ -92,6 +118,17 @@ def open_nrrd(path: Path, _: Request) -> Opened:
     units = [unit.strip('"') for unit in header.get("space units", header.get("units", []))]
     spacing = in_micrometers(pairs, dict.fromkeys("XYZ", units[-1] if units else ""))
     return Opened(values, axes, spacing=spacing or pairs, unit="micrometer" if spacing else "")
+
+
+def _gunzipped(nrrd: Any, header: Any, stream: Any) -> NDArray[Any]:
+    """Return the compressed values of an NRRD file, after comparing their checksum."""
+    one = {**header, "encoding": "raw", "dimension": 1, "sizes": np.array([1])}
+    dtype = nrrd.read_data(one, BytesIO(bytes(16))).dtype  # only pynrrd knows all names of types
+    with gzip.GzipFile(fileobj=stream) as content:
+        values, surplus = _read_array(content, header["sizes"].tolist()[::-1], dtype)
+    if surplus:
+        raise ValueError("damaged: it holds more values than it describes")
+    return values
 
 
 def open_mrc(path: Path, _: Request) -> Opened:

@@ -1,5 +1,6 @@
 """CZI, ND2 and LIF, through bioio's readers."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from ecc_core._optional import import_optional
 __all__ = ["SUFFIXES", "open_microscope"]
 
 SUFFIXES = (".czi", ".nd2", ".lif")
+LEAST_PLANE = 128
+"""Bytes that a plane takes in a CZI file besides its points."""
+LIF = b"\x70\0\0\0"
 
 
 def open_microscope(path: Path, request: Request) -> Opened:
@@ -20,7 +24,12 @@ def open_microscope(path: Path, request: Request) -> Opened:
     kind = path.suffix.lower()[1:]
     purpose = f"reading {kind.upper()} files"
     reader = import_optional(f"bioio_{kind}", extra=kind, purpose=purpose).Reader
-    image = import_optional("bioio", extra=kind, purpose=purpose).BioImage(path, reader=reader)
+    check = {"czi": _check_czi, "lif": _check_lif}.get(kind)
+    if check is not None:
+        check(path)
+    planes = {} if kind == "nd2" else {"chunk_dims": ["Y", "X"]}
+    bioio = import_optional("bioio", extra=kind, purpose=purpose)
+    image = bioio.BioImage(path, reader=reader, **planes)
     image.set_scene(request.pick_series([str(scene) for scene in image.scenes]))
     sizes = image.physical_pixel_sizes
     steps = {axis: getattr(sizes, axis) for axis in "ZYX"}
@@ -36,6 +45,32 @@ def open_microscope(path: Path, request: Request) -> Opened:
         unit="micrometer" if spacing else "",
         series=len(image.scenes),
     )
+
+
+def _check_czi(path: Path) -> None:
+    """Check that a file can hold as many planes as it describes, of which a list is made."""
+    aicspylibczi = import_optional("aicspylibczi", extra="czi", purpose="reading CZI files")
+    with path.open("rb") as stream:
+        described = aicspylibczi.CziFile(stream).get_dims_shape()
+    for lengths in described:
+        planes = math.prod(stop - start for a, (start, stop) in lengths.items() if a not in "YXA")
+        if planes * LEAST_PLANE > path.stat().st_size:
+            raise ValueError(f"damaged: it is too small for the {planes} planes that it describes")
+
+
+def _check_lif(path: Path) -> None:
+    """Check that a file holds its own values, and as many as it describes."""
+    with path.open("rb") as stream:
+        if stream.read(len(LIF)) != LIF:  # descriptions in XML refer to other files
+            raise ValueError("not a LIF file")
+    liffile = import_optional("liffile", extra="lif", purpose="reading LIF files")
+    with liffile.LifFile(path) as file:
+        for image in file.images:
+            if image.is_flim or "S" in image.sizes:  # compressed, or with padded rows
+                continue
+            wanted, there = image.nbytes, image.memory_block.size
+            if wanted != there:
+                raise ValueError(f"damaged: {image.name} should have {wanted} bytes, got {there}")
 
 
 class _Planes:

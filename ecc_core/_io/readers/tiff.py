@@ -49,6 +49,7 @@ def open_tiff(path: Path, request: Request) -> Opened:
         array,
         _letters(level.axes).replace("S", samples),
         array.chunks,
+        at_once=True,
         spacing=spacing if level is series else {},
         unit="micrometer" if spacing else "",
         series=len(tiff.series),

@@ -99,6 +99,7 @@ def _open_array(files: Files, inside: str) -> Opened:
         array,
         unnamed_axes(array.ndim),
         tuple(getattr(array, "shards", None) or array.chunks),
+        tuple(array.chunks),
         described=files.described(inside),
         file_of=file_of if files.chunk_files else None,
         stamp=files.stamp,

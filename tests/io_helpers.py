@@ -1,0 +1,162 @@
+"""Image files for the tests of readers: how they are written, and what is expected of them."""
+
+import struct
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import mrcfile
+import nibabel
+import nrrd
+import numpy as np
+import pydicom
+import pytest
+import zarr
+from PIL import Image
+from pylibCZIrw import czi
+
+from ecc_core.errors import InputFileError
+from ecc_core.io import read_image
+
+LIF_AXES = {"X": 1, "Y": 2, "Z": 3, "T": 4}
+
+
+def noise(*shape: int, dtype: str = "u1", seed: int = 0) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    if np.dtype(dtype).kind == "f":
+        return generator.standard_normal(shape).astype(dtype)
+    return generator.integers(0, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
+
+
+def assert_reads(path: Path, image: np.ndarray, **options: Any) -> None:
+    actual = read_image(path, **options)
+    assert actual.dtype == image.dtype
+    np.testing.assert_array_equal(actual, image)
+
+
+def assert_refused(path: Path, *words: str, **options: Any) -> None:
+    """Reading fails with one line that names the file and has these words."""
+    with pytest.raises(InputFileError) as caught:
+        read_image(path, **options)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+def write_zarr(path: Path, image: np.ndarray, **options: Any) -> None:
+    store: Any = zarr.storage.ZipStore(path, mode="w") if path.suffix == ".zip" else path
+    chunks = (8,) * image.ndim
+    array = zarr.create_array(store, shape=image.shape, dtype=image.dtype, chunks=chunks, **options)
+    array[...] = image
+    if path.suffix == ".zip":
+        store.close()
+
+
+def write_hdf5(path: Path, image: np.ndarray, **options: Any) -> None:
+    with h5py.File(path, "w") as file:
+        file.create_dataset("raw", data=image, **options)
+
+
+def write_pages(path: Path, image: np.ndarray) -> None:
+    """Write a TIFF file of which only the chain of pages tells how many there are."""
+    first, *others = (Image.fromarray(page) for page in image)
+    first.save(path, save_all=True, append_images=others)
+
+
+def write_deep_png(path: Path, image: np.ndarray, colour_type: int) -> None:
+    """Write a 16-bit PNG, colours included, which no library at hand does."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        length, checksum = len(content), zlib.crc32(kind + content)
+        return struct.pack(">I", length) + kind + content + struct.pack(">I", checksum)
+
+    rows, columns = image.shape[:2]
+    header = struct.pack(">IIBBBBB", columns, rows, 16, colour_type, 0, 0, 0)
+    pixels = b"".join(b"\0" + row.astype(">u2").tobytes() for row in image)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(pixels)), (b"IEND", b"")]
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*c) for c in chunks))
+
+
+def write_nifti(path: Path, image: np.ndarray) -> None:
+    nibabel.save(nibabel.Nifti1Image(image, np.eye(4)), path)
+
+
+def write_nrrd(path: Path, image: np.ndarray) -> None:
+    nrrd.write(str(path), image, {"encoding": "gzip"})
+
+
+def write_mrc(path: Path, image: np.ndarray) -> None:
+    with mrcfile.new(path) as file:
+        file.set_data(image.astype(np.int16))
+
+
+def write_dicom(path: Path, image: np.ndarray, z: float = 0, **tags: Any) -> None:
+    """Write one or several frames of 16 bits."""
+    dataset = pydicom.Dataset()
+    dataset.file_meta = pydicom.dataset.FileMetaDataset()
+    dataset.file_meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
+    dataset.SOPClassUID = pydicom.uid.CTImageStorage
+    dataset.SOPInstanceUID = f"1.2.3.{1 + int(10 * z)}"
+    dataset.Rows, dataset.Columns = image.shape[-2:]
+    if image.ndim > 2:
+        dataset.NumberOfFrames = len(image)
+    dataset.SamplesPerPixel, dataset.PhotometricInterpretation = 1, "MONOCHROME2"
+    dataset.BitsAllocated = dataset.BitsStored = 16
+    dataset.HighBit, dataset.PixelRepresentation = 15, 1
+    dataset.SeriesInstanceUID = "1.2.3"
+    dataset.PixelSpacing = [0.5, 0.25]
+    dataset.ImageOrientationPatient = [1, 0, 0, 0, 1, 0]
+    dataset.ImagePositionPatient = [0, 0, z]
+    for name, value in tags.items():
+        setattr(dataset, name, value)
+    dataset.PixelData = image.astype("<i2").tobytes()
+    dataset.save_as(path, enforce_file_format=True)
+
+
+def write_czi(path: Path, image: np.ndarray, **options: Any) -> None:
+    """Write channels and slices; the first axes of the image are C and Z, or Z."""
+    planes = image.reshape((-1, *image.shape[-3:]))
+    with czi.create_czi(str(path), **options) as file:
+        for c, z in np.ndindex(planes.shape[:2]):
+            file.write(planes[c, z][..., None], plane={"C": c, "Z": z})
+        file.write_metadata("a", scale_x=0.25e-6, scale_y=0.5e-6, scale_z=2e-6)
+
+
+def write_lif(path: Path, images: Iterable[np.ndarray], axes: str, steps: dict[str, float]) -> None:
+    """Write images of unsigned integers: a description in XML, and a block of memory for each."""
+    elements, content = "", b""
+    for number, image in enumerate(images):
+        bytes_to_next = dict(zip(axes, image.strides, strict=True))
+        lengths = dict(zip(axes, image.shape, strict=True))
+        dimensions = "".join(
+            f'<DimensionDescription DimID="{LIF_AXES[axis]}" NumberOfElements="{n}" Origin="0" '
+            f'Length="{steps.get(axis, 0) * (n - 1)}" Unit="m" BitInc="0" '
+            f'BytesInc="{bytes_to_next[axis]}"/>'
+            for axis, n in reversed(lengths.items())
+            if axis != "C"
+        )
+        channels = "".join(
+            f'<ChannelDescription DataType="0" ChannelTag="0" Resolution="{8 * image.itemsize}" '
+            'NameOfMeasuredQuantity="" Min="0" Max="1" Unit="" LUTName="Gray" IsLUTInverted="0" '
+            f'BytesInc="{c * bytes_to_next.get("C", 0)}" BitInc="0"/>'
+            for c in range(lengths.get("C", 1))
+        )
+        elements += (
+            f'<Element Name="image {number}"><Data><Image><ImageDescription>'
+            f"<Channels>{channels}</Channels><Dimensions>{dimensions}</Dimensions>"
+            "</ImageDescription></Image></Data>"
+            f'<Memory Size="{image.nbytes}" MemoryBlockID="block {number}"/></Element>'
+        )
+        name = f"block {number}".encode("utf-16-le")
+        sizes = (len(name) + 14, 0x2A, image.nbytes, 0x2A, len(name) // 2)
+        content += struct.pack("<IIBQBI", 0x70, *sizes) + name + image.tobytes()
+    described = (
+        '<LMSDataContainerHeader Version="2"><Element Name="root">'
+        f"<Children>{elements}</Children></Element></LMSDataContainerHeader>"
+    ).encode("utf-16-le")
+    header = struct.pack("<IIBI", 0x70, len(described) + 5, 0x2A, len(described) // 2)
+    path.write_bytes(header + described + content)
