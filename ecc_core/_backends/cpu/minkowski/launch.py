@@ -105,7 +105,7 @@ def region_cell_counts(
     workers: int | None = None,
 ) -> tuple[Array, Values]:
     """Ids of the regions, increasing, and their numbers of cells, (ids, kinds, n) int64."""
-    if not (labels.size and thresholds.size):
+    if not (thresholds.size and labels.any()):
         ids = np.unique(labels)
         ids = ids[ids != 0]
         return ids, np.zeros((ids.size, len(cells.groups), thresholds.size), np.int64)
