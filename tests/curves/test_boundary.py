@@ -136,3 +136,32 @@ def test_an_open_boundary_shows_in_the_result(tmp_path):
     for suffix in ("csv", "npz"):
         write_result(tmp_path / f"curve.{suffix}", curve)
         assert read_result(tmp_path / f"curve.{suffix}") == curve
+
+
+def counted(image, thresholds, cubes, boundary):
+    """The curve by array operations, for images that are cut into blocks."""
+    total = np.zeros(len(thresholds), np.int64)
+    for pairs in itertools.product((0, 1), repeat=image.ndim):
+        values = image
+        for axis, pair in enumerate(pairs):
+            following = np.roll(values, -1, axis)
+            if pair:
+                values = (np.minimum if cubes else np.maximum)(values, following)
+            if boundary == "half-open":
+                values = values.take(range(values.shape[axis] - 1), axis)
+        sign = (-1) ** (sum(pairs) + cubes * image.ndim)
+        total += sign * np.searchsorted(np.sort(values, axis=None), thresholds, side="right")
+    return total
+
+
+@pytest.mark.parametrize("shape", [(90, 70, 67), (300, 1100), (9, 8300), (70, 128)])
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_blocks_of_large_images(shape, boundary):
+    image = np.random.default_rng(3).integers(0, 200, shape).astype(np.float32)
+    image[0, 0] = 500.5  # beyond the thresholds, which some plans have no keys for
+    at = np.linspace(3.5, 190, 20)
+    for connectivity in (1, len(shape)):
+        expected = counted(image, at, connectivity > 1, boundary)
+        for array in (image, np.asfortranarray(image), image[..., ::-1].copy()[..., ::-1]):
+            options = {"connectivity": connectivity, "boundary": boundary, "workers": 2}
+            np.testing.assert_array_equal(ecc.euler_curve(array, at, **options).values, expected)

@@ -25,7 +25,7 @@ from ecc_core._backends.cpu.encoders.plans import (
 )
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.launch import region_curves
-from ecc_core._backends.cpu.scans.blocks import Scanner, cut
+from ecc_core._backends.cpu.scans.blocks import MAX_COLUMNS, Scanner, cut
 from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
 from ecc_core._backends.cpu.sinks.exact import sum_levels
 from ecc_core._backends.cpu.sinks.value_range import value_range
@@ -57,7 +57,8 @@ def curve(
     result = np.zeros((image.shape[0], thresholds.size), np.int64)
     if image.size == 0 or thresholds.size == 0:
         return result
-    if filtration.boundary != "closed":
+    boundary = filtration.boundary
+    if boundary != "closed" and not _scanned_with_border(image, filtration):
         options: Any = {"mask": mask, "workers": workers}
         result += curve(image, thresholds, replace(filtration, boundary="closed"), **options)
         result += bordered_curve(curve, image, thresholds, filtration, **options)
@@ -67,28 +68,54 @@ def curve(
     dtype = np.dtype(np.float64) if direction else image.dtype.newbyteorder("=")
     points = image[0].size
     plans = curve_plans(
-        dtype, thresholds, superlevel, cubes, masked=mask is not None, points=points, counts=True
+        dtype,
+        thresholds,
+        superlevel,
+        cubes,
+        masked=mask is not None,
+        points=points,
+        counts=boundary == "closed",
     )
     for part, view, hidden in parts_of(image, mask, direction, plans[-1].key_dtype.itemsize):
         source = DirectionalSource(view, direction) if direction else Source(view)
         shown = None if hidden is None else Source(hidden, "mask")
-        stack = _Stack(source, shown, cubes, filtration.ndim)
+        stack = _Stack(source, shown, cubes, filtration.ndim, boundary)
         stack.add_curves(plans, filtration.nan, workers, result[part])
     if cubes and filtration.ndim == 3:
         np.negative(result, out=result)
     return result
 
 
+def _scanned_with_border(image: Array, filtration: Filtration) -> bool:
+    """Whether scans deal with the border of an image that is not closed.
+
+    They do if whole rows are in one block of a periodic image, and if no axis of a half-open window
+    has to be flipped.
+    """
+    if filtration.ndim == 1:
+        return False
+    if filtration.boundary == "periodic":
+        return bool(max(image.shape[1:]) <= MAX_COLUMNS)
+    return bool(min(image.strides[1:]) >= 0)
+
+
 class _Stack:
     """One volume, or images of one shape, to be cut into blocks and scanned."""
 
-    def __init__(self, source: Source, mask: Source | None, cubes: bool, ndim: int) -> None:
+    def __init__(
+        self,
+        source: Source,
+        mask: Source | None,
+        cubes: bool,
+        ndim: int,
+        boundary: str = "closed",
+    ) -> None:
         self.source, self.mask = source, mask
-        self.cubes, self.ndim = cubes, max(ndim, 2)
+        self.cubes, self.ndim, self.boundary = cubes, max(ndim, 2), boundary
         self.interleaved = INTERLEAVED if self.ndim == 2 and source.interleaved else 1
 
     def scanner(self) -> Scanner:
-        return Scanner(self.source, self.mask, self.cubes, self.ndim)
+        return Scanner(self.source, self.mask, self.cubes, self.ndim, self.boundary)
 
     def add_curves(self, plans: list[Plan], nan: str, workers: int | None, out: Values) -> None:
         """Add one curve an image to `out`, (images, n); a volume is one image."""

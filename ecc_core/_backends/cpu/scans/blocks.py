@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from ecc_core._backends.cpu.encoders.kernels import hide_points
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans import counts, kernels
+from ecc_core._backends.cpu.scans.borders import clear_high, sides_of, wrap_rows, wrapped_boxes
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 
-__all__ = ["Layout", "Scanner", "cut", "lay_out", "load_box"]
+__all__ = ["MAX_COLUMNS", "Layout", "Scanner", "cut", "lay_out", "load_box"]
 
 Array = NDArray[Any]
 
@@ -145,11 +146,19 @@ _kept = _Kept()
 class Scanner:
     """The scan of one block after another, in scratch memory of the thread."""
 
-    def __init__(self, source: Source, mask: Source | None, cubes: bool, ndim: int) -> None:
+    def __init__(
+        self,
+        source: Source,
+        mask: Source | None,
+        cubes: bool,
+        ndim: int,
+        boundary: str = "closed",
+    ) -> None:
         self.source = source
         self.mask = mask
-        self.cubes = cubes
+        self.cubes = cubes and boundary == "closed"  # other borders are those of vertices
         self.ndim = ndim
+        self.boundary = boundary
         self._layout: Layout
 
     def stage(self, plan: Plan, block: Block) -> tuple[bool, bool]:
@@ -159,7 +168,20 @@ class Scanner:
         if _kept.layout != wanted:
             _kept.layout, _kept.arrays = wanted, self._allocate(layout, plan.key_dtype)
         keys = _kept.arrays[0]
-        return load_box(plan, self.source, self.mask, layout.box, keys, layout.at, layout.steps)
+        boxes: tuple[tuple[Block, int], ...] = ((layout.box, layout.at),)
+        if self.boundary == "periodic":
+            shape = self.source.shape
+            boxes += wrapped_boxes(block, layout.box, shape, self.ndim, layout.steps, layout.at)
+        nan = unfit = False
+        for box, at in boxes:
+            found = load_box(plan, self.source, self.mask, box, keys, at, layout.steps)
+            nan, unfit = nan or found[0], unfit or found[1]
+        halo = int(self.ndim == 3)
+        if self.boundary == "half-open":
+            clear_high(keys, layout.geometry, layout.high, halo)
+        elif self.boundary == "periodic":
+            wrap_rows(keys, layout.geometry, halo)
+        return nan, unfit
 
     def _allocate(self, layout: Layout, key_dtype: np.dtype[Any]) -> tuple[Array, ...]:
         _, rows, columns, lead, _, _ = layout.geometry
@@ -194,7 +216,8 @@ class Scanner:
 
         Coefficients go where the block's points lie in an image in C order.
         """
-        geometry, low, high = self._layout.geometry, self._layout.low, self._layout.high
+        geometry = self._layout.geometry
+        low, high = sides_of(self._layout.low, self._layout.high, self.boundary)
         keys, *others = _kept.arrays
         scan = kernels.scan_3d if self.ndim == 3 else kernels.scan_2d
         into = histograms[0] if self.ndim == 3 else histograms

@@ -158,6 +158,19 @@ def valid_bits(word: Any, words: Any, lead: Any, columns: Any) -> Any:
 
 
 @kernel()
+def first_turn(lead: Any, low: Any) -> Any:
+    """-1 if the first word of a row follows its last one, which is then looked at first; or 0."""
+    return 0 if lead or low[2] else -1
+
+
+@kernel()
+def shift_left(carry: Any, count: Any) -> None:
+    """Move the planes of the word before, so that its last point is behind the highest bit."""
+    for i in range(carry.size):
+        carry[i] <<= np.uint64(count)
+
+
+@kernel()
 def scan_2d(
     keys: Any,
     geometry: Any,
@@ -184,7 +197,8 @@ def scan_2d(
         (slices, rows, columns, lead, pitch, slice stride): own points, whether a word of halo
         precedes every row, and the strides of `keys` in elements.
     low, high : tuple of bool
-        Which sides of the block are borders of the image (z, y, x).
+        Which sides of the block are closed borders of the image (z, y, x). If the first column is
+        none of them and no halo precedes it, rows are periodic.
     cubes : bool
         Whether borders are those of the T-construction.
     planes, block, carry, queue, event_keys, event_coefficients : arrays
@@ -202,6 +216,7 @@ def scan_2d(
     words = lead + (columns + 63) // 64
     column_stride = rows + 2 * ROWS
     kind_stride = words * column_stride
+    first = first_turn(lead, low)
     if cubes:
         mirror(keys, geometry, low, high, 0)
     for z in range(slices):
@@ -212,8 +227,9 @@ def scan_2d(
         histogram = histograms[z % histograms.shape[0]]
         fill(carry, 0, carry.size, NONE)
         queued = 0
-        for word in range(words):
-            valid = valid_bits(word, words, lead, columns)
+        for turn in range(first, words):
+            word = turn if turn >= 0 else words - 1
+            valid = valid_bits(word, words, lead, columns) if turn >= 0 else NONE
             edge = ONE if cubes and low[2] and word == 0 else NONE
             for row in range(0, rows, ROWS):
                 at = word * column_stride + row + 1
@@ -233,6 +249,8 @@ def scan_2d(
                         queued = 0
                 elif some & valid:
                     _scatter(block, valid, own, point, pitch, keys, event_coefficients, histogram)
+            if turn < 0:
+                shift_left(carry, 63 - (columns - 1) % 64)
         _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
 
 
@@ -263,7 +281,7 @@ def scan_3d(
         mirror(keys, geometry, low, high, 1)
         if low[0]:
             copy_within(keys, slice_stride, 0, slice_stride)
-    queued = 0
+    queued, first = 0, first_turn(lead, low)
     # The planes between slices of the slice before are kept: two sets of 7 kinds take turns.
     for z in range(-1, slices):
         current = ((z + 1) & 1) * 7 * kind_stride
@@ -290,8 +308,9 @@ def scan_3d(
             fill(planes, between, 4 * kind_stride, inside)
         close_in_plane(planes[current:], geometry, low, high, cubes)
         fill(carry, 0, carry.size, NONE)
-        for word in range(words):
-            valid = valid_bits(word, words, lead, columns)
+        for turn in range(first, words):
+            word = turn if turn >= 0 else words - 1
+            valid = valid_bits(word, words, lead, columns) if turn >= 0 else NONE
             edge = ONE if cubes and low[2] and word == 0 else NONE
             for row in range(0, rows, ROWS):
                 at = word * column_stride + row + 1
@@ -320,4 +339,6 @@ def scan_3d(
                         queued = 0
                 elif some & valid:
                     _scatter(block, valid, own, point, pitch, keys, event_coefficients, histogram)
+            if turn < 0:
+                shift_left(carry, 63 - (columns - 1) % 64)
     _drain(keys, queue, event_keys, event_coefficients, queued, histogram)
