@@ -17,9 +17,11 @@ import zarr
 from PIL import Image
 from pylibCZIrw import czi
 
+import ecc_core as ecc
 from ecc_core.errors import InputFileError
 from ecc_core.io import read_image
 
+LEVELS = [0, 64, 128, 255]
 LIF_AXES = {"X": 1, "Y": 2, "Z": 3, "T": 4}
 
 
@@ -28,6 +30,11 @@ def noise(*shape: int, dtype: str = "u1", seed: int = 0) -> np.ndarray:
     if np.dtype(dtype).kind == "f":
         return generator.standard_normal(shape).astype(dtype)
     return generator.integers(0, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
+
+
+def curve_at_levels(image: np.ndarray) -> list[int]:
+    """The curve at the thresholds at which the tests run commands."""
+    return ecc.euler_curve(image, LEVELS).values.tolist()
 
 
 def assert_reads(path: Path, image: np.ndarray, **options: Any) -> None:

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,18 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
+from ecc_core._cli.curve_table import NamedCurve, columns_of, plot
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
 from ecc_core._io.results import describe_result
-from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
 from ecc_core.io import (
-    FIGURE_SUFFIXES,
     TABLE_SUFFIXES,
     open_image,
     write_csv,
-    write_figure,
     write_table,
 )
 from ecc_core.results import (
@@ -37,19 +35,6 @@ __all__ = ["add_parser"]
 Array = NDArray[Any]
 
 
-class NamedCurve(NamedTuple):
-    """The curve of an input at one index of its batch axes, or of one labelled region there."""
-
-    path: str
-    place: dict[str, int]
-    label: np.integer[Any] | None
-    thresholds: Array
-    values: Array
-    facts: dict[str, Any]
-    others: dict[str, Array]
-    """Further columns of the table, by name."""
-
-
 def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
@@ -63,18 +48,23 @@ def add_parser(commands: Any) -> None:
     )
     parser.set_defaults(run=run)
     options.add_image_arguments(parser)
+    _add_outputs(parser)
+    _add_filtration(parser)
+    _add_measures(parser)
+    _add_points(parser)
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         type=options.output(TABLE_SUFFIXES),
         metavar="FILE",
         help="table to write: .csv, or .parquet or .json, which include the settings",
     )
-    parser.add_argument(
-        "--plot",
-        type=options.output(FIGURE_SUFFIXES),
-        metavar="FILE",
-        help="figure to write: .png, .pdf or .svg",
-    )
+    options.add_plot_argument(parser)
+
+
+def _add_filtration(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--thresholds",
         type=options.thresholds,
@@ -89,17 +79,14 @@ def add_parser(commands: Any) -> None:
         metavar="LO,HI",
         help="range of the thresholds (default: minimum and maximum of each image)",
     )
-    parser.add_argument(
-        "--connectivity",
-        type=int,
-        metavar="N",
-        help="as in scikit-image: 1 for 4- or 6-connectivity; the number of axes, the default, for "
-        "8- or 26-connectivity",
-    )
+    options.add_connectivity_argument(parser)
     parser.add_argument(
         "--superlevel", action="store_true", help="use superlevel sets, image >= threshold"
     )
     options.add_boundary_argument(parser)
+
+
+def _add_measures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--betti",
         action="store_true",
@@ -112,6 +99,9 @@ def add_parser(commands: Any) -> None:
         metavar="H|Z,Y,X",
         help="with --minkowski: distance between points (default: as in the file, otherwise 1)",
     )
+
+
+def _add_points(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--labels",
         metavar="FILE",
@@ -120,12 +110,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--mask", metavar="FILE", help="mask image: use only points where it is not 0"
     )
-    parser.add_argument(
-        "--nan",
-        choices=("raise", "omit"),
-        default="raise",
-        help="reject images with NaN, or omit these points (default: raise)",
-    )
+    options.add_nan_argument(parser)
     parser.add_argument(
         "--smooth",
         type=options.sigma,
@@ -175,7 +160,8 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputFileError("--betti must not be given together with --minkowski")
     if arguments.spacing is not None and not arguments.minkowski:
         raise InputFileError("--spacing must be given together with --minkowski")
-    _keep_inputs(arguments)
+    inputs = [*arguments.inputs, arguments.labels, arguments.mask]
+    options.keep_inputs([arguments.plot], inputs)
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
     mask = _read_region(arguments.mask)
@@ -199,7 +185,7 @@ def run(arguments: argparse.Namespace) -> None:
                     **_described(found, image),
                 }
             )
-    columns = _columns(curves, labelled=labels is not None)
+    columns = columns_of(curves, labelled=labels is not None)
     if arguments.out:
         metadata = {
             "software": f"napari-ecc {version()}",
@@ -210,17 +196,7 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         write_csv(sys.stdout, columns)
     if arguments.plot:
-        _plot(arguments.plot, curves, arguments)
-
-
-def _keep_inputs(arguments: argparse.Namespace) -> None:
-    """Raise an error if the figure would overwrite an input."""
-    plot = arguments.plot
-    if plot is None or not plot.exists():
-        return
-    for path in filter(None, [*arguments.inputs, arguments.labels, arguments.mask]):
-        if Path(path).exists() and plot.samefile(path):
-            raise InputFileError(f"{plot}: --plot would overwrite this input")
+        plot(arguments.plot, curves, arguments)
 
 
 def _read_region(path: str | None) -> Array | None:
@@ -235,13 +211,26 @@ def _read_region(path: str | None) -> Array | None:
     return image.read()
 
 
+class Functions(NamedTuple):
+    """What computes the curves of an image, and of its regions."""
+
+    of_image: Callable[..., Any]
+    of_regions: Callable[..., Any]
+
+
+def _functions(arguments: argparse.Namespace) -> Functions:
+    from ecc_core import curves, geometry, topology
+
+    if arguments.minkowski:
+        return Functions(geometry.minkowski_curves, geometry.region_minkowski)
+    if arguments.betti:
+        return Functions(topology.betti_curves, topology.region_betti_curves)
+    return Functions(curves.euler_curve, curves.region_curves)
+
+
 def _curves(
     image: Input, mask: Array | None, labels: Array | None, arguments: argparse.Namespace
 ) -> Iterator[NamedCurve]:
-    from ecc_core.curves import euler_curve
-    from ecc_core.geometry import minkowski_curves
-    from ecc_core.topology import betti_curves
-
     values, ndim = image.values, image.ndim
     inside = None if mask is None else _fitting("--mask", mask, image) != 0
     if arguments.smooth:
@@ -257,8 +246,7 @@ def _curves(
     axes = tuple(range(values.ndim - ndim, values.ndim))
     if arguments.boundary != "closed":
         common["boundary"] = arguments.boundary
-    function: Any = betti_curves if arguments.betti else euler_curve
-    curve: Any = (minkowski_curves if arguments.minkowski else function)(
+    curve = _functions(arguments).of_image(
         values,
         arguments.thresholds,
         range=arguments.range,
@@ -300,10 +288,6 @@ def _fitting(name: str, region: Array, image: Input) -> Array:
 def _region_curves(
     image: Input, labels: Array, common: dict[str, Any], arguments: argparse.Namespace
 ) -> Iterator[NamedCurve]:
-    from ecc_core.curves import region_curves
-    from ecc_core.geometry import region_minkowski
-    from ecc_core.topology import region_betti_curves
-
     values, bounds = image.values, arguments.range
     if arguments.nan == "omit" and values.dtype.kind == "f":
         missing = np.isnan(values)  # not in a region any more, so that their value has no effect
@@ -316,9 +300,9 @@ def _region_curves(
         finite = values[np.isfinite(values)]
         if finite.size:  # one range for all places
             bounds = finite.min().item(), finite.max().item()
-    function: Any = region_betti_curves if arguments.betti else region_curves
+    of_regions = _functions(arguments).of_regions
     for place, named in places:
-        regions: Any = (region_minkowski if arguments.minkowski else function)(
+        regions = of_regions(
             values[place], labels[place], arguments.thresholds, range=bounds, **common
         )
         at, facts = _as_numbers(regions.thresholds), _facts(regions)
@@ -362,41 +346,6 @@ def _smooth(image: Array, sigma: float, ndim: int) -> Array:
     )
 
 
-def _columns(curves: list[NamedCurve], *, labelled: bool) -> dict[str, Array]:
-    """Return columns with one row for each threshold of each curve."""
-    sizes = [curve.values.size for curve in curves]
-    paths = np.array([curve.path for curve in curves], dtype=str)
-    columns = {"input": np.repeat(paths, sizes)}
-    for name in sorted({name for curve in curves for name in curve.place}):
-        places = [curve.place.get(name, -1) for curve in curves]  # -1: it has no such axis
-        columns[name] = np.repeat(np.array(places, np.int64), sizes)
-    if labelled:
-        labels = np.array([c.label for c in curves]) if curves else np.empty(0, np.int64)
-        columns["label"] = np.repeat(labels, sizes)
-    columns["threshold"] = _joined_thresholds([curve.thresholds for curve in curves])
-    columns["euler_number"] = np.concatenate([np.empty(0, np.int64), *(c.values for c in curves)])
-    for name in dict.fromkeys(name for curve in curves for name in curve.others):
-        dtype = next(c.others[name].dtype for c in curves if name in c.others)
-        missing = np.nan if dtype.kind == "f" else 0  # for images with fewer axes
-        parts = [c.others.get(name, np.full(c.values.size, missing, dtype)) for c in curves]
-        columns[name] = np.concatenate(parts)
-    return columns
-
-
-def _joined_thresholds(thresholds: list[Array]) -> Array:
-    """Return all thresholds in one array, without changing any by a conversion."""
-    joined = np.concatenate(thresholds) if thresholds else np.empty(0)
-    parts = np.split(joined, np.cumsum([t.size for t in thresholds])[:-1]) if thresholds else []
-    for part, whole in zip(parts, thresholds, strict=True):
-        if part.tolist() != whole.tolist():
-            dtypes = sorted({t.dtype.name for t in thresholds})
-            raise InputFileError(
-                f"thresholds of types {', '.join(dtypes)} do not fit into one table exactly; "
-                "write one table for each type"
-            )
-    return joined
-
-
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     thresholds = arguments.thresholds
     if isinstance(thresholds, np.ndarray):
@@ -415,19 +364,3 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     )
     given = {name: getattr(arguments, name) for name in names} | options.selection_of(arguments)
     return {"thresholds": thresholds, "range": arguments.range, **given}
-
-
-def _plot(path: Path, curves: list[NamedCurve], arguments: argparse.Namespace) -> None:
-    from ecc_core.plotting import plot_curves
-
-    several = len(set(arguments.inputs)) > 1
-    distinct = len({Path(i).name for i in arguments.inputs}) == len(set(arguments.inputs))
-    named = {}
-    for curve in curves:
-        words = [f"{axis.upper()} {i}" for axis, i in curve.place.items()]
-        if curve.label is not None:
-            words.append(f"label {curve.label}")
-        if several or not words:
-            words.insert(0, Path(curve.path).name if distinct else curve.path)
-        named[printable(" ".join(words))] = (curve.thresholds, curve.values)
-    write_figure(path, plot_curves(named, superlevel=arguments.superlevel))

@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,25 @@ from ecc_core._io.select import select
 from ecc_core._io.views import View
 from ecc_core._request.thresholds import exact_array
 from ecc_core.errors import InputFileError
-from ecc_core.io import IMAGE_SUFFIXES, StoredImage, check_output, open_image
+from ecc_core.io import FIGURE_SUFFIXES, IMAGE_SUFFIXES, StoredImage, check_output, open_image
 
 __all__ = [
     "INPUT",
     "add_boundary_argument",
+    "add_connectivity_argument",
     "add_image_arguments",
     "add_minkowski_argument",
+    "add_nan_argument",
+    "add_plot_argument",
     "add_selection_arguments",
     "blame",
     "channel",
+    "keep_inputs",
     "one_line",
     "open_input",
     "output",
     "select_input",
+    "select_single",
     "selection_of",
     "sigma",
     "spacing",
@@ -114,6 +119,60 @@ def add_minkowski_argument(parser: Any) -> None:
         help="add area and perimeter, or volume, surface and mean breadth: exact for the union of "
         "the cells (default), or estimated from 2 or 4 (2-D), 3 or 13 (3-D) directions",
     )
+
+
+def add_connectivity_argument(parser: Any) -> None:
+    """Declare the argument for the connectivity."""
+    parser.add_argument(
+        "--connectivity",
+        type=int,
+        metavar="N",
+        help="as in scikit-image: 1 for 4- or 6-connectivity; the number of axes, the default, for "
+        "8- or 26-connectivity",
+    )
+
+
+def add_nan_argument(parser: Any) -> None:
+    """Declare the argument for NaN."""
+    parser.add_argument(
+        "--nan",
+        choices=("raise", "omit"),
+        default="raise",
+        help="reject images with NaN, or omit these points (default: raise)",
+    )
+
+
+def add_plot_argument(parser: Any, more: str = "") -> None:
+    """Declare the argument for a figure."""
+    parser.add_argument(
+        "--plot",
+        type=output(FIGURE_SUFFIXES),
+        metavar="FILE",
+        help=f"figure to write: .png, .pdf or .svg{more}",
+    )
+
+
+def keep_inputs(outputs: Iterable[Path | None], inputs: Iterable[str | None]) -> None:
+    """Raise an error if an output would overwrite an input."""
+    given = [Path(path) for path in inputs if path and Path(path).exists()]
+    for path in filter(None, outputs):
+        if path.exists() and any(path.samefile(other) for other in given):
+            raise InputFileError(f"{path}: the output would overwrite the input")
+
+
+def select_single(
+    path: str, arguments: argparse.Namespace, rule: str
+) -> tuple[StoredImage, View, str]:
+    """Open an image; return it, the selected part, which must have no other axes, and its axes."""
+    stored = open_input(path, arguments)
+    view, axes = select_input(path, stored, arguments)
+    for letter, length in zip(axes, view.shape, strict=True):
+        if letter not in "ZYX":
+            choice = {"T": "; choose one with --time", "C": "; choose one with --channel"}
+            raise InputFileError(
+                f"{path}: {rule}, but its axis {letter} has {length}{choice.get(letter, '')}"
+            )
+    return stored, view, axes
 
 
 def open_input(path: str, arguments: argparse.Namespace) -> StoredImage:

@@ -17,7 +17,7 @@ from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts
 from ecc_core._io.results import describe_result
 from ecc_core._optional import import_optional
-from ecc_core.io import FIGURE_SUFFIXES, TABLE_SUFFIXES, write_figure, write_table
+from ecc_core.io import TABLE_SUFFIXES, write_figure, write_table
 from ecc_core.results import EulerCurve, RegionCurves, curve_facts
 
 __all__ = ["add_parser", "settings_of"]
@@ -56,16 +56,12 @@ def add_parser(commands: Any) -> None:
         help="continue from the partial results of an interrupted run",
     )
     add_stack_arguments(parser)
-    parser.add_argument(
-        "--plot",
-        type=options.output(FIGURE_SUFFIXES),
-        metavar="FILE",
-        help="figure to write: .png, .pdf or .svg",
-    )
+    options.add_plot_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the curve and write it."""
+    options.keep_inputs([arguments.plot], [arguments.input, arguments.labels])
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
     stack = open_stack(arguments.input, arguments)

@@ -1,7 +1,6 @@
 """``ecc surface``: the Euler characteristic surface of two images or channels."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,7 +9,7 @@ from ecc_core._cli import options
 from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
-from ecc_core.io import FIGURE_SUFFIXES, RESULT_SUFFIXES, write_figure, write_result
+from ecc_core.io import RESULT_SUFFIXES, write_figure, write_result
 from ecc_core.surfaces import euler_surface
 
 __all__ = ["add_parser"]
@@ -34,7 +33,7 @@ def add_parser(commands: Any) -> None:
     group.add_argument(
         "--second-channel",
         type=options.channel,
-        metavar="N|NAME",
+        metavar="C",
         help="channel of the second image (default: as --channel)",
     )
     parser.add_argument(
@@ -43,18 +42,13 @@ def add_parser(commands: Any) -> None:
         metavar="FILE",
         help=f"file to write: {', '.join(RESULT_SUFFIXES)}",
     )
-    parser.add_argument(
-        "--plot",
-        type=options.output(FIGURE_SUFFIXES),
-        metavar="FILE",
-        help="figure to write: .png, .pdf or .svg",
-    )
+    options.add_plot_argument(parser)
     for which in ("first", "second"):
         parser.add_argument(
             f"--thresholds-{which}",
             type=options.thresholds,
             default=64,
-            metavar="N|A,B,...",
+            metavar="64|a,b,c",
             help=f"number of thresholds of the {which} image, or the thresholds (default: 64)",
         )
         parser.add_argument(
@@ -63,24 +57,13 @@ def add_parser(commands: Any) -> None:
             metavar="LO,HI",
             help=f"range of the thresholds of the {which} image (default: that of its values)",
         )
-    parser.add_argument(
-        "--connectivity",
-        type=int,
-        metavar="N",
-        help="as in scikit-image: 1 for 4- or 6-connectivity; the number of axes, the default, for "
-        "8- or 26-connectivity",
-    )
+    options.add_connectivity_argument(parser)
     parser.add_argument(
         "--superlevel",
         choices=("first", "second", "both"),
         help="use superlevel sets, image >= threshold, of the first image, the second or both",
     )
-    parser.add_argument(
-        "--nan",
-        choices=("raise", "omit"),
-        default="raise",
-        help="reject images with NaN, or omit these points (default: raise)",
-    )
+    options.add_nan_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -90,10 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
     paths = (arguments.first, arguments.second)
-    for output in filter(None, (arguments.out, arguments.plot)):
-        for path in paths:
-            if output.exists() and Path(path).exists() and output.samefile(path):
-                raise InputFileError(f"{output}: the output would overwrite the input")
+    options.keep_inputs((arguments.out, arguments.plot), paths)
     first = _read(arguments.first, arguments)
     if arguments.second_channel is not None:
         arguments.channel = arguments.second_channel
@@ -120,15 +100,5 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _read(path: str, arguments: argparse.Namespace) -> NDArray[Any]:
-    """One image without batch axes."""
-    stored = options.open_input(path, arguments)
-    view, axes = options.select_input(path, stored, arguments)
-    for letter, length in zip(axes, view.shape, strict=True):
-        if letter not in "ZYX":
-            choice = {"T": "; choose one with --time", "C": "; choose one with --channel"}
-            raise InputFileError(
-                f"{path}: a surface is of single images, but its axis {letter} has {length}"
-                f"{choice.get(letter, '')}"
-            )
-    image: NDArray[Any] = view.read_all()
-    return image
+    _, view, _ = options.select_single(path, arguments, "a surface is of single images")
+    return view.read_all()

@@ -11,7 +11,7 @@ from ecc_core._cli import options
 from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
-from ecc_core.io import FIGURE_SUFFIXES, write_figure, write_result
+from ecc_core.io import write_figure, write_result
 from ecc_core.transforms import (
     EulerTransform,
     RegionTransforms,
@@ -48,12 +48,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--out", type=options.output((".npz",)), metavar="FILE", help="file to write: .npz"
     )
-    parser.add_argument(
-        "--plot",
-        type=options.output(FIGURE_SUFFIXES),
-        metavar="FILE",
-        help=f"figure to write: .png, .pdf or .svg; the first {MOST_PANELS} labels with --labels",
-    )
+    options.add_plot_argument(parser, f"; the first {MOST_PANELS} labels with --labels")
     parser.add_argument(
         "--directions",
         type=_count,
@@ -76,13 +71,7 @@ def add_parser(commands: Any) -> None:
         choices=("radius",),
         help="with --labels: divide heights by the radius of each label",
     )
-    parser.add_argument(
-        "--connectivity",
-        type=int,
-        metavar="N",
-        help="as in scikit-image: 1 for 4- or 6-connectivity; the number of axes, the default, for "
-        "8- or 26-connectivity",
-    )
+    options.add_connectivity_argument(parser)
     parser.add_argument(
         "--spacing",
         type=options.spacing,
@@ -102,15 +91,7 @@ def run(arguments: argparse.Namespace) -> None:
     path = _only_input(arguments)
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
-    stored = options.open_input(path, arguments)
-    view, axes = options.select_input(path, stored, arguments)
-    for letter, length in zip(axes, view.shape, strict=True):
-        if letter not in "ZYX":
-            choice = {"T": "; choose one with --time", "C": "; choose one with --channel"}
-            raise InputFileError(
-                f"{path}: a transform is of one image, but its axis {letter} has {length}"
-                f"{choice.get(letter, '')}"
-            )
+    stored, view, axes = options.select_single(path, arguments, "a transform is of one image")
     if arguments.spacing is None:
         arguments.spacing = options.spacing_of(stored, axes)
     image = view.read_all()
@@ -130,9 +111,7 @@ def _only_input(arguments: argparse.Namespace) -> str:
     if arguments.normalize and not arguments.labels:
         raise InputFileError("--normalize needs --labels")
     path: str = arguments.inputs[0]
-    for output in filter(None, (arguments.out, arguments.plot)):
-        if output.exists() and Path(path).exists() and output.samefile(path):
-            raise InputFileError(f"{output}: the output would overwrite the input")
+    options.keep_inputs((arguments.out, arguments.plot), [path])
     return path
 
 

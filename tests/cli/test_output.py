@@ -146,6 +146,8 @@ class TestOutput:
         assert "would overwrite" in refuse(
             "curve", tmp_path / "a.npy", "--mask", image_file, "--plot", image_file
         )
+        code = main(["stack", image_file, "--out", str(tmp_path / "c.csv"), "--plot", image_file])
+        assert code == 2
         assert Path(image_file).read_bytes() == content
 
     def test_nothing_is_written_if_one_input_is_bad(

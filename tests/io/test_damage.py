@@ -22,6 +22,8 @@ import pytest
 import tifffile
 import zarr
 from io_helpers import (
+    LEVELS,
+    curve_at_levels,
     write_czi,
     write_dicom,
     write_hdf5,
@@ -35,11 +37,9 @@ from io_helpers import (
 from PIL import Image
 from pylibCZIrw import czi
 
-import ecc_core as ecc
 from ecc_core.cli import main
 
 CUTS, FLIPS = 50, 50
-LEVELS = [0, 64, 128, 255]
 COMMANDS = ("curve", "stack", "batch")
 
 Array = np.ndarray
@@ -176,10 +176,6 @@ def outcome(command: str, path: Path, out: Path, capsys: Any) -> Curve | str:
     return [flat[i : i + len(LEVELS)] for i in range(0, len(flat), len(LEVELS))]
 
 
-def curve(image: Array) -> Curve:
-    return [ecc.euler_curve(image, LEVELS).values.tolist()]
-
-
 @pytest.mark.parametrize("name", FORMATS)
 def test_damage(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
@@ -187,7 +183,7 @@ def test_damage(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     shape = (24, 20) if given.ndim == 2 else (5, 12, 10)
     image = np.random.default_rng(0).integers(0, 200, shape, dtype=np.uint8)
     given.write(path, image)
-    expected = curve(image if given.read is None else given.read(path))
+    expected = [curve_at_levels(image if given.read is None else given.read(path))]
     assert outcome("curve", path, out, capsys) == expected
     refused = 0
     disk = Disk(path)
@@ -198,5 +194,5 @@ def test_damage(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
         elif found != expected:
             assert given.read is not None, damage
             assert number >= CUTS, damage
-            assert found == curve(given.read(path)), damage
+            assert found == [curve_at_levels(given.read(path))], damage
     assert refused > CUTS // 2

@@ -1,0 +1,177 @@
+"""Every command reads a file in the same way, or refuses it with the same line."""
+
+import csv
+import io
+import shutil
+from pathlib import Path
+
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+import tifffile
+from io_helpers import curve_at_levels, noise, write_hdf5, write_zarr
+from skimage.color import rgb2gray
+
+import ecc_core as ecc
+
+
+class TestFormats:
+    @pytest.mark.parametrize("suffix", [".png", ".tif", ".npy", ".npz", ".h5", ".zarr", ".zip"])
+    def test_every_format_in_every_command(self, curves, run, tmp_path, suffix):
+        path, image = tmp_path / f"a{suffix}", noise(20, 17)
+        write = {".npy": np.save, ".npz": np.savez, ".h5": write_hdf5}.get(suffix, imageio.imwrite)
+        if suffix in (".zarr", ".zip"):
+            write = write_zarr
+        write(path, image)
+        assert curves(path) == [curve_at_levels(image)]
+        assert "shape   20 x 17 (YX)" in run("info", path)[1]
+        assert run("transform", path)[0] == 0
+
+    @pytest.mark.parametrize("pack", [False, True])
+    def test_zarr_in_an_archive(self, curves, tmp_path, pack):
+        """At its root, or in a folder there as `zip -r` makes it."""
+        image = noise(9, 20, 17)
+        write_zarr(tmp_path / "made" / "a.zarr", image)
+        root = tmp_path / "made" if pack else tmp_path / "made" / "a.zarr"
+        shutil.make_archive(str(tmp_path / "a.zarr"), "zip", root)
+        assert curves(tmp_path / "a.zarr.zip") == [curve_at_levels(image)]
+
+    def test_a_part(self, curves, tmp_path):
+        image = noise(3, 2, 9, 8)
+        tifffile.imwrite(tmp_path / "a.tif", image, imagej=True, metadata={"axes": "TCYX"})
+        path = tmp_path / "a.tif"
+        assert curves(path, "--time", "1", "--channel", "0") == [curve_at_levels(image[1, 0])]
+        assert curves(path, "--time", "1:3", "--channel", "1", "--roi", "2:,:5") == [
+            curve_at_levels(plane[2:, :5]) for plane in image[1:, 1]
+        ]
+
+    def test_gray(self, run, curves, tmp_path):
+        colours = noise(20, 17, 3)
+        imageio.imwrite(tmp_path / "a.png", colours)
+        (green,) = curves(tmp_path / "a.png", "--channel", "g")
+        assert green == curve_at_levels(colours[..., 1])
+        gray = rgb2gray(colours)
+        for command in ("curve", "stack"):
+            _, text = run(command, tmp_path / "a.png", "--channel", "gray")
+            expected = ecc.euler_curve(gray, [0, 64, 128, 255]).values.tolist()
+            found = [int(row["euler_number"]) for row in csv.DictReader(io.StringIO(text))]
+            assert found == expected
+
+    def test_pyramids_and_series(self, curves, refused, tmp_path):
+        big, small, other = noise(32, 32), noise(16, 16, seed=1), noise(5, 6, seed=2)
+        with tifffile.TiffWriter(tmp_path / "a.svs") as file:
+            file.write(big, subifds=1, tile=(16, 16))
+            file.write(small, subfiletype=1, tile=(16, 16))
+            file.write(other)
+        path = tmp_path / "a.svs"
+        assert curves(path, "--series", "0") == [curve_at_levels(big)]
+        assert curves(path, "--series", "0", "--level", "1") == [curve_at_levels(small)]
+        assert curves(path, "--series", "1") == [curve_at_levels(other)]
+        assert "holds 2 images, choose one with `series`" in refused(path)
+        assert "has levels 0 to 1, got level 2" in refused(path, "--series", "0", "--level", "2")
+
+
+class TestTime:
+    @pytest.mark.parametrize("kind", ["imagej", "ome"])
+    def test_a_movie_is_a_series_of_curves(self, curves, run, tmp_path, kind):
+        movie = noise(4, 9, 8)
+        path = tmp_path / "a.ome.tif" if kind == "ome" else tmp_path / "a.tif"
+        tifffile.imwrite(path, movie, **{kind: True}, metadata={"axes": "TYX"})
+        assert curves(path) == [curve_at_levels(frame) for frame in movie]
+        _, text = run("curve", path, "--time", "2:")
+        assert [row["t"] for row in csv.DictReader(io.StringIO(text))] == ["2"] * 4 + ["3"] * 4
+        assert "one for each of 4 along T" in run("info", path)[1]
+        assert "choose one with --time" in run("transform", path)[1]
+        assert run("transform", path, "--time", "1")[0] == 0
+
+    def test_labels_mask_and_smoothing_of_a_movie(self, run, tmp_path):
+        movie, labels = noise(3, 9, 8), noise(3, 9, 8, seed=1) // 100
+        tifffile.imwrite(tmp_path / "a.tif", movie, imagej=True, metadata={"axes": "TYX"})
+        np.save(tmp_path / "labels.npy", labels)
+        np.save(tmp_path / "mask.npy", labels[0])
+        expected = [
+            row
+            for frame, own in zip(movie, labels, strict=True)
+            for row in ecc.region_curves(frame, own, [0, 64, 128, 255]).values.ravel().tolist()
+        ]
+        for command in ("curve", "stack"):
+            _, text = run(command, tmp_path / "a.tif", "--labels", str(tmp_path / "labels.npy"))
+            table = list(csv.DictReader(io.StringIO(text)))
+            assert [int(row["euler_number"]) for row in table] == expected
+        _, text = run("curve", tmp_path / "a.tif", "--mask", str(tmp_path / "mask.npy"))
+        table = list(csv.DictReader(io.StringIO(text)))
+        expected = [
+            value
+            for frame in movie
+            for value in ecc.euler_curve(
+                frame, [0, 64, 128, 255], mask=labels[0] != 0
+            ).values.tolist()
+        ]
+        assert [int(row["euler_number"]) for row in table] == expected
+        _, smooth = run("curve", tmp_path / "a.tif", "--smooth", "1")
+        np.save(tmp_path / "frame.npy", movie[1])
+        _, alone = run("curve", tmp_path / "frame.npy", "--smooth", "1")
+        numbers = [
+            [row["euler_number"] for row in csv.DictReader(io.StringIO(text))]
+            for text in (smooth, alone)
+        ]
+        assert numbers[0][4:8] == numbers[1]
+
+    def test_arrays_of_four_axes_say_nothing(self, run, curves, tmp_path):
+        image = noise(2, 3, 4, 5)
+        np.save(tmp_path / "a.npy", image)
+        for command in ("curve", "stack", "transform"):
+            assert (
+                "nothing says what the axes of shape (2, 3, 4, 5) are"
+                in run(command, tmp_path / "a.npy")[1]
+            )
+        assert curves(tmp_path / "a.npy", "--axes", "TZYX") == [curve_at_levels(i) for i in image]
+
+
+class TestTiff:
+    @pytest.mark.parametrize("kind", ["imagej", "ome", "shaped"])
+    @pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+    def test_truncated_stacks(self, refused, tmp_path, kind, share):
+        path = tmp_path / ("a.ome.tif" if kind == "ome" else "a.tif")
+        named = {"imagej": True} if kind == "imagej" else {}
+        tifffile.imwrite(path, noise(9, 40, 30), **named, compression=None)
+        content = path.read_bytes()
+        path.write_bytes(content[: int(share * len(content))])
+        assert str(path) in refused(path)
+
+    def test_a_missing_file_of_an_image_in_several(self, refused, tmp_path):
+        path = write_ome_pair(tmp_path)
+        (tmp_path / "b.ome.tif").unlink()
+        assert "other files, which are missing" in refused(path)
+
+    def test_parts_in_other_folders_are_not_read(self, refused, tmp_path):
+        (tmp_path / "x").mkdir()
+        path = write_ome_pair(tmp_path / "x", other="../b.ome.tif")
+        assert (tmp_path / "b.ome.tif").exists()
+        assert "its parts lie outside of its folder, in ../b.ome.tif" in refused(path)
+
+    def test_strips_of_no_rows(self, refused, tmp_path):
+        path = tmp_path / "a.tif"
+        tifffile.imwrite(path, noise(40, 30), rowsperstrip=8, compression="zlib")
+        with tifffile.TiffFile(path, mode="r+") as file:
+            file.pages[0].tags["RowsPerStrip"].overwrite(0)
+        assert str(path) in refused(path)
+
+
+def write_ome_pair(folder: Path, other: str = "b.ome.tif") -> Path:
+    """Two planes in two files."""
+    ids = {"a.ome.tif": "urn:uuid:a", other: "urn:uuid:b"}
+    planes = "".join(
+        f'<TiffData FirstZ="{z}" IFD="0" PlaneCount="1"><UUID FileName="{name}">{ids[name]}</UUID>'
+        "</TiffData>"
+        for z, name in enumerate(ids)
+    )
+    for name, uuid in ids.items():
+        xml = (
+            '<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" '
+            f'UUID="{uuid}"><Image ID="Image:0"><Pixels ID="Pixels:0" DimensionOrder="XYZCT" '
+            'Type="uint8" SizeX="8" SizeY="9" SizeZ="2" SizeC="1" SizeT="1">'
+            f'<Channel ID="Channel:0:0" SamplesPerPixel="1"/>{planes}</Pixels></Image></OME>'
+        )
+        tifffile.imwrite(folder / name, noise(9, 8), description=xml, metadata=None)
+    return folder / "a.ome.tif"
