@@ -91,18 +91,26 @@ def transformable(
             return backward(ctx, *gradients)
 
     def call(*args: Any) -> Any:
-        _refuse_onnx()
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or torch.jit.is_tracing():
+            _refuse_onnx()
             return operator(*args)
         if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
             return Transformable.apply(*args)  # type: ignore[no-untyped-call]
-        if any(type(arg) not in PLAIN and isinstance(arg, Tensor) for arg in args):
+        if not _are_plain(args):
             return operator(*args)
         if torch.is_grad_enabled():
             return Direct.apply(*args)  # type: ignore[no-untyped-call]
         return run(*args)
 
     return call
+
+
+def _are_plain(args: tuple[Any, ...]) -> bool:
+    """Whether no argument is of a subclass of tensors."""
+    for arg in args:  # noqa: SIM110, faster than a generator
+        if isinstance(arg, Tensor) and type(arg) not in PLAIN:
+            return False
+    return True
 
 
 def _refuse_onnx() -> None:
@@ -122,7 +130,9 @@ def _runner(
         implementation = implementations.get(args[0].device.type)
         if implementation is not None and not torch._C._len_torch_dispatch_stack():
             # The dispatcher would resolve lazily negated views, whose memory has other values.
-            return implementation(*(a.resolve_neg() if isinstance(a, Tensor) else a for a in args))
+            return implementation(
+                *[a.resolve_neg() if isinstance(a, Tensor) and a.is_neg() else a for a in args]
+            )
         with torch._C._AutoDispatchBelowAutograd():
             return operator(*args)
 

@@ -29,8 +29,8 @@ class Points(NamedTuple):
 
     values: Tensor
     coefficients: Tensor
-    levels: Tensor
-    sharpness: Tensor
+    levels: NDArray[np.float64]
+    sharpness: float
     superlevel: bool
 
 
@@ -56,14 +56,16 @@ def points(
             f"{direction_terms[~direction_terms.isfinite()][0]:g} * x"
         )
     values = filtration(image.to(thresholds.dtype), direction_terms, mask, superlevel).contiguous()
-    levels = -thresholds if superlevel else thresholds
+    levels = thresholds.numpy().astype(np.float64)
+    if superlevel:
+        levels = -levels
     if kept is not None and kept.shape[1] and ties == "raster":
-        return Points(values.flatten(1), kept, levels, sharpness, superlevel)
-    check_numbers(thresholds, sharpness, "thresholds")
+        return Points(values.flatten(1), kept, levels, float(sharpness), superlevel)
+    slope = check_numbers(levels, sharpness, "thresholds")
     coefficients = torch.from_numpy(_coefficients(values.numpy(), connectivity))
     if ties == "split":
         coefficients = split_coefficients(values, connectivity)
-    return Points(values.flatten(1), coefficients.flatten(1), levels, sharpness, superlevel)
+    return Points(values.flatten(1), coefficients.flatten(1), levels, slope, superlevel)
 
 
 def _coefficients(values: NDArray[Any], connectivity: int) -> NDArray[Any]:
@@ -82,29 +84,42 @@ def _coefficients(values: NDArray[Any], connectivity: int) -> NDArray[Any]:
         raise ValueError("`image` must not contain NaN where `mask` keeps it, got NaN") from None
 
 
-def check_numbers(levels: Tensor, sharpness: Tensor, name: str) -> None:
-    if np.isnan(levels.numpy()).any():
+def check_numbers(levels: NDArray[Any], sharpness: Tensor, name: str) -> float:
+    """Check levels and sharpness, and return the sharpness."""
+    if np.isnan(levels).any():
         raise ValueError(f"`{name}` must not contain NaN, got NaN")
-    if not 0 < float(sharpness) < torch.inf:
-        raise ValueError(f"`sharpness` must be positive and finite, got {float(sharpness):g}")
+    slope = float(sharpness)
+    if not 0 < slope < math.inf:
+        raise ValueError(f"`sharpness` must be positive and finite, got {slope:g}")
+    return slope
 
 
 def curves(points: Points) -> tuple[Tensor, Tensor, Tensor]:
     """Curves, and their derivatives with respect to thresholds and sharpness."""
     values, weights, levels, sharpness, superlevel = points
-    given = values.numpy(), weights.numpy(), levels.double().numpy(), float(sharpness)
-    sums = soft.curves(*given, workers=threads())
-    curve, slopes, spreads = (torch.from_numpy(rows.astype(given[0].dtype)) for rows in sums)
+    given = values.numpy()
+    sums = soft.curves(given, weights.numpy(), levels, sharpness, workers=threads())
+    curve, slopes, spreads = (torch.from_numpy(rows.astype(given.dtype)) for rows in sums)
     return curve, -slopes if superlevel else slopes, spreads
 
 
-def gradient(points: Points, upstream: Tensor) -> Tensor:
-    """Coefficient of each point times the sum of upstream * sharpness * s'(z) over the levels."""
+def by_levels(upstream: Tensor, slopes: Tensor, spreads: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradients (batch, n) of thresholds and (batch,) of the sharpness."""
+    rows = upstream.numpy()  # faster than torch for so few numbers
+    by_threshold, by_sharpness = rows * slopes.numpy(), (rows * spreads.numpy()).sum(1)
+    return torch.from_numpy(by_threshold), torch.from_numpy(by_sharpness)
+
+
+def gradient(points: Points, upstream: Tensor, double: bool) -> Tensor:
+    """Coefficient of each point times the sum of upstream * sharpness * s'(z) over the levels.
+
+    `double` asks for sums in double precision, for gradients of directions, whose terms cancel.
+    """
     values, weights, levels, sharpness, _ = points
-    given = values.numpy(), weights.numpy(), levels.double().numpy(), float(sharpness)
+    given = values.numpy(), weights.numpy(), levels, sharpness
     out = torch.empty_like(values)
-    rows = np.ascontiguousarray(upstream.double().numpy())
-    soft.gradients(*given, rows, out.numpy(), workers=threads())
+    rows = np.ascontiguousarray(upstream.numpy(), np.float64)
+    soft.gradients(*given, rows, out.numpy(), workers=threads(), double=double)
     return out
 
 

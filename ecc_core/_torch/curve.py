@@ -72,15 +72,16 @@ def _on_cpu(
 def _backward_on_cpu(
     gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
 ) -> tuple[Tensor, ...]:
-    *options, wanted = rest
-    by_image = image.new_empty(0)
-    if wanted != "none":
-        from ecc_core._torch import cpu
+    from ecc_core._torch import cpu
 
-        points = cpu.points(image, *options, kept=packed)
-        by_image = cpu.gradient(points, gradient if points.superlevel else -gradient)
-        by_image = by_image.reshape(image.shape).to(_dtype(image, wanted))
-    return by_image, gradient * slopes, (gradient * spreads).sum(1)
+    *options, wanted = rest
+    by_levels = cpu.by_levels(gradient, slopes, spreads)
+    if wanted == "none":
+        return image.new_empty(0), *by_levels
+    points = cpu.points(image, *options, kept=packed)
+    upstream = gradient if points.superlevel else -gradient
+    by_image = cpu.gradient(points, upstream, wanted == "wide")
+    return by_image.reshape(image.shape).to(_dtype(image, wanted)), *by_levels
 
 
 def _on_cuda(image: Tensor, *rest: Any) -> tuple[Tensor, ...]:
@@ -106,8 +107,8 @@ def _backward_on_cuda(
 def _push_on_cpu(change: Tensor, image: Tensor, *options: Any) -> Tensor:
     from ecc_core._torch import cpu
 
-    points = cpu.points(image, *options)
-    return _pushed(change, *points)
+    values, weights, levels, sharpness, superlevel = cpu.points(image, *options)
+    return _pushed(change, values, weights, torch.from_numpy(levels), sharpness, superlevel)
 
 
 def _push_on_cuda(change: Tensor, image: Tensor, *rest: Any) -> Tensor:
@@ -124,7 +125,7 @@ def _pushed(
     values: Tensor,
     weights: Tensor,
     levels: Tensor,
-    sharpness: Tensor,
+    sharpness: Tensor | float,
     superlevel: bool,
 ) -> Tensor:
     """Tangent (batch, n) of the curves for the tangent of the filtration."""

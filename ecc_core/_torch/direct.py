@@ -12,7 +12,7 @@ __all__ = ["curves", "entered", "gradients"]
 
 
 def curves(
-    values: Tensor, weights: Tensor, levels: Tensor, sharpness: Tensor
+    values: Tensor, weights: Tensor, levels: Tensor, sharpness: Tensor | float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Sums of weight * s(z), z = sharpness * (level - value), and derivatives by level, sharpness.
 

@@ -29,7 +29,7 @@ class Given(NamedTuple):
 def checked(*arguments: Tensor) -> Given:
     """Check the values of the arguments."""
     given = Given(*arguments)
-    check_numbers(given.heights, given.sharpness, "heights")
+    check_numbers(given.heights.numpy(), given.sharpness, "heights")
     if not bool(given.directions.isfinite().all()):
         raise ValueError("`directions` must be finite and not zero")
     if not bool(given.weights.isfinite().all()):

@@ -126,8 +126,10 @@ def finite_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> T
         value = _real(number, name)
         if not -math.inf < value < math.inf:
             raise ValueError(f"`{name}` must be finite, got {value}")
-        # Compiled graphs treat the factor of a product, unlike a fill value, as an input.
-        return torch.ones((), dtype=dtype, device=like.device) * value
+        if torch.compiler.is_compiling():
+            # Graphs treat the factor of a product, unlike a fill value, as an input.
+            return torch.ones((), dtype=dtype, device=like.device) * value
+        return torch.full((), value, dtype=dtype, device=like.device)
     if number.numel() != 1:
         raise ValueError(f"`{name}` must be one number, got shape {tuple(number.shape)}")
     if number.dim() == 0 and number.device.type == "cpu":  # as in operators of torch

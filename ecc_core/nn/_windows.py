@@ -1,8 +1,8 @@
 """Soft curves of the sliding windows of images.
 
-Overlapping windows are not computed one by one. If the stride divides their side, windows consist
-of tiles whose side is the stride. The curves of tiles, and what changes where two of them meet, are
-computed once and added up for every window.
+If the stride divides the side of the windows, every window consists of tiles whose side is the
+stride. The curve of a window is then the sum of the curves of its tiles and of corrections where
+tiles meet. Both are computed once for all windows that contain them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ecc_core.nn import functional
 
 __all__ = ["Curves", "padded", "tiled_curves", "window_curves"]
 
-LEAST = 4  # points of a tile along each axis for which it pays, for each row that is joined
+LEAST = 4  # smallest side of tiles that pays, for each image that describes where they meet
 
 
 class Curves(NamedTuple):
-    """How to compute the curves of images (..., *spatial)."""
+    """Settings of the curves of images (..., *spatial)."""
 
     thresholds: Tensor
     sharpness: Tensor | float
@@ -96,18 +96,32 @@ def tiled_curves(image: Tensor, curves: Curves, count: int, stride: int) -> Tens
 
 
 def _kinds(curves: Curves) -> int:
-    """How many images describe where two tiles meet: pairs, and with faces also those of each."""
+    """Number of images that describe where two tiles meet along one axis, see `_pieces`."""
     return 1 if curves.connectivity == 1 else 3
 
 
 def _pieces(tiles: Tensor, joined: tuple[bool, ...], curves: Curves) -> Tensor:
-    """Images (batch, *numbers, kinds, *sides) of tiles, or of where tiles meet along some axes.
+    """Images of the tiles, or of the places where neighbouring tiles meet.
 
-    `tiles` has the shape (batch, number, stride, number, stride ...). With connectivity 1, tiles
-    are joined by edges, whose values are those of an image of pairs of points. Otherwise each tile
-    has its own faces where tiles meet: these three images are the faces of both, and of each. The
-    axes are taken from the last to the first, so that of equal points the first in raster order
-    gets the gradient.
+    Parameters
+    ----------
+    tiles : (batch, number, stride, number, stride, ...) tensor
+        The image, with the number of tiles and their side for each axis.
+    joined : tuple of bool
+        For each axis, whether to take the places where tiles meet instead of the tiles.
+
+    Returns
+    -------
+    (batch, *numbers, kinds, *sides) tensor
+        The axes that are joined have no side. Each of them triples the number of kinds unless the
+        connectivity is 1.
+
+    Notes
+    -----
+    With connectivity 1, the edges between two tiles form an image of their own, with one point for
+    each pair of points. Otherwise the tiles share faces: the three kinds are the faces in the union
+    of both tiles, in the first tile alone, and in the second tile alone. Axes are joined from the
+    last to the first, so that among equal points the first in raster order gets the gradient.
     """
     ndim = len(joined)
     highest = (curves.connectivity == 1) != curves.superlevel
@@ -133,7 +147,10 @@ def _pieces(tiles: Tensor, joined: tuple[bool, ...], curves: Curves) -> Tensor:
 
 
 def _curves_of_pieces(pieces: list[Tensor], sides: int, curves: Curves) -> list[Tensor]:
-    """Curves (batch, *numbers, n) of pieces with equally many axes, added up over their kinds."""
+    """Signed sums over the kinds of the curves of pieces: (batch, *numbers, n) for each piece.
+
+    All pieces have the same number of spatial axes, `sides`, and are computed in one call.
+    """
     signs = [1]
     for _ in range(curves.n_spatial - sides):
         own = (1, -1, -1) if _kinds(curves) == 3 else (-1,)
@@ -142,12 +159,15 @@ def _curves_of_pieces(pieces: list[Tensor], sides: int, curves: Curves) -> list[
         pieces = [_merged(piece, signs, sides, curves) for piece in pieces]
         signs = [1, -1]
     shapes = [piece.shape[: piece.dim() - sides] for piece in pieces]
-    flat = torch.cat([piece.flatten(0, piece.dim() - sides - 1) for piece in pieces])
+    rows_of = [piece.flatten(0, piece.dim() - sides - 1) for piece in pieces]
+    flat = rows_of[0] if len(rows_of) == 1 else torch.cat(rows_of)
     if sides:
         connectivity = 1 if curves.connectivity == 1 else sides
         rows = curves._replace(connectivity=connectivity, n_spatial=sides)(flat)
     else:
         rows = _steps(flat, curves)
+    if sides == curves.n_spatial:  # the tiles themselves
+        return [rows.reshape(*shapes[0][:-1], rows.shape[1])]
     factors = torch.tensor(signs, dtype=rows.dtype, device=rows.device)
     split = torch.split(rows, [math.prod(shape) for shape in shapes])
     return [
@@ -157,9 +177,10 @@ def _curves_of_pieces(pieces: list[Tensor], sides: int, curves: Curves) -> list[
 
 
 def _merged(piece: Tensor, signs: list[int], sides: int, curves: Curves) -> Tensor:
-    """Put images whose curves are added into one, and likewise those whose are subtracted.
+    """Join the kinds whose curves are added into one image, and those that are subtracted.
 
-    They are lined up along their first axis, with points between them that never enter.
+    The kinds are placed one after another along the first axis, separated by points that never
+    enter. Two large images take less time than 3 or 9 small ones.
     """
     kinds = piece.dim() - sides - 1
     never = -math.inf if curves.superlevel else math.inf
@@ -184,7 +205,7 @@ def _steps(points: Tensor, curves: Curves) -> Tensor:
 
 
 def _in_windows(values: Tensor, joined: tuple[bool, ...], count: int) -> Tensor:
-    """Add up, for each window, the curves (batch, *numbers, n) of its pieces."""
+    """Sum the curves (batch, *numbers, n) of the pieces of each window."""
     for axis, join in enumerate(joined):
         values = values.unfold(1 + axis, count - join, 1).sum(-1)
     return values

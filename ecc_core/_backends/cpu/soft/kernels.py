@@ -1,10 +1,10 @@
 """Moments of critical points near the levels, soft curves from them, and gradients.
 
 The logistic function s differs from a step only where |z| < REACH, z = sharpness * (level - value).
-So the line of values is cut into *windows* around the levels, with one slot for each gap below a
-window and even bins of `width` within it (see ``sums.windows``). Slots
-count up along the line; slot ``offsets[i]`` is the gap below window i, the last one all that lies
-above.
+The range of values is therefore divided into *windows* around the levels, each with bins of equal
+`width`, and the gaps between them (see ``sums.windows``). Slots are numbered by increasing value:
+slot ``offsets[i]`` is the gap below window i, followed by the bins of that window; the last slot is
+everything above the last window.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOMENTS = 4
 
 @kernel(error_model="numpy")
 def _window(value: Any, ends: Any) -> Any:
-    """The first window that ends above the value; as many as there are if none does."""
+    """Index of the first window that ends above the value, or the number of windows."""
     low, high = 0, ends.size
     while low < high:
         middle = (low + high) >> 1
@@ -45,9 +45,10 @@ def deposit(
     width: Any,
     moments: Any,
 ) -> None:
-    """Add weights times 1, e, e**2, e**3 to the slots of their values.
+    """Add the moments, weight times 1, e, e**2 and e**3, of points to the slots of their values.
 
-    e is the distance from the middle of the bin, in bins. Infinite values enter first or never.
+    e is the distance from the centre of the bin in units of its width. Points at -inf are in the
+    first slot, and points at +inf never enter.
     """
     per_bin = 1 / width
     for i in range(values.size):
@@ -70,7 +71,7 @@ def deposit(
 
 @kernel(error_model="numpy")
 def _near(level: Any, starts: Any, ends: Any, offsets: Any, width: Any, reach: Any) -> Any:
-    """The window of a level, and the range of its bins nearer to the level than `reach`."""
+    """Window of a level, and the range of those of its bins that are within `reach` of it."""
     window = _window(level, ends)
     if window == ends.size:  # an infinite level
         return window, 0, 0
@@ -85,9 +86,10 @@ def _near(level: Any, starts: Any, ends: Any, offsets: Any, width: Any, reach: A
 
 @kernel(error_model="numpy")
 def _weigh(z: Any, a: Any, sharpness: Any, weights: Any) -> None:
-    """The factors of the moments of a bin whose middle is at z, `a` wide in units of z.
+    """Write the factors of the moments of a bin with centre z and width `a` in units of z.
 
-    They are Taylor's for s(z), and for its derivatives by the level and by the sharpness.
+    They are the Taylor coefficients of s(z), and of its derivatives with respect to the level and
+    to the sharpness.
     """
     s = 1 / (1 + math.exp(-z))
     s1 = s * (1 - s)
@@ -105,7 +107,7 @@ def _weigh(z: Any, a: Any, sharpness: Any, weights: Any) -> None:
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract"})
 def _dot(weights: Any, moments: Any) -> Any:
-    """The sum of products, in an order that lets them be taken several at a time."""
+    """Sum of products, in any order so that the loop is vectorized."""
     total = 0.0
     for bin in range(weights.shape[0]):
         for moment in range(MOMENTS):
@@ -124,9 +126,9 @@ def evaluate(
     width: Any,
     results: Any,
 ) -> None:
-    """Curves, and their derivatives by level and by sharpness: results (3, images, levels).
+    """Write curves, and their derivatives with respect to levels and sharpness, to `results`.
 
-    `moments` is (images, slots, 4).
+    `moments` has shape (images, slots, 4), and `results` has shape (3, images, levels).
     """
     images, slots, _ = moments.shape
     below = np.zeros((images, slots + 1))
@@ -161,11 +163,11 @@ def tabulate(
     width: Any,
     table: Any,
 ) -> None:
-    """The sum over the levels of gradient * (s' or s), and its slope, at the ends of all bins.
+    """Tabulate a function of the value, and its slope, at the ends of all bins.
 
-    `gradients` is (images, levels), `table` (images, slots, 2), zero. With `steps` the sum is that
-    of ``s(z)``, which is not zero above the windows; otherwise that of ``sharpness * s'(z)``.
-    Slopes are by the bin, along growing values.
+    The function is the sum over the levels of ``gradient * sharpness * s'(z)``, or with `steps` of
+    ``gradient * s(z)``, which is not zero below the windows. `gradients` has shape
+    (images, levels), and `table` has shape (images, slots, 2) and is zero. Slopes are per bin.
     """
     images = gradients.shape[0]
     for j in range(levels.size):
@@ -210,7 +212,10 @@ def gather(
     steps: Any,
     out: Any,
 ) -> None:
-    """Write weight * table(value): cubic Hermite in the windows, constant or zero between them."""
+    """Write weight * table(value), by cubic Hermite interpolation within the windows.
+
+    Between windows the function is constant with `steps`, and otherwise zero.
+    """
     per_bin = 1 / width
     for i in range(values.size):
         weight = float(weights[i])

@@ -59,7 +59,7 @@ def _exponentials(places: Any, sharpness: Any, scratch: Any, out: Any, count: An
 
 @kernel(error_model="numpy")
 def runs(levels: Any, order: Any, sharpness: Any, span: Any) -> Any:
-    """Ends of the runs of levels that share an exponential, in the given increasing order."""
+    """Ends of the runs of levels that share one exponential per point, in increasing order."""
     ends = np.empty(order.size, np.int64)
     count = first = 0
     for j in range(1, order.size + 1):
@@ -71,9 +71,9 @@ def runs(levels: Any, order: Any, sharpness: Any, span: Any) -> Any:
 
 @kernel(error_model="numpy")
 def _prepare(levels: Any, order: Any, sharpness: Any, buffer: Any) -> Any:
-    """Ends of the runs, the bounds of the values that matter, and exponentials of the levels.
+    """Ends of runs, ranges of the values that matter for them, and exponentials of the levels.
 
-    Each run has its middle as origin: bounds are (runs, 3): the middle, and two relative to it.
+    `bounds` has shape (runs, 3): the middle of each run, and the range of values relative to it.
     """
     double = buffer.itemsize == 8
     ends = runs(levels, order, sharpness, DOUBLE_SPAN if double else SINGLE_SPAN)
@@ -119,10 +119,11 @@ def curves(
     buffer: Any,
     results: Any,
 ) -> None:
-    """Add to curves, and to their derivatives by level and by sharpness: results (3, images, n).
+    """Add to curves, and to their derivatives with respect to levels and sharpness.
 
-    `values` and `weights` are (images, points), `part` the first and last image and the first and
-    last point to take, and `order` the places of the levels to take, from the lowest on.
+    `values` and `weights` have shape (images, points), `results` has shape (3, images, n). `part`
+    is a range of images and of points: first image, last image, first point, last point. `order`
+    holds the indices of the finite levels, sorted by level.
     """
     ends, bounds, factors, places = _prepare(levels, order, sharpness, buffer)
     exact, scratch = np.empty(CHUNK), np.empty(CHUNK)
@@ -173,7 +174,7 @@ def gradients(
 ) -> None:
     """Write weight * sum over the levels of upstream * sharpness * s'(z) for every point.
 
-    `upstream` is (images, n), the others as for :func:`curves`.
+    `upstream` has shape (images, n); the other arguments are those of :func:`curves`.
     """
     ends, bounds, factors, _ = _prepare(levels, order, sharpness, buffer)
     exact, scratch, points = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)

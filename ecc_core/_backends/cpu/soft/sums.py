@@ -1,4 +1,4 @@
-"""Soft curves of points with coefficients: which way to take, windows, memory, threads.
+"""Soft curves of points with coefficients: choice of algorithm, windows, memory and threads.
 
 Sums are taken in an order that depends on sizes only, so results do not depend on the number of
 threads.
@@ -43,7 +43,7 @@ class Windows(NamedTuple):
     starts, ends : (n,) arrays
         Increasing; windows do not overlap.
     offsets : (n + 1,) array
-        Slot of the gap below each window; the last slot is all above the last window.
+        Slot of the gap below each window; the last slot is everything above the last window.
     width : float
         Of a bin.
     """
@@ -151,16 +151,20 @@ def gradients(
     upstream: Floats,
     out: Array,
     workers: int | None = None,
+    *,
+    double: bool = True,
 ) -> None:
     """Write weight * sum over the levels of upstream * sharpness * s'(z) for every point to `out`.
 
-    `upstream` is (images, n), the others as for :func:`curves`.
+    `upstream` is (images, n), the others as for :func:`curves`. Without `double` sums may be taken
+    in the precision of the values.
     """
     images, points = values.shape
     if out.size == 0:
         return
     if point_by_point(values, levels, sharpness):
-        _write_gradients(values, weights, levels, sharpness, upstream, out, workers)
+        buffer = np.float64 if double else values.dtype
+        _write_gradients(values, weights, levels, sharpness, upstream, out, workers, buffer)
         return
     grid = windows(levels, sharpness)
     chunk = max(CHUNK // images, ALONE)
@@ -216,9 +220,9 @@ def _add_points(
 
 
 def _finite_in_order(levels: Floats) -> Integers:
-    """Places of the finite levels, by their size."""
-    finite = np.flatnonzero(np.isfinite(levels))
-    return finite[np.argsort(levels[finite])]
+    """Indices of the finite levels, sorted by level."""
+    order = levels.argsort()
+    return order[np.isfinite(levels[order])]
 
 
 def _write_gradients(
@@ -229,12 +233,13 @@ def _write_gradients(
     upstream: Floats,
     out: Array,
     workers: int | None,
+    dtype: Any,
 ) -> None:
-    """Gradients point by point."""
+    """Gradients point by point, with sums of this dtype."""
     order = _finite_in_order(levels)
 
     def differentiate(parts: Iterator[Part]) -> None:
-        buffer = np.empty(soft_points.BUFFER)
+        buffer = np.empty(soft_points.BUFFER, dtype)
         for part in parts:
             soft_points.gradients(
                 values, weights, part, levels, order, sharpness, upstream, buffer, out
