@@ -1,8 +1,6 @@
-"""The loss: values, targets of every kind, windows, gradients, and what training with it does."""
+"""The loss: its values, windows and gradients, and what training with it does."""
 
-import copy
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -10,14 +8,10 @@ import pytest
 import ecc_core as ecc
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+from nn_helpers import SHAPES, noise  # noqa: E402
+
 from ecc_core.nn import EulerCurveLoss  # noqa: E402
 from ecc_core.nn.functional import soft_euler_curve  # noqa: E402
-
-SHAPES = {1: (13,), 2: (6, 7), 3: (4, 5, 3)}
-
-
-def noise(*shape, dtype=torch.float32, seed=0):
-    return torch.rand(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
 def ring(side=9):
@@ -96,78 +90,6 @@ class TestValues:
             four = loss(prediction.tile(2, 2), target.tile(2, 2))
             torch.testing.assert_close(one, four, rtol=1e-3, atol=0)
             assert one > 1e-3
-
-
-class TestTargets:
-    @pytest.mark.parametrize("kind", [torch.uint8, torch.int64, torch.float32, torch.float64])
-    def test_masks(self, kind):
-        prediction, mask = noise(2, 3, 6, 7), noise(2, 3, 6, 7, seed=1) > 0.5
-        loss = EulerCurveLoss()
-        assert loss(prediction, mask.to(kind)) == loss(prediction, mask)
-
-    def test_any_integer_but_zero_is_the_object(self):
-        prediction, mask = noise(2, 3, 6, 7), noise(2, 3, 6, 7, seed=1) > 0.5
-        loss = EulerCurveLoss()
-        assert loss(prediction, 255 * mask.to(torch.uint8)) == loss(prediction, mask)
-
-    def test_probabilities(self):
-        prediction = noise(2, 3, 6, 7)
-        assert EulerCurveLoss()(prediction, prediction.clone()) == 0
-
-    @pytest.mark.parametrize("n_spatial", [1, 2, 3])
-    def test_class_indices(self, n_spatial):
-        shape = SHAPES[n_spatial]
-        prediction = noise(2, 4, *shape).softmax(1)
-        target = torch.randint(0, 4, (2, *shape), generator=torch.Generator().manual_seed(0))
-        loss = EulerCurveLoss(n_spatial=n_spatial, reduction="none")
-        masks = torch.nn.functional.one_hot(target, 4).movedim(-1, 1)
-        assert torch.equal(loss(prediction, target), loss(prediction, masks))
-        assert torch.equal(loss(prediction[0], target[0]), loss(prediction, masks)[0])
-        target.view(2, -1)[:, 0] = -100
-        masks.view(2, 4, -1)[:, :, 0] = 0
-        assert torch.equal(loss(prediction, target.int()), loss(prediction, masks))
-
-    def test_masks_of_one_channel_may_lack_its_axis(self):
-        prediction, target = noise(2, 1, 6, 7), noise(2, 6, 7, seed=1) > 0.5
-        for kind in (torch.bool, torch.int64, torch.float32):
-            found = EulerCurveLoss()(prediction, target.to(kind))
-            assert torch.equal(found, EulerCurveLoss()(prediction, target[:, None]))
-
-    def test_logits(self):
-        logits, masks = 4 * noise(2, 3, 6, 7) - 2, noise(2, 3, 6, 7, seed=1) > 0.5
-        classes = torch.randint(3, (2, 6, 7), generator=torch.Generator().manual_seed(0))
-        loss, of_logits = EulerCurveLoss(), EulerCurveLoss(from_logits=True)
-        assert torch.equal(of_logits(logits, masks), loss(logits.sigmoid(), masks))
-        assert torch.equal(of_logits(logits, classes), loss(logits.softmax(1), classes))
-        one, mask = logits[:, :1], masks[:, 0]
-        assert torch.equal(of_logits(one, mask), loss(one.sigmoid(), mask))
-
-    @pytest.mark.parametrize("window", [None, 4])
-    def test_points_that_are_left_out(self, window):
-        prediction, target = noise(2, 1, 6, 7), (noise(2, 1, 6, 7, seed=1) > 0.5).long()
-        shown = noise(2, 1, 6, 7, seed=2) > 0.2
-        loss = EulerCurveLoss(window=window)
-        expected = loss(prediction, target, mask=shown)
-        assert not torch.equal(expected, loss(prediction, target))
-        other = torch.where(shown, prediction, torch.rand_like(prediction))
-        assert torch.equal(loss(other, target, mask=shown), expected)
-        ignoring = EulerCurveLoss(window=window, ignore_index=255)
-        marked = torch.where(shown, target, 255)
-        assert torch.equal(ignoring(other, marked), expected)
-        assert torch.equal(ignoring(other, marked[:, 0]), expected)
-        one = shown[0, 0]
-        both = ignoring(other, marked, mask=one)
-        assert torch.equal(both, loss(other, target, mask=shown & one))
-
-    def test_ignored_points_of_classes(self):
-        prediction = noise(2, 3, 6, 7).softmax(1)
-        target = torch.randint(3, (2, 6, 7), generator=torch.Generator().manual_seed(0))
-        shown = noise(2, 6, 7, seed=2) > 0.2
-        found = EulerCurveLoss(ignore_index=-1)(prediction, torch.where(shown, target, -1))
-        mask = shown[:, None].expand(prediction.shape)
-        assert torch.equal(found, EulerCurveLoss()(prediction, target, mask=mask))
-        with pytest.raises(TypeError, match="`target` must be integers with `ignore_index`"):
-            EulerCurveLoss(ignore_index=-1)(prediction, prediction)
 
 
 class TestWindows:
@@ -260,150 +182,3 @@ class TestGradients:
         )
         assert before == [1, 1, 1]
         assert after == [0, 0, 0]
-
-
-class TestTransformations:
-    def test_compile(self):
-        loss = EulerCurveLoss(window=4)
-        prediction, target = noise(2, 1, 6, 7).requires_grad_(), noise(2, 1, 6, 7, seed=1) > 0.5
-        values = [
-            call(prediction, target)
-            for call in (loss, torch.compile(loss, fullgraph=True, backend="aot_eager"))
-        ]
-        torch.testing.assert_close(*values)
-        torch.testing.assert_close(*(torch.autograd.grad(v, prediction)[0] for v in values))
-
-    def test_vmap(self):
-        loss = EulerCurveLoss(window=3)
-        prediction, target = noise(4, 2, 6, 7), noise(4, 2, 6, 7, seed=1) > 0.5
-        expected = torch.stack([loss(*pair) for pair in zip(prediction, target, strict=True)])
-        torch.testing.assert_close(torch.vmap(loss)(prediction, target), expected)
-
-    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-    def test_low_precision(self, dtype):
-        """As good as the rounded probabilities are."""
-        prediction = noise(2, 2, 6, 7).to(dtype).requires_grad_()
-        target = noise(2, 2, 6, 7, seed=1) > 0.5
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            found = EulerCurveLoss()(prediction, target)
-        assert found.dtype == torch.float32
-        torch.testing.assert_close(found, EulerCurveLoss()(prediction.float(), target))
-        found.backward()
-        assert prediction.grad.dtype == dtype
-        assert prediction.grad.abs().max() > 0
-
-    def test_copies(self):
-        loss = EulerCurveLoss(5, p=2, window=4)
-        prediction, target = noise(2, 6, 7), noise(2, 6, 7, seed=1) > 0.5
-        for other in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
-            assert other(prediction, target) == loss(prediction, target)
-
-    def test_repr(self):
-        assert repr(EulerCurveLoss(5, window=16)) == (
-            "EulerCurveLoss(thresholds=5, p=1.0, window=16, normalize=True, connectivity=2, "
-            "n_spatial=2, reduction='mean')"
-        )
-
-
-class TestWeights:
-    def test_reductions(self):
-        prediction = noise(4, 3, 6, 7).softmax(1)
-        target = torch.randint(3, (4, 6, 7), generator=torch.Generator().manual_seed(2))
-        weight = torch.tensor([0.0, 1.0, 3.0])
-        errors = EulerCurveLoss(reduction="none")(prediction, target)
-        found = {
-            reduction: EulerCurveLoss(weight=weight, reduction=reduction)(prediction, target)
-            for reduction in ("none", "sum", "mean")
-        }
-        torch.testing.assert_close(found["none"], errors * weight)
-        torch.testing.assert_close(found["sum"], (errors * weight).sum())
-        torch.testing.assert_close(found["mean"], (errors * weight).sum() / (4 * weight.sum()))
-        even = EulerCurveLoss(weight=[2, 2, 2], window=3)(prediction, target)
-        torch.testing.assert_close(even, EulerCurveLoss(window=3)(prediction, target))
-
-    def test_a_class_without_weight_has_no_gradient(self):
-        prediction = noise(2, 2, 6, 7).requires_grad_()
-        EulerCurveLoss(weight=[0, 1])(prediction, noise(2, 2, 6, 7, seed=1) > 0.5).backward()
-        assert prediction.grad[:, 0].abs().max() == 0
-        assert prediction.grad[:, 1].abs().max() > 0
-
-    def test_other_numbers_of_classes(self):
-        with pytest.raises(ValueError, match=r"`weight` must have as many .* channels, 3, got 2"):
-            EulerCurveLoss(weight=[1, 1])(noise(1, 3, 6, 7), noise(1, 3, 6, 7) > 0.5)
-
-
-class TestErrors:
-    @pytest.mark.parametrize(
-        ("prediction", "got"), [(-noise(6, 7) - 3, "-3"), (noise(6, 7) * 0 + 1.5, "1.5")]
-    )
-    def test_logits_without_from_logits(self, prediction, got):
-        target = noise(6, 7) > 0.5
-        message = rf"`prediction` must be between 0 and 1 \(pass from_logits=True .* got {got}"
-        with pytest.raises(ValueError, match=message):
-            EulerCurveLoss()(prediction, target)
-        assert EulerCurveLoss(from_logits=True)(prediction, target).isfinite()
-
-    def test_rounded_probabilities(self):
-        prediction = torch.tensor([[1 + 1e-6, -1e-6], [0.5, 1]])
-        assert EulerCurveLoss()(prediction, prediction > 0.2).isfinite()
-
-    @pytest.mark.parametrize(
-        ("options", "error", "message"),
-        [
-            ({"weight": [[1.0]]}, ValueError, r"`weight` must have shape \(class,\), got \(1, 1\)"),
-            ({"weight": [1, -1]}, ValueError, "`weight` must be nonnegative"),
-            ({"weight": [0, 0]}, ValueError, "`weight` must be nonnegative, finite and not all 0"),
-            ({"weight": "ab"}, TypeError, "`weight` must be real numbers, got 'ab'"),
-            ({"thresholds": 0}, ValueError, "`thresholds` must be a positive int, got 0"),
-            ({"thresholds": 2.5}, TypeError, "`thresholds` must be a positive int, got 2.5"),
-            ({"window": 0}, ValueError, "`window` must be a positive int, got 0"),
-            ({"window": "8"}, TypeError, "`window` must be a positive int, got '8'"),
-            ({"sharpness": 0}, ValueError, "`sharpness` must be positive and finite, got 0"),
-            ({"p": 0.5}, ValueError, "`p` must be at least 1, got 0.5"),
-            ({"p": math.nan}, ValueError, "`p` must be at least 1, got nan"),
-            ({"p": "2"}, TypeError, "`p` must be a number, got '2'"),
-            ({"reduction": "max"}, ValueError, '`reduction` must be "mean", "sum" or "none"'),
-            ({"connectivity": 3}, ValueError, "`connectivity` must be 1 or 2"),
-            ({"n_spatial": 0}, ValueError, "`n_spatial` must be 1, 2 or 3, got 0"),
-        ],
-    )
-    def test_settings(self, options, error, message):
-        with pytest.raises(error, match=message):
-            EulerCurveLoss(**options)
-
-    @pytest.mark.parametrize(
-        ("prediction", "target", "error", "message"),
-        [
-            (
-                torch.ones(6, 7, dtype=torch.int64),
-                torch.ones(6, 7),
-                TypeError,
-                r"`prediction` must be a tensor of floats, got torch\.int64",
-            ),
-            (np.ones((6, 7)), torch.ones(6, 7), TypeError, "`prediction` .* got float64"),
-            (torch.ones(6, 7), [[1]], TypeError, "`target` must be a tensor .* got list"),
-            (torch.ones(7), torch.ones(7), ValueError, "at least 2 axes"),
-            (torch.ones(6, 7), torch.ones(7, 6), ValueError, r"`target` .* got \(7, 6\)"),
-            (
-                torch.ones(2, 3, 6, 7),
-                torch.ones(2, 6, 7),
-                TypeError,
-                r"`target` must be integers if it holds class indices, got torch\.float32",
-            ),
-            (
-                torch.full((6, 7), math.nan),
-                torch.ones(6, 7),
-                ValueError,
-                "must not contain NaN",
-            ),
-        ],
-    )
-    def test_calls(self, prediction, target, error, message):
-        with pytest.raises(error, match=message):
-            EulerCurveLoss()(prediction, target)
-
-    def test_an_empty_batch(self):
-        empty = torch.ones(0, 2, 6, 7)
-        assert EulerCurveLoss(reduction="none")(empty, empty).shape == (0, 2)
-        assert EulerCurveLoss(reduction="sum")(empty, empty) == 0
-        assert EulerCurveLoss(window=4)(empty, empty).isnan()

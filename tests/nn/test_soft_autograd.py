@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
-from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerTransformLayer
+from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap, EulerTransformLayer
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 
 # torch itself scripts functions when forward mode is first used.
@@ -26,6 +26,7 @@ MODULES = {
     "curves": EulerCurveLayer(THRESHOLDS, sharpness=4.0),
     "directions": EulerCurveLayer(THRESHOLDS, sharpness=4.0, directions=3, direction_scale=0.1),
     "exact": EulerCurveLayer(THRESHOLDS, sharpness=4.0, hard="forward"),
+    "maps": EulerCurveMap(THRESHOLDS, sharpness=4.0, window=4, stride=2),
     "transforms": EulerTransformLayer(3, THRESHOLDS, sharpness=4.0),
     "loss": lambda x: EulerCurveLoss()(x, x > 0.4),
     "windows": lambda x: EulerCurveLoss(window=4)(x, x > 0.4),

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerTransformLayer
+from ecc_core.nn import EulerCurveLayer, EulerCurveLoss, EulerCurveMap, EulerTransformLayer
 from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
 
 THRESHOLDS = torch.linspace(0.1, 0.9, 5)
@@ -22,19 +22,19 @@ def draw(*shape: int) -> Tensor:
     return torch.rand(shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        EulerCurveLayer(THRESHOLDS, sharpness=4.0),
-        EulerCurveLayer(THRESHOLDS, sharpness=4.0, directions=2, direction_scale=0.1),
-        EulerCurveLayer(THRESHOLDS, sharpness=4.0, hard="forward"),
-        EulerTransformLayer(3, THRESHOLDS, sharpness=4.0),
-        EulerTransformLayer(3, THRESHOLDS, sharpness=4.0, hard="forward"),
-        EulerCurveLoss(),
-        EulerCurveLoss(window=4),
-    ],
-    ids=["curves", "directions", "exact", "transforms", "exact transforms", "loss", "windows"],
-)
+MODULES = {
+    "curves": EulerCurveLayer(THRESHOLDS, sharpness=4.0),
+    "directions": EulerCurveLayer(THRESHOLDS, sharpness=4.0, directions=2, direction_scale=0.1),
+    "exact": EulerCurveLayer(THRESHOLDS, sharpness=4.0, hard="forward"),
+    "maps": EulerCurveMap(THRESHOLDS, sharpness=4.0, window=4, stride=2),
+    "transforms": EulerTransformLayer(3, THRESHOLDS, sharpness=4.0),
+    "exact transforms": EulerTransformLayer(3, THRESHOLDS, sharpness=4.0, hard="forward"),
+    "loss": EulerCurveLoss(),
+    "windows": EulerCurveLoss(window=4),
+}
+
+
+@pytest.mark.parametrize("module", MODULES.values(), ids=MODULES)
 def test_sizes_that_change_share_one_graph(module):
     compiled = torch.compile(module, dynamic=True, **COMPILE)
     for shape in ((2, 6, 7), (3, 8, 9), (4, 11, 5)):
