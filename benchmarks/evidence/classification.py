@@ -21,6 +21,15 @@ from ecc_core.nn import EulerCurveLayer
 sys.path.insert(0, str(ROOT / "examples"))
 from learn_textures import HALF, patches
 
+TITLE = "Classification with and without Euler curves"
+QUESTION = "Does a layer of Euler curves help a small network that has few training images?"
+CONCLUSION = """
+As a pooling layer, yes: with 2 training images of each class it is 0.06 (textures) and 0.04
+(digits) more accurate than two convolutions with as many parameters, and 0.15 and 0.11 more than
+averages. With 5 and 10 images of each class the difference to two convolutions is within the
+intervals or close to it. As the first layer it is less accurate than all other networks: the curves
+of the image alone do not tell enough about it.
+"""
 TEXT = """
 Four networks with almost equally many parameters. *Pooling*: a convolution whose feature maps
 become Euler characteristic curves (8 thresholds) and a linear layer. *First*: the curves of the
@@ -148,7 +157,7 @@ def run(quick: bool) -> Outcome:
                 row[str(count)] = interval(found)
             rows.append(row)
             print(row, flush=True)
-    return Outcome("Classification with and without Euler curves", TEXT, tables, {})
+    return Outcome(TITLE, TEXT, tables, {}, QUESTION, CONCLUSION)
 
 
 if __name__ == "__main__":
