@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import max_pool2d
+from torch.nn.functional import max_pool2d, pad
 
 import ecc_core as ecc
 
+THRESHOLDS, SHARPNESS = 8, 32.0  # as in EulerCurveLoss
 ITERATIONS = 5  # of the soft skeleton: half the width of the widest structure
 
 
@@ -36,26 +41,78 @@ def centreline_dice(prediction: Tensor, target: Tensor) -> Tensor:
     return (1 - 2 * precision * recall / (precision + recall)).mean()
 
 
+class Pairs(NamedTuple):
+    """Persistence pairs of the superlevel sets of images (count, side, side).
+
+    `groups` are 2 * image + dimension, `births` and `deaths` indices into ``images.flatten()``; the
+    death of a class that remains is the number of points.
+    """
+
+    groups: Tensor
+    births: Tensor
+    deaths: Tensor
+
+
+def windows(images: Tensor, side: int) -> Tensor:
+    """Squares (count, side, side) that tile images (batch, 1, rows, columns)."""
+    return images.unfold(2, side, side).unfold(3, side, side).flatten(0, 3)
+
+
+def pairs_of(images: Tensor) -> Pairs:
+    """Find the pairs of all images at once, in a row of them with columns that never enter."""
+    side = images.shape[-1]
+    row = pad(images.detach(), (0, 1)).movedim(0, 1).reshape(side, -1).numpy()
+    mask = np.arange(row.shape[1]) % (side + 1) < side
+    found: list[NDArray[np.int64]] = []
+    for dimension in range(2):
+        pairs = ecc.persistence_pairs(
+            row, dimension, superlevel=True, mask=np.broadcast_to(mask, row.shape)
+        )
+        image = pairs.birth_points[:, 1] // (side + 1)
+        points = [pairs.birth_points, pairs.death_points]
+        births, deaths = (
+            side * (side * image + y) + x % (side + 1) for y, x in (p.T for p in points)
+        )
+        deaths = np.where(np.isfinite(pairs.deaths), deaths, images.numel())
+        found.append(np.stack([2 * image + dimension, births, deaths]))
+    return Pairs(*torch.from_numpy(np.concatenate(found, 1)))
+
+
 def persistence_loss(prediction: Tensor, target: Tensor, window: int) -> Tensor:
     """TopoLoss (Hu et al., NeurIPS 2019, arXiv:1906.05404), over the windows of images.
 
     The most persistent components and holes of the prediction, as many as the target has, are
     moved to birth 1 and death 0, and all others to the diagonal.
     """
-    total = prediction.new_zeros(())
-    rows = [x.unfold(2, window, window).unfold(3, window, window) for x in (prediction, target)]
-    own, true = (x.flatten(0, 3) for x in rows)
-    wanted = ecc.betti_curves(true, [0.5], superlevel=True, axis=(1, 2)).values[..., 0]
-    for image, numbers in zip(own, wanted.tolist(), strict=True):
-        for dimension, number in enumerate(numbers):
-            pairs = ecc.persistence_pairs(image.detach().numpy(), dimension, superlevel=True)
-            births = image[tuple(torch.as_tensor(pairs.birth_points).T)]
-            ends = torch.isfinite(torch.as_tensor(pairs.deaths))  # one component never dies
-            deaths = births.new_zeros(len(births))
-            points = torch.as_tensor(pairs.death_points)[ends]
-            deaths = deaths.masked_scatter(ends, image[tuple(points.T)])
-            order = (births - deaths).detach().argsort(descending=True)
-            kept, others = order[:number], order[number:]
-            total = total + (1 - births[kept]).square().sum() + deaths[kept].square().sum()
-            total = total + (births[others] - deaths[others]).square().sum()
-    return total / len(own)
+    own, true = (windows(x, window) for x in (prediction, target))
+    wanted = ecc.betti_curves(true, [0.5], superlevel=True, axis=(1, 2)).values.flatten()
+    groups, births, deaths = pairs_of(own)
+    values = torch.cat([own.flatten(), own.new_zeros(1)])
+    birth, death = values[births], values[deaths]
+    lengths = (birth - death).detach().numpy()
+    order = torch.from_numpy(np.lexsort([-lengths, groups.numpy()]))
+    groups, birth, death = groups[order], birth[order], death[order]
+    ranks = torch.arange(len(groups)) - torch.searchsorted(groups, groups)
+    kept = ranks < wanted[groups]
+    errors = torch.where(kept, (1 - birth).square() + death.square(), (birth - death).square())
+    return errors.sum() / len(own)
+
+
+def betti_curve_loss(prediction: Tensor, target: Tensor, window: int) -> Tensor:
+    """Mean difference of the soft Betti curves of windows, over their points.
+
+    Soft Betti curves take a step from 0 to 1 at each birth minus one at each death, as soft as the
+    steps of EulerCurveLoss. Superfluous components and holes do not cancel in them.
+    """
+    own, true = (soft_betti_curves(windows(x, window)) for x in (prediction, target))
+    return (own - true).abs().sum(1).mean() / window**2
+
+
+def soft_betti_curves(images: Tensor) -> Tensor:
+    """Soft numbers of components and holes (count, 2, n) of the superlevel sets of images."""
+    groups, births, deaths = pairs_of(images)
+    values = torch.cat([images.flatten(), images.new_tensor([-torch.inf])])
+    levels = (torch.arange(THRESHOLDS) + 0.5) / THRESHOLDS
+    steps = (SHARPNESS * (values[:, None] - levels)).sigmoid()
+    found = images.new_zeros(2 * len(images), THRESHOLDS)
+    return found.index_add(0, groups, steps[births] - steps[deaths]).reshape(-1, 2, THRESHOLDS)
