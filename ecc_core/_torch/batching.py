@@ -91,7 +91,7 @@ def transformable(
             return backward(ctx, *gradients)
 
     def call(*args: Any) -> Any:
-        if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
             _refuse_onnx()
             return operator(*args)
         if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
