@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.llvm import copy_within, count_trailing_zeros
+from ecc_core._backends.cpu.llvm import copy_within, count_bits, count_trailing_zeros
 from ecc_core._backends.cpu.minkowski.vector_fields import (
     CARRIES,
     PLANES,
@@ -35,6 +35,7 @@ from ecc_core._backends.cpu.scans.vector_planes import planes_2d, planes_3d
 __all__ = ["SUBTABLES", "scan_fields_2d", "scan_fields_3d"]
 
 SUBTABLES = 4  # of histograms: equal keys follow each other, and would wait for each other
+MANY = 28  # of 64 points, from which on it takes less time to add the fields of all
 
 
 @kernel()
@@ -47,24 +48,37 @@ def _count_points(keys: Any, start: Any, count: Any, points: Any) -> None:
 
 
 @kernel()
-def _add_events(
+def _add_points(
     keys: Any,
     block: Any,
     valid: Any,
-    rows: Any,
+    size: Any,
     at: Any,
     pitch: Any,
     expanded: Any,
+    points: Any,
     fields: Any,
 ) -> None:
-    """Add the fields of 8 rows of one column to a (bins, 4, 8) histogram."""
+    """Add the points of some rows of one column, and their fields, to histograms.
+
+    `size` are the rows, and the points in each. Where many points have fields that are not zero,
+    all points are added with their fields, of which the first then counts the point itself.
+    """
+    rows, columns = size
     for row in range(rows):
-        wanted = block[PLANES * ROWS + row] & valid
+        start, wanted = at + row * pitch, block[PLANES * ROWS + row] & valid
+        if count_bits(wanted) >= MANY:
+            expand_fields(block, row, ONE, expanded)
+            for i in range(columns):
+                key = np.int64(keys[np.uint64(start + i)])
+                add_fields(expanded, i, fields, SUBTABLES * key + (i & (SUBTABLES - 1)))
+            continue
+        _count_points(keys, start, columns, points)
         if wanted:
-            expand_fields(block, row, expanded)
+            expand_fields(block, row, NONE, expanded)
             while wanted:
                 i = count_trailing_zeros(wanted)
-                key = np.int64(keys[np.uint64(at + row * pitch + i)])
+                key = np.int64(keys[np.uint64(start + i)])
                 add_fields(expanded, i, fields, SUBTABLES * key + (i & (SUBTABLES - 1)))
                 wanted &= wanted - ONE
 
@@ -90,7 +104,8 @@ def scan_fields_2d(
     expanded : (512,) int8 array
         Scratch for the fields of 64 points.
     points, fields : (slices or 1, 4 * bins), (slices or 1, 4 * bins, 8) integer arrays
-        Histograms of all points and of their fields, in four parts.
+        Histograms of points and of fields, in four parts. Points are in the first one, or are
+        counted by the first field.
     """
     slices, rows, columns, lead, pitch, slice_stride = geometry
     words = lead + (columns + 63) // 64
@@ -105,9 +120,6 @@ def scan_fields_2d(
             planes_2d(keys, start, pitch, rows + 1, planes, word * column_stride, kind_stride)
         close_in_plane(planes, geometry, low, high, cubes)
         fill(carry, 0, carry.size, NONE)
-        for row in range(rows):
-            start = (z + 1) * slice_stride + (row + 1) * pitch + 64 * lead
-            _count_points(keys, start, columns, points[image])
         for word in range(words):
             valid = valid_bits(word, words, lead, columns)
             edge = ONE if cubes and low[2] and word == 0 else NONE
@@ -116,7 +128,19 @@ def scan_fields_2d(
                 own = min(ROWS, rows - row)
                 point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word
                 fields_2d(planes, at, kind_stride, carry, CARRIES * row, edge, block)
-                _add_events(keys, block, valid, own, point, pitch, expanded, fields[image])
+                if word >= lead:
+                    size = own, min(64, columns - 64 * (word - lead))
+                    _add_points(
+                        keys,
+                        block,
+                        valid,
+                        size,
+                        point,
+                        pitch,
+                        expanded,
+                        points[image],
+                        fields[image],
+                    )
 
 
 @kernel()
@@ -168,9 +192,6 @@ def scan_fields_3d(
             fill(planes, between, 4 * kind_stride, inside)
         close_in_plane(planes[current:], geometry, low, high, cubes)
         fill(carry, 0, carry.size, NONE)
-        for row in range(rows):
-            start = (z + 1) * slice_stride + (row + 1) * pitch + 64 * lead
-            _count_points(keys, start, columns, points[0])
         for word in range(words):
             valid = valid_bits(word, words, lead, columns)
             edge = ONE if cubes and low[2] and word == 0 else NONE
@@ -189,4 +210,16 @@ def scan_fields_3d(
                     edge,
                     block,
                 )
-                _add_events(keys, block, valid, own, point, pitch, expanded, fields[0])
+                if word >= lead:
+                    size = own, min(64, columns - 64 * (word - lead))
+                    _add_points(
+                        keys,
+                        block,
+                        valid,
+                        size,
+                        point,
+                        pitch,
+                        expanded,
+                        points[0],
+                        fields[0],
+                    )

@@ -126,7 +126,7 @@ class _Stack:
                     continue
                 parts = len(out), -1, SUBTABLES
                 fields = found[1].reshape(*parts, FIELDS).sum(axis=2, dtype=np.int64)
-                fields[..., 0] = found[0].reshape(parts).sum(axis=2, dtype=np.int64)
+                fields[..., 0] += found[0].reshape(parts).sum(axis=2, dtype=np.int64)
                 rows = np.ascontiguousarray(np.moveaxis(fields, -1, 1))
                 sums = np.zeros((len(out) * FIELDS, plan.entered.size), np.int64)
                 cumulate_rows(

@@ -20,7 +20,7 @@ from ecc_core._backends.cpu.scans.vector_planes import LANES
 
 __all__ = ["CARRIES", "FIELDS", "PLANES", "add_fields", "expand_fields", "fields_2d", "fields_3d"]
 
-FIELDS = 8  # indexed by the sum of 1 for x, 2 for y and 4 for z; the first is not used
+FIELDS = 8  # indexed by the sum of 1 for x, 2 for y and 4 for z; the first may count points
 WIDTHS = {1: 2, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 7: 4}
 """Planes of each field, in two's complement."""
 PLANES = sum(WIDTHS.values())  # and one behind them: 1 where a field is not zero
@@ -150,15 +150,19 @@ def _zipped(builder: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
-def expand_fields(typingctx: Any, planes: Any, row: Any, out: Any) -> Any:
-    """Write the fields of 64 points of one row: `out` takes the 8 int8 fields of each point."""
-    sig = types.void(planes, types.intp, out)
+def expand_fields(typingctx: Any, planes: Any, row: Any, first: Any, out: Any) -> Any:
+    """Write the fields of 64 points of one row, of which the first is `first` for all points.
+
+    `out` takes the 8 int8 fields of each point.
+    """
+    sig = types.void(planes, types.intp, types.uint64, out)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        planes, row, out = args
+        planes, row, first, out = args
         data = llvm.data(context, builder, sig.args[0], planes)
         zero = llvm.splat(llvm.I8, LANES, 0)
         parts, place = [zero] * FIELDS, 0
+        parts[0] = llvm.each(builder, builder.trunc(first, llvm.I8), LANES)
         for field, width in WIDTHS.items():
             for bit in range(width):
                 offset = builder.add(row, llvm.I64(ROWS * place))
@@ -170,7 +174,7 @@ def expand_fields(typingctx: Any, planes: Any, row: Any, out: Any) -> Any:
                 place += 1
         while len(parts) > 1:
             parts = [_zipped(builder, *parts[i : i + 2]) for i in range(0, len(parts), 2)]
-        target = llvm.data(context, builder, sig.args[2], out)
+        target = llvm.data(context, builder, sig.args[3], out)
         address = builder.bitcast(target, parts[0].type.as_pointer())
         builder.store(parts[0], address, align=1)
         return context.get_dummy_value()
