@@ -141,6 +141,6 @@ def test_a_forked_child_computes_as_well():
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr

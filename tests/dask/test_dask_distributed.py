@@ -38,26 +38,31 @@ def image() -> np.ndarray:
 
 
 def test_a_killed_worker(client, image, tmp_path):
-    folder = str(tmp_path)
+    folder, killed = tmp_path / "read", tmp_path / "killed"
+    folder.mkdir()
+    third = image.size // CHUNK**3 // 3
 
-    def slowly(block: np.ndarray) -> np.ndarray:
-        time.sleep(0.05)
-        Path(folder, os.urandom(8).hex()).touch()
+    def wait_for_the_kill(block: np.ndarray) -> np.ndarray:
+        (folder / os.urandom(8).hex()).touch()
+        deadline = time.monotonic() + SECONDS
+        while len(tuple(folder.iterdir())) >= third and not killed.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         return block
 
-    blocks = da.from_array(image, chunks=CHUNK).map_blocks(slowly, dtype=np.uint8)
+    blocks = da.from_array(image, chunks=CHUNK).map_blocks(wait_for_the_kill, dtype=np.uint8)
     expected = ecc.euler_curve(image, 99, range=(0, 98)).values
     victim = next(iter(client.run(os.getpid).values()))
     future = client.compute(ecc.euler_curve(blocks, 99, range=(0, 98)).values)
     deadline = time.monotonic() + SECONDS
-    while len(tuple(tmp_path.iterdir())) < blocks.npartitions // 3:
+    while len(tuple(folder.iterdir())) < third:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    assert not future.done()
     os.kill(victim, signal.SIGKILL)
+    killed.touch()
     np.testing.assert_array_equal(future.result(timeout=SECONDS), expected)
     # what the worker held was read again
-    assert len(tuple(tmp_path.iterdir())) > blocks.npartitions
+    assert len(tuple(folder.iterdir())) > blocks.npartitions
     assert victim not in client.run(os.getpid).values()
 
 
@@ -68,7 +73,6 @@ def test_a_worker_killed_between_groups(client, image, tmp_path, monkeypatch):
     folder, killed = str(tmp_path), []
 
     def read(box: tuple[slice, ...]) -> tuple[np.ndarray]:
-        time.sleep(0.02)
         Path(folder, os.urandom(8).hex()).touch()
         return (image[box],)
 

@@ -168,7 +168,7 @@ class TestAtomicity:
             "from ecc_core.io import atomic_file\n"
             "with atomic_file(sys.argv[1]) as file:\n"
             "    print('open', flush=True)\n"
-            "    time.sleep(60)"
+            "    time.sleep(600)"
         )
         path = tmp_path / "t[1].csv"
         command = [sys.executable, "-c", code, str(path)]

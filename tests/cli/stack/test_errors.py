@@ -137,12 +137,13 @@ def test_a_lost_cluster(tmp_path, noise, write_zarr, capsys, monkeypatch):
     def lose(self, *arguments):
         keep(self, *arguments)
         monkeypatch.setattr(Parts, "keep", keep)
+        dask.config.set({"distributed.comm.timeouts.connect": "0.2s"})
         cluster.close()
 
     monkeypatch.setattr(Parts, "keep", lose)
     address = cluster.scheduler_address
     command = ["stack", str(path), "--out", str(out), "--max-memory", "6K", "--workers", "2"]
-    with dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}):
+    with dask.config.set({"distributed.comm.timeouts.connect": "60s"}):
         assert main([*command, "--range", "0,8", "--scheduler", address]) == 2
     message = capsys.readouterr().err
     assert message.startswith(f"ecc: error: --scheduler {address}: the cluster was lost")

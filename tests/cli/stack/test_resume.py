@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stack_helpers import run_until_killed
 
 import ecc_core as ecc
 from ecc_core._blocks.window import Work
@@ -59,12 +60,12 @@ def test_killed_at_any_moment(large, out, arguments, columns, assert_curve):
     """It ends with the right numbers, and computes no part twice."""
     context = multiprocessing.get_context("forkserver")  # its children need no imports
     context.set_forkserver_preload(
-        ["ecc_core.cli", "ecc_core._backends.cpu.launch", "dask.threaded", "zarr"]
+        ["stack_helpers", "ecc_core._backends.cpu.launch", "dask.threaded", "zarr"]
     )
     rng = np.random.default_rng(0)
     done: dict[str, int] = {}
     for _ in range(KILLS):
-        process = context.Process(target=main, args=(arguments,))
+        process = context.Process(target=run_until_killed, args=(arguments, 2))
         process.start()
         goal = len(done) + int(rng.integers(0, 2))
         while process.is_alive() and len(parts_of(out)) < goal:

@@ -1,6 +1,7 @@
 """`ecc stack`: what is computed, and with which means."""
 
 import json
+import threading
 import time
 from typing import Any
 
@@ -180,22 +181,27 @@ def test_nothing_is_labelled(tmp_path, image, write_zarr, levels):
 # Means
 
 
-@pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many blocks were being read whenever another one was begun."""
-    counts: list[int] = []
-    running: list[int] = []
-    emit = Work.emit
+SECONDS = 60  # far more than a thread needs to start
 
-    def slowly(self: Work, block: tuple[int, ...]) -> Any:
-        running.append(1)
-        counts.append(len(running))
-        time.sleep(0.02)
-        running.pop()
-        return emit(self, block)
 
-    monkeypatch.setattr(Work, "emit", slowly)
-    return counts
+class Meeting:
+    """Lets the first blocks go on only when so many are being read at once."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.running, self.counts = most, 0, [0]
+        self.changed = threading.Condition()
+
+    def __enter__(self) -> None:
+        with self.changed:
+            self.running += 1
+            self.counts.append(self.running)
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: max(self.counts) >= self.most, SECONDS)
+        time.sleep(0.001)  # the moment in which another block could be begun
+
+    def __exit__(self, *_: object) -> None:
+        with self.changed:
+            self.running -= 1
 
 
 @pytest.mark.parametrize(
@@ -207,9 +213,16 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ],
 )
 def test_workers_and_memory(
-    stack, tmp_path, image, write_zarr, levels, assert_curve, at_once, means, most
+    stack, tmp_path, image, write_zarr, levels, assert_curve, monkeypatch, means, most
 ):
+    meeting, emit = Meeting(most), Work.emit
+
+    def meet(self: Work, block: tuple[int, ...]) -> Any:
+        with meeting:
+            return emit(self, block)
+
+    monkeypatch.setattr(Work, "emit", meet)
     path = write_zarr(tmp_path / "a.zarr", image[:, :16, :16])
     means = means if "--max-memory" in means else [*means, "--max-memory", "6000"]
     assert_curve(stack(path, "--thresholds", levels, *means), image[:, :16, :16])
-    assert max(at_once) == most
+    assert max(meeting.counts) == most
