@@ -70,10 +70,11 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[.
     grid, *table = _table(values[order], bounds[order], ascending, base, never)
     token, keys = np.empty(0, values.dtype), (flip, stored, turn, limit)
     tight = top + least < count
+    ends = tight, tight or least > 0  # what does not fit
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, seen = kernels.bin_by_cells(address, token, *place, grid, keys, *table, base)
-        return nan, (seen and bool(least)) or (tight and (nan or seen))
+        nan, seen = kernels.bin_by_cells(address, token, *place, grid, keys, *table, base, ends)
+        return nan, (nan and ends[0]) or (seen and ends[1])
 
     return load
 

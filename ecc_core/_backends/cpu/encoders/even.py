@@ -40,10 +40,11 @@ def even_loader(
     bins = (first, direction, count, scale.turned, int(levels.superlevel), count, unfit)
     numbers, checked = tuple(scale[:4]), scale.checked
     tight = top + least < count
+    ends = tight, tight or least > 0  # what does not fit
 
     def load(address: int, *place: Any) -> tuple[bool, bool]:
-        nan, seen = kernels.bin_evenly(address, order, *place, numbers, bins, checked)
-        return nan, (seen and bool(least)) or (tight and (nan or seen))
+        nan, seen = kernels.bin_evenly(address, order, *place, numbers, bins, checked, ends)
+        return nan, (nan and ends[0]) or (seen and ends[1])
 
     return load
 

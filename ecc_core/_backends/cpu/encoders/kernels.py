@@ -183,6 +183,7 @@ def bin_evenly(
     scale: Any,
     bins: Any,
     checked: Any,
+    ends: Any,
 ) -> Any:
     """Rank of each value: ``trunc(value * slope + offset)``, product and sum rounded once.
 
@@ -196,7 +197,8 @@ def bin_evenly(
     `levels` are in the order of entry, `scale` is (slope, offset, turn, reach), and `bins` is
     (first, direction, rank of NaN, turned, downwards, number of levels, unfit); the key of rank r
     is ``first + (r ^ direction)`` with direction 0 or -1. Returns whether there was a NaN, and
-    whether a value had the rank `unfit`.
+    whether a value had the rank `unfit`. `ends` tells whether the first row with a NaN is the last
+    one, and whether the first one with the rank `unfit` is.
     """
     slices, rows, columns = extents
     base = keys.ctypes.data
@@ -221,6 +223,8 @@ def bin_evenly(
                     more, bad = bin_value(row, target, x, levels, scale, bins)
                 seen |= more
                 nan |= bad
+            if (nan != 0 and ends[0]) or (seen != 0 and ends[1]):
+                return nan != 0, seen != 0
     return nan != 0, seen != 0
 
 
@@ -306,6 +310,7 @@ def bin_by_cells(
     held: Any,
     bounds: Any,
     base: Any,
+    ends: Any,
 ) -> Any:
     """Key of each value: `base` and the number of bounds that its ordered key is not below.
 
@@ -315,7 +320,8 @@ def bin_by_cells(
     of ``find_cells``. For each cell `entries` has the key
     of what lies before its bounds, or marked their number if it holds several, `only` the bound if
     it holds one (for keys of 64 bits), and `held` how many it holds. Returns whether there was a
-    NaN, and whether a value was one of those that ``find_cells`` reports.
+    NaN, and whether a value was one of those that ``find_cells`` reports. `ends` tells whether the
+    first row with a NaN is the last one, and whether the first one with such a value is.
     """
     slices, rows, columns = extents
     base_of_keys = keys.ctypes.data
@@ -349,6 +355,8 @@ def bin_by_cells(
                         _search_crowded(
                             cells, ordered, group, size, entries, held, bounds, base, target, to
                         )
+            if (nan != 0 and ends[0]) or (seen != 0 and ends[1]):
+                return nan != 0, seen != 0
     return nan != 0, seen != 0
 
 
