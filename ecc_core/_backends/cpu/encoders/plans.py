@@ -24,6 +24,7 @@ Array = NDArray[Any]
 Loader = Callable[..., Any]
 
 KEPT_BYTES = 1 << 20  # of thresholds, up to which plans are kept
+HASHED_BYTES = 1 << 12
 DIRECT_16_BIT = 1 << 17  # points from which a histogram of all 16-bit values pays
 
 
@@ -76,13 +77,34 @@ def curve_plans(
     options = (dtype, superlevel, cubes, masked, points >= DIRECT_16_BIT, counts)
     if thresholds.nbytes > KEPT_BYTES:
         return _plans(thresholds, *options)
-    return _kept_plans(thresholds.dtype, thresholds.tobytes(), *options)
+    data: Any = thresholds.tobytes()
+    return _kept_plans(
+        thresholds.dtype, data if len(data) <= HASHED_BYTES else _Bytes(data), *options
+    )
+
+
+class _Bytes:
+    """Bytes whose hash is that of some of them: the whole takes longer than a comparison."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __hash__(self) -> int:
+        return hash(self.data[:: len(self.data) // HASHED_BYTES])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Bytes) and self.data == other.data
+
+    def __bytes__(self) -> bytes:
+        return self.data
 
 
 @lru_cache(maxsize=16)
-def _kept_plans(kind: np.dtype[Any], data: bytes, *options: Any) -> list[Plan]:
+def _kept_plans(kind: np.dtype[Any], data: bytes | _Bytes, *options: Any) -> list[Plan]:
     """Small images that come one by one would wait for plans of the same thresholds again."""
-    return _plans(np.frombuffer(data, kind), *options)
+    return _plans(np.frombuffer(bytes(data), kind), *options)
 
 
 def _plans(

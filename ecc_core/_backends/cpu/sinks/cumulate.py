@@ -15,13 +15,16 @@ __all__ = ["cumulate_rows"]
 def cumulate_rows(histograms: Any, descending: Any, entered: Any, curves: Any) -> None:
     """Add to each curve the sums of a histogram over the first ``entered[i]`` keys.
 
-    `descending`: the keys enter from the largest to the smallest.
+    `entered` increases or decreases. `descending`: the keys enter from the largest to the smallest.
     """
     count, bins = histograms.shape
-    reached = np.zeros(bins + 1, np.int64)
+    thresholds = entered.size
+    backwards = thresholds > 0 and entered[0] > entered[thresholds - 1]
     for row in range(count):
-        for i in range(bins):
-            key = bins - 1 - i if descending else i
-            reached[i + 1] = reached[i] + histograms[row, key]
-        for i in range(entered.size):
-            curves[row, i] += reached[entered[i]]
+        reached, total = 0, np.int64(0)
+        for step in range(thresholds):
+            i = thresholds - 1 - step if backwards else step
+            while reached < entered[i]:
+                total += histograms[row, bins - 1 - reached if descending else reached]
+                reached += 1
+            curves[row, i] += total
