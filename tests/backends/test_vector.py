@@ -238,10 +238,17 @@ def test_bins(bin_functions, name, dtype, key_dtype):
         values[[3, 20]], values[[7, 30]], values[[11, 40]] = np.nan, np.inf, -np.inf
     levels = np.arange(100).astype(dtype)
     for first, direction, downwards in ((0, 0, 0), (101, -1, 0), (5, 0, 1)):
+        regular = int(kind == "f" and direction == 0)
         slope, offset = (-1.01, 100.3) if downwards else (1.01, 0.3)
+        digits = 10 if "checked" in name else 0
         scale, bins = (
-            (slope, offset, 40.0, 0.1),
-            (first, direction, 100, 41, downwards, 100, first and 100),
+            (
+                slope * 2**digits,
+                offset * 2**digits,
+                40.0,
+                *((99.0, -1.0) if downwards else (0.0, 1.0)),
+            ),
+            (first, direction, 100, 41, downwards, 100, first and 100, digits, 102, regular),
         )
         order = levels[::-1].copy() if downwards else levels
 

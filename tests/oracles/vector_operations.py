@@ -307,19 +307,30 @@ def fill_vector(row: Any, first: Any, value: Any) -> None:
 
 
 @kernel()
+def _place(value: Any, scale: Any, bins: Any, checked: Any) -> Any:
+    """The place of a value in units of the last digit; whole places around all if not checked."""
+    count, digits = bins[5], bins[7]
+    half = (1 << digits) // 2 if checked else 0
+    place = fused_multiply_add(value, scale[0], scale[1])
+    if value != value:
+        return np.int64(half)
+    return np.int64(min(max(place, np.float64(half)), np.float64((count << digits) + half)))
+
+
+@kernel()
 def _bin_value(
     values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any, checked: Any, near: Any
 ) -> Any:
-    slope, offset, turn, _reach = scale
-    first, direction, of_nan, turned, downwards, count, unfit = bins
+    turn = scale[2]
+    first, direction, of_nan, turned, downwards, count, unfit, digits, _reach, regular = bins
     value = np.float64(values[at])
     nan = value != value
-    place = fused_multiply_add(value, slope, offset)
-    rank = 0 if nan else np.int64(min(max(place, 0.0), np.float64(count)))
+    place = _place(value, scale, bins, checked)
+    rank = place >> digits
     if checked and near:
-        before = 0 if nan else np.int64(np.rint(min(max(place, 1.0), np.float64(count)))) - 1
-        level = levels[before]
-        rank = before + (values[at] < level if downwards else values[at] > level)
+        before = min((place + (1 << digits) // 2) >> digits, count) - 1
+        level = np.float64(before) * scale[4] + scale[3] if regular else np.float64(levels[before])
+        rank = before + (value < level if downwards else value > level)
     past = not value > turn if downwards else value > turn
     if past:
         rank = max(rank, turned)
@@ -330,10 +341,11 @@ def _bin_value(
 
 
 @kernel()
-def _is_near(value: Any, scale: Any) -> Any:
-    slope, offset, _turn, reach = scale
-    place = fused_multiply_add(np.float64(value), slope, offset)
-    return abs(place - np.rint(place)) <= reach
+def _is_near(value: Any, scale: Any, bins: Any) -> Any:
+    one, reach = 1 << bins[7], bins[8]
+    place = _place(np.float64(value), scale, bins, True)
+    distance = place % one
+    return min(distance, one - distance) <= reach
 
 
 @kernel()
@@ -342,7 +354,7 @@ def _bin_vector(
 ) -> Any:
     above, nan, near = NONE, NONE, False
     for i in range(BIN_LANES):
-        near |= _is_near(values[at + i], scale)
+        near |= _is_near(values[at + i], scale, bins)
     for i in range(BIN_LANES):
         more, bad = _bin_value(values, keys, at + i, levels, scale, bins, checked, near)
         above |= more << np.uint64(i)
@@ -357,7 +369,7 @@ def bin_value(values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: An
 
 @kernel()
 def bin_checked_value(values: Any, keys: Any, at: Any, levels: Any, scale: Any, bins: Any) -> Any:
-    near = _is_near(values[at], scale)
+    near = _is_near(values[at], scale, bins)
     return _bin_value(values, keys, at, levels, scale, bins, True, near)
 
 

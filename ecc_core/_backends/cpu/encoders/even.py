@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ __all__ = ["EvenScale", "even_loader", "even_scale"]
 Array = NDArray[Any]
 
 MOST_REACH = 2.0**-8  # of a step: around levels, where values are compared with them
+PLACE_BITS = 30  # of a checked place, before and behind the point
+MOST_CHECKED = 1 << 18  # levels, for which enough bits are left behind the point
 
 
 class EvenScale(NamedTuple):
@@ -37,8 +40,15 @@ def even_loader(
     count = order.size
     first, direction = (top + least + 1, -1) if cubes else (-least, 0)
     unfit = 0 if least else count
-    bins = (first, direction, count, scale.turned, int(levels.superlevel), count, unfit)
-    numbers, checked = tuple(scale[:4]), scale.checked
+    digits = PLACE_BITS - count.bit_length() if scale.checked else 0
+    unit = 2.0**digits
+    reach = math.ceil(scale.reach * unit) if scale.checked else 0
+    downwards = int(levels.superlevel)
+    line = _line(order) if scale.checked else None
+    regular = int(line is not None)
+    bins = (first, direction, count, scale.turned, downwards, count, unfit, digits, reach, regular)
+    numbers = (scale.slope * unit, scale.offset * unit, scale.turn, *(line or (0.0, 0.0)))
+    checked = scale.checked
     tight = top + least < count
     ends = tight, tight or least > 0  # what does not fit
 
@@ -47,6 +57,23 @@ def even_loader(
         return nan, (nan and ends[0]) or (seen and ends[1])
 
     return load
+
+
+def _line(order: Array) -> tuple[float, float] | None:
+    """Start and step of floats that are those of a line, rounded to their dtype, or None.
+
+    The ends of the line are the first and last number, or these as they are printed: 0.1 is not a
+    float32, but what ``linspace(0.1, 0.9, dtype=float32)`` begins with.
+    """
+    if order.dtype.kind != "f" or order.size < 2:
+        return None
+    number = np.arange(order.size, dtype=np.float64)
+    for first, last in ((order[0], order[-1]), (str(order[0]), str(order[-1]))):
+        start = float(first)
+        step = (float(last) - start) / (order.size - 1)
+        if np.array_equal((number * step + start).astype(order.dtype), order):
+            return start, step
+    return None
 
 
 def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
@@ -67,6 +94,11 @@ def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
                 continue
             offset, turn, reach, exact = kernels.fit_scale(at, after, final, slope)
             if not (np.isfinite(offset) and reach < (best.reach if best else MOST_REACH)):
+                continue
+            if not exact and not (
+                order.size <= MOST_CHECKED
+                and np.isfinite([slope * 2.0**32, offset * 2.0**32]).all()
+            ):
                 continue
             # values > turn, or for superlevels values < level: not (values > next lower value)
             value = (after if levels.superlevel else at)[turn] if turn >= 0 else np.inf

@@ -194,11 +194,14 @@ def bin_evenly(
     be at most `reach` beyond j + 1 at level j, and at most `reach` before it at the next value,
     those that are so close to a whole number are `checked`: compared with the level itself.
 
-    `levels` are in the order of entry, `scale` is (slope, offset, turn, reach), and `bins` is
-    (first, direction, rank of NaN, turned, downwards, number of levels, unfit); the key of rank r
-    is ``first + (r ^ direction)`` with direction 0 or -1. Returns whether there was a NaN, and
-    whether a value had the rank `unfit`. `ends` tells whether the first row with a NaN is the last
-    one, and whether the first one with the rank `unfit` is.
+    `levels` are in the order of entry, `scale` is (slope, offset, turn, start, step), and `bins` is
+    (first, direction, rank of NaN, turned, downwards, number of levels, unfit, digits, reach,
+    regular). If places are checked, slope and offset are multiplied by ``2**digits``, and the reach
+    is in units of ``2**-digits``: whole places are then found by integers. If `regular`, level j is
+    ``j * step + start``, rounded to the levels' dtype, which takes less time than to load it. The
+    key of rank r is ``first + (r ^ direction)`` with direction 0 or -1. Returns whether there was a
+    NaN, and whether a value had the rank `unfit`. `ends` tells whether the first row with a NaN is
+    the last one, and whether the first one with the rank `unfit` is.
     """
     slices, rows, columns = extents
     base = keys.ctypes.data

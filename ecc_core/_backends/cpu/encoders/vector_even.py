@@ -50,50 +50,57 @@ class _Lanes:
         nan = builder.fcmp_unordered("uno", value, value)
         return value, value if element == _F64 else builder.fpext(value, self.numbers), nan
 
-    def confined(self, place: Any, top: Any) -> Any:
-        """Confined to 0..top; 0 for NaN."""
-        builder, zero = self.builder, ir.Constant(self.numbers, [0.0] * self.lanes)
-        place = builder.select(builder.fcmp_ordered(">", place, zero), place, zero)
-        return builder.select(builder.fcmp_ordered("<", place, top), place, top)
-
-    def is_near(self, place: Any, reach: Any) -> Any:
-        """Whether a place is within `reach` of a whole number, for any of the lanes."""
+    def confined(self, place: Any, least: Any, most: Any) -> Any:
+        """Confined to least..most; least for NaN."""
         builder = self.builder
-        whole = self.rounded(place)
-        distance = llvm.call(
-            builder,
-            f"llvm.fabs.v{self.lanes}f64",
-            self.numbers,
-            [builder.fsub(place, whole)],
+        place = builder.select(builder.fcmp_ordered(">", place, least), place, least)
+        return builder.select(builder.fcmp_ordered("<", place, most), place, most)
+
+    def is_near(self, place: Any, one: Any, reach: Any) -> Any:
+        """Whether a place in units of ``1 / one`` is within `reach` of a whole one, in any lane."""
+        builder = self.builder
+        rest = builder.and_(
+            builder.add(place, reach), builder.sub(one, llvm.splat(_I32, self.lanes, 1))
         )
-        near = builder.fcmp_ordered("<=", distance, reach)
+        near = builder.icmp_unsigned("<=", rest, builder.add(reach, reach))
         word = builder.bitcast(near, ir.IntType(self.lanes))
         return builder.icmp_unsigned("!=", word, word.type(0))
 
-    def rounded(self, place: Any) -> Any:
-        name = f"llvm.rint.v{self.lanes}f64"
-        return llvm.call(self.builder, name, self.numbers, [place])
-
-    def compared(self, place: Any, value: Any, count: Any, levels: Any, downwards: Any) -> Any:
-        """Ranks: the nearest whole number k, or k - 1 of values that enter by level k - 1."""
+    def compared(self, before: Any, value: Any, level: Any, downwards: Any) -> Any:
+        """Ranks: the number of levels `before`, and one more of values beyond the next one."""
         builder, dtype = self.builder, self.values.dtype
-        one = ir.Constant(self.numbers, [1.0] * self.lanes)
-        place = builder.select(builder.fcmp_ordered(">", place, one), place, one)
-        place = builder.select(builder.fcmp_ordered("<", place, count), place, count)
-        integers = ir.VectorType(_I32, self.lanes)
-        before = builder.fptosi(self.rounded(place), integers)
-        before = builder.sub(before, llvm.splat(_I32, self.lanes, 1))
-        level = ir.Constant(value.type, ir.Undefined)
-        for i in range(self.lanes):
-            at = builder.extract_element(before, _I32(i))
-            level = builder.insert_element(level, builder.load(builder.gep(levels, [at])), _I32(i))
         if dtype.__class__ is types.Float:
             compare = builder.fcmp_ordered
         else:
             compare = builder.icmp_signed if dtype.signed else builder.icmp_unsigned
         down = builder.trunc(downwards, ir.VectorType(llvm.I1, self.lanes))
         past = builder.select(down, compare("<", value, level), compare(">", value, level))
-        return builder.add(before, builder.zext(past, integers))
+        return builder.add(before, builder.zext(past, before.type))
+
+    def levels(self, before: Any, kind: Any, stored: Any, regular: Any, line: Any) -> Any:
+        """The levels of so many numbers, of the vector type `kind`.
+
+        If they are `regular`, those on a `line`, rounded, and otherwise the `stored` ones.
+        """
+        builder = self.builder
+        slot = cgutils.alloca_once(builder, kind)
+        with builder.if_else(builder.icmp_signed("!=", regular, regular.type(0))) as (yes, no):
+            with yes:
+                start, step = line
+                number = builder.sitofp(before, self.numbers)
+                level = builder.fadd(builder.fmul(number, step), start)
+                if isinstance(kind.element, ir.IntType):  # never regular
+                    level = builder.fptosi(level, kind)
+                elif kind != self.numbers:
+                    level = builder.fptrunc(level, kind)
+                builder.store(level, slot)
+            with no:
+                level = ir.Constant(kind, ir.Undefined)
+                for i in range(self.lanes):
+                    one = builder.gep(stored, [builder.extract_element(before, _I32(i))])
+                    level = builder.insert_element(level, builder.load(one), _I32(i))
+                builder.store(level, slot)
+        return builder.load(slot)
 
     def set_keys(self, keys: Any, at: Any, result: Any) -> None:
         builder = self.builder
@@ -113,7 +120,10 @@ class _Lanes:
 
 
 def _bin(lanes: int, checked: bool) -> Any:
-    """The intrinsic of the kernel ``bin_evenly`` for `lanes` values."""
+    """The intrinsic of the kernel ``bin_evenly`` for `lanes` values.
+
+    `scale` and `bins` are those of ``bin_evenly``.
+    """
 
     @intrinsic
     def bin_lanes(
@@ -124,24 +134,37 @@ def _bin(lanes: int, checked: bool) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             values, keys, at, levels, scale, bins = args
             lane = _Lanes(context, builder, sig, lanes)
-            slope, offset, turn, reach = (
-                lane.each(builder.extract_value(scale, i)) for i in range(4)
+            slope, offset, turn, *line = (
+                lane.each(builder.extract_value(scale, i)) for i in range(5)
             )
-            first, direction, of_nan, turned, downwards, count, unfit = (
-                lane.each(builder.trunc(builder.extract_value(bins, i), _I32)) for i in range(7)
+            first, direction, of_nan, turned, downwards, count, unfit, digits, reach = (
+                lane.each(builder.trunc(builder.extract_value(bins, i), _I32)) for i in range(9)
             )
             given, value, nan = lane.values_at(values, at)
             place = llvm.call(
                 builder, f"llvm.fma.v{lanes}f64", lane.numbers, [value, slope, offset]
             )
-            last = builder.sitofp(count, lane.numbers)
-            below = builder.fptosi(lane.confined(place, last), count.type)
             if checked:
-                slot = cgutils.alloca_once_value(builder, below)
-                with builder.if_then(lane.is_near(place, reach), likely=False):
+                one = builder.shl(llvm.splat(_I32, lanes, 1), digits)
+                half = builder.lshr(one, llvm.splat(_I32, lanes, 1))
+                least, most = half, builder.add(builder.shl(count, digits), half)
+            else:
+                least, most = llvm.splat(_I32, lanes, 0), count
+            ends = (builder.sitofp(end, lane.numbers) for end in (least, most))
+            below = builder.fptosi(lane.confined(place, *ends), count.type)
+            if checked:
+                place = below
+                slot = cgutils.alloca_once_value(builder, builder.lshr(place, digits))
+                with builder.if_then(lane.is_near(place, one, reach), likely=False):
                     data = llvm.data(context, builder, sig.args[3], levels)
-                    exact = lane.compared(place, given, last, data, downwards)
-                    builder.store(exact, slot)
+                    nearest = builder.lshr(builder.add(place, half), digits)
+                    nearest = builder.select(
+                        builder.icmp_signed("<", nearest, count), nearest, count
+                    )
+                    before = builder.sub(nearest, llvm.splat(_I32, lanes, 1))
+                    regular = builder.extract_value(bins, 9)
+                    level = lane.levels(before, given.type, data, regular, line)
+                    builder.store(lane.compared(before, given, level, downwards), slot)
                 below = builder.load(slot)
             past = builder.fcmp_ordered(">", value, turn)
             past = builder.xor(past, builder.trunc(downwards, past.type))
