@@ -68,11 +68,12 @@ def _line(order: Array) -> tuple[float, float] | None:
     if order.dtype.kind != "f" or order.size < 2:
         return None
     number = np.arange(order.size, dtype=np.float64)
-    for first, last in ((order[0], order[-1]), (str(order[0]), str(order[-1]))):
-        start = float(first)
-        step = (float(last) - start) / (order.size - 1)
-        if np.array_equal((number * step + start).astype(order.dtype), order):
-            return start, step
+    with np.errstate(all="ignore"):
+        for first, last in ((order[0], order[-1]), (str(order[0]), str(order[-1]))):
+            start = float(first)
+            step = (float(last) - start) / (order.size - 1)
+            if np.array_equal((number * step + start).astype(order.dtype), order):
+                return start, step
     return None
 
 

@@ -19,7 +19,7 @@ __all__ = ["MAX_COLUMNS", "Layout", "Scanner", "cut", "lay_out", "load_box"]
 
 Array = NDArray[Any]
 
-STAGED_BYTES = 1 << 20  # keys of one block: they stay in the second-level cache
+STAGED_BYTES = 1 << 21  # keys of one block of a volume, four times those of one of an image
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
 NO_OUTPUT = np.empty(0, np.int8)
@@ -36,7 +36,7 @@ def cut(
     """
     slices, rows, columns = shape
     thin = (slices if ndim == 3 else 1) * rows
-    width = min(columns, MAX_COLUMNS * max(1, kernels.ROWS // max(thin, 1)))
+    width = min(columns, MAX_COLUMNS * max(1, 4 * kernels.ROWS // max(thin, 1)))
     row_bytes = (width + 128) * key_size
     if ndim == 3:
         height = min(rows, MAX_ROWS)
