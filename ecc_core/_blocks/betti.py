@@ -1,7 +1,8 @@
-"""What the tasks of Betti curves compute: the piece of a block, and that of two boxes of blocks.
+"""What the tasks of Betti curves compute: pieces of blocks, and pieces of joined boxes.
 
-A box of blocks is halved until it is one block; from there its pieces are joined upwards. A piece
-is as large as its open sides, so that what waits is about the largest cross-section of the image.
+The blocks of an image are a box that is halved until single blocks are left, whose pieces are
+joined in the opposite order. The size of a piece is that of its open sides, so all pieces that
+wait to be joined need about as much memory as the largest cross-section of the image.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ __all__ = [
     "unpacked",
 ]
 
-MOST_BLOCKS = 64  # of a group, whose pieces wait for each other
+MOST_BLOCKS = 64  # of a group: its pieces are in memory at the same time
 
 Values = NDArray[np.int64]
 Box = tuple[tuple[int, int], ...]
-"""Numbers of the blocks along each axis, half open."""
+"""First and last block along each axis, half open."""
 Side = tuple[int, int]
 
 
@@ -49,7 +50,7 @@ class BettiSettings(NamedTuple):
     thresholds : array
     filtration : Filtration
     dtype : numpy.dtype
-        Of the image.
+        The dtype of the image.
     masked : bool
         Whether there is a mask.
     """
@@ -61,13 +62,13 @@ class BettiSettings(NamedTuple):
 
 
 def open_sides(at: Sequence[int], counts: Sequence[int]) -> tuple[Side, ...]:
-    """The sides, (axis, 0: low or 1: high), on which a block has neighbours."""
+    """Return the sides, (axis, 0: low or 1: high), on which a block has neighbours."""
     low = [(axis, 0) for axis, i in enumerate(at) if i > 0]
     return (*low, *((axis, 1) for axis, i in enumerate(at) if i < counts[axis] - 1))
 
 
 def halves(box: Box, edges: Sequence[Sequence[int]]) -> tuple[int, Box, Box] | None:
-    """The axis across which a box is cut near its middle, and its halves; None for one block."""
+    """Return the axis across which a box is cut, and its halves; None for a single block."""
     lengths = [e[b] - e[a] if b - a > 1 else 0 for (a, b), e in zip(box, edges, strict=True)]
     axis = int(np.argmax(lengths))
     a, b = box[axis]
@@ -86,7 +87,7 @@ def emit_pieces(
     sides: tuple[Side, ...],
     settings: BettiSettings,
 ) -> list[Any]:
-    """The pieces of a block, one for each image of its batch axes."""
+    """Return the pieces of a block, one for each image along its batch axes."""
     ndim = settings.filtration.ndim
     backend = origin_of(image).betti_numbers("piece_of")
     images = image.reshape((-1, *image.shape[image.ndim - ndim :]))
@@ -101,12 +102,12 @@ def emit_pieces(
 
 
 def join_all(low: list[Any], high: list[Any], axis: int, settings: BettiSettings) -> list[Any]:
-    """The pieces of two boxes that touch across a spatial axis."""
+    """Return the joined pieces of two boxes that touch across a spatial axis."""
     return [_joined(*both, axis, settings) for both in zip(low, high, strict=True)]
 
 
 def _pieces() -> _backends.BettiNumbers:
-    """What joins pieces, which are in host memory."""
+    """Return the backend that joins pieces, which are in host memory."""
     return _backends.betti_numbers("cpu")
 
 
@@ -116,7 +117,7 @@ def _joined(low: Any, high: Any, axis: int, settings: BettiSettings) -> Any:
 
 
 def numbers_of(pieces: list[Any], settings: BettiSettings, batch: tuple[int, ...]) -> Values:
-    """The Betti numbers of whole images, batch + (d, n)."""
+    """Return the Betti numbers of whole images, batch + (d, n)."""
     at, filtration, dtype, masked = settings
     function = _pieces().betti_numbers_of
     found = [function(piece, dtype, at, filtration, masked=masked) for piece in pieces]
@@ -125,12 +126,12 @@ def numbers_of(pieces: list[Any], settings: BettiSettings, batch: tuple[int, ...
 
 
 def unpacked(values: Values) -> Any:
-    """A piece from the disk."""
+    """Return a piece that was read from the disk."""
     return _pieces().unpack_piece(values)
 
 
 class BettiWork(Work):
-    """Pieces of an image that is read from the disk; each group is a box of blocks."""
+    """The pieces of an image that is read from the disk; each group is a box of blocks."""
 
     def __init__(self, read: Any, chunks: Any, settings: BettiSettings) -> None:
         super().__init__(read, chunks, settings.filtration.ndim, settings, regions=False)
@@ -138,22 +139,22 @@ class BettiWork(Work):
         self.whole: Box = tuple((0, n) for n in self.counts[self.lead :])
 
     def near(self, block: Index) -> list[Index]:
-        """What a block's piece depends on."""
+        """Return the blocks on which the piece of a block depends: only itself."""
         return [block]
 
     def emit(self, block: Index) -> Any:
-        """Read a block."""
+        """Read a block, and return its piece."""
         sides = open_sides(block[self.lead :], self.counts[self.lead :])
         (image,) = self.read(self.box(block))
         (piece,) = emit_pieces(image, None, sides, self.settings)
         return piece
 
     def share(self, block: Index, emitted: Sequence[Any]) -> Any:
-        """The piece of a block and where it is."""
+        """Return the place and the piece of a block."""
         return tuple((i, i + 1) for i in block[self.lead :]), emitted[0]
 
     def sum(self, shares: Sequence[Any]) -> Values:
-        """The piece of a group, as one array."""
+        """Return the piece of a group as one array."""
         group = JoinedBoxes(self)
         for box, piece in shares:
             group.add(box, piece)
@@ -162,7 +163,7 @@ class BettiWork(Work):
         return values
 
     def groups(self, size: int, side: int) -> list[Group]:
-        """Boxes of at most `size` blocks, in the order in which they are joined."""
+        """Return boxes of at most `size` blocks, in the order in which they are joined."""
         places = itertools.product(*map(range, self.counts[: self.lead]))
         most = min(size, MOST_BLOCKS)
         boxes = [] if 0 in self.counts else list(self._boxes(self.whole, most))
@@ -184,7 +185,7 @@ def _blocks(box: Box) -> int:
 
 
 class JoinedBoxes:
-    """The pieces of boxes of blocks, joined as soon as both halves of a box are there."""
+    """The pieces of boxes; those of both halves of a box are joined once they are there."""
 
     def __init__(self, work: BettiWork) -> None:
         self.work = work
@@ -200,7 +201,7 @@ class JoinedBoxes:
             self.pieces[box] = _joined(*pieces, axis, self.work.settings)
 
     def _parent(self, box: Box) -> tuple[Box, Box, Box] | None:
-        """The box that is halved into this one and another, and both."""
+        """Return the box of which the given one is a half, and both halves."""
         parent = self.work.whole
         while parent != box and (cut := halves(parent, self.work.spatial)):
             _, low, high = cut

@@ -1,4 +1,4 @@
-"""Betti curves of dask arrays: a task for each block, and one wherever two boxes are joined."""
+"""Betti curves of dask arrays: one task for each block, and one for each pair of joined boxes."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def whole_betti_curves(
     axis: Axes,
     workers: int | None,
 ) -> BettiCurves:
-    """The lazy result of :func:`ecc_core.betti_curves` for a dask array."""
+    """Return the result of :func:`ecc_core.betti_curves` for a dask array, not yet computed."""
     check_no_workers(workers)
     checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
-    origin_of(checked.image._meta).betti_numbers("piece_of")  # of CuPy arrays there are none
+    origin_of(checked.image._meta).betti_numbers("piece_of")  # raises for CuPy arrays
     facts = curve_facts(checked.settings.filtration)
     return BettiCurves(checked.settings.thresholds, _values(checked), **facts)
 
 
 def _values(checked: CheckedBlocks) -> Any:
-    """The Betti numbers, a dask array of shape batch + (d, n)."""
+    """Return the Betti numbers as a dask array of shape batch + (d, n)."""
     image, mask, (at, filtration), ndim = checked
     lead = image.ndim - ndim
     batch, meta = image.chunks[:lead], np.empty((0,) * (lead + 2), np.int64)
@@ -63,7 +63,7 @@ def _values(checked: CheckedBlocks) -> Any:
     tasks: Graph = {}
 
     def join(images: tuple[int, ...], box: Box) -> tuple[Any, ...]:
-        """The key of the pieces of a box of blocks."""
+        """Add the tasks of a box of blocks, and return the key of its pieces."""
         key = (f"{name}-box", *images, *itertools.chain(*box))
         if cut := halves(box, edges):
             axis, low, high = cut

@@ -1,9 +1,14 @@
 """Kernels: a forest over the basins of a block, whose trees are the components that grow together.
 
-Every point that is no minimum points to the neighbour that comes first of all, so it belongs to the
-*basin* of a minimum; paths that leave the block lead to a node of their own. Of the nodes there are
-their places, parents in the tree of joined components (`tree`), parents where no other block can
-interfere (`merged`), the keys at which they are born, and at which others can reach them (`opens`).
+Every point that is not a minimum points to its lowest neighbour, so following these steps leads to
+a minimum, to whose *basin* the point belongs. The *nodes* of the forest are the minima and the
+points at which such paths leave the block. For each node there are
+
+- ``places``: the place of its point,
+- ``births``: the key at which it begins,
+- ``opens``: the key at which other blocks can reach its component,
+- ``tree``: its parent in the tree of joined components,
+- ``merged``: its parent by those joins that no other block can change.
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ __all__ = [
 
 @kernel()
 def find(parents: Any, node: Any) -> Any:
-    """The root of a node; paths are halved."""
+    """Return the root of a node, and halve the path to it."""
     node = np.uint64(node)
     parent = np.uint64(parents[node])
     while parent != node:
@@ -42,7 +47,7 @@ def find(parents: Any, node: Any) -> Any:
 
 @kernel()
 def relabel(labels: Any, ways: Any, here: Any, end: Any) -> None:
-    """Label the points of a path as its end, unless that is outside of the block."""
+    """Give the points of a path the label of its end, unless it ends outside the block."""
     label = labels[end]
     if label == OUTSIDE:
         return
@@ -55,9 +60,9 @@ def relabel(labels: Any, ways: Any, here: Any, end: Any) -> None:
 
 @kernel()
 def end_of(labels: Any, ways: Any, here: Any) -> Any:
-    """Where the path from a point ends: at one that is labelled, or outside of the block.
+    """Return where the path from a point ends: at a labelled point, or outside the block.
 
-    A negative label is the number of a step in `ways`.
+    A point with a negative label -i leads to the point ``ways[i]`` further on.
     """
     label = labels[here]
     while label < 0:
@@ -68,7 +73,7 @@ def end_of(labels: Any, ways: Any, here: Any) -> Any:
 
 @kernel()
 def ends_of(labels: Any, ways: Any, first: Any, second: Any) -> Any:
-    """Where two paths end, walked in step: neither waits for the memory of the other."""
+    """Return where two paths end. They are followed at once, so that their cache misses overlap."""
     label, other = labels[first], labels[second]
     while (label & other) < 0:
         first += np.uint64(ways[np.uint64(-label)])
@@ -79,9 +84,9 @@ def ends_of(labels: Any, ways: Any, first: Any, second: Any) -> Any:
 
 @kernel()
 def basin(labels: Any, ways: Any, place: Any, end: Any, places: Any, nodes: Any) -> Any:
-    """The node of a point, and the number of nodes: paths that leave the block end at a new one.
+    """Return the node of a point and the number of nodes; a path out of the block adds a node.
 
-    The points of the path to its `end` are labelled.
+    The points on the path, which leads to `end`, are labelled.
     """
     if labels[end] == OUTSIDE:
         labels[end] = np.int32(nodes)
@@ -103,7 +108,10 @@ def list_edges(
     nodes: Any,
     edges: Any,
 ) -> Any:
-    """The basins that meet at forks as rows (place, node, node); the numbers of nodes and edges."""
+    """List the basins that meet at forks as edges, (place, node, node).
+
+    Returns the numbers of nodes and edges.
+    """
     labels, ways, places = bare(labels), bare(ways), bare(places)
     forks, links, offsets, edges = bare(forks), bare(links), bare(offsets), bare(edges)
     found = 0
@@ -130,10 +138,9 @@ def list_edges(
 
 @kernel()
 def label_faces(labels: Any, ways: Any, faces: Any, places: Any, nodes: Any, rim: Any) -> Any:
-    """Write to `rim` the nodes of the points of all faces; the number of nodes.
+    """Write the nodes of the points on all faces to `rim`; return the number of nodes.
 
-    A row of `faces` is (place of the first point, steps, extents, and on the surface: place,
-    steps).
+    The rows of `faces` are those of :meth:`Grid.faces`.
     """
     labels, ways, places = bare(labels), bare(ways), bare(places)
     faces, rim = bare(faces), bare(rim)
@@ -163,7 +170,7 @@ def plant(
     merged: Any,
     histogram: Any,
 ) -> None:
-    """One tree for each node: the minima, counted in the histogram, and those of other blocks."""
+    """Make each node a tree of its own, and count the minima in the histogram."""
     keys, faces, rim, places = bare(keys), bare(faces), bare(rim), bare(places)
     births, opens, histogram = bare(births), bare(opens), bare(histogram)
     tree, merged = bare(tree), bare(merged)
@@ -190,7 +197,7 @@ def plant(
 
 @kernel()
 def sort_edges(keys: Any, edges: Any, count: Any, starts: Any, order: Any) -> None:
-    """Write to `order` the numbers of the edges by key, those of one key in their order."""
+    """Write the order of the edges by key to `order`; edges of equal keys keep their order."""
     keys, edges, starts, order = bare(keys), bare(edges), bare(starts), bare(order)
     starts[:] = 0
     for i in range(count):
@@ -219,12 +226,12 @@ def join_basins(
     kept: Any,
     pairs: Any,
 ) -> Any:
-    """Join basins along edges, in their order.
+    """Join basins along edges, in the given order.
 
-    The younger component ends there. If no other block can have reached it before, this is final:
-    it is counted in the histogram and, if its life has a length, listed in `pairs` as (place of
-    birth, of death). Otherwise the number of the edge is listed in `kept`. Returns the numbers of
-    edges kept and of pairs.
+    Where two components meet, the younger one ends. If no other block can have reached it before,
+    this is final: its end is counted in the histogram and, unless it ends at the key at which it
+    began, listed in `pairs` as (place of birth, place of death). Otherwise the number of the edge
+    is listed in `kept`. Returns the numbers of edges kept and of pairs.
     """
     keys, edges, order, kept = bare(keys), bare(edges), bare(order), bare(kept)
     places, births, opens = bare(places), bare(births), bare(opens)
@@ -261,7 +268,7 @@ def join_basins(
 
 @kernel()
 def number_nodes(merged: Any, nodes: Any, numbers: Any, roots: Any) -> Any:
-    """Number the roots of what is merged, and list them; others have the number of their root."""
+    """Number and list the roots of `merged`; other nodes get the number of their root."""
     merged, numbers, roots = bare(merged), bare(numbers), bare(roots)
     count = 0
     for node in range(nodes):

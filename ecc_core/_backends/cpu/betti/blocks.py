@@ -1,4 +1,4 @@
-"""The forest of one block after another, by one thread."""
+"""Grow the forests of blocks, one block after another in each thread."""
 
 from __future__ import annotations
 
@@ -22,14 +22,19 @@ __all__ = ["SPARE", "Field", "Worker"]
 
 Array = NDArray[Any]
 
-SPARE = 64  # keys after the last one of a block, which are read but not used
-WIDER = {1: np.uint16, 2: np.uint32, 4: np.uint64, 8: np.uint64}  # with a key beyond all others
+SPARE = 64  # keys behind a block that vectors read but do not use
+WIDER = {
+    1: np.uint16,
+    2: np.uint32,
+    4: np.uint64,
+    8: np.uint64,
+}  # dtypes with a key beyond all others
 NOWHERE = (False, False, False), (False, False, False)
 SORTED_BINS = 1 << 16  # up to which edges are sorted by counting
 
 
 class Field(NamedTuple):
-    """One image as (slices, rows, columns), which points may enter, and its number of axes."""
+    """An image as (slices, rows, columns), its mask, and its number of axes."""
 
     source: Source
     mask: Source | None
@@ -37,9 +42,9 @@ class Field(NamedTuple):
 
 
 class Worker:
-    """What a thread does with one block after another, and its histograms.
+    """Adds blocks to forests, in one thread, and counts what is final in histograms.
 
-    Without `bins` there are no histograms; places of births and deaths are kept instead.
+    If `bins` is 0, there are no histograms, and the places of births and deaths are kept instead.
     """
 
     def __init__(self, field: Field, forests: list[Forest], bins: int) -> None:
@@ -73,7 +78,7 @@ class Worker:
     def _grow(
         self, forest: Forest, histogram: Array, shift: int, keys: Array, staged: Staged
     ) -> Part:
-        """What one block leaves of its forest; keys are those of the block, plus `shift`."""
+        """Return what a block leaves to be joined; `shift` is added to its keys."""
         take, frame, layout = scratch.take, forest.kind.complement, staged.layout
         link = LINKS[3 if self.field.ndim == 3 else 2, forest.kind.connectivity]
         offsets = np.array(link.members) @ staged.steps
@@ -147,7 +152,7 @@ class Worker:
         )
 
     def _order(self, keys: Array, edges: Array, bins: int) -> Array:
-        """The numbers of the edges by key."""
+        """Return the order of the edges by key."""
         if not 0 < bins <= SORTED_BINS:
             order: Array = np.argsort(keys[edges[:, 0]], kind="stable")
             return order.astype(np.int32)
@@ -156,9 +161,9 @@ class Worker:
         return order
 
     def _globally(self, places: Array, staged: Staged) -> Array:
-        """Places in the block as places in the image, in raster order; -1 for the frame.
+        """Convert places in the block to places in the image in C order; the frame is at -1.
 
-        Only pairs need to know them.
+        They are 0 where there are histograms: only pairs need them.
         """
         if not self.paired:
             return np.zeros(places.shape, np.int64)
@@ -173,7 +178,7 @@ class Worker:
 
 
 class Staged:
-    """How a block lies in the staged arrays: densely, with one point of halo on each side.
+    """The layout of a staged block: contiguous, with one point of halo on each side.
 
     Attributes
     ----------
@@ -183,9 +188,9 @@ class Staged:
     size : int
         Staged points.
     halo : Block
-        What there is to read of the block and its halo.
+        The part of the image that is read: the block and the halo within the image.
     at : int
-        Where the first point of that goes.
+        Where its first point is staged.
     """
 
     def __init__(self, block: Block, field: Field) -> None:

@@ -1,4 +1,4 @@
-"""Forests of blocks, and how they are glued along the cuts between them."""
+"""The forests of blocks, and how they are joined to the forest of an image."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 import math
 import threading
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,25 +14,26 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.components import Kind
 from ecc_core._backends.cpu.betti.basins import join_basins
+from ecc_core._backends.cpu.betti.glue import follow_exits
 from ecc_core._backends.cpu.betti.scan import ALL
 from ecc_core._backends.cpu.sources import Block
 
-__all__ = ["Forest", "Grid", "Nodes", "Part"]
+__all__ = ["Forest", "Grid", "Nodes", "Part", "grid_of"]
 
 Array = NDArray[Any]
 
 
 class Grid:
-    """Blocks of an image, and the *surface*: the points on both sides of each cut between them.
+    """The blocks of an image, and the *surface*: the points on both sides of all cuts between them.
 
-    The image may be a box of a larger one. Its *open* sides, pairs of axis and side (0: low,
-    1: high), are those where this goes on; they belong to the surface.
+    The image may be a box of a larger one. Its *open* sides, beyond which the larger image goes on,
+    are pairs of axis and side (0: low, 1: high); they belong to the surface too.
 
     Attributes
     ----------
     blocks : list of Block
     size : int
-        Points of the surface.
+        Number of points of the surface.
     """
 
     def __init__(
@@ -59,15 +61,20 @@ class Grid:
         for axis, side in open_sides:
             self._open[axis, side] = self.size
             self.size += self._areas[axis]
+        self._sides = {block: self._sides_of(block) for block in self.blocks}
+        self._faces: dict[tuple[Block, tuple[int, int, int]], Array] = {}
 
     def face(self, axis: int, side: int, surface: Array) -> Array:
-        """What the surface holds of an open side."""
+        """Return the part of an array over the surface that belongs to an open side."""
         first = self._open[axis, side]
         extents = [n for other, n in enumerate(self.shape) if other != axis]
         return surface[first : first + self._areas[axis]].reshape(extents)
 
     def ends(self, block: Block, *, framed: bool = False) -> tuple[tuple[bool, ...], ...]:
-        """Along which axes a block begins and ends at the border, or where the image ends."""
+        """Return along which axes a block begins and ends at the border of the image.
+
+        If `framed`, open sides are no border.
+        """
         low = [a == 0 for a in block.start]
         high = [b == n for b, n in zip(block.stop, self.shape, strict=True)]
         if framed:
@@ -76,10 +83,13 @@ class Grid:
         return tuple(low), tuple(high)
 
     def sides(self, block: Block) -> Array:
-        """Where the points of each face of a block and its neighbour's begin; -1 if there is none.
+        """Return where on the surface the faces of a block and of its neighbours begin.
 
-        The axes are (axis, low or high face, own or neighbour's).
+        The axes are (axis, low or high face, own or neighbour's); -1 where there is none.
         """
+        return self._sides[block]
+
+    def _sides_of(self, block: Block) -> Array:
         sides = np.full((3, 2, 2), -1, np.int64)
         for axis, (base, area, edges) in enumerate(
             zip(self._bases, self._areas, self._edges, strict=True)
@@ -94,11 +104,18 @@ class Grid:
         return sides
 
     def faces(self, block: Block, steps: tuple[int, int, int]) -> Array:
-        """The faces of a block that touch others.
+        """Return the faces of a block that are part of the surface, one a row.
 
-        A row is (place of the first point in the block, steps, extents, and on the surface: place,
-        steps). `steps` are those of the staged block, whose first own point is at their sum.
+        Columns are the place of the first point in the staged block, its two steps, the two
+        extents, and the place and steps on the surface. `steps` are those of the staged block,
+        whose first own point is at their sum.
         """
+        key = block, steps
+        if key not in self._faces:
+            self._faces[key] = self._faces_of(block, steps)
+        return self._faces[key]
+
+    def _faces_of(self, block: Block, steps: tuple[int, int, int]) -> Array:
         sides, rows = self.sides(block), []
         extents = [b - a for a, b in zip(block.start, block.stop, strict=True)]
         for axis, side in zip(*np.nonzero(sides[:, :, 0] >= 0), strict=True):
@@ -109,19 +126,27 @@ class Grid:
         return np.array(rows, np.int64).reshape(-1, 8)
 
 
+@lru_cache(maxsize=16)
+def grid_of(
+    shape: tuple[int, int, int], step: tuple[int, int, int], open_sides: tuple[tuple[int, int], ...]
+) -> Grid:
+    """The grid of an image; images of one shape share it."""
+    return Grid(shape, step, open_sides)
+
+
 class Part(NamedTuple):
     """What a block leaves to be joined with others.
 
     Attributes
     ----------
     first : int
-        The number of its first node; that of the frame if there is one.
+        The number of its first node, which is the frame if there is one.
     births, places : (n,) arrays
-        Keys at which its nodes begin, and where.
+        Keys and places at which its nodes begin.
     exits : (m, 2) array
-        Nodes that lie in other blocks, and where on the surface their numbers are found.
+        Its nodes that lie in other blocks, and where the surface holds their numbers there.
     edges, keys, at : (k, 2), (k,), (k,) arrays
-        Pairs of nodes, the key at which they are joined, and where.
+        Pairs of nodes, and the keys and places at which they are joined.
     pairs : (l, 2) array
         Places of birth and death of the components that end within the block.
     """
@@ -137,7 +162,7 @@ class Part(NamedTuple):
 
 
 class Forest:
-    """The parts of all blocks of an image. Several threads add to them."""
+    """The parts of all blocks of an image, to which several threads may add."""
 
     def __init__(self, grid: Grid, kind: Kind) -> None:
         self.grid, self.kind = grid, kind
@@ -147,27 +172,27 @@ class Forest:
         self._lock = threading.Lock()
 
     def reserve(self, count: int) -> int:
-        """The first of so many new numbers of nodes."""
+        """Reserve numbers for `count` nodes, and return the first."""
         with self._lock:
             self._nodes += count
             return self._nodes - count
 
     def nodes(self) -> Nodes:
-        """The nodes of all parts, those that are the same joined."""
+        """Return the nodes of all parts; exits are children of the nodes that they stand for."""
         nodes = Nodes(self._nodes)
         for part in self.parts:
             own = slice(part.first, part.first + part.births.size)
             nodes.births[own], nodes.places[own] = part.births, part.places
-            nodes.tree[part.exits[:, 0]] = self.surface[part.exits[:, 1]]
+            follow_exits(part.exits, self.surface, nodes.tree)
             if self.kind.complement:
                 nodes.tree[part.first] = 0
         return nodes
 
     def join(self, histogram: Array) -> tuple[Array, Array]:
-        """Join the parts of a whole image: count deaths in the histogram.
+        """Join the parts of a whole image, and count the ends of components in the histogram.
 
         Returns the places of birth and death of all components that end, and the places of birth
-        of those that do not. Places are only known where there is no histogram.
+        of those that do not, if the histogram is empty; otherwise places are not known.
         """
         edges, keys, at, pairs = (
             np.concatenate([getattr(part, name) for part in self.parts])
@@ -188,9 +213,9 @@ class Nodes:
     births, places : (n,) arrays
         As of :class:`Part`.
     opens : (n,) array
-        The keys at which other images can reach the trees with these roots.
+        The keys at which the components with these roots can be reached from outside.
     tree, merged : (n,) int32 arrays
-        Parents: by all edges, and by those that nothing can interfere with.
+        Parents by all edges, and by those whose effect is final.
     """
 
     def __init__(self, count: int) -> None:
@@ -202,10 +227,10 @@ class Nodes:
     def join(
         self, edges: Array, keys: Array, order: Array, histogram: Array
     ) -> tuple[Array, Array]:
-        """Join nodes along edges in their order, as :func:`join_basins` does.
+        """Join nodes along edges in the given order, as :func:`join_basins` does.
 
-        Returns the numbers of the edges that are kept, and places of birth and edges of death of
-        components that end, where there is no histogram.
+        Returns the numbers of the edges that are kept and, if the histogram is empty, the places
+        of birth and the edges of death of the components that end.
         """
         count = len(edges)
         self.merged = self.tree.copy()
@@ -229,5 +254,5 @@ class Nodes:
         return kept[:left], pairs[:lives]
 
     def roots(self) -> Array:
-        """The nodes that are roots of trees."""
+        """Return the nodes that are roots."""
         return np.flatnonzero(self.tree == np.arange(self.tree.size))

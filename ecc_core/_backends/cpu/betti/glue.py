@@ -1,4 +1,4 @@
-"""Kernels: what joins forests of blocks to that of an image, and those of images side by side."""
+"""Kernels that join the forests of blocks, and those of boxes that touch."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.scan import bare
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["cross_edges", "list_exits", "lower_opens", "write_surface"]
+__all__ = ["cross_edges", "follow_exits", "list_exits", "lower_opens", "write_surface"]
 
 
 @kernel()
 def write_surface(faces: Any, rim: Any, numbers: Any, surface: Any) -> None:
-    """Write the numbers of the nodes of a block's faces, to which its neighbours may lead."""
+    """Write the numbers of the nodes on a block's faces to the surface, for its neighbours."""
     faces, rim, numbers, surface = bare(faces), bare(rim), bare(numbers), bare(surface)
     at = 0
     for k in range(faces.shape[0]):
@@ -37,7 +37,10 @@ def list_exits(
     numbers: Any,
     exits: Any,
 ) -> None:
-    """For nodes outside of the block, from `first` on: their number and place on the surface."""
+    """List the number and the place on the surface of each node outside the block.
+
+    These are the nodes from `first` on.
+    """
     for node in range(first, nodes):
         z, y, x = coordinates(places[node], layout)
         place = -1
@@ -52,8 +55,16 @@ def list_exits(
 
 
 @kernel()
+def follow_exits(exits: Any, surface: Any, tree: Any) -> None:
+    """Make each exit a child of the node that its own block has at its place."""
+    exits, surface, tree = bare(exits), bare(surface), bare(tree)
+    for i in range(exits.shape[0]):
+        tree[np.uint64(exits[i, 0])] = surface[np.uint64(exits[i, 1])]
+
+
+@kernel()
 def plane_index(axis: Any, z: Any, y: Any, x: Any, shape: Any) -> Any:
-    """Where a point lies in a plane across an axis."""
+    """Return the index of a point in the plane across an axis."""
     if axis == 0:
         return y * shape[2] + x
     if axis == 1:
@@ -63,7 +74,7 @@ def plane_index(axis: Any, z: Any, y: Any, x: Any, shape: Any) -> Any:
 
 @kernel()
 def coordinates(place: Any, layout: Any) -> Any:
-    """(z, y, x) of a place in a staged block, relative to its first own point."""
+    """Return (z, y, x) of a place in a staged block, relative to its first own point."""
     _, _, _, slice_step, row_step = layout
     z = 0
     if slice_step:
@@ -74,7 +85,7 @@ def coordinates(place: Any, layout: Any) -> Any:
 
 @kernel()
 def lower_opens(opens: Any, tree: Any, nodes: Any, keys: Any) -> None:
-    """Note the key at which a neighbour can reach each point of an open face."""
+    """Lower the `opens` of the components on an open face to the keys of its points."""
     opens, tree = bare(opens), bare(tree)
     for i in range(nodes.shape[0]):
         for j in range(nodes.shape[1]):
@@ -87,11 +98,11 @@ def lower_opens(opens: Any, tree: Any, nodes: Any, keys: Any) -> None:
 def cross_edges(
     nodes: Any, keys: Any, far_nodes: Any, far_keys: Any, wide: Any, edges: Any, edge_keys: Any
 ) -> Any:
-    """Edges between the points of two faces that touch, as far as there is room; their number.
+    """List the edges between two faces that touch, as far as there is room; return their number.
 
-    Points are neighbours along diagonals too if `wide`. A diagonal is needed only where neither
-    of the points opposite to its ends has entered with them: their own images join them to it. Of
-    equal edges in a row the first to enter is listed.
+    If `wide`, points are neighbours along diagonals too. A diagonal is left out where a point
+    opposite to one of its ends has entered before: the edges within the faces and the straight ones
+    join its ends. Of successive edges between the same nodes the first to enter is listed.
     """
     rows, columns = nodes.shape
     room = edge_keys.size

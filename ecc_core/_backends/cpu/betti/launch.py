@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.blocks import Field, Worker
-from ecc_core._backends.cpu.betti.forest import Forest, Grid
+from ecc_core._backends.cpu.betti.forest import Forest, grid_of
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.sources import Block, Source
@@ -28,9 +28,9 @@ __all__ = [
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-BLOCK = (64, 64, 128)  # points: a few of its slices stay in the second-level cache
-BLOCK_2D = (1, 512, 1024)
-SHORT = 64  # rows with fewer points leave vectors empty
+BLOCK = (64, 64, 128)  # in points; a few slices fit in the second-level cache
+BLOCK_2D = (1, 256, 1024)
+SHORT = 64  # points in a row that do not fill a vector
 
 
 def betti_curves(
@@ -59,12 +59,16 @@ def betti_curves(
     plans = [plan for plan in given if plan.least == 0]
     bins = plans[-1].top + 1
 
+    def join(queue: Iterator[tuple[Forest, Values]]) -> None:
+        for forest, histogram in queue:
+            forest.join(histogram)
+
     def each(queue: Iterator[int]) -> None:
         for i in queue:
             field = _field(image[i], None if mask is None else mask[i])
             forests, histograms = grow(field, kinds, plans, bins, filtration.nan, alone)
-            for forest, histogram in zip(forests, histograms, strict=True):
-                forest.join(histogram)
+            grown = list(zip(forests, histograms, strict=True))
+            share(grown, join, worker_count(alone, image[i].size, 1))
             ends = [cumulate(h, k, plans[-1]) for h, k in zip(histograms, kinds, strict=True)]
             result[i] = complete(ends, kinds, euler[i], ndim)
 
@@ -75,9 +79,9 @@ def betti_curves(
 
 
 def _field(image: Array, mask: Array | None) -> Field:
-    """An image and its mask as three axes, laid out as nearly as possible as memory is.
+    """Return an image and its mask with three axes, in the order of memory if rows are not short.
 
-    Betti numbers do not change when axes are swapped, but rows should not be short.
+    Betti numbers do not depend on the order of the axes.
     """
     order = sorted(range(image.ndim), key=lambda axis: -abs(image.strides[axis]))
     if image.shape[order[-1]] < SHORT:
@@ -100,11 +104,12 @@ def grow(
     workers: int | None,
     open_sides: Sequence[tuple[int, int]] = (),
 ) -> tuple[list[Forest], list[Values]]:
-    """The forests of an image, not yet joined, and their histograms if there are bins."""
+    """Return the forests of an image, not yet joined, and their histograms."""
     shape = field.source.shape
     slices, rows, columns = BLOCK if field.ndim == 3 else BLOCK_2D
     depth, height = min(slices, shape[0]), min(rows, shape[1])
-    grid = Grid(shape, (depth, height, slices * rows * columns // (depth * height)), open_sides)
+    step = depth, height, slices * rows * columns // (depth * height)
+    grid = grid_of(shape, step, tuple(open_sides))
     forests = [Forest(grid, kind) for kind in kinds]
 
     def work(queue: Iterator[Block]) -> list[Values]:
@@ -118,7 +123,7 @@ def grow(
 
 
 def cumulate(histogram: Values, kind: Kind, plan: Plan) -> Values:
-    """Components at each threshold; of the complement without that of the frame."""
+    """Count the components at each threshold; those of the complement without the frame."""
     ranks = histogram[::-1] if kind.complement else histogram
     reached = np.concatenate([[0], np.cumsum(ranks)])[plan.entered]
     return -reached if kind.complement else reached
@@ -131,7 +136,7 @@ def exact_betti_curves(
     mask: Array | None = None,
     workers: int | None = None,
 ) -> tuple[Array, Values]:
-    """The levels at which a Betti number of one image (batch of 1) changes, and those there."""
+    """Return the levels at which Betti numbers of an image (batch of 1) change, and the numbers."""
     options: dict[str, Any] = {"mask": mask, "workers": workers}
     levels = [launch.exact_curve(image, filtration, **options)[0]]
     for dimension in {0, filtration.ndim - 1}:
@@ -153,10 +158,10 @@ def persistence_pairs(
     mask: Array | None = None,
     workers: int | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Points of birth and death of the classes of one image (batch of 1), ordered by birth.
+    """Return the points at which classes of an image (batch of 1) are born and die, by birth.
 
-    Numbers of points in C order; -1 for the death of a class that does not die. Classes that die as
-    they are born are left out.
+    Points are numbered in C order; the death of a class that does not die is -1. Classes that die
+    at the value at which they are born are left out.
     """
     values, shown = image[0], None if mask is None else mask[0]
     none = np.empty(0, np.int64)

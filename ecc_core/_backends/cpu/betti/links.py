@@ -1,8 +1,8 @@
-"""Lower links: which neighbours of a point come before it, for 64 points at once.
+"""Lower links: the neighbours of a point that come before it, found for 64 points at once.
 
 Points are ordered by key, equal keys by their place in the image. The *lower link* of a point is
-the set of its neighbours that come before it. If it is empty, the point is a minimum; if it falls
-apart into several components, the point may join as many components of the image, and is a *fork*.
+the set of its neighbours that come before it. If it is empty, the point is a minimum. If it has
+several components, the point may join as many components of the image, and is a *fork*.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Offset = tuple[int, int, int]
 
 
 class Link(NamedTuple):
-    """The neighbours of a point and how they hang together.
+    """The neighbours of a point, and which of them are adjacent to each other.
 
     Attributes
     ----------
     members : list of offsets (z, y, x)
         In raster order; bit i of a set of members is ``members[i]``.
     ends : list of int
-        Those that are adjacent to the point itself. The others only connect them.
+        The members that are adjacent to the point itself. The others only connect these.
     near : uint32 array
-        For each member the set of members adjacent to it.
+        For each member, the set of members adjacent to it.
     connectivity : int
         1: points are adjacent along axes; `ndim`: also along diagonals.
     """
@@ -91,10 +91,10 @@ def compare_links(
     points that have neighbours on their left and right. Of those that do not exist some are in a
     frame, and come before every point: by `framed` and `framed_sides` in the same way.
 
-    Writes to ``labels[at:]`` minus the number of the end that comes first of all, counted from 1, 0
-    if none comes before the point; to ``planes[i]`` which points member i comes before, and to
-    ``planes[32 + i]`` where it is known to belong to the same component of the lower link as a
-    first one. Returns the words of the minima and of the points where some end is not known to.
+    Writes to ``labels[at:]`` -n if the n-th end, counted from 1, is the lowest neighbour, and 0 if
+    no neighbour comes before the point; to ``planes[i]`` the points that member i comes before; and
+    to ``planes[32 + i]`` those where member i is known to be in the same component of the lower
+    link as its first end. Returns the minima, and the points with an end of which that is unknown.
     """
     word, index = types.uint64, types.int64
     link = _BY_SIZE[len(ends)]
@@ -121,7 +121,7 @@ def compare_links(
 
 @intrinsic
 def link_of(typingctx: Any, planes: Any, first: Any, bit: Any) -> Any:
-    """A set of members at one of 64 points: a bit of each of 32 planes from the first one on."""
+    """Return a set of members at one of 64 points: bit `bit` of 32 planes from `first` on."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         data = llvm.data(context, builder, sig.args[0], args[0])
@@ -134,7 +134,7 @@ def link_of(typingctx: Any, planes: Any, first: Any, bit: Any) -> Any:
 
 
 def _compare(builder: Any, element: Any, link: Link, arguments: list[Any]) -> list[Any]:
-    """Emit the comparisons; the words of the points that each member comes before."""
+    """Emit the comparisons; return for each member the points that it comes before."""
     keys, at, steps, _, inside, side_words, framed, framed_words, labels, planes = arguments
     strides = [builder.extract_value(steps, k) for k in range(2)]
     sides = {x: builder.extract_value(side_words, k) for k, x in enumerate((-1, 1))}
@@ -172,10 +172,10 @@ def _compare(builder: Any, element: Any, link: Link, arguments: list[Any]) -> li
 
 
 def _reach(builder: Any, link: Link, lower: list[Any]) -> tuple[Any, list[Any]]:
-    """Where any end is lower, and what can be reached from one of them within the lower link.
+    """Return where any end is lower, and what a few steps in the lower link reach from one end.
 
-    Few rounds from a face reach all of a link that looks like a half-space; the points where they
-    miss something are looked at one by one.
+    These steps reach all of a link that looks like a half-space. Where they miss an end, points are
+    looked at one by one.
     """
     seen: Any = llvm.I64(0)
     reached: list[Any] = [llvm.I64(0)] * len(lower)
@@ -192,7 +192,7 @@ def _reach(builder: Any, link: Link, lower: list[Any]) -> tuple[Any, list[Any]]:
 
 
 def _dilate(builder: Any, members: list[Offset], planes: list[Any]) -> list[Any]:
-    """Each of the places of a cube: the union over all that touch it, axis by axis."""
+    """Return for each place of a cube the union over all places that touch it, axis by axis."""
     cube: dict[Any, Any] = dict(zip(members, planes, strict=True)) | {ORIGIN: llvm.I64(0)}
     for axis in range(3):
         grown = {}
@@ -206,7 +206,7 @@ def _dilate(builder: Any, members: list[Offset], planes: list[Any]) -> list[Any]
 
 
 def _step(builder: Any, link: Link, lower: list[Any], planes: list[Any]) -> list[Any]:
-    """Each place: the union of itself and of those adjacent to it; the ends come last."""
+    """Return for each place the union of it and of those adjacent to it; the ends come last."""
     reached = list(planes)
     for i in sorted(range(len(reached)), key=lambda i: -sum(map(abs, link.members[i]))):
         for j in range(len(reached)):

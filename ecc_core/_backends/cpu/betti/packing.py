@@ -1,4 +1,4 @@
-"""Pieces as one array each, to be kept in a file."""
+"""Pack a piece into one array, to be kept in a file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["pack_piece", "unpack_piece"]
 
 Array = NDArray[Any]
 WORD = 8  # bytes
-GRAPH = 4  # arrays beside its faces
+GRAPH = 4  # arrays of a graph besides its faces
 
 
 def pack_piece(piece: Piece) -> NDArray[np.int64]:
-    """A piece as one array."""
+    """Return a piece as one array."""
     sides = sorted(piece.faces)
     arrays: list[Array] = [piece.euler, np.array(sides, np.int64).reshape(-1, 2)]
     arrays += [piece.faces[side] for side in sides]
@@ -29,7 +29,7 @@ def pack_piece(piece: Piece) -> NDArray[np.int64]:
 
 
 def unpack_piece(values: NDArray[np.int64]) -> Piece:
-    """A piece that was packed."""
+    """Return the piece that was packed into an array."""
     arrays = list(_unpack(values))
     euler, listed = arrays[:2]
     sides = [(axis, side) for axis, side in listed.tolist()]
@@ -43,7 +43,7 @@ def unpack_piece(values: NDArray[np.int64]) -> Piece:
 
 
 def _pack(array: Array) -> NDArray[np.int64]:
-    """The type of an array, its shape, and its elements in whole words."""
+    """Return the dtype, number of axes, shape and elements of an array as words."""
     data = np.zeros(-(-array.nbytes // WORD) * WORD, np.uint8)
     data[: array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     kind = np.frombuffer(array.dtype.str.encode().ljust(WORD), np.int64)

@@ -1,9 +1,9 @@
-"""Boxes of an image, each reduced to its counts so far and to what other boxes can change.
+"""Pieces: boxes of an image, reduced to what is final and what other boxes can still change.
 
-What is final within a box is counted there. The components that others can still reach are left as
-nodes and edges, with the node and the key of every point of the box's open sides. Two pieces side
-by side become one in the same way. So a piece is as large as its surface, and pieces of any shapes
-give the same numbers.
+What is final within a box is counted in histograms. Components that other boxes can reach are kept
+as nodes and edges, with the node and the key of each point on the open sides of the box. Two pieces
+that touch are joined to one in the same way. So the size of a piece is that of its surface, and the
+numbers do not depend on how an image is cut.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ Side = tuple[int, int]
 
 
 class Graph(NamedTuple):
-    """A forest as far as it is not final.
+    """The part of a forest that is not final, and counts of the rest.
 
     Attributes
     ----------
     histogram : (bins,) int64 array
-        Components that begin, minus those that end, at each key.
+        Number of components that begin at each key, minus those that end there.
     births : (k,) uint64 array
-        Keys at which nodes begin. Node 0 is the frame, if there is one.
+        Keys at which the nodes begin. If there is a frame, it is node 0.
     edges, keys : (m, 2) int32 and (m,) uint64 arrays
         Pairs of nodes, and the keys at which they are joined.
     faces : dict
-        The nodes of the points of each open side, (axis, 0: low or 1: high).
+        For each open side, (axis, 0: low or 1: high), the nodes of its points.
     """
 
     histogram: Values
@@ -56,14 +56,14 @@ class Graph(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A box of an image with a mask or none.
+    """What is known of a box of an image.
 
     Attributes
     ----------
     euler : (n,) int64 array
-        Its Euler characteristic at each threshold.
+        The Euler characteristic of the box at each threshold.
     faces : dict
-        The keys of the points of each open side.
+        For each open side the keys of its points.
     graphs : list of Graph
         One for each kind of forest.
     """
@@ -74,7 +74,7 @@ class Piece(NamedTuple):
 
 
 def _plans(dtype: Any, thresholds: Array, filtration: Filtration, masked: bool) -> list[Plan]:
-    """The same for all pieces of an image, whatever their sizes."""
+    """Return the plans of keys, which are the same for all pieces of an image."""
     order = dtype.newbyteorder("=")
     return curve_plans(order, thresholds, filtration.superlevel, False, masked=masked, points=0)
 
@@ -88,7 +88,7 @@ def piece_of(
     mask: Array | None = None,
     workers: int | None = None,
 ) -> Piece:
-    """The piece of a box; beyond its `open_sides` the image goes on. Axes count from the first."""
+    """Return the piece of a box. Beyond its `open_sides`, (axis, side), the image goes on."""
     batch = None if mask is None else mask[None]
     euler = launch.curve(image[None], thresholds, filtration, mask=batch, workers=workers)[0]
     plans = _plans(image.dtype, thresholds, filtration, mask is not None)
@@ -108,7 +108,7 @@ def piece_of(
 
 
 def _face_keys(field: Field, plan: Plan, axis: int, side: int) -> Array:
-    """The keys of the outermost points on one side."""
+    """Return the keys of the points on one side."""
     shape = field.source.shape
     start, stop = [0, 0, 0], list(shape)
     start[axis], stop[axis] = (0, 1) if side == 0 else (shape[axis] - 1, shape[axis])
@@ -121,12 +121,12 @@ def _face_keys(field: Field, plan: Plan, axis: int, side: int) -> Array:
 
 
 def _ordered(keys: Array, kind: Kind, top: int) -> Array:
-    """Keys in the order of a forest."""
+    """Return keys in the order in which points enter a forest."""
     return keys.dtype.type(top) - keys if kind.complement else keys
 
 
 def _graph_of(forest: Forest, histogram: Values, faces: dict[Side, Array], top: int) -> Graph:
-    """The forest of a piece, whose blocks are joined."""
+    """Join the blocks of a forest, and return what is not final."""
     edges = np.concatenate([part.edges for part in forest.parts])
     keys = np.concatenate([part.keys for part in forest.parts])
     ends = {side: forest.grid.face(*side, forest.surface) for side in faces}
@@ -143,8 +143,8 @@ def _reduced(
     ends: dict[Side, Array],
     frame: bool,
 ) -> Graph:
-    """Join nodes along edges, and leave what the keys at the faces do not make final."""
-    if frame:  # it comes first of all, and is never final
+    """Join nodes along edges, and return what other boxes can still change."""
+    if frame:  # it begins before all others, and is never final
         nodes.places[0], nodes.opens[0] = -1, 0
     for side, own in faces.items():
         lower_opens(nodes.opens, nodes.tree, ends[side], own)
@@ -166,7 +166,7 @@ def join_pieces(
     *,
     masked: bool,
 ) -> Piece:
-    """One piece of two that touch across an axis; `dtype` is the image's."""
+    """Join two pieces that touch across an axis; `dtype` is that of the image."""
     axis += 3 - filtration.ndim
     plan = _plans(dtype, thresholds, filtration, masked)[-1]
     touching = low.faces[axis, 1], high.faces[axis, 0]
@@ -180,7 +180,7 @@ def join_pieces(
 
 
 def _joined_faces(low: dict[Side, Array], high: dict[Side, Array], axis: int) -> dict[Side, Array]:
-    """The open sides of two boxes together."""
+    """Return the arrays over the open sides of the union of two boxes."""
     faces = {side: face for side, face in low.items() if side == (axis, 0)}
     faces |= {side: face for side, face in high.items() if side == (axis, 1)}
     for (other, side), face in low.items():
@@ -223,7 +223,10 @@ def _joined_graphs(
 
 
 def _crossing(touching: tuple[Array, Array], plan: Plan, filtration: Filtration) -> Values:
-    """What two boxes have more, or less, than both alone: so do their faces."""
+    """Return the Euler characteristic of the union of two boxes minus those of both.
+
+    It is the same for the two faces that touch.
+    """
     slab = np.stack(touching)
     slab = slab.reshape((2, *slab.shape[4 - filtration.ndim :]))
     # Keys are in the order in which points enter.
@@ -243,7 +246,7 @@ def betti_numbers_of(
     *,
     masked: bool,
 ) -> Values:
-    """The Betti numbers of a piece without open sides, (d, n)."""
+    """Return the Betti numbers of a piece without open sides, (d, n)."""
     plan, kinds = _plans(dtype, thresholds, filtration, masked)[-1], kinds_of(filtration)
     counted = zip(piece.graphs, kinds, strict=True)
     ends = [cumulate(graph.histogram, kind, plan) for graph, kind in counted]

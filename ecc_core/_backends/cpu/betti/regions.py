@@ -87,7 +87,7 @@ def _widen(numbers: Any, start: Any, boxes: Any) -> None:
 
 
 def _boxes_of(labels: Source, workers: int | None) -> Values:
-    """First and last point of each region along each axis, half open: (ids, 2, 3)."""
+    """Return the bounding box of each region, half open: (ids, 2, 3)."""
     blocks = cut(labels.shape, 4, 3)
     ends = np.array([[np.iinfo(np.int64).max] * 3, [0] * 3])  # of a region without points
 
@@ -114,14 +114,14 @@ def _boxes_of(labels: Source, workers: int | None) -> Values:
 
 
 class Points(NamedTuple):
-    """Values of points, and their regions, counted from 1; 0: of none."""
+    """Values of points, and the numbers of their regions, from 1 on; 0 is no region."""
 
     values: Array
     ranks: Array
 
 
 class _Sheet(NamedTuple):
-    """Regions and where their boxes begin on a sheet of a shape."""
+    """The shape of a sheet, the regions on it, and where their boxes begin."""
 
     shape: tuple[int, int, int]
     regions: list[int]
@@ -129,7 +129,7 @@ class _Sheet(NamedTuple):
 
 
 def _laid_out(extents: Values, regions: Values, limits: tuple[int, int]) -> list[_Sheet]:
-    """Lay boxes on sheets in rows, large ones first."""
+    """Lay out boxes in rows on sheets, large ones first."""
     sheets: list[_Sheet] = []
     order = np.lexsort(extents[regions].T[::-1])[::-1]
     sheet, y, x, shelf = None, 0, 0, 0
@@ -159,7 +159,7 @@ class _Sheets:
         self.filtration, self.kinds = filtration, kinds_of(filtration)
 
     def count(self, regions: Values, thresholds: Array, workers: int | None) -> list[Values]:
-        """Classes of each kind of forest, (ids, n), of some of the regions."""
+        """Count the classes of each kind of forest, (ids, n), for some of the regions."""
         dtype = self.image.dtype.newbyteorder("=")
         superlevel = self.filtration.superlevel
         plan = curve_plans(dtype, thresholds, superlevel, False, masked=True, points=0)[-1]
@@ -183,7 +183,7 @@ class _Sheets:
         return totals
 
     def _events(self, sheet: _Sheet, plan: Plan) -> list[list[Points]]:
-        """Where classes of a sheet are born and die, for each kind of forest."""
+        """Return where classes of a sheet are born and die, for each kind of forest."""
         image = np.zeros(sheet.shape, self.image.dtype.newbyteorder("="))
         ranks = np.zeros(sheet.shape, np.int32)
         for i, (y, x) in zip(sheet.regions, sheet.places, strict=True):
@@ -208,7 +208,7 @@ class _Sheets:
         return events
 
     def _entered(self, points: Points, thresholds: Array) -> Values:
-        """How many points of each region have entered: as isolated points, their curves."""
+        """Count the points of each region that have entered: the curve of isolated points."""
         counts = np.zeros((self.ids.size, thresholds.size), np.int64)
         labels = np.zeros(2 * points.ranks.size, np.int32)
         labels[::2] = points.ranks

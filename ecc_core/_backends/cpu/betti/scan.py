@@ -1,8 +1,8 @@
-"""Kernels: the minima of a block, and the points where components can meet.
+"""Kernels that find the minima of a block, and the points where components can meet.
 
 A block is staged with one point of halo on each side. `layout` is (slices, rows, columns, step of
-slices, step of rows): own points, and the distances of neighbours in the staged arrays. The first
-own point lies one step of each kind from the beginning.
+slices, step of rows): the numbers of own points, and the distances of neighbours in the staged
+arrays. The first own point lies one step along each axis from the start.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ ONE = np.uint64(1)
 
 @kernel()
 def bare(array: Any) -> Any:
-    """The same array without an owner: numba counts references to others at every call."""
+    """Return an array without an owner: numba counts references to other arrays at every call."""
     return carray(pointer(array.ctypes.data), array.shape, array.dtype)
 
 
 @kernel()
 def mark_halo(labels: Any, layout: Any, low: Any, high: Any) -> None:
-    """Label the points around a block, after its own have been scanned.
+    """Label the points around a block, after its own points have been scanned.
 
-    `low` and `high` tell along which axes it begins and ends at a frame, node 0, to which the
-    points beyond belong, and, as those come first of all, the points at the border.
+    `low` and `high` tell along which axes the block begins and ends at the frame, which is node 0.
+    The points beyond belong to it, and so do the points at the border: the frame is their lowest
+    neighbour.
     """
     slices, rows, columns, slice_step, row_step = layout
     at = slice_step + row_step + 1
@@ -59,7 +60,7 @@ def mark_halo(labels: Any, layout: Any, low: Any, high: Any) -> None:
 
 @kernel()
 def representatives(link: Any, known: Any, ends: Any, near: Any) -> Any:
-    """One end of each component of a lower link; `known` is a part of the first one."""
+    """Return one end of each component of a lower link; `known` is part of the first one."""
     found = known & ends
     found &= ~found + ONE
     rest = link & ~known
@@ -98,13 +99,13 @@ def scan_links(
     forks: Any,
     links: Any,
 ) -> Any:
-    """Find minima and forks, and where each point points to, see :func:`compare_links`.
+    """Find minima, forks, and the lowest neighbour of each point, see :func:`compare_links`.
 
-    `low` and `high` tell along which axes there are no neighbours before and behind the block, and
-    `frame_low` and `frame_high` where those that are missing are in the frame. Minima are numbered
+    `low` and `high` tell along which axes the block begins and ends at the border of the image, and
+    `frame_low` and `frame_high` along which axes the frame lies beyond. Minima are numbered
     in raster order (from 1 with a frame), written to `labels` and listed in `minima`; `forks` lists
     the points whose lower link falls apart, `links` one end of each of its components. Returns the
-    numbers of nodes and forks, and by how many the components of their links are more than one.
+    number of nodes, the number of forks, and the sum over them of the number of components less 1.
     """
     slices, rows, columns, slice_step, row_step = layout
     at = slice_step + row_step + 1
