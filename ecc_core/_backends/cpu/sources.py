@@ -60,6 +60,9 @@ class _Scratch(threading.local):
         size = count * np.dtype(dtype).itemsize
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:
+            del view, buffer  # before more memory is taken
+            self._views.pop(name, None)
+            self._buffers.pop(name, None)
             buffer = np.empty(size + CACHE_LINE, np.uint8)
             buffer = buffer[-buffer.ctypes.data % CACHE_LINE :]
             if size > KEPT_BYTES:
