@@ -2,7 +2,8 @@
 
     xvfb-run -a -s "-screen 0 1600x1000x24" python examples/napari_screenshots.py
 
-Names as arguments make these pictures alone: explorer changes directions regions series compare.
+Names as arguments make these pictures alone: explorer changes directions regions series compare
+channels.
 """
 
 import sys
@@ -111,6 +112,22 @@ def compare(viewer: napari.Viewer) -> Any:
     return panel
 
 
+def channels(viewer: napari.Viewer) -> Any:
+    """Two textures that have half of their structure in common."""
+    fields = [
+        gaussian_filter(np.random.default_rng(k).standard_normal((256, 256)), 4) for k in (1, 2)
+    ]
+    for name, field in zip(
+        ("nuclei", "membranes"), (fields[0], fields[0] + fields[1]), strict=True
+    ):
+        values = np.clip(field / field.std() * 40 + 128, 0, 255).astype(np.uint8)
+        viewer.add_image(values, name=name)
+    panel = open_dock(viewer, "Euler channels")
+    wait(panel)
+    panel.controller.move(150.0, 140.0)
+    return panel
+
+
 SCENES: dict[str, Callable[[napari.Viewer], Any]] = {
     "explorer": explorer,
     "changes": changes,
@@ -118,6 +135,7 @@ SCENES: dict[str, Callable[[napari.Viewer], Any]] = {
     "regions": regions,
     "series": series,
     "compare": compare,
+    "channels": channels,
 }
 
 

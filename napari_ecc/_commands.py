@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from qtpy.QtWidgets import QApplication
 
@@ -68,31 +69,18 @@ def undo(viewer: napari.viewer.Viewer) -> None:
     session_of(viewer).history.undo()
 
 
-def save_curve(viewer: napari.viewer.Viewer) -> None:
-    """Open a form that saves the curve of a layer."""
-    viewer.window.add_dock_widget(_forms.save_curve(), name="Save an Euler curve")
+def _opener(form: Callable[[], Any], title: str) -> Callable[[Any], None]:
+    """A command that opens a form."""
+
+    def open_form(viewer: napari.viewer.Viewer) -> None:
+        viewer.window.add_dock_widget(form(), name=title)
+
+    return open_form
 
 
-def save_layer_table(viewer: napari.viewer.Viewer) -> None:
-    """Open a form that saves a table of the selected layers."""
-    viewer.window.add_dock_widget(_forms.save_layer_table(), name="Save a table of layers")
-
-
-def save_frames(viewer: napari.viewer.Viewer) -> None:
-    """Open a form that saves the curves of all frames of a layer."""
-    viewer.window.add_dock_widget(_forms.save_frames(), name="Save the curves of frames")
-
-
-def measure_regions(viewer: napari.viewer.Viewer) -> None:
-    """Open a form that measures the objects of a Labels layer."""
-    viewer.window.add_dock_widget(_forms.measure_regions(), name="Measure regions")
-
-
-def save_transform(viewer: napari.viewer.Viewer) -> None:
-    """Open a form that saves the directional curves of a layer."""
-    viewer.window.add_dock_widget(_forms.save_transform(), name="Save directional Euler curves")
-
-
-def compare_layers(viewer: napari.viewer.Viewer) -> None:
-    """Open a form that compares groups of the selected layers."""
-    viewer.window.add_dock_widget(_forms.compare_layers(), name="Compare layers")
+save_curve = _opener(_forms.save_curve, "Save an Euler curve")
+save_layer_table = _opener(_forms.save_layer_table, "Save a table of layers")
+save_frames = _opener(_forms.save_frames, "Save the curves of frames")
+save_transform = _opener(_forms.save_transform, "Save directional Euler curves")
+compare_layers = _opener(_forms.compare_layers, "Compare layers")
+measure_regions = _opener(_forms.measure_regions, "Measure regions")

@@ -1,6 +1,7 @@
 """The actions as commands with forms that ask for layers, options and a file."""
 
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from magicgui import magic_factory
@@ -28,6 +29,8 @@ FILE = {"mode": "w", "filter": "*.csv *.parquet", "label": "save as"}
 COUNT = {"min": 2, "max": 65536}
 DIRECTIONS = {"min": 1, "max": 4096}
 REAL = {"min": -1e300, "max": 1e300}
+NEIGHBOURS = [("Diagonals", None), ("Sides only", 1)]
+Connectivity = Annotated[int | None, {"choices": NEIGHBOURS, "nullable": True}]
 
 
 @magic_factory(call_button="Save", path=FILE, thresholds=COUNT)
@@ -36,7 +39,7 @@ def save_curve(
     path: Path,
     thresholds: int = 256,
     superlevel: bool = True,
-    diagonal_neighbours: bool = True,
+    connectivity: Connectivity = None,
     smoothing: float = 0.0,
 ) -> None:
     """Save the Euler characteristic curve of a layer, of its last three axes.
@@ -46,16 +49,14 @@ def save_curve(
     layer : napari Image layer
     path : Path
         A file of the suffix .csv or .parquet.
-    thresholds, superlevel, smoothing
+    thresholds, superlevel, connectivity, smoothing
         As in `napari_ecc.actions.layer_curve`.
-    diagonal_neighbours : bool, default True
-        8 or 26 neighbours instead of 4 or 6.
     """
     t, chi = actions.layer_curve(
         layer,
         thresholds=thresholds,
         superlevel=superlevel,
-        connectivity=None if diagonal_neighbours else 1,
+        connectivity=connectivity,
         smoothing=smoothing,
     )
     write_columns(str(path), {"threshold": t, "euler_characteristic": chi}, {"layer": layer.name})
@@ -68,7 +69,7 @@ def save_layer_table(
     path: Path,
     thresholds: int = 256,
     superlevel: bool = True,
-    diagonal_neighbours: bool = True,
+    connectivity: Connectivity = None,
     smoothing: float = 0.0,
 ) -> None:
     """Save a table with a row for each selected layer: descriptors and values of its curve.
@@ -78,7 +79,7 @@ def save_layer_table(
     viewer : napari.Viewer
     path : Path
         A file of the suffix .csv or .parquet.
-    thresholds, superlevel, diagonal_neighbours, smoothing
+    thresholds, superlevel, connectivity, smoothing
         As in `save_curve`.
 
     Raises
@@ -90,7 +91,7 @@ def save_layer_table(
         _selected_images(viewer),
         thresholds=thresholds,
         superlevel=superlevel,
-        connectivity=None if diagonal_neighbours else 1,
+        connectivity=connectivity,
         smoothing=smoothing,
     )
     table = actions.curve_table(curves)
@@ -105,7 +106,7 @@ def save_frames(
     axis: int = 0,
     thresholds: int = 128,
     superlevel: bool = True,
-    diagonal_neighbours: bool = True,
+    connectivity: Connectivity = None,
 ) -> None:
     """Save the Euler characteristic curve of every frame of a layer.
 
@@ -117,7 +118,7 @@ def save_frames(
         A file of the suffix .csv or .parquet.
     axis : int, default 0
         The axis that the frames follow one another along.
-    thresholds, superlevel, diagonal_neighbours
+    thresholds, superlevel, connectivity
         As in `save_curve`.
     """
     t, chi = actions.frame_curves(
@@ -125,7 +126,7 @@ def save_frames(
         axis=axis,
         thresholds=thresholds,
         superlevel=superlevel,
-        connectivity=None if diagonal_neighbours else 1,
+        connectivity=connectivity,
     )
     columns = {
         "frame": np.repeat(np.arange(len(chi)), t.size),
@@ -144,7 +145,7 @@ def save_transform(
     directions: int = 64,
     heights: int = 128,
     superlevel: bool = True,
-    diagonal_neighbours: bool = True,
+    connectivity: Connectivity = None,
 ) -> None:
     """Save the directional curves of the set at a threshold, of the last three axes of a layer.
 
@@ -157,7 +158,7 @@ def save_transform(
         Of the set.
     directions, heights
         As in `napari_ecc.actions.layer_transform`.
-    superlevel, diagonal_neighbours
+    superlevel, connectivity
         As in `save_curve`.
     """
     transform = actions.layer_transform(
@@ -166,7 +167,7 @@ def save_transform(
         heights,
         threshold=threshold,
         superlevel=superlevel,
-        connectivity=None if diagonal_neighbours else 1,
+        connectivity=connectivity,
     )
     facts = {"layer": layer.name, "threshold": f"{threshold:g}"}
     write_columns(str(path), transform_columns(transform, "height"), facts)
@@ -180,7 +181,7 @@ def compare_layers(
     groups: str = "control|drug",
     thresholds: int = 256,
     superlevel: bool = True,
-    diagonal_neighbours: bool = True,
+    connectivity: Connectivity = None,
     smoothing: float = 0.0,
 ) -> None:
     """Compare groups of the selected layers, and save the mean and band of each.
@@ -192,7 +193,7 @@ def compare_layers(
         A file of the suffix .csv or .parquet.
     groups : str
         A regular expression for the names of layers.
-    thresholds, superlevel, diagonal_neighbours, smoothing
+    thresholds, superlevel, connectivity, smoothing
         As in `save_curve`.
 
     Raises
@@ -204,7 +205,7 @@ def compare_layers(
         _selected_images(viewer),
         thresholds=thresholds,
         superlevel=superlevel,
-        connectivity=None if diagonal_neighbours else 1,
+        connectivity=connectivity,
         smoothing=smoothing,
     )
     found = actions.compare_groups(curves, groups)
@@ -225,7 +226,7 @@ def measure_regions(
     directions: int = 8,
     heights: int = 16,
     superlevel: bool = True,
-    diagonal_neighbours: bool = True,
+    connectivity: Connectivity = None,
 ) -> None:
     """Add curves and transforms of the objects of a Labels layer to its features.
 
@@ -237,7 +238,7 @@ def measure_regions(
         Of the same shape.
     thresholds, directions, heights
         As in `napari_ecc.actions.region_table`.
-    superlevel, diagonal_neighbours
+    superlevel, connectivity
         As in `save_curve`.
     """
     table = actions.region_table(
@@ -247,7 +248,7 @@ def measure_regions(
         directions=directions,
         heights=heights,
         superlevel=superlevel,
-        connectivity=None if diagonal_neighbours else 1,
+        connectivity=connectivity,
     )
     columns = {str(name): table[name].to_numpy() for name in table if name != "index"}
     features = merged(labels.features, table["index"], columns)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 import ecc_core as ecc
 from ecc_core import RegionCurves
-from napari_ecc._controller.layers import Part, Selection, problem_with, selection_of, snapshot
-from napari_ecc._controller.loading import Level, describe, fitting_level, load
+from napari_ecc._controller.layers import Part, selection_of, snapshot
+from napari_ecc._controller.loading import Level, fitting_level, load
 from napari_ecc._controller.region_features import merged
-from napari_ecc._controller.region_masks import corresponding
+from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import (
     Basis,
@@ -77,7 +77,7 @@ def measure_of(
     objects = selection_of(labels, part)
     found = _copied(fitting_level(objects, labels.name))
     return Measure(
-        image=None if image is None else _pixels(labels, objects, found, image),
+        image=None if image is None else _copied(matching_level(labels, objects, found, image)),
         labels=found,
         name=labels.name,
         frame=frame_of(part),
@@ -89,24 +89,6 @@ def measure_of(
         with_betti=betti,
         with_minkowski=minkowski,
     )
-
-
-def _pixels(labels: Any, objects: Selection, found: Level, image: Any) -> Level:
-    """The image where the objects are."""
-    problem = problem_with(image)
-    if problem:
-        raise ValueError(problem)
-    pixels = corresponding(labels, objects, image)
-    shapes = tuple(objects.full.shape), tuple(pixels.full.shape)
-    if shapes[0] != shapes[1]:
-        raise ValueError(
-            f"“{labels.name}” must have the shape of “{image.name}”, "
-            f"{describe(shapes[1])}, got {describe(shapes[0])}."
-        )
-    level = _copied(fitting_level(pixels, image.name))
-    if level.array.shape != found.array.shape:
-        raise ValueError(f"“{labels.name}” and “{image.name}” must have the same levels.")
-    return level
 
 
 def _copied(level: Level) -> Level:

@@ -9,9 +9,17 @@ import numpy as np
 from napari.layers import Shapes
 from numpy.typing import NDArray
 
-from napari_ecc._controller.layers import Selection, levels_of, selection_of, snapshot
+from napari_ecc._controller.layers import (
+    Selection,
+    levels_of,
+    problem_with,
+    selection_of,
+    snapshot,
+    values_of,
+)
+from napari_ecc._controller.loading import Level, describe, fitting_level
 
-__all__ = ["ReadMask", "corresponding", "region_mask"]
+__all__ = ["ReadMask", "corresponding", "matching_level", "region_mask"]
 
 CORNERS = 64
 """Of the polygon that stands for an ellipse."""
@@ -71,6 +79,30 @@ def corresponding(layer: Any, selection: Selection, other: Any) -> Selection:
         slice(None) if axis - other.ndim in kept else where[axis] for axis in range(other.ndim)
     )
     return selection_of(other, part)
+
+
+def matching_level(layer: Any, selection: Selection, level: Level, other: Any) -> Level:
+    """The part of another layer that lies where the selection of a layer does, at its resolution.
+
+    Raises
+    ------
+    ValueError
+        If it has no curve, or another shape.
+    """
+    problem = problem_with(other)
+    if problem:
+        raise ValueError(problem)
+    found = values_of(other, corresponding(layer, selection, other))
+    shapes = tuple(selection.full.shape), tuple(found.full.shape)
+    if shapes[0] != shapes[1]:
+        raise ValueError(
+            f"“{layer.name}” must have the shape of “{other.name}”, "
+            f"{describe(shapes[1])}, got {describe(shapes[0])}."
+        )
+    result = fitting_level(found, other.name)
+    if result.array.shape != level.array.shape:
+        raise ValueError(f"“{layer.name}” and “{other.name}” must have the same levels.")
+    return result
 
 
 def _polygons(image: Any, selection: Selection, shapes: Any) -> list[NDArray[np.float64]]:

@@ -15,7 +15,7 @@ from napari_ecc._qt.form import Form, buttons, choice, text
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver, ask_for_table, attempt
-from napari_ecc._qt.theme import PALETTE, PlotColours, follow_theme
+from napari_ecc._qt.theme import PALETTE
 
 __all__ = ["CurveComparison"]
 
@@ -90,7 +90,7 @@ class CurveComparison(Panel):
         self.add(self.table, stretch=1)
         self.add(self.actions)
         self._connect()
-        self.until_closed(follow_theme(napari_viewer, self._set_colours))
+        self.paint(self.plot)
 
     def _connect(self) -> None:
         events = self.model.events
@@ -107,9 +107,6 @@ class CurveComparison(Panel):
     def _offer_columns(self, *_: Any) -> None:
         columns = [name for name in self.model.table.columns if name != "name"]
         self.form.offer("by", {"name": "", **{name: name for name in columns}}, self.model.by)
-
-    def _set_colours(self, colours: PlotColours) -> None:
-        self.plot.set_colours(colours)
 
     def _show_status(self, *_: Any) -> None:
         self.work.set_text(self.model.status)

@@ -27,7 +27,6 @@ from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver
-from napari_ecc._qt.theme import PlotColours, follow_theme
 
 __all__ = ["DirectionExplorer"]
 
@@ -107,7 +106,7 @@ class DirectionExplorer(Panel):
             )
         )
         self._connect()
-        self.until_closed(follow_theme(napari_viewer, self._set_colours))
+        self.paint(self.plot, self.map, self.dial)
 
     def _direction_row(self) -> QHBoxLayout:
         self.angles["azimuth"].native.setSuffix("°")
@@ -141,10 +140,6 @@ class DirectionExplorer(Panel):
 
     def _offer_layers(self) -> None:
         self.form.offer("image", self.controller.images.names, self.explorer.image)
-
-    def _set_colours(self, colours: PlotColours) -> None:
-        for widget in (self.plot, self.map, self.dial):
-            widget.set_colours(colours)
 
     def _raise(self, elevation: float) -> None:
         self.model.turn(self.model.azimuth, elevation)

@@ -25,7 +25,6 @@ from napari_ecc._qt.form import (
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
 from napari_ecc._qt.saving import Saver
-from napari_ecc._qt.theme import follow_theme
 
 __all__ = ["EulerExplorer"]
 
@@ -100,7 +99,7 @@ class EulerExplorer(Panel):
         self.add(self.changes)
         self.add(self.actions)
         self._connect()
-        self.until_closed(follow_theme(napari_viewer, self.plot.set_colours))
+        self.paint(self.plot)
 
     def _threshold_row(self) -> QHBoxLayout:
         self.slider = Slider(min=0, max=1, readout=False, tooltip="Threshold")

@@ -37,11 +37,14 @@ class HeatMap(QWidget):
     -------
     picked : float
         The user points to this coordinate of the rows.
+    placed : (float, float)
+        The user points to these coordinates of the columns and of the rows.
     """
 
     pictures = (".png",)
     """Suffixes of files that it can be saved as."""
     picked = Signal(float)
+    placed = Signal(float, float)
 
     def __init__(self, x_label: str, y_label: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,6 +60,7 @@ class HeatMap(QWidget):
         self._image = QImage()
         self._message = ""
         self._marker: float | None = None
+        self._column: float | None = None
         self._hover: tuple[int, int] | None = None
         self._colours = PAPER
         self._table = colour_table(PAPER)
@@ -98,9 +102,9 @@ class HeatMap(QWidget):
         self._hover = None
         self._redraw()
 
-    def set_marker(self, row: float | None) -> None:
-        """Mark the coordinate of a row."""
-        self._marker = row
+    def set_marker(self, row: float | None, column: float | None = None) -> None:
+        """Mark the coordinate of a row, and of a column."""
+        self._marker, self._column = row, column
         self.update()
 
     def set_colours(self, colours: PlotColours) -> None:
@@ -126,13 +130,13 @@ class HeatMap(QWidget):
         return f"({self._columns[column]:.4g}, {self._rows[row]:.4g}): {shown}"
 
     def mousePressEvent(self, event: Any) -> None:
-        """Select the row under the mouse."""
+        """Select the row and the column under the mouse."""
         if event.buttons() & Qt.MouseButton.LeftButton and self._rows.size:
-            area = self.map_area()
-            share = (event.position().y() - area.top()) / max(area.height(), 1.0)
-            first, last = even_edges(self._rows)
-            at = first + share * (last - first)
-            self.picked.emit(float(np.clip(at, self._rows[0], self._rows[-1])))
+            area, at = self.map_area(), event.position()
+            row = _coordinate(self._rows, (at.y() - area.top()) / max(area.height(), 1.0))
+            column = _coordinate(self._columns, (at.x() - area.left()) / max(area.width(), 1.0))
+            self.picked.emit(row)
+            self.placed.emit(column, row)
 
     def mouseMoveEvent(self, event: Any) -> None:
         """Select rows while dragging, and show the value under the mouse."""
@@ -194,6 +198,9 @@ class HeatMap(QWidget):
         self._draw_bar(painter)
         if self._marker is not None:
             self._draw_marker(painter, area, self.position_of(self._marker))
+        if self._column is not None:
+            x = float(self._frame().px(self._column))
+            self._draw_line(painter, QPointF(x, area.top()), QPointF(x, area.bottom()))
 
     def _redraw(self) -> None:
         if self._indices.size:
@@ -248,15 +255,19 @@ class HeatMap(QWidget):
         painter.drawText(strip, middle | Qt.AlignmentFlag.AlignRight, f"χ {lowest}")
 
     def _draw_marker(self, painter: QPainter, area: QRectF, y: float) -> None:
-        """Draw a line across the map, visible on any colour, and a handle at either end."""
+        """Draw a line across the map and a handle at either end."""
         ends = QPointF(area.left(), y), QPointF(area.right(), y)
-        for colour, width in ((self._colours.background, 3.5), (self._colours.text, 1.5)):
-            painter.setPen(QPen(QColor(colour), width))
-            painter.drawLine(*ends)
+        self._draw_line(painter, *ends)
         painter.setBrush(QColor(self._colours.text))
         for end, out in zip(ends, (-HANDLE, HANDLE), strict=True):
             corners = [end, end + QPointF(out, -HANDLE), end + QPointF(out, HANDLE)]
             painter.drawPolygon(QPolygonF(corners))
+
+    def _draw_line(self, painter: QPainter, start: QPointF, end: QPointF) -> None:
+        """Draw a line that is visible on any colour."""
+        for colour, width in ((self._colours.background, 3.5), (self._colours.text, 1.5)):
+            painter.setPen(QPen(QColor(colour), width))
+            painter.drawLine(start, end)
 
 
 def colour_indices(values: NDArray[Any], largest: float) -> NDArray[np.uint8]:
@@ -283,8 +294,14 @@ def colour_table(colours: PlotColours) -> list[int]:
 
 def even_edges(centres: Floats) -> tuple[float, float]:
     """Return where cells about evenly spaced centres begin and end."""
-    half = (centres[-1] - centres[0]) / (2 * (len(centres) - 1)) if len(centres) > 1 else 0.5
+    half = (centres[-1] - centres[0]) / (2 * max(len(centres) - 1, 1)) or 0.5
     return float(centres[0] - half), float(centres[-1] + half)
+
+
+def _coordinate(centres: Floats, share: float) -> float:
+    """Return the coordinate at a share of the way across all cells, within the centres."""
+    first, last = even_edges(centres)
+    return float(np.clip(first + share * (last - first), centres[0], centres[-1]))
 
 
 def _ends(colours: PlotColours) -> tuple[QColor, QColor, QColor]:

@@ -23,6 +23,7 @@ from superqt import QCollapsible
 from napari_ecc._qt.form import Form, buttons
 from napari_ecc._qt.progress import WorkLine
 from napari_ecc._qt.saving import copy_code
+from napari_ecc._qt.theme import PlotColours, follow_theme
 
 __all__ = ["Panel"]
 
@@ -162,6 +163,15 @@ class Panel(QWidget):
         self.until_closed(form.release)
         self._forms.append(form)
         return form
+
+    def paint(self, *widgets: Any) -> None:
+        """Let plots follow the colours of napari's theme."""
+
+        def set_colours(colours: PlotColours) -> None:
+            for widget in widgets:
+                widget.set_colours(colours)
+
+        self.until_closed(follow_theme(self.controller.viewer, set_colours))
 
     def until_closed(self, end: Callable[[], Any]) -> None:
         """Call a function when the panel is closed, in reverse order."""

@@ -21,7 +21,6 @@ from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver
-from napari_ecc._qt.theme import PlotColours, follow_theme
 
 __all__ = ["SeriesExplorer"]
 
@@ -82,7 +81,7 @@ class SeriesExplorer(Panel):
             )
         )
         self._connect()
-        self.until_closed(follow_theme(napari_viewer, self._set_colours))
+        self.paint(self.plot, self.map)
 
     def _connect(self) -> None:
         model, events = self.model, self.model.events
@@ -102,10 +101,6 @@ class SeriesExplorer(Panel):
 
     def _offer_layers(self) -> None:
         self.form.offer("image", self.controller.images.names, self.explorer.image)
-
-    def _set_colours(self, colours: PlotColours) -> None:
-        self.plot.set_colours(colours)
-        self.map.set_colours(colours)
 
     def _set_range(self, *_: Any) -> None:
         low, high = self.settings["low"].value, self.settings["high"].value

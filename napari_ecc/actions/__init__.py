@@ -15,6 +15,7 @@ from napari_ecc.actions.curves import (
 )
 from napari_ecc.actions.directions import layer_transform
 from napari_ecc.actions.objects import object_curves, region_table
+from napari_ecc.actions.surfaces import layer_surface
 
 __all__ = [
     "all_frames",
@@ -24,6 +25,7 @@ __all__ = [
     "layer_betti_curves",
     "layer_curve",
     "layer_curves",
+    "layer_surface",
     "layer_transform",
     "object_curves",
     "region_table",

@@ -12,7 +12,7 @@ from scipy.ndimage import label
 import ecc_core as ecc
 from napari_ecc._controller.layers import PLUGIN_KEY
 
-DOCKS = ("explorer", "directions", "regions", "series", "compare")
+DOCKS = ("explorer", "directions", "regions", "series", "compare", "channels")
 
 
 def turn_wheel(widget):
@@ -37,14 +37,18 @@ def test_all_docks_fit_in_a_small_window(make_napari_viewer_proxy, open_panel, q
     window.resize(1280, 740)
     viewer.add_image(np.random.default_rng(0).random((3, 40, 40)))
     viewer.add_labels(np.ones((3, 40, 40), int))
-    for name in DOCKS:
+
+    def tabs_beside(panel):
+        return len(window.tabifiedDockWidgets(panel.parent()))
+
+    for count, name in enumerate(DOCKS):
         _, panel = open_panel(f"Euler {name}", viewer=viewer)
         settle(qtbot, panel)
-        qtbot.waitUntil(lambda panel=panel: panel.height() >= 400, timeout=TIMEOUT)  # tabs
+        qtbot.waitUntil(lambda p=panel, n=count: tabs_beside(p) == n, timeout=TIMEOUT)
+        qtbot.waitUntil(lambda p=panel: p.height() >= 400, timeout=TIMEOUT)
         assert (window.width(), window.height()) == (1280, 740)
         assert panel.minimumSizeHint().height() <= 250
         assert any("Help" in text.text() for text in panel.findChildren(QLabel))
-    assert len(window.tabifiedDockWidgets(panel.parent())) == len(DOCKS) - 1
     assert isinstance(panel.parent(), QDockWidget)
 
 

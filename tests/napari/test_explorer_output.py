@@ -117,7 +117,7 @@ def test_forms_of_actions(make_napari_viewer, qtbot, tmp_path):
     _commands.save_curve(viewer)
     form = viewer.window.dock_widgets["Save an Euler curve"]
     form.layer.value, form.path.value = image, tmp_path / "curve.csv"
-    form.diagonal_neighbours.value = False
+    form.connectivity.value = 1
     form.call_button.native.click()
     t, chi = actions.layer_curve(image, connectivity=1)
     table = pd.read_csv(tmp_path / "curve.csv", comment="#")

@@ -39,7 +39,7 @@ def test_docks_are_in_the_measure_menu(manifest):
     assert measure == {widget.command for widget in manifest.contributions.widgets}
     titles = {widget.display_name for widget in manifest.contributions.widgets}
     assert titles == {
-        f"Euler {n}" for n in ("explorer", "directions", "regions", "series", "compare")
+        f"Euler {n}" for n in ("explorer", "directions", "regions", "series", "compare", "channels")
     }
 
 
@@ -73,7 +73,7 @@ def test_samples(manifest, sample, shape):
 
 
 @pytest.mark.parametrize(
-    "name", ["_model.levels", "_qt.axes", "_controller.code", "actions.curves"]
+    "name", ["_model.levels", "_qt.axes", "_controller.code", "actions.curves", "actions.surfaces"]
 )
 def test_examples_in_docstrings(name):
     module = importlib.import_module(f"napari_ecc.{name}")

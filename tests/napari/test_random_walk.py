@@ -15,7 +15,7 @@ from napari_ecc._controller.layers import PLUGIN_KEY
 from napari_ecc._qt.panel import Panel
 
 ACTIONS = 500
-DOCKS = ("explorer", "directions", "regions", "series", "compare")
+DOCKS = ("explorer", "directions", "regions", "series", "compare", "channels")
 
 
 class User:
@@ -85,7 +85,7 @@ class User:
             panel.plot.threshold_moved.emit(float(x))
 
     def do_change_settings(self):
-        panel = self.panels[self.pick(["explorer", "regions", "series"])]
+        panel = self.panels[self.pick(["explorer", "regions", "series", "channels"])]
         panel.model.superlevel = bool(self.rng.integers(2))
         panel.model.connectivity = self.pick([None, 1])
 
@@ -111,6 +111,9 @@ class User:
 
     def do_mark_height(self):
         self.panels["directions"].controller.mark(float(self.rng.uniform(-10, 10)))
+
+    def do_place(self):
+        self.panels["channels"].controller.move(*self.rng.uniform(0, 200, 2).tolist())
 
     def do_measure(self):
         self.panels["regions"].controller.measure()

@@ -1,0 +1,106 @@
+"""Jobs of two channels: the surface, and the points in both sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from napari.utils.colormaps import DirectLabelColormap
+from numpy.typing import NDArray
+
+import ecc_core as ecc
+from ecc_core import EulerSurface
+from napari_ecc._controller.delayed import WORKERS
+from napari_ecc._controller.layers import Part, Selection, selection_of, values_of
+from napari_ecc._controller.loading import Level, fitting_level, load
+from napari_ecc._controller.overlays import Overlay, embedded
+from napari_ecc._controller.region_masks import matching_level
+from napari_ecc._settings import read_settings
+from napari_ecc._workers import Step
+
+__all__ = ["Channels", "IntersectionOverlay", "Surface", "channels_of", "compute_surface"]
+
+NAME = "both channels"
+
+
+class Channels(NamedTuple):
+    """The arguments of a surface."""
+
+    selection: Selection
+    """Of the first layer."""
+    first: Level
+    second: Level
+    thresholds: int
+    superlevel: tuple[bool, bool]
+    connectivity: int | None
+
+
+class Surface(NamedTuple):
+    """A surface and the images that it is of."""
+
+    values: EulerSurface
+    images: tuple[NDArray[Any], NDArray[Any]]
+
+    def both(self, place: tuple[float, float]) -> NDArray[np.bool_]:
+        """Return the points in both sets at a pair of thresholds."""
+        inside = [
+            image >= t if above else image <= t
+            for image, t, above in zip(self.images, place, self.values.superlevel, strict=True)
+        ]
+        result: NDArray[np.bool_] = inside[0] & inside[1]
+        return result
+
+
+def channels_of(
+    first: Any,
+    second: Any,
+    *,
+    part: Part,
+    thresholds: int,
+    superlevel: tuple[bool, bool],
+    connectivity: int | None,
+) -> Channels:
+    """Return the request for layers in their current state; see `layer_surface`."""
+    selection = values_of(first, selection_of(first, part))
+    level = fitting_level(selection, first.name)
+    other = matching_level(first, selection, level, second)
+    return Channels(selection, level, other, thresholds, superlevel, connectivity)
+
+
+def compute_surface(what: Channels) -> Iterator[Step]:
+    """Load both channels and compute their surface; the last step yields a `Surface`."""
+    first = yield from load(what.first.array)
+    second = yield from load(what.second.array)
+    surface = ecc.euler_surface(
+        first,
+        second,
+        what.thresholds,
+        what.thresholds,
+        superlevel=what.superlevel,
+        connectivity=what.connectivity,
+        nan="omit",
+        workers=WORKERS,
+    )
+    yield Step(Surface(surface, (first, second)))
+
+
+class IntersectionOverlay(Overlay):
+    """A Labels layer of the points in both sets."""
+
+    def show(self, layer: Any, what: Channels, inside: NDArray[np.bool_]) -> None:
+        """Show these points on the first layer."""
+        step = what.first.spacing / what.selection.spacing
+        points = inside.astype(np.uint8)
+        content = embedded(points, layer, what.selection, (step - 1) / 2, step)
+        settings = {"colour": "#00d1b2", "opacity": 0.45, **read_settings("overlay")}
+        colours = {1: settings["colour"], None: "transparent"}
+        self._show(
+            self._viewer.add_labels,
+            content,
+            fits=self.layer is not None and self.layer.ndim == layer.ndim,
+            name=NAME,
+            opacity=settings["opacity"],
+            blending="translucent_no_depth",
+            colormap=DirectLabelColormap(color_dict=colours),
+        )

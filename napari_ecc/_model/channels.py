@@ -1,0 +1,71 @@
+"""State of the panel of two channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from psygnal import SignalGroupDescriptor
+
+from ecc_core import EulerSurface
+
+__all__ = ["ChannelModel"]
+
+
+@dataclass
+class ChannelModel:
+    """Settings and results of the panel of two channels.
+
+    The first channel and the part of it are the Euler explorer's.
+
+    Attributes
+    ----------
+    second : str
+        Name of the layer of the second channel, or "".
+    superlevel, superlevel_second : bool
+    connectivity : {1, None}
+        As in the Euler explorer.
+    n_thresholds : int
+        Of each channel.
+    show_both : bool
+        Whether the points in both sets are shown in the canvas.
+    surface : EulerSurface or None
+    place : (float, float) or None
+        The threshold of each channel.
+    status : str
+        One line for the user.
+    """
+
+    second: str = ""
+    superlevel: bool = True
+    superlevel_second: bool = True
+    connectivity: int | None = None
+    n_thresholds: int = 64
+    show_both: bool = True
+    surface: EulerSurface | None = None
+    place: tuple[float, float] | None = None
+    status: str = ""
+
+    events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+
+    def nearest(self, first: float, second: float) -> tuple[float, float] | None:
+        """The nearest thresholds of the surface."""
+        if self.surface is None:
+            return None
+        first_levels, second_levels, _ = self.surface
+        return _nearest(first_levels, first), _nearest(second_levels, second)
+
+    def value(self) -> int | None:
+        """Return the Euler characteristic at the thresholds; None if unknown."""
+        surface, place = self.surface, self.place
+        if surface is None or place is None:
+            return None
+        row = np.searchsorted(surface.thresholds_first, place[0])
+        column = np.searchsorted(surface.thresholds_second, place[1])
+        return int(surface.values[row, column])
+
+
+def _nearest(levels: NDArray[Any], t: float) -> float:
+    return float(levels[np.abs(levels - t).argmin()])

@@ -1,0 +1,124 @@
+"""The dock "Euler channels"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from qtpy.QtWidgets import QLabel
+
+from napari_ecc._controller.channels import ChannelController
+from napari_ecc._qt.form import (
+    CONNECTIVITY,
+    SCOPE,
+    SUPERLEVEL,
+    Form,
+    buttons,
+    check,
+    layer_choice,
+    whole_number,
+)
+from napari_ecc._qt.heatmap import HeatMap
+from napari_ecc._qt.panel import Panel
+from napari_ecc._qt.saving import Saver
+
+__all__ = ["ChannelExplorer"]
+
+ABOUT = "Two channels at every pair of thresholds."
+GUIDE = """\
+<p>A place of the map is a threshold of each channel; its colour is the Euler characteristic of the
+points that are in both sets.</p>
+<p>Click or drag in the map: the points in both sets are shown in the canvas.</p>"""
+
+CHOICES = {
+    "First": (
+        layer_choice("image", "The layer of the rows, the same as in the Euler explorer"),
+        SUPERLEVEL,
+    ),
+    "Second": (
+        layer_choice("second", "The layer of the columns, of the same shape"),
+        SUPERLEVEL._replace(name="superlevel_second"),
+    ),
+    "Objects": (SCOPE, CONNECTIVITY),
+}
+SETTINGS = {
+    "Thresholds": (whole_number("n_thresholds", "Of each channel", 2, 512),),
+}
+OVERLAY = {"": (check("show_both", "Show points in both sets", "At the chosen thresholds"),)}
+
+
+class ChannelExplorer(Panel):
+    """Choose a threshold of each of two channels in a map of their Euler characteristic.
+
+    Parameters
+    ----------
+    napari_viewer : napari.viewer.Viewer
+    """
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__(ChannelController(napari_viewer), ABOUT, GUIDE)
+        self.explorer = self.controller.session.explorer
+        self.map = HeatMap("second", "first")
+        self.readout = QLabel()
+        # The first set and the connectivity are this dock's, layer and part the explorer's
+        self.form = self.follow(Form(CHOICES), self.model, self.explorer)
+        self.settings = self.follow(Form(SETTINGS), self.model)
+        self.overlay = self.follow(Form(OVERLAY), self.model)
+        self.save = Saver(self, "surface.csv", self.controller.save_table, self.map)
+        self.add(self.form)
+        self.add_collapsed("Thresholds", self.settings)
+        self.add(self.map, stretch=1)
+        self.add(self.readout)
+        self.add(self.overlay)
+        self.add(
+            buttons(
+                save=("Save…", "Table as CSV or Parquet, map as PNG", self.save.ask),
+                copy=("Copy Python", "The call that gives the map", self.copy_python),
+            )
+        )
+        self._connect()
+        self.paint(self.map)
+
+    def _connect(self) -> None:
+        controller, events = self.controller, self.model.events
+        for chosen in (controller.images, controller.others):
+            self.listen(chosen.names_changed, self._offer_layers)
+        self.listen(events.surface, self._show_surface)
+        self.listen(events.place, self._show_place)
+        self.listen(events.status, self._show_status)
+        self.map.placed.connect(controller.move)
+        self._offer_layers()
+        self._show_status()
+        self._show_surface()
+
+    def _offer_layers(self) -> None:
+        self.form.offer("image", self.controller.images.names, self.explorer.image)
+        self.form.offer("second", self.controller.others.names, self.model.second)
+
+    def _show_status(self, *_: Any) -> None:
+        self.work.set_text(self.model.status)
+        if self.model.surface is None:
+            self._show_surface()
+
+    def _show_surface(self, *_: Any) -> None:
+        surface = self.model.surface
+        if surface is None:
+            none = np.zeros(0)
+            self.map.set_values(np.zeros((0, 0)), none, none, self.model.status)
+        else:
+            self.map.set_labels(self.model.second, self.explorer.image)
+            first, second, values = surface
+            self.map.set_values(values, second, first)
+        self._show_place()
+
+    def _show_place(self, *_: Any) -> None:
+        place, value = self.model.place, self.model.value()
+        if place is None or value is None:
+            self.map.set_marker(None)
+            self.readout.clear()
+            return
+        self.map.set_marker(*place)
+        chi = f"{value:,}".replace("-", "\N{MINUS SIGN}")
+        self.readout.setText(
+            f"<b>χ = {chi}</b>&nbsp;&nbsp; first at {place[0]:.6g}, second at {place[1]:.6g}"
+        )
