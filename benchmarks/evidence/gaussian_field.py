@@ -26,14 +26,15 @@ of the largest value at a smoothing of 1 point, by 4 to 6 % at 2, by 1 % at 4 an
 """
 TEXT = """
 Stationary fields of mean 0 and variance 1: white noise smoothed by a Gaussian of `sigma` points,
-periodic nowhere. The mean curve of many independent realisations is compared with two expectations.
-"lattice" is exact for the grid and the connectivity: the sum over cells of (-1)^dim times the
-probability that the cell is present. "continuum" is the Gaussian kinematic formula for a box with
-its boundary terms, with the spectral moment of the lattice; it knows no connectivity and holds for
-smooth fields. `z` is the deviation of the mean in standard errors, over the thresholds from -2.5 to
-2.5; `p` is the p-value of Hotelling's T² test at 9 thresholds from -2 to 2, which takes account of
-the correlation between thresholds; under a correct theory it is uniform, and 0 stands for less than
-1e-300. `continuum - lattice` is the largest difference relative to the largest value.
+without periodic borders. The mean curve of many independent realisations is compared with two
+expectations. "lattice" is exact for the grid and the connectivity: the sum over cells of (-1)^dim
+times the probability that the cell is present. "continuum" is the Gaussian kinematic formula for a
+box with its boundary terms, with the spectral moment of the lattice; it is the same for every
+connectivity and holds for smooth fields. `z` is the deviation of the mean in standard errors, over
+the thresholds from -2.5 to 2.5; `p` is the p-value of Hotelling's T² test at 9 thresholds from -2
+to 2, which takes account of the correlation between thresholds; under a correct theory it is
+uniform, and 0 stands for less than 1e-300. `continuum - lattice` is the largest difference relative
+to the largest value.
 """
 THRESHOLDS = np.linspace(-3.5, 3.5, 29)
 WITHIN = np.abs(THRESHOLDS) <= 2.5

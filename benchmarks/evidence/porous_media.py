@@ -28,14 +28,14 @@ are narrower than a point: with connectivity 1 by 5 % in 2-D and 14 % in 3-D, wi
 """
 TEXT = """
 The model is that of overlapping discs and balls (a Boolean model): centres are thrown at random
-into a periodic box, and the grains are all points at most a radius away from one. One image, the
-distance to the nearest centre, holds the models of all radii, so that one call of
+into a periodic box, and the grains consist of all points within a radius of a centre. A single
+image, the distance to the nearest centre, contains the models of all radii, so that one call of
 `minkowski_curves` measures them all. Expected densities are those of Miles and of Mecke
 (Schneider and Weil, "Stochastic and integral geometry", 2008, section 9.1). `deviation` is the
 largest distance between the measured and the expected curve over the radii, relative to the
 largest expected value: its mean over independent boxes with a 95 % interval; `of the mean` is
 that of the mean curve, in which the scatter of the boxes averages out and the error of the
-estimator is left. Boxes are periodic.
+estimator remains. Boxes are periodic.
 """
 Floats = NDArray[np.float64]
 SETTINGS = {2: (256, 150, 26.0), 3: (96, 150, 18.0)}  # side, centres on average, largest radius

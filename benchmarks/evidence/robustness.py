@@ -27,23 +27,23 @@ from ecc_core.features import distance_matrix
 QUESTION = "What do noise and a lower resolution do to curves and transforms?"
 CONCLUSION = """
 White noise of 5 % of the signal's standard deviation changes the curve of an unsmoothed image by
-69 % of its area; after smoothing by a point the curve is that of the clean image within 6 %.
-Classification by curves withstands a little noise better than LBP and HOG do, but no method
-withstands 20 %. A curve survives a coarser grid while 4 points or more are left of a grain;
+69 % of its area; after smoothing by one point, the curve is that of the clean image within 6 %.
+Classification by curves tolerates a little noise better than LBP and HOG do, but no method
+tolerates 20 %. A curve hardly changes on a coarser grid as long as a grain has 4 points or more;
 transforms should be compared at one resolution.
 """
 TEXT = """
 Noise and the curve: Gaussian fields (256 x 256, smoothed by 6 points, variance 1) plus white noise;
 the L1 distance of the noisy curve to the clean one, relative to the area under abs(chi) of the
-clean one. The noisy image is smoothed by `presmoothing` points first; at noise 0 this shows what
-smoothing by itself changes.
+clean one. The noisy image is smoothed by `presmoothing` points first; the row for noise 0 shows
+the effect of smoothing alone.
 
 Noise and classification: the textures of the texture study, 64 x 64 pixels. Trained on clean
 patches, tested on patches with white noise whose standard deviation is this share of the patch's.
 
 Resolution and the curve: fields of 1024 x 1024 points smoothed by 16, averaged over blocks; the
 relative L1 distance of the curve to that at full resolution, and the largest distance to the curve
-of another realisation for comparison. "points a grain" is what is left of sigma.
+of another realisation for comparison. "points a grain" is sigma on the coarser grid.
 
 Resolution and the transform: shapes with lobes drawn at 256 x 256 pixels and averaged down; the L2
 distance of their smooth transforms (64 directions) to that at full resolution, relative to the mean

@@ -39,7 +39,8 @@ class _Measured(CurveResult[ArrayT]):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         values: Any = self.values
         found = values[..., self.measures.index(name), :]
-        return adapter_of(found).as_integers(found) if name == "euler" else found
+        counts = name == "euler" and not vars(self).get("density")
+        return adapter_of(found).as_integers(found) if counts else found
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.measures]
@@ -89,6 +90,9 @@ class MinkowskiCurves(_Measured[ArrayT]):
         As for :func:`ecc_core.minkowski_curves`.
     window : float or None
         Length, area or volume of the image, by which densities are divided; None with a mask.
+    density : bool
+        Whether the values are densities, see :meth:`densities`. Otherwise ``euler`` has an integer
+        dtype.
 
     Examples
     --------
@@ -108,6 +112,7 @@ class MinkowskiCurves(_Measured[ArrayT]):
     spacing: tuple[float, ...] | None = None
     estimator: str = "exact"
     window: float | None = None
+    density: bool = False
     _fields: ClassVar = ("thresholds", "values")
 
     def densities(self) -> Self:
@@ -116,8 +121,9 @@ class MinkowskiCurves(_Measured[ArrayT]):
         Returns
         -------
         MinkowskiCurves
-            With ``window=1``. Densities of half-open windows and of periodic images are unbiased;
-            those of closed ones count the border of the image as border of the set.
+            With ``window=1`` and ``density=True``. Densities of half-open windows and of periodic
+            images are unbiased; those of closed ones count the border of the image as border of the
+            set.
 
         Raises
         ------
@@ -130,7 +136,7 @@ class MinkowskiCurves(_Measured[ArrayT]):
                 f"{'unknown with a mask' if self.window is None else self.window}"
             )
         values: Any = self.values
-        return replace(self, values=values / self.window, window=1.0)
+        return replace(self, values=values / self.window, window=1.0, density=True)
 
     def _preview(self) -> Self:
         values: Any = self.values

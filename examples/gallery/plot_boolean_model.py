@@ -9,7 +9,7 @@ and the border of the window cuts discs: counted as their boundary, it biases th
 
 # %%
 # The distance to the nearest of the points: its sublevel set at r is the Boolean model of discs of
-# radius r, so one image contains the models of all radii. Points lie around the window, too.
+# radius r, so one image contains the models of all radii. There are also points around the window.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.spatial import cKDTree

@@ -47,7 +47,7 @@ last = max(radius for radius in radii if connects(distance >= radius))
 print(f"the pores connect opposite sides up to a radius of {last:g}")
 
 # %%
-# The Betti curves say why the sign changes. Small grains are cavities in the pores. When they
+# The Betti curves show why the sign changes. Small grains are cavities in the pores. When they
 # touch, the pores are one component with many tunnels, which close as the grains grow, until most
 # pores are components of their own.
 betti = ecc.betti_curves(distance, curve.thresholds, superlevel=True)

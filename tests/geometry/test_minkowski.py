@@ -244,7 +244,9 @@ def test_results_keep_their_names_and_facts(shape, tmp_path):
     density = curves.densities()
     size = math.prod(2 * (n - 1) for n in shape)
     np.testing.assert_array_equal(density.values, values / size)
-    assert density.window == 1
+    np.testing.assert_array_equal(density.euler, curves.euler / size)
+    assert (density.euler.dtype, curves.euler.dtype) == (float, int)
+    assert (density.window, density.density) == (1, True)
     assert "half-open" in curves._repr_html_()
     table = curves.to_pandas()
     assert list(table) == ["measure", "threshold", "functional"]

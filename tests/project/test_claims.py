@@ -46,6 +46,12 @@ def kernels(quantity, *shapes):
     ]
 
 
+def four_devices(volume, call):
+    rows = json.loads((RESULTS / "cuda_stream.json").read_text(encoding="utf-8"))["rows"]
+    times = {row["devices"]: row[f"shards_float32_{volume}"][call] for row in rows}
+    return [times[1] / times[4]]
+
+
 def volume(other):
     return times_ours("cpu", "peers", other, 1, "128x128x128")
 
@@ -92,6 +98,15 @@ CLAIMS = {
     ),
     ("docs/benchmarks.md", r"and (\d+) times without"): lambda: times_ours(
         "libraries", "transforms", "eucalc, directions only", 2
+    ),
+    ("docs/gpu.md", r"therefore ([\d.]+) times as fast"): lambda: four_devices(
+        "4096x2048x2048", "call_ms"
+    ),
+    ("docs/gpu.md", r"only ([\d.]+) times for 4 GiB"): lambda: four_devices(
+        "1024x1024x1024", "call_ms"
+    ),
+    ("docs/gpu.md", r"factors of ([\d.]+) and"): lambda: four_devices(
+        "4096x2048x2048", "replay_ms"
     ),
     ("docs/design/surface.md", r"takes (\d+) to (\d+) times as long as a curve"): lambda: [
         row["ratio"]

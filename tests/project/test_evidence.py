@@ -66,6 +66,17 @@ def test_masked_fields_follow_theory(study):
     assert p_value(curves, masked_fields.without_border(mask, setting[2])) < 1e-6
 
 
+def test_estimators(study):
+    shapes, fields = study("estimators").run(quick=True).tables.values()
+    for row in shapes:
+        steps = 4 / np.pi if row["shapes"].startswith("discs") else 3 / 2
+        assert abs(row["exact"]["mean"] / steps - 1) < 0.05
+        assert abs(row["4 or 13 directions"]["mean"] - 1) < 0.02
+    for row in fields:
+        biased = row["border"] == "closed"
+        assert (abs(row["surface at 0"]["mean"] - 1) > 0.1) == biased
+
+
 def test_outlines_are_found_again(study):
     objects, morphology = study("objects"), study("morphology")
     masks, kinds = morphology.lobes(4)
@@ -204,8 +215,8 @@ def test_noise_and_resolution(study):
 
 
 STUDIES = (
-    *("gaussian_field", "masked_fields", "morphology", "objects", "persistent_homology"),
-    "porous_media",
+    *("estimators", "gaussian_field", "masked_fields", "morphology", "objects"),
+    *("persistent_homology", "porous_media"),
     *("robustness", "solar_cells", "texture_classification"),
 )
 
@@ -227,7 +238,7 @@ def test_committed_results_are_those_of_the_script(study, name):
     expected = outcome.Outcome(found["title"], script.TEXT, found["tables"], {}, *said)
     assert text == outcome.markdown(expected, outcome.command_of(name), found["machine"])
     assert len(script.CONCLUSION.split()) > 10
-    if name in LEARNING:  # without figures
+    if not hasattr(script, "draw"):
         return
     pixels = io.imread(outcome.IMAGES / f"evidence-{stem.name}.png")[..., :3]
     assert np.mean(pixels.min(axis=-1) < 250) > 0.02  # drawn upon
