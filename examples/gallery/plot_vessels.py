@@ -59,8 +59,8 @@ network = ecc.euler_number(distance <= 2.5)
 print(f"Euler number of the network: {network}; plateau at {curves['smoothed'].values[90]}")
 
 # %%
-# The Betti curves count components and loops separately. The twelve loops exist at every threshold at
-# which the network is in one piece, those of the noise only at a few thresholds.
+# The Betti curves count components and loops separately. The twelve loops exist at every threshold
+# at which the network is in one piece, those of the noise only at a few thresholds.
 betti = ecc.betti_curves(smooth, t, superlevel=True)
 components, loops, cavities = betti.values
 lasting = np.bincount(loops[components == 1]).argmax()
