@@ -20,6 +20,13 @@ from torch import Tensor
 
 from ecc_core.nn import EulerCurveLayer, EulerTransformLayer
 
+QUESTION = "Are directions and shapes recovered from their curves by gradient descent?"
+CONCLUSION = """
+Directions: descent alone finds them from up to 100 degrees away, and from 120 degrees on in 2 or 3
+of 5 cases only. Starting from the best of 8 evenly spread directions, it always finds them. Shapes:
+no. The overlap with the mask is 0.75 at best, for a ring from a disc; from noise it is at most
+0.27, and from probabilities of 0.1 almost nothing is found.
+"""
 TEXT = """
 Directions: the curves of 16 smooth random images (24 x 24 pixels, 12 thresholds) in a hidden
 direction are given; the direction of a layer is to be found with Adam (rate 0.05, 200 steps). It
@@ -143,7 +150,8 @@ def run(quick: bool) -> Outcome:
     }
     rows = [{"shape": name, **overlaps} for name, overlaps in found.items()]
     tables = {"Directions that are found": directions(seeds, steps), "Overlap of shapes": rows}
-    return Outcome("Recovering directions and shapes", TEXT, tables, {})
+    title = "Recovering directions and shapes"
+    return Outcome(title, TEXT, tables, {}, QUESTION, CONCLUSION)
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ STUDIES = (
 )
 
 
-LEARNING = "classification", "segmentation"
+LEARNING = "classification", "recovery", "segmentation"
 
 
 @pytest.mark.parametrize("name", [*STUDIES, *LEARNING])
