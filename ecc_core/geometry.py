@@ -53,9 +53,9 @@ def minkowski_curves(
     superlevel, mask, nan, axis, workers
         As for :func:`ecc_core.euler_curve`.
     estimator : {"exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"}
-        "exact" (default): the functionals of the union of the cells, whose boundary runs along the
-        axes. "crofton-2" or "crofton-4" (2-D), "crofton-3" or "crofton-13" (3-D): estimates for a
-        smooth set of which the image is a sample, from sections in so many directions.
+        "exact" (default): the functionals of the union of the cells, whose boundary is parallel to
+        the axes. "crofton-2" or "crofton-4" (2-D), "crofton-3" or "crofton-13" (3-D): estimates for
+        the smooth set of which the image is a sample, from sections in 2, 4, 3 or 13 directions.
 
     Returns
     -------
@@ -67,10 +67,10 @@ def minkowski_curves(
     Raises
     ------
     TypeError, ValueError
-        As for :func:`ecc_core.euler_curve`, and for an estimator that does not fit the number of
-        axes, or `thresholds` "exact".
+        As for :func:`ecc_core.euler_curve`. Also if the estimator does not match the number of
+        axes, or if `thresholds` is "exact".
     BackendError
-        If the array is on a device whose backend does not count cells.
+        If the array is on a device whose backend cannot count cells.
 
     See Also
     --------
@@ -80,11 +80,12 @@ def minkowski_curves(
     Notes
     -----
     The perimeter and surface are those of the boundary, and the mean breadth of a ball is its
-    diameter. In terms of the intrinsic volumes V_k, the perimeter is 2 V_1 in 2-D; in 3-D the
-    surface is 2 V_2 and the mean breadth V_1 / 2. They are linear in the numbers of cells of each
-    orientation [1]_, which are counted at all thresholds at once. Exact values are those of steps:
-    they exceed the perimeter of a disk by the factor 4/pi and the surface of a ball by 3/2. Crofton
-    estimates [2]_ weight each direction by the part of the sphere that is nearest to it.
+    diameter. In terms of the intrinsic volumes V_k, the perimeter is 2 V_1 in 2-D. In 3-D, the
+    surface is 2 V_2 and the mean breadth V_1 / 2. All are linear functions of the numbers of cells
+    of each orientation [1]_, which are counted for all thresholds at once. Because the boundary of
+    the cells consists of steps, exact values are larger than the perimeter of a disk by a factor of
+    4/pi, and than the surface of a ball by 3/2. Crofton estimates [2]_ weight each direction by the
+    part of the sphere that is nearest to it.
 
     References
     ----------

@@ -93,13 +93,13 @@ def euler_surface(
 
     Notes
     -----
-    With connectivity 1 a cell enters at one pair, the largest values of its vertices in both
-    images. Otherwise it enters with any of the closed cubes that contain it, so that it is present
-    above a staircase in the plane of thresholds: the minimal pairs of these cubes. By inclusion and
-    exclusion it counts once at each minimal pair and is subtracted at the join (the larger values
-    of both images) of each two that follow each other. The surface is the sum, over both axes, of
-    the histogram of these pairs, which one pass over the images fills. It is a two-parameter
-    filtration, whose Euler characteristic is that of the fibres of two-parameter persistence [1]_.
+    With connectivity 1, a cell enters at one pair of thresholds, the largest values of its vertices
+    in both images. Otherwise it enters with any of the closed cubes that contain it: it is present
+    above a staircase in the plane of thresholds, given by the minimal pairs of values of these
+    cubes. By inclusion and exclusion, it is counted at each minimal pair, and subtracted at the
+    join (the larger values of both images) of each two consecutive ones. The surface is the sum of
+    the histogram of these pairs along both axes, which is computed in one pass over the images. The
+    sets are a two-parameter filtration, of which the surface is an invariant [1]_.
 
     References
     ----------

@@ -1,16 +1,16 @@
-"""Curves of images whose borders are not closed, from the curve of the closed image.
+"""Curves of periodic images and half-open windows, computed from the curve of the closed image.
 
-The cells of a closed image and those of a periodic one, or of a half-open window, differ in planes
-at its border only. Along one axis, with V-construction's edges and vertices, or cubes and the faces
-between them for the T-construction,
+The cells of these images differ from those of the closed image only in planes at the border. Along
+one axis, the differences are:
 
-- V, periodic: an edge joins the last point with the first, as the maximum of the two.
-- V, half-open: the last vertex is left out.
-- T, periodic: one face, the minimum of the first and the last cube, replaces the two outer faces.
-- T, half-open: the two outer faces and the last cube are left out.
+- V, periodic: an additional edge connects the last point and the first. Its value is their maximum.
+- V, half-open: the last vertex is missing.
+- T, periodic: the two outer faces are replaced by one face between the last cube and the first. Its
+  value is their minimum.
+- T, half-open: the two outer faces and the last cube are missing.
 
-Along several axes these changes multiply, so each of them is a count on a box that is one point
-thick along some axes.
+Along several axes, the changes are combined in all ways. Each combination is a count of the cells
+of a box whose thickness is one point along some of the axes.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ __all__ = [
 ]
 
 Box = tuple[Any, ...]
-"""An image (images, *spatial), and its mask if it has one, for NumPy's functions."""
+"""An image of shape (images, *spatial) and its mask, if there is one, as NumPy-like arrays."""
 
 
 class Side(NamedTuple):
-    """A plane across an axis, and how often its cells count.
+    """A plane across an axis, and the multiplicity of its cells.
 
     Attributes
     ----------
     take : {"first", "last", "joined"}
-        Which plane; "joined" is the maximum (V) or minimum (T) of the first and the last.
+        The first plane, the last one, or the maximum (V) or minimum (T) of the two.
     flat, long : int
-        What its cells count for: those without and those with extent along the axis.
+        Multiplicity of the cells without and with extent along the axis.
     """
 
     take: str
@@ -57,7 +57,7 @@ class Side(NamedTuple):
 
     @property
     def sign(self) -> int:
-        """What its Euler characteristic counts for."""
+        """Multiplicity of the Euler characteristic of the plane."""
         return self.flat - self.long
 
 
@@ -72,17 +72,20 @@ _SIDES = {
 
 
 def sides_of(filtration: Filtration) -> tuple[tuple[Side, ...], ...]:
-    """The planes across each axis by which an image differs from a closed one."""
+    """Return the planes, across each axis, in which an image differs from a closed one."""
     return (_SIDES[filtration.boundary, filtration.cubes],) * filtration.ndim
 
 
 def signed_sides_of(filtration: Filtration) -> tuple[tuple[Side, ...], ...]:
-    """Those that count for the Euler characteristic."""
+    """Return the planes of :func:`sides_of` that change the Euler characteristic."""
     return tuple(tuple(s for s in sides if s.sign) for sides in sides_of(filtration))
 
 
 def sides_of_block(cut: Cut, filtration: Filtration) -> tuple[tuple[Side, ...], ...]:
-    """The same for a block of a closed image that ends with the first points of its neighbours."""
+    """Return the planes in which the cells owned by a block differ from those of a closed image.
+
+    The block, of a closed image, includes the first points of its later neighbours.
+    """
     if not filtration.cubes:
         return tuple((Side("last", -1, 0),) * after for after in cut.after)
     return tuple(
@@ -92,17 +95,17 @@ def sides_of_block(cut: Cut, filtration: Filtration) -> tuple[tuple[Side, ...], 
 
 
 def closed(filtration: Filtration, ndim: int) -> Filtration:
-    """The filtration of images of `ndim` axes that end at their border."""
+    """Return the filtration for closed images with `ndim` axes."""
     return replace(filtration, boundary="closed").in_axes(ndim)
 
 
 def border_boxes(
     box: Box, filtration: Filtration, sides: Sequence[Sequence[Side]], lead: int = 1
 ) -> Iterator[tuple[tuple[Side | None, ...], Box]]:
-    """Boxes at the border, each with the sides that it was taken across, by axis.
+    """Yield the boxes at the border of an image, each with its side across each axis, or None.
 
-    `sides` are those across each axis, before which there are `lead` others. A box lacks the axes
-    that it was taken across.
+    `sides` are the planes across each of the spatial axes, which `lead` other axes precede. Boxes
+    do not have the axes across which there is a side.
     """
 
     def taken(box: Box, axis: int) -> Iterator[tuple[tuple[Side | None, ...], Box]]:
@@ -123,7 +126,7 @@ def _plane(box: Box, axis: int, take: str, filtration: Filtration) -> Box:
     if take != "joined":
         return first if take == "first" else last
     low, high = first[0], last[0]
-    if not filtration.cubes:  # NaN never enters: it must stay
+    if not filtration.cubes:  # NaN must be propagated, because it never enters
         later = np.minimum if filtration.superlevel else np.maximum
         return (later(low, high), *(a & b for a, b in zip(first[1:], last[1:], strict=True)))
     earlier = np.fmax if filtration.superlevel else np.fmin
@@ -143,9 +146,9 @@ def bordered_curve(
     mask: Any = None,
     **options: Any,
 ) -> Any:
-    """What border planes add to the curve of a closed image, (images, n); 0 if there are none.
+    """Return what the planes at the border add to the curve of a closed image, (images, n) or 0.
 
-    `curve` is that of a backend, and `image` an array for NumPy's functions.
+    `curve` is the function of a backend, and `image` a NumPy-like array.
     """
     if 0 in image.shape:
         return 0
@@ -176,9 +179,9 @@ def bordered_exact_curve(
     mask: Any = None,
     **options: Any,
 ) -> tuple[Any, Any]:
-    """The levels at which the curve of one image changes, and the values there.
+    """Return the levels at which the curve of one image changes, and the values there.
 
-    `exact_curve` and `curve` are those of a backend; `image` is an array for NumPy's functions.
+    `exact_curve` and `curve` are the functions of a backend, and `image` is a NumPy-like array.
     """
     box = (image,) if mask is None else (image, np.broadcast_to(mask, image.shape))
     boxes = [box]
@@ -206,7 +209,7 @@ def _curves_together(
     filtration: Filtration,
     **options: Any,
 ) -> Any:
-    """Curves of boxes with the same number of axes, computed as one batch: (boxes, images, n)."""
+    """Return the curves of boxes with equally many axes, from one batch: (boxes, images, n)."""
     shapes = [box[0].shape[1:] for box in boxes]
     largest = [max(lengths) for lengths in zip(*shapes, strict=True)]
     image, *mask = (
@@ -219,9 +222,9 @@ def _curves_together(
 
 
 def stretch(array: Any, shape: list[int]) -> Any:
-    """An array (images, *spatial) whose last planes are repeated until it has the shape.
+    """Return an array (images, *spatial), extended to a shape by repeating its last planes.
 
-    Its curve stays the same, because the sets are stretched.
+    Its curve does not change, because sets are only stretched.
     """
     for axis, length in enumerate(shape, 1):
         missing = length - array.shape[axis]

@@ -1,4 +1,4 @@
-"""Where the lowest corners of groups of points may lie, by the boundary of an image."""
+"""Ranges of the lowest corners of groups of points, for each boundary of an image."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["Cut", "spans_of"]
 
 
 class Cut(NamedTuple):
-    """A block of a closed image that ends with the first points of its later neighbours.
+    """Place of a block in a closed image. It includes the first points of its later neighbours.
 
     Attributes
     ----------
     before, after : tuple of int
-        1 for each axis along which there are earlier, or later, blocks.
+        1 for each axis along which there are earlier or later blocks, otherwise 0.
     """
 
     before: tuple[int, ...]
@@ -29,10 +29,10 @@ class Cut(NamedTuple):
 def spans_of(
     shape: Sequence[int], cells: Cells, boundary: str, cut: Cut | None = None
 ) -> NDArray[np.int64]:
-    """Ranges of the lowest corners, (kinds, axes, 2).
+    """Return the ranges of the lowest corners of each kind of group, (kinds, axes, 2).
 
-    Groups of which one point suffices extend beyond a closed border by a point. Those of a block
-    begin within it, and not with its last points if these are another block's.
+    Groups that enter with their first point may extend one point beyond a closed border. The groups
+    of a block begin inside of it, and not at last points that belong to another block.
     """
     ndim = len(shape)
     inside = cut or (Cut((1,) * ndim, (1,) * ndim) if boundary == "half-open" else None)

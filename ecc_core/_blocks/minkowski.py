@@ -1,4 +1,4 @@
-"""Minkowski functionals from numbers of cells, and those numbers of a block of a larger image."""
+"""Minkowski functionals from numbers of cells, and the numbers of cells of blocks."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ NO_EXACT = " for Minkowski functionals"
 
 
 def functionals(counts: Counts, estimator: Estimator) -> NDArray[np.float64]:
-    """Functionals (..., measures, n) from numbers of cells (..., kinds, n)."""
+    """Return functionals (..., measures, n) from numbers of cells (..., kinds, n)."""
     values: NDArray[np.float64] = np.matmul(estimator.weights, counts.astype(np.float64))
     return values
 
 
 def minkowski_facts(filtration: Filtration, estimator: Estimator) -> dict[str, Any]:
-    """Facts of results."""
+    """Return the facts that results have in common."""
     return {
         **curve_facts(filtration),
         "spacing": estimator.spacing,
@@ -67,7 +67,7 @@ def curves_of_image(
     workers: Any,
     estimator: Any,
 ) -> MinkowskiCurves:
-    """The result of :func:`ecc_core.minkowski_curves` for an array in memory."""
+    """Return the result of :func:`ecc_core.minkowski_curves` for an array in memory."""
     image, mask = split_masked(image, mask)
     origin = origin_of(image)
     array = origin.image(image)
@@ -106,7 +106,7 @@ def curves_of_regions(
     workers: Any,
     estimator: Any,
 ) -> RegionMinkowski:
-    """The result of :func:`ecc_core.region_minkowski` for arrays in memory."""
+    """Return the result of :func:`ecc_core.region_minkowski` for arrays in memory."""
     image, mask = split_masked(image, None)
     origin = origin_of(image)
     array = origin.image(image)
@@ -140,9 +140,9 @@ def curves_of_regions(
 def counts_of_block(
     image: Array, *mask: Array, settings: Settings, estimator: Estimator, block_info: Any = None
 ) -> Counts:
-    """Numbers of cells of a block with the first points of its later neighbours.
+    """Return the numbers of cells of a block, (*batch, 1, ..., 1, kinds, n).
 
-    Of shape (*batch, 1, ..., 1, kinds, n): a 1 for each spatial axis.
+    The block includes the first points of its later neighbours. There is a 1 for each spatial axis.
     """
     filtration = settings.filtration
     ndim = filtration.ndim
@@ -165,7 +165,7 @@ def counts_of_block(
 
 
 def cut_of(block_info: Any, filtration: Filtration) -> Cut:
-    """Where a block lies, by what dask says about it."""
+    """Return the place of a block, from the `block_info` of dask."""
     ndim = filtration.ndim
     place = block_info[0]["chunk-location"][-ndim:]
     counts = block_info[0]["num-chunks"][-ndim:]
@@ -183,7 +183,7 @@ def table_of_block(
     estimators: Sequence[Estimator],
     block_info: Any = None,
 ) -> Counts:
-    """Labels and their numbers of cells in a block, (labels, 1 + kinds * n), as a table."""
+    """Return a table of labels and their numbers of cells in a block, (labels, 1 + kinds * n)."""
     check_label_values(labels, labels.dtype)
     origin, cut = origin_of(image), cut_of(block_info, settings.filtration)
     columns = []
@@ -202,7 +202,7 @@ def table_of_block(
 
 
 def functionals_of_rows(rows: Counts, *, estimators: Sequence[Estimator]) -> NDArray[np.float64]:
-    """Functionals (labels, measures, n) from the rows of a table, without their labels.
+    """Return functionals (labels, measures, n) from the rows of a table without their labels.
 
     The Euler characteristic is that of the last estimator.
     """

@@ -1,4 +1,4 @@
-"""Curves of dask arrays whose borders are not closed: the planes at the border as arrays."""
+"""Curves of periodic dask arrays and half-open windows, corrected by planes at the border."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Values = Callable[[Any, Any | None, Settings, int], Any]
 
 
 def bordered(values_of: Values, image: Any, mask: Any | None, settings: Settings, ndim: int) -> Any:
-    """The curve of an image, whose `ndim` spatial axes are the last, at the boundary asked for.
+    """Return the curve of an image, whose last `ndim` axes are spatial, for any boundary.
 
-    `values_of` takes these arguments too and gives the curve of a closed image.
+    `values_of` takes the same arguments, and returns the curve of a closed image.
     """
     filtration = settings.filtration
     total = values_of(image, mask, settings._replace(filtration=closed(filtration, ndim)), ndim)

@@ -1,4 +1,4 @@
-"""Minkowski functionals of dask arrays: cells are counted block by block."""
+"""Minkowski functionals of dask arrays, whose cells are counted block by block."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def lazy_curves(
     workers: Any,
     estimator: Any,
 ) -> MinkowskiCurves:
-    """The lazy result of :func:`ecc_core.minkowski_curves` for a dask array."""
+    """Return the lazy result of :func:`ecc_core.minkowski_curves` for a dask array."""
     check_no_workers(workers)
     checked = checked_blocks(
         check_dask_image(image),
@@ -98,7 +98,7 @@ def lazy_regions(
     workers: Any,
     estimator: Any,
 ) -> RegionMinkowski:
-    """The lazy result of :func:`ecc_core.region_minkowski` for dask arrays."""
+    """Return the lazy result of :func:`ecc_core.region_minkowski` for dask arrays."""
     check_no_workers(workers)
     image = check_dask_image(image)
     filtration = filtration_of(geometry_of(image.shape).ndim, connectivity, superlevel)
@@ -125,7 +125,7 @@ def lazy_regions(
 
 
 def _region_table(image: Any, labels: Any, settings: Settings, estimators: list[Estimator]) -> Any:
-    """Labels and their numbers of cells, a dask array of shape (unknown, 1 + columns)."""
+    """Return labels and their numbers of cells, a dask array of shape (unknown, 1 + columns)."""
     kinds = sum(len(estimator.cells.groups) for estimator in estimators)
     columns = 1 + kinds * settings.thresholds.size
     if image.size == 0:
@@ -149,7 +149,7 @@ def _region_table(image: Any, labels: Any, settings: Settings, estimators: list[
 
 
 def _counts(image: Any, mask: Any | None, settings: Settings, estimator: Estimator) -> Any:
-    """Numbers of cells, (*batch, kinds, n)."""
+    """Return the numbers of cells, (*batch, kinds, n)."""
     filtration = settings.filtration
     spatial = range(image.ndim - filtration.ndim, image.ndim)
     sizes = (len(estimator.cells.groups), settings.thresholds.size)
@@ -177,7 +177,7 @@ def _counts(image: Any, mask: Any | None, settings: Settings, estimator: Estimat
 
 
 def _wrapped(image: Any, axes: Any) -> Any:
-    """An image that continues with its first points along each axis."""
+    """Return an image that is continued by its first points along each axis."""
     for axis in axes:
         first = image[(slice(None),) * axis + (slice(0, 1),)]
         image = da.concatenate([image, first], axis=axis)

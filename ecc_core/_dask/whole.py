@@ -108,7 +108,7 @@ def whole_surface(
     axis: Axes,
     workers: int | None,
 ) -> EulerSurface:
-    """The lazy result of :func:`ecc_core.euler_surface` where an image is a dask array."""
+    """Return the lazy result of :func:`ecc_core.euler_surface` if an image is a dask array."""
     check_no_workers(workers)
     first, second = paired(first, second)
     geometry = geometry_of(first.shape, axis, "first")

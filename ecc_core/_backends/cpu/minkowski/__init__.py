@@ -1,1 +1,1 @@
-"""Numbers of cells by kind: of images and of labelled regions."""
+"""Numbers of cells of each kind, of images and of labelled regions."""

@@ -1,4 +1,4 @@
-"""Count groups of neighbouring points one by one: any kind, any boundary, any regions."""
+"""Count groups of neighbouring points one by one, for any kind of group, boundary and regions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_POINTS = 8
 
 @kernel()
 def _index(i: Any, length: Any, wraps: Any) -> Any:
-    """An index modulo the length; -1 outside an image that does not wrap."""
+    """Return an index modulo the length, or -1 outside of an image that is not periodic."""
     if 0 <= i < length:
         return i
     return i % length if wraps else -1
@@ -21,7 +21,7 @@ def _index(i: Any, length: Any, wraps: Any) -> Any:
 
 @kernel()
 def _gather(shape: Any, strides: Any, wraps: Any, group: Any, at: Any, places: Any) -> Any:
-    """Write the places of a group's points; how many are inside the image."""
+    """Write the places of the points of a group, and return how many are inside the image."""
     count = 0
     for point in range(group[0, 3]):
         z = _index(at[0] + group[point, 0], shape[0], wraps)
@@ -47,13 +47,13 @@ def count_groups(
     places: Any,
     histograms: Any,
 ) -> None:
-    """Add groups whose lowest corner lies in some slices to (regions, kinds, bins) histograms.
+    """Add the groups whose lowest corners are in some slices to (regions, kinds, bins) histograms.
 
-    Keys are ranks: the smallest enter first. `labels` are numbers of regions from 1 on, and 0 for
-    points of none; without labels all points are of one region. `groups` (kinds, points, 4) holds
-    offsets along z, y, x, and the number of points; `spans` (kinds, 3, 2) the ranges of their
-    lowest corners. With `every`, a group enters with the last of its points, which must be of one
-    region; otherwise with the first point of each region.
+    Keys are ranks, and the smallest enter first. `labels` are the numbers of the regions, from 1,
+    or 0 for points in no region. If it is empty, all points are in one region. `groups` (kinds,
+    points, 4) contains offsets along z, y and x, and the number of points, and `spans` (kinds, 3,
+    2) the ranges of the lowest corners. If `every`, a group enters with the last of its points, if
+    all are in one region. Otherwise it enters with its first point in each region.
     """
     labelled = labels.size > 0
     for z in range(slices[0], slices[1]):

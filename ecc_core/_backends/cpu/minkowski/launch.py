@@ -43,7 +43,7 @@ def cell_counts(
     cut: Cut | None = None,
     workers: int | None = None,
 ) -> Values:
-    """Numbers of cells in the set at sorted thresholds, (images, kinds, n) int64."""
+    """Return the numbers of cells of sets at sorted thresholds, (images, kinds, n) int64."""
     result = np.zeros((image.shape[0], len(cells.groups), thresholds.size), np.int64)
     if image.size == 0 or thresholds.size == 0:
         return result
@@ -64,7 +64,7 @@ def _box_counts(
     cut: Cut | None,
     workers: int | None,
 ) -> Values:
-    """Numbers of the cells of the complex: of a closed image, and of planes at its border."""
+    """Return the numbers of cells of the complex: of the closed image, corrected at the border."""
     options: Any = {"thresholds": thresholds, "workers": workers}
     whole = closed(filtration, filtration.ndim)
     result = closed_counts(image, filtration=whole, mask=mask, **options)
@@ -104,7 +104,7 @@ def region_cell_counts(
     cut: Cut | None = None,
     workers: int | None = None,
 ) -> tuple[Array, Values]:
-    """Ids of the regions, increasing, and their numbers of cells, (ids, kinds, n) int64."""
+    """Return the increasing ids of regions, and their numbers of cells, (ids, kinds, n) int64."""
     if not (thresholds.size and labels.any()):
         ids = np.unique(labels)
         ids = ids[ids != 0]
@@ -121,7 +121,7 @@ def region_cell_counts(
 
 
 class _Points(NamedTuple):
-    """The keys of an image, as rows with room behind each, and what region they belong to."""
+    """The keys of an image, in rows followed by spare elements, and the regions of its points."""
 
     keys: Array
     shape: tuple[int, int, int]
@@ -134,7 +134,7 @@ class _Points(NamedTuple):
     def load(
         cls, image: Array, thresholds: Array, filtration: Filtration, mask: Array | None
     ) -> _Points:
-        """Encode an image without a batch axis; points beside the mask never enter."""
+        """Encode an image without a batch axis. Points outside the mask never enter."""
         dtype = image.dtype.newbyteorder("=")
         masked = mask is not None
         options: Any = {"masked": masked, "points": image.size}
@@ -153,7 +153,7 @@ class _Points(NamedTuple):
     def totals(
         self, cells: Cells, filtration: Filtration, cut: Cut | None, workers: int | None
     ) -> Values:
-        """Numbers of cells, (regions, kinds, n)."""
+        """Return the numbers of cells, (regions, kinds, n)."""
         ndim, kinds = filtration.ndim, len(cells.groups)
         groups = np.zeros((kinds, MOST_POINTS, 4), np.int64)
         for kind, group in enumerate(cells.groups):

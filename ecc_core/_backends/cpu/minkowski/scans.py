@@ -1,7 +1,7 @@
 """Scan a staged block of keys for the Euler coefficients along every set of axes.
 
-As :mod:`ecc_core._backends.cpu.scans.kernels`, whose planes of comparisons they share; what follows
-from the planes is a field for each set of axes instead of one coefficient, and every point counts.
+The planes of comparisons are those of :mod:`ecc_core._backends.cpu.scans.kernels`. A field for each
+set of axes is computed from them, instead of one coefficient, and every point is counted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MANY = 28  # of 64 points, from which on it takes less time to add the fields of
 
 @kernel()
 def _count_points(keys: Any, start: Any, count: Any, points: Any) -> None:
-    """Add keys to a histogram, the four parts of each bin together."""
+    """Add keys to a histogram of four parts; the parts of a bin follow each other."""
     # Unsigned indices spare numba's check for negative ones.
     for i in range(count):
         key = np.uint64(keys[np.uint64(start + i)])
@@ -61,8 +61,8 @@ def _add_points(
 ) -> None:
     """Add the points of some rows of one column, and their fields, to histograms.
 
-    `size` are the rows, and the points in each. Where many points have fields that are not zero,
-    all points are added with their fields, of which the first then counts the point itself.
+    `size` is the number of rows and the number of points in each. If many of the points have fields
+    that are not zero, all points are added with their fields, of which the first counts points.
     """
     rows, columns = size
     for row in range(rows):
@@ -99,13 +99,13 @@ def scan_fields_2d(
 ) -> None:
     """Add a stack of images to histograms.
 
-    Arguments are as of ``scan_2d``, and besides:
+    The arguments are those of ``scan_2d``, and:
 
     expanded : (512,) int8 array
-        Scratch for the fields of 64 points.
+        Scratch memory for the fields of 64 points.
     points, fields : (slices or 1, 4 * bins), (slices or 1, 4 * bins, 8) integer arrays
-        Histograms of points and of fields, in four parts. Points are in the first one, or are
-        counted by the first field.
+        Histograms of points and of fields, in four parts. Every point is either in the first
+        histogram, or counted by the first field.
     """
     slices, rows, columns, lead, pitch, slice_stride = geometry
     words = lead + (columns + 63) // 64
@@ -157,7 +157,7 @@ def scan_fields_3d(
     points: Any,
     fields: Any,
 ) -> None:
-    """As :func:`scan_fields_2d` for one volume."""
+    """As :func:`scan_fields_2d`, for one volume."""
     slices, rows, columns, lead, pitch, slice_stride = geometry
     words = lead + (columns + 63) // 64
     column_stride = rows + 2 * ROWS

@@ -1,14 +1,15 @@
-"""Numbers of cells of closed images, from Euler characteristics of their sections.
+"""Numbers of cells of closed images, from the Euler characteristics of their sections.
 
-Let F_A be the sum of the Euler characteristics of all sections of an image along a set A of axes,
-points for the empty set, and N_S the number of cells with two points along each axis in S and one
-along the others. Of V these are vertices, edges and so on, so that
+Let F_A be the sum of the Euler characteristics of all sections of an image along a set A of axes
+(its number of points for the empty set), and N_S the number of cells with two points along each
+axis in S and one point along the others. In the V-construction, these are vertices, edges and so
+on, so that
 
     F_A = sum over S in A of (-1)^|S| N_S,    N_S = sum over A in S of (-1)^|A| F_A.
 
-Euler coefficients are mostly zero on smooth images, numbers of cells are not: so points are counted
-all, and the others F_A where they change. T is V of the reversed order with open borders, as for
-curves.
+Every point adds to the numbers of cells, but Euler coefficients are mostly zero on smooth images.
+So all points are counted, and the other F_A only where they change. As for curves, T is V of the
+reversed order with open borders.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def closed_counts(
     mask: Array | None,
     workers: int | None,
 ) -> Values:
-    """Numbers of cells of closed images, (images, kinds, n), with kinds in C order."""
+    """Return the numbers of cells of closed images, (images, kinds, n), with kinds in C order."""
     ndim = filtration.ndim
     sections = np.zeros((image.shape[0], FIELDS, thresholds.size), np.int64)
     dtype = image.dtype.newbyteorder("=")
@@ -77,9 +78,9 @@ def closed_counts(
 
 @lru_cache(maxsize=32)
 def _signs(axes: tuple[int, ...]) -> NDArray[np.int64]:
-    """(-1)^|A| for each kind S in C order and each field A in S, (kinds, fields).
+    """Return (-1)^|A| for each kind S in C order and each field A in S, (kinds, fields).
 
-    `axes` are those that became slices, rows and columns.
+    `axes` are the axes of the image that are used as slices, rows and columns.
     """
     ndim = len(axes)
     bits = {axis: 1 << (ndim - 1 - place) for place, axis in enumerate(axes)}
@@ -137,9 +138,9 @@ class _Stack:
     def _scan(
         self, blocks: Iterator[Block] | list[Block], plans: list[Plan], images: int
     ) -> list[Histograms | None]:
-        """Histograms of blocks, those of each plan that was used."""
+        """Return the histograms of blocks for each plan, or None for a plan that was not used."""
         histograms: list[Histograms | None] = [None] * len(plans)
-        # Narrow counts take less of the cache; a field is at most 7.
+        # Narrow counts need less of the cache. A field is at most 7.
         counts = np.int32 if math.prod(self.source.shape) < 1 << 28 else np.int64
         current = 0
         for block in blocks:
@@ -161,7 +162,7 @@ class _Stack:
         return histograms
 
     def _stage(self, plan: Plan, layout: Layout, keys: Array) -> bool:
-        """Load a block's keys; whether a key did not fit."""
+        """Load the keys of a block, and return whether a key did not fit."""
         nan, unfit = load_box(
             plan, self.source, self.mask, layout.box, keys, layout.at, layout.steps
         )

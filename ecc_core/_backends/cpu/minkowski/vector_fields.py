@@ -1,9 +1,9 @@
 """Euler coefficients along every set of axes, from planes of comparisons.
 
-The coefficients of :mod:`ecc_core._backends.cpu.scans.vector_coefficients` are those of all axes at
-once; here they are those of every non-empty set of axes, a field for each. Sections of the image by
-lines or planes along these axes have them. They are mostly zero on smooth images, unlike numbers of
-cells, which follow from their sums.
+The coefficients of :mod:`ecc_core._backends.cpu.scans.vector_coefficients` are those of the whole
+image. Here there is a field for every non-empty set of axes, with the coefficients of the sections
+of the image by lines or planes along these axes. Fields are mostly zero on smooth images. Numbers
+of cells are not, and follow from the sums of the fields.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["CARRIES", "FIELDS", "PLANES", "add_fields", "expand_fields", "fields
 FIELDS = 8  # indexed by the sum of 1 for x, 2 for y and 4 for z; the first may count points
 WIDTHS = {1: 2, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 7: 4}
 """Planes of each field, in two's complement."""
-PLANES = sum(WIDTHS.values())  # and one behind them: 1 where a field is not zero
+PLANES = sum(WIDTHS.values())  # another one follows, which is 1 where a field is not zero
 CARRIES = 9  # planes that pass from one word to the next
 
 
@@ -46,7 +46,7 @@ class _Fields:
         return llvm.load(builder, self.data, builder.add(offset, llvm.I64(shift)), llvm.I64, ROWS)
 
     def along_x(self, along: list[Any], across: list[Any], wins: Any, planes: int) -> list[Any]:
-        """along - wins * across - (the point before loses) * across(before)."""
+        """Return along - wins * across - (1 - wins before) * (across before)."""
         logic = self.logic
         lost = logic.masked(across, logic.inv(wins))
         offset = self.builder.add(self.at, llvm.I64(ROWS * self.carried))
@@ -56,7 +56,7 @@ class _Fields:
         return logic.subtract(total, incoming, planes)
 
     def write(self, fields: list[list[Any]]) -> None:
-        """The planes of all fields, zeros for those that are missing, and the plane behind them."""
+        """Write the planes of all fields, zero if missing, and the plane that follows them."""
         planes = [plane for field in fields for plane in field]
         nonzero = planes[0]
         for plane in planes[1:]:
@@ -68,7 +68,7 @@ class _Fields:
 
 
 def _in_plane(fields: _Fields, row: Any, stride: Any) -> tuple[Any, list[list[Any]]]:
-    """Which points win to the right, and the fields x, y, xy."""
+    """Return a plane of the points that win to the right, and the fields x, y and xy."""
     logic = fields.logic
     wins = fields.plane(row, stride, 2)
     ones = [logic.ones, logic.inv(logic.ones)]  # 1
@@ -91,7 +91,7 @@ def fields_2d(
     edge: Any,
     out: Any,
 ) -> Any:
-    """Write the fields of 8 rows of one column; arguments are as of `coefficients_2d`."""
+    """Write the fields of 8 rows of one column. Arguments are as for `coefficients_2d`."""
     sig = types.void(planes, types.intp, types.intp, carry, types.intp, types.uint64, out)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -115,7 +115,7 @@ def fields_3d(
     edge: Any,
     out: Any,
 ) -> Any:
-    """As :func:`fields_2d` in 3-D; arguments are as of `coefficients_3d`."""
+    """As :func:`fields_2d`, in 3-D. Arguments are as for `coefficients_3d`."""
     offsets = (types.intp,) * 4
     sig = types.void(planes, *offsets, carry, types.intp, types.uint64, out)
 
@@ -141,7 +141,7 @@ def fields_3d(
 
 
 def _zipped(builder: Any, a: Any, b: Any) -> Any:
-    """Elements of two vectors in turns, as a vector of pairs."""
+    """Interleave the elements of two vectors, as a vector of pairs."""
     lanes, width = a.type.count, a.type.element.width
     order = [i // 2 + lanes * (i % 2) for i in range(2 * lanes)]
     mask = ir.Constant(ir.VectorType(ir.IntType(32), 2 * lanes), order)
@@ -151,7 +151,7 @@ def _zipped(builder: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def expand_fields(typingctx: Any, planes: Any, row: Any, first: Any, out: Any) -> Any:
-    """Write the fields of 64 points of one row, of which the first is `first` for all points.
+    """Write the fields of 64 points of one row. The first field is `first` for all points.
 
     `out` takes the 8 int8 fields of each point.
     """

@@ -1,1 +1,1 @@
-"""Surfaces on the CPU: cells that enter at pairs of ranks."""
+"""Surfaces on the CPU, from the pairs of ranks at which cells enter."""

@@ -1,4 +1,4 @@
-"""Kernels of surfaces: codes of a block, and the signed histogram of the pairs of ranks."""
+"""Kernels of surfaces: the codes of a block, and the signed histogram of pairs of ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ecc_core._backends.cpu.surface.vector_events import (
 
 __all__ = ["EVENT_BYTES", "add_cubes", "add_vertices", "pack_codes"]
 
-FLUSH = 1 << 13  # bytes of a list of events from which it is counted
+FLUSH = 1 << 13  # bytes; longer lists of events are counted
 EVENT_BYTES = FLUSH + (MOST_EVENTS + 1) * VECTOR_BYTES
 
 
@@ -30,11 +30,11 @@ def pack_codes(
     steps: Any,
     never: Any,
 ) -> None:
-    """Write the pairs of two boxes of keys; codes beyond them are `never`.
+    """Write the codes of two boxes of keys; all other codes are `never`.
 
-    Extents are (slices, rows, columns), `pitch` the keys from row to row, `steps` lead to the next
-    (point, row, slice) of `codes`, and `at` is where the first point goes. Behind the keys and the
-    codes there is room for a vector.
+    `extents` are (slices, rows, columns), `pitch` is the distance between rows of keys, `steps` are
+    the distances to the next (point, row, slice) of `codes`, and the first point goes to `at`. Keys
+    and codes are followed by room for a vector.
     """
     slices, rows, columns = extents
     written = 0
@@ -51,7 +51,7 @@ def pack_codes(
 
 @kernel()
 def _count(plus: Any, minus: Any, counts: Any, histograms: Any) -> None:
-    """Count both lists at once, each in its own histogram: additions wait for each other less."""
+    """Count both lists at the same time, so that additions wait less for each other."""
     both = min(counts[0], counts[1])
     for i in range(both):
         histograms[0, plus[i]] += 1
@@ -66,10 +66,10 @@ def _count(plus: Any, minus: Any, counts: Any, histograms: Any) -> None:
 def add_vertices(
     codes: Any, extents: Any, steps: Any, bins: Any, plus: Any, minus: Any, histograms: Any
 ) -> None:
-    """Add the cells of the V-construction of a block of codes to histograms of both signs.
+    """Add the cells of a block of codes to one histogram for each sign, for the V-construction.
 
-    Extents are the points (along the last axis, rows, slices) from the first code on, `steps` as
-    many as the image has axes; `bins` are those of ``vertex_events``.
+    `extents` are the numbers of points (columns, rows, slices) from the first code. There are as
+    many `steps` as the image has axes. `bins` are as for ``vertex_events``.
     """
     lanes = VECTOR_BYTES // codes.itemsize
     counts = (0, 0)
@@ -89,7 +89,7 @@ def add_vertices(
 def add_cubes(
     codes: Any, extents: Any, steps: Any, bins: Any, plus: Any, minus: Any, histograms: Any
 ) -> None:
-    """As :func:`add_vertices` for the T-construction; in 3-D the signs are reversed."""
+    """As :func:`add_vertices`, for the T-construction. In 3-D, all signs are reversed."""
     lanes = VECTOR_BYTES // codes.itemsize
     counts = (0, 0)
     for z in range(extents[2]):

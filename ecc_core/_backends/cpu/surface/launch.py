@@ -1,4 +1,4 @@
-"""Surfaces on the CPU: the ranks of two images as codes, block by block, and their histogram."""
+"""Surfaces on the CPU: encode the ranks of two images, block by block, and count their cells."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["surface"]
 Array = NDArray[Any]
 Values = NDArray[np.int64]
 
-BLOCK_POINTS = 1 << 17  # codes and keys of a block stay in the second-level cache
+BLOCK_POINTS = 1 << 17  # so that codes and keys stay in the second-level cache
 MOST_COLUMNS, MOST_ROWS = 4096, 64
-SPARE = 64  # elements behind the last one of a block, which are read or written but not used
-MOST_COUNTED = 1 << 27  # points whose cells are counted in 32 bits
-SHORT = 64  # rows with fewer points leave vectors empty
+SPARE = 64  # elements after the last one of a block, which may be read or written
+MOST_COUNTED = 1 << 27  # points whose cells 32 bits can count
+SHORT = 64  # rows with fewer points do not fill vectors
 
 
 def surface(
@@ -39,12 +39,12 @@ def surface(
     mask: Array | None = None,
     workers: int | None = None,
 ) -> Values:
-    """Euler characteristic of the intersections of each pair of images: (images, n, m) int64."""
+    """Return the Euler characteristics of intersections, (images, n, m) int64."""
     result = np.zeros((len(first), *(at.size for at in thresholds)), np.int64)
     if result.size == 0 or first.size == 0:
         return result
     plans = [
-        # Masked: with a key beyond all others, for points outside the image.
+        # Plans for masked images have a key beyond all others, for points outside the image.
         curve_plans(
             image.dtype.newbyteorder("="),
             at,
@@ -70,17 +70,17 @@ def surface(
 
 
 class _Place(NamedTuple):
-    """How a block lies in the array of codes.
+    """Place of a block in the array of codes.
 
     Attributes
     ----------
     box : Block
-        What there is to read of its points and of their neighbours one step on.
+        Its points and their next neighbours, as far as they exist.
     at : int
-        Where the first point of the box goes.
+        Place of the first point of the box.
     extents : (columns, rows, slices)
-        The points whose cells are wanted. They begin before the box where, with cubes, there are
-        cells before the first points of the image.
+        The points whose cells are counted. With cubes, they begin before the first points of the
+        image, where there are cells too.
     steps : (point, row, slice)
     size : int
     """
@@ -106,7 +106,7 @@ def _place(block: Block, shape: tuple[int, int, int], cubes: bool, ndim: int) ->
 
 
 class _Pair:
-    """Two images as (slices, rows, columns), and how to read them."""
+    """Two images of shape (slices, rows, columns), and the plans to encode them."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class _Pair:
         self.key_size = max(plan.key_dtype.itemsize for plan in plans)
 
     def surface(self, workers: int | None) -> Values:
-        """The surface, (n, m)."""
+        """Return the surface, (n, m)."""
         shape = self.sources[0].shape
         bins = tuple(plan.top + 1 for plan in self.plans)
         count = worker_count(workers, math.prod(shape), math.prod(bins))
@@ -139,7 +139,7 @@ class _Pair:
         return -values if self.filtration.cubes and self.ndim == 3 else values
 
     def _histogram(self, queue: Iterator[Block]) -> Values:
-        """What the cells of some blocks add."""
+        """Return the signed histogram of the cells of some blocks."""
         code = np.dtype(f"u{2 * self.key_size}")
         second = self.plans[1].top + 1
         bins = (second, self.plans[0].top * second + self.plans[1].top)
@@ -171,7 +171,7 @@ class _Pair:
         return total
 
     def _keys(self, which: int, box: Block, size: int, steps: tuple[int, int]) -> Array:
-        """The keys of a box of one image, with the given strides of slices and rows."""
+        """Return the keys of a box of one image, with the given strides of slices and rows."""
         plan = self.plans[which]
         keys = scratch.take(f"keys {which}", size + SPARE, plan.key_dtype)
         nan, _ = load_box(plan, self.sources[which], self.mask, box, keys, 0, steps)
@@ -181,7 +181,7 @@ class _Pair:
 
 
 def _cut(shape: tuple[int, int, int]) -> list[Block]:
-    """Blocks that cover a volume."""
+    """Return blocks that cover a volume."""
     slices, rows, columns = shape
     width = min(columns, MOST_COLUMNS)
     height = min(rows, max(MOST_ROWS, BLOCK_POINTS // (width * slices)))

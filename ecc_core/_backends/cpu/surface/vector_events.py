@@ -1,9 +1,9 @@
 """The pairs of ranks at which cells enter, for a vector of points at a time.
 
-A *code* is a pair of ranks in one unsigned integer, the first rank in its upper half. The cells
-that are computed at a point lie between it and its neighbours one step on: the cell of a set S of
-axes spans both of them along the axes in S. Sets of axes are numbers with one bit for each axis,
-and so are the corners of the box of neighbours. ``docs/design/surface.md`` derives the formulas.
+A *code* is an unsigned integer that contains a pair of ranks, the first one in its upper half.
+Every point has the cells between it and its next neighbours: the cell of a set S of axes extends
+along the axes in S. Sets of axes, and corners of the box of neighbours, are numbers with a bit for
+each axis. ``docs/design/surface.md`` derives the formulas.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ecc_core._backends.cpu.scans.vector_coefficients import HAS_COMPRESS, compr
 __all__ = ["MOST_EVENTS", "VECTOR_BYTES", "cube_events", "pack_row", "vertex_events"]
 
 VECTOR_BYTES = 64
-MOST_EVENTS = 34  # vectors that are appended to one list for a vector of points
+MOST_EVENTS = 34  # vectors that a vector of points may append to one list
 
 
 class _Codes:
-    """Vectors of codes: comparisons, and two lists of bins to append to."""
+    """Vectors of codes, their comparisons, and two lists of bins to append to."""
 
     def __init__(self, context: Any, builder: Any, sig: Any, args: Any) -> None:
         codes, at, steps, left, bins, plus, minus, counts = args
@@ -57,7 +57,7 @@ class _Codes:
         self.counts = cgutils.unpack_tuple(builder, counts)
 
     def maximum(self, a: Any, b: Any) -> Any:
-        """The larger of the first ranks and the larger of the second ranks."""
+        """Return codes of the larger first ranks and the larger second ranks."""
         parts = ir.VectorType(ir.IntType(self.half), 2 * self.lanes)
         a, b = (self.builder.bitcast(code, parts) for code in (a, b))
         larger = self.builder.select(self.builder.icmp_unsigned(">", a, b), a, b)
@@ -76,7 +76,7 @@ class _Codes:
         return self.builder.and_(a, self.builder.not_(b))
 
     def row_of_bins(self, code: Any) -> Any:
-        """The first bin of a first rank."""
+        """Return the first bin of the first ranks."""
         half = llvm.splat(self.element, self.lanes, self.half)
         return self.builder.mul(self.builder.lshr(code, half), self._second)
 
@@ -95,7 +95,7 @@ class _Codes:
         self.counts[which] = builder.add(count, kept)
 
     def cancel(self, left: dict[int, Any], values: dict[int, Any], axis: int) -> None:
-        """Leave out pairs of cells with and without an axis whose values are equal."""
+        """Remove pairs of cells with and without an axis whose values are equal."""
         for cell in [cell for cell in left if not cell & axis and cell | axis in left]:
             both = self.builder.and_(left[cell], left[cell | axis])
             same = self.builder.and_(both, self.equal(values[cell], values[cell | axis]))
@@ -108,7 +108,7 @@ def _sign(axes: int) -> int:
 
 
 def _add_vertices(codes: _Codes) -> None:
-    """Cells of the V-construction: each enters at the largest ranks of its vertices."""
+    """Append the cells of the V-construction, each at the largest ranks of its vertices."""
     pairs = dict(enumerate(codes.corners))
     for axis in codes.axes:
         for cell in pairs:
@@ -124,10 +124,10 @@ def _add_vertices(codes: _Codes) -> None:
 
 
 def _add_cubes(codes: _Codes) -> None:
-    """Cells of the T-construction: each enters on the staircase of the cubes that contain it.
+    """Append the cells of the T-construction, which enter on the staircases of their cubes.
 
-    In the order of codes, a corner is a step of the staircase if its second rank is less than the
-    least one before it, with which it then has a join.
+    In the order of codes, a corner is a step of a staircase if its second rank is less than the
+    smallest second rank before it. The join of the two is then subtracted.
     """
     builder = codes.builder
     corners = range(len(codes.corners))
@@ -139,7 +139,7 @@ def _add_cubes(codes: _Codes) -> None:
         if a < b
     }
     for corner in corners:
-        least = {}  # second rank of the cubes before, in the cell of so many axes
+        least = {}  # smallest second rank of the cubes of a cell that precede the corner
         for other in corners:
             if other < corner:
                 least[other] = builder.select(earlier[other, corner], seconds[other], codes.low)
@@ -157,16 +157,16 @@ def _add_cubes(codes: _Codes) -> None:
 
 
 def _add_corner(codes: _Codes, corner: int, second: Any, least: dict[int, Any]) -> None:
-    """The entries of one corner: the steps that it is, and their joins with the steps before.
+    """Append the entries of one corner: its steps, and their joins with the steps before.
 
-    If a corner is a step for a cell it is one for the smaller cells too.
+    A corner that is a step for a cell is also a step for all smaller cells.
     """
     builder, row = codes.builder, codes.row_of_bins(codes.corners[corner])
     free = [axis for axis in codes.axes if not corner & axis]
     steps, joins = {}, {}
     for cell, rank in least.items():
         steps[cell] = builder.and_(codes.valid, codes.less(second, rank))
-        if cell:  # the cube itself is a cell with one step
+        if cell:  # the cube itself has a single step and no join
             joins[cell] = codes.without(steps[cell], codes.equal(rank, codes.low))
     for axis in free:
         codes.cancel(joins, least, axis)
@@ -194,11 +194,12 @@ def vertex_events(
     minus: Any,
     counts: Any,
 ) -> Any:
-    """Append the bins at which the cells of a vector of points enter to two lists, by their sign.
+    """Append the bins at which the cells of a vector of points enter to a list for each sign.
 
-    `at` is the place of the first point in `codes`, `steps` lead to the next point along each axis,
-    and `left` is how many points are wanted. `bins` are the number of second ranks, and a bin that
-    is not used. Returns the new lengths of the lists, which need room for ``MOST_EVENTS`` vectors.
+    `at` is the place of the first point in `codes`, `steps` are the distances to the next point
+    along each axis, and `left` is the number of points that remain. `bins` are the number of second
+    ranks, and a bin that is not used. Returns the new lengths of the lists, which must have room
+    for ``MOST_EVENTS`` vectors.
     """
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -221,7 +222,7 @@ def cube_events(
     minus: Any,
     counts: Any,
 ) -> Any:
-    """As :func:`vertex_events` for the T-construction; in 3-D the signs are reversed."""
+    """As :func:`vertex_events`, for the T-construction. In 3-D, all signs are reversed."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         vectors = _Codes(context, builder, sig, args)
@@ -241,7 +242,7 @@ def pack_row(
     target: Any,
     count: Any,
 ) -> Any:
-    """Write the codes of `count` pairs of ranks, and what comes behind them to fill a vector."""
+    """Write the codes of `count` pairs of ranks, and of what follows, until a vector is full."""
     sig = types.void(first, second, types.intp, codes, types.intp, types.intp)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
