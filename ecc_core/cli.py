@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO, TextIOBase, TextIOWrapper
@@ -20,6 +21,10 @@ from ecc_core.errors import EccError
 __all__ = ["main"]
 
 COMMANDS = (curve, stack, batch, transform, surface, info)
+TALKATIVE = (
+    *("bioio", "bioio_czi", "bioio_lif", "bioio_nd2", "distributed", "liffile", "mrcfile"),
+    *("nd2", "nibabel", "nrrd", "pydicom", "tifffile"),
+)
 BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 
 
@@ -60,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     _prepare_streams()
-    with _noted_interrupts() as interrupts:
+    with _noted_interrupts() as interrupts, _quiet_readers():
         try:
             code = _run(argv)
         except KeyboardInterrupt:
@@ -91,9 +96,17 @@ def _noted_interrupts() -> Iterator[list[None]]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@contextmanager
+def _quiet_readers() -> Iterator[None]:
+    """Silence libraries that comment on damaged files; what matters, they raise."""
+    with warnings.catch_warnings():
+        for library in TALKATIVE:
+            logging.getLogger(library).setLevel(logging.CRITICAL)
+            warnings.filterwarnings("ignore", module=rf"{library}(\.|$)")
+        yield
+
+
 def _prepare_streams() -> None:
-    for library in ("bioio", "distributed", "liffile", "nd2", "nibabel", "pydicom", "tifffile"):
-        logging.getLogger(library).setLevel(logging.CRITICAL)  # what matters is raised
     if sys.stdout is None:
         sys.stdout = _ClosedOutput()
     if sys.stderr is None:

@@ -167,3 +167,53 @@ def write_lif(path: Path, images: Iterable[np.ndarray], axes: str, steps: dict[s
     ).encode("utf-16-le")
     header = struct.pack("<IIBI", 0x70, len(described) + 5, 0x2A, len(described) // 2)
     path.write_bytes(header + described + content)
+
+
+def nd2_xml(name: str, value: Any) -> str:
+    """A number, text or mapping as an ND2 file describes it."""
+    if isinstance(value, dict):
+        inside = "".join(nd2_xml(*item) for item in value.items())
+        return f'<{name} runtype="CLxListVariant">{inside}</{name}>'
+    kind = {bool: "bool", int: "lx_uint32", float: "double", str: "CLxStringW"}[type(value)]
+    return f'<{name} runtype="{kind}" value="{str(value).lower()}"/>'
+
+
+def nd2_chunk(name: bytes, content: bytes, room: int) -> bytes:
+    header = struct.pack("<IIQ", 0x0ABECEDA, room, len(content))
+    return header + name.ljust(room, b"\0") + content
+
+
+def write_nd2(path: Path, image: np.ndarray, z_step: float = 2.0, step: float = 0.25) -> None:
+    """Write slices, the first axis of the image, with channels, the second axis."""
+    slices, channels, rows, columns = image.shape
+    attributes = {
+        "uiWidth": columns,
+        "uiWidthBytes": columns * channels * image.itemsize,
+        "uiHeight": rows,
+        "uiComp": channels,
+        "uiBpcInMemory": 8 * image.itemsize,
+        "uiBpcSignificant": 8 * image.itemsize,
+        "uiSequenceCount": slices,
+    }
+    plane = {"uiCompCount": 1, "pFluorescentProbe": {"m_sName": "none"}}
+    planes = {f"a{c}": {**plane, "sDescription": f"channel {c}"} for c in range(channels)}
+    picture = {"uiCount": channels, "sPlaneNew": planes}
+    metadata = {"bCalibrated": True, "dCalibration": step, "sPicturePlanes": picture}
+    loop = {"eType": 4, "uLoopPars": {"uiCount": slices, "dZStep": z_step}}
+    described = {
+        b"ImageAttributesLV!": {"SLxImageAttributes": attributes},
+        b"ImageMetadataSeqLV|0!": {"SLxPictureMetadata": metadata},
+        b"ImageMetadataLV!": {"SLxExperiment": loop},
+    }
+    contents = {name: nd2_xml("variant", tree).encode() for name, tree in described.items()}
+    contents[b"CustomData|AcqTimesCache!"] = np.arange(slices, dtype="<f8").tobytes()
+    for number, frame in enumerate(image):
+        points = np.moveaxis(frame, 0, -1).tobytes()
+        contents[f"ImageDataSeq|{number}!".encode()] = bytes(8) + points
+    file = nd2_chunk(b"ND2 FILE SIGNATURE CHUNK NAME01!", b"Ver3.0".ljust(64, b"\0"), 32)
+    places = b""
+    for name, content in contents.items():
+        places += name + struct.pack("<QQ", len(file), len(content))
+        file += nd2_chunk(name, content, 4072)
+    places += b"ND2 CHUNK MAP SIGNATURE 0000001!" + struct.pack("<Q", len(file))
+    path.write_bytes(file + nd2_chunk(b"ND2 FILEMAP SIGNATURE NAME 0001!", places, 32))

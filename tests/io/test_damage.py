@@ -29,6 +29,7 @@ from io_helpers import (
     write_hdf5,
     write_lif,
     write_mrc,
+    write_nd2,
     write_nifti,
     write_nrrd,
     write_pages,
@@ -83,6 +84,11 @@ def read_lif(path: Path) -> Array:
     return pytest.importorskip("liffile").imread(path)
 
 
+def read_nd2(path: Path) -> Array:
+    pytest.importorskip("bioio_nd2")
+    return pytest.importorskip("nd2").imread(path)
+
+
 class Format(NamedTuple):
     ndim: int
     write: Callable[[Path, Array], None]
@@ -117,6 +123,7 @@ FORMATS = {
     "a.dcm": Format(3, write_dicom, read_dicom),
     "a.czi": Format(3, write_czi, read_czi),
     "a.lif": Format(3, lambda p, i: write_lif(p, [i], "ZYX", {}), read_lif),
+    "a.nd2": Format(3, lambda p, i: write_nd2(p, i[:, None]), read_nd2),
     "a.zarr.zip": Format(3, write_zarr),
     "2.zarr": Format(3, lambda p, i: write_zarr(p, i, zarr_format=2), lambda p: zarr.open(p)[...]),
     "3.zarr": Format(3, lambda p, i: write_zarr(p, i, zarr_format=3), lambda p: zarr.open(p)[...]),

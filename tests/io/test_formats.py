@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tifffile
 import zarr
-from io_helpers import write_czi, write_dicom, write_lif, write_nifti
+from io_helpers import write_czi, write_dicom, write_lif, write_nd2, write_nifti
 
 from ecc_core.errors import InputFileError
 from ecc_core.io import open_image, read_image
@@ -213,6 +213,32 @@ class TestLif:
         (tmp_path / "a.lif").write_text("<LMSDataContainerHeader Version='2'/>")
         with pytest.raises(InputFileError, match="not a LIF file"):
             open_image(tmp_path / "a.lif")
+
+
+class TestNd2:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        pytest.importorskip("bioio_nd2", reason="not among the packages of the tests")
+        return tmp_path / "a.nd2"
+
+    def test_values_and_spacing(self, path):
+        image = noise(3, 2, 12, 10, dtype="u2")
+        write_nd2(path, image)
+        spacing = {"Z": 2.0, "Y": 0.25, "X": 0.25}
+        assert_opens(path, image.swapaxes(0, 1), "CZYX", spacing)
+
+    @pytest.mark.parametrize("place", [0, 1])
+    def test_a_missing_frame_is_not_zero(self, path, place):
+        """Its name in the table of contents, or at its place."""
+        write_nd2(path, noise(3, 2, 12, 10))
+        content = path.read_bytes()
+        parts = content.split(b"ImageDataSeq|1!")
+        assert len(parts) == 3
+        names = [b"ImageDataSeq|1!", b"ImageDataSeq|1!"]
+        names[place] = b"ImageDataSeq|7!"
+        path.write_bytes(parts[0] + names[0] + parts[1] + names[1] + parts[2])
+        with pytest.raises(InputFileError, match=r"a\.nd2: damaged"):
+            open_image(path)
 
 
 class TestSpacing:

@@ -1,5 +1,6 @@
 """DICOM: a file of one or several frames, or a folder with the slices of a series."""
 
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -68,8 +69,19 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
 
 
 def _header(path: Path) -> Any:
-    """Return what a file holds before its pixels."""
-    return import_optional("pydicom", **PURPOSE).dcmread(path, stop_before_pixels=True)
+    """Return what a file holds before its pixels, whose number of bytes must be right."""
+    pydicom = import_optional("pydicom", **PURPOSE)
+    pixels = import_optional("pydicom.pixels.utils", **PURPOSE)
+    with path.open("rb") as stream:
+        dataset = pydicom.dcmread(stream, stop_before_pixels=True)
+        head = stream.read(12)
+    if not dataset.file_meta.TransferSyntaxUID.is_compressed and len(head) == 12:
+        implicit, little = dataset.original_encoding
+        (count,) = struct.unpack("<L" if little else ">L", head[4:8] if implicit else head[8:])
+        wanted = pixels.get_expected_length(dataset)
+        if count != wanted + wanted % 2:  # an odd one is filled up
+            raise ValueError(f"damaged: should have {wanted} bytes of pixels, got {count}")
+    return dataset
 
 
 class _Frames:

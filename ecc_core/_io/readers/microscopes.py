@@ -1,8 +1,11 @@
 """CZI, ND2 and LIF, through bioio's readers."""
 
 import math
+import os
+import re
+import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +19,9 @@ __all__ = ["SUFFIXES", "open_microscope"]
 SUFFIXES = (".czi", ".nd2", ".lif")
 LEAST_PLANE = 128
 """Bytes that a plane takes in a CZI file besides its points."""
+ND2_MAGIC = 0x0ABECEDA
+ND2_STAMP = 8
+"""Bytes before the points of a frame, which have its time."""
 LIF = b"\x70\0\0\0"
 
 
@@ -24,9 +30,7 @@ def open_microscope(path: Path, request: Request) -> Opened:
     kind = path.suffix.lower()[1:]
     purpose = f"reading {kind.upper()} files"
     reader = import_optional(f"bioio_{kind}", extra=kind, purpose=purpose).Reader
-    check = {"czi": _check_czi, "lif": _check_lif}.get(kind)
-    if check is not None:
-        check(path)
+    {"czi": _check_czi, "lif": _check_lif, "nd2": _check_nd2}[kind](path)
     planes = {} if kind == "nd2" else {"chunk_dims": ["Y", "X"]}
     bioio = import_optional("bioio", extra=kind, purpose=purpose)
     image = bioio.BioImage(path, reader=reader, **planes)
@@ -71,6 +75,46 @@ def _check_lif(path: Path) -> None:
             wanted, there = image.nbytes, image.memory_block.size
             if wanted != there:
                 raise ValueError(f"damaged: {image.name} should have {wanted} bytes, got {there}")
+
+
+def _check_nd2(path: Path) -> None:
+    """Check that all frames are where they should be; nd2 takes zeros for those that are not."""
+    nd2 = import_optional("nd2", extra="nd2", purpose="reading ND2 files")
+    with nd2.ND2File(path) as file:
+        if file.is_legacy:
+            return
+        count = math.prod(n for axis, n in file.sizes.items() if axis not in "XYCS")
+        described = file.attributes
+    compressed = described.compressionType is not None
+    length = ND2_STAMP + described.heightPx * described.widthBytes
+    with path.open("rb") as stream:
+        stream.seek(-8, os.SEEK_END)
+        table = _nd2_chunk(stream, *struct.unpack("<Q", stream.read(8)))
+        places = stream.read(table.length)
+        frames = list(re.finditer(rb"ImageDataSeq\|(\d+)!", places))
+        if {int(frame[1]) for frame in frames} != set(range(count)):
+            raise ValueError(f"damaged, or aborted: {count} frames are described, not those found")
+        for frame in frames:
+            found = _nd2_chunk(stream, *struct.unpack_from("<Q", places, frame.end()))
+            if found.name != frame[0] or (found.length != length and not compressed):
+                raise ValueError(f"damaged: frame {int(frame[1])} is not where it should be")
+
+
+class _Chunk(NamedTuple):
+    """A part of an ND2 file."""
+
+    name: bytes
+    length: int
+
+
+def _nd2_chunk(stream: Any, place: int) -> _Chunk:
+    """Read the header of a chunk, up to its content, which must lie in the file."""
+    stream.seek(place)
+    magic, room, length = struct.unpack("<IIQ", stream.read(16))
+    name = stream.read(room).rstrip(b"\0")
+    if magic != ND2_MAGIC or stream.tell() + length > os.fstat(stream.fileno()).st_size:
+        raise ValueError("truncated or damaged")
+    return _Chunk(name, length)
 
 
 class _Planes:
