@@ -289,6 +289,25 @@ def test_two_to_the_24_thresholds_in_bounded_memory(dtype):
     assert float(done.stdout) < 12
 
 
+@pytest.mark.parametrize("span", [300, 9000, 2**23, 2**31, 2**50, 2**63])
+@pytest.mark.parametrize("dtype", ["i4", "u4", "i8", "u8"])
+def test_exact_levels_of_narrow_and_wide_ranges(dtype, span):
+    """Bins of a narrow range, several digits of a wider one, and keys that fill a word."""
+    limits = np.iinfo(dtype)
+    low = max(limits.min, -span // 3)
+    values = np.random.default_rng(10).integers(
+        low, min(low + span, limits.max), 71 * 40, dtype=dtype, endpoint=True
+    )
+    image = np.where(np.arange(values.size) % 3, values, values[::-1]).reshape(71, 40)
+    changes = reference.euler_coefficients(image).astype(int)
+    levels, place = np.unique(image, return_inverse=True)
+    sums = np.zeros(levels.size, int)
+    np.add.at(sums, place.reshape(-1), changes.reshape(-1))
+    found = ecc.euler_curve(image, "exact")
+    assert_arrays_equal(found.thresholds, levels[sums != 0])
+    assert_arrays_equal(found.values, np.cumsum(sums[sums != 0]))
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u4", "i8", "u8", "i2", "u2", "f2", "u1"])
 @pytest.mark.parametrize("shape", [(1,), (131,), (17, 130), (3, 9, 67)])
 def test_exact_levels_are_those_where_the_curve_changes(dtype, shape):

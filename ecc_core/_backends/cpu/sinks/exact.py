@@ -83,16 +83,29 @@ def _sum_runs(words: Any, sums: Any) -> Any:
     return count
 
 
+@kernel()
+def _add_to_bins(words: Any, base: Any, sums: Any) -> None:
+    """Add the coefficients of words to a bin for each key, from `base` on."""
+    for i in range(words.size):
+        sums[(words[i] >> SHIFT) - base] += np.int64(words[i] & np.uint64(255)) - ZERO
+
+
 def _sum_words(
-    words: NDArray[np.uint64], base: int, bits: int
+    words: NDArray[np.uint64], low: int, high: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """The keys of words, increasing, and the sums of their coefficients that are not 0.
 
-    The keys are `base` and numbers of so many bits.
+    The keys are between `low` and `high`.
     """
-    spare = np.empty_like(words)
+    if high - low < words.size:
+        sums = np.zeros(high - low + 1, np.int64)
+        _add_to_bins(words, np.uint64(low), sums)
+        found = np.flatnonzero(sums)
+        return found.astype(np.uint64) + np.uint64(low), sums[found]
+    spare, base = np.empty_like(words), np.uint64(low << COEFFICIENT_BITS)
+    bits = (high - low).bit_length()
     for shift in range(COEFFICIENT_BITS, COEFFICIENT_BITS + bits, DIGIT_BITS):
-        _sort_digit(words, spare, np.uint64(base << COEFFICIENT_BITS), np.uint64(shift))
+        _sort_digit(words, spare, base, np.uint64(shift))
         words, spare = spare, words
     sums = spare.view(np.int64)
     count = _sum_runs(words, sums)
@@ -117,14 +130,13 @@ def sum_levels(image: Array, counts: NDArray[np.int8]) -> tuple[Array, NDArray[n
     words, changes = words[:found], changes[:found]
     shift = 0 if wide else COEFFICIENT_BITS
     low, high = (int(end) >> shift for end in (words.min(), words.max()))
-    span = (high - low).bit_length()
     if not wide:
-        keys, sums = _sum_words(words, low, span)
-    elif span <= 64 - COEFFICIENT_BITS:
+        keys, sums = _sum_words(words, low, high)
+    elif (high - low).bit_length() <= 64 - COEFFICIENT_BITS:
         words -= np.uint64(low)
         words <<= SHIFT
         words += (changes + np.int16(ZERO)).astype(np.uint64)
-        keys, sums = _sum_words(words, 0, span)
+        keys, sums = _sum_words(words, 0, high - low)
         keys += np.uint64(low)
     else:
         order = np.argsort(words)
