@@ -14,7 +14,7 @@ from ecc_core._request.filtration import Direction
 __all__ = ["REQUESTS", "Blocks", "View", "grown_chunks"]
 
 REQUESTS = 32  # on their way at once, for files behind an address
-LEAST_PART, SHARE_OF_PART = 1 << 20, 64  # bytes that are read at once, and share of the image
+LEAST_PART, SHARE_OF_PART = 1 << 20, 128  # bytes that are read at once, and share of the image
 
 Array = NDArray[Any]
 Box = tuple[slice, ...]

@@ -3,15 +3,25 @@
 from pathlib import Path
 
 import imageio.v3 as imageio
+import nibabel
 import numpy as np
 import pytest
 import tifffile
-from io_helpers import assert_reads, assert_refused, noise, write_pages
+from io_helpers import (
+    assert_reads,
+    assert_refused,
+    noise,
+    write_hdf5,
+    write_pages,
+    write_zarr,
+)
 from PIL import Image
 from skimage.color import rgb2gray
 from skimage.util import img_as_float
 
+from ecc_core._io import views
 from ecc_core._io.open import open_image
+from ecc_core._io.stored import Index, StoredImage
 from ecc_core.io import ImageFile, read_file, read_image, select_channel
 
 
@@ -84,6 +94,52 @@ class TestReading:
         monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
         assert_reads(tmp_path / "a.png", image)
         assert Image.MAX_IMAGE_PIXELS == 100
+
+
+class TestParts:
+    """Readers that would need memory for a copy of all read small parts."""
+
+    @pytest.fixture
+    def read(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """Bytes that are read at once."""
+        sizes: list[int] = []
+        get = StoredImage.__getitem__
+
+        def noted(self: StoredImage, index: Index) -> np.ndarray:
+            values = get(self, index)
+            sizes.append(values.nbytes)
+            return values
+
+        monkeypatch.setattr(StoredImage, "__getitem__", noted)
+        monkeypatch.setattr(views, "LEAST_PART", 1 << 10)
+        return sizes
+
+    @pytest.mark.parametrize("name", ["a.zarr", "sharded.zarr", "a.zarr.zip", "a.h5", "a.nii"])
+    def test_a_volume(self, tmp_path: Path, read: list[int], name: str) -> None:
+        path, image = tmp_path / name, noise(24, 33, 40)
+        if name == "a.h5":
+            write_hdf5(path, image, chunks=(8, 8, 8))
+        elif name == "a.nii":
+            scaled = nibabel.Nifti1Image(image / 3, np.eye(4), dtype="i2")
+            nibabel.save(scaled, path)
+            image = np.asanyarray(nibabel.load(path).dataobj)
+        else:
+            write_zarr(path, image, **({"shards": (24, 40, 40)} if "sharded" in name else {}))
+        assert_reads(path, image)
+        assert sum(read) == image.nbytes
+        assert max(read) <= max(1 << 10, image.nbytes // 128)
+
+    def test_a_channel(self, tmp_path: Path, read: list[int]) -> None:
+        image = noise(2, 24, 33, 40)
+        write_zarr(tmp_path / "a.zarr", image)
+        assert_reads(tmp_path / "a.zarr", image[1], axes="CZYX", channel=1)
+        assert max(read) <= 1 << 13  # a chunk of both channels
+
+    def test_tiff_needs_no_copy(self, tmp_path: Path, read: list[int]) -> None:
+        image = noise(24, 33, 40)
+        tifffile.imwrite(tmp_path / "a.tif", image, compression="zlib")
+        assert_reads(tmp_path / "a.tif", image)
+        assert read == [image.nbytes]
 
 
 class TestChannels:
