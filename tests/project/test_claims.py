@@ -52,6 +52,11 @@ def four_devices(volume, call):
     return [times[1] / times[4]]
 
 
+def betti_on_a_device():
+    rows = json.loads((RESULTS / "cuda_betti.json").read_text(encoding="utf-8"))["rows"]
+    return [row["device_ms"] / row["euler_ms"] for row in rows]
+
+
 def volume(other):
     return times_ours("cpu", "peers", other, 1, "128x128x128")
 
@@ -108,6 +113,10 @@ CLAIMS = {
     ("docs/gpu.md", r"factors of ([\d.]+) and"): lambda: four_devices(
         "4096x2048x2048", "replay_ms"
     ),
+    ("docs/benchmarks.md", r"on an H200 (\d+) to (\d+) times"): betti_on_a_device,
+    ("docs/benchmarks.md", r"Weighted transforms take (\d+) to (\d+) times"): lambda: [
+        row["ratio"] for row in sections("transform-cpu")["weights"]
+    ],
     ("docs/design/surface.md", r"takes (\d+) to (\d+) times as long as a curve"): lambda: [
         row["ratio"]
         for rows in sections("surface").values()
