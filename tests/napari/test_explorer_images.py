@@ -70,6 +70,7 @@ def test_dtypes(explorer, qtbot, dtype):
     viewer, panel = explorer(image)
     assert_curve_of(panel, image)
     threshold = panel.model.threshold
+    assert 0 < (image >= threshold).sum() < image.size
     (overlay,) = overlays(viewer)
     levels = (threshold, *image.ravel()[:20].astype(float).tolist(), -1.5, 0.1)
     for t in levels:
