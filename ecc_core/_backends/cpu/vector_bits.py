@@ -16,7 +16,7 @@ WORD_LANES = 64
 
 @intrinsic
 def small_keys(typingctx: Any, keys: Any, at: Any, bound: Any) -> Any:
-    """A word whose bit i tells whether ``keys[at + i] <= bound``."""
+    """Return a word whose bit i tells whether ``keys[at + i] <= bound``."""
     sig = types.uint64(keys, types.intp, types.uint64)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -33,7 +33,7 @@ def small_keys(typingctx: Any, keys: Any, at: Any, bound: Any) -> Any:
 
 @intrinsic
 def count_ones(typingctx: Any, word: Any) -> Any:
-    """Number of ones among the bits of a uint64."""
+    """Return the number of ones among the bits of a uint64."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.ctpop(args[0])

@@ -1,1 +1,1 @@
-"""From values to keys: the choice of an encoder, and its kernels."""
+"""Encoders, which turn the values of an image into keys."""

@@ -24,7 +24,7 @@ REACH, MARGIN = 0.96, 3.0
 
 
 def ordered_keys(values: Array) -> Array:
-    """Unsigned integers in the order of the values; -0.0 comes before 0.0."""
+    """Return unsigned integers in the order of the values; -0.0 comes before 0.0."""
     bits = np.dtype(f"u{values.dtype.itemsize}")
     keys = values.view(bits)
     top = bits.type(1 << (8 * bits.itemsize - 1))
@@ -34,7 +34,7 @@ def ordered_keys(values: Array) -> Array:
 
 
 def entry_keys(levels: Levels) -> Array:
-    """Ordered keys of levels, with both zeros on the same side of a level."""
+    """Return ordered keys of levels, such that no level separates the two zeros."""
     values = levels.values
     if values.dtype.kind == "f":
         zero = values.dtype.type(-0.0 if levels.superlevel else 0)
@@ -43,7 +43,9 @@ def entry_keys(levels: Levels) -> Array:
 
 
 def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[..., Any]:
-    """Loader of 32- and 64-bit values by cells; keys from rank `least` on run up to `top`.
+    """Return a loader that finds the ranks of 32- and 64-bit values by cells.
+
+    Ranks from `least` on become keys up to `top`.
 
     In the order in which values enter, a rank grows just behind a level. Keys are ranks, or if
     `cubes` complements of ranks, which grow at the level itself in the reversed order. Either way
@@ -80,7 +82,7 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[.
 
 
 def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int) -> Any:
-    """The grid, and the entries, only bound and number of bounds of each cell; the bounds."""
+    """Return the grid; the entry, only bound and number of bounds of each cell; and all bounds."""
     number = np.dtype(np.float32 if values.dtype.itemsize == 4 else np.float64).type
     wide = values.astype(number)
     finite = wide[np.isfinite(wide)]
@@ -121,7 +123,7 @@ def _cell_counts(levels: int) -> list[int]:
 
 
 def _place(wide: Array, origin: Any, span: Any, count: int) -> tuple[Any, NDArray[np.int64], int]:
-    """The slope of a grid of so many cells, and the cell of each level, as the loader has it."""
+    """Return the slope of a grid of `count` cells, and the cell of each level."""
     number = wide.dtype.type
     slope = number(count * REACH) / span if 0 < span < np.inf else number(0)
     slope = slope if np.isfinite(slope) else number(0)
@@ -132,7 +134,7 @@ def _place(wide: Array, origin: Any, span: Any, count: int) -> tuple[Any, NDArra
 
 
 def _cost(cell: NDArray[np.int64], count: int) -> float:
-    """Of a value that is distributed as the levels are."""
+    """Return the expected cost of a value, in ns, if values are distributed as the levels are."""
     held = np.bincount(cell, minlength=count)
     crowded = held[held > 1].sum() / max(cell.size, 1)
     return SEARCH_COST * float(crowded) + LARGE_COST * max(0, (count // LARGE_TABLE).bit_length())

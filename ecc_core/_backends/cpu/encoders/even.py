@@ -35,7 +35,10 @@ class EvenScale(NamedTuple):
 def even_loader(
     levels: Levels, cubes: bool, scale: EvenScale, top: int, least: int
 ) -> Callable[..., tuple[bool, bool]]:
-    """Loader of the values whose levels a scale fits; keys from rank `least` on run up to `top`."""
+    """Return a loader for evenly spaced levels.
+
+    Ranks from `least` on become keys up to `top`.
+    """
     order = np.ascontiguousarray(levels.values[::-1]) if levels.superlevel else levels.values
     count = order.size
     first, direction = (top + least + 1, -1) if cubes else (-least, 0)
@@ -60,7 +63,7 @@ def even_loader(
 
 
 def _line(order: Array) -> tuple[float, float] | None:
-    """Start and step of floats that are those of a line, rounded to their dtype, or None.
+    """Return start and step of the line on which the levels lie, up to rounding, or None.
 
     The ends of the line are the first and last number, or these as they are printed: 0.1 is not a
     float32, but what ``linspace(0.1, 0.9, dtype=float32)`` begins with.
@@ -78,7 +81,7 @@ def _line(order: Array) -> tuple[float, float] | None:
 
 
 def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
-    """Settings that give the rank of every value of the dtype exactly, or None.
+    """Return settings that give every value of the dtype its exact rank, or None.
 
     Places never decrease along the values, so they are verified at each level and at the next value
     that enters after it.
@@ -112,7 +115,7 @@ def even_scale(levels: Levels, thresholds: Array) -> EvenScale | None:
 
 
 def _slopes(at: Array, after: Array, thresholds: Array, superlevel: bool) -> Iterator[float]:
-    """Of the thresholds before they were rounded to levels, then of the levels."""
+    """Yield the slope of the thresholds before rounding, then that of the levels."""
     count = at.size
     if count == 1:
         yield 1 / (after[0] - at[0])
@@ -124,7 +127,7 @@ def _slopes(at: Array, after: Array, thresholds: Array, superlevel: bool) -> Ite
 
 
 def _next(values: Array, up: bool) -> Array:
-    """Neighbours of values in their dtype; the last value of an integer dtype is its own."""
+    """Return the next value of the dtype, which for the last integer is the integer itself."""
     if values.dtype.kind == "f":
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(np.nextafter(values, values.dtype.type(np.inf if up else -np.inf)))

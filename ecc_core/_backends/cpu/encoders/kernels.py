@@ -65,7 +65,7 @@ def _row(address: Any, token: Any, strides: Any, z: Any, y: Any, columns: Any) -
 
 @kernel()
 def image_row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: Any) -> Any:
-    """One row of the image. Rows that come soon are asked for now: hardware looks ahead less."""
+    """Return one row of the image, and prefetch a later one: hardware looks ahead less."""
     _, rows, columns = extents
     width = columns * token.itemsize
     later = y + max(1, AHEAD // max(width, 1))
@@ -78,7 +78,7 @@ def image_row(address: Any, token: Any, strides: Any, z: Any, y: Any, extents: A
 
 @kernel()
 def key_row(base: Any, keys: Any, at: Any, steps: Any, z: Any, y: Any, columns: Any) -> Any:
-    """One row of staged keys, by the address of all: a slice would count references."""
+    """Return one row of staged keys. It is a view of an address, since slices count references."""
     start = at + z * steps[0] + y * steps[1]
     return carray(pointer(base + start * keys.itemsize), columns, keys.dtype)
 
@@ -95,7 +95,7 @@ def copy_keys(
     flip: Any,
     shift: Any,
 ) -> None:
-    """Unsigned values: ``key = (value ^ flip) + shift``, in a wider dtype if `keys` is wider."""
+    """Stage unsigned values as ``(value ^ flip) + shift``, in the dtype of `keys`."""
     slices, rows, columns = extents
     base = keys.ctypes.data
     for z in range(slices):
@@ -120,7 +120,7 @@ def order_floats(
     infinity: Any,
     never: Any,
 ) -> Any:
-    """Floats, given as the unsigned integers of their bits, as integers in the same order.
+    """Stage floats, read as unsigned integers, as integers in the order of the floats.
 
     `sign` and `infinity` are the bits of -0.0 and of infinity. -0.0 equals 0.0, and NaN
     gets the key `never`. Returns whether there was one.
@@ -153,7 +153,7 @@ def look_up_keys(
     table: Any,
     infinity: Any,
 ) -> Any:
-    """8- and 16-bit values: the key stands in a table over all values.
+    """Stage 8- and 16-bit values by a table that holds the key of every value.
 
     Values whose bits but the sign exceed `infinity` are reported as NaN.
     """
@@ -185,7 +185,7 @@ def bin_evenly(
     checked: Any,
     ends: Any,
 ) -> Any:
-    """Rank of each value: ``trunc(value * slope + offset)``, product and sum rounded once.
+    """Stage values by their ranks, ``trunc(value * slope + offset)``, which are rounded once.
 
     The caller has verified that this is exact: the place is monotonic in the value, below j + 1 at
     level j, and not below it at the next value of the dtype that enters later. One level, `turn`,
@@ -233,7 +233,7 @@ def bin_evenly(
 
 @kernel()
 def fit_scale(at: Any, after: Any, final: Any, slope: Any) -> Any:
-    """The offset, index of the turn, and reach of a slope for :func:`bin_evenly`, and if exact.
+    """Return the offset, index of the turn and reach of a slope, and whether it is exact.
 
     `at` are the levels in the order of entry and `after` the next values of their dtype, both as
     float64; where `final` there is none. The index is -1 without a level that float64 tells from
@@ -263,7 +263,7 @@ def fit_scale(at: Any, after: Any, final: Any, slope: Any) -> Any:
 
 @kernel()
 def _search(bounds: Any, low: Any, count: Any, key: Any) -> Any:
-    """``low`` and how many of the `count` bounds from `low` on are not above the key."""
+    """Return `low` plus the number of the next `count` bounds that are not above the key."""
     while count > 0:
         half = count >> 1
         if bounds[np.uint64(low + half)] <= key:
@@ -315,7 +315,7 @@ def bin_by_cells(
     base: Any,
     ends: Any,
 ) -> Any:
-    """Key of each value: `base` and the number of bounds that its ordered key is not below.
+    """Stage values as `base` plus the number of bounds that their ordered keys have reached.
 
     A cell of an even grid tells how many bounds lie before it. Cells are found by the same
     increasing expression for values and for levels, so a comparison with the only bound of the

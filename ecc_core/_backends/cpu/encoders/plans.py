@@ -70,7 +70,7 @@ def curve_plans(
     points: int,
     counts: bool = False,
 ) -> list[Plan]:
-    """Plans for a curve at sorted thresholds, to be tried in turn until one's keys fit.
+    """Return plans for a curve at sorted thresholds, to be tried in turn until all keys fit.
 
     `counts`: the caller counts the set of a single level.
     """
@@ -84,7 +84,7 @@ def curve_plans(
 
 
 class _Bytes:
-    """Bytes whose hash is that of some of them: the whole takes longer than a comparison."""
+    """Bytes with a hash of a sample, since hashing all takes longer than a comparison."""
 
     __slots__ = ("data",)
 
@@ -103,7 +103,7 @@ class _Bytes:
 
 @lru_cache(maxsize=16)
 def _kept_plans(kind: np.dtype[Any], data: bytes | _Bytes, *options: Any) -> list[Plan]:
-    """Small images that come one by one would wait for plans of the same thresholds again."""
+    """Return plans, which are kept: small images often come one by one with equal thresholds."""
     return _plans(np.frombuffer(bytes(data), kind), *options)
 
 
@@ -135,7 +135,7 @@ def _plans(
 
 
 def _of_one_level(plan: Plan, cubes: bool) -> Plan:
-    """The plan with one bin for the points on each side of its only level."""
+    """Return the plan with one bin for the points on each side of its only level."""
     reached = int(plan.entered.max(initial=0))
     bound = plan.top - reached if cubes else reached - 1
     if bound < 0:
@@ -156,12 +156,12 @@ def _unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _bias(dtype: np.dtype[Any]) -> int:
-    """What turns the bits of an integer into its ordinal, by exclusive or."""
+    """Return the bits to invert so that integers become unsigned ones in the same order."""
     return 1 << (8 * dtype.itemsize - 1) if dtype.kind == "i" else 0
 
 
 def _direct(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
-    """Small integers as they are: every value is a level."""
+    """Return a plan that stages small integers as they are: every value is a level."""
     unsigned = _unsigned(dtype)
     top = int(np.iinfo(unsigned).max)
     ordinals = levels.values.view(unsigned).astype(np.int64) ^ _bias(dtype)
@@ -183,13 +183,13 @@ def _direct(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
 
 @lru_cache(maxsize=8)
 def _places(dtype: np.dtype[Any]) -> Array:
-    """The place of each value of 8 or 16 bits in their order, by its bits."""
+    """Return the position of every value of 8 or 16 bits in sorted order, indexed by its bits."""
     every = np.arange(1 << (8 * dtype.itemsize), dtype=np.uint32).astype(_unsigned(dtype))
     return ordered_keys(every.view(dtype)).astype(np.intp)
 
 
 def _table(dtype: np.dtype[Any], levels: Levels, cubes: bool) -> Plan:
-    """8- and 16-bit values through a table of the keys of all of them; booleans are bytes."""
+    """Return a plan with a table of the keys of all 8- or 16-bit values; booleans are bytes."""
     dtype = np.dtype(np.uint8) if dtype.kind == "b" else dtype
     top, places = levels.values.size, _places(dtype)
     at = entry_keys(levels).astype(np.int64)
@@ -222,7 +222,7 @@ def _binned(
     top: int,
     least: int = 0,
 ) -> Plan:
-    """32- and 64-bit values by the number of levels before them."""
+    """Return a plan that ranks 32- and 64-bit values among the levels."""
     if scale is not None:
         load = even_loader(levels, cubes, scale, top, least)
     else:
@@ -232,7 +232,7 @@ def _binned(
 
 
 def coefficient_plan(dtype: np.dtype[Any], superlevel: bool, cubes: bool, masked: bool) -> Plan:
-    """The plan that keeps the order of all values, for coefficients (no curve follows)."""
+    """Return a plan that keeps the order of all values, for coefficients but no curve."""
     unsigned = _unsigned(dtype)
     full = int(np.iinfo(unsigned).max)
     descending = superlevel != cubes

@@ -21,7 +21,7 @@ _I32 = ir.IntType(32)
 
 
 def _ordered(builder: Any, value: Any, dtype: Any, bits: Any) -> Any:
-    """Unsigned integers in the order of the values; -0.0 comes before 0.0."""
+    """Return unsigned integers in the order of the values; -0.0 comes before 0.0."""
     top = llvm.splat(bits, CELL_LANES, 1 << (bits.width - 1))
     if isinstance(value.type.element, ir.IntType):
         return builder.xor(value, top) if dtype.signed else value
@@ -120,7 +120,7 @@ def rank_cells(
     target: Any,
     first: Any,
 ) -> Any:
-    """Write ranks from `entries` and what :func:`find_cells` wrote, a multiple of 4 of them.
+    """Write the ranks of `count` values, a multiple of 4, whose cells :func:`find_cells` wrote.
 
     Keys of 32 bits are added to the entry, whose lower half carries into the upper one, the rank,
     from the cell's bound on. Those of 64 bits are compared with the bound, `only`. The highest bit

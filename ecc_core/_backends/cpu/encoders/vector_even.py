@@ -25,7 +25,7 @@ _F64, _I32 = ir.DoubleType(), ir.IntType(32)
 
 
 class _Lanes:
-    """Steps of finding ranks."""
+    """The steps that find the ranks of a vector of values."""
 
     def __init__(self, context: Any, builder: Any, sig: Any, lanes: int) -> None:
         self.context, self.builder, self.lanes = context, builder, lanes
@@ -37,7 +37,7 @@ class _Lanes:
         return llvm.each(self.builder, scalar, self.lanes)
 
     def values_at(self, values: Any, at: Any) -> tuple[Any, Any, Any]:
-        """The values, the same as float64, and which of them are NaN."""
+        """Return the values, the same as float64, and which of them are NaN."""
         builder, dtype = self.builder, self.values.dtype
         source = llvm.data(self.context, builder, self.values, values)
         element = self.context.get_value_type(dtype)
@@ -51,13 +51,13 @@ class _Lanes:
         return value, value if element == _F64 else builder.fpext(value, self.numbers), nan
 
     def confined(self, place: Any, least: Any, most: Any) -> Any:
-        """Confined to least..most; least for NaN."""
+        """Return places confined to `least` and `most`, and `least` for NaN."""
         builder = self.builder
         place = builder.select(builder.fcmp_ordered(">", place, least), place, least)
         return builder.select(builder.fcmp_ordered("<", place, most), place, most)
 
     def is_near(self, place: Any, one: Any, reach: Any) -> Any:
-        """Whether a place in units of ``1 / one`` is within `reach` of a whole one, in any lane."""
+        """Return whether any place, a multiple of ``1 / one``, is within `reach` of a whole one."""
         builder = self.builder
         rest = builder.and_(
             builder.add(place, reach), builder.sub(one, llvm.splat(_I32, self.lanes, 1))
@@ -67,7 +67,7 @@ class _Lanes:
         return builder.icmp_unsigned("!=", word, word.type(0))
 
     def compared(self, before: Any, value: Any, level: Any, downwards: Any) -> Any:
-        """Ranks: the number of levels `before`, and one more of values beyond the next one."""
+        """Return ranks: the number of levels `before`, plus 1 where the value is beyond `level`."""
         builder, dtype = self.builder, self.values.dtype
         if dtype.__class__ is types.Float:
             compare = builder.fcmp_ordered
@@ -78,7 +78,7 @@ class _Lanes:
         return builder.add(before, builder.zext(past, before.type))
 
     def levels(self, before: Any, kind: Any, stored: Any, regular: Any, line: Any) -> Any:
-        """The levels of so many numbers, of the vector type `kind`.
+        """Return the levels with the indices `before`, as a vector of type `kind`.
 
         If they are `regular`, those on a `line`, rounded, and otherwise the `stored` ones.
         """
@@ -113,14 +113,14 @@ class _Lanes:
         llvm.store(builder, result, llvm.data(self.context, builder, self.keys, keys), at)
 
     def flags(self, sig: Any, *bits: Any) -> Any:
-        """A word for each vector of bits."""
+        """Return vectors of bits as a tuple of words."""
         words = [self.builder.bitcast(b, ir.IntType(self.lanes)) for b in bits]
         words = [self.builder.zext(word, llvm.I64) for word in words]
         return self.context.make_tuple(self.builder, sig.return_type, words)
 
 
 def _bin(lanes: int, checked: bool) -> Any:
-    """The intrinsic of the kernel ``bin_evenly`` for `lanes` values.
+    """Return the intrinsic of the kernel ``bin_evenly`` for `lanes` values.
 
     `scale` and `bins` are those of ``bin_evenly``.
     """

@@ -30,7 +30,7 @@ WORD, COEFFICIENT = np.dtype(np.uint64), np.dtype(np.int8)
 def cut(
     shape: tuple[int, int, int], key_size: int, ndim: int, together: int = 1
 ) -> tuple[Block, ...]:
-    """Blocks that cover a volume, or a stack of images, and whose keys fit in the cache.
+    """Return blocks that cover a volume or a stack of images, and whose keys fit in the cache.
 
     Of a stack, at least `together` images share a block, where they lie interleaved in memory.
     """
@@ -57,7 +57,7 @@ def cut(
 
 
 def _evenly(count: int, step: int) -> int:
-    """A step near the given one that leaves no small rest."""
+    """Return a step near the given one that divides `count` into nearly equal parts."""
     return -(-count // max(1, round(count / step))) if count else 1
 
 
@@ -80,13 +80,13 @@ class Layout(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Elements that hold the block and its halo."""
+        """Number of elements that the block and its halo take."""
         return (self.geometry[0] + 2) * self.geometry[5]
 
 
 @lru_cache(maxsize=64)
 def lay_out(block: Block, shape: tuple[int, int, int], ndim: int, spare_words: int = 1) -> Layout:
-    """Place a block: words of 64 columns start at its own first column, rows come in eights."""
+    """Lay out a block: words of 64 columns begin at its first column, rows come in eights."""
     (z, y, x), (z_end, y_end, x_end) = block
     slices, rows, columns = z_end - z, y_end - y, x_end - x
     lead = int(x > 0)
@@ -162,7 +162,7 @@ class Scanner:
         self._layout: Layout
 
     def stage(self, plan: Plan, block: Block) -> tuple[bool, bool]:
-        """Load a block's keys; whether there was a NaN, whether a key did not fit."""
+        """Load the keys of a block; return whether there was a NaN, and an unfit key."""
         layout = self._layout = lay_out(block, self.source.shape, self.ndim)
         wanted = layout.geometry, plan.key_dtype, self.ndim
         if _kept.layout != wanted:
@@ -199,9 +199,9 @@ class Scanner:
         )
 
     def count(self, plan: Plan, histograms: Array) -> None:
-        """Add the staged block to histograms of two bins: points with keys up to the bound, others.
+        """Add the staged block to histograms of two bins, for keys up to the bound and above it.
 
-        In the T-construction only the second bin is right.
+        In the T-construction the first bin is not used.
         """
         layout, take = self._layout, scratch.take
         bits = take("bits", layout.size // 64 + 1, WORD)

@@ -54,13 +54,13 @@ def _close(bits: Any, geometry: Any, low: Any, high: Any, outside: Any, volume: 
 
 @kernel()
 def _part(words: Any, start: Any, count: Any) -> Any:
-    """Some of the words, without a reference to count."""
+    """Return `count` words as a view of an address, since slices count references."""
     return carray(pointer(words.ctypes.data + start * words.itemsize), count, words.dtype)
 
 
 @kernel()
 def _count(here: Any, below: Any, valid: Any, words: Any) -> Any:
-    """Vertices less edges along x of rows, less the same of what each shares with the next."""
+    """Return vertices less edges along x of rows, less those of what neighbouring rows share."""
     total = 0
     for i in range(words):
         row, after = here[i], here[i + 1]
@@ -72,7 +72,7 @@ def _count(here: Any, below: Any, valid: Any, words: Any) -> Any:
 
 @kernel()
 def _count_before(here: Any, below: Any, words: Any, row_step: Any) -> Any:
-    """The same of points before the first of each row, which are in the set."""
+    """Return the same for the points before each row, which belong to the set."""
     total: Any = 0
     for i in range(0, words, row_step):
         total += np.int64(~here[i] & ONE) - np.int64(~(here[i] & below[i]) & ONE)

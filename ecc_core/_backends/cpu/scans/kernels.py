@@ -150,7 +150,7 @@ def _write(
 
 @kernel()
 def valid_bits(word: Any, words: Any, lead: Any, columns: Any) -> Any:
-    """Bits of a word that stand for the block's own points."""
+    """Return the bits of a word that stand for points of the block itself."""
     if word < lead:
         return NONE
     rest = columns & 63
@@ -159,7 +159,7 @@ def valid_bits(word: Any, words: Any, lead: Any, columns: Any) -> Any:
 
 @kernel()
 def first_turn(lead: Any, low: Any) -> Any:
-    """-1 if the first word of a row follows its last one, which is then looked at first; or 0."""
+    """Return -1 if the scan of a row begins with its last word, which the first one follows."""
     return 0 if lead or low[2] else -1
 
 
@@ -187,7 +187,7 @@ def scan_2d(
     out: Any,
     place: Any,
 ) -> None:
-    """Curves or coefficients of a stack of images.
+    """Compute curves or coefficients of a stack of images.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ NONZERO_PLANE = 4  # the plane behind them: 1 where the coefficient is not zero
 
 
 def _has_compress() -> bool:
-    """Whether the target compresses bytes in registers; elsewhere LLVM's expansion is slow."""
+    """Return whether the target compresses bytes in registers. Elsewhere LLVM's code is slow."""
     if config.CPU_FEATURES is not None:
         return "+avx512vbmi2" in config.CPU_FEATURES
     if config.CPU_NAME not in (None, "host"):
@@ -148,7 +148,7 @@ def compress(builder: Any, values: Any, bits: Any) -> Any:
 
 
 def _queue(context: Any, builder: Any, words: list[Any], into: Any, into_type: Any) -> Any:
-    """Queue the rows that have a non-zero coefficient; the new number of queued rows.
+    """Queue the rows that have a non-zero coefficient, and return how many are queued then.
 
     Without a branch, which would be mispredicted for every other word.
     """
@@ -180,7 +180,7 @@ def _finish(
     sig: Any,
     args: Any,
 ) -> Any:
-    """The last axis: c = along - wins * across - (the point before loses) * across(before)."""
+    """Add the last axis: c = along - wins * across - (the point before loses) * across(before)."""
     carry_type, _, _, out_type, into_type = sig.args[-5:]
     carry, offset, edge, out, into = args[-5:]
     data, target = (
@@ -216,7 +216,7 @@ def coefficients_2d(
     out: Any,
     into: Any,
 ) -> Any:
-    """Coefficients of 8 rows of one 64-point column from the planes of :func:`planes_2d`.
+    """Find the coefficients of 8 rows of a 64-point column from the planes of :func:`planes_2d`.
 
     `row` is the offset of the first row's planes (the row before lies one element lower), `carry`
     keeps what passes from one word to the next along x, `edge` is 1 where the points before this
@@ -298,7 +298,7 @@ def coefficients_3d(
 
 
 def expanded(builder: Any, words: list[Any]) -> Any:
-    """64 int8 coefficients from the 4 planes of one row."""
+    """Return 64 int8 coefficients from the 4 planes of a row."""
     total = None
     for i, word in enumerate(words):
         bits = builder.bitcast(word, ir.VectorType(llvm.I1, LANES))
@@ -332,7 +332,7 @@ def expand_coefficients(typingctx: Any, coefficients: Any, row: Any, out: Any, a
 def append_events(
     typingctx: Any, queue: Any, row: Any, keys: Any, event_keys: Any, coefficients: Any, count: Any
 ) -> Any:
-    """Append the keys and coefficients of a queued row to two lists; the new count.
+    """Append the keys and coefficients of a queued row to two lists, and return the new count.
 
     Both lists need room for 64 entries more than they will hold.
     """

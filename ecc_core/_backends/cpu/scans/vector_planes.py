@@ -37,7 +37,7 @@ class _Rows:
         return self.builder.bitcast(self.builder.icmp_unsigned(">=", a, b), llvm.I64)
 
     def load(self, start: Any, pitch: Any, row: Any) -> tuple[Any, Any, Any]:
-        """Keys of a row, of the same row one column on, and their maximum."""
+        """Return the keys of a row, those of their neighbours along x, and their maxima."""
         builder = self.builder
         offset = builder.add(start, builder.mul(row, pitch))
         here = llvm.load(builder, self.keys, offset, self.element, LANES)
@@ -92,7 +92,7 @@ class _Rows:
 def planes_2d(
     typingctx: Any, keys: Any, start: Any, pitch: Any, rows: Any, planes: Any, out: Any, stride: Any
 ) -> Any:
-    """Planes of comparisons of `rows` rows of one 64-point column.
+    """Write the planes of comparisons of `rows` rows of one 64-point column.
 
     Writes the planes of row r at ``planes[out + r + kind * stride]``; the kinds are
     0: x >= below, 1: max(x, right) >= the same below, 2: x >= right.

@@ -1,1 +1,1 @@
-"""What becomes of coefficients and values: curves, exact levels, ranges."""
+"""Sinks, which turn coefficients and values into curves, exact levels and ranges."""

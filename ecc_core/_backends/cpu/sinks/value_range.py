@@ -38,7 +38,7 @@ def _widen(
     least: Any,
     most: Any,
 ) -> Any:
-    """The range of a box, `least` and `most` of which no value is above and below; any NaN."""
+    """Return whether a box holds NaN, and its range; no value is above `least` or below `most`."""
     slices, rows, columns = extents
     lows, highs = np.empty(RANGE_LANES, token.dtype), np.empty(RANGE_LANES, token.dtype)
     for i in range(RANGE_LANES):
@@ -74,7 +74,7 @@ def value_range(
     mask: Array | None = None,
     workers: int | None = None,
 ) -> tuple[Any, Any]:
-    """Smallest and largest finite value that is not masked; (None, None) where there is none."""
+    """Return the smallest and largest finite value that is not masked, or (None, None)."""
     if image.size == 0:
         return None, None
     boxes = _boxes(image, filtration, mask)
@@ -113,7 +113,7 @@ def value_range(
 
 @lru_cache(maxsize=16)
 def _ends(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """Values that none is above, and none below."""
+    """Return a value that none is above, and one that none is below."""
     if dtype.kind == "f":
         return dtype.type(np.inf), dtype.type(-np.inf)
     return dtype.type(np.iinfo(dtype).max), dtype.type(np.iinfo(dtype).min)
@@ -122,7 +122,7 @@ def _ends(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 def _boxes(
     image: Array, filtration: Filtration, mask: Array | None
 ) -> list[tuple[Source, Source | None, Block]]:
-    """Boxes that cover all images of a batch."""
+    """Return boxes that cover all images of a batch."""
     if filtration.direction is not None:
         added: list[tuple[Source, Source | None, Block]] = []
         view = image.reshape(image.shape[0], *(1,) * (4 - image.ndim), *image.shape[1:])
@@ -152,7 +152,7 @@ def _boxes(
 
 @lru_cache(maxsize=32)
 def _cut(shape: tuple[int, int, int]) -> tuple[Block, ...]:
-    """Boxes of about as many points as stay in the cache."""
+    """Return boxes of about as many points as the cache holds."""
     size = [1, 1, 1]
     for axis in (2, 1, 0):
         size[axis] = max(1, min(shape[axis], POINTS // math.prod(size)))

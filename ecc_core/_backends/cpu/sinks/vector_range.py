@@ -17,7 +17,7 @@ RANGE_LANES = 32
 
 
 def _limits(dtype: Any, element: Any) -> tuple[Any, Any]:
-    """Constants that no value is above, and below."""
+    """Return a constant that no value is above, and one that no value is below."""
     if isinstance(element, ir.IntType):
         bits = element.width
         if dtype.signed:
