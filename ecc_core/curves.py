@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.origin import kept_points, origin_of, region_labels
+from ecc_core._arrays.repeats import call_of, known_call, remember
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.filtration import check_closed, direction_of, filtration_of
 from ecc_core._request.image import (
@@ -262,6 +263,14 @@ def euler_curve(
             spacing=spacing,
             boundary=boundary,
         )
+    remembered = connectivity, superlevel, nan, boundary
+    others = range, mask, axis, workers, direction, direction_scale, spacing
+    given = given_on_host(thresholds)
+    call = call_of(image, given, remembered, others)
+    known = known_call(call)
+    if known is not None:
+        again, facts = known
+        return EulerCurve(thresholds, again(image), **facts)
     image, mask = split_masked(image, mask)
     origin = origin_of(image)
     array = origin.image(image)
@@ -269,7 +278,7 @@ def euler_curve(
     added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
     filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, added, boundary)
     batched = " together with batch axes" if geometry.batch else None
-    levels = parse_thresholds(given_on_host(thresholds), range, no_exact=batched)
+    levels = parse_thresholds(given, range, no_exact=batched)
     options = {"mask": None, "workers": origin.workers(workers)}
     if mask is not None:
         options["mask"] = geometry.stack(kept_points(origin, mask, geometry))
@@ -283,7 +292,10 @@ def euler_curve(
         filtration = replace(filtration, nan="omit")  # there is none: no need to wait again
     values = backend.curve(images, at, filtration, **options)
     counts = origin.wrap(values.reshape((*geometry.batch, at.size)))
-    return EulerCurve(origin.thresholds(thresholds, at), counts, **curve_facts(filtration))
+    facts = curve_facts(filtration)
+    if call is not None:
+        remember(call, backend, images, at, filtration, facts)
+    return EulerCurve(origin.thresholds(thresholds, at), counts, **facts)
 
 
 @overload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,13 @@ class Adapter:
     def read_once(self, array: Any) -> NDArray[Any]:
         """`on_host`, without a copy if the library says that the array has not changed since."""
         return self.on_host(array)
+
+    def layout(self, array: Any) -> Hashable | None:
+        """Return what a call depends on besides values; None if calls are not to be remembered.
+
+        The backend must have `repeated_curve` then (:mod:`ecc_core._arrays.repeats`).
+        """
+        return None
 
     def as_integers(self, array: Any) -> Any:
         """An array of whole numbers as int64."""

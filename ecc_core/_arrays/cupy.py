@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,10 @@ class CuPy(Adapter):
             return result
         with like.device:
             return cupy.asarray(result)
+
+    def layout(self, array: Any) -> Hashable:
+        place = array.data.ptr % 16, array.device.id
+        return self.name, array.shape, array.strides, array.dtype, place
 
     def on_host(self, array: Any) -> NDArray[Any]:
         host: NDArray[Any] = array.get()

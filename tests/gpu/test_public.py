@@ -208,3 +208,32 @@ def test_calls_in_a_thread_that_has_not_used_the_device():
     with ThreadPoolExecutor(1) as pool:
         found = pool.submit(lambda: ecc.euler_curve(image, levels, nan="omit").values.get())
         np.testing.assert_array_equal(found.result(), ecc.euler_curve(image.get(), levels).values)
+
+
+def test_repeated_calls():
+    levels = np.linspace(0, 1, 33)
+    first, second = RNG.random((2, 60, 130)).astype(np.float32)
+    for image in (first, second, first[:, ::2], first):
+        for superlevel in (False, True):
+            options = {"nan": "omit", "superlevel": superlevel}
+            known = ecc.euler_curve(image, levels, **options)
+            device = cupy.asarray(first)[:, ::2] if image.base is not None else cupy.asarray(image)
+            for _ in range(2):
+                found = ecc.euler_curve(device, levels, **options)
+                assert_arrays_equal(found.values, known.values, like=device)
+                found = ecc.euler_curve(device, cupy.asarray(levels), **options)
+                assert_arrays_equal(found.values, known.values, like=device)
+    device = cupy.asarray(first)
+    for low in (0.0, 0.25):
+        levels[:] = np.linspace(low, 1, 33)  # in the same memory
+        found = ecc.euler_curve(device, levels, nan="omit")
+        known = ecc.euler_curve(first, levels, nan="omit").values
+        assert_arrays_equal(found.values, known, like=device)
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        stream.begin_capture()
+        found = ecc.euler_curve(device, levels, nan="omit").values
+        graph = stream.end_capture()
+        device[...] = cupy.asarray(second)
+        graph.launch(stream)
+        stream.synchronize()
+    assert_arrays_equal(found, ecc.euler_curve(second, levels, nan="omit").values, like=device)

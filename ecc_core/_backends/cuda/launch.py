@@ -8,6 +8,7 @@ ranges, exact curves and regions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cupy
@@ -23,7 +24,7 @@ from ecc_core._backends.cuda.points import point_coefficients, rank_labels, regi
 from ecc_core._backends.cuda.recipe import NAN_REPORT, variant_of
 from ecc_core._backends.cuda.recode import recoded_curves
 from ecc_core._backends.cuda.samples import find_range
-from ecc_core._backends.cuda.scan import pick_levels, scan_of
+from ecc_core._backends.cuda.scan import pick_levels, repeated_scan, scan_of
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -36,6 +37,7 @@ __all__ = [
     "give_levels",
     "raise_for_nan",
     "region_curves",
+    "repeated_curve",
     "value_range",
 ]
 
@@ -102,6 +104,34 @@ def enqueue(
     if _is_capturing():
         picked = keeping(picked, (values, memory))
     return picked, flag
+
+
+def repeated_curve(
+    image: Any, thresholds: Array, filtration: Filtration
+) -> Callable[[Any], Any] | None:
+    """What computes the curve (n,) of an array of the layout of the only image of a batch.
+
+    The array has no batch axis. None where more than one kernel is needed, or an answer from the
+    data.
+    """
+    with adopt(image) as adopted:
+        array, device = adopted.array, adopted.array.device.id
+        variant = variant_of(filtration, adopted.element, masked=False)
+        flat = 1 in array.shape[1:] and array.ndim > 2
+        if len(array) != 1 or array.size == 0 or thresholds.size == 0 or flat:
+            return None
+        if filtration.boundary != "closed" or variant.nan == NAN_REPORT:
+            return None
+        layout = array.shape, array.strides, array.data.ptr % 16
+        find = repeated_scan(*layout, thresholds, variant, device)
+    if find is None:
+        return None
+
+    def again(array: Any) -> Any:
+        with adopt(array) as adopted:
+            return find().single(adopted.array.data.ptr)
+
+    return again
 
 
 def _without_flat_axes(array: Any) -> Any:

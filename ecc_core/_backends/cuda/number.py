@@ -81,6 +81,10 @@ class Number:
         memory = self.begin(data)
         return cupy.ndarray((self.layout.images, 1), np.int64, memory), memory
 
+    def single(self, data: int) -> Any:
+        """The curve of the only image (1,)."""
+        return cupy.ndarray((1,), np.int64, self.begin(data))
+
     def flags(self, _memory: Any) -> None:
         """Bytes are finite."""
 

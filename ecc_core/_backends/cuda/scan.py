@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 import cupy
@@ -36,7 +37,15 @@ from ecc_core._backends.cuda.recipe import (
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 from ecc_core._backends.cuda.zeros import lasting_zeros
 
-__all__ = ["Scan", "pick_levels", "plan_scan", "running_sums", "scan_of", "whole_scan"]
+__all__ = [
+    "Scan",
+    "pick_levels",
+    "plan_scan",
+    "repeated_scan",
+    "running_sums",
+    "scan_of",
+    "whole_scan",
+]
 
 Array = NDArray[Any]
 
@@ -115,6 +124,10 @@ class Scan:
             cupy.multiply(running_sums(bins, superlevel), self.plan.sign, out=values)
         return values, memory
 
+    def single(self, data: int) -> Any:
+        """The curve of the only image (levels,), of a simple scan."""
+        return cupy.ndarray(self._shape[1:], np.int64, self.begin(data))
+
     def flags(self, memory: Any) -> Any:
         """The flags in the memory of a call."""
         return cupy.ndarray((self.layout.images,), np.int64, memory + self._flags)
@@ -188,6 +201,21 @@ def whole_scan(
     """The scan of images, or None where curves at the thresholds take more than its kernel."""
     scan = scan_of(shape, strides, address, None, thresholds, variant, device)
     return scan if scan is not None and scan.simple and scan.prepared.pick is None else None
+
+
+def repeated_scan(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    address: int,
+    thresholds: Array,
+    variant: Variant,
+    device: int,
+) -> Callable[[], Any] | None:
+    """What finds a scan, quickly, that writes the curves at the thresholds itself; or None."""
+    if whole_scan(shape, strides, address, thresholds, variant, device) is None:
+        return None
+    key = shape, strides, address, None, variant, device
+    return partial(_kept_scan, *key, thresholds.tobytes(), thresholds.dtype.str)
 
 
 @lru_cache(maxsize=1024)

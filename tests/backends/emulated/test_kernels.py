@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fake_cupy import ndarray
 from scipy import ndimage
 
 import ecc_core
@@ -295,3 +296,22 @@ def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
     ids, values = emulator.launch.region_curves(image, labels, np.zeros(1), Filtration(2, 2))
     np.testing.assert_array_equal(ids, [1])
     np.testing.assert_array_equal(values, [[0]])  # no label of those that were ranked is left
+
+
+def test_repeated_calls(emulator):
+    emulator.clear()
+    levels, filtration = np.linspace(0, 1, 17), filtration_of(2, SIDES[0], nan="omit")
+    first, second = np.random.default_rng(3).random((2, 1, 40, 260), np.float32)
+    again = emulator.launch.repeated_curve(first.view(ndarray), levels, filtration)
+    known = known_curve(second[0], levels, SIDES[0])
+    levels[:] = 0  # what was asked for stays so
+    np.testing.assert_array_equal(again(second[0].view(ndarray)), known)
+    # An answer from the data, more than one kernel, no image, and more than one.
+    for images, at, asked in (
+        (first, levels, filtration_of(2, SIDES[0])),
+        (first, np.array([0.1, 0.1]), filtration),
+        (first.astype(np.float64), levels, filtration),
+        (first[:, :0], levels, filtration),
+        (np.concatenate([first, second]), levels, filtration),
+    ):
+        assert emulator.launch.repeated_curve(images.view(ndarray), at, asked) is None

@@ -1,0 +1,83 @@
+"""Calls with arguments that were checked before, on arrays of the same layout.
+
+Checks take longer than the kernels of small images on a device. A call is remembered if nothing
+about it depends on the values of the image, and only with the most common arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from ecc_core._arrays import adapter_of
+from ecc_core._request.filtration import Filtration
+
+__all__ = ["call_of", "known_call", "remember"]
+
+MOST_CALLS = 256
+MOST_THRESHOLDS = 4096
+
+Again = tuple[Callable[[Any], Any], dict[str, Any]]
+
+_known: dict[Hashable, Again] = {}
+_last = b""  # the thresholds of the last call: equal ones need no hash of their own
+
+
+def call_of(
+    image: Any, thresholds: Any, options: tuple[Any, ...], others: tuple[Any, ...]
+) -> Hashable | None:
+    """What a call is remembered by; None if it is not.
+
+    Parameters
+    ----------
+    image, thresholds : array
+    options : tuple
+        Arguments that are part of what is remembered.
+    others : tuple
+        Arguments that must be None.
+    """
+    global _last
+    if type(thresholds) is not np.ndarray:
+        return None
+    for other in others:
+        if other is not None:
+            return None
+    layout = adapter_of(image).layout(image)
+    if layout is None or thresholds.ndim != 1 or thresholds.size > MOST_THRESHOLDS:
+        return None
+    raw = thresholds.tobytes()
+    if raw == _last:
+        raw = _last
+    else:
+        _last = raw
+    kinds = tuple(map(type, options))  # True is not 1
+    return layout, raw, thresholds.dtype, options, kinds
+
+
+def known_call(call: Hashable | None) -> Again | None:
+    """What computes the values of such a call from an image, and the facts of its result."""
+    if call is None:
+        return None
+    try:
+        return _known.get(call)
+    except TypeError:  # arguments without a hash
+        return None
+
+
+def remember(
+    call: Hashable,
+    backend: Any,
+    images: Any,
+    thresholds: Any,
+    filtration: Filtration,
+    facts: dict[str, Any],
+) -> None:
+    """Keep what computes the values of a call, if the backend has something that does."""
+    again = backend.repeated_curve(images, thresholds, filtration)
+    if again is None:
+        return
+    if len(_known) >= MOST_CALLS:
+        _known.clear()
+    _known[call] = again, facts

@@ -1,0 +1,91 @@
+"""Calls that are remembered: the same results, and still every check."""
+
+import numpy as np
+import pytest
+from plain import Box, curves
+from plain.adapter import Adapter
+
+import ecc_core as ecc
+from ecc_core._arrays import repeats
+
+IMAGE = np.array([[0, 3, 1], [2, 2, 0], [1, 3, 3]], np.int16)
+
+
+@pytest.fixture
+def repeated(monkeypatch):
+    """Makes calls with boxes remembered, and lists the shapes of those that were known."""
+    known = []
+
+    def repeated_curve(images, thresholds, filtration):
+        fixed = thresholds.copy()
+
+        def again(box):
+            known.append(box.shape)
+            return Box(curves.curve(box.get()[None], fixed, filtration)[0])
+
+        return None if filtration.superlevel else again
+
+    monkeypatch.setattr(Adapter, "layout", lambda _, box: (box.shape, box.dtype), raising=False)
+    monkeypatch.setattr(curves, "repeated_curve", repeated_curve, raising=False)
+    monkeypatch.setattr(repeats, "_known", {})
+    return known
+
+
+def assert_same(thresholds, image=IMAGE, **options):
+    found = ecc.euler_curve(Box(image), thresholds, **options)
+    expected = ecc.euler_curve(image, thresholds, **options)
+    np.testing.assert_array_equal(found.values.get(), expected.values)
+    np.testing.assert_array_equal(found.thresholds, thresholds)
+    for fact in ("connectivity", "superlevel", "ndim"):
+        assert getattr(found, fact) == getattr(expected, fact)
+
+
+def test_results_are_the_same(repeated):
+    levels = np.array([0, 1, 2])
+    for image in (IMAGE, IMAGE.T, IMAGE[::-1]):
+        assert_same(levels, image)
+    assert repeated == [(3, 3)] * 2
+    assert_same(levels, connectivity=1)
+    assert_same(levels.astype(np.float32))
+    assert_same(levels, IMAGE[:2])
+    assert_same(levels, IMAGE.astype(np.int32))
+    assert len(repeated) == 2
+    levels[:] = 1, 2, 3  # other thresholds in the same memory
+    assert_same(levels)
+    assert len(repeated) == 2
+    assert_same(levels)
+    assert len(repeated) == 3
+
+
+def test_every_argument_is_still_checked(repeated):
+    levels = np.array([0, 1, 2])
+    assert_same(levels, connectivity=1)
+    for given, error, message in (
+        ({"connectivity": True}, ValueError, "`connectivity` must be 1 or 2"),
+        ({"connectivity": 1, "nan": []}, ValueError, "`nan` must be"),
+        ({"connectivity": 1, "workers": 0}, ValueError, "`workers` must"),
+        ({"connectivity": 1, "range": (0, 1)}, ValueError, "`range` must be None"),
+        ({"connectivity": 1, "spacing": 2}, ValueError, "`spacing`"),
+    ):
+        with pytest.raises(error, match=message):
+            ecc.euler_curve(Box(IMAGE), levels, **given)
+    with pytest.raises(ValueError, match="one-dimensional"):
+        ecc.euler_curve(Box(IMAGE), levels[None], connectivity=1)
+    mask = Box(IMAGE > 0)
+    found = ecc.euler_curve(Box(IMAGE), levels, connectivity=1, mask=mask)
+    expected = ecc.euler_curve(IMAGE, levels, connectivity=1, mask=IMAGE > 0)
+    np.testing.assert_array_equal(found.values.get(), expected.values)
+    assert repeated == []
+
+
+def test_what_a_backend_does_not_repeat_is_not_remembered(repeated):
+    for _ in range(2):
+        assert_same(np.array([1]), superlevel=True)
+    assert repeated == []
+
+
+def test_no_more_than_some_calls_are_remembered(repeated, monkeypatch):
+    monkeypatch.setattr(repeats, "MOST_CALLS", 3)
+    for level in range(5):
+        assert_same(np.array([level]))
+    assert len(repeats._known) == 2
