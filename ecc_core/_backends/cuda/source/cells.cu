@@ -203,7 +203,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 1) count_cells(const C
     for (int i = threadIdx.x; i < words; i += ECC_THREADS) shared[i] = 0;
     __syncthreads();
     const unsigned copy = kShared ? threadIdx.x % (ECC_COPIES + !kShared) : 0;
-    const Counter counter = {kShared ? shared_address(shared + copy) : 0, cells.counts, cells.bins,
+    Count* const counts =
+        cells.counts + (kLabelled ? 0 : (long long)image * All::kinds * cells.bins);
+    const Counter counter = {kShared ? shared_address(shared + copy) : 0, counts, cells.bins,
                              cells.never_enters};
     const int down = cells.last[1] - cells.first[1];
     const int chunks = (cells.last[0] - cells.first[0] + cells.chunk - 1) / cells.chunk;
@@ -228,7 +230,6 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 1) count_cells(const C
     }
     if (!kShared) return;
     __syncthreads();
-    Count* const counts = cells.counts + (long long)image * All::kinds * cells.bins;
     for (int i = threadIdx.x; i < All::kinds * cells.bins; i += ECC_THREADS) {
         const int kind = i / cells.bins, bin = i - kind * cells.bins;
         Count sum = 0;
