@@ -188,12 +188,15 @@ def merge_ids(
 
     That is -1 for labels which it does not have.
     """
+    if len(numberings) == 1:
+        rows = np.argsort(numberings[0].ids)
+        return numberings[0].ids[rows], [rows]
     every = np.concatenate([numbering.ids for numbering in numberings])
     ids, places = np.unique(every, return_inverse=True)
-    rows, start = [], 0
+    found, start = [], 0
     for numbering in numberings:
         own = np.full(ids.size, -1)
         own[places[start : start + numbering.count]] = np.arange(numbering.count)
-        rows.append(own)
+        found.append(own)
         start += numbering.count
-    return ids, rows
+    return ids, found
