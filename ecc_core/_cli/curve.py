@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -258,7 +259,7 @@ def _curves(
     at = _as_numbers(curve.thresholds)
     for place, named in image.places():
         euler, others = _split(curve, place)
-        yield NamedCurve(image.path, named, None, at, euler, _facts(curve), others)
+        yield NamedCurve(image.path, named, None, at, euler, _facts(curve, EulerCurve), others)
 
 
 def _split(found: Any, place: Any) -> tuple[Array, dict[str, Array]]:
@@ -271,10 +272,10 @@ def _split(found: Any, place: Any) -> tuple[Array, dict[str, Array]]:
     return values, {}
 
 
-def _facts(found: Any) -> dict[str, Any]:
-    """Facts of the Euler characteristics of a result."""
-    others = ("spacing", "estimator", "window") if hasattr(found, "estimator") else ()
-    return {name: fact for name, fact in found.facts.items() if name not in others}
+def _facts(found: Any, kind: type[EulerCurve | RegionCurves]) -> dict[str, Any]:
+    """Return the facts of a result that curves of its Euler characteristic have too."""
+    known = {field.name for field in fields(kind)}
+    return {name: fact for name, fact in found.facts.items() if name in known}
 
 
 def _fitting(name: str, region: Array, image: Input) -> Array:
@@ -305,7 +306,7 @@ def _region_curves(
         regions = of_regions(
             values[place], labels[place], arguments.thresholds, range=bounds, **common
         )
-        at, facts = _as_numbers(regions.thresholds), _facts(regions)
+        at, facts = _as_numbers(regions.thresholds), _facts(regions, RegionCurves)
         for i, label in enumerate(regions.labels):
             euler, others = _split(regions, i)
             yield NamedCurve(image.path, named, label, at, euler, facts, others)

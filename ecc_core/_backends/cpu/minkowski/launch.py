@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.borders import border_boxes, closed, sides_of, sides_of_block
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
-from ecc_core._backends.cpu.minkowski.groups import MOST_POINTS, count_groups
+from ecc_core._backends.cpu.minkowski.groups import (
+    MOST_POINTS,
+    count_groups,
+    count_rows,
+    wrap_keys,
+)
 from ecc_core._backends.cpu.minkowski.sections import closed_counts
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
@@ -31,6 +36,8 @@ Values = NDArray[np.int64]
 
 WORD = 64  # elements that loaders may write behind a row
 SLICES = 8  # that a thread takes at a time
+PARTS = 4  # of histograms: equal keys follow each other, and would wait for each other
+MOST_BINS = 1 << 12  # of histograms in parts
 
 
 def cell_counts(
@@ -163,6 +170,8 @@ class _Points(NamedTuple):
         spans[:, :, 1] = 1
         spans[:, 3 - ndim :] = spans_of(self.shape[3 - ndim :], cells, filtration.boundary, cut)
         wraps = filtration.boundary == "periodic"
+        if cells.every and not self.labels.size:
+            return self._row_totals(groups, spans, wraps, workers)
 
         def work(queue: Iterator[tuple[int, int]]) -> Values:
             histograms = np.zeros((self.regions, kinds, self.plan.top + 1), np.int64)
@@ -183,14 +192,38 @@ class _Points(NamedTuple):
                 )
             return histograms
 
-        size = self.regions * kinds * (self.plan.top + 1)
+        return self._sum(work, self.regions * kinds, workers).reshape(self.regions, kinds, -1)
+
+    def _row_totals(self, groups: Array, spans: Array, wraps: bool, workers: int | None) -> Values:
+        """Return the numbers of groups that enter with their last point, without regions."""
+        if wraps:
+            wrap_keys(self.keys, self.shape, self.strides)
+        bins = self.plan.top + 1
+        parts = PARTS if bins <= MOST_BINS else 1
+
+        def work(queue: Iterator[tuple[int, int]]) -> Values:
+            histograms = np.zeros((len(groups), bins, parts), np.int64)
+            row = np.empty(self.shape[2], self.keys.dtype)
+            for z, stop in queue:
+                slices = z, min(stop, self.shape[0])
+                count_rows(
+                    self.keys, self.shape, self.strides, groups, spans, slices, row, histograms
+                )
+            summed: Values = histograms.sum(axis=2)
+            return summed
+
+        return self._sum(work, len(groups), workers)[None]
+
+    def _sum(self, work: Any, rows: int, workers: int | None) -> Values:
+        """Return sums (rows, n) of the histograms that `work` returns for parts of the image."""
+        size = rows * (self.plan.top + 1)
         parts = [(z, z + SLICES) for z in range(-1, self.shape[0], SLICES)]
         first, *others = share(parts, work, worker_count(workers, self.keys.size, size))
         for other in others:
             first += other
-        result = np.zeros((self.regions * kinds, self.plan.entered.size), np.int64)
-        cumulate_rows(first.reshape(len(result), -1), False, self.plan.entered, result)
-        return result.reshape(self.regions, kinds, -1)
+        result = np.zeros((rows, self.plan.entered.size), np.int64)
+        cumulate_rows(first.reshape(rows, -1), False, self.plan.entered, result)
+        return result
 
 
 def _as_volume(array: Array) -> Array:
