@@ -200,7 +200,10 @@ def luminance(channels: Array) -> Array:
         raise ValueError("gray is not defined where colours are transparent")
     precision = channels.dtype if channels.dtype.kind == "f" else np.dtype(np.float64)
     weights = np.array(LUMINANCE, precision) / precision.type(opaque)
-    return np.asarray(np.tensordot(weights, channels[:3].astype(precision), axes=1))
+    values = weights[0] * channels[0]
+    for weight, channel in zip(weights[1:], channels[1:3], strict=True):
+        values += weight * channel  # a matrix product would round by the place in the block
+    return np.asarray(values)
 
 
 class Gray:

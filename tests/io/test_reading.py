@@ -167,6 +167,14 @@ class TestChannels:
         assert actual.dtype == expected.dtype
         np.testing.assert_allclose(actual, expected, rtol=1e-6 if dtype == "f4" else 1e-14)
 
+    def test_gray_does_not_depend_on_the_part_that_is_read(self) -> None:
+        colours = noise(101, 133, 3)
+        whole = select_channel(ImageFile(colours, "YXS"), "gray")
+        for row, column in np.ndindex(100, 12):
+            part = np.s_[row : row + 1, 11 * column : 11 * column + 1]
+            found = select_channel(ImageFile(colours[part], "YXS"), "gray")
+            np.testing.assert_array_equal(found, whole[part])
+
     def test_gray_needs_opaque_colours(self) -> None:
         colours = noise(7, 5, 4)
         with pytest.raises(ValueError, match="not defined where colours are transparent"):
