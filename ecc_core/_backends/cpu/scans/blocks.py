@@ -168,18 +168,16 @@ class Scanner:
         if _kept.layout != wanted:
             _kept.layout, _kept.arrays = wanted, self._allocate(layout, plan.key_dtype)
         keys = _kept.arrays[0]
-        boxes: tuple[tuple[Block, int], ...] = ((layout.box, layout.at),)
-        if self.boundary == "periodic":
-            shape = self.source.shape
-            boxes += wrapped_boxes(block, layout.box, shape, self.ndim, layout.steps, layout.at)
-        nan = unfit = False
-        for box, at in boxes:
-            found = load_box(plan, self.source, self.mask, box, keys, at, layout.steps)
-            nan, unfit = nan or found[0], unfit or found[1]
+        source, mask, steps = self.source, self.mask, layout.steps
+        nan, unfit = load_box(plan, source, mask, layout.box, keys, layout.at, steps)
         halo = int(self.ndim == 3)
         if self.boundary == "half-open":
             clear_high(keys, layout.geometry, layout.high, halo)
         elif self.boundary == "periodic":
+            box, at = layout.box, layout.at
+            for other, place in wrapped_boxes(block, box, source.shape, self.ndim, steps, at):
+                found = load_box(plan, source, mask, other, keys, place, steps)
+                nan, unfit = nan or found[0], unfit or found[1]
             wrap_rows(keys, layout.geometry, halo)
         return nan, unfit
 
