@@ -10,12 +10,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ecc_core._backends.cpu import llvm
-from ecc_core._backends.cpu.scans.vector_coefficients import compress, expanded
+from ecc_core._backends.cpu.scans.vector_coefficients import append_compressed, compress, expanded
 from ecc_core._backends.cpu.scans.vector_planes import LANES
 
 __all__ = ["append_region_events", "fill_vector", "label_changes", "order_planes"]
-
-REGISTER = 512  # bits
 
 
 @intrinsic
@@ -107,24 +105,6 @@ def fill_vector(typingctx: Any, row: Any, first: Any, value: Any) -> Any:
     return sig, codegen
 
 
-def _append(builder: Any, source: Any, at: Any, wanted: Any, target: Any, count: Any) -> Any:
-    """Append those of 64 elements whose bits are set to a list; its new length.
-
-    A register at a time: LLVM splits wider compressions badly.
-    """
-    element = source.type.pointee
-    lanes = REGISTER // element.width
-    for first in range(0, LANES, lanes):
-        piece = builder.lshr(wanted, llvm.I64(first))
-        piece = piece if lanes == LANES else builder.trunc(piece, ir.IntType(lanes))
-        bits = builder.bitcast(piece, ir.VectorType(llvm.I1, lanes))
-        values = llvm.load(builder, source, builder.add(at, llvm.I64(first)), element, lanes)
-        llvm.store(builder, compress(builder, values, bits), target, count)
-        kept = builder.ctpop(piece)
-        count = builder.add(count, kept if lanes == LANES else builder.zext(kept, llvm.I64))
-    return count
-
-
 @intrinsic
 def append_region_events(
     typingctx: Any,
@@ -169,7 +149,7 @@ def append_region_events(
         values = expanded(builder, cgutils.unpack_tuple(builder, planes))
         bits = builder.bitcast(wanted, ir.VectorType(llvm.I1, LANES))
         llvm.store(builder, compress(builder, values, bits), coefficient_list, count)
-        _append(builder, label_data, at, wanted, label_list, count)
-        return _append(builder, key_data, at, wanted, key_list, count)
+        append_compressed(builder, label_data, at, wanted, label_list, count)
+        return append_compressed(builder, key_data, at, wanted, key_list, count)
 
     return sig, codegen

@@ -25,6 +25,7 @@ __all__ = [
     "NONZERO_PLANE",
     "ROWS",
     "Logic",
+    "append_compressed",
     "append_events",
     "coefficients_2d",
     "coefficients_3d",
@@ -35,6 +36,7 @@ __all__ = [
 
 ROWS = 8  # rows a coefficient word holds: 8 x 64 bits, one 512-bit vector
 COEFFICIENT_PLANES = 4  # two's complement: -8..7
+REGISTER = 512  # bits
 NONZERO_PLANE = 4  # the plane behind them: 1 where the coefficient is not zero
 
 
@@ -328,6 +330,24 @@ def expand_coefficients(typingctx: Any, coefficients: Any, row: Any, out: Any, a
     return sig, codegen
 
 
+def append_compressed(builder: Any, data: Any, at: Any, wanted: Any, out: Any, count: Any) -> Any:
+    """Append those of 64 elements whose bits are set to a list; its new length.
+
+    A register at a time: LLVM splits wider compressions badly.
+    """
+    element = data.type.pointee
+    lanes = REGISTER // element.width
+    for first in range(0, LANES, lanes):
+        piece = builder.lshr(wanted, llvm.I64(first))
+        piece = piece if lanes == LANES else builder.trunc(piece, ir.IntType(lanes))
+        bits = builder.bitcast(piece, ir.VectorType(llvm.I1, lanes))
+        values = llvm.load(builder, data, builder.add(at, llvm.I64(first)), element, lanes)
+        llvm.store(builder, compress(builder, values, bits), out, count)
+        kept = builder.ctpop(piece)
+        count = builder.add(count, kept if lanes == LANES else builder.zext(kept, llvm.I64))
+    return count
+
+
 @intrinsic
 def append_events(
     typingctx: Any, queue: Any, row: Any, keys: Any, event_keys: Any, coefficients: Any, count: Any
@@ -351,19 +371,7 @@ def append_events(
         key_data = llvm.data(context, builder, sig.args[2], keys)
         key_list = llvm.data(context, builder, sig.args[3], event_keys)
         coefficient_list = llvm.data(context, builder, sig.args[4], coefficients)
-        element = context.get_value_type(sig.args[2].dtype)
-        # Pieces of one 512-bit register: LLVM splits wider compressions badly.
-        lanes = 512 // element.width
-        place = count
-        for first in range(0, LANES, lanes):
-            piece = builder.lshr(wanted, llvm.I64(first))
-            if lanes < LANES:
-                piece = builder.trunc(piece, ir.IntType(lanes))
-            bits = builder.bitcast(piece, ir.VectorType(llvm.I1, lanes))
-            values = llvm.load(builder, key_data, builder.add(at, llvm.I64(first)), element, lanes)
-            llvm.store(builder, compress(builder, values, bits), key_list, place)
-            kept = builder.ctpop(piece)
-            place = builder.add(place, builder.zext(kept, llvm.I64) if lanes < LANES else kept)
+        place = append_compressed(builder, key_data, at, wanted, key_list, count)
         bits = builder.bitcast(wanted, ir.VectorType(llvm.I1, LANES))
         values = compress(builder, expanded(builder, planes), bits)
         llvm.store(builder, values, coefficient_list, count)
