@@ -227,10 +227,14 @@ def test_only_the_newest_direction_counts(directions, qtbot, monkeypatch):
 def test_quick_curves_come_at_once(directions, qtbot, monkeypatch):
     monkeypatch.setattr(direction_sweep, "AT_ONCE", 10.0)
     image = smooth(64, 64)
-    _, panel = directions(image)
+    viewer, panel = directions(image)
+    (shown,) = [layer for layer in viewer.layers if layer.name.endswith("≥ t")]
+    sliced = []
+    shown.events.set_data.connect(sliced.append)
     panel.model.turn(120)
     assert not panel.controller.running
     assert_exact(panel, image >= panel.explorer.threshold)
+    assert sliced == []  # nothing of the set has changed
     panel.settings[
         "n_directions"
     ].value = 40  # other rows are missing, and come with a curve of their own

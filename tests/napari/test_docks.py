@@ -118,6 +118,12 @@ def test_labels_are_explored_as_one_set(make_napari_viewer_proxy, open_panel, qt
     panel.actions["make_labels"].native.click()
     settle(qtbot, panel)
     assert_array_equal(viewer.layers[-1].data > 0, objects > 0)
+    (shown,) = [layer for layer in viewer.layers if layer.name == "objects ≥ t"]
+    sliced = []
+    shown.events.set_data.connect(sliced.append)
+    viewer.layers["objects"].paint((10, 10), 2)
+    settle(qtbot, panel)
+    assert sliced  # the overlay shows the same array, which has changed
 
 
 def test_saved_files_say_how_they_were_computed(explorer, qtbot, tmp_path):
