@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from outcome import Outcome, Row, report
 from scipy.ndimage import gaussian_filter
-from skimage import data, draw
+from skimage import data
+from skimage.draw import disk
 from skimage.transform import resize
 from torch import Tensor
 
@@ -105,10 +106,10 @@ def shapes() -> dict[str, Tensor]:
     masks = {
         name: np.zeros((32, 32), bool) for name in ("ring", "two discs", "square with 2 holes")
     }
-    masks["ring"][draw.disk((16, 16), 11)] = True
-    masks["ring"][draw.disk((16, 16), 5)] = False
+    masks["ring"][disk((16, 16), 11)] = True
+    masks["ring"][disk((16, 16), 5)] = False
     for centre in ((10, 9), (20, 22)):
-        masks["two discs"][draw.disk(centre, 6)] = True
+        masks["two discs"][disk(centre, 6)] = True
     square = masks["square with 2 holes"]
     square[5:27, 5:27] = True
     square[9:15, 9:13] = square[17:23, 17:24] = False

@@ -222,7 +222,7 @@ STUDIES = (
 )
 
 
-LEARNING = "classification", "recovery", "segmentation"
+LEARNING = "classification", "membranes", "recovery", "segmentation"
 
 
 @pytest.mark.parametrize("name", [*STUDIES, *LEARNING])
