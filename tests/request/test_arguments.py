@@ -86,7 +86,8 @@ SPECIAL = {
 }
 # What a function takes that must not change its result, and a value that it refuses.
 SAME = {"workers": (3, 0), "block": (True, None), "devices": (None, [])}
-SAME |= {(name, "boundary"): ("closed", "periodic") for name in ("betti_curves", "region_curves")}
+CLOSED = ("betti_curves", "region_curves", "euler_transform", "region_transforms")
+SAME |= {(name, "boundary"): ("closed", "periodic") for name in CLOSED}
 
 NAMES = [
     *("euler_number", "euler_curve", "euler_coefficients", "region_curves", "euler_curve_shards"),
