@@ -1,4 +1,4 @@
-"""Euler characteristics of images of bytes at one threshold (number.cu)."""
+"""Euler characteristics of 8-bit images at a single threshold (number.cu)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHUNK = (8, 128)  # slices of a thread, at least and at most
 
 
 class Number:
-    """What counts images of a layout at one level, as a `Scan` does."""
+    """A kernel for 8-bit images of one layout at one level, with the methods of a `Scan`."""
 
     simple = True
 
@@ -68,7 +68,7 @@ class Number:
         self._call = Call(found.kernel, (-(-threads // THREADS),), THREADS, 0, given)
 
     def begin(self, data: int) -> Any:
-        """Launch the kernel for an array at this address; the memory of the curves."""
+        """Launch the kernel for an array at this address, and return the memory of the curves."""
         size = 8 * self.layout.images
         memory, stream = cupy.cuda.alloc(size), cupy.cuda.get_current_stream().ptr
         cupy.cuda.runtime.memsetAsync(memory.ptr, 0, size, stream)
@@ -77,20 +77,20 @@ class Number:
         return memory
 
     def curves(self, data: int, _superlevel: bool) -> tuple[Any, Any]:
-        """Curves at the level (images, 1), and their memory."""
+        """Return the curves at the level, (images, 1), and their memory."""
         memory = self.begin(data)
         return cupy.ndarray((self.layout.images, 1), np.int64, memory), memory
 
     def single(self, data: int) -> Any:
-        """The curve of the only image (1,)."""
+        """Return the curve (1,) of a batch of one image."""
         return cupy.ndarray((1,), np.int64, self.begin(data))
 
     def flags(self, _memory: Any) -> None:
-        """Bytes are finite."""
+        """Return None: integers are finite."""
 
 
 def _least_byte(variant: Variant, thresholds: NDArray[Any]) -> tuple[int, int, bool]:
-    """What makes bytes unsigned, the least of a set of them, and whether the others are meant."""
+    """Return what makes bytes unsigned, a bound, and whether the set lies below it."""
     dtype = np.dtype(variant.element)
     (level,) = round_to_levels(thresholds, dtype, variant.superlevel).values.tolist()
     bias = 128 if variant.element == "int8" else 0

@@ -32,7 +32,7 @@ DENSE = 1 << 16  # labels that a table has at least, and a part of the samples
 def point_coefficients(
     adopted: Adopted, mask: Any, variant: Variant, direction: Any = None
 ) -> tuple[Any, Any]:
-    """Coefficients, int8 of the image's shape; on the device a flag that is set for a NaN."""
+    """Return int8 coefficients of the image's shape, and a flag on the device, set for a NaN."""
     out = cupy.empty(adopted.array.shape, np.int8)
     flag = cupy.zeros(1, np.int64)
     if out.size:
@@ -51,7 +51,7 @@ def region_counts(
     prepared: Prepared,
     direction: Any,
 ) -> tuple[Any, Any]:
-    """Curves at the levels of each region of one image, and a flag that is set where NaN was seen.
+    """Return curves of the regions of one image at the levels, and a flag that is set for a NaN.
 
     `ranks` has the number of each label's region, from 1 on, or 0.
     """
@@ -73,7 +73,7 @@ def region_counts(
 
 
 def _labels_kernel(name: str, device: int, kinds: dict[str, str], superlevel: bool = False) -> Any:
-    """A kernel of labels.cu."""
+    """Return a kernel of labels.cu."""
     macros = {"COUNT": "int", **kinds, "SUPER": int(superlevel), "THREADS": THREADS}
     return function("labels", name, device, tuple(macros.items()))
 
@@ -93,7 +93,7 @@ def _launch(samples: Samples, points: tuple[Any, ...], bins: Any, macros: dict[s
 
 
 def rank_labels(labels: Any) -> tuple[Any, Any, Any]:
-    """Labels as they are read, their ids (increasing), and the number of each label's region.
+    """Return labels as kernels read them, the increasing ids, and each label's region number.
 
     Another stream may write to the labels at any time: numbers are looked up by labels that are
     compared with the size of the table in the same read. Waits for the device.

@@ -1,4 +1,4 @@
-"""Images as their bins: small integers, which the scanning kernels read faster than anything else.
+"""Images recoded as their bins: small integers, which the scanning kernels read fastest.
 
 What these kernels do not take themselves is recoded first: masks, types of 32 and 64 bits other
 than float32, images along a direction, strides of samples that are not next to each other, and
@@ -40,7 +40,7 @@ COLUMNS = 16  # rows of codes are multiples of it
 
 
 class _Order(NamedTuple):
-    """How samples are visited, and where their codes go.
+    """The order in which samples are visited, and where their codes are written.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class _Order(NamedTuple):
 def _order(
     shape: tuple[int, ...], strides: tuple[int, ...], keep: bool, keep_visits: bool
 ) -> _Order:
-    """Visit samples as they lie in memory, and put the shortest axis first where rows are short."""
+    """Visit samples in the order of memory, with the shortest axis first if rows are short."""
     ndim = len(shape) - 1
     axes = list(range(1, ndim + 1)) if keep_visits else axes_in_memory(shape, strides)
     sizes = [shape[axis] for axis in axes]
@@ -92,7 +92,7 @@ def codes_of(
     *,
     keep: bool = False,
 ) -> tuple[Any, Any, Any]:
-    """Codes of a batch, a flag that is set where NaN was seen, and memory that they need.
+    """Return codes of a batch, a flag that is set if NaN was seen, and memory that they need.
 
     The code of a point is its bin: the number of levels below it (superlevel: up to it). Rows, and
     the other axes unless `keep`, may be longer than the image's or in another order; the points
@@ -126,7 +126,7 @@ def recoded_curves(
     direction: Any,
     own: tuple[int, int] | None,
 ) -> tuple[Any, Any, Any]:
-    """Curves at the levels, a flag that is set where NaN was seen, and memory that they need."""
+    """Return curves at the levels, a flag that is set if NaN was seen, and their memory."""
     keep, levels, device = own is not None, prepared.rules.levels, adopted.array.device.id
     codes, flag, kept = codes_of(adopted, mask, variant, prepared, direction, keep=keep)
     element = codes.dtype.name
@@ -142,7 +142,7 @@ def recoded_curves(
 
 @lru_cache(maxsize=256)
 def _every_code(levels: int, variant: Variant, device: int) -> Prepared:
-    """All codes that enter: those below `levels`, or for superlevels those above 0."""
+    """Return all codes that enter: those below `levels`, or for superlevels those above 0."""
     first = int(variant.superlevel)
     thresholds = np.arange(first, levels + first, dtype=variant.element)
     return prepare(thresholds, variant.element, variant.superlevel, device)

@@ -1,4 +1,4 @@
-"""Images of any strides, one sample at a time: their range, and what kernels need to read them."""
+"""Images with any strides, which kernels read sample by sample, and their range of values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SIGN = 1 << 63
 
 
 class Samples(NamedTuple):
-    """An image as kernels read it sample by sample, and the macros that say how.
+    """An image as kernels read it sample by sample, and the macros that they are compiled with.
 
     Attributes
     ----------
@@ -54,14 +54,14 @@ class Samples(NamedTuple):
     def launch(
         self, source: str, name: str, macros: dict[str, Any], *arguments: Any, shared: int = 0
     ) -> None:
-        """Launch a kernel with as many blocks as are resident."""
+        """Launch a kernel with as many blocks as are resident at a time."""
         found = kernel(source, name, self.device, self.options, macros)
         blocks = _blocks(self.image, self.shape, self.device)
         found((blocks,), (THREADS,), (by_value(self.image), *arguments), shared_mem=shared)
 
 
 def _blocks(image: NDArray[np.int64], shape: tuple[int, ...], device: int) -> int:
-    """As many blocks as are resident, or as there is work for; rows are the last axis."""
+    """Return the number of resident blocks, or of those that have work; rows are the last axis."""
     rows = THREADS // int(image.view(np.int32)[-2])
     return min(-(-math.prod(shape[:-1]) // rows), BLOCKS * processors(device))
 
@@ -69,7 +69,7 @@ def _blocks(image: NDArray[np.int64], shape: tuple[int, ...], device: int) -> in
 def kernel(
     source: str, name: str, device: int, options: dict[str, Any], macros: dict[str, Any]
 ) -> Any:
-    """A kernel of a file that includes samples.cuh."""
+    """Return a kernel from a file that includes samples.cuh."""
     given = {**options, **macros, "THREADS": THREADS}
     return function(source, name, device, tuple(given.items()))
 
@@ -83,7 +83,7 @@ def samples_of(
     *,
     vector: bool = True,
 ) -> Samples:
-    """The samples of images (batch, *spatial), with a mask that broadcasts to them.
+    """Return the samples of images (batch, *spatial), with a mask that broadcasts to them.
 
     `direction` is what is added to them, or None; their keys are then float64. `vector`: whether
     threads may take four samples next to each other.
@@ -115,7 +115,7 @@ def samples_of(
 def _options(
     variant: Variant, prepared: Prepared | None, vector: bool, directional: bool
 ) -> dict[str, Any]:
-    """The macros of kernels that read images sample by sample."""
+    """Return the macros of kernels that read images sample by sample."""
     element = "Bool" if variant.element == "bool" else ELEMENTS[variant.element]
     options = {"VECTOR": int(vector), "DIRECTIONAL": int(directional), "BLOCKS": 4}
     return variant.options(prepared) | {"ELEMENT": element, **options}
@@ -130,7 +130,7 @@ def _struct(
     places: tuple[int, int],
     vector: bool,
 ) -> tuple[NDArray[np.int64], bool]:
-    """The structure without addresses, and whether threads take four samples at a time.
+    """Return the structure without addresses, and whether threads take four samples at a time.
 
     `places` are the addresses of image and mask modulo 16.
     """
@@ -155,7 +155,7 @@ def _struct(
 
 
 class _Terms:
-    """What a direction adds along the axes, compared by its numbers."""
+    """A direction that is hashed and compared by its vector, spacing and shape."""
 
     def __init__(self, direction: Any) -> None:
         self.direction = direction
@@ -170,7 +170,7 @@ class _Terms:
 
 @lru_cache(maxsize=64)
 def _heights(terms: _Terms, _device: int) -> Any:
-    """Of the slices, rows and columns, on the device; zero along axes that an image lacks."""
+    """Return the heights of slices, rows and columns, on the device; 0 along missing axes."""
     along = terms.direction.terms
     heights = cupy.asarray(np.concatenate([np.zeros(3 - len(along)), *along]))
     cupy.cuda.get_current_stream().synchronize()  # other streams may use them next
@@ -180,7 +180,7 @@ def _heights(terms: _Terms, _device: int) -> Any:
 def find_range(
     adopted: Adopted, mask: Any, variant: Variant, direction: Any
 ) -> tuple[Any, Any, bool]:
-    """The smallest and the largest finite value or None, and whether there is a NaN.
+    """Return the smallest and the largest finite value or None, and whether there is a NaN.
 
     Waits for the device.
     """
@@ -207,7 +207,7 @@ def find_range(
 def _plan_range(
     shape: tuple[int, ...], strides: tuple[int, ...], place: int, variant: Variant, device: int
 ) -> Call:
-    """The kernel that finds the range of images without masks and directions."""
+    """Return the launch that finds the range of images without masks and directions."""
     item = ITEM_BYTES[variant.element]
     image, vector = _struct(shape, strides, item, None, (place, 0), True)
     options = _options(variant, None, vector, False)
@@ -217,7 +217,7 @@ def _plan_range(
 
 
 def _value(bits: int, element: str) -> Any:
-    """The value of an ordinal of samples.cuh, given as 64 bits."""
+    """Return the value that belongs to the 64 bits of an ordinal (samples.cuh)."""
     if element == "float32":  # as below, for the most common type
         own = bits & 0xFFFFFFFF
         return np.uint32(own ^ 0x7FFFFFFF if own >> 31 else own).view(np.float32)

@@ -57,7 +57,7 @@ SMALL = 1 << 16  # samples, for which the order of axes does not matter
 
 
 class Scan:
-    """What computes curves of images in a layout, at the levels, by a scanning kernel.
+    """A scanning kernel and its arguments, for images of one layout and one set of levels.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Scan:
         return memory
 
     def curves(self, data: int, superlevel: bool) -> tuple[Any, Any]:
-        """Curves at the levels (images, levels), and the memory with the flags."""
+        """Return the curves at the levels, (images, levels), and the memory with the flags."""
         memory = self.begin(data)
         values = cupy.ndarray(self._shape, np.int64, memory)
         if self.plan.accumulate:
@@ -125,11 +125,11 @@ class Scan:
         return values, memory
 
     def single(self, data: int) -> Any:
-        """The curve of the only image (levels,), of a simple scan."""
+        """Return the curve (levels,) of a batch of one image; only for simple scans."""
         return cupy.ndarray(self._shape[1:], np.int64, self.begin(data))
 
     def flags(self, memory: Any) -> Any:
-        """The flags in the memory of a call."""
+        """Return the flags in the memory of a call."""
         return cupy.ndarray((self.layout.images,), np.int64, memory + self._flags)
 
 
@@ -142,7 +142,7 @@ def scan_of(
     variant: Variant,
     device: int,
 ) -> Scan | Number | None:
-    """The scan of images (batch, *spatial) without a mask; None where they had better be recoded.
+    """Return the scan of images (batch, *spatial) without a mask, or None if they must be recoded.
 
     `address` counts modulo 16 only. The device is the current one. Scans are kept for later calls.
     """
@@ -198,7 +198,7 @@ def whole_scan(
     variant: Variant,
     device: int,
 ) -> Scan | Number | None:
-    """The scan of images, or None where curves at the thresholds take more than its kernel."""
+    """Return the scan if its kernel alone writes the curves at the thresholds, or None."""
     scan = scan_of(shape, strides, address, None, thresholds, variant, device)
     return scan if scan is not None and scan.simple and scan.prepared.pick is None else None
 
@@ -211,7 +211,7 @@ def repeated_scan(
     variant: Variant,
     device: int,
 ) -> Callable[[], Any] | None:
-    """What finds a scan, quickly, that writes the curves at the thresholds itself; or None."""
+    """Return a function that looks up a whole scan again, or None if there is no such scan."""
     if whole_scan(shape, strides, address, thresholds, variant, device) is None:
         return None
     key = shape, strides, address, None, variant, device
@@ -228,7 +228,7 @@ def plan_scan(
     rules: Rules,
     device: int,
 ) -> tuple[Layout, Recipe] | None:
-    """How the kernels read images without masks; None where they had better be recoded."""
+    """Return how the kernels read images without masks, or None if they must be recoded."""
     if variant.element not in SCANNED:
         return None
     single = rules.levels > 65_000 or rules.single in (UNIFORM, CONSECUTIVE, TABLE)
@@ -241,7 +241,7 @@ def plan_scan(
 
 
 def _is_thin(layout: Layout, ndim: int) -> bool:
-    """Whether warps would have much less than they can take, and would not in another order."""
+    """Whether most lanes of a warp would be idle, but not with the axes in another order."""
     depth, height, width = layout.shape
     if depth * height * width < SMALL or ndim == 1:
         return False
@@ -251,14 +251,14 @@ def _is_thin(layout: Layout, ndim: int) -> bool:
 
 
 def running_sums(counts: Any, superlevel: bool) -> Any:
-    """Curves from bins: a level has the bins up to its own, or for superlevels those above."""
+    """Return curves as sums of the bins up to each level, for superlevels of those above it."""
     if superlevel:
         return cupy.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
     return cupy.cumsum(counts[:, :-1], axis=1)
 
 
 def pick_levels(values: Any, prepared: Prepared) -> Any:
-    """Curves at the thresholds from curves at the levels."""
+    """Return the curves at the thresholds, given those at the levels."""
     if prepared.pick is None:
         return values
     level, empty = prepared.pick

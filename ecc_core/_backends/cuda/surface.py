@@ -1,4 +1,4 @@
-"""Surfaces: both images as codes, and the signed histogram of their pairs."""
+"""Surfaces, from the signed histogram of the pairs of codes of two recoded images."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def surface(
     mask: Any = None,
     workers: int | None = None,  # noqa: ARG001
 ) -> Any:
-    """Euler characteristic of the intersections of each pair of images: (images, n, m) int64."""
+    """Return the Euler characteristics of the intersections, (images, n, m) int64."""
     with adopt(first) as one, adopt(second) as other:
         mask = as_cupy(mask)
         shape = (len(one.array), *(at.size for at in thresholds))
@@ -84,7 +84,7 @@ def _counts(
 def _histogram(
     codes: list[Any], levels: tuple[int, ...], variants: Any, filtration: Filtration
 ) -> Any:
-    """Signed numbers of cells by the pairs of ranks, (images, ranks, ranks)."""
+    """Return the signed numbers of cells for each pair of ranks, (images, ranks, ranks)."""
     element = max((code.dtype for code in codes), key=lambda dtype: dtype.itemsize)
     codes = [code.astype(element, copy=False) for code in codes]
     images, *spatial = map(int, codes[0].shape)
@@ -119,7 +119,7 @@ def _histogram(
 
 
 def _pick(counts: Any, axis: int, prepared: Prepared, superlevel: bool) -> Any:
-    """Values at the thresholds from those at the ranks."""
+    """Return the values at the thresholds, given those at the ranks."""
     count = prepared.rules.levels
     level, empty = prepared.pick or (None, None)
     ranks = cupy.arange(count - 1, -1, -1) if superlevel else cupy.arange(count)

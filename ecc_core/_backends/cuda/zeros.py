@@ -1,4 +1,4 @@
-"""Counters that captured calls find at zero and leave so: no replay of a graph clears them."""
+"""Counters that are zero before and after each replay of a captured call, without clearing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _stocks: dict[int, tuple[Any, int]] = {}  # of each device: memory and the words
 
 
 def lasting_zeros(words: int, device: int, capturing: bool) -> int:
-    """Address of zeros on the current device for the captured call alone; 0 for other calls.
+    """Return the address of zeros that belong to a captured call; 0 for other calls.
 
     A capture may forbid to allocate and to wait, so a call that is not captured lays in the stock.
     0, too, where it does not suffice: graphs may be replayed at any time, so nothing comes back.
