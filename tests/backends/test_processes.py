@@ -123,7 +123,7 @@ import sys
 import numpy as np
 import ecc_core as ecc
 from ecc_core._backends.cpu import pool
-image = np.random.default_rng(0).random((64, 256, 256)).astype("float32")  # four times enough
+image = np.random.default_rng(0).random((64, 512, 256)).astype("float32")  # enough for 8 threads
 kind, workers = sys.argv[1], int(sys.argv[2]) or None
 pool_cores = pool.os.sched_getaffinity
 pool.os.sched_getaffinity = lambda pid: range(4)
