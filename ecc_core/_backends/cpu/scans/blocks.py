@@ -19,7 +19,7 @@ __all__ = ["MAX_COLUMNS", "Layout", "Scanner", "cut", "lay_out", "load_box"]
 
 Array = NDArray[Any]
 
-STAGED_BYTES = 1 << 21  # keys of one block of a volume, four times those of one of an image
+STAGED_BYTES = 1 << 20  # keys of one block of a volume, twice those of one of an image
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
 NO_OUTPUT = np.empty(0, np.int8)
@@ -45,8 +45,8 @@ def cut(
         depth = min(slices, together)
         height = min(rows, max(8, STAGED_BYTES // (2 * row_bytes * depth)))
     else:
-        height = min(rows, max(MAX_ROWS, STAGED_BYTES // (4 * row_bytes)))
-        depth = max(1, STAGED_BYTES // (4 * row_bytes * (height + 2)))
+        height = min(rows, max(MAX_ROWS, STAGED_BYTES // (2 * row_bytes)))
+        depth = max(1, STAGED_BYTES // (2 * row_bytes * (height + 2)))
     height, depth = _evenly(rows, height), _evenly(slices, depth)
     return tuple(
         Block((z, y, x), (min(z + depth, slices), min(y + height, rows), min(x + width, columns)))
