@@ -154,10 +154,9 @@ SECTIONS = {"quantimpy": quantimpy, "euler": euler, "borders": borders, "publish
 
 ABOUT = """\
 At 256 thresholds; the least processor times of so many turns of at least 20 ms, all in one process
-with one worker. The cores were shared with many other processes. The published method counts the
-configurations of 2 x 2 x 2 points of one set. So does quantimpy, in an environment of its own since
-its wheels do not load with NumPy 2. Times at one threshold are multiplied by 256. Written by
-`python benchmarks/minkowski.py`."""
+with one worker. The published method counts the configurations of 2 x 2 x 2 points of one set. So
+does quantimpy, in an environment of its own since its wheels do not load with NumPy 2. Times at one
+threshold are multiplied by 256. Written by `python benchmarks/minkowski.py`."""
 
 if __name__ == "__main__":
     run("minkowski", "Minkowski functionals on the CPU", ABOUT, SECTIONS)

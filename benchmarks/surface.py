@@ -51,8 +51,8 @@ def volumes(quick: bool) -> Iterator[Row]:
 
 ABOUT = f"""\
 Surfaces at {COUNT} x {COUNT} thresholds against the curve of the first image at {COUNT}; the least
-times of so many turns of at least 20 ms, in one process. The cores did other work too, so that only
-the ratios mean something. Written by `python benchmarks/surface.py`."""
+times of so many turns of at least 20 ms, in one process. Written by
+`python benchmarks/surface.py`."""
 
 if __name__ == "__main__":
     run("surface", "Surfaces on the CPU", ABOUT, {"images": images, "volumes": volumes})
