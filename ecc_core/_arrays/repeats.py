@@ -18,6 +18,8 @@ __all__ = ["call_of", "known_call", "remember"]
 
 MOST_CALLS = 256
 MOST_THRESHOLDS = 4096
+PLAIN = {bool, int, str, type(None)}
+"""Types of the options with which a call is remembered; others may not be hashable."""
 
 Again = tuple[Callable[[Any], Any], dict[str, Any]]
 
@@ -34,7 +36,7 @@ def call_of(
     ----------
     image, thresholds : array
     options : tuple
-        Arguments that are part of what is remembered.
+        Arguments that are part of what is remembered if they are numbers, strings or None.
     others : tuple
         Arguments that must be None.
     """
@@ -47,23 +49,20 @@ def call_of(
     layout = adapter_of(image).layout(image)
     if layout is None or thresholds.ndim != 1 or thresholds.size > MOST_THRESHOLDS:
         return None
-    raw = thresholds.tobytes()
-    if raw == _last:
-        raw = _last
+    kinds = tuple(map(type, options))  # part of the key, as True is not 1
+    if not PLAIN.issuperset(kinds):
+        return None
+    raw, last = thresholds.tobytes(), _last  # which another thread may replace at any time
+    if raw == last:
+        raw = last
     else:
         _last = raw
-    kinds = tuple(map(type, options))  # True is not 1
     return layout, raw, thresholds.dtype, options, kinds
 
 
 def known_call(call: Hashable | None) -> Again | None:
     """What computes the values of such a call from an image, and the facts of its result."""
-    if call is None:
-        return None
-    try:
-        return _known.get(call)
-    except TypeError:  # arguments without a hash
-        return None
+    return None if call is None else _known.get(call)
 
 
 def remember(

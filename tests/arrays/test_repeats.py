@@ -57,6 +57,30 @@ def test_results_are_the_same(repeated):
     assert len(repeated) == 3
 
 
+def test_options_without_a_hash(repeated):
+    levels = np.array([0, 1, 2])
+    for _ in range(2):
+        assert_same(levels, connectivity=np.array(1))
+    assert repeated == []
+
+
+def test_another_thread_replaces_the_last_thresholds(repeated, monkeypatch):
+    levels, others = np.array([0, 1, 2]), np.array([1, 2, 3])
+
+    class Last(bytes):
+        """Thresholds that are replaced as soon as they have been compared."""
+
+        __hash__ = bytes.__hash__
+
+        def __eq__(self, other):
+            repeats._last = others.tobytes()
+            return bytes.__eq__(self, other)
+
+    assert_same(others)
+    monkeypatch.setattr(repeats, "_last", Last(levels.tobytes()))
+    assert_same(levels)
+
+
 def test_every_argument_is_still_checked(repeated):
     levels = np.array([0, 1, 2])
     assert_same(levels, connectivity=1)

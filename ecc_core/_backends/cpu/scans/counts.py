@@ -72,7 +72,7 @@ def _count(here: Any, below: Any, valid: Any, words: Any) -> Any:
 
 @kernel()
 def _count_before(here: Any, below: Any, words: Any, row_step: Any) -> Any:
-    """Return the same for the points before each row, which belong to the set."""
+    """Return the result of `_count` for the point before each row alone, which is in the set."""
     total: Any = 0
     for i in range(0, words, row_step):
         total += np.int64(~here[i] & ONE) - np.int64(~(here[i] & below[i]) & ONE)
