@@ -143,9 +143,9 @@ def large(quick: bool) -> Iterator[Row]:
 SECTIONS = {"images": images, "volumes": volumes, "large": large}
 
 ABOUT = """\
-All Betti numbers at 256 thresholds; the least times of so many turns of at least 20 ms, all in one
-process. Bars on seconds, nanoseconds and two workers need an idle machine. Written by
-`python benchmarks/betti.py`."""
+All Betti numbers at 256 thresholds. All calls of a row are repeated alternately in one process, at
+least 20 ms each time, and the least times are compared. Bars on seconds, nanoseconds and two
+workers need an idle machine. Written by `python benchmarks/betti.py`."""
 
 if __name__ == "__main__":
     run("betti", "Betti curves on the CPU", ABOUT, SECTIONS)

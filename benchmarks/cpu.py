@@ -271,7 +271,8 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Row]]] = {
 
 
 ABOUT = """\
-The least times of so many turns of at least 20 ms, all in one process; 256 thresholds.
+256 thresholds. All calls of a row are repeated alternately in one process, at least 20 ms each
+time, and the least times are compared.
 `connectivity` 1 is the V-construction, the other value the T-construction. The read
 floor is `X.reshape(-1).view("u8").sum()`. Written by `python benchmarks/cpu.py`."""
 

@@ -153,10 +153,11 @@ def quantimpy(quick: bool) -> Iterator[Row]:
 SECTIONS = {"quantimpy": quantimpy, "euler": euler, "borders": borders, "published": published}
 
 ABOUT = """\
-At 256 thresholds; the least processor times of so many turns of at least 20 ms, all in one process
-with one worker. The published method counts the configurations of 2 x 2 x 2 points of one set. So
-does quantimpy, in an environment of its own since its wheels do not load with NumPy 2. Times at one
-threshold are multiplied by 256. Written by `python benchmarks/minkowski.py`."""
+256 thresholds and one worker. All calls of a row are repeated alternately in one process, at least
+20 ms each time, and the least processor times are compared. The published method counts the
+configurations of 2 x 2 x 2 points of one set. So does quantimpy, in an environment of its own since
+its wheels do not load with NumPy 2. Times at one threshold are multiplied by 256. Written by
+`python benchmarks/minkowski.py`."""
 
 if __name__ == "__main__":
     run("minkowski", "Minkowski functionals on the CPU", ABOUT, SECTIONS)

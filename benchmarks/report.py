@@ -121,7 +121,7 @@ def markdown(
             "",
             f"## {(sections[name].__doc__ or name).rstrip('.')}",
             "",
-            "| case | connectivity | workers | ms | ratio | its ms | turns | is | bar | |",
+            "| case | connectivity | workers | ms | ratio | other, ms | repeats | value | bar | |",
             "|---|---|---|---|---|---|---|---|---|---|",
         ]
         for values in rows:

@@ -50,9 +50,9 @@ def volumes(quick: bool) -> Iterator[Row]:
 
 
 ABOUT = f"""\
-Surfaces at {COUNT} x {COUNT} thresholds against the curve of the first image at {COUNT}; the least
-times of so many turns of at least 20 ms, in one process. Written by
-`python benchmarks/surface.py`."""
+Surfaces at {COUNT} x {COUNT} thresholds against the curve of the first image at {COUNT}. Both calls
+are repeated alternately in one process, at least 20 ms each time, and the least times are compared.
+Written by `python benchmarks/surface.py`."""
 
 if __name__ == "__main__":
     run("surface", "Surfaces on the CPU", ABOUT, {"images": images, "volumes": volumes})

@@ -271,9 +271,9 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Row]]] = {
 
 
 ABOUT = """\
-The least times of all calls in so many turns of 20 ms, in one process. `connectivity` 1
-is the V-construction, the other value the T-construction. pyECT is given its complex
-ready made. Written by `python benchmarks/transform.py`."""
+All calls of a row are repeated alternately in one process, at least 20 ms each time, and the least
+times are compared. `connectivity` 1 is the V-construction, the other value the T-construction.
+pyECT is given its complex ready made. Written by `python benchmarks/transform.py`."""
 
 if __name__ == "__main__":
     run("transform-cpu", "Times of the transform on the CPU", ABOUT, SECTIONS)
