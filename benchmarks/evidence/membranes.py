@@ -74,7 +74,7 @@ def run(quick: bool) -> Outcome:
     grid = [(k, y, 0) for k in range(20) for y in range(0, 256, SIDE)]
     validation = [(k, y, VALIDATION) for k, y, _ in grid if k % 10 < 3]
     test = [(k, y, TEST) for k, y, _ in grid if k % 4 != 3]
-    task = Task(drawn, tiles(validation), tiles(test), STEPS, True, NAMES)
+    task = Task(drawn, tiles(validation), tiles(test), STEPS, NAMES)
     rows = compare(task, quick)
     title = "Membranes with topological losses"
     return Outcome(title, TEXT, {"Membranes": rows}, {}, QUESTION, CONCLUSION)
