@@ -147,8 +147,11 @@ def split_masked_chunks(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
     """Return an image and its mask, which includes the masks of ``numpy.ma`` chunks."""
     if not isinstance(image._meta, np.ma.MaskedArray):
         return image, mask
-    shown = ~da.ma.getmaskarray(image)
-    return da.ma.getdata(image), shown if mask is None else shown & mask
+    # With dtypes given: dask would find them by calls that NumPy may warn of.
+    empty = (0,) * image.ndim
+    shown = ~image.map_blocks(np.ma.getmaskarray, dtype=bool, meta=np.empty(empty, bool))
+    values = image.map_blocks(np.ma.getdata, dtype=image.dtype, meta=np.empty(empty, image.dtype))
+    return values, shown if mask is None else shown & mask
 
 
 def directed(image: Any, axes: tuple[int, ...], direction: Direction) -> Any:

@@ -101,6 +101,15 @@ def test_masked_chunks():
         assert_same(lazy, ecc.euler_curve(image, LEVELS, mask=given_mask))
 
 
+def test_masked_float16_without_a_warning():
+    """NumPy's default fill value, which is kept once it was asked for, overflows in float16."""
+    values = noise(5, 6).astype(np.float16)
+    image = np.ma.masked_array(values, mask=values == 3)
+    assert image.fill_value > np.finfo(np.float16).max
+    lazy = ecc.euler_curve(da.from_array(image, chunks=4), LEVELS)
+    assert_same(lazy, ecc.euler_curve(image, LEVELS))
+
+
 @pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0, 2)])
 def test_empty_images(shape):
     image = np.zeros(shape, np.uint8)
