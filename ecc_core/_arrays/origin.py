@@ -129,7 +129,7 @@ def region_labels(origin: Origin, labels: Any, mask: Any, shape: tuple[int, ...]
     regions = origin.unwrap(labels, "labels")
     dtype = origin.dtype(regions, "labels")
     check_label_type(dtype, tuple(regions.shape), shape)
-    check_label_values(regions, dtype)
-    if origin.on_host and dtype.kind == "b":
-        regions = as_booleans(regions)
+    if origin.on_host:  # on a device, backends check them when they number the regions
+        check_label_values(regions, dtype)
+        regions = as_booleans(regions) if dtype.kind == "b" else regions
     return regions if mask is None else np.where(mask, regions, dtype.type(0))

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
+from ecc_core._backends.cuda.labels import rank_labels
 from ecc_core._backends.cuda.launch import raise_for_nan
-from ecc_core._backends.cuda.points import rank_labels
 from ecc_core._backends.cuda.recipe import ELEMENTS, NAN_REPORT, by_value, pack, variant_of
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.scan import pick_levels, running_sums

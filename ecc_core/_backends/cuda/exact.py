@@ -12,38 +12,46 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.compile import function
 from ecc_core._backends.cuda.recipe import by_value
 
-__all__ = ["EVERY_VALUE", "changes", "sum_events"]
+__all__ = ["EVERY_VALUE", "changes", "is_set", "sum_events"]
 
 Array = NDArray[Any]
 
 # Types of which a curve at every value is faster than a list of events.
 EVERY_VALUE = ("bool", "uint8", "int8", "uint16", "int16")
 THREADS, EACH, BUCKETS = 256, 16, 16  # as in exact.cu: samples of a thread
+PIECE = 20  # bytes
 
 
-def sum_events(coefficients: Any, values: Any, superlevel: bool) -> tuple[Any, Any]:
-    """The levels at which the sum of coefficients by value changes, and the sums.
+def sum_events(
+    coefficients: Any, values: Any, superlevel: bool, flag: Any
+) -> tuple[Any, Any, bool]:
+    """Return the levels at which the sum of coefficients by value changes, and the sums.
 
-    Values are float32, float64, or integers of 32 or 64 bits. Waits for the device.
+    Values are float32, float64, or integers of 32 or 64 bits. Waits for the device, and also
+    returns whether `flag` is set.
     """
     coefficients, values = coefficients.ravel(), cupy.ascontiguousarray(values).ravel()
     if values.itemsize == 8:
         where = cupy.flatnonzero(coefficients)
         found = values[where]
         order = cupy.argsort(found)
-        return _sum_sorted(found[order], coefficients[where][order], superlevel)
-    kernels = _Kernels(values.dtype.kind, superlevel, values.device.id)
-    events, starts = _list_events(coefficients, values, kernels)
+        return *_sum_sorted(found[order], coefficients[where][order], superlevel), is_set(flag)
+    kernels = _Kernels(values.dtype.kind, values.device.id)
+    events, starts, flagged = _list_events(coefficients, values, flag, kernels)
     if not events.size:
-        return values[:0], cupy.zeros(0, np.int64)
-    return _list_levels(events, starts, values.dtype, kernels)
+        return values[:0], cupy.zeros(0, np.int64), flagged
+    return *_list_levels(events, starts, values.dtype, superlevel, kernels), flagged
+
+
+def is_set(flag: Any) -> bool:
+    """Whether there is a flag and it is set. Waits for the device."""
+    return flag is not None and bool(flag.get()[0])
 
 
 class _Kernels(NamedTuple):
     """The kernels of exact.cu for a kind of values."""
 
     kind: str
-    superlevel: bool
     device: int
 
     def launch(self, name: str, blocks: int, *arguments: Any) -> None:
@@ -55,45 +63,49 @@ class _Kernels(NamedTuple):
         return np.uint32(1 << 31 if self.kind == "i" else 0)
 
 
-def _list_events(coefficients: Any, values: Any, kernels: _Kernels) -> tuple[Any, Array]:
-    """Sorted events, and where each bucket of them starts and the last one ends."""
-    counts = cupy.zeros((2, BUCKETS), np.int64)
-    events = cupy.empty(0, np.uint32)
-    starts = np.zeros(BUCKETS + 1, np.int64)
-    blocks = max(1, -(-values.size // (THREADS * EACH)))
-    for write in (False, True):
-        arguments = (coefficients, values, np.int64(values.size), kernels.flip)
-        rest = counts[int(write)], by_value(starts), events, np.int32(write)
-        kernels.launch("list_events", blocks, *arguments, *rest)
-        if not write:
-            np.cumsum(counts[0].get(), out=starts[1:])
-            events = cupy.empty(int(starts[-1]), np.uint32)
+def _tiles(size: int) -> int:
+    return -(-size // (THREADS * EACH))
+
+
+def _list_events(
+    coefficients: Any, values: Any, flag: Any, kernels: _Kernels
+) -> tuple[Any, Array, bool]:
+    """Return sorted events, where each bucket starts and the last one ends, and the flag."""
+    size = values.size
+    found, taken = cupy.zeros(BUCKETS + 2, np.int64), cupy.zeros(BUCKETS, np.int64)
+    places, amounts = cupy.empty(size, np.uint32), cupy.empty(size, np.int8)
+    given = coefficients, values, np.int64(size), kernels.flip
+    vector = np.int32(values.data.ptr % 16 == 0)
+    flag = np.int64(0) if flag is None else flag
+    if size:
+        kernels.launch("find_events", _tiles(size), *given, vector, flag, found, places, amounts)
+    *counts, count, flagged = found.get().tolist()
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    events = cupy.empty(count, np.uint32)
+    if count:
+        listed = places, amounts, by_value(starts), taken, events
+        kernels.launch("sort_into_buckets", _tiles(count), *listed)
     for first, last in itertools.pairwise(starts.tolist()):
         if last > first + 1:
             events[first:last].sort()
-    return events, starts
+    return events, starts, bool(flagged)
 
 
 def _list_levels(
-    events: Any, starts: Array, dtype: np.dtype[Any], kernels: _Kernels
+    events: Any, starts: Array, dtype: np.dtype[Any], superlevel: bool, kernels: _Kernels
 ) -> tuple[Any, Any]:
-    """The levels at which the sums of sorted events change, and the sums."""
-    tiles = -(-events.size // (THREADS * EACH))
-    sums, places = cupy.empty(tiles, np.int64), cupy.empty(tiles, np.int64)
-    tails, ends = cupy.empty(tiles, np.int32), cupy.empty(tiles, np.int32)
+    """Return the levels at which the sums of sorted events change, and the sums."""
+    size, tiles = events.size, _tiles(events.size)
+    pieces, before = cupy.empty(tiles * PIECE, np.uint8), cupy.empty((tiles + 1, 3), np.int64)
     given = events, by_value(starts)
-    kernels.launch("sum_tiles", tiles, *given, sums, tails, ends)
-    sums = cupy.cumsum(sums)
-    levels, values = cupy.empty(0, dtype), cupy.empty(0, np.int64)
-    for write in (False, True):
-        results = places, kernels.flip, levels, values
-        flags = np.int32(kernels.superlevel), np.int32(write)
-        kernels.launch("list_levels", tiles, *given, sums, tails, ends, *results, *flags)
-        if not write:
-            places = cupy.cumsum(places)
-            count = int(places[-1])
-            levels, values = cupy.empty(count, dtype), cupy.empty(count, np.int64)
-    return levels, values
+    kernels.launch("sum_tiles", tiles, *given, pieces)
+    kernels.launch("add_tiles", 1, pieces, np.int32(tiles), before)
+    levels, values = cupy.empty(size, dtype), cupy.empty(size, np.int64)
+    results = before, kernels.flip, levels, values, np.int32(superlevel)
+    kernels.launch("list_levels", tiles, *given, *results)
+    count = int(before[-1].get()[2])
+    levels, values = levels[:count], values[:count]
+    return (levels, values) if 2 * count > size else (levels.copy(), values.copy())
 
 
 def _sum_sorted(values: Any, amounts: Any, superlevel: bool) -> tuple[Any, Any]:

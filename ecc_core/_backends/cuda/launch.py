@@ -19,8 +19,9 @@ from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, keeping, numbers
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.coefficients import scanned_coefficients
-from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, sum_events
-from ecc_core._backends.cuda.points import point_coefficients, rank_labels, region_counts
+from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, is_set, sum_events
+from ecc_core._backends.cuda.labels import Ranking
+from ecc_core._backends.cuda.points import RegionPlan, point_coefficients
 from ecc_core._backends.cuda.recipe import NAN_REPORT, variant_of
 from ecc_core._backends.cuda.recode import recoded_curves
 from ecc_core._backends.cuda.samples import find_range
@@ -189,21 +190,36 @@ def coefficients(
 
 def _coefficients(adopted: Adopted, filtration: Filtration, mask: Any) -> Any:
     """Coefficients; waits for floats, except where NaN is omitted in a captured call."""
+    found, flag = _enqueue_coefficients(adopted, filtration, mask)
+    again = _needs_again(adopted, filtration, mask, is_set(flag))
+    return _enqueue_coefficients(adopted, filtration, mask, scans=False)[0] if again else found
+
+
+def _enqueue_coefficients(
+    adopted: Adopted, filtration: Filtration, mask: Any, *, scans: bool = True
+) -> tuple[Any, Any]:
+    """Coefficients, and a flag on the device if NaN must be looked for. Does not wait.
+
+    `scans`: whether the kernel that takes NaN for a number may be used.
+    """
     direction = filtration.direction
     variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
     floats = "float" in variant.element
-    if mask is None and direction is None and not (floats and _is_capturing()):
+    if scans and mask is None and direction is None and not (floats and _is_capturing()):
         scanned = scanned_coefficients(adopted, variant)
         if scanned is not None:
-            found, flag = scanned
-            if not (floats and bool(flag[0]) and _has_nan(adopted, None)):
-                return found
-            if filtration.nan == "raise":
-                raise ValueError(NAN_MESSAGE)
+            return scanned[0], scanned[1] if floats else None
     found, flag = point_coefficients(adopted, mask, variant, direction)
-    if floats and filtration.nan == "raise" and bool(flag[0]):
+    return found, flag if floats and filtration.nan == "raise" else None
+
+
+def _needs_again(adopted: Adopted, filtration: Filtration, mask: Any, flagged: bool) -> bool:
+    """Whether coefficients took a NaN for a number; ValueError if NaN is not to be omitted."""
+    if not flagged or not _has_nan(adopted, mask):
+        return False
+    if filtration.nan == "raise":
         raise ValueError(NAN_MESSAGE)
-    return found
+    return True
 
 
 def exact_curve(
@@ -227,16 +243,23 @@ def exact_curve(
             sums = as_cupy(curve(adopted.array, levels, filtration, mask=mask))[0]
             found = _changes_of(cupy.asarray(levels), sums, superlevel)
             return tuple(adopted.give_back(array) for array in found)
-        counts = _coefficients(adopted, filtration, as_cupy(mask))
-        values = numbers(adopted) if direction is None else _directed(adopted.array, direction)
-        narrow = values.dtype if values.dtype == np.float16 else None
-        levels, sums = sum_events(
-            counts, values.astype(np.float32) if narrow else values, superlevel
-        )
-        sums = adopted.give_back(cupy.ascontiguousarray(sums))
-        if direction is None:
-            return give_levels(adopted, levels.astype(narrow) if narrow else levels), sums
-        return adopted.give_back(levels), sums
+        levels, sums = _sums_of_events(adopted, filtration, as_cupy(mask))
+        levels = give_levels(adopted, levels) if direction is None else adopted.give_back(levels)
+        return levels, adopted.give_back(cupy.ascontiguousarray(sums))
+
+
+def _sums_of_events(adopted: Adopted, filtration: Filtration, mask: Any) -> tuple[Any, Any]:
+    """The levels at which a curve changes, float64 along a direction, and its values there."""
+    direction = filtration.direction
+    values = numbers(adopted) if direction is None else _directed(adopted.array, direction)
+    narrow = values.dtype == np.float16
+    given = values.astype(np.float32) if narrow else values
+    counts, flag = _enqueue_coefficients(adopted, filtration, mask)
+    levels, sums, flagged = sum_events(counts, given, filtration.superlevel, flag)
+    if _needs_again(adopted, filtration, mask, flagged):
+        counts, flag = _enqueue_coefficients(adopted, filtration, mask, scans=False)
+        levels, sums, _ = sum_events(counts, given, filtration.superlevel, flag)
+    return levels.astype(np.float16) if narrow else levels, sums
 
 
 def give_levels(adopted: Adopted, levels: Any) -> Any:
@@ -276,20 +299,24 @@ def region_curves(
 ) -> tuple[Any, Any]:
     """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
     with adopt(image) as adopted:
+        ranking = Ranking(as_cupy(labels))
         thresholds, direction = _on_host(thresholds), filtration.direction
-        regions, ids, ranks = rank_labels(as_cupy(labels))
-        if not (ids.size and thresholds.size):
-            empty = cupy.zeros((ids.size, thresholds.size), np.int64)
-            return adopted.give_back(ids), adopted.give_back(empty)
         single = adopted._replace(array=adopted.array[None])
         variant = variant_of(filtration, _element(adopted, direction), masked=False)
-        device, count = single.array.device.id, int(ids.size)
-        prepared = prepare(thresholds, variant.element, variant.superlevel, device)
-        values, flag = region_counts(single, regions, ranks, count, variant, prepared, direction)
-        if variant.nan == NAN_REPORT and bool(flag[0]):
+        plan = None
+        if thresholds.size and single.array.size:  # while the device ranks the labels
+            device = single.array.device.id
+            prepared = prepare(thresholds, variant.element, variant.superlevel, device)
+            plan = RegionPlan(single, ranking.labels, variant, prepared, direction)
+        ranked = ranking.finish()
+        if plan is None or not ranked.ids.size:
+            empty = cupy.zeros((ranked.ids.size, thresholds.size), np.int64)
+            return adopted.give_back(ranked.ids), adopted.give_back(empty)
+        values, flag = plan.curves(ranked)
+        values = cupy.ascontiguousarray(pick_levels(values, prepared))
+        if variant.nan == NAN_REPORT and flag.get()[0]:
             raise ValueError(NAN_MESSAGE)
-        values = pick_levels(values, prepared)
-        return adopted.give_back(ids), adopted.give_back(cupy.ascontiguousarray(values))
+        return adopted.give_back(ranked.ids), adopted.give_back(values)
 
 
 def value_range(

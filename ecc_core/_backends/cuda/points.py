@@ -9,24 +9,24 @@ import numpy as np
 
 from ecc_core._backends.cuda.arrays import Adopted
 from ecc_core._backends.cuda.bins import BINS, Prepared
-from ecc_core._backends.cuda.compile import function, processors
-from ecc_core._backends.cuda.recipe import ELEMENTS, Variant, by_value, pack
+from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.compile import processors
+from ecc_core._backends.cuda.labels import NARROW, Ranked, label_call
+from ecc_core._backends.cuda.recipe import ELEMENTS, Variant
 from ecc_core._backends.cuda.samples import BLOCKS, THREADS, Samples, kernel, samples_of
 
-__all__ = ["point_coefficients", "rank_labels", "region_counts"]
+__all__ = ["RegionPlan", "point_coefficients"]
 
 # As in points.cu.
 POINTS = np.dtype(
     [(name, "i8") for name in ("coefficients", "counts", "nan", "labels", "regions")]
-    + [("most", "u8"), ("label_strides", "i8", 3), ("steps", "i4"), ("", "i4")]
+    + [("most", "u8"), ("label_strides", "i8", 3), ("steps", "i4"), ("rows", "i4")]
 )
-COEFFICIENTS, COUNTS = range(2)
+OUT, COUNTS, NAN, LABELS, REGIONS, MOST = range(6)  # its words
 TILE = {True: (1, 256), False: (8, 32)}  # rows and columns, in images of one slice and others
 RESIDENT = 3  # blocks that must fit on a multiprocessor
 STEPS = (16, 128)  # slices of a block: at least, and where there are enough blocks
-NARROW = 1 << 27  # points of which bins are counted in 32 bits
-BEYOND = 1 << 30  # as in labels.cu
-DENSE = 1 << 16  # labels that a table has at least, and a part of the samples
+ROWS_BYTES, MOST_ROWS = 40 << 10, 64  # of a block's counts of labels in shared memory
 
 
 def point_coefficients(
@@ -37,87 +37,85 @@ def point_coefficients(
     flag = cupy.zeros(1, np.int64)
     if out.size:
         samples = samples_of(adopted, mask, variant, None, direction, vector=False)
-        points = (out.data.ptr, 0, flag.data.ptr, 0, 0, 0, (0, 0, 0))
-        _launch(samples, points, np.zeros(1, f"V{BINS.itemsize}"), {"OUTPUT": COEFFICIENTS})
+        call = _plan(samples, np.zeros(1, BINS), {"OUTPUT": 0})
+        first = call.places[1]
+        words = (first + OUT, out.data.ptr), (first + NAN, flag.data.ptr)
+        call.launch(cupy.cuda.get_current_stream().ptr, words)
     return out, flag
 
 
-def region_counts(
-    adopted: Adopted,
-    labels: Any,
-    ranks: Any,
-    count: int,
-    variant: Variant,
-    prepared: Prepared,
-    direction: Any,
-) -> tuple[Any, Any]:
-    """Return curves of the regions of one image at the levels, and a flag that is set for a NaN.
+class RegionPlan:
+    """The curves of the regions of one image, planned before it is known how many there are.
 
-    `ranks` has the number of each label's region, from 1 on, or 0.
+    Parameters
+    ----------
+    adopted : Adopted
+        A batch of one image.
+    labels : array
+        Contiguous labels of the image's shape.
+    variant : Variant
+    prepared : Prepared
+        The thresholds.
+    direction : Direction or None
     """
-    bins, device = prepared.rules.levels + 1, labels.device.id
-    narrow = labels.size < NARROW
-    counts = cupy.zeros((count, bins), np.int32 if narrow else np.int64)
-    flag = cupy.zeros(1, np.int64)
-    samples = samples_of(adopted, None, variant, prepared, direction, vector=False)
-    strides = (*[0] * (3 - labels.ndim), *(stride // labels.itemsize for stride in labels.strides))
-    table = (labels.data.ptr, ranks.data.ptr, ranks.size - 1, strides)
-    kinds = {"LABEL": ELEMENTS[labels.dtype.name], "COUNT": "int" if narrow else "long long"}
-    macros = {"OUTPUT": COUNTS, **kinds}
-    _launch(samples, (0, counts.data.ptr, flag.data.ptr, *table), prepared.bins, macros)
-    values = cupy.empty((count, bins - 1), np.int64)
-    blocks = -(-count // (THREADS // 32))
-    arguments = counts, np.int64(count), np.int32(bins), values
-    _labels_kernel("sum_bins", device, kinds, variant.superlevel)((blocks,), (THREADS,), arguments)
-    return values, flag
+
+    def __init__(
+        self, adopted: Adopted, labels: Any, variant: Variant, prepared: Prepared, direction: Any
+    ) -> None:
+        self._samples = samples_of(adopted, None, variant, prepared, direction, vector=False)
+        self._prepared, self._bins = prepared, prepared.rules.levels + 1
+        self._superlevel = variant.superlevel
+        self._count = "int32" if labels.size < NARROW else "int64"
+        self._label = labels.dtype.name
+        self._call = self._plan()
+
+    def _plan(self) -> Call:
+        kinds = {"LABEL": ELEMENTS[self._label], "COUNT": ELEMENTS[self._count]}
+        macros = {"OUTPUT": 1, **kinds}
+        return _plan(self._samples, self._prepared.bins, macros, self._bins)
+
+    def curves(self, ranked: Ranked) -> tuple[Any, Any]:
+        """Return curves at the levels, and a flag that is set for a NaN. Does not wait."""
+        labels, ranks, count, bins = ranked.labels, ranked.ranks, ranked.ids.size, self._bins
+        if labels.dtype.name != self._label:
+            self._label = labels.dtype.name
+            self._call = self._plan()
+        item = np.dtype(self._count).itemsize
+        stream, size = cupy.cuda.get_current_stream().ptr, 8 + count * bins * item
+        memory = cupy.cuda.alloc(size)
+        cupy.cuda.runtime.memsetAsync(memory.ptr, 0, size, stream)
+        flag, counts = memory.ptr, memory.ptr + 8
+        given = (COUNTS, counts), (NAN, flag), (LABELS, labels.data.ptr)
+        table = (REGIONS, ranks.data.ptr), (MOST, ranks.size - 1)
+        first = self._call.places[1]
+        self._call.launch(stream, ((first + word, value) for word, value in (*given, *table)))
+        values = cupy.empty((count, bins - 1), np.int64)
+        blocks = -(-count // (THREADS // 32))
+        names = self._label, self._count, self._superlevel
+        call = label_call("sum_bins", *names, labels.device.id, blocks, 4)
+        call((counts, count, bins, values.data.ptr))
+        return values, cupy.ndarray((1,), np.int64, memory)
 
 
-def _labels_kernel(name: str, device: int, kinds: dict[str, str], superlevel: bool = False) -> Any:
-    """Return a kernel of labels.cu."""
-    macros = {"COUNT": "int", **kinds, "SUPER": int(superlevel), "THREADS": THREADS}
-    return function("labels", name, device, tuple(macros.items()))
-
-
-def _launch(samples: Samples, points: tuple[Any, ...], bins: Any, macros: dict[str, Any]) -> None:
+def _plan(samples: Samples, bins: Any, macros: dict[str, Any], counted: int = 0) -> Call:
+    """Return a launch without the addresses of Points; `counted` are the bins of each region."""
     images, depth, height, width = samples.shape
     flat = depth == 1
-    rows, columns = TILE[flat]
-    tiles = images * -(-width // columns) * (1 if flat else -(-height // rows))
+    tile_rows, columns = TILE[flat]
+    tiles = images * -(-width // columns) * (1 if flat else -(-height // tile_rows))
     slices = height if flat else depth
     wanted = -(-slices * tiles // (4 * BLOCKS * processors(samples.device)))
     steps = min(max(wanted, STEPS[0]), STEPS[1], slices)
+    rows = _rows(counted) if counted else 0
     macros |= {"FLAT": int(flat), "BLOCKS": RESIDENT}
-    found = kernel("points", "points", samples.device, samples.options, macros)
-    arguments = by_value(samples.image), by_value(pack(POINTS, *points, steps, 0)), bins
-    found((tiles * -(-slices // steps),), (THREADS,), arguments)
+    found = kernel("points", "points", samples.device, samples.options, macros).kernel
+    strides = (height * width, width, 1)
+    points = np.array([(0, 0, 0, 0, 0, 0, strides, steps, rows)], POINTS)
+    grid, shared = (tiles * -(-slices // steps),), 16 * -(-rows * counted // 4)
+    return Call(found, grid, THREADS, shared, (samples.image, points, bins))
 
 
-def rank_labels(labels: Any) -> tuple[Any, Any, Any]:
-    """Return labels as kernels read them, the increasing ids, and each label's region number.
-
-    Another stream may write to the labels at any time: numbers are looked up by labels that are
-    compared with the size of the table in the same read. Waits for the device.
-    """
-    dtype = labels.dtype
-    if dtype == np.bool_:
-        labels = (labels.view(np.uint8) != 0).astype(np.uint8)
-    size = max(labels.size // 16, DENSE)
-    table = cupy.zeros(size + 2, np.int32)
-    labels = cupy.ascontiguousarray(labels)
-    device, kinds = labels.device.id, {"LABEL": ELEMENTS[labels.dtype.name]}
-    if labels.size:
-        arguments = labels, np.int64(labels.size), np.uint64(size), table
-        blocks = (-(-labels.size // THREADS),)
-        _labels_kernel("mark_labels", device, kinds)(blocks, (THREADS,), arguments)
-    ranks = cupy.cumsum(table, dtype=np.int32)
-    last = int(ranks[-1])
-    if last >= BEYOND:  # sparse ids of a copy that nobody writes to
-        ids, places = cupy.unique(labels.ravel().copy(), return_inverse=True)
-        empty = ids.size > 0 and int(ids[0]) == 0
-        labels = (places.reshape(labels.shape) + (0 if empty else 1)).astype(np.int32)
-        ids = ids[1:] if empty else ids
-        return labels, ids, cupy.arange(ids.size + 1, dtype=np.int32)
-    ids, ranks = cupy.empty(last, labels.dtype), ranks[:-1]
-    listed = table, ranks, np.int64(size + 1), ids
-    _labels_kernel("list_labels", device, kinds)((size // THREADS + 1,), (THREADS,), listed)
-    return labels, ids.astype(dtype, copy=False), ranks
+def _rows(bins: int) -> int:
+    """Return how many labels a block counts in shared memory: a power of two, or 0."""
+    rows = min(ROWS_BYTES // (4 * bins), MOST_ROWS)
+    return 0 if rows < 2 else 1 << (rows.bit_length() - 1)

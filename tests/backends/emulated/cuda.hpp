@@ -118,6 +118,8 @@ inline unsigned __float_as_uint(float value) { return bits_as<unsigned>(value); 
 inline int __float_as_int(float value) { return bits_as<int>(value); }
 inline long long __double_as_longlong(double value) { return bits_as<long long>(value); }
 inline float __uint_as_float(unsigned bits) { return bits_as<float>(bits); }
+inline float __int_as_float(int bits) { return bits_as<float>(bits); }
+inline double __longlong_as_double(long long bits) { return bits_as<double>(bits); }
 
 template <class T>
 T atomicAdd(T* address, T value) {
@@ -135,6 +137,18 @@ template <class T>
 T atomicMin(T* address, T value) {
     const T before = *address;
     if (value < *address) *address = value;
+    return before;
+}
+template <class T>
+T atomicOr(T* address, T value) {
+    const T before = *address;
+    *address |= value;
+    return before;
+}
+template <class T>
+T atomicCAS(T* address, T expected, T value) {
+    const T before = *address;
+    if (before == expected) *address = value;
     return before;
 }
 template <class T>

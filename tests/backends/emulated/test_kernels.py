@@ -254,13 +254,16 @@ def test_coefficients_exact_curves_and_ranges(emulator, dtype, shape, side):
 
 @pytest.mark.parametrize(("shape", "dtype"), [((30, 260), "u2"), ((9, 11, 35), "i8")])
 def test_regions(emulator, monkeypatch, shape, dtype):
-    if dtype == "u2":
-        monkeypatch.setattr(emulator.backend.points, "NARROW", 0)
     rng = np.random.default_rng(7)
     ndarray = emulator.backend.arrays.cupy.ndarray
     image = rng.normal(size=shape).astype(np.float32)
-    labels = (rng.integers(0, 5, shape) * 7).astype(dtype)
-    if dtype == "i8":
+    if dtype == "u2":  # more labels than a block has rows for
+        monkeypatch.setattr(emulator.backend.points, "NARROW", 0)
+        few = rng.integers(0, 200, (shape[0] // 3, shape[1] // 2))
+        labels = few.repeat(3, axis=0).repeat(2, axis=1).astype(dtype)
+    else:
+        monkeypatch.setattr(emulator.backend.points, "ROWS_BYTES", 0)
+        labels = (rng.integers(0, 5, shape) * 7).astype(dtype)
         labels[labels == 7] = 1 << 40
     levels = np.linspace(-1, 1, 9)
     for side in SIDES:
@@ -276,6 +279,10 @@ def test_regions(emulator, monkeypatch, shape, dtype):
         assert ids.dtype == labels.dtype
         np.testing.assert_array_equal(ids, known.labels)
         np.testing.assert_array_equal(values, known.values)
+    if dtype == "i8":
+        labels[2, 3, 4] = -2
+        with pytest.raises(ValueError, match="`labels` must not be negative, got -2"):
+            emulator.backend.labels.rank_labels(labels.view(ndarray))
 
 
 def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
@@ -283,15 +290,15 @@ def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
     ndarray = emulator.backend.arrays.cupy.ndarray
     image = np.random.default_rng(8).normal(size=(60, 70)).astype(np.float32).view(ndarray)
     labels = np.ones((60, 70), np.int32).view(ndarray)
-    rank_labels = emulator.backend.launch.rank_labels
+    finish = emulator.backend.labels.Ranking.finish
 
-    def rank_and_change(given):
-        found = rank_labels(given)
-        given[::2] = 1 << 30
-        given[1::2] = -5
+    def finish_and_change(ranking):
+        found = finish(ranking)
+        ranking.labels[::2] = 1 << 30
+        ranking.labels[1::2] = -5
         return found
 
-    monkeypatch.setattr(emulator.backend.launch, "rank_labels", rank_and_change)
+    monkeypatch.setattr(emulator.backend.labels.Ranking, "finish", finish_and_change)
     emulator.clear()
     ids, values = emulator.launch.region_curves(image, labels, np.zeros(1), Filtration(2, 2))
     np.testing.assert_array_equal(ids, [1])

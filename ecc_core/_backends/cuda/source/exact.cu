@@ -1,16 +1,18 @@
-// Curves at every level: the samples whose coefficient is not zero, and the sums of these in the order
-// of their values.
+// Curves at every level at which they change: the samples whose coefficient is not zero, sorted by
+// value, and the sums of these coefficients.
 //
-// A value has a place among all of its type, 32 bits. Its first four bits are its bucket; an event is
-// the rest of them above the coefficient plus 8. So a sort of 32-bit integers does for each bucket.
+// Values are numbered by 32-bit integers in increasing order, called places. The first four bits of a
+// place select a bucket; an event consists of the other 28 bits and the coefficient plus 8. Events are
+// thus 32-bit integers, which are sorted within each bucket.
 #include "device.cuh"
 #include "running_sum.cuh"
 
 constexpr bool kFloat = ECC_FLOAT;
-constexpr int kThreads = ECC_THREADS, kEach = 16, kTile = kThreads * kEach, kBuckets = 16;
+constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
+constexpr int kEach = 16, kTile = kThreads * kEach, kBuckets = 16;
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
-// 32 bits of a float, or of an integer whose order `flip` makes that of unsigned ones.
+// The place of the 32 bits of a float, or of an integer; `flip` makes signed integers unsigned.
 __device__ __forceinline__ unsigned place_of(unsigned bits, unsigned flip) {
     if (!kFloat) return bits ^ flip;
     if (bits == 0x80000000u) bits = 0;  // -0
@@ -21,68 +23,181 @@ __device__ __forceinline__ unsigned value_at(unsigned place, unsigned flip) {
     return place >> 31 ? place ^ 0x80000000u : ~place;
 }
 
+// As in exact.py. Zero at launch of find_events.
+struct Found {
+    unsigned long long buckets[kBuckets];  // events in each
+    unsigned long long events;             // all of them
+    long long flag;                        // a copy of the one given, for the host to read both at once
+};
+
+// Lists the samples whose coefficient is not zero, in any order: their places and their coefficients.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    find_events(const signed char* coefficients, const unsigned* values, long long size,
+                unsigned flip, int vector, const long long* flag, Found* found, unsigned* places,
+                signed char* amounts) {
+    constexpr int kWords = kEach / 4;
+    __shared__ unsigned own[kBuckets];
+    __shared__ int warps[kWarps];
+    __shared__ unsigned long long start;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    if (threadIdx.x < kBuckets) own[threadIdx.x] = 0;
+    if (flag && threadIdx.x == 0 && blockIdx.x == 0) found->flag = *flag;
+    __syncthreads();
+    const long long first = (long long)blockIdx.x * kTile + 4 * threadIdx.x;
+    unsigned word[kWords], value[kEach];
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) {
+        const long long at = first + k * (4 * kThreads);
+        word[k] = 0;
+        if (at + 4 <= size) word[k] = *(const unsigned*)(coefficients + at);
+        for (int i = 0; at + 4 > size && at + i < size; ++i)
+            word[k] |= (unsigned)(unsigned char)coefficients[at + i] << (8 * i);
+    }
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) {
+        const long long at = first + k * (4 * kThreads);
+        uint4 four = {0, 0, 0, 0};
+        if (word[k] && vector && at + 4 <= size) {
+            four = *(const uint4*)(values + at);
+        } else if (word[k]) {
+            four.x = values[at];
+            if (at + 1 < size) four.y = values[at + 1];
+            if (at + 2 < size) four.z = values[at + 2];
+            if (at + 3 < size) four.w = values[at + 3];
+        }
+        value[4 * k] = four.x, value[4 * k + 1] = four.y;
+        value[4 * k + 2] = four.z, value[4 * k + 3] = four.w;
+    }
+    int count = 0;  // of the warp
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        const bool event = word[k / 4] >> (8 * (k % 4)) & 0xFFu;
+        count += __popc(__ballot_sync(kAll, event));
+        value[k] = place_of(value[k], flip);
+        if (event) atomicAdd(own + (value[k] >> 28), 1u);
+    }
+    if (lane == 0) warps[warp] = count;
+    __syncthreads();
+    int before = 0, all = 0;
+    for (int i = 0; i < kWarps; ++i) {
+        before += i < warp ? warps[i] : 0;
+        all += warps[i];
+    }
+    if (!all) return;
+    if (threadIdx.x == 0) start = atomicAdd(&found->events, (unsigned long long)all);
+    if (threadIdx.x < kBuckets && own[threadIdx.x])
+        atomicAdd(found->buckets + threadIdx.x, (unsigned long long)own[threadIdx.x]);
+    __syncthreads();
+    unsigned long long to = start + before;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        const unsigned amount = word[k / 4] >> (8 * (k % 4)) & 0xFFu;
+        const unsigned events = __ballot_sync(kAll, amount != 0);
+        if (amount) {
+            const unsigned long long at = to + __popc(events & ((1u << lane) - 1));
+            places[at] = value[k];
+            amounts[at] = (signed char)amount;
+        }
+        to += __popc(events);
+    }
+}
+
 // As in exact.py.
 struct Buckets {
     long long starts[kBuckets + 1];  // of each bucket in the list of events, and its end
 };
 
-// Events, at most as many as there is room for; without `write` only how many there are. `counts` are
-// zero at launch.
+// Writes each event to its bucket; `taken` are zero at launch.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    list_events(const signed char* coefficients, const unsigned* values, long long size,
-                unsigned flip, unsigned long long* counts, const Buckets buckets,
-                unsigned* events, int write) {
+    sort_into_buckets(const unsigned* places, const signed char* amounts, const Buckets buckets,
+                      unsigned long long* taken, unsigned* events) {
     __shared__ unsigned own[kBuckets];
     __shared__ long long first[kBuckets];
     if (threadIdx.x < kBuckets) own[threadIdx.x] = 0;
     __syncthreads();
     const int lane = threadIdx.x & 31;
-    unsigned place[kEach], slot[kEach];
-    int amount[kEach];
+    const long long size = buckets.starts[kBuckets];
+    unsigned event[kEach], slot[kEach], bucket[kEach];
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const long long at = (long long)blockIdx.x * kTile + k * kThreads + threadIdx.x;
-        amount[k] = at < size ? coefficients[at] : 0;
-        place[k] = amount[k] ? place_of(values[at], flip) : 0u;
+        const unsigned place = at < size ? places[at] : 0u;
+        bucket[k] = at < size ? place >> 28 : kBuckets;
+        event[k] = place << 4 | (unsigned)(at < size ? amounts[at] + 8 : 0);
     }
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
-        const unsigned bucket = amount[k] ? place[k] >> 28 : kBuckets;
-        const unsigned same = __match_any_sync(kAll, bucket);
+        unsigned same = __ballot_sync(kAll, bucket[k] == __shfl_sync(kAll, bucket[k], 0));
+        if (same != kAll) same = __match_any_sync(kAll, bucket[k]);
         const int leader = __ffs(same) - 1;
         unsigned at = 0;
-        if (lane == leader && amount[k]) at = atomicAdd(own + bucket, (unsigned)__popc(same));
+        if (lane == leader && bucket[k] < kBuckets) at = atomicAdd(own + bucket[k], (unsigned)__popc(same));
         slot[k] = __shfl_sync(kAll, at, leader) + __popc(same & ((1u << lane) - 1));
     }
     __syncthreads();
-    if (threadIdx.x < kBuckets && own[threadIdx.x]) {
-        const unsigned long long added = atomicAdd(counts + threadIdx.x,
-                                                   (unsigned long long)own[threadIdx.x]);
-        first[threadIdx.x] = buckets.starts[threadIdx.x] + (long long)added;
-    }
-    if (!write) return;
+    if (threadIdx.x < kBuckets && own[threadIdx.x])
+        first[threadIdx.x] =
+            buckets.starts[threadIdx.x] +
+            (long long)atomicAdd(taken + threadIdx.x, (unsigned long long)own[threadIdx.x]);
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-        if (!amount[k]) continue;
-        const unsigned bucket = place[k] >> 28;
-        const long long to = first[bucket] + slot[k];
-        // Values may have changed since they were counted.
-        if (to < buckets.starts[bucket + 1]) events[to] = place[k] << 4 | (unsigned)(amount[k] + 8);
-    }
+    for (int k = 0; k < kEach; ++k)
+        if (bucket[k] < kBuckets) events[first[bucket[k]] + slot[k]] = event[k];
 }
 
-// Events in a row: their sum, that of those behind the last end of a run of equal values, and whether
-// there is an end.
+// Consecutive events. A run is a group of equal values, and ends with the last of them.
+template <class Sum>
 struct Piece {
-    int sum, tail, ends;
+    Sum sum;   // of all coefficients
+    Sum head;  // up to the first end of a run
+    Sum tail;  // after the last end of a run, or `sum` without one
+    Sum kept;  // levels at which the sum changes, without that of the first end
+    int ends;  // whether a run ends
 };
 
-__device__ __forceinline__ Piece follow(Piece a, Piece b) {
-    return {a.sum + b.sum, b.ends ? b.tail : a.tail + b.tail, a.ends | b.ends};
+template <class Sum, class Other>
+__device__ __forceinline__ Piece<Sum> follow(const Piece<Sum>& a, const Piece<Other>& b) {
+    Piece<Sum> c;
+    c.sum = a.sum + b.sum;
+    c.head = a.ends ? a.head : a.tail + b.head;
+    c.tail = b.ends ? b.tail : a.tail + b.tail;
+    c.kept = a.kept + b.kept + (a.ends && b.ends && a.tail + b.head != 0);
+    c.ends = a.ends | b.ends;
+    return c;
 }
 
-// A thread's events, and whether each is the last one of its value.
+template <class Sum>
+__device__ __forceinline__ Piece<Sum> before_lane(const Piece<Sum>& a, int step) {
+    return {__shfl_up_sync(kAll, a.sum, step), __shfl_up_sync(kAll, a.head, step),
+            __shfl_up_sync(kAll, a.tail, step), __shfl_up_sync(kAll, a.kept, step),
+            __shfl_up_sync(kAll, a.ends, step)};
+}
+
+// What precedes a thread in its block; `whole` becomes the whole block. A piece without events is all
+// zeros.
+template <class Sum>
+__device__ Piece<Sum> before_thread(const Piece<Sum>& own, Piece<Sum>& whole) {
+    __shared__ Piece<Sum> warps[kWarps];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    Piece<Sum> up = own;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const Piece<Sum> other = before_lane(up, step);
+        if (lane >= step) up = follow(other, up);
+    }
+    if (lane == 31) warps[warp] = up;
+    const Piece<Sum> left = before_lane(up, 1);
+    __syncthreads();
+    Piece<Sum> before = {};
+    whole = Piece<Sum>();
+    for (int i = 0; i < kWarps; ++i) {
+        if (i == warp) before = whole;
+        whole = follow(whole, warps[i]);
+    }
+    return lane ? follow(before, left) : before;
+}
+
+// Sixteen events of a thread, and which of them end a run.
 struct Own {
     unsigned place[kEach];
     int amount[kEach];
@@ -91,126 +206,128 @@ struct Own {
     __device__ __forceinline__ Own(const unsigned* events, const Buckets& buckets) : ends(0) {
         const long long first = (long long)blockIdx.x * kTile + threadIdx.x * kEach,
                         count = buckets.starts[kBuckets];
-        int bucket = 0;
-        unsigned before = 0;
+        unsigned event[kEach + 1];
+        if (first + kEach < count) {
 #pragma unroll
-        for (int k = 0; k <= kEach; ++k) {
-            const long long at = first + k;
-            while (bucket < kBuckets - 1 && at >= buckets.starts[bucket + 1]) ++bucket;
-            const unsigned event = at < count ? events[at] : 0u;
-            const unsigned here = (unsigned)bucket << 28 | event >> 4;
-            if (k > 0 && at <= count && (at == count || here != before)) ends |= 1u << (k - 1);
-            if (k < kEach) {
-                place[k] = before = here;
-                amount[k] = at < count ? (int)(event & 15u) - 8 : 0;
+            for (int k = 0; k < kEach; k += 4) {
+                const uint4 four = *(const uint4*)(events + first + k);
+                event[k] = four.x, event[k + 1] = four.y;
+                event[k + 2] = four.z, event[k + 3] = four.w;
+            }
+            event[kEach] = events[first + kEach];
+        } else {
+#pragma unroll
+            for (int k = 0; k <= kEach; ++k) event[k] = first + k < count ? events[first + k] : 8u;
+        }
+        unsigned bucket = 0;
+        while (bucket < kBuckets - 1 && first >= buckets.starts[bucket + 1]) ++bucket;
+        if (first + kEach < buckets.starts[bucket + 1]) {
+#pragma unroll
+            for (int k = 0; k < kEach; ++k) {
+                place[k] = bucket << 28 | event[k] >> 4;
+                ends |= (unsigned)(event[k] >> 4 != event[k + 1] >> 4) << k;
+            }
+        } else {
+#pragma unroll
+            for (int k = 0; k < kEach; ++k) {
+                const long long next = first + k + 1;
+                place[k] = bucket << 28 | event[k] >> 4;
+                bool last = event[k] >> 4 != event[k + 1] >> 4;
+                while (bucket < kBuckets - 1 && next >= buckets.starts[bucket + 1]) ++bucket, last = true;
+                ends |= (unsigned)(next <= count && (last || next == count)) << k;
             }
         }
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) amount[k] = (int)(event[k] & 15u) - 8;
     }
 
-    __device__ __forceinline__ Piece piece() const {
-        Piece piece = {0, 0, ends != 0};
+    __device__ __forceinline__ Piece<int> piece() const {
+        Piece<int> piece = {};
+        bool first = true;
 #pragma unroll
         for (int k = 0; k < kEach; ++k) {
-            piece.sum += amount[k];
-            piece.tail = ends >> k & 1u ? 0 : piece.tail + amount[k];
+            piece.sum += amount[k], piece.tail += amount[k];
+            if (!(ends >> k & 1u)) continue;
+            if (first)
+                piece.head = piece.tail;
+            else
+                piece.kept += piece.tail != 0;
+            first = false, piece.tail = 0;
         }
+        piece.ends = ends != 0;
         return piece;
     }
 };
 
-// What comes before a thread in its block, and the whole block.
-__device__ Piece before_thread(Piece own, Piece& whole) {
-    __shared__ Piece warps[kThreads / 32];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    Piece up = own;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const Piece other = {__shfl_up_sync(kAll, up.sum, step), __shfl_up_sync(kAll, up.tail, step),
-                             __shfl_up_sync(kAll, up.ends, step)};
-        if (lane >= step) up = follow(other, up);
-    }
-    if (lane == 31) warps[warp] = up;
-    const Piece left = {__shfl_up_sync(kAll, up.sum, 1), __shfl_up_sync(kAll, up.tail, 1),
-                        __shfl_up_sync(kAll, up.ends, 1)};
-    __syncthreads();
-    Piece before = {};
-    whole = Piece();
-    for (int i = 0; i < kThreads / 32; ++i) {
-        whole = follow(whole, warps[i]);
-        if (i + 1 == warp) before = whole;
-    }
-    return lane ? follow(before, left) : before;
-}
-
-// Of each tile its sum, its tail and whether a run ends in it.
+// The sums of each tile of events.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    sum_tiles(const unsigned* events, const Buckets buckets, long long* sums, int* tails,
-              int* ends) {
-    Piece whole;
+    sum_tiles(const unsigned* events, const Buckets buckets, Piece<int>* tiles) {
+    Piece<int> whole;
     before_thread(Own(events, buckets).piece(), whole);
-    if (threadIdx.x) return;
-    sums[blockIdx.x] = whole.sum, tails[blockIdx.x] = whole.tail, ends[blockIdx.x] = whole.ends;
+    if (threadIdx.x == 0) tiles[blockIdx.x] = whole;
 }
 
-// The sum of a run before this tile, in every lane.
-__device__ int carried(const int* tails, const int* ends) {
-    const int lane = threadIdx.x & 31;
-    int sum = 0;
-    for (long long tile = (long long)blockIdx.x - 1 - lane;; tile -= 32) {
-        const unsigned found = __ballot_sync(kAll, tile < 0 || ends[tile]);
-        const int last = found ? __ffs(found) - 1 : 31;
-        sum += lane <= last && tile >= 0 ? tails[tile] : 0;
-        if (found) break;
-    }
-    return __shfl_sync(kAll, running_sum(sum, lane), 31);
-}
+// All events before a tile.
+struct Before {
+    long long sum, tail;  // of coefficients; of the run that has not ended yet
+    long long levels;     // at which the sum changes
 
-// The levels of each tile at which sums change, and the sums there; without `write` only how many.
-// `totals` are the sums of the tiles up to each, `places` the numbers of levels.
+    __device__ __forceinline__ explicit Before(const Piece<long long>& a)
+        : sum(a.sum), tail(a.tail), levels(a.kept + (a.ends && a.head != 0)) {}
+};
+
+// What comes before each tile, and in the last place all events. One block, of which each thread takes
+// some consecutive tiles.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    list_levels(const unsigned* events, const Buckets buckets, const long long* totals,
-                const int* tails, const int* ends, long long* places, unsigned flip,
-                unsigned* levels, long long* values, int superlevel, int write) {
-    __shared__ int warps[kThreads / 32];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    add_tiles(const Piece<int>* tiles, int count, Before* before) {
+    const int each = (count + kThreads - 1) / kThreads;
+    const int first = min((int)threadIdx.x * each, count), end = min(first + each, count);
+    Piece<long long> own = {}, whole;
+#pragma unroll 4
+    for (int i = first; i < end; ++i) own = follow(own, tiles[i]);
+    own = before_thread(own, whole);
+#pragma unroll 4
+    for (int i = first; i < end; ++i) {
+        before[i] = Before(own);
+        own = follow(own, tiles[i]);
+    }
+    if (threadIdx.x == 0) before[count] = Before(whole);
+}
+
+// The levels of each tile at which sums change, and the sums there.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    list_levels(const unsigned* events, const Buckets buckets, const Before* tiles, unsigned flip,
+                unsigned* levels, long long* values, int superlevel) {
+    __shared__ unsigned found[kTile];
+    __shared__ int sums[kTile];  // of coefficients of the tile
+    __shared__ long long first_run;
+    if (threadIdx.x == 0) first_run = 0;
     const Own own(events, buckets);
-    Piece whole;
-    const Piece before = before_thread(own.piece(), whole);
-    const int carry = carried(tails, ends);
-    const int start = before.tail + (before.ends ? 0 : carry);
-    unsigned kept = 0;
-    int run = start;
-#pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-        run += own.amount[k];
-        if (own.ends >> k & 1u) {
-            if (run) kept |= 1u << k;
-            run = 0;
-        }
-    }
-    const int found = __popc(kept), inclusive = running_sum(found, lane);
-    if (lane == 31) warps[warp] = inclusive;
-    __syncthreads();
-    int at = inclusive - found, all = 0;
-    for (int i = 0; i < kThreads / 32; ++i) {
-        if (i < warp) at += warps[i];
-        all += warps[i];
-    }
-    if (!write) {
-        if (threadIdx.x == 0) places[blockIdx.x] = all;
-        return;
-    }
-    long long to = places[blockIdx.x] - all + at;
-    long long sum = totals[blockIdx.x] - whole.sum + before.sum;
-    const long long total = totals[gridDim.x - 1];
-    run = start;
+    Piece<int> whole;
+    const Piece<int> before = before_thread(own.piece(), whole);
+    const Before tile = tiles[blockIdx.x], next = tiles[blockIdx.x + 1];
+    const bool changes = before.ends && tile.tail + before.head != 0;  // at the first end
+    int at = before.kept + changes, sum = before.sum, run = before.tail;
+    bool first = !before.ends;
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         sum += own.amount[k], run += own.amount[k];
-        if (kept >> k & 1u) {
-            levels[to] = value_at(own.place[k], flip);
-            values[to++] = superlevel ? total - (sum - run) : sum;
+        if (!(own.ends >> k & 1u)) continue;
+        const long long earlier = first ? tile.tail : 0;  // of the run, in tiles before
+        if (earlier + run != 0) {
+            found[at] = value_at(own.place[k], flip);
+            sums[at] = superlevel ? sum - run : sum;  // superlevel: before the run
+            if (first) first_run = earlier;
+            ++at;
         }
-        if (own.ends >> k & 1u) run = 0;
+        run = 0, first = false;
+    }
+    __syncthreads();
+    const int count = (int)(next.levels - tile.levels);
+    const long long total = tiles[gridDim.x].sum;
+    for (int i = threadIdx.x; i < count; i += kThreads) {
+        const long long up_to = tile.sum + sums[i];
+        levels[tile.levels + i] = found[i];
+        values[tile.levels + i] = superlevel ? total - (up_to - (i ? 0 : first_run)) : up_to;
     }
 }

@@ -1,49 +1,93 @@
-// Which labels there are, and the numbers of their regions.
+// The regions of a label image: which labels occur, the number of each one's region, and curves from
+// the counts of regions.
 #include "running_sum.cuh"
 
 typedef ECC_LABEL Label;
 typedef ECC_COUNT Count;
 constexpr bool kSuper = ECC_SUPER;
-constexpr int kBeyond = 1 << 30;  // as in points.py
+constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
+constexpr int kEach = 8;  // labels of a thread
+constexpr unsigned kAll = 0xFFFFFFFFu;
 
-// Marks the labels up to `most`, and at the place behind them whether there are larger or negative
-// ones.
+// As in labels.py. Zero at launch, and followed by a bit for each label, which is set if it occurs.
+struct Found {
+    int regions, beyond;  // how many there are; whether there are labels without a bit
+    int padding[2];
+
+    __device__ __forceinline__ unsigned* marks() { return (unsigned*)(this + 1); }
+};
+
+// Marks the labels that occur, up to `most`. Negative labels are beyond it, too.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    mark_labels(const Label* labels, long long size, unsigned long long most, int* present) {
-    const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (at >= size) return;
-    const unsigned long long label = (unsigned long long)*(const volatile Label*)(labels + at);
-    if (label > most)
-        present[most + 1] = kBeyond;
-    else if (label && !present[label])  // most are marked by then: reading is cheaper
-        present[label] = 1;
+    mark_labels(const Label* labels, long long size, unsigned long long most, Found* found) {
+    const int lane = threadIdx.x & 31;
+    const long long first = (long long)blockIdx.x * (kThreads * kEach) + threadIdx.x;
+    unsigned long long label[kEach];
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        const long long at = first + k * kThreads;
+        label[k] = at < size ? (unsigned long long)*(const volatile Label*)(labels + at) : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        const unsigned long long left = __shfl_up_sync(kAll, label[k], 1);
+        if (!label[k] || (lane && label[k] == left)) continue;
+        if (label[k] > most) {
+            found->beyond = 1;
+            continue;
+        }
+        unsigned* const marks = found->marks() + (label[k] >> 5);
+        const unsigned mark = 1u << (label[k] & 31);
+        if (!(*marks & mark)) atomicOr(marks, mark);  // most are set by then: reading is cheaper
+    }
 }
 
-// The labels that are marked, and of all others the number 0. `ranks` are running sums of `present`.
+// Numbers the marked labels from 1 on, and all others 0. A thread takes a word of marks, and a block
+// first counts the marks before its own.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    list_labels(const int* present, int* ranks, long long size, Label* ids) {
-    const long long label = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (label >= size) return;
-    if (present[label])
-        ids[ranks[label] - 1] = (Label)label;
-    else
-        ranks[label] = 0;
+    rank_labels(Found* found, int* ranks, Label* ids) {
+    __shared__ int warps[2][kWarps];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    int before = 0;
+    for (int i = threadIdx.x; i < (int)blockIdx.x * (kThreads / 4); i += kThreads) {
+        const uint4 four = ((const uint4*)found->marks())[i];
+        before += __popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w);
+    }
+    const unsigned own = found->marks()[blockIdx.x * kThreads + threadIdx.x];
+    const int through = running_sum(__popc(own), lane);
+    before = running_sum(before, lane);
+    if (lane == 31) warps[0][warp] = before, warps[1][warp] = through;
+    __syncthreads();
+    int start = through - __popc(own), end = 0;
+    for (int i = 0; i < kWarps; ++i) {
+        start += warps[0][i] + (i < warp ? warps[1][i] : 0);
+        end += warps[0][i] + warps[1][i];
+    }
+    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) found->regions = end;
+    const long long first = ((long long)blockIdx.x * kThreads + (threadIdx.x & ~31)) * 32 + lane;
+    for (int k = 0; k < 32; ++k) {
+        const unsigned marks = __shfl_sync(kAll, own, k);
+        const int rank = __shfl_sync(kAll, start, k) + __popc(marks & ((1u << lane) - 1));
+        const bool marked = marks >> lane & 1;
+        ranks[first + 32 * k] = marked ? rank + 1 : 0;
+        if (marked) ids[rank] = (Label)(first + 32 * k);
+    }
 }
 
-// Curves from the bins of each region, a warp a region.
+// Curves from the bins of each region, a warp for each region.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     sum_bins(const Count* counts, long long regions, int bins, long long* values) {
     const int lane = threadIdx.x & 31;
-    const long long region = (long long)blockIdx.x * (ECC_THREADS / 32) + (threadIdx.x >> 5);
+    const long long region = (long long)blockIdx.x * kWarps + (threadIdx.x >> 5);
     if (region >= regions) return;
     counts += region * bins, values += region * (bins - 1);
-    long long before = 0;
+    Count before = 0;
     for (int first = 0; first < bins - 1; first += 32) {
         const int k = first + lane;
         const bool inside = k < bins - 1;
-        const long long own = inside ? (long long)counts[kSuper ? bins - 1 - k : k] : 0;
-        const long long sum = running_sum(own, lane);
-        if (inside) values[kSuper ? bins - 2 - k : k] = before + sum;
-        before += __shfl_sync(0xFFFFFFFFu, sum, 31);
+        const Count own = inside ? counts[kSuper ? bins - 1 - k : k] : 0;
+        const Count sum = before + running_sum(own, lane);
+        if (inside) values[kSuper ? bins - 2 - k : k] = sum;
+        before = __shfl_sync(kAll, sum, 31);
     }
 }

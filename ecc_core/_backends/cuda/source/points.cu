@@ -1,10 +1,10 @@
-// The coefficient of every sample: which of its neighbours it comes after, and so which cells it
-// owns. Ties go to the first sample in C order. Samples that never enter, and those of another
-// region, are as if they lay outside the image.
+// The coefficient of every sample. A sample is compared with its 26 neighbours; it owns the cells
+// of which it is the last corner, where the first of equal samples in C order counts as the last one.
+// Samples that never enter, and those of other regions, are treated as if they were outside the image.
 //
-// A block has a tile of columns (and rows) and goes through some slices; a thread keeps the 27
-// samples around its own. Images of one slice have none of the rows: they go row by row, so what is
-// called a slice below is a row.
+// A block processes a tile of columns (and rows) slice by slice. Each thread keeps the nine samples
+// around its own of the last slice in registers, and what its own one owns there. Images of one slice are processed row by row instead: below, "slice"
+// then means a row, and the tile is a single row of columns.
 #include "histogram.cuh"
 #include "samples.cuh"
 
@@ -25,34 +25,35 @@ struct Points {
     Count* counts;                   // (regions, bins); zero at launch
     long long* not_finite;           // kNanReport: whether a NaN was seen
     const Label* labels;             // kRegions
-    const int* regions;              // kRegions: of each label its number, from 1 on, or 0
+    const int* regions;              // kRegions: the number of each label's region, from 1 on, or 0
     unsigned long long most;         // kRegions: the largest label that `regions` has
     long long label_strides[3];      // slice, row, column
     int steps;                       // slices of a block
+    int rows;                        // kRegions: labels counted in shared memory, a power of two or 0
 };
 
 constexpr int kTileRows = kFlat ? 1 : 8, kTileColumns = ECC_THREADS / kTileRows;
 constexpr int kAround = kFlat ? 0 : 1;  // rows above the tile, and below
 constexpr int kRow = kTileColumns + 2, kTile = (kTileRows + 2 * kAround) * kRow;
-constexpr int kLoads = 2;  // of a thread
+constexpr int kLoads = 2;  // samples that a thread loads of each slice
 static_assert(kTile <= kLoads * ECC_THREADS, "a tile is loaded at once");
 
-// With these a comparison alone does not tell whether there is a sample.
+// Whether samples have groups: a comparison alone does not tell then whether there is a sample.
 constexpr bool kGroups = kRegions || !kSpareOrdinals;
 
 struct Point {
     Ordinal rank;  // increases in the order in which cells find their owner
-    int group;     // kGroups: 0 where there is none, else its region
+    int group;     // kGroups: 0 where there is no sample, else its label or 1
 };
 
-// What a sample is compared with where the image has none: V has no cells there; T gives outer
-// faces to the border.
+// What a sample is compared with outside the image. V has no cells there; T gives the outer faces to
+// the samples at the border.
 __device__ __forceinline__ Point nothing() {
     constexpr Ordinal most = (Ordinal)(~0ull >> (65 - 8 * sizeof(Ordinal)));
     return {kCubes ? (Ordinal)~most : most, 0};
 }
 
-// The sample of each slice that a thread brings to one place of the tile.
+// Loads one sample of every slice, for one place of the tile.
 struct Feeder {
     const Samples& samples;
     const Points& points;
@@ -72,11 +73,11 @@ struct Feeder {
         label_at = y * points.label_strides[1] + x * points.label_strides[2];
     }
 
-    // As they are in memory: nothing waits for them yet.
+    // Values as they are in memory; nothing waits for their arrival yet.
     struct Loaded {
         Element sample;
         unsigned char shown;
-        unsigned long long label;
+        Label label;
     };
 
     __device__ __forceinline__ bool has(int slice) const {
@@ -87,10 +88,10 @@ struct Feeder {
         if (!has(slice)) return;
         to.sample = samples.data[at + slice * samples.strides[kFlat ? 2 : 1]];
         if (kMask) to.shown = samples.mask[mask_at + slice * samples.mask_strides[kFlat ? 2 : 1]];
-        // Read once: another stream may change it meanwhile.
+        // Read once, as another stream may write to it.
         if (kRegions)
-            to.label = (unsigned long long)*(const volatile Label*)(
-                points.labels + label_at + slice * points.label_strides[kFlat ? 1 : 0]);
+            to.label = *(const volatile Label*)(points.labels + label_at +
+                                                slice * points.label_strides[kFlat ? 1 : 0]);
     }
 
     __device__ __forceinline__ Point point(int slice, const Loaded& from, bool& nan) const {
@@ -98,7 +99,7 @@ struct Feeder {
         bool present = !kMask || from.shown;
         int group = 1;
         if (kRegions) {
-            group = from.label <= points.most ? points.regions[from.label] : 0;
+            group = (unsigned long long)from.label <= points.most ? (int)from.label : 0;
             present = present && group > 0;
         }
         const SampleRow row(samples, index, kFlat ? 0 : slice, kFlat ? slice : y);
@@ -115,7 +116,59 @@ __device__ __forceinline__ void add(long long* count, int amount) {
     atomicAdd((unsigned long long*)count, (unsigned long long)(long long)amount);
 }
 
-// Bit 3 i + j: whether a sample owns what it shares with neighbour (i, j) of a slice.
+extern __shared__ uint4 memory[];
+
+// The counts of a block. A label takes one of a few rows of bins in shared memory when it is first
+// counted; labels that find no free row are counted in global memory.
+struct Counts {
+    static constexpr int kMostRows = 64, kTries = 2;
+    const Points& points;
+    const int bins;
+    int* const owners;  // the label of each row, or 0
+    int* const rows;
+
+    __device__ __forceinline__ Counts(const Points& points, int bins, int* owners)
+        : points(points), bins(bins), owners(owners), rows((int*)memory) {}
+
+    __device__ __forceinline__ void clear() const {
+        for (int i = threadIdx.x; i < points.rows; i += ECC_THREADS) owners[i] = 0;
+        const int quads = (points.rows * bins + 3) / 4;
+        for (int i = threadIdx.x; i < quads; i += ECC_THREADS) memory[i] = uint4{0, 0, 0, 0};
+    }
+
+    __device__ __forceinline__ void add_to(int label, int bin, int amount) const {
+        const unsigned hash = (unsigned)label * 0x9E3779B1u >> 16;
+        for (int k = 0; k < (points.rows ? kTries : 0); ++k) {
+            const int row = (int)(hash + k) & (points.rows - 1);
+            int owner = *(volatile int*)(owners + row);
+            if (!owner) owner = atomicCAS(owners + row, 0, label);
+            if (!owner || owner == label) {
+                atomicAdd(rows + row * bins + bin, amount);
+                return;
+            }
+        }
+        if (Count* const counts = of(label)) add(counts + bin, amount);
+    }
+
+    // After all threads have counted.
+    __device__ __forceinline__ void finish() const {
+        const int lane = threadIdx.x & 31;
+        for (int row = threadIdx.x >> 5; row < points.rows; row += ECC_THREADS / 32) {
+            Count* const counts = owners[row] ? of(owners[row]) : nullptr;
+            if (!counts) continue;
+            for (int bin = lane; bin < bins; bin += 32)
+                if (const int amount = rows[row * bins + bin]) add(counts + bin, amount);
+        }
+    }
+
+    // The counts of a label in global memory; null for labels that were not ranked.
+    __device__ __forceinline__ Count* of(int label) const {
+        const int region = points.regions[label];
+        return region ? points.counts + (long long)(region - 1) * bins : nullptr;
+    }
+};
+
+// Bit 3 i + j tells whether a sample owns the cells that it shares with neighbour (i, j) of a slice.
 template <int slice>
 __device__ __forceinline__ unsigned owned_in(const Point (&other)[3][3], const Point& own) {
     unsigned bits = 0;
@@ -136,8 +189,8 @@ __device__ __forceinline__ unsigned owned_in(const Point (&other)[3][3], const P
     return bits;
 }
 
-// The sum over the cells at a sample in one slice of which all corners are in a set of nine, itself
-// in the middle.
+// Signed number of the cells at the middle one of nine samples of a slice, all of whose corners are
+// in a set.
 __device__ __forceinline__ int cells_of(unsigned set) {
     const auto has = [set](int corners) { return (set & corners) == corners ? 1 : 0; };
     if (!has(1 << 4)) return 0;
@@ -150,6 +203,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     __shared__ Ordinal ranks[2][kTile];
     __shared__ int groups[2][kGroups ? kTile : 1];
     __shared__ signed char table[512];
+    __shared__ int owners[kRegions ? Counts::kMostRows : 1];
+    const Counts counts(points, bins.count + 1, owners);
+    if (kRegions) counts.clear();
     for (int i = threadIdx.x; i < 512; i += ECC_THREADS) table[i] = (signed char)cells_of(i);
     const int slices = kFlat ? samples.height : samples.depth;
     const int across = (samples.width + kTileColumns - 1) / kTileColumns;
@@ -169,9 +225,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     signed char* out = points.coefficients + ((long long)index * slices + begin) * apart +
                        (kFlat ? 0 : (long long)y * samples.width) + x;
     bool nan = false;
-    constexpr int kAhead = kGroups ? 1 : kFlat ? 4 : 2;  // slices on their way
+    constexpr int kAhead = kFlat ? 4 : 2;  // slices on their way
     Feeder::Loaded coming[kAhead][kLoads] = {};
-    Point p[3][3][3];  // of the slices before, own and after
+    Point last[3][3] = {};           // samples of the last slice,
+    unsigned before = 0, same = 0;  // and what the one in the middle owns up to that slice
     const Feeder first(samples, points, index, top, left, threadIdx.x);
     const Feeder second(samples, points, index, top, left, threadIdx.x + ECC_THREADS);
     const auto ask = [&](int slice, Feeder::Loaded (&to)[kLoads]) {
@@ -188,48 +245,56 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         put(slice, threadIdx.x, first, now[0]);
         put(slice, threadIdx.x + ECC_THREADS, second, now[1]);
         ask(slice + kAhead, now);
-        __syncthreads();  // one for each of two tiles: no thread is two slices ahead
+        __syncthreads();  // one is enough: of two tiles, the other one is written next
+        Point p[3][3];
 #pragma unroll
         for (int i = 0; i < 3; ++i) {
 #pragma unroll
             for (int j = 0; j < 3; ++j) {
-                p[0][i][j] = p[1][i][j];
-                p[1][i][j] = p[2][i][j];
                 if (kFlat && i != 1) continue;
                 const int place = (kFlat ? 0 : row + i) * kRow + column + j;
-                p[2][i][j] = {ranks[slice & 1][place], kGroups ? groups[slice & 1][place] : 0};
+                p[i][j] = {ranks[slice & 1][place], kGroups ? groups[slice & 1][place] : 0};
             }
         }
-        if (slice <= begin || !inside) return;
-        const int z = slice - 1;
-        const Point own = p[1][1][1];
-        const bool present = kGroups ? own.group != 0 : own.rank != nothing().rank;
+        const Point own = last[1][1];
+        const unsigned after = owned_in<1>(p, own);
         int c = 0;
-        if (present) {
-            const unsigned before = owned_in<-1>(p[0], own), same = owned_in<0>(p[1], own) | 1 << 4,
-                           after = owned_in<1>(p[2], own);
+        if (kGroups ? own.group != 0 : own.rank != nothing().rank) {
             if (kFlat)
                 c = table[(before >> 3 & 7) | (same & 0x38) | (after >> 3 & 7) << 6];
             else
                 c = table[same] - table[same & before] - table[same & after];
             if (kCubes && !kFlat) c = -c;
         }
+        before = owned_in<-1>(last, p[1][1]), same = owned_in<0>(p, p[1][1]) | 1 << 4;
+#pragma unroll
+        for (int i = 0; i < 3; ++i)
+#pragma unroll
+            for (int j = 0; j < 3; ++j) last[i][j] = p[i][j];
+        if (slice <= begin || !inside) return;
         if (kOutput == kCoefficients) {
             *out = (signed char)c;
             out += apart;
         } else if (c) {
-            const int v = kFlat ? z : y, s = kFlat ? 0 : z;
-            const SampleRow line(samples, index, s, v);
-            const int bin = bin_of(line.key(line.load(x), x), bins, bins.thresholds, bins.table);
-            add(points.counts + (long long)(own.group - 1) * (bins.count + 1) + bin, c);
+            const Ordinal rank = kDown ? (Ordinal)~own.rank : own.rank;
+            const int bin = bin_of(key_of(rank, Key()), bins, bins.thresholds, bins.table);
+            counts.add_to(own.group, bin, c);
         }
     };
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) ask(begin - 1 + k, coming[k]);
-    for (int slice = begin - 1; slice <= end; slice += kAhead) {
+    const auto go_through = [&] {
+        for (int slice = begin - 1;; slice += kAhead) {
 #pragma unroll
-        for (int k = 0; k < kAhead; ++k)
-            if (slice + k <= end) step(slice + k, coming[k]);
-    }
+            for (int k = 0; k < kAhead; ++k) {
+                if (slice + k > end) return;
+                step(slice + k, coming[k]);
+            }
+        }
+    };
+    go_through();
     if (kNan == kNanReport && nan) *points.not_finite = 1;
+    if (!kRegions) return;
+    __syncthreads();
+    counts.finish();
 }

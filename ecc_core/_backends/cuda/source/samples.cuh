@@ -124,6 +124,18 @@ __device__ __forceinline__ T ordinal(T key) {
     return key;
 }
 
+// The key of an ordinal; the second argument only gives its type.
+__device__ __forceinline__ float key_of(int ordinal, float) {
+    return __int_as_float(ordinal ^ (ordinal >> 31 & 0x7FFFFFFF));
+}
+__device__ __forceinline__ double key_of(long long ordinal, double) {
+    return __longlong_as_double(ordinal ^ (ordinal >> 63 & 0x7FFFFFFFFFFFFFFFll));
+}
+template <class T>
+__device__ __forceinline__ T key_of(T ordinal, T) {
+    return ordinal;
+}
+
 template <class T>
 struct OrdinalOf {
     typedef T type;
