@@ -62,26 +62,40 @@ def _on_cpu(
 ) -> tuple[Tensor, ...]:
     from ecc_core._torch import cpu
 
-    points = cpu.points(
-        image, thresholds, sharpness, direction_terms, mask, connectivity, superlevel, "raster"
-    )
-    packed = points.coefficients if keep else points.coefficients.new_empty((image.shape[0], 0))
-    return *cpu.curves(points), packed
+    values = cpu.values(image, thresholds, direction_terms, mask, superlevel)
+    options = values, thresholds, sharpness, connectivity, superlevel
+    found = cpu.small_curves(*options) if cpu.is_small(values) else cpu.curves(*options)
+    *rows, coefficients = found
+    return *rows, coefficients if keep else coefficients.new_empty((image.shape[0], 0))
 
 
 def _backward_on_cpu(
-    gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
+    gradient: Tensor,
+    slopes: Tensor,
+    spreads: Tensor,
+    packed: Tensor,
+    image: Tensor,
+    thresholds: Tensor,
+    sharpness: Tensor,
+    direction_terms: Tensor | None,
+    mask: Tensor | None,
+    connectivity: int,
+    superlevel: bool,
+    ties: str,
+    wanted: str,
 ) -> tuple[Tensor, ...]:
     from ecc_core._torch import cpu
 
-    *options, wanted = rest
-    by_levels = cpu.by_levels(gradient, slopes, spreads)
+    rows = gradient, slopes, spreads
     if wanted == "none":
-        return image.new_empty(0), *by_levels
-    points = cpu.points(image, *options, kept=packed)
-    upstream = gradient if points.superlevel else -gradient
-    by_image = cpu.gradient(points, upstream, wanted == "wide")
-    return by_image.reshape(image.shape).to(_dtype(image, wanted)), *by_levels
+        return image.new_empty(0), *cpu.by_levels(*rows)
+    values = cpu.values(image, thresholds, direction_terms, mask, superlevel)
+    if ties == "split" or not packed.shape[1]:
+        packed = cpu.coefficients(values, connectivity, ties)
+    small = cpu.is_small(values) and ties == "raster"
+    compute = cpu.small_gradients if small else cpu.gradients
+    found = compute(values, packed, thresholds, sharpness, superlevel, rows, wanted == "wide")
+    return found[0].to(_dtype(image, wanted)), *found[1:]
 
 
 def _on_cuda(image: Tensor, *rest: Any) -> tuple[Tensor, ...]:
@@ -107,8 +121,11 @@ def _backward_on_cuda(
 def _push_on_cpu(change: Tensor, image: Tensor, *options: Any) -> Tensor:
     from ecc_core._torch import cpu
 
-    values, weights, levels, sharpness, superlevel = cpu.points(image, *options)
-    return _pushed(change, values, weights, torch.from_numpy(levels), sharpness, superlevel)
+    thresholds, sharpness, terms, mask, connectivity, superlevel, ties = options
+    values = cpu.values(image, thresholds, terms, mask, superlevel)
+    levels = torch.from_numpy(cpu.sublevel(thresholds, superlevel))
+    weights = cpu.coefficients(values, connectivity, ties)
+    return _pushed(change, values.flatten(1), weights, levels, float(sharpness), superlevel)
 
 
 def _push_on_cuda(change: Tensor, image: Tensor, *rest: Any) -> Tensor:

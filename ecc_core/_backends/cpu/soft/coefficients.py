@@ -18,7 +18,7 @@ from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["LARGEST", "coefficients"]
+__all__ = ["LARGEST", "coefficients", "write_coefficients"]
 
 Array = NDArray[Any]
 
@@ -34,10 +34,7 @@ def coefficients(values: Array, cubes: bool, workers: int | None = None) -> Arra
     out = np.empty(values.shape, np.int8)
 
     def write(parts: Iterator[tuple[int, int]]) -> bool:
-        frame = np.empty((values.shape[1] + 2, values.shape[2] + 2), values.dtype)
-        # A cell belongs to the highest of its vertices, or to the lowest of the cubes around it.
-        frame[:] = -np.inf if cubes else np.inf
-        return any(_write(values, *part, frame, cubes, out) for part in parts)
+        return any(write_coefficients(values, *part, cubes, out) for part in parts)
 
     threads = thread_count(workers, values.size // ALONE)
     images = values.shape[0]
@@ -48,16 +45,19 @@ def coefficients(values: Array, cubes: bool, workers: int | None = None) -> Arra
 
 
 @kernel(error_model="numpy")
-def _write(values: Any, first: Any, last: Any, frame: Any, negate: Any, out: Any) -> Any:
+def write_coefficients(values: Any, first: Any, last: Any, cubes: Any, out: Any) -> Any:
     """Write the coefficients of some images. Return whether a value is NaN."""
     has_nan = False
     rows, columns = values.shape[1:]
+    frame = np.empty((rows + 2, columns + 2), values.dtype)
+    # A cell belongs to the highest of its vertices, or to the lowest of the cubes around it.
+    frame[:] = -np.inf if cubes else np.inf
     for image in range(first, last):
         for y in range(rows):
             for x in range(columns):
                 value = values[image, y, x]
                 has_nan |= value != value
-                frame[y + 1, x + 1] = -value if negate else value
+                frame[y + 1, x + 1] = -value if cubes else value
         for y in range(rows):
             _write_row(frame[y], frame[y + 1], frame[y + 2], out[image, y])
     return has_nan

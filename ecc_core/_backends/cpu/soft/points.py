@@ -14,7 +14,17 @@ import numpy as np
 
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["BUFFER", "SINGLE_SPAN", "curves", "gradients", "runs"]
+__all__ = [
+    "BUFFER",
+    "LANES",
+    "MOST",
+    "SINGLE_SPAN",
+    "curves",
+    "exponentials",
+    "gradients",
+    "prepare",
+    "runs",
+]
 
 CHUNK = 1 << 10  # points that are collected at once
 BUFFER = (3, CHUNK)
@@ -29,7 +39,7 @@ LOG_2_E, LOG_E_2 = math.log2(math.e), math.log(2)
 
 
 @kernel(error_model="numpy", fastmath={"contract"})
-def _exponentials(places: Any, sharpness: Any, scratch: Any, out: Any, count: Any) -> None:
+def exponentials(places: Any, sharpness: Any, scratch: Any, out: Any, count: Any) -> None:
     """Write exp(sharpness * place), for exponents between -700 and 700.
 
     exp(z) = 2**k * exp(f) with an integer k and the Taylor series for abs(f) < 0.35. Unlike
@@ -70,7 +80,7 @@ def runs(levels: Any, order: Any, sharpness: Any, span: Any) -> Any:
 
 
 @kernel(error_model="numpy")
-def _prepare(levels: Any, order: Any, sharpness: Any, buffer: Any) -> Any:
+def prepare(levels: Any, order: Any, sharpness: Any, buffer: Any) -> Any:
     """Ends of runs, ranges of the values that matter for them, and exponentials of the levels.
 
     `bounds` has shape (runs, 3): the middle of each run, and the range of values relative to it.
@@ -125,7 +135,7 @@ def curves(
     is a range of images and of points: first image, last image, first point, last point. `order`
     holds the indices of the finite levels, sorted by level.
     """
-    ends, bounds, factors, places = _prepare(levels, order, sharpness, buffer)
+    ends, bounds, factors, places = prepare(levels, order, sharpness, buffer)
     exact, scratch = np.empty(CHUNK), np.empty(CHUNK)
     for image in range(part[0], part[1]):
         for start in range(part[2], part[3], CHUNK):
@@ -141,7 +151,7 @@ def curves(
                 full = -(-count // LANES) * LANES
                 exact[count:full] = 0
                 buffer[1:, count:full] = 0
-                _exponentials(exact, sharpness, scratch, buffer[0], full)
+                exponentials(exact, sharpness, scratch, buffer[0], full)
                 for j in range(first, ends[run]):
                     total, slope, spread = _sums(factors[j], places[j], buffer, full)
                     results[0, image, order[j]] += total
@@ -176,7 +186,7 @@ def gradients(
 
     `upstream` has shape (images, n); the other arguments are those of :func:`curves`.
     """
-    ends, bounds, factors, _ = _prepare(levels, order, sharpness, buffer)
+    ends, bounds, factors, _ = prepare(levels, order, sharpness, buffer)
     exact, scratch, points = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
     for image in range(part[0], part[1]):
         out[image, part[2] : part[3]] = 0
@@ -192,7 +202,7 @@ def gradients(
                 full = -(-count // LANES) * LANES
                 exact[count:full] = 0
                 buffer[1, :full] = 0
-                _exponentials(exact, sharpness, scratch, buffer[0], full)
+                exponentials(exact, sharpness, scratch, buffer[0], full)
                 for j in range(first, ends[run]):
                     slope = buffer.dtype.type(upstream[image, order[j]])
                     _add_slopes(factors[j], slope, buffer, full)

@@ -6,7 +6,7 @@ threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.pool import share, thread_count
+from ecc_core._backends.cpu.soft import few
 from ecc_core._backends.cpu.soft import points as soft_points
 from ecc_core._backends.cpu.soft.kernels import MOMENTS, REACH, deposit, evaluate, gather, tabulate
 
-__all__ = ["Windows", "curves", "gradients", "point_by_point", "windows"]
+__all__ = ["FEW_POINTS", "FEW_TERMS", "Windows", "curves", "gradients", "point_by_point", "windows"]
 
 Array = NDArray[Any]
 Part = tuple[int, int, int, int]
@@ -88,6 +89,8 @@ def curves(
     levels: Floats,
     sharpness: float,
     workers: int | None = None,
+    *,
+    tiny: bool = False,
 ) -> Floats:
     """Sums over the points of weight * s(sharpness * (level - value)), and their derivatives.
 
@@ -98,6 +101,9 @@ def curves(
     weights : (images, points) array
     levels : (n,) array
     sharpness : float
+    workers : int, optional
+    tiny : bool, default False
+        Whether these are many images of at most ``few.LARGEST`` points.
 
     Returns
     -------
@@ -109,7 +115,8 @@ def curves(
     if results.size == 0 or points == 0:
         return results
     if point_by_point(values, levels, sharpness):
-        _add_points(values, weights, levels, sharpness, workers, results)
+        kernel = few.curves if tiny else soft_points.curves
+        _add_points(kernel, values, weights, levels, sharpness, workers, results)
         return results
     grid = windows(levels, sharpness)
     chunks = -(-points // CHUNK)
@@ -153,6 +160,7 @@ def gradients(
     workers: int | None = None,
     *,
     double: bool = True,
+    tiny: bool = False,
 ) -> None:
     """Write weight * sum over the levels of upstream * sharpness * s'(z) for every point to `out`.
 
@@ -164,7 +172,8 @@ def gradients(
         return
     if point_by_point(values, levels, sharpness):
         buffer = np.float64 if double else values.dtype
-        _write_gradients(values, weights, levels, sharpness, upstream, out, workers, buffer)
+        kernel = few.gradients if tiny else soft_points.gradients
+        _write_gradients(kernel, values, weights, levels, sharpness, upstream, out, workers, buffer)
         return
     grid = windows(levels, sharpness)
     chunk = max(CHUNK // images, ALONE)
@@ -192,6 +201,7 @@ def gradients(
 
 
 def _add_points(
+    kernel: Callable[..., None],
     values: Array,
     weights: Array,
     levels: Floats,
@@ -208,7 +218,7 @@ def _add_points(
         buffer = np.empty(soft_points.BUFFER, values.dtype)
         for part in parts:
             into = sums[part[2] // PART]
-            soft_points.curves(values, weights, part, levels, order, sharpness, buffer, into)
+            kernel(values, weights, part, levels, order, sharpness, buffer, into)
 
     parts = _parts(*values.shape)
     share(parts, add_up, thread_count(workers, values.size * levels.size // FEW_TERMS))
@@ -226,6 +236,7 @@ def _finite_in_order(levels: Floats) -> Integers:
 
 
 def _write_gradients(
+    kernel: Callable[..., None],
     values: Array,
     weights: Array,
     levels: Floats,
@@ -241,9 +252,7 @@ def _write_gradients(
     def differentiate(parts: Iterator[Part]) -> None:
         buffer = np.empty(soft_points.BUFFER, dtype)
         for part in parts:
-            soft_points.gradients(
-                values, weights, part, levels, order, sharpness, upstream, buffer, out
-            )
+            kernel(values, weights, part, levels, order, sharpness, upstream, buffer, out)
 
     parts = _parts(*values.shape)
     share(parts, differentiate, thread_count(workers, values.size * levels.size // FEW_TERMS))
