@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-__all__ = ["keep_nothing", "saving", "transformable", "vmapped"]
+__all__ = ["bypasses_torch", "keep_nothing", "saving", "transformable", "vmapped"]
 
 
 PLAIN = (Tensor, torch.nn.Parameter)
@@ -91,10 +91,10 @@ def transformable(
             return backward(ctx, *gradients)
 
     def call(*args: Any) -> Any:
-        if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
+        if _is_traced():
             _refuse_onnx()
             return operator(*args)
-        if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+        if _is_transformed():
             return Transformable.apply(*args)  # type: ignore[no-untyped-call]
         if not _are_plain(args):
             return operator(*args)
@@ -103,6 +103,22 @@ def transformable(
         return run(*args)
 
     return call
+
+
+def _is_traced() -> bool:
+    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
+
+
+def _is_transformed() -> bool:
+    """Whether `torch.func` or forward mode need to see the operator."""
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def bypasses_torch(args: tuple[Any, ...]) -> bool:
+    """Whether a call with these arguments needs nothing of torch but gradients in reverse mode."""
+    return not (_is_traced() or _is_transformed() or torch._C._len_torch_dispatch_stack()) and (
+        _are_plain(args)
+    )
 
 
 def _are_plain(args: tuple[Any, ...]) -> bool:

@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ecc_core.nn import functional
+from ecc_core._torch import windows
+from ecc_core.nn import _arguments, functional
 
-__all__ = ["Curves", "padded", "tiled_curves", "window_curves"]
+__all__ = ["Curves", "operator_curves", "padded", "tiled_curves", "window_curves"]
 
-LEAST = 4  # smallest side of tiles that pays, for each image that describes where they meet
+LEAST = 4  # smallest side of tiles that pays
 
 
 class Curves(NamedTuple):
@@ -58,25 +59,41 @@ def window_curves(
     Points where `mask`, of the shape of the images, is False never enter.
     """
     first = image.dim() - curves.n_spatial
-    divided = side % stride == 0 and side > stride
-    pays = stride >= LEAST * _kinds(curves)
+    own = windows.supported(image, mask, curves.thresholds, curves.sharpness)
+    compute, least = (operator_curves, LEAST) if own else (tiled_curves, LEAST * _kinds(curves))
     # The shapes of tiles of images of unknown size are too involved for exported graphs.
     known = all(type(length) is int for length in image.shape)
-    if divided and pays and known:
+    if known and side % stride == 0 and side > stride >= least:
         if mask is not None:
             never = -math.inf if curves.superlevel else math.inf
             image = image.masked_fill(~mask, never)
         for axis in range(first, image.dim()):
             image = image.narrow(axis, 0, image.shape[axis] // stride * stride)
-        return tiled_curves(image, curves, side // stride, stride)
+        return compute(image, curves, side // stride, stride)
     for axis in range(first, first + curves.n_spatial):
         image = image.unfold(axis, side, stride)
         mask = None if mask is None else mask.unfold(axis, side, stride)
     return curves(image, mask)
 
 
+def operator_curves(image: Tensor, curves: Curves, count: int, stride: int) -> Tensor:
+    """Curves of windows of `count` tiles along each axis, computed by one operation."""
+    first = image.dim() - curves.n_spatial
+    dtype = torch.float64 if image.dtype == torch.float64 else torch.float32
+    found = windows.soft_windows(
+        _arguments.plain(image).flatten(0, first - 1) if first else image[None],
+        curves.thresholds.to(dtype),
+        _arguments.positive_scalar(curves.sharpness, "sharpness", image, dtype),
+        curves.connectivity,
+        curves.superlevel,
+        count,
+        stride,
+    )
+    return found.reshape(*image.shape[:first], *found.shape[1:])
+
+
 def tiled_curves(image: Tensor, curves: Curves, count: int, stride: int) -> Tensor:
-    """Curves of windows of `count` tiles along each axis."""
+    """Same as :func:`operator_curves`, composed of curves of small images, on any device."""
     ndim = curves.n_spatial
     lead = image.shape[: image.dim() - ndim]
     spatial = image.shape[image.dim() - ndim :]

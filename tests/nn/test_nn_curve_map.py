@@ -6,7 +6,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 from ecc_core.nn import EulerCurveLayer, EulerCurveMap, _windows  # noqa: E402
-from ecc_core.nn._windows import Curves, tiled_curves, window_curves  # noqa: E402
+from ecc_core.nn._windows import (  # noqa: E402
+    Curves,
+    operator_curves,
+    tiled_curves,
+    window_curves,
+)
 
 SHAPES = {1: (29,), 2: (21, 26), 3: (13, 15, 14)}
 
@@ -23,15 +28,25 @@ def one_by_one(image, curves, side, stride, mask):
 
 @pytest.mark.parametrize(("n_spatial", "connectivity"), [(1, 1), (2, 1), (2, 2), (3, 1), (3, 3)])
 @pytest.mark.parametrize("superlevel", [False, True])
-@pytest.mark.parametrize(("side", "stride"), [(8, 4), (12, 4), (4, 2), (3, 1)])
-def test_windows_that_share_tiles(n_spatial, connectivity, superlevel, side, stride):
+@pytest.mark.parametrize(
+    ("compute", "side", "stride"),
+    [
+        (operator_curves, 8, 4),
+        (operator_curves, 9, 3),
+        (operator_curves, 4, 2),
+        (tiled_curves, 12, 4),
+        (tiled_curves, 4, 2),
+        (tiled_curves, 3, 1),
+    ],
+)
+def test_windows_that_share_tiles(n_spatial, connectivity, superlevel, compute, side, stride):
     shape = [(n - side) // stride * stride + side for n in SHAPES[n_spatial]]
     image, mask = noise(2, *shape), noise(2, *shape, seed=1) > 0.1
     image = image.masked_fill(~mask, -math.inf if superlevel else math.inf).requires_grad_()
     levels = noise(4, seed=2).sort().values.requires_grad_()
     sharpness = torch.tensor(20.0, dtype=torch.float64, requires_grad=True)
     curves = Curves(levels, sharpness, connectivity, superlevel, n_spatial)
-    found = tiled_curves(image, curves, side // stride, stride)
+    found = compute(image, curves, side // stride, stride)
     expected = one_by_one(image, curves, side, stride, mask)
     torch.testing.assert_close(found, expected)
     weights = noise(*expected.shape, seed=3)
@@ -49,14 +64,56 @@ def test_windows_that_share_tiles(n_spatial, connectivity, superlevel, side, str
 @pytest.mark.parametrize(("side", "stride"), [(24, 12), (25, 12), (7, 9)])
 def test_any_window_and_stride(connectivity, side, stride, monkeypatch):
     calls = []
-    monkeypatch.setattr(
-        _windows, "tiled_curves", lambda *given: calls.append(1) or tiled_curves(*given)
-    )
+    for name, compute in (("operator", operator_curves), ("tiled", tiled_curves)):
+        monkeypatch.setattr(
+            _windows,
+            f"{name}_curves",
+            lambda *given, name=name, compute=compute: calls.append(name) or compute(*given),
+        )
     image, mask = noise(2, 50, 43), noise(2, 50, 43, seed=1) > 0.1
     curves = Curves(noise(4, seed=2), 20.0, connectivity, False, 2)
     found = window_curves(image, curves, side, stride, mask)
-    torch.testing.assert_close(found, one_by_one(image, curves, side, stride, mask))
-    assert bool(calls) == (side == 24)
+    expected = one_by_one(image, curves, side, stride, mask)
+    torch.testing.assert_close(found, expected)
+    assert calls == ["operator"] * (side == 24)
+    transformed = torch.vmap(lambda *given: window_curves(given[0], curves, side, stride, given[1]))
+    torch.testing.assert_close(transformed(image, mask), expected)
+    assert calls == ["operator", "tiled"] * (side == 24)
+
+
+def test_float32_and_many_thresholds():
+    """In single precision, and by bins where tiles have many points."""
+    image, levels = noise(2, 72, 144, dtype=torch.float32), noise(60, dtype=torch.float32, seed=2)
+    image[0, 3, 5], image[1, 70, 71], levels[7] = math.inf, -math.inf, math.inf
+    image.requires_grad_()
+    curves = Curves(levels, 50.0, 2, False, 2)
+    for side, stride in ((8, 4), (144, 72)):
+        given = image[:, :16, :16] if side == 8 else image.repeat(1, 2, 1)
+        found = operator_curves(given, curves, side // stride, stride)
+        expected = one_by_one(given, curves, side, stride, torch.ones_like(given, dtype=torch.bool))
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-5)
+        weights = noise(*expected.shape, dtype=torch.float32, seed=3)
+        pair = (torch.autograd.grad(x, image, weights)[0] for x in (found, expected))
+        torch.testing.assert_close(*pair, atol=1e-3, rtol=1e-4)
+
+
+def test_second_derivatives_are_refused():
+    image = noise(1, 12, 12).requires_grad_()
+    layer = EulerCurveMap([0.2, 0.6], window=8, stride=4, padding=0)
+    (gradient,) = torch.autograd.grad(layer(image).square().sum(), image, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        gradient.sum().backward()
+
+
+@pytest.mark.parametrize("n_spatial", [1, 3])
+def test_signals_and_volumes(n_spatial):
+    image = noise(2, *(12,) * n_spatial, dtype=torch.float32)
+    layer = EulerCurveMap([0.3, 0.6], window=8, stride=4, padding=0, n_spatial=n_spatial)
+    found = layer(image)
+    assert found.shape == (4, *(2,) * n_spatial)
+    single = EulerCurveLayer([0.3, 0.6], n_spatial=n_spatial)
+    first = single(image[(slice(None), *(slice(8),) * n_spatial)])
+    torch.testing.assert_close(found.flatten(1)[:, 0], first.flatten())
 
 
 def test_order_of_features_and_centres_of_scales():

@@ -139,8 +139,12 @@ class EulerCurveMap(CalibratedLayer):
         """Compute maps (..., channel * scales * n, positions) of images (..., channel, spatial)."""
         self._calibrate_if_needed(image)
         image = _arguments.check_tensor(image, "image")
-        _arguments.check_axes(image, self.n_spatial + 1, "image")
         first = image.dim() - self.n_spatial
+        if first < 1:
+            raise ValueError(
+                f"`image` must have at least {self.n_spatial + 1} axes (a channel and `n_spatial`)"
+                f", got {tuple(image.shape)}"
+            )
         spatial = image.shape[first:]
         image = _arguments.widened(image)
         if mask is not None:
