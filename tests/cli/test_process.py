@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from ecc_core._cli.curve import _read as read
+from ecc_core._cli.version import version as package_version
 
 
 def noise(*shape: int, seed: int = 0) -> np.ndarray:
@@ -36,6 +37,15 @@ class TestProcess:
         with command("--version") as process:
             assert process.communicate() == (f"ecc {version('napari-ecc')}\n", "")
             assert process.returncode == 0
+
+    def test_version_of_a_checkout(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Which is on the path without being installed."""
+
+        def missing(name: str) -> str:
+            raise PackageNotFoundError(name)
+
+        monkeypatch.setattr("ecc_core._cli.version.installed_version", missing)
+        assert package_version.__wrapped__() == "unknown"
 
     def test_bad_input(self) -> None:
         with command("curve", "none.png") as process:
