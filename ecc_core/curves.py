@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.origin import kept_points, origin_of, region_labels
-from ecc_core._arrays.repeats import call_of, known_call, remember
+from ecc_core._arrays.repeats import call_of, known_call, remember, remember_number
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.filtration import check_closed, direction_of, filtration_of
 from ecc_core._request.image import (
@@ -90,9 +90,19 @@ def euler_number(
     >>> ecc.euler_number(ring)
     0
     """
+    call = call_of(image, LEAST, (connectivity, boundary), ())
+    known = known_call(call)
+    if known is not None:
+        number: int = known[0](image)
+        return number
     values = euler_curve(
         image, LEAST, connectivity=connectivity, superlevel=True, nan="omit", boundary=boundary
     ).values
+    if call is not None:
+        origin = origin_of(image)
+        images = origin.image(image)[None]
+        filtration = filtration_of(images.ndim - 1, connectivity, True, "omit", None, boundary)
+        remember_number(call, origin.backend(), images, LEAST, filtration)
     return values[0] if is_lazy(image) else int(values.item())
 
 
@@ -270,7 +280,10 @@ def euler_curve(
     known = known_call(call)
     if known is not None:
         again, facts = known
-        return EulerCurve(thresholds, again(image), **facts)
+        found = again(image)
+        if found is not None:
+            at, values = found if isinstance(given, int) else (thresholds, found)
+            return EulerCurve(at, values, **facts)
     image, mask = split_masked(image, mask)
     origin = origin_of(image)
     array = origin.image(image)
@@ -288,13 +301,13 @@ def euler_curve(
         return EulerCurve(*map(origin.wrap, found), **curve_facts(filtration))
     find_range = partial(backend.value_range, images, filtration, **options)
     at = levels.over(find_range, geometry.spatial)
+    facts = curve_facts(filtration)
+    if call is not None and known is None:
+        remember(call, backend, images, levels.count or at, filtration, facts)
     if levels.needs_range and not origin.on_host:
         filtration = replace(filtration, nan="omit")  # there is none: no need to wait again
     values = backend.curve(images, at, filtration, **options)
     counts = origin.wrap(values.reshape((*geometry.batch, at.size)))
-    facts = curve_facts(filtration)
-    if call is not None:
-        remember(call, backend, images, at, filtration, facts)
     return EulerCurve(origin.thresholds(thresholds, at), counts, **facts)
 
 

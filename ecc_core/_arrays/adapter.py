@@ -59,7 +59,8 @@ class Adapter:
     def layout(self, array: Any) -> Hashable | None:
         """Return what a call depends on besides values; None if calls are not to be remembered.
 
-        The backend must have `repeated_curve` then (:mod:`ecc_core._arrays.repeats`).
+        The backend must then have `repeated_curve`, `repeated_even_curve` and `repeated_number`
+        (:mod:`ecc_core._arrays.repeats`).
         """
         return None
 

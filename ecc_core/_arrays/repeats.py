@@ -14,7 +14,7 @@ import numpy as np
 from ecc_core._arrays import adapter_of
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["call_of", "known_call", "remember"]
+__all__ = ["call_of", "known_call", "remember", "remember_number"]
 
 MOST_CALLS = 256
 MOST_THRESHOLDS = 4096
@@ -34,23 +34,30 @@ def call_of(
 
     Parameters
     ----------
-    image, thresholds : array
+    image : array
+    thresholds : array or int
+        An int is a number of even ones over the range of the image.
     options : tuple
         Arguments that are part of what is remembered if they are numbers, strings or None.
     others : tuple
         Arguments that must be None.
     """
     global _last
-    if type(thresholds) is not np.ndarray:
+    even = type(thresholds) is int
+    if not even and type(thresholds) is not np.ndarray:
         return None
     for other in others:
         if other is not None:
             return None
     layout = adapter_of(image).layout(image)
-    if layout is None or thresholds.ndim != 1 or thresholds.size > MOST_THRESHOLDS:
+    if layout is None:
         return None
     kinds = tuple(map(type, options))  # part of the key, as True is not 1
     if not PLAIN.issuperset(kinds):
+        return None
+    if even:
+        return layout, thresholds, options, kinds
+    if thresholds.ndim != 1 or thresholds.size > MOST_THRESHOLDS:
         return None
     raw, last = thresholds.tobytes(), _last  # which another thread may replace at any time
     if raw == last:
@@ -73,8 +80,24 @@ def remember(
     filtration: Filtration,
     facts: dict[str, Any],
 ) -> None:
-    """Keep what computes the values of a call, if the backend has something that does."""
-    again = backend.repeated_curve(images, thresholds, filtration)
+    """Keep what computes the values of a call, if the backend has something that does.
+
+    If `thresholds` is an int, it computes the thresholds as well, or returns None for images for
+    which it cannot.
+    """
+    even = isinstance(thresholds, int)
+    find = backend.repeated_even_curve if even else backend.repeated_curve
+    _keep(call, find(images, thresholds, filtration), facts)
+
+
+def remember_number(
+    call: Hashable, backend: Any, images: Any, level: Any, filtration: Filtration
+) -> None:
+    """Keep what computes the Euler number of such a call, if the backend has such a thing."""
+    _keep(call, backend.repeated_number(images, level, filtration), {})
+
+
+def _keep(call: Hashable, again: Callable[[Any], Any] | None, facts: dict[str, Any]) -> None:
     if again is None:
         return
     if len(_known) >= MOST_CALLS:

@@ -25,6 +25,26 @@ def repeated(monkeypatch):
 
         return None if filtration.superlevel else again
 
+    def repeated_even_curve(images, count, filtration):
+        def again(box):
+            known.append(box.shape)
+            array = box.get()
+            if array.min() == array.max():
+                return None
+            at = np.linspace(array.min(), array.max(), count)
+            return Box(at), Box(curves.curve(array[None], at, filtration)[0])
+
+        return again
+
+    def repeated_number(images, level, filtration):
+        def again(box):
+            known.append(box.shape)
+            return int(curves.curve(box.get()[None], level, filtration)[0, 0])
+
+        return again
+
+    monkeypatch.setattr(curves, "repeated_even_curve", repeated_even_curve, raising=False)
+    monkeypatch.setattr(curves, "repeated_number", repeated_number, raising=False)
     monkeypatch.setattr(Adapter, "layout", lambda _, box: (box.shape, box.dtype), raising=False)
     monkeypatch.setattr(curves, "repeated_curve", repeated_curve, raising=False)
     monkeypatch.setattr(repeats, "_known", {})
@@ -113,3 +133,29 @@ def test_no_more_than_some_calls_are_remembered(repeated, monkeypatch):
     for level in range(5):
         assert_same(np.array([level]))
     assert len(repeats._known) == 2
+
+
+def test_numbers(repeated):
+    image = IMAGE - 1
+    for connectivity, boundary in ((1, "closed"), (None, "closed"), (None, "periodic")):
+        options = {"connectivity": connectivity, "boundary": boundary}
+        repeated.clear()
+        for part in (image, image.T, image[::-1]):
+            found = ecc.euler_number(Box(part), **options)
+            assert type(found) is int
+            assert found == ecc.euler_number(part, **options)
+        assert repeated == [(3, 3)] * 2
+
+
+def test_even_thresholds(repeated):
+    for image in (IMAGE, IMAGE.T, np.zeros((3, 3), np.int16), 2 * IMAGE):
+        found = ecc.euler_curve(Box(image), 5)
+        expected = ecc.euler_curve(image, 5)
+        np.testing.assert_array_equal(found.thresholds.get(), expected.thresholds)
+        np.testing.assert_array_equal(found.values.get(), expected.values)
+        assert found.connectivity == 2
+    assert repeated == [(3, 3)] * 3
+    assert_same(np.linspace(0, 3, 5))
+    ecc.euler_curve(Box(IMAGE), 5, range=(0, 3))
+    ecc.euler_curve(Box(IMAGE), 4)
+    assert len(repeated) == 3

@@ -61,13 +61,22 @@ class Call:
 
     def launch(self, stream: int, words: Iterable[tuple[int, int]]) -> None:
         """Launch on the stream of this address, with some words (place, value) set."""
+        self.start(stream, self.prepare(words))
+
+    def prepare(self, words: Iterable[tuple[int, int]]) -> ctypes.Array[ctypes.c_int64]:
+        """Return the arguments with some words set, for `start`."""
         block = self._words.from_buffer_copy(self._template)
         start = ctypes.addressof(block)
         for i in range(self._count):
             block[i] += start
         for place, value in words:
             block[place] = value
-        cupy.cuda.driver.launchKernel(self._function.ptr, *self._shape, stream, start, 0)
+        return block
+
+    def start(self, stream: int, block: ctypes.Array[ctypes.c_int64]) -> None:
+        """Launch with prepared arguments, whose words may have been changed."""
+        address = ctypes.addressof(block)
+        cupy.cuda.driver.launchKernel(self._function.ptr, *self._shape, stream, address, 0)
 
 
 def _three(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ ranges, exact curves and regions.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import cupy
@@ -19,13 +20,15 @@ from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, keeping, numbers
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.coefficients import scanned_coefficients
+from ecc_core._backends.cuda.even import MOST_EVEN, even_curve
 from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, is_set, sum_events
 from ecc_core._backends.cuda.labels import Ranking
+from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.points import RegionPlan, point_coefficients
 from ecc_core._backends.cuda.recipe import NAN_REPORT, variant_of
 from ecc_core._backends.cuda.recode import recoded_curves
 from ecc_core._backends.cuda.samples import find_range
-from ecc_core._backends.cuda.scan import pick_levels, repeated_scan, scan_of
+from ecc_core._backends.cuda.scan import pick_levels, repeated_scan, scan_of, whole_scan
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
 
@@ -39,6 +42,8 @@ __all__ = [
     "raise_for_nan",
     "region_curves",
     "repeated_curve",
+    "repeated_even_curve",
+    "repeated_number",
     "value_range",
 ]
 
@@ -131,6 +136,61 @@ def repeated_curve(
     def again(array: Any) -> Any:
         with adopt(array) as adopted:
             return find().single(adopted.array.data.ptr)
+
+    return again
+
+
+def repeated_even_curve(
+    image: Any, count: int, filtration: Filtration
+) -> Callable[[Any], tuple[Any, Any] | None] | None:
+    """What computes thresholds and curve, (count,), of an array of the layout of the only image.
+
+    The thresholds are even and span the range of the array, which has no batch axis. None where
+    they must be found on the host; what computes them may also return None, for some arrays.
+    """
+    with adopt(image) as adopted:
+        array, device = adopted.array, adopted.array.device.id
+        flat = 1 in array.shape[1:] and array.ndim > 2
+        if adopted.element != "float32" or not 1 < count <= MOST_EVEN:
+            return None
+        if len(array) != 1 or array.size == 0 or flat or filtration.boundary != "closed":
+            return None
+        omitted = replace(filtration, nan="omit")  # of what is left there is none
+        variant = variant_of(omitted, adopted.element, masked=False)
+        layout = array.shape, array.strides, array.data.ptr % 16
+        found = even_curve(*layout, count, variant, filtration.nan == "omit", device)
+    if found is None:
+        return None
+
+    def again(array: Any) -> tuple[Any, Any] | None:
+        with adopt(array) as adopted:
+            return found(adopted.array.data.ptr)
+
+    return again
+
+
+def repeated_number(
+    image: Any, level: Array, filtration: Filtration
+) -> Callable[[Any], int] | None:
+    """What computes the curve at one level, as an int, of an array of the layout of the image.
+
+    The image is the only one of a batch, the array has no batch axis. None where `number.cu` does
+    not apply.
+    """
+    with adopt(image) as adopted:
+        array, device = adopted.array, adopted.array.device.id
+        variant = variant_of(filtration, adopted.element, masked=False)
+        flat = 1 in array.shape[1:] and array.ndim > 2
+        if array.size == 0 or flat or filtration.boundary != "closed":
+            return None
+        layout = array.shape, array.strides, array.data.ptr % 16
+        scan = whole_scan(*layout, level, variant, device)
+    if not isinstance(scan, Number):
+        return None
+
+    def again(array: Any) -> int:
+        with adopt(array) as adopted:
+            return scan.number(adopted.array.data.ptr)
 
     return again
 

@@ -13,22 +13,26 @@ from ecc_core._backends.cuda.bins import Prepared
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.recipe import Variant
+from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._request.levels import round_to_levels
 
 __all__ = ["Number"]
 
 # As in number.cu.
 BYTES = np.dtype(
-    [(name, "i8") for name in ("data", "sums", "batch", "slice", "row")]
+    [(name, "i8") for name in ("data", "sums", "reply", "start", "batch", "slice", "row")]
     + [(name, "i4") for name in ("images", "depth", "height", "width")]
-    + [(name, "i4") for name in ("across", "down", "chunk")]
-    + [(name, "u4") for name in ("bias", "least", "high", "flip")]
+    + [(name, "i4") for name in ("lanes", "across", "down", "chunk")]
+    + [(name, "u4") for name in ("least", "high", "flip")]
     + [("sign", "i4")]
 )
+ARRIVAL = 1 << 42
 THREADS = 256
-WORD, ROWS = 32, 4  # columns of a thread, and in volumes rows
-RESIDENT = 1024  # threads that keep a multiprocessor busy
-CHUNK = (8, 128)  # slices of a thread, at least and at most
+COUNTER = 7  # of the words of a reply; other kernels leave the first ones at zero
+WIDTH = 16  # columns of a lane
+ROWS = 4  # half of the rows of a lane
+RESIDENT = 16  # warps that keep a multiprocessor busy
+CHUNK = 8  # slices of a warp, at least
 
 
 class Number:
@@ -48,24 +52,28 @@ class Number:
         self.prepared, self.layout = prepared, layout
         depth, height, width = layout.shape
         batch, step, row = layout.strides
-        if flat := ndim == 2:
-            depth, height, step, row = height, 1, row, 0
-        across = width // WORD + 1
-        down = 1 if flat else height // ROWS + 1
-        wanted = layout.images * across * down * depth // (RESIDENT * processors(device))
-        chunk = min(max(CHUNK[0], wanted), CHUNK[1])
-        threads = layout.images * across * down * (depth // chunk + 1)
-        bias, least, flip = _least_byte(variant, thresholds)
-        sign = -1 if variant.cubes and not flat else 1
+        if ndim == 2:
+            step = 0
+        lanes = min(32, 1 << (-(-width // WIDTH) - 1).bit_length())
+        across = -(-width // (WIDTH * lanes))
+        down = -(-height // (2 * ROWS * (32 // lanes)))
+        columns = layout.images * across * down
+        chunk = max(CHUNK, -(-depth // max(1, RESIDENT * processors(device) // columns)))
+        chunk = min(chunk, depth)
+        self._blocks = -(-columns * -(-depth // chunk) // (THREADS // 32))
+        least, flip = _least_byte(variant, thresholds)
+        sign = -1 if variant.cubes and ndim == 3 else 1
         fields = (
-            *(0, 0, batch, step, row, layout.images, depth, height, width, across, down, chunk),
-            *(0x01010101 * bias, 0x01010101 * (128 - least % 128)),
+            *(0, 0, 0, 0, batch, step, row, layout.images, depth, height, width),
+            *(lanes, across, down, chunk, 0x01010101 * (128 - least % 128)),
             *(0 if least > 127 else 0xFFFFFFFF, 0xFFFFFFFF if flip else 0, sign),
         )
-        macros = {**variant.options(None), "FLAT": int(flat), "THREADS": THREADS}
+        macros = variant.options(None)
+        macros |= {"FLAT": int(ndim == 2), "ROWS": ROWS, "THREADS": THREADS}
         found = function("number", "number", device, tuple(macros.items()))
         given = (np.array([fields], BYTES),)
-        self._call = Call(found.kernel, (-(-threads // THREADS),), THREADS, 0, given)
+        self._call = Call(found.kernel, (self._blocks,), THREADS, 0, given)
+        self._device = device
 
     def begin(self, data: int) -> Any:
         """Launch the kernel for an array at this address, and return the memory of the curves."""
@@ -85,16 +93,34 @@ class Number:
         """Return the curve (1,) of a batch of one image."""
         return cupy.ndarray((1,), np.int64, self.begin(data))
 
+    def number(self, data: int) -> int:
+        """Return the number of a single image, once it is there."""
+        stream, reply = cupy.cuda.get_current_stream(), take_reply(self._device)
+        (place,) = self._call.places
+        words = (
+            (place, data + self.layout.offset),
+            (place + 1, reply.memory.data.ptr + 8 * COUNTER),
+            (place + 2, reply.address),
+            (place + 3, reply.state),
+        )
+        self._call.launch(stream.ptr, words)
+        (found,) = reply.wait(1, stream)
+        reply.state += self._blocks * ARRIVAL + found  # modulo 2**64
+        reply.release()
+        return found
+
     def flags(self, _memory: Any) -> None:
         """Return None: integers are finite."""
 
 
-def _least_byte(variant: Variant, thresholds: NDArray[Any]) -> tuple[int, int, bool]:
-    """Return what makes bytes unsigned, a bound, and whether the set lies below it."""
+def _least_byte(variant: Variant, thresholds: NDArray[Any]) -> tuple[int, bool]:
+    """Return the least byte of the set, or of its complement, and whether it is the complement.
+
+    Bytes are counted from the least value of the type.
+    """
     dtype = np.dtype(variant.element)
     (level,) = round_to_levels(thresholds, dtype, variant.superlevel).values.tolist()
-    bias = 128 if variant.element == "int8" else 0
-    place = level + bias
+    place = level + (128 if variant.element == "int8" else 0)
     if variant.superlevel:
-        return bias, place, False
-    return bias, (place + 1) % 256, place < 255
+        return place, False
+    return (place + 1) % 256, place < 255

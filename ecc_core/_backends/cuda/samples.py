@@ -15,8 +15,9 @@ from ecc_core._backends.cuda.bins import Prepared
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.recipe import ELEMENTS, ITEM_BYTES, Variant, by_value, pack
+from ecc_core._backends.cuda.replies import take_reply
 
-__all__ = ["SAMPLES", "Samples", "find_range", "samples_of"]
+__all__ = ["SAMPLES", "Samples", "find_range", "range_arguments", "samples_of"]
 
 # As in samples.cuh.
 SAMPLES = np.dtype(
@@ -27,6 +28,8 @@ SAMPLES = np.dtype(
 DATA, MASK, HEIGHTS, SCALE = range(4)
 THREADS = 256
 BLOCKS = 8  # on a multiprocessor
+BLOCKS_OF_RANGE = 6
+PIECE = 16 * THREADS  # samples
 SIGN = 1 << 63
 
 
@@ -184,18 +187,28 @@ def find_range(
 
     Waits for the device.
     """
-    found = cupy.zeros(4, np.uint64)
     array = adopted.array
-    if array.size and mask is None and direction is None:
+    if not array.size:
+        return None, None, False
+    device, stream = array.device.id, cupy.cuda.get_current_stream()
+    reply = take_reply(device)
+    if mask is None and direction is None:
         place = array.data.ptr % 16
-        call = _plan_range(array.shape, array.strides, place, variant, array.device.id)
-        samples, result = call.places
-        words = (samples + DATA, array.data.ptr), (result, found.data.ptr)
-        call.launch(cupy.cuda.get_current_stream().ptr, words)
-    elif array.size:
+        call = _plan_range(array.shape, array.strides, place, variant, device)
+        samples, memory, answer = call.places
+        words = (
+            (samples + DATA, array.data.ptr),
+            (memory, reply.memory.data.ptr),
+            (answer, reply.address),
+        )
+        call.launch(stream.ptr, words)
+    else:
         visited = samples_of(adopted, mask, variant, None, direction)
-        visited.launch("range", "find_range", {}, found)
-    least, largest, some, nan = found.get().tolist()
+        visited.launch("range", "find_range", {}, reply.memory, np.int64(reply.address))
+    found = reply.wait(5, stream)
+    reply.release()
+    least, largest = found[0] | found[1] << 32, found[2] | found[3] << 32
+    some, nan = found[4] & 1, found[4] >> 1
     if not some:
         return None, None, bool(nan)
     element = "float64" if direction is not None else adopted.element
@@ -208,12 +221,33 @@ def _plan_range(
     shape: tuple[int, ...], strides: tuple[int, ...], place: int, variant: Variant, device: int
 ) -> Call:
     """Return the launch that finds the range of images without masks and directions."""
+    image, options, grid = range_arguments(shape, strides, place, variant, device)
+    found = function("range", "find_range", device, tuple(options.items())).kernel
+    return Call(found, grid, THREADS, 0, (image, np.zeros(1, np.int64), np.zeros(1, np.int64)))
+
+
+def range_arguments(
+    shape: tuple[int, ...], strides: tuple[int, ...], place: int, variant: Variant, device: int
+) -> tuple[NDArray[Any], dict[str, Any], tuple[int]]:
+    """Return the samples without addresses, macros and grid of kernels that include range.cuh.
+
+    `place` is the address of the images modulo 16; they have no mask and no direction.
+    """
     item = ITEM_BYTES[variant.element]
+    size, contiguous = math.prod(shape), item
+    for length, step in zip(shape[::-1], strides[::-1], strict=True):
+        if length > 1 and step != contiguous:
+            break
+        contiguous *= length
+    else:
+        if size % PIECE == 0:  # rows that one block reads at a time
+            shape, strides = (1, size // PIECE, PIECE), (size * item, PIECE * item, item)
     image, vector = _struct(shape, strides, item, None, (place, 0), True)
-    options = _options(variant, None, vector, False)
-    found = kernel("range", "find_range", device, options, {}).kernel
-    grid = (_blocks(image, shape, device),)
-    return Call(found, grid, THREADS, 0, (image, np.zeros(1, np.int64)))
+    options = {**_options(variant, None, vector, False), "THREADS": THREADS}
+    options["BLOCKS"] = BLOCKS_OF_RANGE
+    rows = THREADS // int(image.view(np.int32)[-2])
+    blocks = min(-(-math.prod(shape[:-1]) // rows), BLOCKS_OF_RANGE * processors(device))
+    return image, options, (blocks,)
 
 
 def _value(bits: int, element: str) -> Any:

@@ -67,6 +67,8 @@ class Scan:
     device : int
     simple : bool
         Whether the kernel itself writes the curves.
+    zeros : int
+        Bins and tickets in global memory, which are zero when the kernel begins.
     """
 
     def __init__(self, layout: Layout, plan: Recipe, prepared: Prepared, device: int) -> None:
@@ -75,7 +77,7 @@ class Scan:
         self._shape = (layout.images, prepared.rules.levels)
         self._flags = 8 * layout.images * prepared.rules.levels  # bytes before the flags
         self._curves = self._flags + 8 * layout.images  # bytes of curves and flags
-        self._zeros = plan.counts + layout.images if plan.counts else 0  # bins and tickets
+        self.zeros = plan.counts + layout.images if plan.counts else 0  # bins and tickets
         arguments = (
             plan.image,
             plan.tiling,
@@ -95,24 +97,48 @@ class Scan:
         capturing = stream.is_capturing()
         if capturing:
             keep_captured(self.prepared)
-        lasting = 0 if plan.accumulate else lasting_zeros(self._zeros, self.device, capturing)
-        memory = cupy.cuda.alloc(self._curves + (0 if lasting else 8 * self._zeros))
+        lasting = 0 if plan.accumulate else lasting_zeros(self.zeros, self.device, capturing)
+        memory = cupy.cuda.alloc(self._curves + (0 if lasting else 8 * self.zeros))
         address = memory.ptr
         flags, counts = address + self._flags, lasting or address + self._curves
-        if self._zeros and not lasting:
+        if self.zeros and not lasting:
             first = flags if plan.accumulate else counts
-            size = counts + 8 * self._zeros - first
+            size = counts + 8 * self.zeros - first
             cupy.cuda.runtime.memsetAsync(first, 0, size, stream.ptr)
+        self._call.launch(stream.ptr, self._words(data, address, counts))
+        return memory
+
+    def _words(self, data: int, address: int, counts: int) -> tuple[tuple[int, int], ...]:
+        """Return the addresses among the arguments."""
         image, _, _, result = self._call.places
-        words = (
+        return (
             (image + DATA, data + self.layout.offset),
             (result + VALUES, address),
             (result + COUNTS, counts),
-            (result + TICKETS, counts + 8 * plan.counts),
-            (result + NOT_FINITE, flags),
+            (result + TICKETS, counts + 8 * self.plan.counts),
+            (result + NOT_FINITE, address + self._flags),
         )
-        self._call.launch(stream.ptr, words)
-        return memory
+
+    def allocate(self) -> tuple[Any, int]:
+        """Return memory for `prepare`, and the address of `zeros` words that must be zero."""
+        memory = cupy.cuda.alloc(self._curves + 8 * self.zeros)
+        return memory, memory.ptr + self._curves
+
+    def prepare(self, data: int, memory: Any) -> tuple[Any, Callable[..., None]]:
+        """Prepare the launch for a single image, of which some words of the bins are still unknown.
+
+        Returns where the curve (levels,) will be, and a function that launches the kernel, given
+        the stream and words of the bins as (place, value). Only for simple scans.
+        """
+        block = self._call.prepare(self._words(data, memory.ptr, memory.ptr + self._curves))
+        bins = self._call.places[2]
+
+        def start(stream: int, *words: tuple[int, int]) -> None:
+            for place, word in words:
+                block[bins + place] = word
+            self._call.start(stream, block)
+
+        return cupy.ndarray(self._shape[1:], np.int64, memory), start
 
     def curves(self, data: int, superlevel: bool) -> tuple[Any, Any]:
         """Return the curves at the levels, (images, levels), and the memory with the flags."""

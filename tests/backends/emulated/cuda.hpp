@@ -73,6 +73,12 @@ T __reduce_max_sync(unsigned, T value) {
     return value;
 }
 template <class T>
+T __reduce_add_sync(unsigned, T value) {
+    T sum = 0;
+    for (const T other : all_lanes(value)) sum += other;
+    return sum;
+}
+template <class T>
 unsigned __match_any_sync(unsigned, T value) {
     unsigned bits = 0, lane = 0;
     for (const T other : all_lanes(value)) bits |= (other == value) << lane++;
@@ -80,6 +86,8 @@ unsigned __match_any_sync(unsigned, T value) {
 }
 inline void __syncwarp() { all_lanes(0); }
 inline void __syncthreads() { meet_in_block(); }
+inline void __threadfence() {}
+inline void __threadfence_system() {}
 inline bool __syncthreads_or(bool value) { return any_in_block(value); }
 
 template <class T>
@@ -103,6 +111,10 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
 }
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     return (((uint64_t)high << 32 | low) << (shift & 31)) >> 32;
+}
+inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum) {
+    for (int i = 0; i < 32; i += 8) sum += (a >> i & 255) * (b >> i & 255);
+    return sum;
 }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffs(unsigned bits) { return __builtin_ffs((int)bits); }

@@ -86,6 +86,7 @@ def fake_cupy() -> ModuleType:
     )
     module.cuda = SimpleNamespace(
         alloc=_alloc,
+        alloc_pinned_memory=_alloc,
         get_current_stream=lambda: stream,
         runtime=runtime,
         driver=SimpleNamespace(launchKernel=_launch_kernel),

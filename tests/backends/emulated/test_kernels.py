@@ -1,5 +1,7 @@
 """Curves by the CUDA kernels against those of the CPU backend, bit for bit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fake_cupy import ndarray
@@ -104,6 +106,27 @@ def test_one_level_of_bytes(emulator, shape, side):
         known = images if dtype != "bool" else images.view(np.uint8) != 0
         for level in levels:
             check(emulator, images, np.array([level]), side, "number", known=known)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(16, 512), (33, 1040), (32, 16), (17, 8, 512), (9, 17, 528), (20, 64, 64), (1 << 5, 31, 16)],
+)
+def test_numbers(emulator, shape):
+    """One and several warps and chunks, with and without a lane beyond the last points."""
+    emulator.clear()
+    rng = np.random.default_rng(12)
+    for cubes, share in ((False, 0.7), (True, 0.2)):
+        images = rng.random((3, *shape)) < share
+        filtration = Filtration(len(shape), len(shape) if cubes else 1, True)
+        level = np.array([0.5])
+        again = emulator.launch.repeated_number(images[:1].view(ndarray), level, filtration)
+        for image in images:
+            known = ecc_core.euler_number(image, filtration.connectivity)
+            assert again(image.view(ndarray)) == known
+        # By words of the device that the number shares with other results.
+        assert emulator.launch.value_range(images.view(ndarray), filtration) == (0, 1)
+    assert emulator.launched == ["number", "number", "number", "range"] * 2
 
 
 def test_counts_of_16_bits_spill(emulator, monkeypatch):
@@ -322,3 +345,30 @@ def test_repeated_calls(emulator):
         (np.concatenate([first, second]), levels, filtration),
     ):
         assert emulator.launch.repeated_curve(images.view(ndarray), at, asked) is None
+
+
+@pytest.mark.parametrize(("shape", "superlevel"), [((1, 40, 260), False), ((1, 9, 40, 260), True)])
+def test_even_thresholds_over_the_range(emulator, shape, superlevel):
+    emulator.clear()
+    rng = np.random.default_rng(13)
+    filtration = Filtration(len(shape) - 1, len(shape) - 1, superlevel)
+    images = rng.normal(size=shape).astype(np.float32)
+    again = emulator.launch.repeated_even_curve(images.view(ndarray), 200, filtration)
+    for scale, offset in ((1, 0), (1e-3, 7), (1e30, -1e30), (-0.3, 0), (1e-38, 0), (0.01, -40)):
+        image = images[0] * np.float32(scale) + np.float32(offset)
+        thresholds, values = again(image.view(ndarray))
+        at = np.linspace(float(image.min()), float(image.max()), 200)
+        assert thresholds.dtype == np.float64
+        np.testing.assert_array_equal(thresholds, at)
+        np.testing.assert_array_equal(values, known_curve(image, at, (True, superlevel)))
+    image[0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        again(image.view(ndarray))
+    omitted = emulator.launch.repeated_even_curve(
+        images.view(ndarray), 200, replace(filtration, nan="omit")
+    )
+    thresholds, values = omitted(image.view(ndarray))
+    np.testing.assert_array_equal(values, known_curve(image, thresholds.get(), (True, superlevel)))
+    # One value, none, and fewer values than thresholds.
+    for some in (images[0] * 0, images[0] * np.nan, 1 + images[0] * np.float32(1e-6)):
+        assert omitted(some.view(ndarray)) is None

@@ -44,6 +44,18 @@ __device__ __forceinline__ bool is_less(T a, T b) {
     return a < b;
 }
 
+// Rounded down or up; subnormals stay.
+__device__ __forceinline__ float to_float_down(double a) {
+    float result;
+    asm("cvt.rm.f32.f64 %0, %1;" : "=f"(result) : "d"(a));
+    return result;
+}
+__device__ __forceinline__ float to_float_up(double a) {
+    float result;
+    asm("cvt.rp.f32.f64 %0, %1;" : "=f"(result) : "d"(a));
+    return result;
+}
+
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
     float result;
     asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(bits));

@@ -1,128 +1,217 @@
-// The Euler characteristic of images of bytes at one threshold: 32 points are bits of a word, and the
-// cells of a kind are those of which all vertices (V), or any cube (T), are in the set.
+// The Euler characteristic of images of bytes at one threshold. Points are bits, and a cell is in the
+// complex if all of its vertices (V), or any of the cubes that contain it (T), are in the set.
 //
-// A thread has a word of columns, and in volumes some rows, and goes through rows (slices). With every
-// point it counts the cells that reach from there to the points before it, so it goes to one row,
-// column and slice beyond the image, where nothing is in the set.
+// A lane has 16 columns of kTall rows, and in volumes goes from slice to slice; a 2-D image is one
+// slice. Each point counts the cells that reach from it back to the points before it. With T there are
+// also cells beyond the last points of each axis. Along that axis they equal these points and have the
+// opposite sign, so the last points are left out instead where no lane, row or slice lies beyond.
 #include "options.cuh"
-#include "running_sum.cuh"
 
 constexpr bool kFlat = ECC_FLAT;
-constexpr int kRows = kFlat ? 1 : 4;  // of a thread
+constexpr bool kSigned = (ECC_ELEMENT)-1 < 0;
+constexpr int kRows = ECC_ROWS;   // words of a lane in a slice: the bits of row r and of row r + kRows
+constexpr int kTall = 2 * kRows;  // rows
 
-// As in number.py. In images of two axes a slice is a row.
+// As in number.py.
 struct Bytes {
     const unsigned char* data;
-    unsigned long long* sums;  // (images,); zero at launch
+    unsigned long long* sums;  // (images,), zero at launch; with a reply, one word that is `start`
+    long long* reply;          // in host memory: where the number of a single image goes, or null
+    unsigned long long start;
     long long batch, slice, row;
     int images, depth, height, width;
-    int across, down, chunk;    // words of a row, threads along y, slices of a thread
-    unsigned bias, least, high;  // a byte is in the set if (byte ^ bias) >= least; four at a time
-    unsigned flip;               // all ones: if it is not
+    int lanes;                  // of a warp along a row, a power of two
+    int across, down, chunk;    // warps of a row and of a column of the image; slices of a warp
+    unsigned least, high, flip;  // see `compare`
     int sign;
 };
 
+// With a reply, blocks add their sums and this number to one word, which then also counts the blocks.
+constexpr long long kArrival = 1ll << 42;
+
 struct Word {
-    unsigned own, along;  // the points; the cells along x that reach back from them
+    unsigned own, along;  // the points; the cells that reach back from them along x
 };
 
 __device__ __forceinline__ unsigned join(unsigned a, unsigned b) { return kCubes ? a | b : a & b; }
 __device__ __forceinline__ Word join(Word a, Word b) {
     return {join(a.own, b.own), join(a.along, b.along)};
 }
-__device__ __forceinline__ int count(Word word) { return __popc(word.own) - __popc(word.along); }
 
-// Bit 7 of each byte tells whether it is in the set. `least` has 128 less the last seven bits of the
-// least byte, `high` all ones where that is below 128.
+// Bit 7 of each byte tells whether it is in the set: whether it is at least the least byte, or with
+// `flip` (all ones) whether it is not. `least` has 128 less the last seven bits of the least byte, in
+// each byte, and `high` is all ones if the least byte is below 128.
 __device__ __forceinline__ unsigned compare(const Bytes& image, unsigned four) {
-    four ^= image.bias;
     const unsigned low = (four & 0x7F7F7F7Fu) + image.least;
-    return ((low & four) | (image.high & (low | four))) ^ image.flip;
+    const unsigned own = kSigned ? ~four : four;
+    const unsigned reached = (low & own) | (image.high & (low | own));
+    return (reached ^ image.flip) & 0x80808080u;
 }
 
+// The bits of 16 bytes, times 128.
 __device__ __forceinline__ unsigned bits_of(const Bytes& image, uint4 bytes) {
-    const unsigned words[4] = {bytes.x, bytes.y, bytes.z, bytes.w};
-    unsigned bits = 0;
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-        bits |= (compare(image, words[i]) & 0x80808080u) * 0x00204081u >> 28 << (4 * i);
-    return bits;
+    unsigned low = __dp4a(compare(image, bytes.x), 0x08040201u, 0u);
+    unsigned high = __dp4a(compare(image, bytes.z), 0x08040201u, 0u);
+    low = __dp4a(compare(image, bytes.y), 0x80402010u, low);
+    high = __dp4a(compare(image, bytes.w), 0x80402010u, high);
+    return low + (high << 8);
 }
 
-// What a thread has of a slice: rows, and the cells that reach back from them along y.
+// Bytes of a slice: those of the row above the lane's rows and of these, and the byte to the left of
+// the warp's columns in the row of the lane's number.
+struct Loaded {
+    uint4 rows[kTall + 1];
+    unsigned char left;
+};
+
+// The points of a slice, and the cells that reach back from them along y.
 struct Slice {
     Word rows[kRows], pairs[kRows];
 };
 
-struct Reader {
-    const Bytes& image;
-    const unsigned char* data;
-    int x, y;
+__device__ __forceinline__ Slice join(const Slice& a, const Slice& b) {
+    Slice both;
+#pragma unroll
+    for (int j = 0; j < kRows; ++j) {
+        both.rows[j] = join(a.rows[j], b.rows[j]);
+        both.pairs[j] = join(a.pairs[j], b.pairs[j]);
+    }
+    return both;
+}
 
-    __device__ __forceinline__ Word word(int s, int row) const {
-        const bool inside =
-            s >= 0 && s < image.depth && row >= 0 && row < image.height && x - 1 < image.width;
-        const unsigned char* at = data + s * image.slice + row * image.row + x;
-        uint4 half[2] = {};
-        unsigned left = 0, own = 0;
-        if (inside && x + 16 <= image.width) half[0] = *(const uint4*)at;
-        if (inside && x + 32 <= image.width) half[1] = *(const uint4*)(at + 16);
-        if (inside && x > 0) left = compare(image, at[-1]) >> 7 & 1u;
-        if (inside && x + 16 <= image.width) own = bits_of(image, half[0]);
-        if (inside && x + 32 <= image.width) own |= bits_of(image, half[1]) << 16;
-        return {own, join(own, own << 1 | left)};
+struct Lane {
+    const Bytes& image;
+    const unsigned char* data;  // the lane's first column and row
+    const unsigned char* left;  // the byte to the left of the warp's columns, or null
+    bool above, first;          // whether there is a row above; whether the lane is the first of a row
+    int rows;                   // in the image, of the lane's
+    unsigned inside[kRows];     // points in the image
+    unsigned kept, last_kept;   // points that are not left out: of a row, and of all rows at the end
+
+    __device__ __forceinline__ Lane(const Bytes& image, int index, int across, int down)
+        : image(image) {
+        const int lane = threadIdx.x & 31, lanes = image.lanes, place = lane & (lanes - 1);
+        const int begin = across * lanes * 16, x = begin + place * 16;
+        const int group = lane / lanes, groups = 32 / lanes;
+        const int y = (down * groups + group) * kTall, beside = y + lane - 1;
+        const bool shown = x < image.width;
+        data = image.data + index * image.batch + y * image.row + x;
+        first = place == 0, above = shown && y > 0 && y <= image.height;
+        rows = shown ? image.height - y : 0;
+        const bool has_left =
+            begin > 0 && lane <= kTall && beside >= 0 && beside < image.height;
+        left = has_left ? data - x + (lane - 1) * image.row + begin - 1 : nullptr;
+#pragma unroll
+        for (int j = 0; j < kRows; ++j)
+            inside[j] = (j < rows ? 0xFFFFu : 0u) | (j + kRows < rows ? 0xFFFF0000u : 0u);
+        kept = kCubes && place == lanes - 1 && x + 16 == image.width ? 0x7FFF7FFFu : ~0u;
+        last_kept = kCubes && group == groups - 1 && rows == kTall ? 0xFFFFu : ~0u;
     }
 
-    __device__ __forceinline__ Slice slice(int s) const {
-        Slice slice;
-        Word last = {};
-        if (!kFlat) last = word(s, y - 1);
+    __device__ __forceinline__ void load(Loaded& loaded, int s) const {
+        const unsigned char* at = data + s * image.slice - image.row;
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-            slice.rows[r] = word(s, y + r);
-            if (!kFlat) slice.pairs[r] = join(last, slice.rows[r]);
-            last = slice.rows[r];
+        for (int r = 0; r <= kTall; ++r, at += image.row) {
+            loaded.rows[r] = {};
+            if (r ? r <= rows : above) loaded.rows[r] = *(const uint4*)at;
+        }
+        loaded.left = left ? left[s * image.slice] : 0;
+    }
+
+    // With the cells along x; `before` has the bits to the left of the warp.
+    __device__ __forceinline__ Word word(unsigned own, unsigned before) const {
+        unsigned carry = __shfl_up_sync(0xFFFFFFFFu, own, 1) >> 15;
+        if (first) carry = before;
+        return {own, join(own, (own << 1 & 0xFFFEFFFEu) | (carry & 0x00010001u))};
+    }
+
+    __device__ __forceinline__ Slice slice(const Loaded& loaded) const {
+        unsigned before = 0;  // a bit for each row
+        if (image.across > 1) {
+            const bool set = left && (compare(image, loaded.left) & 0x80u);
+            before = __ballot_sync(0xFFFFFFFFu, set);
+        }
+        Slice slice;
+#pragma unroll
+        for (int j = 0; j < kRows; ++j) {
+            const unsigned low = bits_of(image, loaded.rows[j + 1]) >> 7;
+            const unsigned high = bits_of(image, loaded.rows[j + 1 + kRows]) << 9;
+            const unsigned bits = before >> (j + 1);
+            slice.rows[j] = word((low | high) & inside[j], (bits & 1) | bits >> kRows << 16);
+        }
+        const unsigned top = above ? bits_of(image, loaded.rows[0]) >> 7 : 0u;
+        const unsigned bits = (before & 1) | before >> kRows << 16;
+        Word last = word(top | slice.rows[kRows - 1].own << 16, bits);
+#pragma unroll
+        for (int j = 0; j < kRows; ++j) {
+            slice.pairs[j] = join(last, slice.rows[j]);
+            last = slice.rows[j];
         }
         return slice;
     }
+
+    __device__ __forceinline__ int count(const Slice& slice) const {
+        int sum = 0;
+#pragma unroll
+        for (int j = 0; j < kRows; ++j) {
+            const unsigned all = j == kRows - 1 ? last_kept : ~0u;
+            sum += __popc(slice.rows[j].own & kept & all) - __popc(slice.rows[j].along & all);
+            sum += __popc(slice.pairs[j].along) - __popc(slice.pairs[j].own & kept);
+        }
+        return sum;
+    }
 };
+
+// The sum over slices from `begin` to `end`.
+__device__ __forceinline__ int sum_slices(const Lane& lane, int begin, int end) {
+    Loaded loaded;
+    lane.load(loaded, begin);
+    if (kFlat) return lane.count(lane.slice(loaded));
+    Slice before = {};
+    if (begin > 0) {
+        Loaded earlier;
+        lane.load(earlier, begin - 1);
+        before = lane.slice(earlier);
+    }
+    int sum = 0;
+    for (int s = begin; s < end; ++s) {
+        const Slice own = lane.slice(loaded);
+        if (s + 1 < end) lane.load(loaded, s + 1);
+        sum += lane.count(own) - lane.count(join(before, own));
+        before = own;
+    }
+    if (kCubes && end == lane.image.depth) sum -= lane.count(before);
+    return sum;
+}
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS) number(const Bytes image) {
     __shared__ int total;
     if (threadIdx.x == 0) total = 0;
     __syncthreads();
-    const int chunks = image.depth / image.chunk + 1;  // up to the slice beyond
-    const long long unit = (long long)blockIdx.x * ECC_THREADS + threadIdx.x;
-    const long long rest = unit / image.across, above = rest / image.down;
-    const int index = (int)(above / chunks);
+    const int chunks = (image.depth + image.chunk - 1) / image.chunk;
+    const int unit = blockIdx.x * (ECC_THREADS / 32) + threadIdx.x / 32;
+    const int rest = unit / image.down, above = rest / image.across;
+    const int index = above / chunks, begin = (above - index * chunks) * image.chunk;
     int sum = 0;
     if (index < image.images) {
-        const Reader reader = {image, image.data + index * image.batch,
-                               (int)(unit - rest * image.across) * 32,
-                               (int)(rest - above * image.down) * kRows};
-        const int begin = (int)(above - (long long)index * chunks) * image.chunk;
-        const int end = min(begin + image.chunk, image.depth + 1);
-        Slice before = reader.slice(begin - 1);
-#pragma unroll 4
-        for (int s = begin; s < end; ++s) {
-            const Slice own = reader.slice(s);
-#pragma unroll
-            for (int r = 0; r < kRows; ++r) {
-                sum += count(own.rows[r]) - count(join(before.rows[r], own.rows[r]));
-                if (!kFlat)
-                    sum += count(join(before.pairs[r], own.pairs[r])) - count(own.pairs[r]);
-            }
-            before = own;
-        }
+        const Lane lane(image, index, rest - above * image.across, unit - rest * image.down);
+        sum = sum_slices(lane, begin, min(begin + image.chunk, image.depth));
+        sum = image.sign * __reduce_add_sync(0xFFFFFFFFu, sum);
     }
-    // Threads of a block may have different images.
-    if (image.images > 1) {
-        if (sum) atomicAdd(image.sums + index, (unsigned long long)(long long)(image.sign * sum));
+    if (image.images > 1) {  // warps of a block may have different images
+        if (threadIdx.x % 32 == 0 && sum)
+            atomicAdd(image.sums + index, (unsigned long long)(long long)sum);
         return;
     }
-    const int warp = running_sum(sum, threadIdx.x & 31);
-    if ((threadIdx.x & 31) == 31 && warp) atomicAdd(&total, warp);
+    if (threadIdx.x % 32 == 0 && sum) atomicAdd(&total, sum);
     __syncthreads();
-    if (threadIdx.x == 0 && total)
-        atomicAdd(image.sums, (unsigned long long)(long long)(image.sign * total));
+    if (threadIdx.x) return;
+    if (!image.reply) {
+        if (total) atomicAdd(image.sums, (unsigned long long)(long long)total);
+        return;
+    }
+    const unsigned long long own = (unsigned long long)(kArrival + total);
+    const long long sum_of_all = (long long)(atomicAdd(image.sums, own) + own - image.start);
+    const long long arrived = (sum_of_all + kArrival / 2) / kArrival;  // no sum is half of kArrival
+    if (arrived == gridDim.x) *(volatile long long*)image.reply = sum_of_all - arrived * kArrival;
 }

@@ -1,0 +1,102 @@
+"""Curves at even thresholds over the range of an image, found on the device (even.cu)."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ecc_core._backends.cuda.bins import BINS, UNIFORM, Prepared, Rules
+from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.compile import function
+from ecc_core._backends.cuda.recipe import Variant
+from ecc_core._backends.cuda.replies import take_reply
+from ecc_core._backends.cuda.samples import DATA, THREADS, range_arguments
+from ecc_core._backends.cuda.scan import Scan, plan_scan
+from ecc_core.errors import NAN_MESSAGE
+
+__all__ = ["MOST_EVEN", "EvenCurve", "even_curve"]
+
+# As in even.cu.
+EVEN = np.dtype([("thresholds", "i8"), ("keys", "i8"), ("counts", "i8"), ("sizes", "i4", 2)])
+SOME, NAN, FITS = 1, 2, 4
+MOST_EVEN = 1024  # thresholds
+
+
+class EvenCurve:
+    """The curves of float32 images of one layout at so many thresholds over the range of each.
+
+    Parameters
+    ----------
+    scan : Scan
+        Whose rule is UNIFORM.
+    find : Call
+        Launch of the kernel that finds the thresholds.
+    omits_nan : bool
+        Whether NaN are omitted; they are an error otherwise.
+    """
+
+    def __init__(self, scan: Scan, find: Call, omits_nan: bool) -> None:
+        self._scan, self._find, self._omits_nan = scan, find, omits_nan
+        self._count = scan.prepared.rules.levels
+        (self._last,) = struct.unpack("I", struct.pack("f", self._count - 1))
+
+    def __call__(self, data: int) -> tuple[Any, Any] | None:
+        """Return the thresholds (count,) and the curve (count,) of the image at this address.
+
+        None for images without two finite values, or of a range with too few values of float32.
+        Raises ValueError for NaN.
+        """
+        count, device = self._count, self._scan.device
+        stream, reply = cupy.cuda.get_current_stream(), take_reply(device)
+        memory = cupy.cuda.alloc(12 * count)
+        keys = memory.ptr + 8 * count
+        curve, counts = self._scan.allocate()
+        samples, found, answer, even = self._find.places
+        words = (
+            (samples + DATA, data),
+            (found, reply.memory.data.ptr),
+            (answer, reply.address),
+            *((even, memory.ptr), (even + 1, keys), (even + 2, counts)),
+        )
+        self._find.launch(stream.ptr, words)
+        # While it runs.
+        values, start = self._scan.prepare(data, curve)
+        thresholds = cupy.ndarray((count,), np.float64, memory)
+        state, low, scale = reply.wait(3, stream)
+        if state & FITS and (self._omits_nan or not state & NAN):
+            bins = (0, keys), (2, count | low << 32), (3, scale | self._last << 32)
+            start(stream.ptr, *bins)
+        reply.release()
+        if state & NAN and not self._omits_nan:
+            raise ValueError(NAN_MESSAGE)
+        return (thresholds, values) if state & FITS else None
+
+
+def even_curve(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    address: int,
+    count: int,
+    variant: Variant,
+    omits_nan: bool,
+    device: int,
+) -> EvenCurve | None:
+    """Return what computes curves of images (1, *spatial), or None if no kernel of pairs does.
+
+    `address` counts modulo 16 only. The variant omits NaN.
+    """
+    rules = Rules(UNIFORM, UNIFORM, count, count + 1, 4, 0)
+    found = plan_scan(shape, strides, address, None, variant, rules, device)
+    if found is None or not found[1].pairs or found[1].accumulate:
+        return None
+    bins = np.zeros(1, BINS).view(f"V{BINS.itemsize}")
+    scan = Scan(*found, Prepared(rules, bins, bins, None, False, ()), device)
+    image, options, grid = range_arguments(shape, strides, address, variant, device)
+    kernel = function("even", "find_even", device, tuple(options.items())).kernel
+    even = np.array([(0, 0, 0, (count, scan.zeros))], EVEN)
+    addresses = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    call = Call(kernel, grid, THREADS, 0, (image, *addresses, even))
+    return EvenCurve(scan, call, omits_nan)

@@ -1,0 +1,64 @@
+// Even thresholds over the range of an image, without a way through the host.
+#include "range.cuh"
+
+// Even thresholds for the kernels of pairs (bins.cuh, kUniform).
+struct Even {
+    double* thresholds;  // (count,)
+    float* keys;         // (count,): rounded to the type of the image
+    long long* zeros;    // (zero_count,): what the kernel of the curve finds zero
+    int count, zero_count;
+};
+
+__device__ __forceinline__ float value_of(unsigned long long ordinal) {
+    const int own = (int)(unsigned)ordinal;
+    return __int_as_float(own ^ (own >> 31 & 0x7FFFFFFF));
+}
+
+// As NumPy computes linspace(low, high, count).
+struct Spread {
+    double low, high, step;
+    int last;
+
+    __device__ __forceinline__ Spread(double low, double high, int count)
+        : low(low), high(high), step(add_doubles(high, -low) / (count - 1)), last(count - 1) {}
+    __device__ __forceinline__ double operator[](int k) const {
+        return k == last ? high : add_doubles(multiply_doubles((double)k, step), low);
+    }
+    __device__ __forceinline__ float key(int k) const {
+        return kSuper ? to_float_up((*this)[k]) : to_float_down((*this)[k]);
+    }
+};
+
+// The host finds 1 if there is a finite value, 2 if there is a NaN and 4 if the thresholds can be used
+// as they are, all at once; then the bits of `low` and `scale` by which values find their bins.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
+    find_even(const Samples samples, Range* range, volatile long long* reply, const Even even) {
+    __shared__ Range found;
+    __shared__ bool last;
+    if (blockIdx.x == 0)
+        for (int i = threadIdx.x; i < even.zero_count; i += blockDim.x) even.zeros[i] = 0;
+    Range block = range_of_block(samples);
+    if (threadIdx.x == 0) {
+        last = join_ranges(block, range);
+        found = block;
+    }
+    __syncthreads();
+    if (!last) return;
+    const float least = value_of(~(found.least ^ kSign)), largest = value_of(found.largest ^ kSign);
+    const Spread spread(least, largest, even.count);
+    const float scale = (float)(1 / add_doubles(largest, -(double)least));
+    const float offset = (float)-multiply_doubles(least, scale);
+    bool fits = found.some;
+    for (int k = threadIdx.x; k < even.count; k += blockDim.x) {
+        const float key = spread.key(k);
+        const float unit = multiply_add_saturated(key, scale, offset);
+        even.thresholds[k] = spread[k];
+        even.keys[k] = key == 0.0f ? (kSuper ? -0.0f : 0.0f) : key;
+        fits = fits && fabs(unit * (double)(even.count - 1) - k) < 0.25;
+        fits = fits && (k == 0 || is_less(spread.key(k - 1), key));
+    }
+    const bool misfits = __syncthreads_or(!fits);
+    if (threadIdx.x) return;
+    reply[0] = found.some | found.nan << 1 | (misfits ? 0 : 4);
+    reply[1] = __float_as_uint(offset), reply[2] = __float_as_uint(scale);
+}
