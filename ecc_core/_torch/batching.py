@@ -144,7 +144,9 @@ def _runner(
 
     def run(*args: Any) -> Any:
         implementation = implementations.get(args[0].device.type)
-        if implementation is not None and not torch._C._len_torch_dispatch_stack():
+        # The first argument of a backward pass is batched by `is_grads_batched`.
+        special = torch._C._functorch.is_legacy_batchedtensor(args[0])
+        if implementation and not special and not torch._C._len_torch_dispatch_stack():
             # The dispatcher would resolve lazily negated views, whose memory has other values.
             return implementation(
                 *[a.resolve_neg() if isinstance(a, Tensor) and a.is_neg() else a for a in args]

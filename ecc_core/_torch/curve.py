@@ -20,7 +20,7 @@ from ecc_core._torch.batching import keep_nothing, saving, transformable, vmappe
 from ecc_core._torch.cells import spread
 from ecc_core._torch.packing import packed_shape
 
-__all__ = ["soft_curve"]
+__all__ = ["no_second_derivatives", "soft_curve"]
 
 NAME, NAME_BACKWARD = "ecc::soft_curve", "ecc::soft_curve_backward"
 NAME_PUSH = "ecc::soft_curve_push"
@@ -236,7 +236,8 @@ def _fake_push(change: Tensor, image: Tensor, thresholds: Tensor, *_: Any) -> Te
     return thresholds.new_empty((image.shape[0], thresholds.shape[0]))
 
 
-def _no_backward(ctx: Any, *gradients: Any) -> Any:
+def no_second_derivatives(ctx: Any, *gradients: Any) -> Any:
+    """Backward pass of the gradients."""
     raise RuntimeError("soft Euler characteristic curves have no second derivatives")
 
 
@@ -252,14 +253,16 @@ other. With `keep` the coefficients are returned too, packed on CUDA devices, so
 pass does not compute them again.
 """
 soft_curve_backward = transformable(
-    BACKWARD, keep_nothing, _no_backward, _no_backward, BACKWARD_ON_DEVICES
+    BACKWARD, keep_nothing, no_second_derivatives, no_second_derivatives, BACKWARD_ON_DEVICES
 )
 """Gradients of the images, and for each image of thresholds (batch, n) and sharpness (batch,).
 
 `wanted` tells which gradient of the images to return: "none" (an empty tensor), "image" (in their
 dtype), or "wide" (in float32 for images of a narrower dtype).
 """
-soft_curve_push = transformable(PUSH, keep_nothing, _no_backward, _no_backward, PUSH_ON_DEVICES)
+soft_curve_push = transformable(
+    PUSH, keep_nothing, no_second_derivatives, no_second_derivatives, PUSH_ON_DEVICES
+)
 """Tangent (batch, n) of the curves for the tangent (batch, *spatial) of the filtration."""
 
 for name, implementations in (
@@ -274,8 +277,8 @@ torch.library.register_fake(NAME, _fake)
 torch.library.register_fake(NAME_PUSH, _fake_push)
 torch.library.register_fake(NAME_BACKWARD, _fake_backward)
 torch.library.register_autograd(NAME, _backward, setup_context=saving(_setup))
-torch.library.register_autograd(NAME_BACKWARD, _no_backward)
-torch.library.register_autograd(NAME_PUSH, _no_backward)
+torch.library.register_autograd(NAME_BACKWARD, no_second_derivatives)
+torch.library.register_autograd(NAME_PUSH, no_second_derivatives)
 torch.library.register_vmap(NAME, vmapped(FORWARD, stacked=(0, 4)))
 torch.library.register_vmap(NAME_PUSH, vmapped(PUSH, stacked=(0, 1, 5)))
 torch.library.register_vmap(NAME_BACKWARD, vmapped(BACKWARD, stacked=(0, 1, 2, 3, 4, 8)))

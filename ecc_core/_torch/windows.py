@@ -7,8 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ecc_core._backends.cpu.soft import tiles
 from ecc_core._torch import cpu
 from ecc_core._torch.batching import bypasses_torch
+from ecc_core._torch.curve import no_second_derivatives
 
 __all__ = ["soft_windows", "supported"]
 
@@ -37,8 +39,9 @@ def soft_windows(
     `stride`, which is at least 2. `thresholds` and `sharpness` are float64 for a float64 image and
     float32 for any other.
     """
-    given = image, thresholds, sharpness, connectivity, superlevel, count, stride
-    curves: Tensor = _Windows.apply(*given)  # type: ignore[no-untyped-call]
+    numbers = (given.resolve_neg() for given in (image, thresholds, sharpness))
+    options = connectivity, superlevel, count, stride
+    curves: Tensor = _Windows.apply(*numbers, *options)  # type: ignore[no-untyped-call]
     return curves
 
 
@@ -54,8 +57,6 @@ class _Windows(torch.autograd.Function):
         count: int,
         stride: int,
     ) -> Tensor:
-        from ecc_core._backends.cpu.soft import tiles
-
         values = cpu.values(image, thresholds, None, None, superlevel).numpy()
         levels = cpu.sublevel(thresholds, superlevel)
         slope = cpu.check_numbers(levels, sharpness, "thresholds")
@@ -73,27 +74,58 @@ class _Windows(torch.autograd.Function):
         return torch.from_numpy(curves).to(thresholds.dtype)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        from ecc_core._backends.cpu.soft import tiles
+        if torch._C._functorch.is_legacy_batchedtensor(upstream):
+            raise RuntimeError(
+                "gradients of curves of windows cannot be computed in batches "
+                "(`is_grads_batched`, `vectorize`); use `torch.func.jacrev`"
+            )
+        options = ctx.grid, ctx.superlevel
+        found = _Gradients.apply(upstream, *options, *ctx.saved_tensors)  # type: ignore[no-untyped-call]
+        return *found, *(None,) * 4
 
-        image, thresholds, sharpness, *kept = ctx.saved_tensors
+
+class _Gradients(torch.autograd.Function):
+    """Gradients of images, thresholds and sharpness, which have no derivatives themselves."""
+
+    @staticmethod
+    def forward(
+        upstream: Tensor,
+        grid: tiles.Tiles,
+        superlevel: bool,
+        image: Tensor,
+        thresholds: Tensor,
+        sharpness: Tensor,
+        *kept: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         arrays = [tensor.numpy() for tensor in kept]
-        values = cpu.values(image, thresholds, None, None, ctx.superlevel).numpy()
-        by_image, by_level, by_sharpness = tiles.gradients(
-            values,
+        by_value, by_level, by_sharpness = tiles.gradients(
+            cpu.values(image, thresholds, None, None, superlevel).numpy(),
             arrays[: len(arrays) // 2],
             arrays[len(arrays) // 2 :],
-            ctx.grid,
-            cpu.sublevel(thresholds, ctx.superlevel),
+            grid,
+            cpu.sublevel(thresholds, superlevel),
             float(sharpness),
-            upstream.double().numpy(),
+            upstream.resolve_neg().double().numpy(),
             cpu.threads(),
         )
-        sign = -1 if ctx.superlevel else 1
         return (
-            torch.from_numpy(sign * by_image).to(image.dtype),
-            torch.from_numpy(sign * by_level).to(thresholds.dtype),
+            torch.from_numpy(-by_value if superlevel else by_value).to(image.dtype),
+            torch.from_numpy(-by_level if superlevel else by_level).to(thresholds.dtype),
             sharpness.new_tensor(by_sharpness),
-            *(None,) * 4,
         )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Save nothing."""
+
+    @staticmethod
+    def vmap(
+        _info: Any, in_dims: tuple[int | None, ...], upstream: Tensor, *rest: Any
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        """Jacobians map over `upstream` alone."""
+        rows = upstream.unbind(in_dims[0] or 0)
+        found = [_Gradients.apply(row, *rest) for row in rows]  # type: ignore[no-untyped-call]
+        return tuple(torch.stack(part) for part in zip(*found, strict=True)), (0, 0, 0)
+
+    backward = staticmethod(no_second_derivatives)

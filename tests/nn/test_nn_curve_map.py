@@ -97,12 +97,22 @@ def test_float32_and_many_thresholds():
         torch.testing.assert_close(*pair, atol=1e-3, rtol=1e-4)
 
 
-def test_second_derivatives_are_refused():
-    image = noise(1, 12, 12).requires_grad_()
-    layer = EulerCurveMap([0.2, 0.6], window=8, stride=4, padding=0)
-    (gradient,) = torch.autograd.grad(layer(image).square().sum(), image, create_graph=True)
-    with pytest.raises(RuntimeError, match="differentiate twice"):
-        gradient.sum().backward()
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_jacobians():
+    image = noise(1, 12, 12)
+    layer = EulerCurveMap([0.2, 0.6], window=8, stride=4, padding=0, dtype=torch.float64)
+    expected = torch.autograd.functional.jacobian(layer, image)
+    torch.testing.assert_close(torch.func.jacrev(layer)(image), expected)
+    torch.testing.assert_close(torch.func.jacfwd(layer)(image), expected)
+    with pytest.raises(RuntimeError, match=r"use `torch\.func\.jacrev`"):
+        torch.autograd.functional.jacobian(layer, image, vectorize=True)
+    curves = layer(image.requires_grad_())  # mapped over the gradients of a plain call
+    torch.testing.assert_close(
+        torch.vmap(lambda row: torch.autograd.grad(curves, image, row, retain_graph=True)[0])(
+            torch.eye(curves.numel(), dtype=image.dtype).reshape(-1, *curves.shape)
+        ).reshape(expected.shape),
+        expected,
+    )
 
 
 @pytest.mark.parametrize("n_spatial", [1, 3])

@@ -136,6 +136,8 @@ def test_func_jacobian():
     image = draw(6, 7)
     expected = torch.autograd.functional.jacobian(curve, image)
     torch.testing.assert_close(torch.func.jacrev(curve)(image), expected)
+    at_once = torch.autograd.functional.jacobian(curve, image, vectorize=True)
+    torch.testing.assert_close(at_once, expected)
 
 
 @pytest.mark.parametrize("hard", [None, "forward"])

@@ -169,16 +169,16 @@ def gradients(
     """Gradients of images, levels (n,) and sharpness for those of curves (batch, *positions, n)."""
     out = np.empty(values.shape, values.dtype)
     view, into = tiles.view(values), tiles.view(out)
-    by_level, by_sharpness = np.zeros(levels.size), 0.0
+    by_level, by_sharpness, negated = np.zeros(levels.size), 0.0, -upstream
     for cuts, own, (slopes, spreads) in zip(tiles.cuts(values), weights, derivatives, strict=True):
-        rows = _from_windows(upstream, cuts, tiles.per_window).reshape(-1, levels.size)
-        by_level += np.einsum("ij,ij->j", rows, slopes)
-        by_sharpness += float(np.einsum("ij,ij->", rows, spreads))
+        rows = _from_windows(negated, cuts, tiles.per_window).reshape(-1, levels.size)
+        by_level -= np.einsum("ij,ij->j", rows, slopes)
+        by_sharpness -= float(np.einsum("ij,ij->", rows, spreads))
         points = tiles.rows(view, cuts)
         found = np.empty(own.shape, values.dtype)
         options: dict[str, Any] = {"double": False, "tiny": own.shape[1] <= few.LARGEST}
         sums.gradients(
-            _flat(points, cuts), own, levels, sharpness, -rows, found, workers, **options
+            _flat(points, cuts), own, levels, sharpness, rows, found, workers, **options
         )
         target = tiles.rows(into, cuts)
         found = found.reshape(points.shape)
