@@ -97,7 +97,7 @@ def test_float32_and_many_thresholds():
         torch.testing.assert_close(*pair, atol=1e-3, rtol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.filterwarnings("ignore:There is a performance drop", "ignore:.torch.jit.script. is")
 def test_jacobians():
     image = noise(1, 12, 12)
     layer = EulerCurveMap([0.2, 0.6], window=8, stride=4, padding=0, dtype=torch.float64)

@@ -177,9 +177,7 @@ def gradients(
         points = tiles.rows(view, cuts)
         found = np.empty(own.shape, values.dtype)
         options: dict[str, Any] = {"double": False, "tiny": own.shape[1] <= few.LARGEST}
-        sums.gradients(
-            _flat(points, cuts), own, levels, sharpness, rows, found, workers, **options
-        )
+        sums.gradients(_flat(points, cuts), own, levels, sharpness, rows, found, workers, **options)
         target = tiles.rows(into, cuts)
         found = found.reshape(points.shape)
         if any(cuts):
