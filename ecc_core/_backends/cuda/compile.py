@@ -20,6 +20,7 @@ RESOURCES = {
     "curve2d": (768, 1),
     "curve3d": (384, 1),
     "pairs2d": (512, 1),
+    "lines": (512, 1),
     "pairs3d": (384, 1),
     "bytes3d": (512, 1),
     "shorts3d": (384, 1),
@@ -29,7 +30,7 @@ RESOURCES = {
 SPILL = 32
 # Registers of a thread, where it helps that the compiler is told so in so many words: it then
 # computes less anew to save some.
-REGISTERS = {"pairs2d": 128, "pairs3d": 168, "bytes3d": 128}
+REGISTERS = {"pairs2d": 128, "lines": 128, "pairs3d": 168, "bytes3d": 128}
 
 
 @cache
@@ -46,7 +47,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     Parameters
     ----------
     source : str
-        "curve1d", "curve2d", "curve3d", "pairs2d", "pairs3d", "bytes3d" or "shorts3d".
+        "curve1d", "curve2d", "curve3d", "lines", "pairs2d", "pairs3d", "bytes3d" or "shorts3d".
     device : int
         Part of the key: shared-memory limits belong to a kernel on a device.
     options : tuple of (name, value)
@@ -54,7 +55,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     """
     given = dict(options)
     given["THREADS"], given["BLOCKS"] = RESOURCES[source]
-    if not source.startswith(("pairs", "bytes", "shorts")):
+    if not source.startswith(("pairs", "lines", "bytes", "shorts")):
         return function(source, "curve", device, tuple(given.items()))
     found = function(source, "curve", device, (*given.items(), ("ASYNC", 1)))
     if found.local_size_bytes > SPILL:

@@ -67,7 +67,7 @@ VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
 TABLE_BYTES = 16 << 10  # of thresholds in shared memory
 COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
 # The same for pairs. In 2-D, cache for the sides of a warp is worth more.
-PAIR_COPIES_BYTES = {"pairs2d": 1400, "pairs3d": 2800, "bytes3d": 1400}
+PAIR_COPIES_BYTES = {"lines": 1400, "pairs2d": 1400, "pairs3d": 2800, "bytes3d": 1400}
 SAMPLES_A_COPY = 256  # of a warp, at least
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
@@ -75,12 +75,13 @@ PACKED_WARPS = 12  # of a block
 ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
 LONG = 1 << 14  # samples of 1-D images that have a kernel of their own, and of its blocks at least
 LINE_WARPS = 8  # of a block
+FEW_ROWS = 8  # of images of which a warp takes several tiles at once
 GRID_ROWS = 65535  # that a grid of blocks may have
 PAIR_LEAST = 1 << 16  # samples of each of many 2-D images, at most
 # Rows of a warp on their way to it; pairs3d has twice as many of types of up to 16 bits.
-PAIR_QUEUE_ROWS = {"pairs2d": 8, "pairs3d": 10, "bytes3d": 10, "shorts3d": 10}
+PAIR_QUEUE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 10, "bytes3d": 10, "shorts3d": 10}
 # Rows of a warp's codes, two in one: in bytes3d those of two slices, rows beside them included.
-PAIR_CACHE_ROWS = {"pairs2d": 8, "pairs3d": 8, "bytes3d": 20, "shorts3d": 8}
+PAIR_CACHE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 8, "bytes3d": 20, "shorts3d": 8}
 # More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
 SCAN_BINS = 1 << 14
 ARRIVALS = 1 << 23
@@ -177,16 +178,20 @@ def recipe(
     first, last = own or (0, layout.shape[0 if deep else 1])
     bins = rules.levels + 1
     arguments = (layout, deep, last - first, variant, rules, device)
-    pairs = rules.pair is not None
+    long = not deep and own is None and layout.shape[1] * layout.shape[2] >= LONG
+    lines = rules.pair is not None and long and layout.shape[1] <= FEW_ROWS
+    lines = lines and layout.images <= GRID_ROWS
+    line = long and ndim == 1 and not lines
     near = abs(layout.strides[2]) < ROW_STRIDE or layout.shape[1] == 1
     tall = layout.shape[1] >= PAIR_ROWS and layout.shape[2] > 1 and near
     few = layout.images <= GRID_ROWS or _by_turns(layout, last - first, device) is not None
-    pairs = pairs and (tall if deep else near and few)
+    pairs = lines or (rules.pair is not None and not line and (tall if deep else near and few))
     shorts = deep and tall and not pairs and variant.element in ("uint16", "int16")
     shorts = shorts and layout.vector and compares_shorts(device)
-    long = ndim == 1 and own is None and layout.shape[2] >= LONG
-    plan = (_line if long else _pairs if pairs else _shorts if shorts else _singles)(*arguments)
-    pairs = pairs and not long
+    if lines or line:
+        plan = (_lines if lines else _line)(*arguments)
+    else:
+        plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
     tiling = plan.tiling
     options = {**variant.options(None), "VECTOR": layout.vector + layout.wide, **plan.options}
     function = kernel(plan.source, device, tuple(options.items()))
@@ -243,9 +248,42 @@ def _pairs(
     if deep and layout.wide and rules.pair == TABLE:
         source = "bytes3d"
     _, height, width = layout.shape
+    fold = 2 if deep and 2 * width <= WARP_WIDTH and height > PAIR_ROWS else 1
+    if fold > 1:  # sixteen rows of half a warp each
+        source, height = "pairs3d", -(-height // fold)
     count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
     batch = None if deep else _by_turns(layout, steps, device)
     tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block)
+    copies, shared, options = _pair_memory(source, deep, tiling, variant, rules)
+    if fold > 1:
+        options |= {"FOLD": fold, "VECTOR": int(layout.vector)}  # lanes copy their own samples
+    if not batch:
+        grid = None if deep else (tiling.blocks, layout.images)
+        return _Plan(source, options, tiling, copies, shared, grid)
+    shared += tiling.warps * 3 * WARP_WIDTH * ITEM_BYTES[variant.element]
+    turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
+    options["BATCH"] = 2 if tiling.across == 1 else 1
+    return _Plan(source, options, tiling, copies, shared, (1, turns))
+
+
+def _lines(
+    layout: Layout, deep: bool, _steps: int, variant: Variant, rules: Rules, device: int
+) -> _Plan:
+    """1-D images, and 2-D images of a few long rows, two samples in a register (lines.cu)."""
+    images, (_, height, width), *_ = layout
+    rows = PAIR_ROWS * -(-width // (PAIR_ROWS // height * WARP_WIDTH))
+    block = (4, 8, RESIDENT_WARPS["lines"])
+    tiling = plan_pairs(images, deep, rows, rows, WARP_WIDTH, processors(device), block)
+    copies, shared, options = _pair_memory("lines", deep, tiling, variant, rules)
+    options["HEIGHT"] = height
+    return _Plan("lines", options, tiling, copies, shared, (tiling.blocks, images))
+
+
+def _pair_memory(
+    source: str, deep: bool, tiling: Tiling, variant: Variant, rules: Rules
+) -> tuple[int, int, dict[str, int]]:
+    """Return copies of bins, bytes of shared memory, and the macros of a kernel of pairs."""
+    assert rules.pair is not None
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
     copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * tiling.warps, samples)
     table = {TABLE: 1024, UNIFORM: 4 * rules.levels, CELLS: 8 * rules.cells}.get(rules.pair, 0)
@@ -254,13 +292,7 @@ def _pairs(
     shared = 4 * (rules.codes * copies + rules.levels + 1) + table
     shared += tiling.warps * (PAIR_CACHE_ROWS[source] * WARP_WIDTH * 4 + queue)
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": int(rules.pair == UNIFORM)}
-    if not batch:
-        grid = None if deep else (tiling.blocks, layout.images)
-        return _Plan(source, options, tiling, copies, shared, grid)
-    shared += tiling.warps * 3 * WARP_WIDTH * ITEM_BYTES[variant.element]
-    turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
-    options["BATCH"] = 2 if tiling.across == 1 else 1
-    return _Plan(source, options, tiling, copies, shared, (1, turns))
+    return copies, shared, options
 
 
 def _shorts(

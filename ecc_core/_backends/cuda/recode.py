@@ -18,6 +18,7 @@ from ecc_core._backends.cuda.arrays import Adopted, axes_in_memory
 from ecc_core._backends.cuda.bins import TABLE, Prepared, prepare
 from ecc_core._backends.cuda.recipe import (
     ELEMENTS,
+    ITEM_BYTES,
     NAN_NONE,
     NAN_REPORT,
     Variant,
@@ -25,18 +26,22 @@ from ecc_core._backends.cuda.recipe import (
     pack,
     table_bytes,
 )
-from ecc_core._backends.cuda.samples import samples_of
+from ecc_core._backends.cuda.samples import LANES, THREADS, Samples, samples_of
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 
 __all__ = ["codes_of", "recoded_curves"]
 
-# As in recode.cu.
+# As in recode.cu. Addresses and strides are 64-bit words.
 CODES = np.dtype(
-    [("data", "i8"), ("strides", "i8", 4), ("shape", "i4", 3), ("padding", "i4"), ("nan", "i8")]
+    [("data", "i8"), ("strides", "i8", 4), ("shape", "i4", 3), ("first", "i4"), ("nan", "i8")]
 )
-DATA, NOT_FINITE = 0, 7
+DATA, STEPS, NOT_FINITE = 0, slice(1, 5), 7
+FIRST = 13  # of 32-bit words
+ALONG_ROWS, ALONG_COLUMNS, ALONG_NEITHER = range(3)
+FEW = 512  # columns of which a thread takes four rows
 COLUMNS = 16  # rows of codes are multiples of it
+SHORT = 8  # samples of rows of which a thread takes four as one
 
 
 class _Order(NamedTuple):
@@ -61,15 +66,17 @@ class _Order(NamedTuple):
 def _order(
     shape: tuple[int, ...], strides: tuple[int, ...], keep: bool, keep_visits: bool
 ) -> _Order:
-    """Visit samples in the order of memory, with the shortest axis first if rows are short."""
+    """Visit samples in the order of memory; codes have long rows, and few slices of many rows."""
     ndim = len(shape) - 1
     axes = list(range(1, ndim + 1)) if keep_visits else axes_in_memory(shape, strides)
     sizes = [shape[axis] for axis in axes]
     order = list(range(ndim))  # of the codes' axes, among those visited
     if not keep and ndim == 2 and sizes[1] < THIN < sizes[0]:
         order.reverse()
-    elif not keep and ndim == 3 and (sizes[1] < PAIR_ROWS or sizes[2] < THIN):
-        order.sort(key=lambda axis: (axis != sizes.index(min(sizes)), axis))
+    elif not keep and ndim == 3 and sizes[2] < min(THIN, sizes[1]):
+        order = [*sorted((0, 2), key=lambda axis: sizes[axis]), 1]
+    elif not keep and ndim == 3 and sizes[1] < min(PAIR_ROWS, sizes[0]):
+        order = [1, 0, 2]
     padded = list(sizes)
     padded[order[-1]] = -(-sizes[order[-1]] // COLUMNS) * COLUMNS
     if ndim == 3:
@@ -91,31 +98,75 @@ def codes_of(
     direction: Any = None,
     *,
     keep: bool = False,
+    repeat: bool = False,
 ) -> tuple[Any, Any, Any]:
     """Return codes of a batch, a flag that is set if NaN was seen, and memory that they need.
 
     The code of a point is its bin: the number of levels below it (superlevel: up to it). Rows, and
     the other axes unless `keep`, may be longer than the image's or in another order; the points
-    that are added never enter.
+    that are added repeat the last ones of the image if `repeat`, else they never enter.
     """
     array, levels = adopted.array, prepared.rules.levels
     order = _order(array.shape, array.strides, keep, keep or direction is not None)
     hidden = None if mask is None else cupy.broadcast_to(mask, array.shape)
     visited = adopted._replace(array=array.transpose(order.axes))
     hidden = None if hidden is None else hidden.transpose(order.axes)
-    whole = int(order.codes.view(np.int64)[4]) == 1  # columns of codes next to each other
-    samples = samples_of(visited, hidden, variant, prepared, direction, vector=whole)
-    element = "uint8" if levels < 256 else "uint16" if levels < 65_536 else "uint32"
+    steps = order.codes.view(np.int64)[STEPS]
+    along = ALONG_ROWS if steps[3] == 1 else ALONG_COLUMNS if steps[2] == 1 else ALONG_NEITHER
+    vector = along != ALONG_NEITHER
+    samples = samples_of(visited, hidden, variant, prepared, direction, vector=vector)
+    short = 0 if direction is not None else _short(visited.array, hidden, along)
+    samples, four = _by_threads(samples, along, short)
+    # Where every point enters, 256 thresholds of a type of 8 bits leave 256 bins.
+    bytes_do = repeat and mask is None and levels == 256 and ITEM_BYTES[variant.element] == 1
+    element = "uint8" if levels < 256 or bytes_do else "uint16" if levels < 65_536 else "uint32"
     codes = cupy.empty(order.shape, element)
     flag = cupy.zeros(1, np.int64) if variant.nan == NAN_REPORT else None
     place = order.codes.copy()
     place[DATA] = codes.data.ptr
     place[NOT_FINITE] = 0 if flag is None else flag.data.ptr
+    place.view(np.int32)[FIRST] = int(bytes_do and variant.superlevel)
     table = table_bytes(prepared.rules)
     shared = 1024 if prepared.rules.single == TABLE else table
-    macros = {"CODE": ELEMENTS[element], "SHARED_TABLE": int(table > 0)}
+    macros = {
+        "CODE": ELEMENTS[element],
+        "SHARED_TABLE": int(table > 0),
+        "ALONG": along,
+        "FOUR_ROWS": int(four),
+        "SHORT": short,
+        "REPEAT": int(repeat),
+    }
     samples.launch("recode", "recode", macros, by_value(place), prepared.bins, shared=shared)
     return codes, flag, (codes, flag, samples.memory)
+
+
+def _short(array: Any, mask: Any, along: int) -> int:
+    """Return the samples of a row if a thread can read four rows as one, or 0."""
+    if along != ALONG_COLUMNS or array.shape[-1] > SHORT or array.shape[-2] % 4:
+        return 0
+    width = int(array.shape[-1])
+    for each in (array,) if mask is None else (array, mask):
+        item = each.itemsize
+        apart = (each.data.ptr, *each.strides[:-2], 4 * width * item)
+        joined = each.strides[-2:] == (width * item, item)
+        if not joined or any(step % min(4 * item, 16) for step in apart):
+            return 0
+    return width
+
+
+def _by_threads(samples: Samples, along: int, short: int) -> tuple[Samples, bool]:
+    """Return samples of which threads take four rows at a time if that pays, and whether it does.
+
+    Lanes that write codes of different rows next to each other are few in a row.
+    """
+    *outer, height, width = samples.shape
+    few = width <= FEW or not samples.options["VECTOR"]
+    if along != ALONG_COLUMNS and (height < 4 or not few):
+        return samples, False
+    most = 1 if short else 4 if along == ALONG_COLUMNS else THREADS
+    image = samples.image.copy()
+    image.view(np.int32)[LANES] = min(1 << (-(-width // 4) - 1).bit_length(), most)
+    return samples._replace(image=image, shape=(*outer, -(-height // 4), width)), True
 
 
 def recoded_curves(
@@ -128,7 +179,9 @@ def recoded_curves(
 ) -> tuple[Any, Any, Any]:
     """Return curves at the levels, a flag that is set if NaN was seen, and their memory."""
     keep, levels, device = own is not None, prepared.rules.levels, adopted.array.device.id
-    codes, flag, kept = codes_of(adopted, mask, variant, prepared, direction, keep=keep)
+    codes, flag, kept = codes_of(
+        adopted, mask, variant, prepared, direction, keep=keep, repeat=not keep
+    )
     element = codes.dtype.name
     inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, element, False)
     every = _every_code(levels, inner, device)
@@ -142,7 +195,11 @@ def recoded_curves(
 
 @lru_cache(maxsize=256)
 def _every_code(levels: int, variant: Variant, device: int) -> Prepared:
-    """Return all codes that enter: those below `levels`, or for superlevels those above 0."""
-    first = int(variant.superlevel)
+    """Return all codes that enter: those below `levels`, or for superlevels those above 0.
+
+    Of 256 levels in bytes, the codes begin at 0.
+    """
+    bytes_do = variant.element == "uint8" and levels == 256
+    first = int(variant.superlevel and not bytes_do)
     thresholds = np.arange(first, levels + first, dtype=variant.element)
     return prepare(thresholds, variant.element, variant.superlevel, device)

@@ -26,6 +26,7 @@ SAMPLES = np.dtype(
     + [("shape", "i4", 4), ("lanes", "i4"), ("padding", "i4")]
 )
 DATA, MASK, HEIGHTS, SCALE = range(4)
+LANES = -2  # of 32-bit words
 THREADS = 256
 BLOCKS = 8  # on a multiprocessor
 BLOCKS_OF_RANGE = 6
@@ -65,7 +66,7 @@ class Samples(NamedTuple):
 
 def _blocks(image: NDArray[np.int64], shape: tuple[int, ...], device: int) -> int:
     """Return the number of resident blocks, or of those that have work; rows are the last axis."""
-    rows = THREADS // int(image.view(np.int32)[-2])
+    rows = THREADS // int(image.view(np.int32)[LANES])
     return min(-(-math.prod(shape[:-1]) // rows), BLOCKS * processors(device))
 
 

@@ -13,7 +13,7 @@ WARP_ROWS = 8  # 3-D: rows of a warp; 2-D: rows of a step
 PAIR_ROWS = 16  # the same where two samples share a register
 # Warps on a multiprocessor, by registers.
 RESIDENT_WARPS = {"curve2d": 24, "curve3d": 12, "pairs2d": 16, "pairs3d": 12}
-RESIDENT_WARPS |= {"bytes3d": 16, "shorts3d": 12, "curve1d": 32}
+RESIDENT_WARPS |= {"lines": 16, "bytes3d": 16, "shorts3d": 12, "curve1d": 32}
 # What a block costs beside its steps, in steps: the first loads, clearing and adding histograms.
 BLOCK_STEPS = {2: 16, 3: 3}
 ATOMIC_STEPS = 12  # 2-D: more of that where several blocks add up

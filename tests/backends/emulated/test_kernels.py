@@ -17,8 +17,12 @@ BYTES, SHORTS = np.arange(256), np.arange(1 << 16)
 PERCENTILES = np.percentile(np.random.default_rng(5).normal(size=4000), np.linspace(0, 100, 90))
 # The kernel, the shape of a batch, and levels. Widths that end inside a warp and those that do not.
 CASES = {
-    "1-D": ("curve1d", (1, 40_003), "float32", EVEN),
-    "1-D bytes": ("curve1d", (2, 1 << 15), "uint8", BYTES),
+    "1-D": ("lines", (1, 40_003), "float32", EVEN),
+    "1-D bytes": ("lines", (2, 1 << 15), "uint8", BYTES),
+    "1-D many": ("curve1d", (1, 40_003), "float32", np.linspace(-2, 2, 4096)),
+    "1-D many shorts": ("curve1d", (2, 1 << 15), "uint16", SHORTS),
+    "3 rows": ("lines", (2, 3, 8100), "float32", EVEN),
+    "5 rows": ("lines", (1, 5, 8003), "uint8", BYTES),
     "2-D": ("pairs2d", (1, 330, 1030), "float32", EVEN),
     "2-D bytes": ("pairs2d", (1, 400, 1024), "uint8", BYTES),
     "2-D float32 levels": ("pairs2d", (1, 130, 1030), "float32", EVEN.astype(np.float32) * 0.9),
@@ -29,6 +33,8 @@ CASES = {
     "3-D": ("pairs3d", (2, 9, 37, 272), "float32", EVEN),
     "3-D percentiles": ("pairs3d", (1, 5, 37, 272), "float32", PERCENTILES),
     "3-D odd": ("pairs3d", (1, 5, 20, 133), "float32", EVEN),
+    "3-D narrow": ("pairs3d", (2, 5, 85, 60), "float32", EVEN),
+    "3-D narrow bytes": ("pairs3d", (1, 5, 40, 64), "uint8", BYTES),
     "3-D bytes": ("bytes3d", (1, 9, 40, 272), "uint8", BYTES),
     "3-D shorts": ("shorts3d", (2, 9, 37, 268), "uint16", SHORTS),
     "3-D 12 bits": ("shorts3d", (1, 9, 37, 268), "uint16", np.arange(0, 1 << 16, 16)),
@@ -86,6 +92,12 @@ def test_curves(emulator, case, side):
 def test_axes_of_length_one_do_not_count(emulator, shape, side):
     image = np.random.default_rng(12).normal(size=shape).astype(np.float32)
     check(emulator, image, EVEN, side, "pairs2d")
+
+
+def test_rows_that_are_far_apart(emulator, monkeypatch):
+    monkeypatch.setattr(emulator.backend.recipe, "ROW_STRIDE", 100)
+    image = next(fields((1, 3, 8100), "float32"))
+    check(emulator, image, EVEN, SIDES[0], "lines")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +160,10 @@ RECODED = {
     "int64": ((1, 40, 150), "int64", np.linspace(-(2.0**63), 2.0**63, 200), "pairs2d"),
     "uint32": ((1, 40, 150), "uint32", np.geomspace(1, 2.0**32, 300), "pairs2d"),
     "thin": ((1, 100, 240, 3), "float32", EVEN, "bytes3d"),
+    "thin bytes": ((1, 90, 250, 3), "uint8", BYTES, "bytes3d"),
+    "flat": ((2, 300, 3, 250), "float64", EVEN, "bytes3d"),
     "narrow": ((1, 8000, 9), "float32", EVEN, "pairs2d"),
+    "very narrow": ((1, 9601, 7), "float32", EVEN, "lines"),
     "uneven": ((1, 70, 150), "float32", np.geomspace(1e-6, 3, 100), "pairs2d"),
 }
 

@@ -39,7 +39,7 @@ struct Feed {
         constexpr int lanes = 32 / kCopyRows;
         const int lane = lane_again(), part = kShares ? lane / lanes : 0;
         const int columns_in = (image.width - unit.left) * (int)sizeof(Element);
-        const int column = kVector ? min(lane % lanes * kLaneBytes, columns_in - kLaneBytes) : 0;
+        const int column = kVector ? min(lane % (lanes / kFold) * kLaneBytes, columns_in - kLaneBytes) : 0;
         next = (const char*)data + (long long)row * (part / 2 + part % 2 * kPairRows8) + column;
         first = part > 0 || above ? -row : 0;
         last = row * ((kCopies - 1) * kCopyItems - 1);

@@ -36,6 +36,13 @@ constexpr bool kDirectional = ECC_DIRECTIONAL;
 // pairs2d.cu: blocks take images by turns, each alone. 2: and a row is for one warp.
 constexpr bool kBatch = ECC_BATCH;
 
+// pairs3d.cu: groups of sixteen rows that share a warp, each with as many of its lanes, where an image
+// has few columns.
+#ifndef ECC_FOLD
+#define ECC_FOLD 1
+#endif
+constexpr int kFold = ECC_FOLD;
+
 // The kernels of pairs*.cu keep two codes of samples in a register, shorts3d.cu two samples; they say
 // so before all else.
 #if defined(ECC_PAIRS)

@@ -4,16 +4,10 @@
 // A warp owns 128 columns and moves down `chunk` rows, sixteen at a time; a lane owns four
 // columns and has a row and the eighth below it in one register. The grid is blocks, images.
 #define ECC_PAIRS
-#include "pair_block.cuh"
+#include "compare2d.cuh"
 #include "sides2d.cuh"
 
 constexpr bool kAlone = ECC_BATCH > 1;  // no warp has another beside it
-constexpr int kCopies = 4;  // divides the row pairs of a step, so that each finds its slot in place
-typedef PairQueue<kCopies> RowQueue;
-
-struct PairPlanes2 {
-    plane g, m, below;
-};  // below: [X_y before X_y+1]
 
 // The columns of a warp.
 struct PairStrip {
@@ -32,6 +26,12 @@ struct PairStrip {
     __device__ __forceinline__ void ask(const RowQueue& queue, int y, int r) const {
         queue.ask(r, row(y + r), row(y + r + kPairRows8), columns);
     }
+    // The warp has no columns beyond those of the image.
+    __device__ __forceinline__ void close(int, int, pair (&)[kLaneWidth]) const {}
+    __device__ __forceinline__ void put(const PairCounter& count, int, int r,
+                                        const pair (&p)[kLaneWidth]) const {
+        count.put(r, p);
+    }
 
     // Beside the warp, in row `y`.
     __device__ __forceinline__ Element outer(int y) const {
@@ -45,46 +45,6 @@ struct PairStrip {
         return outer_code(outer, left, image.width, encode);
     }
 };
-
-// Comparisons of the sixteen rows from row `y` on. `p` holds rows y and y + 8 on entry and rows
-// y + 16 and y + 24 on return; the queue holds the rows after. The next step is at row `y_after` of
-// `after`.
-__device__ __forceinline__ PairPlanes2 compare(const PairStrip& strip, int y, pair (&p)[kLaneWidth],
-                                               const PairStrip& after, int y_after, const RowQueue& queue,
-                                               const Encoder& encode, const PairCounter& count,
-                                               PairCheck& check) {
-    Rows<false> g, m, below;
-    RowWeights weights(lane_again());
-    pair first[kLaneWidth], next[kLaneWidth];
-#pragma unroll
-    for (int x = 0; x < kLaneWidth; ++x) first[x] = p[x];
-#pragma unroll
-    for (int r = 0; r < kPairRows8; ++r) {
-        pair q[kLaneWidth], both[kLaneWidth], owned[kLaneWidth];
-        queue.take(r + 1, encode, next, check);
-        const int coming = r + 1 + kCopies;
-        if (coming <= kPairRows8)
-            strip.ask(queue, coming < kPairRows8 ? y : y + kPairRows8, coming);
-        else
-            after.ask(queue, y_after, coming - kPairRows8);
-#pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x) {
-            q[x] = r < kPairRows8 - 1 ? next[x] : between(first[x], next[x]);
-            both[x] = owner(p[x], q[x]);
-        }
-        owned_right(owned, p);
-        g.add(owned, weights);
-        owned_right(owned, both);
-        m.add(owned, weights);
-        owns_shared(owned, p, q);
-        below.add(owned, weights);
-        weights.next();
-        count.put(r, p);
-#pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x) p[x] = next[x];
-    }
-    return {g.own(), m.own(), below.own()};
-}
 
 // What the row above gives to the first one; both are in low halves. Beyond the `border` of the
 // image a row is its own row above, and T has it give all.

@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
     const Unit unit(image, tiling, block * (blockDim.x >> 5) + warp);
-    const Columns columns(lane, unit.left, image.width);
+    const Columns columns(lane_of_row(), unit.left, image.width);
     Feed feed(image, unit, index, room + kCache, columns);
     if (unit.some()) feed.begin();  // on their way while counts are cleared
     const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);

@@ -6,51 +6,151 @@
 
 typedef ECC_CODE Code;
 
-struct alignas(4 * sizeof(Code)) FourCodes {
+struct alignas(4 * sizeof(Code) < 16 ? 4 * sizeof(Code) : 16) FourCodes {
     Code v[4];
 };
 
-// kVector: columns are next to each other.
+// Which codes are next to each other: those of a row of the samples, or those of a column.
+constexpr bool kAlongRows = ECC_ALONG == 0, kAlongColumns = ECC_ALONG == 1;
+// Whether a thread takes four rows at a time, and how many samples a row has if there are few of
+// them and rows are next to each other (else 0).
+constexpr bool kFourRows = ECC_FOUR_ROWS;
+constexpr int kShort = ECC_SHORT;
+// What is beyond the image: its last samples once more, or points that never enter.
+constexpr bool kRepeat = ECC_REPEAT;
+
 struct Codes {
     Code* data;
     long long strides[4];      // of the samples' axes
-    int depth, height, width;  // as many as there are samples, or more that never enter
+    int depth, height, width;  // as many as there are samples, or more
+    int first;                 // the bin whose code is 0
     long long* not_finite;     // kNanReport: whether a NaN was seen
+};
+
+struct Recoder {
+    const Samples& samples;
+    const Codes& codes;
+    const Bins& bins;
+    const SharedLayout layout;
+    bool nan = false;
+
+    __device__ __forceinline__ Code code(const SampleRow& row, Element sample, int x, bool shown) {
+        const Key key = row.key(sample, min(x, samples.width - 1));
+        if (kNan == kNanReport) nan |= shown && is_nan(key);
+        if (kNan == kNanOmit) shown = shown && !is_nan(key);
+        const Code bin = (Code)(bin_of(key, bins, layout.thresholds, layout.table) - codes.first);
+        return shown ? bin : (Code)(kSuper ? 0 : bins.count);
+    }
+
+    // `inside`: whether the slice and the row are in the image.
+    __device__ __forceinline__ FourCodes four_codes(const SampleRow& row, const FourSamples& four,
+                                                    bool inside) {
+        FourCodes found;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int x = four.x + i * four.step;
+            const bool shown = four.shown[i] && (kRepeat || (inside && x < samples.width));
+            found.v[i] = code(row, four.sample[i], x, shown);
+        }
+        return found;
+    }
+
+    __device__ __forceinline__ Code* row(int index, int z, int y) const {
+        return codes.data + index * codes.strides[0] + z * codes.strides[1] + y * codes.strides[2];
+    }
+
+    __device__ __forceinline__ void store(Code* row, const FourSamples& four,
+                                          const FourCodes& code) const {
+        if (kVector && kAlongRows) {
+            *(FourCodes*)(row + four.x) = code;
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int x = four.x + i * four.step;
+                if (x < codes.width) row[x * codes.strides[3]] = code.v[i];
+            }
+        }
+    }
+
+    __device__ __forceinline__ void rows_one_by_one() {
+        visit_samples(samples, codes.depth, codes.height, codes.width,
+                      [&](int index, int z, int y, const SampleRow& from, const FourSamples& four) {
+                          const bool inside = z < samples.depth && y < samples.height;
+                          store(row(index, z, y), four, four_codes(from, four, inside));
+                      });
+    }
+
+    __device__ __forceinline__ void four_rows() {
+        visit_four_rows(
+            samples, codes.depth, codes.height, codes.width,
+            [&](int index, int z, int y, const FourRows& rows) {
+                Code* const to = row(index, z, y);
+                FourCodes code[4];
+#pragma unroll
+                for (int r = 0; r < 4; ++r) {
+                    const bool inside = z < samples.depth && y + r < samples.height;
+                    code[r] = four_codes(rows.row[r], rows.four[r], inside);
+                    if (!kAlongColumns && y + r < codes.height)
+                        store(to + r * codes.strides[2], rows.four[r], code[r]);
+                }
+                if (!kAlongColumns) return;
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int x = rows.four[0].x + i * rows.four[0].step;
+                    if (x < codes.width)
+                        *(FourCodes*)(to + x * codes.strides[3]) = {
+                            {code[0].v[i], code[1].v[i], code[2].v[i], code[3].v[i]}};
+                }
+            });
+    }
+
+    // Four rows are `kShort` times four samples next to each other.
+    __device__ __forceinline__ void short_rows() {
+        constexpr int kEach = kShort ? kShort : 1;
+        const int groups = codes.height / 4;
+        const long long lines = (long long)samples.images * codes.depth * groups;
+        for (long long line = (long long)blockIdx.x * blockDim.x + threadIdx.x; line < lines;
+             line += (long long)gridDim.x * blockDim.x) {
+            const long long rest = quotient(line, groups);
+            const int y = 4 * (int)(line - rest * groups), index = (int)quotient(rest, codes.depth);
+            const int z = (int)(rest - (long long)index * codes.depth);
+            const bool inside = z < samples.depth && y < samples.height, beyond = y >= samples.height;
+            const SampleRow from(samples, index, min(z, samples.depth - 1),
+                                 min(y, samples.height - 4));
+            Quad quad[kEach];
+            unsigned mask[kEach];
+#pragma unroll
+            for (int k = 0; k < kEach; ++k) quad[k] = ((const Quad*)from.data)[k];
+#pragma unroll
+            for (int k = 0; k < kEach; ++k) mask[k] = kMask ? ((const unsigned*)from.mask)[k] : ~0u;
+            Code* const to = row(index, z, y);
+#pragma unroll
+            for (int x = 0; x < kEach; ++x) {
+                FourCodes found;
+#pragma unroll
+                for (int r = 0; r < 4; ++r) {
+                    const int at = r * kEach + x;
+                    const bool shown = (!kMask || (mask[at / 4] >> (8 * (at % 4)) & 0xFFu)) &&
+                                       (kRepeat || inside);
+                    found.v[r] = code(from, quad[at / 4].v[at % 4], x, shown);
+                }
+                if (beyond) found.v[0] = found.v[1] = found.v[2] = found.v[3];
+                *(FourCodes*)(to + x * codes.strides[3]) = found;
+            }
+        }
+    }
 };
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     recode(const Samples samples, const Codes codes, const Bins bins) {
     extern __shared__ uint4 memory[];
-    const SharedLayout layout = lay_out(memory, bins);
+    Recoder recoder = {samples, codes, bins, lay_out(memory, bins)};
     __syncthreads();
-    const Code never_enters = (Code)(kSuper ? 0 : bins.count);
-    bool nan = false;
-    visit_samples(
-        samples, codes.depth, codes.height, codes.width,
-        [&](int index, int z, int y, const SampleRow& row, const FourSamples& four) {
-            const bool in_row = z < samples.depth && y < samples.height;
-            FourCodes code;
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int x = four.x + i * four.step;
-                const Key key = row.key(four.sample[i], min(x, samples.width - 1));
-                bool inside = four.shown[i] && in_row && x < samples.width;
-                if (kNan == kNanReport) nan |= inside && is_nan(key);
-                if (kNan == kNanOmit) inside = inside && !is_nan(key);
-                const int bin = bin_of(key, bins, layout.thresholds, layout.table);
-                code.v[i] = inside ? (Code)bin : never_enters;
-            }
-            Code* const to = codes.data + index * codes.strides[0] + z * codes.strides[1] +
-                             y * codes.strides[2];
-            if (kVector) {
-                *(FourCodes*)(to + four.x) = code;
-            } else {
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const int x = four.x + i * four.step;
-                    if (x < codes.width) to[x * codes.strides[3]] = code.v[i];
-                }
-            }
-        });
-    if (nan) *codes.not_finite = 1;
+    if (kShort)
+        recoder.short_rows();
+    else if (kFourRows)
+        recoder.four_rows();
+    else
+        recoder.rows_one_by_one();
+    if (recoder.nan) *codes.not_finite = 1;
 }

@@ -2,6 +2,18 @@
 #pragma once
 #include "tiling.cuh"
 
+constexpr int kSpan = 32 / kFold;  // lanes of a row
+
+// Of a row.
+__device__ __forceinline__ int lane_of_row() {
+    return kFold > 1 ? lane_again() % kSpan : lane_again();
+}
+
+// How far the rows of a lane are below the first ones of its warp.
+__device__ __forceinline__ int rows_of_fold() {
+    return kFold > 1 ? lane_again() / kSpan * kPairRows : 0;
+}
+
 // A part of a column of slices.
 struct Unit {
     int left, rows_before;  // first column; rows above, which other warps own
@@ -11,7 +23,7 @@ struct Unit {
     Unit() = default;
     __device__ __forceinline__ Unit(const Image& image, const Tiling& tiling, int index)
         : left(index % tiling.across * kWarpWidth),
-          rows_before(index / tiling.across % tiling.down * kPairRows),
+          rows_before(index / tiling.across % tiling.down * (kFold * kPairRows) + rows_of_fold()),
           y(min(rows_before, image.height - kPairRows)),
           begin(tiling.first + index / (tiling.across * tiling.down) * tiling.chunk),
           end(min(begin + tiling.chunk, tiling.last)),

@@ -100,7 +100,7 @@ struct Combiner {
 
     template <class Border>
     __device__ __forceinline__ Numbers4 operator()(PairPlanes3 w, const AllSides<Border>& side, int s) {
-        const int here = lane_again();
+        const int here = lane_of_row();
         const Place place(here, unit.left + here * kLaneWidth, image.width);
         const int y = unit.y;
         const bool below = y + kPairRows < image.height;  // whether there are rows
@@ -126,7 +126,7 @@ struct Combiner {
 
     // The samples that the warp counts.
     __device__ __forceinline__ plane own() const {
-        return Place::columns(unit.left + lane_again() * kLaneWidth, image.width) &
+        return Place::columns(unit.left + lane_of_row() * kLaneWidth, image.width) &
                ~row_bits(unit.rows_before - unit.y);
     }
 };

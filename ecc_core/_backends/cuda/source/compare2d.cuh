@@ -1,0 +1,55 @@
+// Comparisons of samples with their right neighbours and those in the row below, for sixteen rows of
+// a warp at a time.
+#pragma once
+#include "pair_block.cuh"
+
+constexpr int kCopies = 4;  // divides the row pairs of a step, so that each finds its slot in place
+typedef PairQueue<kCopies> RowQueue;
+
+struct PairPlanes2 {
+    plane g, m, below;
+};  // below: [X_y before X_y+1]
+
+// Comparisons of the sixteen rows from row `y` on. `p` holds rows y and y + 8 on entry and rows
+// y + 16 and y + 24 on return; the queue holds the rows after. The next step is at row `y_after` of
+// `after`.
+template <class Strip>
+__device__ __forceinline__ PairPlanes2 compare(const Strip& strip, int y, pair (&p)[kLaneWidth],
+                                               const Strip& after, int y_after, const RowQueue& queue,
+                                               const Encoder& encode, const PairCounter& count,
+                                               PairCheck& check) {
+    Rows<false> g, m, below;
+    RowWeights weights(lane_again());
+    pair first[kLaneWidth], next[kLaneWidth];
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x) first[x] = p[x];
+#pragma unroll
+    for (int r = 0; r < kPairRows8; ++r) {
+        pair q[kLaneWidth], both[kLaneWidth], owned[kLaneWidth];
+        queue.take(r + 1, encode, next, check);
+        strip.close(y, r + 1, next);
+        const int coming = r + 1 + kCopies;
+        if (coming < kPairRows8)
+            strip.ask(queue, y, coming);
+        else if (coming == kPairRows8)
+            strip.ask(queue, y + kPairRows, 0);
+        else
+            after.ask(queue, y_after, coming - kPairRows8);
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) {
+            q[x] = r < kPairRows8 - 1 ? next[x] : between(first[x], next[x]);
+            both[x] = owner(p[x], q[x]);
+        }
+        owned_right(owned, p);
+        g.add(owned, weights);
+        owned_right(owned, both);
+        m.add(owned, weights);
+        owns_shared(owned, p, q);
+        below.add(owned, weights);
+        weights.next();
+        strip.put(count, y, r, p);
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) p[x] = next[x];
+    }
+    return {g.own(), m.own(), below.own()};
+}
