@@ -20,7 +20,7 @@ from ecc_core._torch.batching import keep_nothing, saving, transformable, vmappe
 from ecc_core._torch.cells import spread
 from ecc_core._torch.packing import packed_shape
 
-__all__ = ["no_second_derivatives", "soft_curve"]
+__all__ = ["by_direction_terms", "gradients_of", "no_second_derivatives", "soft_curve"]
 
 NAME, NAME_BACKWARD = "ecc::soft_curve", "ecc::soft_curve_backward"
 NAME_PUSH = "ecc::soft_curve_push"
@@ -109,13 +109,14 @@ def _backward_on_cuda(
     gradient: Tensor, slopes: Tensor, spreads: Tensor, packed: Tensor, image: Tensor, *rest: Any
 ) -> tuple[Tensor, ...]:
     *options, ties, wanted = rest
+    by_levels = gradient * slopes, (gradient * spreads).sum(1)
     if wanted == "none":
-        return image.new_empty(0), gradient * slopes, (gradient * spreads).sum(1)
+        return image.new_empty(0), *by_levels
     from ecc_core._torch import cuda
 
     given = cuda.arguments(image, *options)
-    rows = gradient.contiguous(), slopes, spreads
-    return cuda.gradients(given, *rows, packed, ties == "split", _dtype(image, wanted))
+    dtype = _dtype(image, wanted)
+    return cuda.gradient(given, gradient, packed, ties == "split", dtype), *by_levels
 
 
 def _push_on_cpu(change: Tensor, image: Tensor, *options: Any) -> Tensor:
@@ -192,25 +193,31 @@ def _setup(
 def _backward(ctx: Any, gradient: Tensor | None, *_: Any) -> tuple[Any, ...]:
     if gradient is None:
         return (None,) * 9
-    needs_image, needs_thresholds, needs_sharpness, needs_terms = ctx.needs_input_grad[:4]
+    return gradients_of(ctx.needs_input_grad, ctx.saved_tensors, ctx.options, gradient)
+
+
+def gradients_of(
+    needed: tuple[bool, ...], saved: tuple[Any, ...], options: tuple[Any, ...], gradient: Tensor
+) -> tuple[Any, ...]:
+    """Gradients of the arguments of the operator, from the tensors that `_setup` saves."""
+    needs_image, needs_thresholds, needs_sharpness, needs_terms = needed[:4]
     wanted = "wide" if needs_terms else "image" if needs_image else "none"
-    saved = ctx.saved_tensors
-    found = soft_curve_backward(gradient, *saved, *ctx.options, wanted)
+    found = soft_curve_backward(gradient, *saved, *options, wanted)
     by_image, by_thresholds, by_sharpness = found
-    by_terms = None
-    if needs_terms:
-        axes = range(1, by_image.dim())
-        others = [[0, *(a for a in axes if a != axis)] for axis in axes]
-        # Summed in float64, since terms cancel.
-        by_terms = torch.cat([by_image.sum(dims, dtype=torch.float64) for dims in others])
-        by_terms = by_terms.to(saved[6].dtype)
     return (
         by_image.to(saved[3].dtype) if needs_image else None,
         by_thresholds.sum(0) if needs_thresholds else None,
         by_sharpness.sum() if needs_sharpness else None,
-        by_terms,
+        by_direction_terms(by_image, saved[6].dtype) if needs_terms else None,
         *(None,) * 5,
     )
+
+
+def by_direction_terms(by_image: Tensor, dtype: torch.dtype) -> Tensor:
+    """The gradient of the terms along each axis, summed in float64 since terms cancel."""
+    axes = range(1, by_image.dim())
+    others = [[0, *(a for a in axes if a != axis)] for axis in axes]
+    return torch.cat([by_image.sum(dims, dtype=torch.float64) for dims in others]).to(dtype)
 
 
 def _push(ctx: Any, *tangents: Tensor | None) -> tuple[Any, ...]:

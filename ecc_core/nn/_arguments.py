@@ -100,7 +100,8 @@ def _tensor(numbers: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor
         raise ValueError(
             f"`{name}` must be on the image's device, {like.device}, got {numbers.device}"
         )
-    return check_tensor(numbers, name).to(dtype)
+    found = check_tensor(numbers, name)
+    return found if found.dtype == dtype else found.to(dtype)
 
 
 def vector(
@@ -134,7 +135,8 @@ def finite_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> T
         raise ValueError(f"`{name}` must be one number, got shape {tuple(number.shape)}")
     if number.dim() == 0 and number.device.type == "cpu":  # as in operators of torch
         return check_tensor(number, name).to(like.device, dtype)
-    return _tensor(number, name, like, dtype).reshape(())
+    found = _tensor(number, name, like, dtype)
+    return found.reshape(()) if found.dim() else found
 
 
 def positive_scalar(number: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:

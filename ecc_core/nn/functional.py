@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ecc_core._request.filtration import check_connectivity
 from ecc_core._torch import orthants
+from ecc_core._torch.batching import bypasses_torch
 from ecc_core._torch.curve import soft_curve
 from ecc_core._torch.transform import soft_projection
 from ecc_core.nn import _arguments as arguments
@@ -134,19 +135,17 @@ def soft_euler_curve(
     keep = torch.is_grad_enabled() and (
         image.requires_grad or (terms is not None and terms.requires_grad)
     )
+    slope = arguments.positive_scalar(sharpness, "sharpness", image, dtype)
+    others = (levels, slope, terms, mask, connectivity, bool(superlevel), ties, keep)
+    if image.is_cuda and bypasses_torch((image, *others)):
+        from ecc_core._torch import fused
+
+        if fused.applies(image, *others):
+            return fused.soft_curve(image, *others, n_spatial)
+    views = len(batch) != 1  # otherwise the shapes are those of the operator
     curve: Tensor
-    curve, *_ = soft_curve(
-        image.reshape(math.prod(batch), *spatial),
-        levels,
-        arguments.positive_scalar(sharpness, "sharpness", image, dtype),
-        terms,
-        mask,
-        connectivity,
-        bool(superlevel),
-        ties,
-        keep,
-    )
-    return curve.reshape(*batch, levels.numel())
+    curve, *_ = soft_curve(image.reshape(math.prod(batch), *spatial) if views else image, *others)
+    return curve.reshape(*batch, levels.numel()) if views else curve
 
 
 def soft_euler_transform(

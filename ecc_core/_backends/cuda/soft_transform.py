@@ -12,7 +12,8 @@ from torch import Tensor
 
 from ecc_core._backends.cuda.compile import function
 from ecc_core._backends.cuda.recipe import by_value
-from ecc_core._backends.cuda.soft import ELEMENTS, on_stream
+from ecc_core._backends.cuda.soft import on_stream
+from ecc_core._backends.cuda.soft_plans import ELEMENTS
 
 __all__ = ["curves", "gradients"]
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #define __device__
+#define __host__
 #define __global__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
@@ -19,6 +20,10 @@ struct uint2 {
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
+struct float2 {
+    float x, y;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
 struct Index {
     unsigned x, y, z;
 };
@@ -60,6 +65,11 @@ T __shfl_up_sync(unsigned, T value, int step) {
     const int lane = lane_again() - step;
     const auto values = all_lanes(value);
     return lane >= 0 ? values[lane] : value;
+}
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int step) {
+    const int lane = lane_again() ^ step;
+    return all_lanes(value)[lane & 31];
 }
 inline unsigned __ballot_sync(unsigned, unsigned predicate) {
     unsigned bits = 0, lane = 0;
@@ -117,6 +127,7 @@ inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum) {
     return sum;
 }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __clz(unsigned bits) { return bits ? __builtin_clz(bits) : 32; }
 inline int __ffs(unsigned bits) { return __builtin_ffs((int)bits); }
 
 template <class To, class From>
@@ -132,6 +143,8 @@ inline long long __double_as_longlong(double value) { return bits_as<long long>(
 inline float __uint_as_float(unsigned bits) { return bits_as<float>(bits); }
 inline float __int_as_float(int bits) { return bits_as<float>(bits); }
 inline double __longlong_as_double(long long bits) { return bits_as<double>(bits); }
+inline float __expf(float x) { return std::exp(x); }
+using std::isinf;
 
 template <class T>
 T atomicAdd(T* address, T value) {

@@ -57,6 +57,10 @@ inline unsigned choose_less(float a, float b, unsigned yes, unsigned no) { retur
 // Half precision.
 inline float half_to_float(unsigned short bits) { return bits_as<_Float16>(bits); }
 inline unsigned short to_half(float value) { return bits_as<unsigned short>((_Float16)value); }
+inline unsigned short to_bfloat(float value) {
+    const unsigned bits = __float_as_uint(value);
+    return std::isnan(value) ? 0x7FFF : (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+}
 inline float low_half(pair p) { return half_to_float(p & 0xFFFFu); }
 inline float high_half(pair p) { return half_to_float(p >> 16); }
 template <class Operation>

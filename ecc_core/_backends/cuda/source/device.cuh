@@ -62,6 +62,18 @@ __device__ __forceinline__ float half_to_float(unsigned short bits) {
     return result;
 }
 
+// Rounded to nearest.
+__device__ __forceinline__ unsigned short to_half(float value) {
+    unsigned short bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+__device__ __forceinline__ unsigned short to_bfloat(float value) {
+    unsigned short bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+
 // A number less one where a < b.
 __device__ __forceinline__ unsigned one_less(unsigned number, float a, float b) {
     return number + (unsigned)((int)__float_as_uint(subtract_floats(a, b)) >> 31);

@@ -1,17 +1,20 @@
-// Soft curves: sample types, and the windows around the levels.
+// Soft curves: the types of samples, and the windows around the levels.
 //
-// The logistic function s differs from a step only where |z| < kReach, z = sharpness * (level -
-// value). So the line of values is cut into windows around the levels, with a slot for the gap below
-// each window and even bins within it. Slots count up along the line; the last is all above the last
-// window. The ends of bins are floats as long as a float can tell them apart: see soft_levels.cu.
+// The logistic function s differs from a step function only where |z| < kReach, with
+// z = sharpness * (level - value). The range of values is therefore divided into windows around the
+// levels. Each window has bins of equal width, and one slot for the gap below it. Slots are numbered
+// by increasing value; the last one holds all values above the last window. The ends of bins are
+// floats unless bins are narrower than the spacing of floats: see soft_levels.cuh.
 #pragma once
 #include "device.cuh"
 
 typedef unsigned int plane;
 
+constexpr bool kSuper = ECC_SUPER;  // superlevel sets: values and levels are negated
+
 constexpr float kReach = 14.0f;  // s(-14) = 8e-7
 constexpr int kMoments = 4;
-constexpr int kPacked = 8;  // coefficients in a word, along z, the first in the highest bits
+constexpr int kPacked = 8;  // coefficients in a word, along z, the first one in the highest bits
 
 struct Half {
     unsigned short bits;
@@ -29,24 +32,24 @@ __device__ __forceinline__ float to_real(BFloat v) {
 
 __device__ __forceinline__ void store(float* to, float v) { *to = v; }
 __device__ __forceinline__ void store(double* to, double v) { *to = v; }
-__device__ __forceinline__ void store(Half* to, float v) {
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to->bits) : "f"(v));
-}
-__device__ __forceinline__ void store(BFloat* to, float v) {
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to->bits) : "f"(v));
-}
+__device__ __forceinline__ void store(Half* to, float v) { to->bits = to_half(v); }
+__device__ __forceinline__ void store(BFloat* to, float v) { to->bits = to_bfloat(v); }
 
 struct Window {
-    float end, high, low;  // it starts at high + low
+    float end, high, low;  // the start is high + low
     int first, bins;       // `first` is the slot of the gap below
 };
 
-// In memory: (head, ends, highs, lows, sorted levels, their places, offsets).
 struct Head {
-    int count;  // of windows; negative where an argument is NaN
+    int count;  // of windows; negative if an argument is NaN
     int slots;
-    float width, per_bin;  // of a bin
+    float width, per_bin;  // the width of a bin, and its reciprocal
 };
+
+// Words of the windows around so many levels, a multiple of 16 bytes.
+#define ECC_WINDOW_WORDS(levels) (((levels) * 6 + 11) & ~3)
+
+// The layout in memory: head, ends, highs, lows, sorted levels, their indices, offsets.
 
 struct Windows {
     Head* head;
@@ -68,7 +71,7 @@ struct Windows {
         return {ends[i], highs[i], lows[i], offsets[i], offsets[i + 1] - offsets[i] - 1};
     }
 
-    // The first window that ends above the value.
+    // The first window whose end is greater than the value.
     __device__ __forceinline__ int find(float value) const {
         int low = 0, high = head->count;
         while (low < high) {
@@ -82,27 +85,27 @@ struct Windows {
     }
 };
 
-// Where a value lies in a window that ends above it.
+// The position of a value relative to a window.
 struct Place {
     int slot;
-    float offset;  // from the middle of its bin, in bins
+    float offset;  // distance from the centre of the bin, in bins
     bool inside;
 };
 
-constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
+constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
 
-// Rounded to the nearest integer; a conversion would take eight times as long.
+// The integer to which kRound was added. A conversion would take eight times as long.
 __device__ __forceinline__ int to_int(float rounded) {
     return (int)(__float_as_uint(rounded) - 0x4B400000u);
 }
 
-// `window` is the first that ends above the value, or the last of all.
+// `window` is the first one whose end is greater than the value, or what get() returns if none is.
 __device__ __forceinline__ Place locate(float value, const Window& window, const Head& head) {
     const float along = (value - window.high) - window.low;
     const float place = fminf(along * head.per_bin - 0.5f, (float)(window.bins - 1));
     const float rounded = fmaxf(place, 0.0f) + kRound;
     const float middle = ((rounded - kRound) + 0.5f) * head.width;
-    const float node = window.high + middle;  // its rounding error comes back in the next line
+    const float node = window.high + middle;  // the next line corrects its rounding error
     const float offset = ((value - node) - (middle - (node - window.high))) - window.low;
     const bool inside = along >= 0.0f && value < window.end;
     const int slot = inside ? 1 + to_int(rounded) : value < window.end ? 0 : 1 + window.bins;

@@ -1,25 +1,28 @@
-// The gradient of images: coefficient times a function of the value, read from a table.
-#include "soft.cuh"
+// The gradient of images: the coefficient times a function of the value, which is interpolated in a
+// table.
+#include "soft_levels.cuh"
 
 typedef ECC_ELEMENT Element;
 typedef ECC_OUT Out;
-constexpr bool kSuper = ECC_SUPER;
 constexpr bool kDirectional = ECC_DIRECTIONAL;
-constexpr bool kUnit = ECC_UNIT;  // all coefficients are 1, and `packed` is not read
+constexpr bool kUnit = ECC_UNIT;    // all coefficients are 1, and `packed` is not read
+constexpr bool kSmall = ECC_SMALL;  // the first totals.blocks blocks sum the other gradients, and each
+                                    // of the others, one an image, computes its own table
 
 struct Image {
     const Element* data;
-    // kDirectional; null along axes that the image does not have
+    // With kDirectional; null for axes that the image does not have.
     const float *offset_z, *offset_y, *offset_x;
-    long long strides[4];                   // batch, z, y, x, in samples
+    long long strides[4];  // batch, z, y, x, in samples
     int depth, height, width;
 };
 
 struct Work {
     float* windows;
-    const float2* table;  // (images, slots): value and slope by the bin at the start of each bin
-    const plane* packed;  // as soft_scan.cu writes it
-    Out* out;             // (images, depth, height, width)
+    const float* sharpness;  // used by kSmall
+    const float2* table;     // (images, slots): value and slope per bin at the start of each bin
+    const plane* packed;     // as soft_scan.cu writes it
+    Out* out;                // (images, depth, height, width)
     int levels;
     int slots;   // room of an image
     int blocks;  // an image
@@ -30,11 +33,17 @@ struct Lookup {
     const Windows windows;
     const Head head;
     const Window only;
-    const float2* table;
+    const float2* table;  // null if it does not fit
+    const Totals& totals;
+    float sharpness;
+    int image;
 
     // Cubic Hermite interpolation; zero outside of the windows.
     template <bool kOneWindow>
     __device__ __forceinline__ float value(float v) const {
+        if (kSmall && !table && v == v)
+            return response(windows, totals.upstream, image, totals.levels, sharpness, v, 0.0f).x;
+        if (kSmall && !table) return v;
         const Window window = kOneWindow ? only : windows.get(windows.find(v));
         const Place place = locate(v, window, head);
         const int slot = max(place.slot - 1, 0);
@@ -45,7 +54,7 @@ struct Lookup {
         return place.inside ? found : head.count < 0 || v != v ? __uint_as_float(0x7FC00000u) : 0.0f;
     }
 
-    // Half a word of points: their coefficients, the first in the highest bits.
+    // Half a word of points, with their coefficients, the first one in the highest bits.
     template <bool kOneWindow>
     __device__ __forceinline__ void points(plane packed, const float* v, float* found) const {
 #pragma unroll
@@ -58,23 +67,33 @@ struct Lookup {
 };
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-    soft_gather(const Image image, const Work work) {
+    soft_gather(const Image image, const Work work, const Totals totals) {
     extern __shared__ uint4 memory[];
-    const int index = blockIdx.x / work.blocks;
+    if (kSmall && blockIdx.x < totals.blocks) {
+        totals.write(blockIdx.x);
+        return;
+    }
+    const unsigned block = kSmall ? blockIdx.x - totals.blocks : blockIdx.x;
+    const int index = block / work.blocks;
     const Windows windows(work.windows, work.levels);
     const Head head = *windows.head;
-    const float2* table = work.table + (long long)index * work.slots;
+    const float sharpness = kSmall ? work.sharpness[0] : 0.0f;
+    const float2* table = kSmall ? nullptr : work.table + (long long)index * work.slots;
     if (2 * head.slots <= work.room) {
         float2* copy = (float2*)memory;
-        for (int i = threadIdx.x; i < head.slots; i += blockDim.x) copy[i] = table[i];
+        for (int i = threadIdx.x; i < head.slots - kSmall; i += blockDim.x)
+            copy[i] = kSmall ? response_at(windows, head, totals.upstream, index, work.levels,
+                                           sharpness, i)
+                             : table[i];
         table = copy;
         __syncthreads();
     }
-    const Lookup lookup = {windows, head, head.count == 1 ? windows.get(0) : Window(), table};
+    const Lookup lookup = {windows, head,   head.count == 1 ? windows.get(0) : Window(),
+                           table,   totals, sharpness, index};
     const int words = (image.depth + kPacked - 1) / kPacked;
     const long long slice = (long long)image.height * image.width;
     const unsigned width = image.width, height = image.height, total = words * height * width;
-    for (unsigned i = blockIdx.x % work.blocks * blockDim.x + threadIdx.x; i < total;
+    for (unsigned i = block % work.blocks * blockDim.x + threadIdx.x; i < total;
          i += work.blocks * blockDim.x) {
         const unsigned rest = i / width, x = i - rest * width;
         const unsigned y = rest % height, z = rest / height * kPacked;

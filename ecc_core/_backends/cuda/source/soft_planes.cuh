@@ -1,17 +1,17 @@
-// Coefficients of the points of a column at once, from comparisons with their 26 neighbours
-// (8 in flat images) in raster order: of equal points the first owns a cell.
+// The coefficients of all points of a column at once, from comparisons with their 26 neighbours (8 in
+// flat images). Of equal points the first one in raster order owns a cell.
 #pragma once
 #include "soft.cuh"
 
 // Images of one or two axes: columns have neighbours along x only.
 constexpr bool kFlat = ECC_FLAT;
-// The T-construction: a point is a cube, and the smallest cube around a cell owns it.
+// Points are cubes, and the smallest cube that contains a cell owns it.
 constexpr bool kCubes = ECC_CUBES;
 
 constexpr unsigned kWarp = 0xFFFFFFFFu;
 constexpr int kLanes = 32;
 
-constexpr int kOwn = 16;  // points of a column; kSteps with their neighbours
+constexpr int kOwn = 16;  // points of a column; kSteps includes the neighbours at its ends
 constexpr int kSteps = kOwn + 2;
 
 // A two's complement number for each point.
@@ -63,33 +63,42 @@ __device__ __forceinline__ void push(plane& bits, double a, double b) {
     bits = bits * 2u + (plane)(a < b);
 }
 
-// The points of a block in shared memory, (kSteps, rows, lanes), as keys: the owner of a cell has the
-// largest. Rows are neighbours along y, or in flat images unrelated. Threads at the border of a tile
-// read beside it, but within the padding, and their results are not used.
+// The points of a block in shared memory as keys: the point with the largest key owns a cell. Threads at
+// the border of a tile read keys that are not their neighbours', and their results are not used.
+//
+// Rows are neighbours along y and are stored as (kSteps, rows, lanes). In flat images they are
+// unrelated and stored as (rows, kSteps, lanes), each with one more sample, so that no warp reads what
+// another one writes.
 struct Tile {
     Real* keys;
     int rows, row, lane;
 
+    static __host__ __device__ constexpr int samples(int rows) {
+        return kFlat ? (kSteps * kLanes + 1) * rows : kSteps * kLanes * rows;
+    }
+    __device__ __forceinline__ int at(int step, int dy) const {
+        return kFlat ? (row * kSteps + step) * kLanes + row + lane
+                     : (step * rows + row + dy) * kLanes + lane;
+    }
     __device__ __forceinline__ const Real& get(int step, int dy, int dx) const {
-        return keys[(step * rows + row + dy) * kLanes + lane + dx];
+        return keys[at(step, dy) + dx];
     }
-    __device__ __forceinline__ Real& own(int step) const {
-        return keys[(step * rows + row) * kLanes + lane];
-    }
+    __device__ __forceinline__ Real& own(int step) const { return keys[at(step, 0)]; }
 };
-constexpr int kPadding = kLanes + 4;  // samples before and after a tile; keeps its alignment
+constexpr int kPadding = kLanes + 4;  // samples before and after a tile, a multiple of 16 bytes
 
-// Whether the points win against each neighbour, by its offset plus one.
+// Whether each point has a larger key than a neighbour; indices are the neighbour's offset plus one.
 struct Wins {
     plane at[3][3][3];
 };
 
-constexpr int kExchanged = 9;  // planes that go to other rows
+constexpr int kExchanged = 9;  // planes that other rows read
 
-// Compares every step but the last with those after them; `exchange` is (kExchanged, rows, lanes).
-// The bit of step i, the points' own being 1 to kOwn, is at position kOwn - i.
+// Compares each step except the last with the neighbours that follow in raster order, and takes the
+// other comparisons from the neighbours. `exchange` is (kExchanged, rows, lanes). The column's own
+// points are steps 1 to kOwn, and the bit of step i is at position kOwn - i.
 __device__ __forceinline__ Wins compare(const Tile& tile, plane* exchange) {
-    plane ahead[2][3][3] = {};  // the neighbour at (dz, dy - 1, dx - 1), later in raster order, wins
+    plane ahead[2][3][3] = {};  // whether the neighbour at (dz, dy - 1, dx - 1) has the larger key
     constexpr int first = kFlat ? 1 : 0, last = kFlat ? 1 : 2;
     Real now[3][3];
 #pragma unroll
@@ -141,7 +150,7 @@ __device__ __forceinline__ Wins compare(const Tile& tile, plane* exchange) {
             for (int x = 0; x < 3; ++x) {
                 if (z == 0 && (y == 0 || (y == 1 && x < 2))) continue;
                 wins.at[z + 1][y][x] = ~ahead[z][y][x];
-                // The neighbour opposite has compared itself with this point.
+                // The opposite neighbour has compared itself with this point.
                 plane behind = ahead[z][y][x];
                 if (y != 1) {
                     const int row = min(max(tile.row + 1 - y, 0), tile.rows - 1);
@@ -159,7 +168,7 @@ __device__ __forceinline__ Wins compare(const Tile& tile, plane* exchange) {
     return wins;
 }
 
-// Points minus edges plus squares minus cubes that a point owns.
+// The number of points minus edges plus squares minus cubes that each point owns.
 __device__ __forceinline__ Digits coefficients(const Wins& w) {
     Digits plus = {~0u, 0, 0, 0}, minus = {0, 0, 0, 0};
     plane square_zx[2][2];

@@ -1,0 +1,94 @@
+"""Soft curves by the CUDA kernels, with memory of the CPU, against the CPU backend."""
+
+import importlib
+import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
+from unittest import mock
+
+import pytest
+import torch
+from fake_cupy import fake_cupy
+
+import ecc_core._torch.curve  # noqa: F401, registers the operators once
+from ecc_core.nn.functional import soft_euler_curve
+
+
+@pytest.fixture
+def soft(emulator):
+    """The modules of soft curves, for tensors of the CPU."""
+    packages = "_backends.cuda.soft_plans", "_backends.cuda.soft", "_torch.cuda", "_torch.fused"
+    with mock.patch.dict(sys.modules, {"cupy": fake_cupy()}):
+        names = [package.split(".")[-1] for package in packages]
+        found = [importlib.import_module(f"ecc_core.{package}") for package in packages]
+    modules = SimpleNamespace(**dict(zip(names, found, strict=True)))
+    modules.soft_plans.function = emulator._function
+    modules.soft_plans.processors = lambda _: 4
+    modules.soft._launching = lambda _: nullcontext((0, 0))
+    modules.soft_plans.scan.cache_clear()
+    modules.soft_plans.gather.cache_clear()
+    emulator.clear()
+    modules.launched = emulator.launched
+    return modules
+
+
+def drawn(shape, dtype=torch.float32):
+    """Distinct values between 0 and 1."""
+    count = torch.Size(shape).numel()
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(0))
+    return (order / count).reshape(shape).to(dtype)
+
+
+def gradients(curve, inputs, strided=False):
+    weights = torch.linspace(0.5, 1.5, 2 * curve.numel()).reshape(curve.shape[1], -1)[:, ::2].T
+    weights = weights if strided else weights.contiguous()
+    return torch.autograd.grad(curve, inputs, weights)
+
+
+# Shape, connectivity, superlevel, number of thresholds, sharpness, dtype, whether there is a mask.
+CASES = {
+    "line": ((3, 40), 1, False, 9, 9.0, torch.float16, False),
+    "flat": ((2, 33, 70), 1, True, 40, 30.0, torch.float32, True),
+    "sharp": ((2, 20, 33), 2, True, 16, 3000.0, torch.float32, False),
+    "volume": ((1, 17, 18, 30), 3, False, 7, 20.0, torch.bfloat16, True),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "small"),
+    [*((case, True) for case in CASES), ("flat", False), ("sharp", False), ("volume", False)],
+)
+def test_equals_the_cpu(soft, case, small, monkeypatch):
+    """In one launch each way, and with the kernels of large images."""
+    shape, connectivity, superlevel, count, sharpness, dtype, masked = CASES[case]
+    if not small:
+        monkeypatch.setattr(soft.soft_plans, "SMALL_LEVELS", 0)
+    image = drawn(shape, dtype)
+    mask = torch.rand(shape, generator=torch.Generator().manual_seed(1)) < 0.9 if masked else None
+    thresholds = torch.linspace(-0.1, 1.1, count).flip(0)
+    inputs = [image, thresholds, torch.tensor(sharpness)]
+    wanted = [x.double().requires_grad_() for x in inputs]
+    found = [x.clone().requires_grad_() for x in inputs]
+    exact = soft_euler_curve(
+        *wanted[:2],
+        sharpness=wanted[2],
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        n_spatial=len(shape) - 1,
+    )
+    options = None, mask, connectivity, superlevel, "raster", True
+    curve = soft.fused.soft_curve(*found, *options, len(shape) - 1)
+    forward = ["soft_small"] if small else ["soft_levels", "soft_scan", "soft_levels"]
+    assert soft.launched == forward
+    assert (curve.double() - exact).norm() <= 1e-5 * exact.norm()
+    soft.launched.clear()
+    strided = case != "flat"
+    exact = gradients(exact, wanted, strided)
+    # The sharpness gets a sum over all points, of terms that cancel.
+    scales = [exact[0].norm(), exact[1].norm(), 1.2 / sharpness * exact[0].abs().sum()]
+    rounding = {torch.float16: 1e-3, torch.bfloat16: 1e-2}
+    for own, true, scale in zip(gradients(curve, found, strided), exact, scales, strict=True):
+        error = 3e-5 + rounding.get(own.dtype, 0)
+        assert (own.double() - true).norm() <= error * scale + 1e-6 * sharpness
+    assert soft.launched == (["soft_gather"] if small else ["soft_levels", "soft_gather"])
