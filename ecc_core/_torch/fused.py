@@ -57,10 +57,19 @@ def soft_curve(
 
 class _Fused(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, image: Tensor, *args: Any) -> Any:
-        curve, flat, kept, ctx.sizes = _compute(image, *args, True)
-        ctx.save_for_backward(flat, *args[:4], kept)
-        ctx.shape, ctx.options = image.shape, args[4][:3]
+    def forward(
+        ctx: Any,
+        image: Tensor,
+        thresholds: Tensor,
+        sharpness: Tensor,
+        direction_terms: Tensor | None,
+        mask: Tensor | None,
+        options: tuple[Any, ...],
+    ) -> Any:
+        others = thresholds, sharpness, direction_terms, mask
+        curve, flat, kept, ctx.sizes = _compute(image, *others, options, True)
+        ctx.save_for_backward(flat, *others, kept)
+        ctx.shape, ctx.options = image.shape, options[:3]
         return curve
 
     @staticmethod
