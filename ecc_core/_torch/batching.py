@@ -36,6 +36,7 @@ def transformable(
     backward: Callable[..., Any],
     push: Callable[..., Any],
     implementations: Mapping[str, Callable[..., Any]] | None = None,
+    plain: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """Make an operator differentiable by `torch.func` and in forward mode.
 
@@ -55,6 +56,8 @@ def transformable(
     implementations : mapping, optional
         What the operator is for plain tensors, by type of device. They are called without torch's
         dispatcher, which takes as long as some of them.
+    plain : callable, optional
+        The same in operators of torch, for models that are exported to ONNX.
     """
     run = _runner(operator, implementations or {})
 
@@ -92,8 +95,8 @@ def transformable(
 
     def call(*args: Any) -> Any:
         if _is_traced():
-            _refuse_onnx()
-            return operator(*args)
+            exported = torch.onnx.is_in_onnx_export() and plain
+            return (exported or operator)(*args)
         if _is_transformed():
             return Transformable.apply(*args)  # type: ignore[no-untyped-call]
         if not _are_plain(args):
@@ -127,14 +130,6 @@ def _are_plain(args: tuple[Any, ...]) -> bool:
         if isinstance(arg, Tensor) and type(arg) not in PLAIN:
             return False
     return True
-
-
-def _refuse_onnx() -> None:
-    if torch.onnx.is_in_onnx_export():
-        raise RuntimeError(
-            "ONNX has no operators for soft Euler characteristic curves and transforms; export "
-            "models that contain them with torch.export"
-        )
 
 
 def _runner(

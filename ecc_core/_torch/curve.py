@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ecc_core._torch import direct
 from ecc_core._torch.batching import keep_nothing, saving, transformable, vmapped
-from ecc_core._torch.cells import spread
+from ecc_core._torch.cells import Ties, cell_values, filtration, spread
 from ecc_core._torch.packing import packed_shape
 
 __all__ = ["by_direction_terms", "gradients_of", "no_second_derivatives", "soft_curve"]
@@ -162,6 +162,27 @@ def _dtype(image: Tensor, wanted: str) -> torch.dtype:
     return torch.float32 if wide else image.dtype
 
 
+def _plain(
+    image: Tensor,
+    thresholds: Tensor,
+    sharpness: Tensor,
+    direction_terms: Tensor | None,
+    mask: Tensor | None,
+    connectivity: int,
+    superlevel: bool,
+    ties: Ties,
+    keep: bool,
+) -> tuple[Tensor, ...]:
+    """The curve alone, as a sum over the cells."""
+    values = filtration(image.to(thresholds.dtype), direction_terms, mask, superlevel)
+    levels = -thresholds if superlevel else thresholds
+    curve = torch.zeros_like(levels)
+    for extent, cells in cell_values(values, connectivity, ties):
+        entered = torch.sigmoid(sharpness * (levels - cells.flatten(1).unsqueeze(2))).sum(1)
+        curve = curve + entered if sum(extent) % 2 == 0 else curve - entered
+    return (curve,)
+
+
 def _fake(image: Tensor, thresholds: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     results = [thresholds.new_empty((image.shape[0], thresholds.shape[0])) for _ in range(3)]
     keep = rest[-1]
@@ -252,7 +273,7 @@ ON_DEVICES = {"cpu": _on_cpu, "cuda": _on_cuda}
 BACKWARD_ON_DEVICES = {"cpu": _backward_on_cpu, "cuda": _backward_on_cuda}
 PUSH_ON_DEVICES = {"cpu": _push_on_cpu, "cuda": _push_on_cuda}
 
-soft_curve = transformable(FORWARD, _setup, _backward, _push, ON_DEVICES)
+soft_curve = transformable(FORWARD, _setup, _backward, _push, ON_DEVICES, _plain)
 """Curves (batch, n) of images (batch, *spatial), with derivatives by threshold and sharpness.
 
 `thresholds`, `sharpness` and `direction_terms` are float64 for a float64 image and float32 for any

@@ -101,6 +101,20 @@ def _push_anywhere(
     return total
 
 
+def _plain(
+    weights: Tensor,
+    positions: Tensor,
+    directions: Tensor,
+    orthants: Tensor,
+    heights: Tensor,
+    sharpness: Tensor,
+) -> tuple[Tensor, ...]:
+    """The curves alone, as sums over the points."""
+    z = sharpness * (heights - (directions @ positions).unsqueeze(2))  # (k, points, n)
+    shares = weights.index_select(1, orthants)  # (batch, k, points)
+    return ((shares.unsqueeze(3) * torch.sigmoid(z)).sum(2),)
+
+
 def _fake(
     weights: Tensor,
     positions: Tensor,
@@ -176,7 +190,7 @@ def _no_backward(ctx: Any, *gradients: Any) -> Any:
     raise RuntimeError("soft Euler characteristic transforms have no second derivatives")
 
 
-soft_projection = transformable(FORWARD, _setup, _backward, _push)
+soft_projection = transformable(FORWARD, _setup, _backward, _push, plain=_plain)
 """Curves (batch, k, n) of weights (batch, orthants, points), with derivatives by height, sharpness.
 
 `positions` has shape (d, points), `directions` (k, d), and `orthants` (k,) with dtype int32.

@@ -18,6 +18,8 @@ __all__ = ["exact_curve", "exact_transform", "flatten", "straight_through"]
 
 def straight_through(operator: Any, soft: Tensor, *arguments: Any) -> Tensor:
     """Apply an exact operator to a batch of images, with the gradients of the soft values."""
+    if torch.onnx.is_in_onnx_export():
+        raise RuntimeError('ONNX has no operators for layers with hard="forward"')
     fixed = [plain(a).detach() if isinstance(a, Tensor) else a for a in arguments]
     exact: Tensor = operator(*fixed).reshape(soft.shape).to(soft.dtype)
     return exact + (soft - soft.detach())

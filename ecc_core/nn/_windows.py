@@ -70,6 +70,10 @@ def window_curves(
         for axis in range(first, image.dim()):
             image = image.narrow(axis, 0, image.shape[axis] // stride * stride)
         return compute(image, curves, side // stride, stride)
+    if torch.onnx.is_in_onnx_export() and torch._C._get_tracing_state() is not None:
+        raise RuntimeError(
+            "curves of windows can only be exported to ONNX with `torch.onnx.export(dynamo=True)`"
+        )
     for axis in range(first, first + curves.n_spatial):
         image = image.unfold(axis, side, stride)
         mask = None if mask is None else mask.unfold(axis, side, stride)

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import math
-import warnings
 
 import pytest
 
@@ -48,12 +47,33 @@ def test_export_of_the_loss():
     torch.testing.assert_close(program.module()(*other), loss(*other))
 
 
-@pytest.mark.parametrize("name", ["curve", "map", "transform"])
-def test_onnx_is_refused(name, tmp_path):
-    layer, given = LAYERS[name](), (noise(1, 1, 36, 36),)
-    warnings.simplefilter("ignore")  # this exporter is deprecated; the other one needs onnxscript
-    with pytest.raises(RuntimeError, match="ONNX has no operators"):
-        torch.onnx.export(layer, given, tmp_path / "layer.onnx", dynamo=False)
+ONNX_LAYERS = {
+    "curve": lambda: EulerCurveLayer(5, range=(0, 1), normalize="points"),
+    "superlevel": lambda: EulerCurveLayer(5, range=(0, 1), connectivity=1, superlevel=True),
+    "directed": LAYERS["directed"],
+    "signal": lambda: EulerCurveLayer(5, range=(0, 1), n_spatial=1),
+    "transform": LAYERS["transform"],
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+@pytest.mark.parametrize("make", ONNX_LAYERS.values(), ids=ONNX_LAYERS)
+def test_onnx(make, monkeypatch):
+    """What is exported consists of operators of torch, which ONNX knows, and computes the same."""
+    layer, image = make().eval(), noise(2, 1, 14, 15)
+    monkeypatch.setattr(torch.onnx, "is_in_onnx_export", lambda: True)
+    traced = torch.jit.trace(layer, image)
+    assert "ecc::" not in str(traced.inlined_graph)
+    other = noise(2, 1, 14, 15, seed=1)
+    torch.testing.assert_close(traced(other), layer(other), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+@pytest.mark.parametrize(("name", "words"), [("hard", 'hard="forward"'), ("map", "dynamo=True")])
+def test_refused_by_onnx(name, words, tmp_path):
+    given = (noise(1, 1, 36, 36),)
+    with pytest.raises(RuntimeError, match=words):
+        torch.onnx.export(LAYERS[name](), given, tmp_path / "layer.onnx", dynamo=False)
 
 
 @EACH
