@@ -16,6 +16,7 @@ __all__ = [
     "Layout",
     "adopt",
     "arrange",
+    "arrange_twos",
     "as_cupy",
     "axes_in_memory",
     "borrowed_stream",
@@ -121,6 +122,9 @@ class Layout(NamedTuple):
         Bytes from the first sample to the one the kernels begin with.
     vector, wide : bool
         Whether four samples, and whether 16 bytes at a time can be read.
+    skips : int
+        If every second sample of a row is one of the image: 1 if it is the first of two, else 2.
+        Strides are then in twos.
     """
 
     images: int
@@ -129,6 +133,7 @@ class Layout(NamedTuple):
     offset: int
     vector: bool
     wide: bool
+    skips: int = 0
 
 
 @lru_cache(maxsize=1024)
@@ -171,6 +176,26 @@ def arrange(
         vector,
         vector and together == 16,
     )
+
+
+def arrange_twos(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    itemsize: int,
+    address: int,
+    keep_order: bool,
+) -> Layout | None:
+    """Return the layout of an array with every second column of another one, or None.
+
+    Two samples are as one, which lies at a multiple of its size: so it is within any memory that
+    holds either of them.
+    """
+    place = address % (2 * itemsize) // itemsize
+    first = (address - place * itemsize) % 16
+    layout = arrange(shape, strides, 2 * itemsize, first, keep_order)
+    if layout is None or layout.shape[2] == 1:
+        return None
+    return layout._replace(offset=layout.offset - place * itemsize, skips=1 + place)
 
 
 def axes_in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:

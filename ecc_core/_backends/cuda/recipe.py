@@ -172,8 +172,8 @@ def recipe(
     variant: Variant,
     rules: Rules,
     device: int,
-) -> Recipe:
-    """How to compute the curves of images of a layout."""
+) -> Recipe | None:
+    """How to compute the curves of images of a layout; None if they must be recoded."""
     deep = ndim == 3
     first, last = own or (0, layout.shape[0 if deep else 1])
     bins = rules.levels + 1
@@ -192,8 +192,12 @@ def recipe(
         plan = (_lines if lines else _line)(*arguments)
     else:
         plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
+    if layout.skips and not (pairs and plan.shared + SPARE_BYTES <= shared_limit(device)):
+        return None
     tiling = plan.tiling
     options = {**variant.options(None), "VECTOR": layout.vector + layout.wide, **plan.options}
+    if layout.skips:
+        options["SKIPS"] = layout.skips
     function = kernel(plan.source, device, tuple(options.items()))
     # What shared memory leaves is cache, where neighbours and events find their samples again.
     resident = RESIDENT_WARPS[plan.source] // tiling.warps
@@ -254,13 +258,14 @@ def _pairs(
     count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
     batch = None if deep else _by_turns(layout, steps, device)
     tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block)
-    copies, shared, options = _pair_memory(source, deep, tiling, variant, rules)
+    item = _item_bytes(layout, variant)
+    copies, shared, options = _pair_memory(source, deep, tiling, item, rules)
     if fold > 1:
         options |= {"FOLD": fold, "VECTOR": int(layout.vector)}  # lanes copy their own samples
     if not batch:
         grid = None if deep else (tiling.blocks, layout.images)
         return _Plan(source, options, tiling, copies, shared, grid)
-    shared += tiling.warps * 3 * WARP_WIDTH * ITEM_BYTES[variant.element]
+    shared += tiling.warps * 3 * WARP_WIDTH * item
     turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
     options["BATCH"] = 2 if tiling.across == 1 else 1
     return _Plan(source, options, tiling, copies, shared, (1, turns))
@@ -274,20 +279,25 @@ def _lines(
     rows = PAIR_ROWS * -(-width // (PAIR_ROWS // height * WARP_WIDTH))
     block = (4, 8, RESIDENT_WARPS["lines"])
     tiling = plan_pairs(images, deep, rows, rows, WARP_WIDTH, processors(device), block)
-    copies, shared, options = _pair_memory("lines", deep, tiling, variant, rules)
+    item = _item_bytes(layout, variant)
+    copies, shared, options = _pair_memory("lines", deep, tiling, item, rules)
     options["HEIGHT"] = height
     return _Plan("lines", options, tiling, copies, shared, (tiling.blocks, images))
 
 
+def _item_bytes(layout: Layout, variant: Variant) -> int:
+    """Return the bytes from a sample to the next one."""
+    return ITEM_BYTES[variant.element] * (2 if layout.skips else 1)
+
+
 def _pair_memory(
-    source: str, deep: bool, tiling: Tiling, variant: Variant, rules: Rules
+    source: str, deep: bool, tiling: Tiling, item: int, rules: Rules
 ) -> tuple[int, int, dict[str, int]]:
     """Return copies of bins, bytes of shared memory, and the macros of a kernel of pairs."""
     assert rules.pair is not None
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
     copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * tiling.warps, samples)
     table = {TABLE: 1024, UNIFORM: 4 * rules.levels, CELLS: 8 * rules.cells}.get(rules.pair, 0)
-    item = ITEM_BYTES[variant.element]
     queue = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) * WARP_WIDTH * item
     shared = 4 * (rules.codes * copies + rules.levels + 1) + table
     shared += tiling.warps * (PAIR_CACHE_ROWS[source] * WARP_WIDTH * 4 + queue)

@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Layout, arrange
+from ecc_core._backends.cuda.arrays import Layout, arrange, arrange_twos
 from ecc_core._backends.cuda.bins import (
     CONSECUTIVE,
     TABLE,
@@ -260,10 +260,14 @@ def plan_scan(
     single = rules.levels > 65_000 or rules.single in (UNIFORM, CONSECUTIVE, TABLE)
     if rules.pair is None and not single and variant.element not in ("uint16", "int16"):
         return None
-    layout = arrange(shape, strides, ITEM_BYTES[variant.element], address, own is not None)
+    item = ITEM_BYTES[variant.element]
+    layout = arrange(shape, strides, item, address, own is not None)
+    if layout is None and rules.pair is not None and item in (2, 4):
+        layout = arrange_twos(shape, strides, item, address, own is not None)
     if layout is None or (own is None and _is_thin(layout, len(shape) - 1)):
         return None
-    return layout, recipe(layout, len(shape) - 1, own, variant, rules, device)
+    found = recipe(layout, len(shape) - 1, own, variant, rules, device)
+    return found and (layout, found)
 
 
 def _is_thin(layout: Layout, ndim: int) -> bool:

@@ -94,6 +94,23 @@ def test_axes_of_length_one_do_not_count(emulator, shape, side):
     check(emulator, image, EVEN, side, "pairs2d")
 
 
+@pytest.mark.parametrize(
+    ("shape", "dtype", "kernel", "side"),
+    [
+        ((1, 130, 520), "float32", "pairs2d", SIDES[0]),
+        ((20, 40, 260), "float32", "pairs2d", SIDES[1]),
+        ((2, 5, 20, 142), "float32", "pairs3d", SIDES[1]),
+        ((1, 5, 37, 272), "uint16", "pairs3d", SIDES[0]),
+        ((1, 40_000), "float32", "lines", SIDES[0]),
+    ],
+)
+def test_every_second_column(emulator, shape, dtype, kernel, side):
+    levels = EVEN if dtype == "float32" else np.linspace(0, 65535, 100)
+    images = next(fields(shape, dtype))
+    for view in (images[..., ::2], images[..., 1::2], images[..., ::-2], images[..., :-1:2]):
+        check(emulator, view, levels, side, kernel)
+
+
 def test_rows_that_are_far_apart(emulator, monkeypatch):
     monkeypatch.setattr(emulator.backend.recipe, "ROW_STRIDE", 100)
     image = next(fields((1, 3, 8100), "float32"))

@@ -10,7 +10,7 @@ constexpr int kItems = kPairRows8 + 2;
 // copied. Else it is one item, and lanes copy their own samples; row 7 of the first item and
 // row 8 of the last are not copied.
 constexpr bool kAhead = kVector && ECC_ASYNC;
-constexpr int kCopyRows = kWide && kAhead ? 16 / (int)sizeof(Quad) : 1;
+constexpr int kCopyRows = kWide && kAhead && sizeof(Quad) < 16 ? 16 / (int)sizeof(Quad) : 1;
 constexpr bool kShares = kCopyRows > 1;
 constexpr int kCopyItems = kCopyRows > 2 ? kCopyRows / 2 : 1;
 constexpr int kCopies = kItems / kCopyItems;  // of a slice
@@ -50,8 +50,10 @@ struct Feed {
     __device__ __forceinline__ void copy(Quad* to, long long offset) const {
         const char* const from = next + offset;
         const int lane = lane_again();
-        if (kAhead) {
-            copy_ahead<kLaneBytes>((char*)to + lane * kLaneBytes, from);
+        if (kShares) {
+            copy_ahead<16>((char*)to + lane * 16, from);
+        } else if (kAhead) {
+            copy_quad_ahead(to + lane, from);
         } else if (kVector) {
             to[lane] = *(const Quad*)from;
         } else {

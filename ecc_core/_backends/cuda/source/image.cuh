@@ -15,6 +15,14 @@ struct __align__(4 * sizeof(Element) < 16 ? 4 * sizeof(Element) : 16) Quad {
     Element v[kLaneWidth];
 };
 
+// Four samples to shared memory, behind the program's back.
+__device__ __forceinline__ void copy_quad_ahead(void* to, const void* from) {
+    constexpr int bytes = sizeof(Quad) < 16 ? sizeof(Quad) : 16;
+#pragma unroll
+    for (int i = 0; i < (int)sizeof(Quad); i += bytes)
+        copy_ahead<bytes>((char*)to + i, (const char*)from + i);
+}
+
 // The four columns of a lane, clamped to the image, as offsets from the first column of its warp.
 struct Columns {
     unsigned at[kLaneWidth];

@@ -37,8 +37,7 @@ struct Lines {
         const Element* const from = row(r);
         const unsigned first = left(y, r) + lane_again() * kLaneWidth, last = image.width - 1;
         if (kAsync) {
-            constexpr int bytes = sizeof(Quad) < 16 ? sizeof(Quad) : 16;
-            copy_ahead<bytes>(to, from + min(first, last + 1 - kLaneWidth));
+            copy_quad_ahead(to, from + min(first, last + 1 - kLaneWidth));
         } else {
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x) to->v[x] = from[min(first + x, last)];

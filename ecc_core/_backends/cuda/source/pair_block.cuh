@@ -36,8 +36,7 @@ struct PairQueue {
     __device__ __forceinline__ static void copy(Quad* to, const Element* row,
                                                 const LaneColumns& columns) {
         if (kAsync) {
-            constexpr int bytes = sizeof(Quad) < 16 ? sizeof(Quad) : 16;
-            copy_ahead<bytes>(to, row);
+            copy_quad_ahead(to, row);
         } else {
             load_quad(*to, row, columns);
         }
