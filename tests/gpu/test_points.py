@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from oracles import euler as reference
 
+import ecc_core
 from ecc_core._request.filtration import Filtration
 
 cupy = pytest.importorskip("cupy")
@@ -61,6 +62,44 @@ def test_regions(draw, cubes, superlevel, shape):
     )
     np.testing.assert_array_equal(ids.get(), expected_ids)
     np.testing.assert_array_equal(values.get(), expected)
+
+
+@pytest.mark.parametrize("levels", [np.linspace(0, 1, 9), np.linspace(0, 1, 7000)])
+@pytest.mark.parametrize("shape", [(150, 700), (20, 45, 70)])
+def test_many_regions(shape, levels):
+    """More labels in a block than it counts in shared memory, or too many bins for that."""
+    rng = np.random.default_rng(5)
+    image = rng.random(shape, np.float32)
+    labels = rng.integers(0, 300, [-(-size // 3) for size in shape])
+    for axis, size in enumerate(shape):
+        labels = labels.repeat(3, axis=axis).take(np.arange(size), axis=axis)
+    for superlevel in (False, True):
+        known = ecc_core.region_curves(image, labels, levels, superlevel=superlevel)
+        given = cupy.asarray(image), cupy.asarray(labels)
+        found = ecc_core.region_curves(*given, levels, superlevel=superlevel)
+        np.testing.assert_array_equal(found.labels.get(), known.labels)
+        np.testing.assert_array_equal(found.values.get(), known.values)
+    labels[-1, -1] = -3
+    with pytest.raises(ValueError, match="`labels` must not be negative, got -3"):
+        ecc_core.region_curves(cupy.asarray(image), cupy.asarray(labels), levels)
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_exact_curves_of_many_tiles(superlevel):
+    rng = np.random.default_rng(6)
+    image = rng.normal(size=(700, 300)).astype(np.float32)
+    image[:, 100:200] = np.round(image[:, 100:200])  # runs of equal values that span tiles
+    known = ecc_core.euler_curve(image, "exact", superlevel=superlevel)
+    found = ecc_core.euler_curve(cupy.asarray(image), "exact", superlevel=superlevel)
+    np.testing.assert_array_equal(found.thresholds.get(), known.thresholds)
+    np.testing.assert_array_equal(found.values.get(), known.values)
+    image[30, 40] = np.nan
+    given = cupy.asarray(image)
+    with pytest.raises(ValueError, match="nan"):
+        ecc_core.euler_curve(given, "exact", superlevel=superlevel)
+    known = ecc_core.euler_curve(image, "exact", superlevel=superlevel, nan="omit")
+    found = ecc_core.euler_curve(given, "exact", superlevel=superlevel, nan="omit")
+    np.testing.assert_array_equal(found.values.get(), known.values)
 
 
 def test_value_range():
