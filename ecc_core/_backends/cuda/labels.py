@@ -32,7 +32,7 @@ class Ranked(NamedTuple):
         Another stream may write to them at any time, so each label has to be compared with the
         size of `ranks` in the same read.
     ids : array
-        The labels that occur, increasing.
+        The labels that occur, increasing; part of an array that has room for all.
     ranks : array
         The number of each label's region, from 1 on, or 0.
     """
@@ -46,7 +46,6 @@ class Ranking:
     """Numbers the labels of an image; `finish` waits for the device."""
 
     def __init__(self, labels: Any) -> None:
-        self._dtype = labels.dtype
         if labels.dtype == np.bool_:
             labels = (labels.view(np.uint8) != 0).astype(np.uint8)
         self.labels = labels = cupy.ascontiguousarray(labels)
@@ -69,9 +68,8 @@ class Ranking:
         """Wait for the device, and raise ValueError if a label is negative."""
         count, beyond = self._found.get().tolist()
         if not beyond:
-            ids = self._ids[:count].copy()
-            return Ranked(self.labels, ids.astype(self._dtype, copy=False), self._ranks)
-        check_label_values(self.labels, self._dtype)
+            return Ranked(self.labels, self._ids[:count], self._ranks)
+        check_label_values(self.labels, self.labels.dtype)
         labels = self.labels.ravel().copy()  # which nobody writes to
         ids, places = cupy.unique(labels, return_inverse=True)
         empty = ids.size > 0 and int(ids[0]) == 0
@@ -82,7 +80,8 @@ class Ranking:
 
 def rank_labels(labels: Any) -> Ranked:
     """Number the labels of an image. Waits for the device."""
-    return Ranking(labels).finish()
+    ranked = Ranking(labels).finish()
+    return ranked._replace(ids=ranked.ids.astype(labels.dtype))
 
 
 @lru_cache(maxsize=256)

@@ -359,7 +359,8 @@ def region_curves(
 ) -> tuple[Any, Any]:
     """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
     with adopt(image) as adopted:
-        ranking = Ranking(as_cupy(labels))
+        given = as_cupy(labels)
+        ranking = Ranking(given)
         thresholds, direction = _on_host(thresholds), filtration.direction
         single = adopted._replace(array=adopted.array[None])
         variant = variant_of(filtration, _element(adopted, direction), masked=False)
@@ -370,13 +371,14 @@ def region_curves(
             plan = RegionPlan(single, ranking.labels, variant, prepared, direction)
         ranked = ranking.finish()
         if plan is None or not ranked.ids.size:
-            empty = cupy.zeros((ranked.ids.size, thresholds.size), np.int64)
-            return adopted.give_back(ranked.ids), adopted.give_back(empty)
-        values, flag = plan.curves(ranked)
-        values = cupy.ascontiguousarray(pick_levels(values, prepared))
-        if variant.nan == NAN_REPORT and flag.get()[0]:
+            values, flag = cupy.zeros((ranked.ids.size, thresholds.size), np.int64), None
+        else:
+            values, flag = plan.curves(ranked)
+            values = cupy.ascontiguousarray(pick_levels(values, prepared))
+        ids = ranked.ids.astype(given.dtype)  # a copy without room for other labels
+        if variant.nan == NAN_REPORT and is_set(flag):
             raise ValueError(NAN_MESSAGE)
-        return adopted.give_back(ranked.ids), adopted.give_back(values)
+        return adopted.give_back(ids), adopted.give_back(values)
 
 
 def value_range(
