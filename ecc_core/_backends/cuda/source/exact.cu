@@ -111,38 +111,53 @@ struct Buckets {
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     sort_into_buckets(const unsigned* places, const signed char* amounts, const Buckets buckets,
                       unsigned long long* taken, unsigned* events) {
-    __shared__ unsigned own[kBuckets];
+    __shared__ int warps[kWarps][kBuckets];  // events of each warp; then of the warps before it
     __shared__ long long first[kBuckets];
-    if (threadIdx.x < kBuckets) own[threadIdx.x] = 0;
-    __syncthreads();
-    const int lane = threadIdx.x & 31;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const long long size = buckets.starts[kBuckets];
-    unsigned event[kEach], slot[kEach], bucket[kEach];
+    unsigned place[kEach];
+    int amount[kEach], slot[kEach];
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const long long at = (long long)blockIdx.x * kTile + k * kThreads + threadIdx.x;
-        const unsigned place = at < size ? places[at] : 0u;
-        bucket[k] = at < size ? place >> 28 : kBuckets;
-        event[k] = place << 4 | (unsigned)(at < size ? amounts[at] + 8 : 0);
+        place[k] = at < size ? places[at] : 0u;
+        amount[k] = at < size ? amounts[at] : 0;
     }
+    int counted = 0;  // by the warp so far, of the bucket that is this lane's number
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
-        unsigned same = __ballot_sync(kAll, bucket[k] == __shfl_sync(kAll, bucket[k], 0));
-        if (same != kAll) same = __match_any_sync(kAll, bucket[k]);
-        const int leader = __ffs(same) - 1;
-        unsigned at = 0;
-        if (lane == leader && bucket[k] < kBuckets) at = atomicAdd(own + bucket[k], (unsigned)__popc(same));
-        slot[k] = __shfl_sync(kAll, at, leader) + __popc(same & ((1u << lane) - 1));
+        unsigned same = __ballot_sync(kAll, amount[k] != 0), lanes = same;
+#pragma unroll
+        for (int bit = 28; bit < 32; ++bit) {
+            const unsigned set = __ballot_sync(kAll, place[k] >> bit & 1u);
+            same &= place[k] >> bit & 1u ? set : ~set;
+            lanes &= lane >> (bit - 28) & 1 ? set : ~set;
+        }
+        slot[k] = __shfl_sync(kAll, counted, place[k] >> 28) + __popc(same & ((1u << lane) - 1));
+        counted += __popc(lanes);
+    }
+    if (lane < kBuckets) warps[warp][lane] = counted;
+    __syncthreads();
+    if (threadIdx.x < kBuckets) {
+        int all = 0;
+        for (int i = 0; i < kWarps; ++i) {
+            const int here = warps[i][threadIdx.x];
+            warps[i][threadIdx.x] = all;
+            all += here;
+        }
+        if (all)
+            first[threadIdx.x] =
+                buckets.starts[threadIdx.x] +
+                (long long)atomicAdd(taken + threadIdx.x, (unsigned long long)all);
     }
     __syncthreads();
-    if (threadIdx.x < kBuckets && own[threadIdx.x])
-        first[threadIdx.x] =
-            buckets.starts[threadIdx.x] +
-            (long long)atomicAdd(taken + threadIdx.x, (unsigned long long)own[threadIdx.x]);
-    __syncthreads();
 #pragma unroll
-    for (int k = 0; k < kEach; ++k)
-        if (bucket[k] < kBuckets) events[first[bucket[k]] + slot[k]] = event[k];
+    for (int k = 0; k < kEach; ++k) {
+        const unsigned bucket = place[k] >> 28;
+        if (amount[k])
+            events[first[bucket] + warps[warp][bucket] + slot[k]] =
+                place[k] << 4 | (unsigned)(amount[k] + 8);
+    }
 }
 
 // Consecutive events. A run is a group of equal values, and ends with the last of them.

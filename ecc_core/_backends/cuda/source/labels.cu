@@ -28,17 +28,23 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         const long long at = first + k * kThreads;
         label[k] = at < size ? (unsigned long long)*(const volatile Label*)(labels + at) : 0;
     }
+    // Most labels are marked already, so reading comes first. Not from the cache of the multiprocessor,
+    // which would not see the marks of others.
+    unsigned seen[kEach];
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const unsigned long long left = __shfl_up_sync(kAll, label[k], 1);
-        if (!label[k] || (lane && label[k] == left)) continue;
-        if (label[k] > most) {
-            found->beyond = 1;
-            continue;
-        }
-        unsigned* const marks = found->marks() + (label[k] >> 5);
+        if (lane && label[k] == left) label[k] = 0;
+        const bool marked = label[k] && label[k] <= most;
+        seen[k] = marked ? ((volatile unsigned*)found->marks())[label[k] >> 5] : 0u;
+    }
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
         const unsigned mark = 1u << (label[k] & 31);
-        if (!(*marks & mark)) atomicOr(marks, mark);  // most are set by then: reading is cheaper
+        if (label[k] > most)
+            found->beyond = 1;
+        else if (label[k] && !(seen[k] & mark))
+            atomicOr(found->marks() + (label[k] >> 5), mark);
     }
 }
 

@@ -46,6 +46,23 @@ struct Point {
     int group;     // kGroups: 0 where there is no sample, else its label or 1
 };
 
+// A point in shared memory, which takes one access.
+template <bool groups>
+struct __align__(2 * sizeof(Ordinal)) Stored {
+    Ordinal rank;
+    int group;
+
+    static __device__ __forceinline__ Stored of(const Point& p) { return {p.rank, p.group}; }
+    __device__ __forceinline__ Point point() const { return {rank, group}; }
+};
+template <>
+struct Stored<false> {
+    Ordinal rank;
+
+    static __device__ __forceinline__ Stored of(const Point& p) { return {p.rank}; }
+    __device__ __forceinline__ Point point() const { return {rank, 0}; }
+};
+
 // What a sample is compared with outside the image. V has no cells there; T gives the outer faces to
 // the samples at the border.
 __device__ __forceinline__ Point nothing() {
@@ -53,24 +70,29 @@ __device__ __forceinline__ Point nothing() {
     return {kCubes ? (Ordinal)~most : most, 0};
 }
 
-// Loads one sample of every slice, for one place of the tile.
+// Loads one sample of each slice in turn, for one place of the tile.
 struct Feeder {
     const Samples& samples;
     const Points& points;
-    long long at, mask_at, label_at;  // of slice 0
+    const Element* sample;  // of the slice that is loaded next
+    const unsigned char* mask;
+    const Label* label;
     int index, y, x;
     bool inside;
 
     __device__ __forceinline__ Feeder(const Samples& samples, const Points& points, int index,
-                                      int top, int left, int place)
+                                      int top, int left, int place, int slice)
         : samples(samples), points(points), index(index) {
         const int row = place / kRow;
         y = kFlat ? 0 : top + row - kAround, x = left + place - row * kRow - 1;
         inside = place < kTile && y >= 0 && y < samples.height && x >= 0 && x < samples.width;
-        at = index * samples.strides[0] + y * samples.strides[2] + x * samples.strides[3];
-        mask_at = index * samples.mask_strides[0] + y * samples.mask_strides[2] +
-                  x * samples.mask_strides[3];
-        label_at = y * points.label_strides[1] + x * points.label_strides[2];
+        const int z = kFlat ? 0 : slice, v = kFlat ? slice : y;
+        sample = samples.data + index * samples.strides[0] + z * samples.strides[1] +
+                 v * samples.strides[2] + x * samples.strides[3];
+        mask = samples.mask + index * samples.mask_strides[0] + z * samples.mask_strides[1] +
+               v * samples.mask_strides[2] + x * samples.mask_strides[3];
+        label = points.labels + z * points.label_strides[0] + v * points.label_strides[1] +
+                x * points.label_strides[2];
     }
 
     // Values as they are in memory; nothing waits for their arrival yet.
@@ -84,14 +106,16 @@ struct Feeder {
         return inside && slice >= 0 && slice < (kFlat ? samples.height : samples.depth);
     }
 
-    __device__ __forceinline__ void load(int slice, Loaded& to) const {
-        if (!has(slice)) return;
-        to.sample = samples.data[at + slice * samples.strides[kFlat ? 2 : 1]];
-        if (kMask) to.shown = samples.mask[mask_at + slice * samples.mask_strides[kFlat ? 2 : 1]];
-        // Read once, as another stream may write to it.
-        if (kRegions)
-            to.label = *(const volatile Label*)(points.labels + label_at +
-                                                slice * points.label_strides[kFlat ? 1 : 0]);
+    __device__ __forceinline__ void load(int slice, Loaded& to) {
+        if (has(slice)) {
+            to.sample = *sample;
+            if (kMask) to.shown = *mask;
+            // Read once, as another stream may write to it.
+            if (kRegions) to.label = *(const volatile Label*)label;
+        }
+        sample += samples.strides[kFlat ? 2 : 1];
+        if (kMask) mask += samples.mask_strides[kFlat ? 2 : 1];
+        if (kRegions) label += points.label_strides[kFlat ? 1 : 0];
     }
 
     __device__ __forceinline__ Point point(int slice, const Loaded& from, bool& nan) const {
@@ -200,8 +224,7 @@ __device__ __forceinline__ int cells_of(unsigned set) {
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     points(const Samples samples, const Points points, const Bins bins) {
-    __shared__ Ordinal ranks[2][kTile];
-    __shared__ int groups[2][kGroups ? kTile : 1];
+    __shared__ Stored<kGroups> tile[2][kTile];
     __shared__ signed char table[512];
     __shared__ int owners[kRegions ? Counts::kMostRows : 1];
     const Counts counts(points, bins.count + 1, owners);
@@ -229,17 +252,15 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     Feeder::Loaded coming[kAhead][kLoads] = {};
     Point last[3][3] = {};           // samples of the last slice,
     unsigned before = 0, same = 0;  // and what the one in the middle owns up to that slice
-    const Feeder first(samples, points, index, top, left, threadIdx.x);
-    const Feeder second(samples, points, index, top, left, threadIdx.x + ECC_THREADS);
+    Feeder first(samples, points, index, top, left, threadIdx.x, begin - 1);
+    Feeder second(samples, points, index, top, left, threadIdx.x + ECC_THREADS, begin - 1);
     const auto ask = [&](int slice, Feeder::Loaded (&to)[kLoads]) {
         first.load(slice, to[0]);
         second.load(slice, to[1]);
     };
     const auto put = [&](int slice, int place, const Feeder& feeder, const Feeder::Loaded& from) {
         if (place >= kTile) return;
-        const Point point = feeder.point(slice, from, nan);
-        ranks[slice & 1][place] = point.rank;
-        if (kGroups) groups[slice & 1][place] = point.group;
+        tile[slice & 1][place] = Stored<kGroups>::of(feeder.point(slice, from, nan));
     };
     const auto step = [&](int slice, Feeder::Loaded (&now)[kLoads]) {
         put(slice, threadIdx.x, first, now[0]);
@@ -253,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             for (int j = 0; j < 3; ++j) {
                 if (kFlat && i != 1) continue;
                 const int place = (kFlat ? 0 : row + i) * kRow + column + j;
-                p[i][j] = {ranks[slice & 1][place], kGroups ? groups[slice & 1][place] : 0};
+                p[i][j] = tile[slice & 1][place].point();
             }
         }
         const Point own = last[1][1];
