@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
-from ecc_core._backends.cuda.labels import rank_labels
+from ecc_core._backends.cuda.labels import contiguous_labels, rank_labels
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recipe import ELEMENTS, NAN_REPORT, by_value, pack, variant_of
 from ecc_core._backends.cuda.recode import codes_of
@@ -81,7 +81,9 @@ def region_cell_counts(
 ) -> tuple[Any, Counts]:
     """Ids of the regions, increasing, and their numbers of cells, (ids, kinds, n) int64."""
     with adopt(image) as adopted:
-        regions, ids, ranks = rank_labels(as_cupy(labels))
+        given = as_cupy(labels)
+        regions, ids, ranks = rank_labels(contiguous_labels(given))
+        ids = ids.astype(given.dtype)  # a copy without room for other labels
         shape = (int(ids.size), len(cells.groups), thresholds.size)
         if 0 in shape:
             return adopted.give_back(ids), np.zeros(shape, np.int64)

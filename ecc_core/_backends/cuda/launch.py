@@ -22,9 +22,9 @@ from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.coefficients import scanned_coefficients
 from ecc_core._backends.cuda.even import MOST_EVEN, even_curve
 from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, is_set, sum_events
-from ecc_core._backends.cuda.labels import Ranking
+from ecc_core._backends.cuda.labels import contiguous_labels, rank_labels
 from ecc_core._backends.cuda.number import Number
-from ecc_core._backends.cuda.points import RegionPlan, point_coefficients
+from ecc_core._backends.cuda.points import point_coefficients, region_counts
 from ecc_core._backends.cuda.recipe import NAN_REPORT, variant_of
 from ecc_core._backends.cuda.recode import recoded_curves
 from ecc_core._backends.cuda.samples import find_range
@@ -360,24 +360,20 @@ def region_curves(
     """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
     with adopt(image) as adopted:
         given = as_cupy(labels)
-        ranking = Ranking(given)
+        regions, flagged = contiguous_labels(given), False
         thresholds, direction = _on_host(thresholds), filtration.direction
         single = adopted._replace(array=adopted.array[None])
         variant = variant_of(filtration, _element(adopted, direction), masked=False)
-        plan = None
-        if thresholds.size and single.array.size:  # while the device ranks the labels
-            device = single.array.device.id
-            prepared = prepare(thresholds, variant.element, variant.superlevel, device)
-            plan = RegionPlan(single, ranking.labels, variant, prepared, direction)
-        ranked = ranking.finish()
-        if plan is None or not ranked.ids.size:
-            values, flag = cupy.zeros((ranked.ids.size, thresholds.size), np.int64), None
-        else:
-            values, flag = plan.curves(ranked)
+        prepared = prepare(thresholds, variant.element, variant.superlevel, regions.device.id)
+        ranked = rank_labels(regions)
+        if ranked.ids.size and thresholds.size:
+            values, flagged = region_counts(single, ranked, variant, prepared, direction)
             values = cupy.ascontiguousarray(pick_levels(values, prepared))
-        ids = ranked.ids.astype(given.dtype)  # a copy without room for other labels
-        if variant.nan == NAN_REPORT and is_set(flag):
+        else:
+            values = cupy.zeros((ranked.ids.size, thresholds.size), np.int64)
+        if flagged:
             raise ValueError(NAN_MESSAGE)
+        ids = ranked.ids.astype(given.dtype)  # a copy without room for other labels
         return adopted.give_back(ids), adopted.give_back(values)
 
 

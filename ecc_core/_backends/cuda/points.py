@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import cupy
 import numpy as np
 
 from ecc_core._backends.cuda.arrays import Adopted
-from ecc_core._backends.cuda.bins import BINS, Prepared
+from ecc_core._backends.cuda.bins import BINS, Prepared, Rules
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import processors
 from ecc_core._backends.cuda.labels import NARROW, Ranked, label_call
-from ecc_core._backends.cuda.recipe import ELEMENTS, Variant
-from ecc_core._backends.cuda.samples import BLOCKS, THREADS, Samples, kernel, samples_of
+from ecc_core._backends.cuda.recipe import ELEMENTS, NAN_REPORT, Variant
+from ecc_core._backends.cuda.replies import take_reply
+from ecc_core._backends.cuda.samples import (
+    BLOCKS,
+    DATA,
+    THREADS,
+    Samples,
+    kernel,
+    plain_samples,
+    samples_of,
+)
 
-__all__ = ["RegionPlan", "point_coefficients"]
+__all__ = ["point_coefficients", "region_counts"]
 
 # As in points.cu.
 POINTS = np.dtype(
@@ -37,68 +47,78 @@ def point_coefficients(
     flag = cupy.zeros(1, np.int64)
     if out.size:
         samples = samples_of(adopted, mask, variant, None, direction, vector=False)
-        call = _plan(samples, np.zeros(1, BINS), {"OUTPUT": 0})
+        call = _plan(samples, {"OUTPUT": 0})
         first = call.places[1]
         words = (first + OUT, out.data.ptr), (first + NAN, flag.data.ptr)
         call.launch(cupy.cuda.get_current_stream().ptr, words)
     return out, flag
 
 
-class RegionPlan:
-    """The curves of the regions of one image, planned before it is known how many there are.
+def region_counts(
+    adopted: Adopted, ranked: Ranked, variant: Variant, prepared: Prepared, direction: Any
+) -> tuple[Any, bool]:
+    """Return curves of the regions of one image at the levels, and whether there was a NaN.
 
-    Parameters
-    ----------
-    adopted : Adopted
-        A batch of one image.
-    labels : array
-        Contiguous labels of the image's shape.
-    variant : Variant
-    prepared : Prepared
-        The thresholds.
-    direction : Direction or None
+    Waits for the device where NaN is not allowed.
     """
-
-    def __init__(
-        self, adopted: Adopted, labels: Any, variant: Variant, prepared: Prepared, direction: Any
-    ) -> None:
-        self._samples = samples_of(adopted, None, variant, prepared, direction, vector=False)
-        self._prepared, self._bins = prepared, prepared.rules.levels + 1
-        self._superlevel = variant.superlevel
-        self._count = "int32" if labels.size < NARROW else "int64"
-        self._label = labels.dtype.name
-        self._call = self._plan()
-
-    def _plan(self) -> Call:
-        kinds = {"LABEL": ELEMENTS[self._label], "COUNT": ELEMENTS[self._count]}
-        macros = {"OUTPUT": 1, **kinds}
-        return _plan(self._samples, self._prepared.bins, macros, self._bins)
-
-    def curves(self, ranked: Ranked) -> tuple[Any, Any]:
-        """Return curves at the levels, and a flag that is set for a NaN. Does not wait."""
-        labels, ranks, count, bins = ranked.labels, ranked.ranks, ranked.ids.size, self._bins
-        if labels.dtype.name != self._label:
-            self._label = labels.dtype.name
-            self._call = self._plan()
-        item = np.dtype(self._count).itemsize
-        stream, size = cupy.cuda.get_current_stream().ptr, 8 + count * bins * item
-        memory = cupy.cuda.alloc(size)
-        cupy.cuda.runtime.memsetAsync(memory.ptr, 0, size, stream)
-        flag, counts = memory.ptr, memory.ptr + 8
-        given = (COUNTS, counts), (NAN, flag), (LABELS, labels.data.ptr)
-        table = (REGIONS, ranks.data.ptr), (MOST, ranks.size - 1)
-        first = self._call.places[1]
-        self._call.launch(stream, ((first + word, value) for word, value in (*given, *table)))
-        values = cupy.empty((count, bins - 1), np.int64)
-        blocks = -(-count // (THREADS // 32))
-        names = self._label, self._count, self._superlevel
-        call = label_call("sum_bins", *names, labels.device.id, blocks, 4)
-        call((counts, count, bins, values.data.ptr))
-        return values, cupy.ndarray((1,), np.int64, memory)
+    array, (labels, ids, ranks) = adopted.array, ranked
+    device, stream = array.device.id, cupy.cuda.get_current_stream()
+    count, bins = ids.size, prepared.rules.levels + 1
+    sums = "int32" if labels.size < NARROW else "int64"
+    kinds = labels.dtype.name, sums
+    if direction is None:
+        call = _plain_plan(array.shape, array.strides, variant, prepared.rules, *kinds, device)
+        memory, image = None, [(DATA, array.data.ptr)]
+    else:
+        samples = samples_of(adopted, None, variant, prepared, direction, vector=False)
+        call, memory = _plan(samples, _macros(*kinds), bins), samples.memory
+        image = list(enumerate(samples.image.tolist()))
+    size = 8 + count * bins * np.dtype(sums).itemsize
+    counts = cupy.cuda.alloc(size)  # behind the flag
+    cupy.cuda.runtime.memsetAsync(counts.ptr, 0, size, stream.ptr)
+    first, second, third = call.places
+    given = (COUNTS, counts.ptr + 8), (NAN, counts.ptr), (LABELS, labels.data.ptr)
+    table = (REGIONS, ranks.data.ptr), (MOST, ranks.size - 1)
+    words = [(first + word, value) for word, value in image]
+    words += [(second + word, value) for word, value in (*given, *table)]
+    words += enumerate(prepared.bins.view(np.int64).tolist(), third)
+    call.launch(stream.ptr, words)
+    del memory  # until the kernel has been launched
+    values = cupy.empty((count, bins - 1), np.int64)
+    reply = take_reply(device) if variant.nan == NAN_REPORT else None
+    blocks = -(-count // (THREADS // 32))
+    call = label_call("sum_bins", *kinds, variant.superlevel, device, blocks, 6)
+    answer = 0 if reply is None else reply.address
+    call(stream, (counts.ptr + 8, count, bins, values.data.ptr, counts.ptr, answer))
+    if reply is None:
+        return values, False
+    (flagged,) = reply.wait(1, stream)
+    reply.release()
+    return values, bool(flagged)
 
 
-def _plan(samples: Samples, bins: Any, macros: dict[str, Any], counted: int = 0) -> Call:
-    """Return a launch without the addresses of Points; `counted` are the bins of each region."""
+def _macros(label: str, count: str) -> dict[str, Any]:
+    return {"OUTPUT": 1, "LABEL": ELEMENTS[label], "COUNT": ELEMENTS[count]}
+
+
+@lru_cache(maxsize=256)
+def _plain_plan(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    variant: Variant,
+    rules: Rules,
+    label: str,
+    count: str,
+    device: int,
+) -> Call:
+    """Return a launch that counts regions of an image without a direction."""
+    samples = plain_samples(shape, strides, variant, device)
+    samples.options["BINS"] = rules.single
+    return _plan(samples, _macros(label, count), rules.levels + 1)
+
+
+def _plan(samples: Samples, macros: dict[str, Any], bins: int = 0) -> Call:
+    """Return a launch without addresses and Bins; `bins` are those of each region."""
     images, depth, height, width = samples.shape
     flat = depth == 1
     tile_rows, columns = TILE[flat]
@@ -106,13 +126,13 @@ def _plan(samples: Samples, bins: Any, macros: dict[str, Any], counted: int = 0)
     slices = height if flat else depth
     wanted = -(-slices * tiles // (4 * BLOCKS * processors(samples.device)))
     steps = min(max(wanted, STEPS[0]), STEPS[1], slices)
-    rows = _rows(counted) if counted else 0
+    rows = _rows(bins) if bins else 0
     macros |= {"FLAT": int(flat), "BLOCKS": RESIDENT}
     found = kernel("points", "points", samples.device, samples.options, macros).kernel
     strides = (height * width, width, 1)
     points = np.array([(0, 0, 0, 0, 0, 0, strides, steps, rows)], POINTS)
-    grid, shared = (tiles * -(-slices // steps),), 16 * -(-rows * counted // 4)
-    return Call(found, grid, THREADS, shared, (samples.image, points, bins))
+    grid, shared = (tiles * -(-slices // steps),), 16 * -(-rows * bins // 4)
+    return Call(found, grid, THREADS, shared, (samples.image, points, np.zeros(1, BINS)))
 
 
 def _rows(bins: int) -> int:

@@ -17,7 +17,7 @@ from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.recipe import ELEMENTS, ITEM_BYTES, Variant, by_value, pack
 from ecc_core._backends.cuda.replies import take_reply
 
-__all__ = ["SAMPLES", "Samples", "find_range", "range_arguments", "samples_of"]
+__all__ = ["SAMPLES", "Samples", "find_range", "plain_samples", "range_arguments", "samples_of"]
 
 # As in samples.cuh.
 SAMPLES = np.dtype(
@@ -114,6 +114,18 @@ def samples_of(
     lead = 4 - array.ndim
     shape = (array.shape[0], *[1] * lead, *array.shape[1:])
     return Samples(image, options, shape, array.device.id, (array, hidden, heights))
+
+
+def plain_samples(
+    shape: tuple[int, ...], strides: tuple[int, ...], variant: Variant, device: int
+) -> Samples:
+    """Return samples without addresses, a mask, a direction and a rule for bins.
+
+    Threads take single samples.
+    """
+    image, _ = _struct(shape, strides, ITEM_BYTES[variant.element], None, (0, 0), False)
+    whole = (shape[0], *[1] * (4 - len(shape)), *shape[1:])
+    return Samples(image, _options(variant, None, False, False), whole, device, None)
 
 
 def _options(

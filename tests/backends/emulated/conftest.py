@@ -104,6 +104,7 @@ class Emulator:
         self.backend.scan.plan_scan.cache_clear()
         self.backend.scan._kept_scan.cache_clear()
         self.backend.coefficients._plan.cache_clear()
+        self.backend.points._plain_plan.cache_clear()
 
     def curve(self, images, thresholds, filtration: Filtration, mask=None):
         """The curves of a batch."""

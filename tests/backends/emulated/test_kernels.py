@@ -345,15 +345,15 @@ def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
     ndarray = emulator.backend.arrays.cupy.ndarray
     image = np.random.default_rng(8).normal(size=(60, 70)).astype(np.float32).view(ndarray)
     labels = np.ones((60, 70), np.int32).view(ndarray)
-    finish = emulator.backend.labels.Ranking.finish
+    rank_labels = emulator.backend.launch.rank_labels
 
-    def finish_and_change(ranking):
-        found = finish(ranking)
-        ranking.labels[::2] = 1 << 30
-        ranking.labels[1::2] = -5
+    def rank_and_change(given):
+        found = rank_labels(given)
+        given[::2] = 1 << 30
+        given[1::2] = -5
         return found
 
-    monkeypatch.setattr(emulator.backend.labels.Ranking, "finish", finish_and_change)
+    monkeypatch.setattr(emulator.backend.launch, "rank_labels", rank_and_change)
     emulator.clear()
     ids, values = emulator.launch.region_curves(image, labels, np.zeros(1), Filtration(2, 2))
     np.testing.assert_array_equal(ids, [1])

@@ -11,8 +11,7 @@ constexpr unsigned kAll = 0xFFFFFFFFu;
 
 // As in labels.py. Zero at launch, and followed by a bit for each label, which is set if it occurs.
 struct Found {
-    int regions, beyond;  // how many there are; whether there are labels without a bit
-    int padding[2];
+    long long beyond, padding;  // whether there are labels without a bit
 
     __device__ __forceinline__ unsigned* marks() { return (unsigned*)(this + 1); }
 };
@@ -49,9 +48,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 }
 
 // Numbers the marked labels from 1 on, and all others 0. A thread takes a word of marks, and a block
-// first counts the marks before its own.
+// first counts the marks before its own. `reply` gets how many there are, and whether there are others
+// in bit 32.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    rank_labels(Found* found, int* ranks, Label* ids) {
+    rank_labels(Found* found, int* ranks, Label* ids, volatile long long* reply) {
     __shared__ int warps[2][kWarps];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     int before = 0;
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         start += warps[0][i] + (i < warp ? warps[1][i] : 0);
         end += warps[0][i] + warps[1][i];
     }
-    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) found->regions = end;
+    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) *reply = found->beyond << 32 | end;
     const long long first = ((long long)blockIdx.x * kThreads + (threadIdx.x & ~31)) * 32 + lane;
     for (int k = 0; k < 32; ++k) {
         const unsigned marks = __shfl_sync(kAll, own, k);
@@ -80,9 +80,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// Curves from the bins of each region, a warp for each region.
+// Curves from the bins of each region, a warp for each region. `reply` gets the flag unless it is null.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    sum_bins(const Count* counts, long long regions, int bins, long long* values) {
+    sum_bins(const Count* counts, long long regions, int bins, long long* values,
+             const long long* flag, volatile long long* reply) {
+    if (reply && blockIdx.x == 0 && threadIdx.x == 0) *reply = *flag;
     const int lane = threadIdx.x & 31;
     const long long region = (long long)blockIdx.x * kWarps + (threadIdx.x >> 5);
     if (region >= regions) return;
