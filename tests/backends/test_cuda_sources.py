@@ -44,10 +44,12 @@ SINGLES = [
     _floats((UNIFORM, SEARCH), ELEMENT=FLOATS[:3]),
 ]
 GUESSED = (UNIFORM, AFFINE, CELLS)
+CODED = {"ASYNC": (1,), "BATCH": (0, 1, 2), "MANY_CODES": (0, 1), "TABLE_COPIES": (1, 16)}
 PAIRS = [
     _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1, 2)),
-    _curves(SHORT[2:], GUESSED, ASYNC=(1,), BATCH=(0, 1, 2), SHARED_TABLE=(1,)),
-    _floats(GUESSED, ELEMENT=FLOATS[:3], ASYNC=(1,), BATCH=(0, 1, 2), SHARED_TABLE=(1,)),
+    _curves(SHORT[2:], GUESSED, CROWD=(0,), **CODED),
+    _floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), **CODED),
+    _floats((CELLS,), ELEMENT=FLOATS[2:3], CROWD=(1, 3), **CODED),
 ]
 SAMPLES = _curves(
     ("Bool", *ELEMENTS),

@@ -13,6 +13,7 @@ from ecc_core.errors import NAN_MESSAGE
 cupy = pytest.importorskip("cupy")
 launch = pytest.importorskip("ecc_core._backends.cuda.launch")
 bins = pytest.importorskip("ecc_core._backends.cuda.bins")
+guesses = pytest.importorskip("ecc_core._backends.cuda.guesses")
 recipe = pytest.importorskip("ecc_core._backends.cuda.recipe")
 
 SHAPES = [(1,), (300,), (1, 1), (19, 150), (40, 256), (1, 1, 1), (9, 30, 140), (20, 70, 128)]
@@ -100,17 +101,21 @@ def test_two_samples_in_a_register(draw, cubes, superlevel, shape):
     affine, near = np.linspace(-2, 2, 33), np.linspace(-1.7, 1.9, 40)
     uneven = np.sinh(np.linspace(-2, 2, 50))
     for dtype, levels, rule in [
-        ("f4", affine, bins.AFFINE),
-        ("f4", near, bins.UNIFORM),
-        ("f4", uneven, bins.CELLS),
-        ("f2", uneven, bins.CELLS),
-        ("f4", np.linspace(-2, 2, 1024), bins.AFFINE),
-        ("f2", affine, bins.AFFINE),
-        ("u2", np.linspace(0, 65535, 256), bins.AFFINE),
+        ("f4", affine, guesses.AFFINE),
+        ("f4", near, guesses.UNIFORM),
+        ("f4", uneven, guesses.CELLS),
+        ("f2", uneven, guesses.CELLS),
+        ("f4", np.sort(rng.normal(size=300)), guesses.CELLS),
+        ("f4", np.linspace(-2, 2, 1024), guesses.AFFINE),
+        ("f4", np.linspace(-2, 2, 4096), guesses.AFFINE),
+        ("f4", np.linspace(-1.7, 1.9, 4096, dtype=np.float32), guesses.UNIFORM),
+        ("f4", np.sort(rng.uniform(-2, 2, 1100)), guesses.CELLS),
+        ("f2", affine, guesses.AFFINE),
+        ("u2", np.linspace(0, 65535, 256), guesses.AFFINE),
         ("i2", np.linspace(-30_000, 30_001, 200), None),
         ("u2", np.sort(rng.integers(0, 65536, 60)), None),
-        ("u1", np.linspace(3, 250, 90), bins.TABLE),
-        ("i1", np.arange(-128, 128), bins.TABLE),
+        ("u1", np.linspace(3, 250, 90), guesses.TABLE),
+        ("i1", np.arange(-128, 128), guesses.TABLE),
     ]:
         prepared = bins.prepare(levels, np.dtype(dtype).name, superlevel, 0)
         assert rule is None or prepared.rules.pair == rule

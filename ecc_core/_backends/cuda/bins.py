@@ -1,4 +1,8 @@
-"""Thresholds for the kernels: rounded to the image's values, on the device, with a rule."""
+"""Thresholds as the kernels take them.
+
+Thresholds are rounded to values of the image's type, copied to the device, and given a rule by
+which a kernel finds the bin of a value (``guesses.py``).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,18 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cuda.guesses import (
+    CELLS,
+    CONSECUTIVE,
+    SEARCH,
+    TABLE,
+    UNIFORM,
+    PairRule,
+    guesses,
+    is_near,
+    line_through,
+    pair_rule,
+)
 from ecc_core._request.levels import Levels, round_to_levels
 
 __all__ = ["BINS", "Prepared", "Rules", "keep_captured", "prepare"]
@@ -29,54 +45,59 @@ BINS = np.dtype(
     ],
     align=True,
 )
-UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS = range(6)
-CODES = 1024  # that the kernels of pairs tell apart, besides 0
-CELLS_TRIED = (256, 512, 1024, 2048, 4096)
-MOST_SPAN = 8
-CODE_ZERO = 0x6400  # as in pairs.cuh
-MAGIC = np.float32(1 << 23)  # added to a guess, to round it
+CELLS_TRIED = (256, 512, 1024, 2048, 4096)  # sizes of tables
+MOST_SPAN = 8  # cells have less than twice as many thresholds
 
 
 class Rules(NamedTuple):
-    """What a kernel is chosen by.
+    """What the choice of a kernel depends on.
 
     Attributes
     ----------
-    single, pair : int
-        How a value finds its bin; in the kernels of pairs, or None where these cannot.
+    single : int
+        The rule by which a value finds its bin.
     levels : int
-        Number of the distinct thresholds in the image's values.
-    codes : int
-        Number of codes in the kernels of pairs.
+        Number of levels, which are the distinct thresholds after rounding.
     key_size : int
         Bytes of a level on the device.
     cells : int
-        Entries of the table of guesses; 0 without one.
+        Entries of the table of cells; 0 without one.
+    pair : int or None
+        The rule by which a value finds its code in the kernels of pairs; None where these cannot
+        be used.
+    codes : int
+        Number of codes.
+    table : int
+        Bytes of the table of codes; 0 without one.
+    crowd : int
+        Most thresholds that a cell of this table has besides the first.
     """
 
     single: int
-    pair: int | None
     levels: int
-    codes: int
     key_size: int
     cells: int
+    pair: int | None
+    codes: int
+    table: int
+    crowd: int
 
 
 class Prepared(NamedTuple):
-    """What a kernel needs to know of the thresholds.
+    """The thresholds of a call, for kernels.
 
     Attributes
     ----------
     rules : Rules
     bins, pair_bins : (1,) array
-        The kernel's argument, as bytes; that of the kernels of pairs.
+        The argument `Bins` of the kernels, and of those of pairs, as bytes.
     pick : (level, empty), optional
-        Device arrays: the level of each threshold, and where none is reached. None if the levels
-        are the thresholds.
+        Device arrays: the index of the level of each threshold, and whether it has none. None if
+        the thresholds are the levels.
     reaches_last : bool
-        Whether some threshold admits the value at which points that never enter are kept.
+        Whether some threshold admits the value that points which never enter are given.
     memory : tuple
-        Device arrays that `bins` points to.
+        Device arrays that `bins` and `pair_bins` point to.
     """
 
     rules: Rules
@@ -88,9 +109,9 @@ class Prepared(NamedTuple):
 
 
 def prepare(thresholds: Array, element: str, superlevel: bool, device: int) -> Prepared:
-    """Thresholds for images of an element type on the current device, number `device`.
+    """Return thresholds for images of a type on the current device, which is number `device`.
 
-    What was prepared before is used again.
+    The last ones are kept for later calls.
     """
     prepared = _prepare(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, device)
     if cupy.cuda.get_current_stream().is_capturing():
@@ -99,7 +120,7 @@ def prepare(thresholds: Array, element: str, superlevel: bool, device: int) -> P
 
 
 def keep_captured(prepared: Prepared) -> None:
-    """Keep what a captured call needs, since its graph may be replayed at any time."""
+    """Keep the memory of a captured call, since its graph may be replayed at any time."""
     _captured.append(prepared)
 
 
@@ -112,7 +133,7 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     own = np.dtype(np.float32 if element == "bfloat16" else element)
     levels = round_to_levels(thresholds, own, superlevel)
     keys = to_keys(levels.values)
-    if keys.dtype.kind == "f":  # the kernels take -0 as less than 0
+    if keys.dtype.kind == "f":  # the kernels take -0 to be less than 0
         keys = np.where(keys == 0, keys.dtype.type(-0.0 if superlevel else 0.0), keys)
     count = keys.size
     bins = np.zeros(1, BINS)
@@ -132,15 +153,27 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     pair_bins = bins.copy()
     if cells is not None:
         upload("table", cells, bins)
-    pair_rule, codes = _pair_rule(rule, levels.values, thresholds, keys, superlevel, pair_bins)
-    if pair_rule == CELLS:
-        assert cells is not None
-        upload("table", _pair_cells(cells, keys, superlevel), pair_bins)
+    if rule == TABLE:
+        pairs: PairRule | None = PairRule(TABLE, 256)
+    else:
+        pairs = pair_rule(levels.values, thresholds, keys, superlevel)
+    if pairs is not None:
+        pair_bins["low"], pair_bins["scale"], pair_bins["last"] = pairs.line
+        if pairs.table is not None and pairs.ordered is not None:
+            upload("table", pairs.table, pair_bins)
+            upload("thresholds", pairs.ordered, pair_bins)
     pick = _pick(levels)
-    # Other streams may use it next, and kernels on any stream what the cache drops in its favour.
+    # Other streams may use the memory next, and kernels on any stream may still use that of
+    # thresholds which the cache drops.
     cupy.cuda.Device().synchronize()
     return Prepared(
-        Rules(rule, pair_rule, count, codes, keys.itemsize, 0 if cells is None else cells.size),
+        Rules(
+            rule,
+            count,
+            keys.itemsize,
+            0 if cells is None else cells.size,
+            *((None, 0, 0, 0) if pairs is None else pairs.properties()),
+        ),
         bins.view(f"V{bins.nbytes}"),
         pair_bins.view(f"V{bins.nbytes}"),
         pick,
@@ -150,7 +183,7 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
 
 
 def to_keys(values: Array) -> Array:
-    """What element.cuh compares: numbers in the order of the values."""
+    """Return the numbers that element.cuh compares, which are in the order of the values."""
     dtype = values.dtype
     if dtype == np.float64:
         return values
@@ -165,7 +198,10 @@ def to_keys(values: Array) -> Array:
 
 
 def _rule(values: Array, keys: Array, bins: Array) -> tuple[int, Array | None]:
-    """The cheapest rule that fits, with its numbers written to `bins`, and the table of CELLS."""
+    """Return the cheapest rule that fits, and the table of CELLS: the first threshold of each.
+
+    The other numbers of the rule are written to `bins`.
+    """
     if not 0 < keys.size < 1 << 22:
         return SEARCH, None
     if values.dtype.kind in "iu" and values.dtype.itemsize <= 4:
@@ -176,13 +212,16 @@ def _rule(values: Array, keys: Array, bins: Array) -> tuple[int, Array | None]:
             return CONSECUTIVE, None
     with np.errstate(all="ignore"):
         rounded = keys.astype(np.float32)
-        unit, last = _units(rounded, rounded, keys.size, 0, bins)
-        if np.abs(unit.astype(np.float64) * last - np.arange(keys.size)).max() < 0.25:
+        last = keys.size - 1
+        line = line_through(rounded[0], rounded[-1], 0, last, last)
+        bins["low"], bins["scale"], bins["last"] = line
+        if is_near(rounded, line):
             return UNIFORM, None
         finite = rounded[np.isfinite(rounded)]
         for count in CELLS_TRIED if finite.size else ():
-            unit, last = _units(rounded, finite, count, 1, bins)
-            found = (multiply_add(unit, last, MAGIC) - MAGIC).astype(np.int64)
+            line = line_through(finite[0], finite[-1], 1, count - 2, count - 1)
+            bins["low"], bins["scale"], bins["last"] = line
+            found = guesses(rounded, line)
             most = int(np.bincount(found).max())
             span = 1 << (most.bit_length() - 1)
             if span == 1 or (span <= MOST_SPAN and count == CELLS_TRIED[-1]):
@@ -192,105 +231,8 @@ def _rule(values: Array, keys: Array, bins: Array) -> tuple[int, Array | None]:
     return SEARCH, None
 
 
-def _units(
-    keys: Array, ends: Array, count: int, margin: int, bins: Array
-) -> tuple[NDArray[np.float32], np.float32]:
-    """Where `guess` in bins.cuh has keys between 0 and 1, and the guess of 1.
-
-    The numbers that it takes are written to `bins`. There are `count` guesses, of which `margin`
-    are free below the first of `ends` and above the last.
-    """
-    low, high = np.float64(ends[0]), np.float64(ends[-1])
-    last = np.float32(count - 1)
-    span = (high - low) * last / max(count - 1 - 2 * margin, 1)
-    scale = np.float32(1 / span if span > 0 else 0)
-    offset = np.float32(margin / max(count - 1, 1) - low * np.float64(scale))
-    bins["low"], bins["scale"], bins["last"] = offset, scale, last
-    if not (np.isfinite(scale) and np.isfinite(offset)):
-        return np.zeros(keys.size, np.float32), last
-    unit = multiply_add(keys, scale, offset)
-    return np.where(unit > 0, np.minimum(unit, np.float32(1)), np.float32(0)), last  # NaN to 0
-
-
-def multiply_add(a: Array, b: np.float32, c: np.float32) -> NDArray[np.float32]:
-    """a * b + c, rounded once, as the device does it."""
-    product, term = a.astype(np.float64) * np.float64(b), np.float64(c)  # the product is exact
-    total = product + term
-    back = total - product
-    error = (product - (total - back)) + (term - back)
-    # Rounded to odd, 53 bits round on to 24 as the exact sum would.
-    inexact = (error != 0) & np.isfinite(error) & (total.view(np.int64) & 1 == 0)
-    away = np.where(error > 0, np.inf, -np.inf)
-    return np.where(inexact, np.nextafter(total, away), total).astype(np.float32)
-
-
-def _pair_rule(
-    rule: int, values: Array, thresholds: Array, keys: Array, superlevel: bool, bins: Array
-) -> tuple[int | None, int]:
-    """The rule of the kernels of pairs, with its numbers written to `bins`, and its codes."""
-    if rule == TABLE:
-        return TABLE, 256
-    if keys.dtype != np.float32 or not 0 < keys.size <= CODES:
-        return None, 0
-    span = 1 << int(keys.size - 1).bit_length()
-    fit = _affine_fit(values, thresholds, keys, superlevel, span)
-    if fit is not None:
-        bins["low"], bins["scale"], bins["last"] = *fit, span
-        return AFFINE, span + 1
-    alone = rule == UNIFORM or (rule == CELLS and bins["span"][0] == 1)
-    return (rule, keys.size + 1) if alone else (None, 0)
-
-
-def _affine_fit(
-    values: Array, thresholds: Array, keys: Array, superlevel: bool, span: int
-) -> tuple[np.float32, np.float32] | None:
-    """Float32 `low` and `scale` such that floor(span * (low + scale * key)) is the exact code.
-
-    The code never moves against the key, so it is enough to look at each threshold and at the
-    next sample beyond it. A product of two float32 numbers is exact in float64, and so is the
-    difference that it is compared with. The slope is that of the thresholds before they were
-    rounded to the image's values.
-    """
-    side = -1.0 if superlevel else 1.0
-    if values.dtype.kind == "f":
-        beyond = np.nextafter(values, values.dtype.type(side * np.inf)).astype(np.float32)
-    else:
-        beyond = keys + np.float32(side)
-    wide, past = keys.astype(np.float64), beyond.astype(np.float64)
-    if not (np.isfinite(past).all() and np.isfinite(wide).all()):
-        return None
-    count = keys.size
-    codes = (np.arange(count) + 1.0 if superlevel else count - np.arange(float(count))) / span
-    slopes = [(wide[-1] - wide[0]) / (count - 1)] if count > 1 else [1.0]
-    if thresholds.size == count > 1:
-        slopes.insert(0, (float(thresholds[-1]) - float(thresholds[0])) / (count - 1))
-    for slope in slopes:
-        with np.errstate(all="ignore"):
-            near = np.float32(-side / (slope * span))
-        if not 1e-30 < abs(near) < 1e30:
-            continue
-        for scale in (near, np.nextafter(near, np.float32(0)), np.nextafter(near, 2 * near)):
-            # codes <= low + scale * key, and less than that for the next sample beyond.
-            least = (codes - wide * np.float64(scale)).max()
-            most = (codes - past * np.float64(scale)).min()
-            low = np.float32((least + most) / 2)
-            reached = codes - np.float64(low)
-            fits = np.all(wide * scale >= reached) and np.all(past * scale < reached)
-            if abs(low) < 1 << 30 and fits:
-                return low, scale
-    return None
-
-
-def _pair_cells(cells: Array, keys: Array, superlevel: bool) -> Array:
-    """The threshold of each cell, and the code of samples that have not passed it (pairs.cuh)."""
-    codes = CODE_ZERO + (cells + 1 if superlevel else keys.size - cells)
-    table = np.empty((cells.size, 2), np.int32)
-    table[:, 0], table[:, 1] = keys[cells].view(np.int32), codes
-    return table
-
-
 def _table(values: Array, superlevel: bool, element: str) -> NDArray[np.int32]:
-    """The bin of each of the 256 values of an 8-bit type; of booleans all but 0 are true."""
+    """Return the bin of each of the 256 values of an 8-bit type. Booleans are true unless 0."""
     every = np.arange(256) + np.iinfo(values.dtype).min
     if element == "bool":
         every = np.minimum(every, 1)
@@ -301,6 +243,7 @@ def _table(values: Array, superlevel: bool, element: str) -> NDArray[np.int32]:
 
 
 def _pick(levels: Levels) -> tuple[Any, Any] | None:
+    """Return the index of each threshold's level, and whether it has none (`Prepared`)."""
     count = levels.values.size
     entered = levels.entered
     index = count - entered if levels.superlevel else entered - 1
@@ -310,6 +253,7 @@ def _pick(levels: Levels) -> tuple[Any, Any] | None:
 
 
 def _reaches_last(values: Array, superlevel: bool) -> bool:
+    """Return whether a level admits the value of points that never enter (`Prepared`)."""
     if values.size == 0 or (values.dtype.kind in "iu" and values.dtype.itemsize <= 2):
         return False
     if values.dtype.kind == "f":

@@ -8,9 +8,10 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda.bins import BINS, UNIFORM, Prepared, Rules
+from ecc_core._backends.cuda.bins import BINS, Prepared, Rules
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function
+from ecc_core._backends.cuda.guesses import UNIFORM
 from ecc_core._backends.cuda.recipe import Variant
 from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.samples import DATA, THREADS, range_arguments
@@ -20,7 +21,7 @@ from ecc_core.errors import NAN_MESSAGE
 __all__ = ["MOST_EVEN", "EvenCurve", "even_curve"]
 
 # As in even.cu.
-EVEN = np.dtype([("thresholds", "i8"), ("keys", "i8"), ("counts", "i8"), ("sizes", "i4", 2)])
+EVEN = np.dtype([("thresholds", "i8"), ("table", "i8"), ("counts", "i8"), ("sizes", "i4", 2)])
 SOME, NAN, FITS = 1, 2, 4
 MOST_EVEN = 1024  # thresholds
 
@@ -41,7 +42,7 @@ class EvenCurve:
     def __init__(self, scan: Scan, find: Call, omits_nan: bool) -> None:
         self._scan, self._find, self._omits_nan = scan, find, omits_nan
         self._count = scan.prepared.rules.levels
-        (self._last,) = struct.unpack("I", struct.pack("f", self._count - 1))
+        (self._last,) = struct.unpack("I", struct.pack("f", self._count))
 
     def __call__(self, data: int) -> tuple[Any, Any] | None:
         """Return the thresholds (count,) and the curve (count,) of the image at this address.
@@ -51,15 +52,15 @@ class EvenCurve:
         """
         count, device = self._count, self._scan.device
         stream, reply = cupy.cuda.get_current_stream(), take_reply(device)
-        memory = cupy.cuda.alloc(12 * count)
-        keys = memory.ptr + 8 * count
+        memory = cupy.cuda.alloc(8 * count + 4 * (count + 1))
+        table = memory.ptr + 8 * count
         curve, counts = self._scan.allocate()
         samples, found, answer, even = self._find.places
         words = (
             (samples + DATA, data),
             (found, reply.memory.data.ptr),
             (answer, reply.address),
-            *((even, memory.ptr), (even + 1, keys), (even + 2, counts)),
+            *((even, memory.ptr), (even + 1, table), (even + 2, counts)),
         )
         self._find.launch(stream.ptr, words)
         # While it runs.
@@ -67,7 +68,7 @@ class EvenCurve:
         thresholds = cupy.ndarray((count,), np.float64, memory)
         state, low, scale = reply.wait(3, stream)
         if state & FITS and (self._omits_nan or not state & NAN):
-            bins = (0, keys), (2, count | low << 32), (3, scale | self._last << 32)
+            bins = (1, table), (2, count | low << 32), (3, scale | self._last << 32)
             start(stream.ptr, *bins)
         reply.release()
         if state & NAN and not self._omits_nan:
@@ -88,7 +89,7 @@ def even_curve(
 
     `address` counts modulo 16 only. The variant omits NaN.
     """
-    rules = Rules(UNIFORM, UNIFORM, count, count + 1, 4, 0)
+    rules = Rules(UNIFORM, count, 4, 0, UNIFORM, count + 1, 4 * (count + 1), 0)
     found = plan_scan(shape, strides, address, None, variant, rules, device)
     if found is None or not found[1].pairs or found[1].accumulate:
         return None

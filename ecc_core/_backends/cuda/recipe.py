@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout
-from ecc_core._backends.cuda.bins import CELLS, TABLE, UNIFORM, Prepared, Rules
+from ecc_core._backends.cuda.bins import Prepared, Rules
 from ecc_core._backends.cuda.compile import compares_shorts, kernel, processors, shared_limit
+from ecc_core._backends.cuda.guesses import AFFINE, CELLS, FEW_LEVELS, TABLE, UNIFORM
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
     RESIDENT_WARPS,
@@ -68,6 +69,8 @@ TABLE_BYTES = 16 << 10  # of thresholds in shared memory
 COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
 # The same for pairs. In 2-D, cache for the sides of a warp is worth more.
 PAIR_COPIES_BYTES = {"lines": 1400, "pairs2d": 1400, "pairs3d": 2800, "bytes3d": 1400}
+TABLE_COPIES_BYTES = {"lines": 3072, "pairs2d": 3072, "pairs3d": 4096}  # of tables, likewise
+LEAST_TABLE_COPIES = 4  # fewer gain nothing; more than 32 of four bytes or 16 of eight neither
 SAMPLES_A_COPY = 256  # of a warp, at least
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
@@ -179,13 +182,14 @@ def recipe(
     bins = rules.levels + 1
     arguments = (layout, deep, last - first, variant, rules, device)
     long = not deep and own is None and layout.shape[1] * layout.shape[2] >= LONG
-    lines = rules.pair is not None and long and layout.shape[1] <= FEW_ROWS
+    pairs = _pays_in_pairs(rules, deep, variant.element)
+    lines = pairs and long and layout.shape[1] <= FEW_ROWS
     lines = lines and layout.images <= GRID_ROWS
     line = long and ndim == 1 and not lines
     near = abs(layout.strides[2]) < ROW_STRIDE or layout.shape[1] == 1
     tall = layout.shape[1] >= PAIR_ROWS and layout.shape[2] > 1 and near
     few = layout.images <= GRID_ROWS or _by_turns(layout, last - first, device) is not None
-    pairs = lines or (rules.pair is not None and not line and (tall if deep else near and few))
+    pairs = lines or (pairs and not line and (tall if deep else near and few))
     shorts = deep and tall and not pairs and variant.element in ("uint16", "int16")
     shorts = shorts and layout.vector and compares_shorts(device)
     if lines or line:
@@ -224,6 +228,13 @@ def recipe(
     )
 
 
+def _pays_in_pairs(rules: Rules, deep: bool, element: str) -> bool:
+    """Whether the kernels of pairs, if they know the rule, are faster than the others."""
+    if rules.pair is None or rules.pair == AFFINE or rules.levels <= FEW_LEVELS:
+        return rules.pair is not None
+    return element not in ("uint16", "int16") if deep else rules.pair == CELLS
+
+
 def _by_turns(layout: Layout, steps: int, device: int) -> Tiling | None:
     """The tiling of many small images, which blocks take by turns; None for others."""
     _, height, width = layout.shape
@@ -259,7 +270,7 @@ def _pairs(
     batch = None if deep else _by_turns(layout, steps, device)
     tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block)
     item = _item_bytes(layout, variant)
-    copies, shared, options = _pair_memory(source, deep, tiling, item, rules)
+    copies, shared, options = _pair_memory(source, deep, tiling, item, rules, device)
     if fold > 1:
         options |= {"FOLD": fold, "VECTOR": int(layout.vector)}  # lanes copy their own samples
     if not batch:
@@ -280,7 +291,7 @@ def _lines(
     block = (4, 8, RESIDENT_WARPS["lines"])
     tiling = plan_pairs(images, deep, rows, rows, WARP_WIDTH, processors(device), block)
     item = _item_bytes(layout, variant)
-    copies, shared, options = _pair_memory("lines", deep, tiling, item, rules)
+    copies, shared, options = _pair_memory("lines", deep, tiling, item, rules, device)
     options["HEIGHT"] = height
     return _Plan("lines", options, tiling, copies, shared, (tiling.blocks, images))
 
@@ -291,17 +302,26 @@ def _item_bytes(layout: Layout, variant: Variant) -> int:
 
 
 def _pair_memory(
-    source: str, deep: bool, tiling: Tiling, item: int, rules: Rules
+    source: str, deep: bool, tiling: Tiling, item: int, rules: Rules, device: int
 ) -> tuple[int, int, dict[str, int]]:
     """Return copies of bins, bytes of shared memory, and the macros of a kernel of pairs."""
     assert rules.pair is not None
+    warps = tiling.warps
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
-    copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * tiling.warps, samples)
-    table = {TABLE: 1024, UNIFORM: 4 * rules.levels, CELLS: 8 * rules.cells}.get(rules.pair, 0)
+    copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * warps, samples)
     queue = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) * WARP_WIDTH * item
-    shared = 4 * (rules.codes * copies + rules.levels + 1) + table
-    shared += tiling.warps * (PAIR_CACHE_ROWS[source] * WARP_WIDTH * 4 + queue)
-    options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": int(rules.pair == UNIFORM)}
+    shared = 4 * (rules.codes * copies + rules.levels + 1)
+    shared += warps * (PAIR_CACHE_ROWS[source] * WARP_WIDTH * 4 + queue)
+    shared += 1024 if rules.pair == TABLE else 4 * rules.levels if rules.crowd else 0
+    repeated = 1
+    if rules.table:
+        left = shared_limit(device) * warps // RESIDENT_WARPS[source] - SPARE_BYTES - shared
+        room = min(TABLE_COPIES_BYTES[source] * warps, left)
+        repeated = min(_copies(rules.table, room, samples), 32 if rules.pair == UNIFORM else 16)
+        repeated = repeated if repeated >= LEAST_TABLE_COPIES else 1
+    shared += repeated * rules.table
+    options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": 0, "CROWD": rules.crowd}
+    options |= {"MANY_CODES": int(rules.levels > FEW_LEVELS), "TABLE_COPIES": repeated}
     return copies, shared, options
 
 

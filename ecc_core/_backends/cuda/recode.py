@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Adopted, axes_in_memory
-from ecc_core._backends.cuda.bins import TABLE, Prepared, prepare
+from ecc_core._backends.cuda.bins import Prepared, prepare
+from ecc_core._backends.cuda.guesses import TABLE
 from ecc_core._backends.cuda.recipe import (
     ELEMENTS,
     ITEM_BYTES,

@@ -11,16 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout, arrange, arrange_twos
-from ecc_core._backends.cuda.bins import (
-    CONSECUTIVE,
-    TABLE,
-    UNIFORM,
-    Prepared,
-    Rules,
-    keep_captured,
-    prepare,
-)
+from ecc_core._backends.cuda.bins import Prepared, Rules, keep_captured, prepare
 from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.guesses import CONSECUTIVE, TABLE, UNIFORM
 from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.recipe import (
     COUNTS,

@@ -72,6 +72,9 @@ inline pair subtract_saturated(pair a, pair b) { return each_half(a, b, subtract
 inline pair larger_pair(pair a, pair b) { return each_half(a, b, larger); }
 inline pair smaller_pair(pair a, pair b) { return each_half(a, b, smaller); }
 inline pair add_pairs(pair a, pair b) { return each_half(a, b, add_floats); }
+inline pair is_less_pair(pair a, pair b) {
+    return each_half(a, b, [](float p, float q) { return p < q ? 1.0f : 0.0f; });
+}
 inline void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
     low = __ballot_sync(~0u, low_half(a) < low_half(b));
     high = __ballot_sync(~0u, high_half(a) < high_half(b));
@@ -127,6 +130,9 @@ T load_shared(unsigned address) {
     return value;
 }
 inline float shared_float(unsigned address) { return load_shared<float>(address); }
+inline float shared_float_if(bool given, unsigned address, float otherwise) {
+    return given ? shared_float(address) : otherwise;
+}
 inline uint2 shared_words(unsigned address) { return load_shared<uint2>(address); }
 inline int shared_int(unsigned address) { return load_shared<int>(address); }
 inline unsigned shared_short(unsigned address) { return load_shared<unsigned short>(address); }

@@ -15,11 +15,14 @@ SIDES = [(False, False), (True, True)]
 EVEN = np.linspace(-2, 2, 64)
 BYTES, SHORTS = np.arange(256), np.arange(1 << 16)
 PERCENTILES = np.percentile(np.random.default_rng(5).normal(size=4000), np.linspace(0, 100, 90))
+# Some cells of the table have several thresholds.
+CROWDED = np.sort(np.random.default_rng(8).normal(size=300))
+CROWDED_MANY = np.sort(np.random.default_rng(8).uniform(-2, 2, 1100))
 # The kernel, the shape of a batch, and levels. Widths that end inside a warp and those that do not.
 CASES = {
     "1-D": ("lines", (1, 40_003), "float32", EVEN),
     "1-D bytes": ("lines", (2, 1 << 15), "uint8", BYTES),
-    "1-D many": ("curve1d", (1, 40_003), "float32", np.linspace(-2, 2, 4096)),
+    "1-D many": ("lines", (1, 40_003), "float32", np.linspace(-2, 2, 4096)),
     "1-D many shorts": ("curve1d", (2, 1 << 15), "uint16", SHORTS),
     "3 rows": ("lines", (2, 3, 8100), "float32", EVEN),
     "5 rows": ("lines", (1, 5, 8003), "uint8", BYTES),
@@ -27,17 +30,28 @@ CASES = {
     "2-D bytes": ("pairs2d", (1, 400, 1024), "uint8", BYTES),
     "2-D float32 levels": ("pairs2d", (1, 130, 1030), "float32", EVEN.astype(np.float32) * 0.9),
     "2-D percentiles": ("pairs2d", (1, 130, 1030), "float32", PERCENTILES),
-    "2-D many": ("curve2d", (1, 130, 260), "float32", np.linspace(-2, 2, 4096)),
+    "2-D many": ("pairs2d", (1, 130, 260), "float32", np.linspace(-2, 2, 4096)),
+    "2-D single": ("curve2d", (1, 130, 260), "float32", np.linspace(-2, 2, 5000)),
+    "2-D random": ("pairs2d", (1, 130, 260), "float32", CROWDED),
     "batch": ("pairs2d", (40, 70, 128), "float32", EVEN),
     "2-D shorts": ("curve2d", (1, 330, 1030), "uint16", SHORTS),
     "3-D": ("pairs3d", (2, 9, 37, 272), "float32", EVEN),
     "3-D percentiles": ("pairs3d", (1, 5, 37, 272), "float32", PERCENTILES),
+    "3-D many": ("pairs3d", (1, 5, 37, 272), "float32", np.linspace(-2, 2, 1500)),
+    "3-D many float32": (
+        "pairs3d",
+        (1, 5, 37, 272),
+        "float32",
+        0.9 * np.linspace(-2, 2, 4096, dtype=np.float32),
+    ),
+    "3-D many percentiles": ("pairs3d", (1, 5, 20, 133), "float32", CROWDED_MANY),
+    "3-D random": ("pairs3d", (1, 5, 37, 272), "float32", CROWDED),
     "3-D odd": ("pairs3d", (1, 5, 20, 133), "float32", EVEN),
     "3-D narrow": ("pairs3d", (2, 5, 85, 60), "float32", EVEN),
     "3-D narrow bytes": ("pairs3d", (1, 5, 40, 64), "uint8", BYTES),
     "3-D bytes": ("bytes3d", (1, 9, 40, 272), "uint8", BYTES),
     "3-D shorts": ("shorts3d", (2, 9, 37, 268), "uint16", SHORTS),
-    "3-D 12 bits": ("shorts3d", (1, 9, 37, 268), "uint16", np.arange(0, 1 << 16, 16)),
+    "3-D 12 bits": ("pairs3d", (1, 9, 37, 268), "uint16", np.arange(0, 1 << 16, 16)),
     "3-D odd shorts": ("curve3d", (1, 9, 37, 271), "uint16", SHORTS),
 }
 
@@ -173,7 +187,7 @@ def test_counts_of_16_bits_spill(emulator, monkeypatch):
 # What is recoded: the shape of a batch, its type, levels, and the kernel after that.
 RECODED = {
     "float64": ((2, 70, 150), "float64", PERCENTILES, "pairs2d"),
-    "many": ((1, 9, 30, 140), "float64", np.linspace(-2, 2, 3000), "shorts3d"),
+    "many": ((1, 9, 30, 140), "float64", np.linspace(-2, 2, 3000), "pairs3d"),
     "int64": ((1, 40, 150), "int64", np.linspace(-(2.0**63), 2.0**63, 200), "pairs2d"),
     "uint32": ((1, 40, 150), "uint32", np.geomspace(1, 2.0**32, 300), "pairs2d"),
     "thin": ((1, 100, 240, 3), "float32", EVEN, "bytes3d"),

@@ -1,16 +1,17 @@
-// From a key to its bin: the number of thresholds that do not admit it (sublevel: thresholds below
-// the sample; superlevel: thresholds up to the sample, which are the ones that do).
+// The bin of a key is the number of thresholds that it has passed: for sublevel sets the thresholds
+// below the sample, which do not admit it; for superlevel sets those up to the sample, which do.
 #pragma once
 #include "element.cuh"
 
 struct Bins {
-    const Key* thresholds;   // non-decreasing, in the samples' key order; kTable: null
-    const int* table;        // kTable: the bin of each of 256 values, least first; kCells: below
-    int count;               // thresholds; bins are 0..count
-    float low, scale, last;  // kUniform: threshold k is near k = (low + scale * key) * last
-    long long first;  // kConsecutive (types of up to 32 bits): the thresholds, as to_integer has
-                      // them, are first, first + 1, ...
-    int span;         // kCells: a power of two; cells have less than 2 * span thresholds
+    const Key* thresholds;   // in increasing order; null for kTable; kPairs: in the order of codes
+    const int* table;        // kTable: the bin of each of 256 values, beginning with the least one;
+                             // kCells: the first threshold of each cell; kPairs: see pairs.cuh
+    int count;               // of the thresholds; bins are 0 to count
+    float low, scale, last;  // kUniform: the bin is near (low + scale * key) * last; kCells: the cell is
+    long long first;         // kConsecutive: thresholds are first, first + 1 and so on, as integers
+                             // that to_integer gives (types of up to 32 bits)
+    int span;                // kCells: a power of two; a cell has less than 2 * span thresholds
 };
 
 __device__ __forceinline__ bool passed(Key sample, Key threshold) {
@@ -29,7 +30,7 @@ __device__ __forceinline__ int search(Key key, const Key* thresholds, int count)
     return low;
 }
 
-// Integer keys: of types of up to 16 bits the distance from the least value, else the key itself.
+// Keys as integers: of types of up to 16 bits the distance from the least value, else the key itself.
 __device__ __forceinline__ int to_integer(float key) {
     return (int)(__float_as_uint(key) & 0xFFFFu);
 }
@@ -48,17 +49,17 @@ __device__ __forceinline__ int consecutive_bin(T key, const Bins& bins) {
     return (int)max(0ll, min((long long)bins.count, above));
 }
 
-// A guess that never decreases with the key, in the low 23 bits. kUniform: near the bin. Every
-// threshold is mapped to itself (the host has checked it), so the guess is off by at most one, and
-// one exact comparison settles it. kCells: a cell with few thresholds, in pairs at most one (the host
-// computes the cells by the same arithmetic), for which `table` has the first to compare with.
+// A guess in the low 23 bits, which is monotonic in the key. The host computes the guesses of all
+// thresholds by the same arithmetic (guesses.py). kUniform: the guess of threshold k is k, so that the guess
+// of any key is off by at most one, and one exact comparison corrects it. kCells: the guess is a
+// cell, and the key is compared with the thresholds of this cell.
 constexpr unsigned kGuess = 0x4B000000u;
 __device__ __forceinline__ unsigned guess(Key key, const Bins& bins) {
     const float unit = multiply_add_saturated((float)key, bins.scale, bins.low);
     return __float_as_uint(multiply_add(unit, bins.last, 8388608.0f));
 }
 
-// `thresholds` and `table` are in shared memory or in global memory.
+// The bin of a key. `thresholds` and `table` are in shared or in global memory.
 __device__ __forceinline__ int bin_of(Key key, const Bins& bins, const Key* thresholds,
                                       const int* table) {
     if (kBins == kTable) return table[(int)to_integer(key)];

@@ -101,6 +101,7 @@ ECC_PAIR2(subtract_saturated, "sub.rn.sat.f16x2")  // to [0, 1]
 ECC_PAIR2(larger_pair, "max.f16x2")
 ECC_PAIR2(smaller_pair, "min.f16x2")
 ECC_PAIR2(add_pairs, "add.rn.f16x2")
+ECC_PAIR2(is_less_pair, "set.lt.f16x2.f16x2")  // 1 or 0
 #undef ECC_PAIR2
 
 // Which lanes of the warp have a < b in their low halves, and in their high halves.
@@ -182,6 +183,15 @@ __device__ __forceinline__ unsigned global_short(const void* address) {
 __device__ __forceinline__ float shared_float(unsigned address) {
     float value;
     asm("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address));
+    return value;
+}
+
+// The number at `address` if `given` holds.
+__device__ __forceinline__ float shared_float_if(bool given, unsigned address, float otherwise) {
+    float value;
+    asm("{ .reg .pred given; setp.ne.u32 given, %1, 0; mov.f32 %0, %3; @given ld.shared.f32 %0, [%2]; }"
+        : "=&f"(value)
+        : "r"((unsigned)given), "r"(address), "f"(otherwise));
     return value;
 }
 

@@ -1,10 +1,10 @@
 // Even thresholds over the range of an image, without a way through the host.
 #include "range.cuh"
 
-// Even thresholds for the kernels of pairs (bins.cuh, kUniform).
+// Even thresholds for the kernels of pairs (pairs.cuh, kUniform).
 struct Even {
     double* thresholds;  // (count,)
-    float* keys;         // (count,): rounded to the type of the image
+    float* table;        // (count + 1,): rounded to the type of the image, in the order of codes
     long long* zeros;    // (zero_count,): what the kernel of the curve finds zero
     int count, zero_count;
 };
@@ -46,15 +46,21 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     if (!last) return;
     const float least = value_of(~(found.least ^ kSign)), largest = value_of(found.largest ^ kSign);
     const Spread spread(least, largest, even.count);
-    const float scale = (float)(1 / add_doubles(largest, -(double)least));
-    const float offset = (float)-multiply_doubles(least, scale);
+    // The guess of a key is its code, from 1 to `count`.
+    const double span =
+        kSuper ? add_doubles(largest, -(double)least) : add_doubles(least, -(double)largest);
+    const float scale = (float)((even.count - 1) / multiply_doubles(span, even.count));
+    const float offset = (float)add_doubles(
+        1.0 / even.count, -multiply_doubles(kSuper ? least : largest, scale));
     bool fits = found.some;
+    if (threadIdx.x == 0) even.table[0] = never(0.0f);
     for (int k = threadIdx.x; k < even.count; k += blockDim.x) {
         const float key = spread.key(k);
         const float unit = multiply_add_saturated(key, scale, offset);
+        const int code = kSuper ? k + 1 : even.count - k;
         even.thresholds[k] = spread[k];
-        even.keys[k] = key == 0.0f ? (kSuper ? -0.0f : 0.0f) : key;
-        fits = fits && fabs(unit * (double)(even.count - 1) - k) < 0.25;
+        even.table[code] = key == 0.0f ? (kSuper ? -0.0f : 0.0f) : key;
+        fits = fits && fabs(unit * (double)even.count - code) < 0.25;
         fits = fits && (k == 0 || is_less(spread.key(k - 1), key));
     }
     const bool misfits = __syncthreads_or(!fits);

@@ -158,16 +158,42 @@ struct SharedLayout {
     int* counts;
 };
 
-// Entries of the table: kCells in pairs has two words for each.
+// Words of the table in shared memory.
 __device__ __forceinline__ int table_words(const Bins& bins) {
     if (kBins == kTable) return 256;
-    if (kBins == kCells && (kSharedTable || kPairs)) return (kPairs ? 2 : 1) * ((int)bins.last + 1);
+    if (kBins == kCells && kSharedTable) return (int)bins.last + 1;
     return 0;
 }
 
+// Copies entries to shared memory, each of them kTableCopies times in a row. Returns what follows.
+template <class Entry>
+__device__ __forceinline__ int* repeat_entries(Entry* to, const Entry* from, int count) {
+    for (int i = threadIdx.x; i < count * kTableCopies; i += blockDim.x)
+        to[i] = from[i / kTableCopies];
+    return (int*)(to + count * kTableCopies);
+}
+
+// kPairs: the table is in shared memory, and the thresholds where cells have several.
+__device__ __forceinline__ SharedLayout lay_out_pairs(void* memory, const Bins& bins) {
+    SharedLayout layout = {bins.thresholds, (int*)memory, (int*)memory};
+    const int entries = (int)bins.last + 1;
+    if (kBins == kUniform) layout.counts = repeat_entries((int*)memory, bins.table, entries);
+    if (kBins == kCells)
+        layout.counts = repeat_entries((uint2*)memory, (const uint2*)bins.table, entries);
+    if (kCrowd) {
+        Key* const thresholds = (Key*)layout.counts;
+        for (int i = threadIdx.x; i < bins.count; i += blockDim.x)
+            thresholds[i] = bins.thresholds[i];
+        layout.thresholds = thresholds;
+        layout.counts = (int*)(thresholds + bins.count);
+    }
+    return layout;
+}
+
 __device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) {
+    if (kPairs && kBins != kTable) return lay_out_pairs(memory, bins);
     SharedLayout layout = {bins.thresholds, bins.table, (int*)memory};
-    if (kSharedTable && kBins != kTable && !(kPairs && kBins == kCells)) {
+    if (kSharedTable && kBins != kTable) {
         Key* thresholds = (Key*)memory;
         for (int i = threadIdx.x; i < bins.count; i += blockDim.x)
             thresholds[i] = bins.thresholds[i];

@@ -27,6 +27,18 @@ constexpr int kStore = ECC_STORE;
 // Whether the thresholds, and the table of kCells, are copied to shared memory.
 constexpr bool kSharedTable = ECC_SHARED_TABLE;
 
+// Pairs: whether there are more codes than 1025, how often the table of thresholds or cells is
+// repeated, and how many thresholds a cell has besides the first.
+#ifndef ECC_MANY_CODES
+#define ECC_MANY_CODES 0
+#define ECC_TABLE_COPIES 1
+#define ECC_CROWD 0
+#endif
+constexpr bool kManyCodes = ECC_MANY_CODES;
+constexpr int kTableCopies = ECC_TABLE_COPIES;
+constexpr unsigned kCrowd = ECC_CROWD;
+constexpr unsigned kCrowdBit = 30;  // of a cell's code, where the number of these begins
+
 // samples.cuh: values are those along a direction, in double precision.
 #ifndef ECC_DIRECTIONAL
 #define ECC_DIRECTIONAL 0

@@ -1,16 +1,18 @@
-// Two samples in a register: what the bins of a curve do not tell apart needs no more than a code
-// of 11 bits. Codes order samples as the filtration does or the other way round; samples of one bin
-// may come in any order that stays the same.
+// Two samples in a register, as codes of 16 bits. A curve depends on the bins of its samples only, so
+// a code stands for a bin. Codes increase or decrease in the order of the filtration; samples of one
+// bin may come in any order that stays the same.
 #pragma once
 #include "bins.cuh"
 #include "rows.cuh"
 #include "steps.cuh"
 
-// Code k is the number 1024 + k of half precision, whose bits are kCodeZero + k.
+// Code k is the number of half precision whose bits are kCodeZero + k: 1024 + k for up to 1024
+// thresholds, so that the difference of two codes is an integer. With kManyCodes codes begin at the
+// least normal number, and all those below infinity can be used.
 //   kTable (types of 8 bits): the value, counted from the least.
 //   kAffine, kUniform, kCells: the bin (superlevel) or the number of thresholds less the bin (sublevel), so
 //     that 0 never enters. kAffine gives samples before the first threshold larger codes.
-constexpr unsigned kCodeZero = 0x6400u;
+constexpr unsigned kCodeZero = kManyCodes ? 0x0400u : 0x6400u;
 constexpr bool kBytes = kBins == kTable;
 constexpr bool kRising = kBytes && !kSuper;  // codes increase in the order of entry
 constexpr bool kLargest = kRising != kCubes;  // a cell belongs to its point of the largest code
@@ -21,6 +23,7 @@ __device__ __forceinline__ pair owner(pair a, pair b) {
 
 // 1 where b owns what a and b share, else 0.
 __device__ __forceinline__ pair owns_shared(pair a, pair b) {
+    if (kManyCodes) return kLargest ? is_less_pair(a, b) : is_less_pair(b, a);
     return kLargest ? subtract_saturated(b, a) : subtract_saturated(a, b);
 }
 
@@ -91,40 +94,53 @@ constexpr bool kSigned = IsSigned<Element>::value;  // kBytes
 
 // From samples to codes.
 //
-// kUniform: the guess of bins.cuh becomes a code by one more rounding, and its threshold is found by
-// that code. kCells: the table has a threshold and the code of samples up to it (superlevel: from
-// it on) for each cell. Both are then one less where the sample lies beyond the threshold.
+// kUniform: the table has the threshold of each code. The guess of bins.cuh is a code, and the code of a
+// sample that does not reach its threshold is one less.
+// kCells: the table has for each cell its first threshold and the code of samples that reach all
+// of its thresholds; the code is one less for each that a sample does not reach. The upper bits of the
+// code are the number of thresholds after the first.
+// In both, samples that reach no threshold have the guess 0, and so does NaN.
+//
+// Lanes look up different entries, which takes a turn for each entry of the same bank. The table is
+// therefore repeated kTableCopies times, entry by entry, and a lane always reads the same copy.
 struct Encoder {
     const Bins& bins;
-    float slope, origin;  // kUniform: of the code, from the guess between 0 and 1
-    unsigned table;       // kUniform, kCells: shared address of the entry of the guess 0
+    unsigned table;       // shared address of the entry of the guess 0
+    unsigned thresholds;  // kCrowd: shared address of the threshold of code 0
+
+    static constexpr unsigned kStep = 4u * kTableCopies;  // bytes from word to word
 
     __device__ __forceinline__ Encoder(const Bins& bins, const SharedLayout& layout)
-        : bins(bins), slope(0.0f), origin(0.0f), table(0) {
-        if (kBins == kUniform) {
-            const unsigned zero = kCodeZero + (kSuper ? 1 : bins.count);
-            slope = kSuper ? bins.last : -bins.last;
-            origin = __uint_as_float(kGuess + zero);
-            const unsigned first = shared_address(layout.thresholds), bytes = 4u * (kGuess + zero);
-            table = opaque(kSuper ? first - bytes : first + bytes);
-        }
-        if (kBins == kCells) table = opaque(shared_address(layout.table) - 8u * kGuess);
+        : bins(bins), table(0), thresholds(0) {
+        const int copy = lane_again() & (kTableCopies - 1);
+        const unsigned first = shared_address(layout.table);
+        if (kBins == kUniform) table = opaque(first + 4u * copy - kStep * (kGuess + kCodeZero));
+        if (kBins == kCells) table = opaque(first + 8u * copy - 2 * kStep * kGuess);
+        if (kCrowd) thresholds = shared_address(layout.thresholds) - 4u * (kCodeZero + 1);
     }
 
     // In the low half.
     __device__ __forceinline__ unsigned code(float key) const {
-        if (kNan == kNanOmit) key = omit_nan(key);
-        unsigned near;
-        float threshold;
-        if (kBins == kCells) {
-            const uint2 entry = shared_words(table + 8u * guess(key, bins));
-            threshold = __uint_as_float(entry.x), near = entry.y;
-        } else {
+        if (kBins == kUniform) {
             const float unit = multiply_add_saturated(key, bins.scale, bins.low);
-            near = __float_as_uint(multiply_add(unit, slope, origin));
-            threshold = shared_float(kSuper ? table + 4u * near : table - 4u * near);
+            const unsigned near =
+                __float_as_uint(multiply_add(unit, bins.last, 8388608.0f + kCodeZero));
+            return one_less_before(near, key, shared_float(table + kStep * near));
         }
-        return kSuper ? one_less(near, key, threshold) : one_less(near, threshold, key);
+        const uint2 entry = shared_words(table + 2 * kStep * guess(key, bins));
+        unsigned found = one_less_before(entry.y, key, __uint_as_float(entry.x));
+#pragma unroll
+        for (unsigned i = 0; i < kCrowd; ++i) {
+            const float threshold = shared_float_if(entry.y >> kCrowdBit > i,
+                                                    thresholds + 4u * entry.y - 4u * i, never(key));
+            found = one_less_before(found, key, threshold);
+        }
+        return found;
+    }
+
+    __device__ __forceinline__ static unsigned one_less_before(unsigned code, float key,
+                                                               float threshold) {
+        return kSuper ? one_less(code, key, threshold) : one_less(code, threshold, key);
     }
 
     __device__ __forceinline__ pair operator()(Element low, Element high, PairCheck& check) const {
@@ -132,12 +148,15 @@ struct Encoder {
         if (kBytes) return kCodeZero * 0x10001u + (unsigned)to_integer(a) + ((unsigned)to_integer(b) << 16);
         if (kNan == kNanReport) check.see(a, b);
         if (kBins != kAffine) return __byte_perm(code(a), code(b), 0x5410);
+        if (kManyCodes)
+            return __byte_perm(__float_as_uint(affine(a)), __float_as_uint(affine(b)), 0x5410);
         return to_pair(affine(a), affine(b));
     }
 
+    // The code, or with kManyCodes a number of which it is the last 16 bits.
     __device__ __forceinline__ float affine(float key) const {
         const float unit = multiply_add_down_saturated(key, bins.scale, bins.low);
-        return multiply_add_down(unit, bins.last, 1024.0f);
+        return multiply_add_down(unit, bins.last, kManyCodes ? 8388608.0f + kCodeZero : 1024.0f);
     }
 
     // Two rows of a lane.

@@ -1,0 +1,208 @@
+"""Rules by which the kernels find the bin of a value, and the host's proof that they are exact.
+
+A guess never decreases as the code increases, so it is enough to examine the thresholds. The
+roundings of the device are reproduced here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "AFFINE",
+    "CELLS",
+    "CONSECUTIVE",
+    "FEW_LEVELS",
+    "SEARCH",
+    "TABLE",
+    "UNIFORM",
+    "PairRule",
+    "guesses",
+    "is_near",
+    "line_through",
+    "pair_rule",
+]
+
+Array = NDArray[Any]
+Line = tuple[np.float32, np.float32, np.float32]
+
+UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS = range(6)  # as in options.cuh
+MAGIC = np.float32(1 << 23)  # added to a guess, to round it
+
+# As in pairs.cuh.
+PAIR_LEVELS = 4096  # most levels of the kernels of pairs
+FEW_LEVELS = 1024  # of which the codes are integers of half precision
+CODE_ZERO, MANY_ZERO = 0x6400, 0x0400  # the codes 0 of few and of many levels
+PAIR_CELLS = tuple(round(2 ** (power / 4)) for power in range(32, 49))  # entries of tables
+MOST_CROWD = 3  # thresholds of a cell besides the first
+CROWD_BIT = 30  # of a code in the table, where their number begins
+
+
+class PairRule(NamedTuple):
+    """How the kernels of pairs find the code of a value.
+
+    Attributes
+    ----------
+    rule : int
+    codes : int
+        Number of codes.
+    line : (low, scale, last)
+        The guess of a key is ``low + scale * key``, limited to [0, 1], times `last`.
+    table : array, optional
+        UNIFORM: the threshold of each code. CELLS: the first threshold of each cell, and the code
+        of samples that reach all of its thresholds.
+    ordered : array, optional
+        Thresholds in the order of their codes.
+    crowd : int
+        Most thresholds that a cell has besides the first.
+    """
+
+    rule: int
+    codes: int
+    line: Line = (np.float32(0),) * 3
+    table: Array | None = None
+    ordered: Array | None = None
+    crowd: int = 0
+
+    def properties(self) -> tuple[int, int, int, int]:
+        """Return the rule, the number of codes, the bytes of the table, and `crowd`."""
+        return self.rule, self.codes, 0 if self.table is None else self.table.nbytes, self.crowd
+
+
+def line_through(first: float, final: float, from_guess: int, to_guess: int, last: int) -> Line:
+    """Return the line by which two keys have two guesses, of which `last` is the greatest."""
+    low, span = np.float64(first), np.float64(final) - np.float64(first)
+    with np.errstate(all="ignore"):
+        scale = np.float32((to_guess - from_guess) / last / span if span else 0)
+        offset = np.float32(from_guess / max(last, 1) - low * np.float64(scale))
+    return offset, scale, np.float32(last)
+
+
+def _units(keys: Array, line: Line) -> NDArray[np.float32]:
+    """Return guesses between 0 and 1, as the device computes them."""
+    offset, scale, _ = line
+    if not (np.isfinite(scale) and np.isfinite(offset)):
+        return np.zeros(keys.size, np.float32)
+    unit = multiply_add(keys, scale, offset)
+    return np.where(unit > 0, np.minimum(unit, np.float32(1)), np.float32(0))  # NaN to 0
+
+
+def guesses(keys: Array, line: Line) -> NDArray[np.int64]:
+    """Return the guesses of keys."""
+    return (multiply_add(_units(keys, line), line[2], MAGIC) - MAGIC).astype(np.int64)
+
+
+def is_near(keys: Array, line: Line, first: int = 0) -> bool:
+    """Return whether the guesses of keys are `first` and so on, by a good margin."""
+    places = _units(keys, line).astype(np.float64) * line[2]
+    return bool(np.abs(places - first - np.arange(keys.size)).max() < 0.25)
+
+
+def multiply_add(a: Array, b: np.float32, c: np.float32) -> NDArray[np.float32]:
+    """Return a * b + c, rounded once, as the device does it."""
+    with np.errstate(all="ignore"):
+        product, term = a.astype(np.float64) * np.float64(b), np.float64(c)  # the product is exact
+        total = product + term
+        back = total - product
+        error = (product - (total - back)) + (term - back)
+        # Rounded to odd, 53 bits round on to 24 as the exact sum would.
+        inexact = (error != 0) & np.isfinite(error) & (total.view(np.int64) & 1 == 0)
+        away = np.where(error > 0, np.inf, -np.inf)
+        return np.where(inexact, np.nextafter(total, away), total).astype(np.float32)
+
+
+def pair_rule(values: Array, thresholds: Array, keys: Array, superlevel: bool) -> PairRule | None:
+    """Return the cheapest rule of the kernels of pairs for levels `values`, or None.
+
+    Code k is for samples that reach k levels in the order of codes (superlevel: from the lowest
+    level on, sublevel: from the highest on). Samples that reach none, and NaN, have the guess 0,
+    which is free otherwise.
+    """
+    count = keys.size
+    if keys.dtype != np.float32 or not 0 < count <= PAIR_LEVELS:
+        return None
+    span = 1 << int(count - 1).bit_length()
+    fit = _affine_fit(values, thresholds, keys, superlevel, span)
+    if fit is not None:
+        return PairRule(AFFINE, span + 1, (*fit, np.float32(span)))
+    ordered = np.ascontiguousarray(keys if superlevel else keys[::-1])
+    never = np.float32(-np.inf if superlevel else np.inf)
+    finite = ordered[np.isfinite(ordered)].astype(np.float64)
+    if finite.size == 0:
+        return None
+    first, final = finite[0], finite[-1]
+    if first == final:
+        first -= max(abs(final), 1) * (1 if superlevel else -1)
+    step = (final - first) / max(finite.size - 1, 1)
+    line = line_through(final - count * step, final, 0, count, count)
+    if is_near(ordered, line, 1):
+        return PairRule(UNIFORM, count + 1, line, np.append(never, ordered), ordered)
+    best = None
+    for cells in PAIR_CELLS:
+        line = line_through(first, final, 1, cells - 2, cells - 1)
+        sizes = np.bincount(guesses(ordered, line), minlength=cells)
+        crowd = int(sizes.max()) - 1
+        if crowd <= MOST_CROWD and (best is None or crowd < best.crowd):
+            table = _cells(ordered, sizes, never)
+            best = PairRule(CELLS, count + 1, line, table, ordered, crowd)
+        if crowd == 0:
+            break
+    return best
+
+
+def _cells(ordered: Array, sizes: Array, never: np.float32) -> NDArray[np.uint32]:
+    """Return the table of CELLS, given the number of thresholds in each cell."""
+    count = ordered.size
+    before = np.cumsum(sizes) - sizes
+    codes = np.minimum(before + np.maximum(sizes, 1), count)
+    first = ordered[np.minimum(before, count - 1)]
+    if not sizes[0]:
+        codes[0], first[0] = 0, never
+    zero = CODE_ZERO if count <= FEW_LEVELS else MANY_ZERO
+    table = np.empty((sizes.size, 2), np.uint32)
+    table[:, 0] = first.view(np.uint32)
+    table[:, 1] = zero + codes + (np.maximum(sizes - 1, 0) << CROWD_BIT)
+    return table
+
+
+def _affine_fit(
+    values: Array, thresholds: Array, keys: Array, superlevel: bool, span: int
+) -> tuple[np.float32, np.float32] | None:
+    """Float32 `low` and `scale` such that floor(span * (low + scale * key)) is the exact code.
+
+    The code never moves against the key, so it is enough to look at each threshold and at the
+    next sample beyond it. A product of two float32 numbers is exact in float64, and so is the
+    difference that it is compared with. The slope is that of the thresholds before they were
+    rounded to the image's values.
+    """
+    side = -1.0 if superlevel else 1.0
+    if values.dtype.kind == "f":
+        beyond = np.nextafter(values, values.dtype.type(side * np.inf)).astype(np.float32)
+    else:
+        beyond = keys + np.float32(side)
+    wide, past = keys.astype(np.float64), beyond.astype(np.float64)
+    if not (np.isfinite(past).all() and np.isfinite(wide).all()):
+        return None
+    count = keys.size
+    codes = (np.arange(count) + 1.0 if superlevel else count - np.arange(float(count))) / span
+    slopes = [(wide[-1] - wide[0]) / (count - 1)] if count > 1 else [1.0]
+    if thresholds.size == count > 1:
+        slopes.insert(0, (float(thresholds[-1]) - float(thresholds[0])) / (count - 1))
+    for slope in slopes:
+        with np.errstate(all="ignore"):
+            near = np.float32(-side / (slope * span))
+        if not 1e-30 < abs(near) < 1e30:
+            continue
+        for scale in (near, np.nextafter(near, np.float32(0)), np.nextafter(near, 2 * near)):
+            # codes <= low + scale * key, and less than that for the next sample beyond.
+            least = (codes - wide * np.float64(scale)).max()
+            most = (codes - past * np.float64(scale)).min()
+            low = np.float32((least + most) / 2)
+            reached = codes - np.float64(low)
+            fits = np.all(wide * scale >= reached) and np.all(past * scale < reached)
+            if abs(low) < 1 << 30 and fits:
+                return low, scale
+    return None

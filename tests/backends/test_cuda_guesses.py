@@ -1,0 +1,83 @@
+"""The rules that the CUDA backend takes codes from, with the arithmetic of its kernels in NumPy."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ecc_core._backends.cuda import guesses
+from ecc_core._request.levels import round_to_levels
+
+RANDOM = np.random.default_rng(2)
+TINY = np.float32(1e-45)
+RULES = {
+    "even": (np.linspace(-2, 2, 64), guesses.AFFINE),
+    "many": (np.linspace(-2, 2, 4096), guesses.AFFINE),
+    "float32": (np.linspace(0.03, 0.97, 256, dtype=np.float32), guesses.UNIFORM),
+    "many float32": (np.linspace(-0.7, 0.9, 4096, dtype=np.float32), guesses.UNIFORM),
+    "one": (np.array([0.1]), None),
+    "one that is huge": (np.array([3e38]), None),
+    "percentiles": (
+        np.percentile(RANDOM.normal(size=9999), np.linspace(0, 100, 90)),
+        guesses.CELLS,
+    ),
+    "clustered": (np.sort(RANDOM.normal(size=300)), guesses.CELLS),
+    "many clustered": (np.sort(RANDOM.uniform(-3, 5, 1100)), guesses.CELLS),
+    "subnormal": (np.arange(-9, 10) * 1.1e-39, None),
+    "around zero": (np.array([-TINY, 0, TINY, 1]), None),
+    "infinite": (np.array([-np.inf, -1, 0.3, np.inf]), guesses.CELLS),
+}
+
+
+def codes_of(rule, keys, superlevel):
+    """What `Encoder` of pairs.cuh computes."""
+    low, scale, last = rule.line
+    if rule.rule == guesses.AFFINE:
+        units = [Fraction(float(low)) + Fraction(float(scale)) * Fraction(float(k)) for k in keys]
+        return np.array([int(min(max(unit, 0), 1) * Fraction(float(last))) for unit in units])
+    guess = guesses.guesses(keys, rule.line)
+
+    def less(threshold):
+        return keys < threshold if superlevel else threshold < keys
+
+    if rule.rule == guesses.UNIFORM:
+        return guess - less(rule.table[guess])
+    first, code = rule.table[guess].T
+    zero = guesses.CODE_ZERO if rule.codes <= guesses.FEW_LEVELS + 1 else guesses.MANY_ZERO
+    more, near = code >> guesses.CROWD_BIT, (code & 0xFFFF).astype(np.int64) - zero
+    found = near - less(first.view(np.float32))
+    for i in range(rule.crowd):
+        threshold = rule.ordered[np.clip(near - 1 - i, 0, None)]
+        found -= (more > i) & less(threshold)
+    return found
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("case", RULES)
+def test_codes_are_exact(case, superlevel):
+    thresholds, expected = RULES[case]
+    values = round_to_levels(thresholds, np.dtype(np.float32), superlevel).values
+    levels = np.where(values == 0, np.float32(-0.0 if superlevel else 0.0), values)
+    rule = guesses.pair_rule(values, thresholds, levels, superlevel)
+    assert expected is None or rule.rule == expected
+    beside = [np.nextafter(values, np.float32(side)) for side in (-np.inf, np.inf)]
+    keys = np.concatenate([values, *beside, RANDOM.normal(size=500).astype(np.float32)])
+    if rule.rule != guesses.AFFINE:
+        keys = np.concatenate([keys, np.float32([-np.inf, np.inf, -3.4e38, 3.4e38])])
+    if superlevel:
+        known = np.searchsorted(values, keys, side="right")
+    else:
+        known = values.size - np.searchsorted(values, keys, side="left")
+    found = codes_of(rule, keys, superlevel)
+    if rule.rule == guesses.AFFINE:  # codes beyond the last level are in the last bin
+        found = np.minimum(found, values.size)
+    np.testing.assert_array_equal(found, known)
+    assert rule.rule == guesses.AFFINE or guesses.guesses(np.float32([np.nan]), rule.line) == 0
+
+
+def test_clusters_that_no_table_tells_apart_have_no_rule():
+    thresholds = np.geomspace(1e-6, 3, 100).astype(np.float32)
+    assert guesses.pair_rule(thresholds, thresholds, thresholds, False) is None
+    thresholds = np.arange(-9, 10, dtype=np.float32) * TINY  # whose slope is beyond float32
+    assert guesses.pair_rule(thresholds, thresholds, thresholds, False) is None
+    assert guesses.pair_rule(*(np.linspace(0, 1, 5000, dtype=np.float32),) * 3, False) is None
