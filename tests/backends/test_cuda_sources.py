@@ -68,7 +68,8 @@ CASES = {
     "curve3d": SINGLES,
     "pairs2d": PAIRS,
     "pairs3d": PAIRS,
-    "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(2,), ASYNC=(0, 1))],
+    "bytes2d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2))],
+    "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2))],
     "shorts3d": [
         _curves(SHORT[2:], (UNIFORM, SEARCH, CONSECUTIVE), VECTOR=(1,), ASYNC=(0, 1), STORE=(2,))
     ],

@@ -38,12 +38,13 @@ def test_kernels_of_pairs_keep_all_in_registers(source, element, rule):
         assert kernel.local_size_bytes == 0
 
 
+@pytest.mark.parametrize("source", ["bytes2d", "bytes3d"])
 @pytest.mark.parametrize("element", ["uint8", "int8"])
-def test_kernels_of_bytes_keep_all_in_registers(element):
+def test_kernels_of_bytes_keep_all_in_registers(source, element):
     for cubes, superlevel in itertools.product((False, True), (False, True)):
         variant = variant_of(cubes, superlevel, "raise", element)
         options = {**variant.options(None), "BINS": 3, "VECTOR": 2, "STORE": recipe.SHARED}
-        kernel = compile_.kernel("bytes3d", 0, tuple(options.items()))
+        kernel = compile_.kernel(source, 0, tuple(options.items()))
         assert kernel.local_size_bytes == 0
 
 

@@ -22,6 +22,7 @@ RESOURCES = {
     "pairs2d": (512, 1),
     "lines": (512, 1),
     "pairs3d": (384, 1),
+    "bytes2d": (512, 1),
     "bytes3d": (512, 1),
     "shorts3d": (384, 1),
 }
@@ -30,7 +31,7 @@ RESOURCES = {
 SPILL = 32
 # Registers of a thread, where it helps that the compiler is told so in so many words: it then
 # computes less anew to save some.
-REGISTERS = {"pairs2d": 128, "lines": 128, "pairs3d": 168, "bytes3d": 128}
+REGISTERS = {"pairs2d": 128, "lines": 128, "pairs3d": 168, "bytes2d": 128, "bytes3d": 128}
 
 
 @cache
@@ -47,7 +48,8 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     Parameters
     ----------
     source : str
-        "curve1d", "curve2d", "curve3d", "lines", "pairs2d", "pairs3d", "bytes3d" or "shorts3d".
+        "curve1d", "curve2d", "curve3d", "lines", "pairs2d", "pairs3d", "bytes2d", "bytes3d" or
+        "shorts3d".
     device : int
         Part of the key: shared-memory limits belong to a kernel on a device.
     options : tuple of (name, value)
@@ -55,7 +57,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     """
     given = dict(options)
     given["THREADS"], given["BLOCKS"] = RESOURCES[source]
-    if not source.startswith(("pairs", "lines", "bytes", "shorts")):
+    if not source.startswith(("pairs", "lines", "shorts")):
         return function(source, "curve", device, tuple(given.items()))
     found = function(source, "curve", device, (*given.items(), ("ASYNC", 1)))
     if found.local_size_bytes > SPILL:

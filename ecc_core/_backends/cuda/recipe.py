@@ -15,12 +15,14 @@ from ecc_core._backends.cuda.guesses import AFFINE, CELLS, FEW_LEVELS, TABLE, UN
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
     RESIDENT_WARPS,
+    SLICED_ROWS,
     WARP_WIDTH,
     Tiling,
     plan2d,
     plan3d,
     plan_batch,
     plan_pairs,
+    plan_slices,
 )
 from ecc_core._request.filtration import Filtration
 
@@ -68,7 +70,7 @@ VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
 TABLE_BYTES = 16 << 10  # of thresholds in shared memory
 COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
 # The same for pairs. In 2-D, cache for the sides of a warp is worth more.
-PAIR_COPIES_BYTES = {"lines": 1400, "pairs2d": 1400, "pairs3d": 2800, "bytes3d": 1400}
+PAIR_COPIES_BYTES = {"lines": 1400, "pairs2d": 1400, "pairs3d": 2800}
 TABLE_COPIES_BYTES = {"lines": 3072, "pairs2d": 3072, "pairs3d": 4096}  # of tables, likewise
 LEAST_TABLE_COPIES = 4  # fewer gain nothing; more than 32 of four bytes or 16 of eight neither
 SAMPLES_A_COPY = 256  # of a warp, at least
@@ -82,9 +84,14 @@ FEW_ROWS = 8  # of images of which a warp takes several tiles at once
 GRID_ROWS = 65535  # that a grid of blocks may have
 PAIR_LEAST = 1 << 16  # samples of each of many 2-D images, at most
 # Rows of a warp on their way to it; pairs3d has twice as many of types of up to 16 bits.
-PAIR_QUEUE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 10, "bytes3d": 10, "shorts3d": 10}
-# Rows of a warp's codes, two in one: in bytes3d those of two slices, rows beside them included.
-PAIR_CACHE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 8, "bytes3d": 20, "shorts3d": 8}
+PAIR_QUEUE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 10, "shorts3d": 10}
+# Rows of a warp's codes, two in one.
+PAIR_CACHE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 8, "shorts3d": 8}
+# Where samples are compared bit by bit: of bins for each warp, of the rows of two steps of a warp,
+# and in front of the first ones.
+SLICED_COPIES_BYTES = 4096
+SLICED_BYTES = 2 * SLICED_ROWS * WARP_WIDTH
+SLICED_PAD = 128
 # More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
 SCAN_BINS = 1 << 14
 ARRIVALS = 1 << 23
@@ -260,14 +267,14 @@ def _pairs(
     """Two samples in a register (pairs.cuh)."""
     assert rules.pair is not None
     source = "pairs3d" if deep else "pairs2d"
-    if deep and layout.wide and rules.pair == TABLE:
-        source = "bytes3d"
     _, height, width = layout.shape
     fold = 2 if deep and 2 * width <= WARP_WIDTH and height > PAIR_ROWS else 1
-    if fold > 1:  # sixteen rows of half a warp each
-        source, height = "pairs3d", -(-height // fold)
     count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
     batch = None if deep else _by_turns(layout, steps, device)
+    sliced = rules.pair == TABLE and layout.vector and not layout.skips
+    if sliced and fold == 1 and not batch:
+        return _bytes(layout, deep, steps, rules, device)
+    height = -(-height // fold)  # with two, sixteen rows of half a warp each
     tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block)
     item = _item_bytes(layout, variant)
     copies, shared, options = _pair_memory(source, deep, tiling, item, rules, device)
@@ -323,6 +330,21 @@ def _pair_memory(
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": 0, "CROWD": rules.crowd}
     options |= {"MANY_CODES": int(rules.levels > FEW_LEVELS), "TABLE_COPIES": repeated}
     return copies, shared, options
+
+
+def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) -> _Plan:
+    """8-bit types, compared bit by bit (sliced.cuh)."""
+    source = "bytes3d" if deep else "bytes2d"
+    _, height, width = layout.shape
+    block = (4, 8, RESIDENT_WARPS[source])
+    tiling = plan_slices(layout.images, deep, steps, height, width, processors(device), block)
+    samples = tiling.chunk * (SLICED_ROWS if deep else 1) * WARP_WIDTH
+    copies = _copies(4 * rules.codes, SLICED_COPIES_BYTES * tiling.warps, samples)
+    shared = 4 * (rules.codes * copies + rules.levels + 1) + 1024
+    shared += SLICED_PAD + tiling.warps * SLICED_BYTES
+    options = {"BINS": TABLE, "STORE": SHARED, "SHARED_TABLE": 0}
+    grid = None if deep else (tiling.blocks, layout.images)
+    return _Plan(source, options, tiling, copies, shared, grid)
 
 
 def _shorts(

@@ -6,14 +6,15 @@ import itertools
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Tiling", "plan2d", "plan3d", "plan_batch", "plan_pairs"]
+__all__ = ["Tiling", "plan2d", "plan3d", "plan_batch", "plan_pairs", "plan_slices"]
 
 WARP_WIDTH = 128  # columns of a warp
 WARP_ROWS = 8  # 3-D: rows of a warp; 2-D: rows of a step
 PAIR_ROWS = 16  # the same where two samples share a register
+SLICED_ROWS = 32  # the same where samples are compared bit by bit
 # Warps on a multiprocessor, by registers.
 RESIDENT_WARPS = {"curve2d": 24, "curve3d": 12, "pairs2d": 16, "pairs3d": 12}
-RESIDENT_WARPS |= {"lines": 16, "bytes3d": 16, "shorts3d": 12, "curve1d": 32}
+RESIDENT_WARPS |= {"lines": 16, "bytes2d": 16, "bytes3d": 16, "shorts3d": 12, "curve1d": 32}
 # What a block costs beside its steps, in steps: the first loads, clearing and adding histograms.
 BLOCK_STEPS = {2: 16, 3: 3}
 ATOMIC_STEPS = 12  # 2-D: more of that where several blocks add up
@@ -101,13 +102,53 @@ def plan_pairs(
     `steps` are the rows (2-D) or slices (3-D) that count, `block` the warps that a block may
     have, the last as many as fit on a multiprocessor.
     """
-    across = _ceil(width, WARP_WIDTH)
-    down = _ceil(height, PAIR_ROWS) if deep else 1
     rows = 1 if deep else PAIR_ROWS  # of a step
+    cuts = [(parts, parts * rows) for parts in _candidates(_ceil(steps, rows))]
+    columns = _ceil(width, WARP_WIDTH), _ceil(height, PAIR_ROWS) if deep else 1
+    return _plan_columns(images, deep, steps, columns, cuts, processors, block, PAIR_ROWS)
+
+
+@lru_cache(maxsize=4096)
+def plan_slices(
+    images: int,
+    deep: bool,
+    steps: int,
+    height: int,
+    width: int,
+    processors: int,
+    block: tuple[int, ...],
+) -> Tiling:
+    """Cut images that are compared bit by bit as `plan_pairs` cuts others.
+
+    Of the rows that a warp reads, the first and the last may belong to other warps.
+    """
+    own = SLICED_ROWS - 2
+    if deep:
+        cuts = [(parts, parts) for parts in _candidates(steps)]
+    else:
+        cuts = [(n, n * SLICED_ROWS - 2) for n in _candidates(_ceil(steps, own))]
+    columns = _ceil(width, WARP_WIDTH), max(1, _ceil(height - 2, own)) if deep else 1
+    return _plan_columns(images, deep, steps, columns, cuts, processors, block, SLICED_ROWS)
+
+
+def _plan_columns(
+    images: int,
+    deep: bool,
+    steps: int,
+    columns: tuple[int, int],
+    cuts: list[tuple[int, int]],
+    processors: int,
+    block: tuple[int, ...],
+    rows: int,
+) -> Tiling:
+    """The best of some `cuts`, which are the steps of a warp and the rows or slices that it owns.
+
+    `columns` are those of warps along x and y, `rows` those of a step.
+    """
+    across, down = columns
     best, most = None, block[-1]
-    for warps, parts in itertools.product(block, _candidates(_ceil(steps, rows))):
-        chunk = parts * rows
-        if chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH * warps > PAIR_POINTS_A_BLOCK:
+    for warps, (parts, chunk) in itertools.product(block, cuts):
+        if parts * rows * WARP_WIDTH * warps > PAIR_POINTS_A_BLOCK:
             continue
         blocks = _ceil(across * down * _ceil(steps, chunk), warps)
         resident = most // warps

@@ -122,6 +122,9 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     return (((uint64_t)high << 32 | low) << (shift & 31)) >> 32;
 }
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+    return ((uint64_t)high << 32 | low) >> (shift & 31);
+}
 inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum) {
     for (int i = 0; i < 32; i += 8) sum += (a >> i & 255) * (b >> i & 255);
     return sum;

@@ -113,11 +113,31 @@ unsigned permute(unsigned a, unsigned b) {
 inline unsigned dot_halves(unsigned halves, unsigned weights) {
     return (halves & 0xFFFFu) * (weights & 255) + (halves >> 16) * (weights >> 8 & 255);
 }
+template <class Operation>
+pair each_integer(pair a, pair b, Operation operation) {
+    return operation(a & 0xFFFFu, b & 0xFFFFu) | operation(a >> 16, b >> 16) << 16;
+}
+inline pair __vmaxu2(pair a, pair b) { return each_integer(a, b, [](unsigned x, unsigned y) { return x > y ? x : y; }); }
+inline pair __vminu2(pair a, pair b) { return each_integer(a, b, [](unsigned x, unsigned y) { return x < y ? x : y; }); }
+
+template <unsigned mask>
+unsigned select_bits(unsigned a, unsigned b) {
+    return (a & mask) | (b & ~mask);
+}
+template <bool is_signed>
+unsigned dot_bytes(unsigned bytes, unsigned weights, unsigned sum) {
+    for (int k = 0; k < 4; ++k) {
+        const unsigned byte = bytes >> 8 * k & 255;
+        sum += (is_signed ? (unsigned)(int)(signed char)byte : byte) * (weights >> 8 * k & 255);
+    }
+    return sum;
+}
 inline int shift_to_sign(unsigned bits) { return bits ? __builtin_clz(bits) : -1; }
 inline unsigned shift_left(unsigned value, unsigned bits) { return value << (bits & 31); }
 inline long long product(int a, int b) { return (long long)a * b; }
 inline unsigned opaque(unsigned value) { return value; }
 inline unsigned global_short(const void* address) { return *(const unsigned short*)address; }
+inline unsigned global_byte(const void* address) { return *(const unsigned char*)address; }
 inline void prefetch(const void*) {}
 
 // Shared memory.
@@ -136,6 +156,8 @@ inline float shared_float_if(bool given, unsigned address, float otherwise) {
 inline uint2 shared_words(unsigned address) { return load_shared<uint2>(address); }
 inline int shared_int(unsigned address) { return load_shared<int>(address); }
 inline unsigned shared_short(unsigned address) { return load_shared<unsigned short>(address); }
+inline unsigned shared_byte(unsigned address) { return load_shared<unsigned char>(address); }
+inline unsigned shared_word(unsigned address) { return load_shared<unsigned>(address); }
 template <int count>
 void store_words(unsigned address, const unsigned (&words)[count]) {
     memcpy(shared(address, sizeof words), words, sizeof words);

@@ -27,7 +27,7 @@ CASES = {
     "3 rows": ("lines", (2, 3, 8100), "float32", EVEN),
     "5 rows": ("lines", (1, 5, 8003), "uint8", BYTES),
     "2-D": ("pairs2d", (1, 330, 1030), "float32", EVEN),
-    "2-D bytes": ("pairs2d", (1, 400, 1024), "uint8", BYTES),
+    "2-D bytes": ("bytes2d", (1, 400, 1024), "uint8", BYTES),
     "2-D float32 levels": ("pairs2d", (1, 130, 1030), "float32", EVEN.astype(np.float32) * 0.9),
     "2-D percentiles": ("pairs2d", (1, 130, 1030), "float32", PERCENTILES),
     "2-D many": ("pairs2d", (1, 130, 260), "float32", np.linspace(-2, 2, 4096)),
@@ -49,7 +49,8 @@ CASES = {
     "3-D odd": ("pairs3d", (1, 5, 20, 133), "float32", EVEN),
     "3-D narrow": ("pairs3d", (2, 5, 85, 60), "float32", EVEN),
     "3-D narrow bytes": ("pairs3d", (1, 5, 40, 64), "uint8", BYTES),
-    "3-D bytes": ("bytes3d", (1, 9, 40, 272), "uint8", BYTES),
+    "3-D bytes": ("bytes3d", (1, 9, 70, 272), "uint8", BYTES),
+    "3-D few bytes": ("bytes3d", (2, 3, 32, 132), "int8", np.array([-100, 3, 90])),
     "3-D shorts": ("shorts3d", (2, 9, 37, 268), "uint16", SHORTS),
     "3-D 12 bits": ("pairs3d", (1, 9, 37, 268), "uint16", np.arange(0, 1 << 16, 16)),
     "3-D odd shorts": ("curve3d", (1, 9, 37, 271), "uint16", SHORTS),
@@ -237,7 +238,7 @@ def test_masks_infinities_and_strides(emulator, shape, side):
 
 @pytest.mark.parametrize(
     ("shape", "kernel", "side"),
-    [((2, 70, 260), "pairs2d", SIDES[0]), ((1, 9, 40, 272), "bytes3d", SIDES[1])],
+    [((2, 70, 260), "bytes2d", SIDES[0]), ((1, 9, 40, 272), "bytes3d", SIDES[1])],
 )
 def test_booleans_whose_true_is_any_byte(emulator, shape, kernel, side):
     rng = np.random.default_rng(9)

@@ -1,4 +1,102 @@
-// As pairs3d.cu, for types of 8 bits and rows of a multiple of 16 bytes: the slice before stays in
-// shared memory, so that more warps fit.
-#define ECC_CACHED
-#include "pairs3d.cu"
+// The Euler characteristic curve of 3-D images of 8-bit types (sliced.cuh).
+//
+// A warp moves through the slices. The first and the last of its rows belong to the warps above and
+// below, unless they are the first and the last of the image. curve3d.cu states the formula.
+#include "sliced.cuh"
+
+// A part of a column of slices.
+struct Unit {
+    int left, y;            // first column and row
+    int begin, end, start;  // slices that it owns, and the first one that it reads
+
+    __device__ __forceinline__ Unit(const Image& image, const Tiling& tiling, int index)
+        : left(index % tiling.across * kWarpWidth),
+          y(index / tiling.across % tiling.down * (kRows - 2)),
+          begin(tiling.first + index / (tiling.across * tiling.down) * tiling.chunk),
+          end(min(begin + tiling.chunk, tiling.last)),
+          start(max(begin - 1, 0)) {}
+
+    __device__ __forceinline__ bool some() const { return begin < end; }
+
+    // The rows that it owns. `rest`: those down to the last one of the image.
+    __device__ __forceinline__ plane own(int rest) const {
+        const int rows = rest < kRows ? rest + 1 : kRows - 1;
+        return (kAll << (kRows - rows)) & (y > 0 ? kAll >> 1 : kAll);
+    }
+};
+
+// The slices of a unit, of which the first one has been asked for.
+__device__ __forceinline__ void scan(const Image& image, const Unit& unit, Room room, Feed& feed,
+                                     const Counter& count) {
+    const auto ask = [&](int s, unsigned to) {
+        if (s < image.depth) feed.advance(image.slice);
+        feed.ask(room.at(to));
+    };
+    Column p[kLaneWidth];
+    Numbers3 given_behind[kLaneWidth];  // what slice s - 1 gives to slice s
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x) given_behind[x] = zeros();
+
+    room.wait();
+    load_columns(room.here, p);
+    Border border_p(feed, room.rows(room.here));
+    ask(unit.start + 1, room.there);
+    for (int s = unit.start; s < unit.end; ++s) {
+        const Place place(unit.y, feed.rest, unit.left, image.width);
+        const Sides beyond = outside(unit.left, image.width);
+        plane right[kLaneWidth], maxima[kLaneWidth], below[kLaneWidth], behind[kLaneWidth];
+        Numbers3 flat[kLaneWidth], deep[kLaneWidth];
+        Trits no_rows[kLaneWidth] = {}, none[kLaneWidth] = {};  // the warp does not own the first
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) flat[x] = zeros();
+        if (s >= unit.begin) {
+            compare_right(p, right);
+            compare_below(p, NoRows(), place.bottom, below, maxima);
+            combine(right, maxima, below, border_p.sides(beyond),
+                    owner(border_p, next_row(border_p)).sides(beyond), place, no_rows, flat);
+        }
+
+        room.wait();
+        Column m[kLaneWidth], q[kLaneWidth];
+        load_columns(room.there, q);
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) {
+            behind[x] = owned_by_second(p[x], q[x]);
+            if (s == image.depth - 1) behind[x] = kCubes ? kNone : kAll;
+            m[x] = choose(behind[x], p[x], q[x]);
+            p[x] = q[x];
+        }
+        compare_right(m, right);
+        compare_below(m, NoRows(), place.bottom, below, maxima);
+        const Border border_q(feed, room.rows(room.there)), border_m = owner(border_p, border_q);
+        border_p = border_q;
+        combine(right, maxima, below, border_m.sides(beyond),
+                owner(border_m, next_row(border_m)).sides(beyond), place, none, deep);
+        Numbers4 c[kLaneWidth];
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) {
+            if (kCubes && s == 0) given_behind[x] = flat[x];
+            c[x] = subtract(flat[x], only(deep[x], ~behind[x]), given_behind[x]);
+            given_behind[x] = only(deep[x], behind[x]);
+        }
+        if (s >= unit.begin) count(room.here, c, place.inside ? unit.own(feed.rest) : kNone);
+        __syncwarp();
+        if (s + 1 < unit.end) ask(s + 2, room.here);
+        room.turn();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
+    curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
+    extern __shared__ uint4 memory[];
+    const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
+    const int warp = uniform(threadIdx.x >> 5);
+    const Unit unit(image, tiling, block * (blockDim.x >> 5) + warp);
+    const Room room(memory, warp);
+    const Element* const first = image.data + index * image.batch + unit.start * image.slice;
+    Feed feed(image, first, unit.left, unit.y);
+    if (unit.some()) feed.ask(room.at(room.here));  // on its way while counts are cleared
+    const Histogram histogram = histogram_of(memory, bins, result, index);
+    if (unit.some()) scan(image, unit, room, feed, Counter(histogram));
+    finish(histogram, result, index, false);
+}

@@ -169,6 +169,25 @@ __device__ __forceinline__ unsigned dot_halves(unsigned halves, unsigned weights
     return result;
 }
 
+// Bits of `a` where `mask` has ones, else those of `b`.
+template <unsigned mask>
+__device__ __forceinline__ unsigned select_bits(unsigned a, unsigned b) {
+    unsigned result;
+    asm("lop3.b32 %0, %1, %2, %3, 0xE4;" : "=r"(result) : "r"(a), "r"(b), "n"(mask));
+    return result;
+}
+
+// The sum of the products of four bytes, which may be signed, and four unsigned weights.
+template <bool is_signed>
+__device__ __forceinline__ unsigned dot_bytes(unsigned bytes, unsigned weights, unsigned sum) {
+    unsigned result;
+    if (is_signed)
+        asm("dp4a.s32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(bytes), "r"(weights), "r"(sum));
+    else
+        asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(bytes), "r"(weights), "r"(sum));
+    return result;
+}
+
 // Shared memory by its 32-bit address: no conversion from a generic pointer at every use.
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);
@@ -177,6 +196,12 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer) {
 __device__ __forceinline__ unsigned global_short(const void* address) {
     unsigned value;
     asm volatile("ld.global.u16 %0, [%1];" : "=r"(value) : "l"(address));
+    return value;
+}
+
+__device__ __forceinline__ unsigned global_byte(const void* address) {
+    unsigned value;
+    asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(address));
     return value;
 }
 
@@ -210,6 +235,18 @@ __device__ __forceinline__ int shared_int(unsigned address) {
 __device__ __forceinline__ unsigned shared_short(unsigned address) {
     unsigned short value;
     asm("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(address));
+    return value;
+}
+
+__device__ __forceinline__ unsigned shared_byte(unsigned address) {
+    unsigned value;
+    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ unsigned shared_word(unsigned address) {
+    unsigned value;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
     return value;
 }
 

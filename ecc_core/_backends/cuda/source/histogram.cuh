@@ -139,16 +139,31 @@ struct Histogram {
         return sum;
     }
 
+    // Whether a block adds up its counts of codes by bin before it adds them to the image's: if many
+    // codes share a bin, the additions of all blocks to that bin would wait for each other.
+    __device__ __forceinline__ bool folds() const {
+        return kPairs && kBins == kTable && 2 * bins <= codes;
+    }
+
     __device__ __forceinline__ void flush(bool accumulate) const {
         const long long arrival = accumulate ? 1ll << kArrivalBit : 0;
         if (kStore == kShared) {
-            for (int i = threadIdx.x; i < kinds(); i += blockDim.x)
-                atomicAdd(global + place_of(kPairs ? bin_of_code(i) : i, accumulate),
-                          (unsigned long long)(arrival + total(i)));
+            if (folds()) {
+                fold();
+                __syncthreads();
+            }
+            for (int i = threadIdx.x; i < arrivals(); i += blockDim.x) {
+                const int bin = kPairs && !folds() ? bin_of_code(i) : i;
+                atomicAdd(global + place_of(bin, accumulate),
+                          (unsigned long long)(arrival + (folds() ? folded(i) : total(i))));
+            }
         } else if (kStore == kPacked) {
             for (int i = threadIdx.x; i < words(); i += blockDim.x) spill_word(i, counts[i]);
         }
     }
+
+    // Additions of a block to the image's counts.
+    __device__ __forceinline__ int arrivals() const { return folds() ? bins : kinds(); }
 };
 
 // Shared memory of a block: what the kernel asks for, the thresholds or the table, the counts.
@@ -262,7 +277,7 @@ __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long
 // The curve of an image whose blocks have all begun to add their counts.
 __device__ __forceinline__ void gather(const Histogram& histogram, const Result& result,
                                        long long* values) {
-    const int arrivals = result.blocks * histogram.kinds();
+    const int arrivals = result.blocks * histogram.arrivals();
     const FromGlobal load = {histogram.global};
     long long sum;
     do {

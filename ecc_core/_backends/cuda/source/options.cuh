@@ -55,9 +55,9 @@ constexpr bool kBatch = ECC_BATCH;
 #endif
 constexpr int kFold = ECC_FOLD;
 
-// The kernels of pairs*.cu keep two codes of samples in a register, shorts3d.cu two samples; they say
-// so before all else.
-#if defined(ECC_PAIRS)
+// pairs*.cu and sliced.cuh count by code, in units of 1/16. pairs*.cu keep two codes in a register,
+// shorts3d.cu two samples. They say so before all else.
+#if defined(ECC_PAIRS) || defined(ECC_BYTES)
 constexpr bool kPairs = true;
 #else
 constexpr bool kPairs = false;

@@ -1,0 +1,413 @@
+// Images of 8-bit types whose samples are compared bit by bit. Rows are multiples of four samples.
+//
+// A word has the same bit of 32 samples of a column, so that comparing 32 samples with their
+// neighbours takes eight logical operations, and the maxima eight more. A warp spans 128 columns,
+// four in each lane, and takes 32 rows at a time.
+#pragma once
+#define ECC_BYTES
+#include "histogram.cuh"
+#include "tiling.cuh"
+
+static_assert(kVector, "rows are multiples of four samples");
+constexpr int kBits = 8;
+constexpr int kRows = 32, kRowBytes = kWarpWidth, kBlockBytes = kRows * kRowBytes;
+constexpr int kCopyBytes = kWide ? 16 : 4;  // that a lane copies at a time
+constexpr int kCopyLanes = kRowBytes / kCopyBytes, kCopyRows = 32 / kCopyLanes;
+constexpr int kPad = kRowBytes;  // bytes of shared memory in front of the first row
+constexpr bool kSigned = Element(-1) < Element(0);
+// More events than this in some column of a warp, and it pays to take all samples instead.
+constexpr unsigned kDense = 8;
+
+// The samples of a column. Row r is bit 31 - r of each word.
+struct Column {
+    unsigned bit[kBits];
+};
+
+// Where b owns what a and b share.
+__device__ __forceinline__ plane owned_by_second(const Column& a, const Column& b) {
+    const Column &low = kDown ? b : a, &high = kDown ? a : b;
+    plane less = ~low.bit[0] & high.bit[0];
+#pragma unroll
+    for (int k = 1; k < kBits; ++k) less = majority(~low.bit[k], high.bit[k], less);
+    return less;
+}
+
+__device__ __forceinline__ Column choose(plane second, const Column& a, const Column& b) {
+    Column chosen;
+#pragma unroll
+    for (int k = 0; k < kBits; ++k) chosen.bit[k] = (second & b.bit[k]) | (~second & a.bit[k]);
+    return chosen;
+}
+
+// Each sample's neighbour in the next row. The last one is in the first row of `after`.
+__device__ __forceinline__ Column next_row(const Column& a, const Column& after) {
+    Column next;
+#pragma unroll
+    for (int k = 0; k < kBits; ++k) next.bit[k] = __funnelshift_l(after.bit[k], a.bit[k], 1);
+    return next;
+}
+
+// The same where the last one is not needed.
+struct NoRows {
+    __device__ __forceinline__ NoRows operator[](int) const { return {}; }
+};
+__device__ __forceinline__ Column next_row(const Column& a, NoRows) {
+    Column next;
+#pragma unroll
+    for (int k = 0; k < kBits; ++k) next.bit[k] = a.bit[k] << 1;
+    return next;
+}
+
+// The first column of the next lane.
+__device__ __forceinline__ Column next_lane(const Column& first) {
+    Column next;
+#pragma unroll
+    for (int k = 0; k < kBits; ++k) next.bit[k] = __shfl_down_sync(kWarp, first.bit[k], 1);
+    return next;
+}
+
+// A step of the transposition of eight words, in each of their bytes: exchanges bits between words
+// whose indices differ in the bit `distance`.
+template <int distance>
+__device__ __forceinline__ void exchange(unsigned (&words)[8]) {
+    constexpr unsigned low = distance == 4   ? 0x0F0F0F0Fu
+                             : distance == 2 ? 0x33333333u
+                                             : 0x55555555u;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        if (i & distance) continue;
+        const unsigned a = words[i], b = words[i + distance];
+        words[i] = select_bits<low>(a, b << distance);
+        words[i + distance] = select_bits<low>(a >> distance, b);
+    }
+}
+
+// A lane's 32 rows of four columns, from shared memory.
+__device__ __forceinline__ void load_columns(unsigned address, Column (&out)[kLaneWidth]) {
+    unsigned part[4][8];  // eight rows each, from the last row to the first
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+            part[k][i] = shared_word(address + (kRows - 1 - 8 * k - i) * kRowBytes);
+        exchange<4>(part[k]);
+        exchange<2>(part[k]);
+        exchange<1>(part[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < kBits; ++k) {
+        const unsigned a = __byte_perm(part[0][k], part[1][k], 0x5140),
+                       b = __byte_perm(part[0][k], part[1][k], 0x7362),
+                       c = __byte_perm(part[2][k], part[3][k], 0x5140),
+                       d = __byte_perm(part[2][k], part[3][k], 0x7362);
+        out[0].bit[k] = __byte_perm(a, c, 0x5410);
+        out[1].bit[k] = __byte_perm(a, c, 0x7632);
+        out[2].bit[k] = __byte_perm(b, d, 0x5410);
+        out[3].bit[k] = __byte_perm(b, d, 0x7632);
+    }
+    if (kSigned) {
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) out[x].bit[kBits - 1] = ~out[x].bit[kBits - 1];
+    }
+}
+
+// Comparisons with the right neighbours.
+__device__ __forceinline__ void compare_right(const Column (&p)[kLaneWidth],
+                                              plane (&right)[kLaneWidth]) {
+    const Column next = next_lane(p[0]);
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x)
+        right[x] = owned_by_second(p[x], x < kLaneWidth - 1 ? p[(x + 1) % kLaneWidth] : next);
+}
+
+// Comparisons with the row below, and those of the maxima of both rows with their right neighbours.
+// `after`: the rows after these; `bottom`: the last row of the image.
+template <class Rows>
+__device__ __forceinline__ void compare_below(const Column (&p)[kLaneWidth], const Rows& after,
+                                              plane bottom, plane (&below)[kLaneWidth],
+                                              plane (&right)[kLaneWidth]) {
+    Column first_of_next, before;
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x) {
+        const Column next = next_row(p[x], after[x]);
+        below[x] = force(owned_by_second(p[x], next), bottom);
+        const Column both = choose(below[x], p[x], next);
+        if (x == 0)
+            first_of_next = next_lane(both);
+        else
+            right[x - 1] = owned_by_second(before, both);
+        before = both;
+    }
+    right[kLaneWidth - 1] = owned_by_second(before, first_of_next);
+}
+
+// Where a warp is in the image.
+struct Place {
+    plane top, bottom;  // the first and the last row of the image
+    bool last;          // whether the lane has the last column, of the warp or of the image
+    bool inside;        // whether the lane has any columns of the image
+
+    // `rest`: rows from the first one of the warp to the last one of the image.
+    __device__ __forceinline__ Place(int y, int rest, int left, int width) {
+        const int columns = width - left - lane_again() * kLaneWidth;
+        top = y == 0 ? 0x80000000u : 0u;
+        bottom = rest < kRows ? 0x80000000u >> rest : 0u;
+        last = lane_again() == 31 || columns <= kLaneWidth;
+        inside = columns > 0;
+    }
+};
+
+// What a warp cannot see of its sides: comparisons of the column left of it with its first one, and
+// of its last one with the column right of it.
+struct Sides {
+    unsigned left, right;
+};
+
+// Coefficients in 2-D, from the comparisons. `above`: what the rows above these give to the first
+// row, in their last bit; on return, what these rows give to those below them.
+__device__ __forceinline__ void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
+                                        const plane (&below)[kLaneWidth], Sides sides,
+                                        Sides maxima_sides, const Place& place,
+                                        Trits (&above)[kLaneWidth], Numbers3 (&out)[kLaneWidth]) {
+    constexpr int end = kLaneWidth - 1;
+    if (place.last) right[end] = sides.right, maxima[end] = maxima_sides.right;
+    plane left = __shfl_up_sync(kWarp, right[end], 1),
+          maxima_left = __shfl_up_sync(kWarp, maxima[end], 1);
+    if (lane_again() == 0) left = sides.left, maxima_left = maxima_sides.left;
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x) {
+        const Trits own = {right[x], left};
+        const Trits lost = {maxima_left & ~below[x], maxima[x] & ~below[x]};
+        const Trits given = {maxima_left & below[x], maxima[x] & below[x]};
+        Trits got = {__funnelshift_r(given.plus, above[x].plus, 1),
+                     __funnelshift_r(given.minus, above[x].minus, 1)};
+        // The first row of the image is its own row above, which gives it all.
+        if (kCubes) got.plus |= own.minus & place.top, got.minus |= own.plus & place.top;
+        out[x] = sum(own, lost, got);
+        above[x] = given;
+        left = right[x], maxima_left = maxima[x];
+    }
+}
+
+// Rows of a warp on their way to shared memory.
+struct Feed {
+    const char *next, *left, *right;  // of the rows to ask for: the first row in the lane's columns,
+                                      // and in the columns beside the warp
+    int row, rest;                    // bytes from row to row; rows down to the last one
+    unsigned outer_left, outer_right;  // the samples beside the warp in row 31 - lane, as they are
+
+    // From row `y` of a slice on, for a warp whose first column is `first`.
+    __device__ __forceinline__ Feed(const Image& image, const Element* slice, int first, int y)
+        : row((int)image.row), rest(image.height - 1 - y) {
+        const char* const from = (const char*)slice + product(y, row);
+        const int column = lane_again() % kCopyLanes * kCopyBytes;
+        next = from + first + min(column, image.width - first - kCopyBytes);
+        left = from + max(first - 1, 0);
+        right = from + min(first + kWarpWidth, image.width - 1);
+    }
+
+    // The last row stands for those after it.
+    __device__ __forceinline__ void ask(char* to) {
+        const int lane = lane_again(), first = lane / kCopyLanes;
+#pragma unroll
+        for (int r = 0; r < kRows; r += kCopyRows)
+            copy_ahead<kCopyBytes>(to + lane * kCopyBytes + r * kRowBytes,
+                                   next + product(min(first + r, rest), row));
+        end_of_copy();
+        const long long beside = product(min(kRows - 1 - lane, rest), row);
+        outer_left = global_byte(left + beside), outer_right = global_byte(right + beside);
+    }
+
+    __device__ __forceinline__ void advance(long long bytes) {
+        next += bytes, left += bytes, right += bytes;
+    }
+};
+
+// Codes of half precision, as in pairs.cuh: the columns left and right of the two borders of a
+// warp, those of its left border in low halves. Lane i has row 31 - i.
+struct Border {
+    pair a, b;
+
+    __device__ __forceinline__ Border(pair a, pair b) : a(a), b(b) {}
+
+    // Of rows that have arrived. The outer columns are those that were asked for last.
+    __device__ __forceinline__ Border(const Feed& feed, unsigned rows) {
+        const unsigned row = rows + (kRows - 1 - lane_again()) * kRowBytes;
+        const pair outer = codes(feed.outer_left, feed.outer_right),
+                   inner = codes(shared_byte(row), shared_byte(row + kRowBytes - 1));
+        a = __byte_perm(outer, inner, 0x7610), b = __byte_perm(inner, outer, 0x7610);
+    }
+
+    __device__ __forceinline__ static pair codes(unsigned low, unsigned high) {
+        return ((low | high << 16) ^ (kSigned ? 0x00800080u : 0u)) | 0x64006400u;
+    }
+
+    __device__ __forceinline__ Sides sides(const Sides& outside) const {
+        Sides found;
+        if (kDown)
+            vote_less(b, a, found.left, found.right);
+        else
+            vote_less(a, b, found.left, found.right);
+        return {kCubes ? found.left | outside.left : found.left & ~outside.left,
+                force(found.right, outside.right)};
+    }
+};
+
+// All bits of a side where the image has no column.
+__device__ __forceinline__ Sides outside(int left, int width) {
+    return {left == 0 ? ~0u : 0u, left + kWarpWidth >= width ? ~0u : 0u};
+}
+
+__device__ __forceinline__ pair owner(pair a, pair b) {
+    return kDown ? smaller_pair(a, b) : larger_pair(a, b);
+}
+__device__ __forceinline__ Border owner(Border p, Border q) {
+    return {owner(p.a, q.a), owner(p.b, q.b)};
+}
+
+// The row below, which for the last row is the first one of `after`.
+__device__ __forceinline__ Border next_row(Border p, Border after) {
+    if (lane_again() == 31) p = after;
+    const int lane = (lane_again() + 31) & 31;
+    return {__shfl_sync(kWarp, p.a, lane), __shfl_sync(kWarp, p.b, lane)};
+}
+__device__ __forceinline__ Border next_row(Border p) {
+    return {__shfl_up_sync(kWarp, p.a, 1), __shfl_up_sync(kWarp, p.b, 1)};
+}
+
+// Counts samples whose coefficient is not zero. Counts are by value, in units of 1/16.
+struct Counter {
+    unsigned step;    // bytes from value to value
+    unsigned counts;  // shared address of the lane's copy of the count of value 0
+
+    __device__ __forceinline__ explicit Counter(const Histogram& histogram)
+        : step(4u * histogram.copies),
+          counts(shared_address(histogram.counts + histogram.lane_copy)) {
+        if (kSigned) counts += 128 * step;
+    }
+
+    // The next event of a column. Where there is none, a sample before the first row with zero: so
+    // lanes need not part.
+    __device__ __forceinline__ void one(unsigned rows, const Numbers4& c, plane& events) const {
+        const plane bit = events & (0u - events);
+        const unsigned value = shared_byte(rows + shift_to_sign(bit) * kRowBytes);
+        const int amount = 16 * __popc(c.b0 & bit) + 32 * __popc(c.b1 & bit) +
+                           64 * __popc(c.b2 & bit) - 128 * __popc(c.b3 & bit);
+        shared_add(dot_bytes<kSigned>(value, step, counts), amount);
+        events ^= bit;
+    }
+
+    // One by one, in all lanes at a time; `most` in a column.
+    __device__ __forceinline__ void sparse(unsigned rows, const Numbers4 (&c)[kLaneWidth],
+                                           plane (&events)[kLaneWidth], unsigned most) const {
+        for (unsigned k = 0; k < most; ++k) {
+#pragma unroll
+            for (int x = 0; x < kLaneWidth; ++x) one(rows + x, c[x], events[x]);
+        }
+    }
+
+    // Coefficients as numbers of four bits: that of bit 4 i + j is number i of word j.
+    __device__ __forceinline__ static void spread(const Numbers4& c, plane events,
+                                                  unsigned (&words)[4]) {
+        constexpr unsigned kTwos = 0x55555555u, kFours = 0x33333333u;
+        const unsigned b0 = c.b0 & events, b1 = c.b1 & events, b2 = c.b2 & events,
+                       b3 = c.b3 & events;
+        const unsigned even01 = (b0 & kTwos) | ((b1 & kTwos) << 1),
+                       odd01 = ((b0 >> 1) & kTwos) | (b1 & ~kTwos);
+        const unsigned even23 = (b2 & kTwos) | ((b3 & kTwos) << 1),
+                       odd23 = ((b2 >> 1) & kTwos) | (b3 & ~kTwos);
+        words[0] = (even01 & kFours) | ((even23 & kFours) << 2);
+        words[1] = (odd01 & kFours) | ((odd23 & kFours) << 2);
+        words[2] = ((even01 >> 2) & kFours) | (even23 & ~kFours);
+        words[3] = ((odd01 >> 2) & kFours) | (odd23 & ~kFours);
+    }
+
+    // The row of bit 8 * byte + t, whose coefficients are upper halves of bytes.
+    template <int byte>
+    __device__ __forceinline__ void add_row(unsigned rows, int t, const unsigned (&amounts)[4],
+                                            const unsigned (&weights)[4]) const {
+        const unsigned four = shared_word(rows + (kRows - 1 - 8 * byte - t) * kRowBytes);
+        constexpr unsigned selector = (8 + byte) * 0x1110u + byte;
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x)
+            shared_add(dot_bytes<kSigned>(four, weights[x], counts),
+                       (int)permute<selector>(amounts[x], 0));
+    }
+
+    // All samples, in all lanes at a time.
+    __device__ __forceinline__ void dense(unsigned rows, const Numbers4 (&c)[kLaneWidth],
+                                          const plane (&events)[kLaneWidth]) const {
+        const unsigned weights[4] = {step, step << 8, step << 16, step << 24};
+        unsigned words[kLaneWidth][4];
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) spread(c[x], events[x], words[x]);
+#pragma unroll
+        for (int t = 0; t < 8; ++t) {
+            unsigned amounts[kLaneWidth];
+#pragma unroll
+            for (int x = 0; x < kLaneWidth; ++x)
+                amounts[x] = (t < 4 ? words[x][t % 4] << 4 : words[x][t % 4]) & 0xF0F0F0F0u;
+            add_row<0>(rows, t, amounts, weights);
+            add_row<1>(rows, t, amounts, weights);
+            add_row<2>(rows, t, amounts, weights);
+            add_row<3>(rows, t, amounts, weights);
+        }
+    }
+
+    // `rows`: shared address of the lane's columns in the first row; `own`: the rows that count.
+    __device__ __forceinline__ void operator()(unsigned rows, const Numbers4 (&c)[kLaneWidth],
+                                               plane own) const {
+        plane events[kLaneWidth];
+        int most = 0;
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x) {
+            events[x] = (c[x].b0 | c[x].b1 | c[x].b2 | c[x].b3) & own;
+            most = max(most, __popc(events[x]));
+        }
+        const unsigned of_warp = __reduce_max_sync(kWarp, (unsigned)most);
+        if (of_warp > kDense)
+            dense(rows, c, events);
+        else
+            sparse(rows, c, events, of_warp);
+    }
+};
+
+// Shared memory of a warp: two blocks of rows, of which the second one is on its way while the
+// first one is in use.
+struct Room {
+    char* memory;
+    unsigned here, there;  // shared addresses of the lane's columns
+
+    __device__ __forceinline__ Room(void* shared, int warp)
+        : memory((char*)shared + kPad + warp * (2 * kBlockBytes)),
+          here(shared_address(memory) + lane_again() * kLaneWidth),
+          there(here + kBlockBytes) {}
+
+    __device__ __forceinline__ unsigned rows(unsigned block) const {
+        return block - lane_again() * kLaneWidth;
+    }
+    __device__ __forceinline__ char* at(unsigned block) const {
+        return memory + (rows(block) - shared_address(memory));
+    }
+    __device__ __forceinline__ void turn() {
+        const unsigned swap = here;
+        here = there, there = swap;
+    }
+    __device__ __forceinline__ static void wait() {
+        wait_for_copy<0>();
+        __syncwarp();
+    }
+};
+
+// The counts of a block, cleared, behind the rooms of its warps.
+__device__ __forceinline__ Histogram histogram_of(void* shared, const Bins& bins,
+                                                  const Result& result, int index) {
+    char* const behind = (char*)shared + kPad + (blockDim.x >> 5) * (2 * kBlockBytes);
+    const SharedLayout layout = lay_out(behind, bins);
+    const Histogram histogram = {layout.counts, result.counts_of(index, bins.count + 1),
+                                 bins.count + 1, result.copies,
+                                 (int)threadIdx.x & (result.copies - 1), 256, layout.table};
+    histogram.clear();
+    __syncthreads();
+    return histogram;
+}
