@@ -113,13 +113,6 @@ unsigned permute(unsigned a, unsigned b) {
 inline unsigned dot_halves(unsigned halves, unsigned weights) {
     return (halves & 0xFFFFu) * (weights & 255) + (halves >> 16) * (weights >> 8 & 255);
 }
-template <class Operation>
-pair each_integer(pair a, pair b, Operation operation) {
-    return operation(a & 0xFFFFu, b & 0xFFFFu) | operation(a >> 16, b >> 16) << 16;
-}
-inline pair __vmaxu2(pair a, pair b) { return each_integer(a, b, [](unsigned x, unsigned y) { return x > y ? x : y; }); }
-inline pair __vminu2(pair a, pair b) { return each_integer(a, b, [](unsigned x, unsigned y) { return x < y ? x : y; }); }
-
 template <unsigned mask>
 unsigned select_bits(unsigned a, unsigned b) {
     return (a & mask) | (b & ~mask);

@@ -4,39 +4,6 @@
 #include "pair_block.cuh"
 #include "volume.cuh"
 
-// Whether the slice before is kept in shared memory, where its events find it too.
-#ifdef ECC_CACHED
-constexpr bool kCached = kShares;
-#else
-constexpr bool kCached = false;
-#endif
-
-struct SliceCache {
-    unsigned here, next, both;  // shared addresses of the lane's pairs
-
-    __device__ __forceinline__ explicit SliceCache(unsigned first)
-        : here(first + kItems * kCacheRow), next(first), both(here + next) {}
-
-    __device__ __forceinline__ void turn() {
-        here = next;
-        next = both - here;
-    }
-    __device__ __forceinline__ void load(int i, pair (&p)[kLaneWidth]) const {
-        recall(here + i * kCacheRow, p);
-    }
-    __device__ __forceinline__ void store(int i, const pair (&p)[kLaneWidth]) const {
-        keep(next + i * kCacheRow, p);
-    }
-    // The first and the last column of the warp, in the row of the lane.
-    __device__ __forceinline__ pair sides() const {
-        const int lane = lane_again(), row = min(lane, kPairRows + 1);
-        const int item = row < kItems ? row : row - kPairRows8;
-        const unsigned first = next - lane * 16 + item * kCacheRow + (row < kItems ? 0 : 2);
-        __syncwarp();
-        return shared_short(first) | shared_short(first + kCacheRow - 4) << 16;
-    }
-};
-
 __device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
                                      pair (&out)[kLaneWidth], PairCheck& check) {
     const Quad* const low = feed.take(i);
@@ -59,11 +26,9 @@ __device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
 
 // Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, from the row above
 // to the row below.
-__device__ __forceinline__ PairPlanes3 compare(pair (&kept)[kItems][kLaneWidth], const SliceCache& cache,
-                                               Feed& feed, const Encoder& encode,
-                                               const PairCounter& count, PairCheck& check) {
-    pair fresh[kItems][kLaneWidth];
-    auto& p = kCached ? fresh : kept;
+__device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed,
+                                               const Encoder& encode, const PairCounter& count,
+                                               PairCheck& check) {
     Rows<false> g, m, behind;
     Rows<true> n, b, below, m_below;
     PairPlanes3 w;
@@ -73,10 +38,7 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&kept)[kItems][kLaneWidth],
     for (int i = 0; i < kItems; ++i) {  // item i comes in, item i - 1 is compared
         pair q[kLaneWidth], m_next[kLaneWidth];
         take(feed, i, encode, q, check);
-        if (kCached) {
-            cache.load(i, p[i]);
-            cache.store(i, q);
-        } else if (!kShares && i == kItems - 1) {
+        if (!kShares && i == kItems - 1) {
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x) q[x] = between(p[1][x], q[x]);
         }
@@ -105,12 +67,12 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&kept)[kItems][kLaneWidth],
                 m.add(owned, weights);
                 owns_shared(owned, p[i - 1], q_before);
                 behind.add(owned, weights);
-                if (!kCached) count.put(r, p[i - 1]);
+                count.put(r, p[i - 1]);
             }
             weights.next();
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x)
-                if (!kCached) p[i - 1][x] = q_before[x];
+                p[i - 1][x] = q_before[x];
         }
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
@@ -120,7 +82,7 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&kept)[kItems][kLaneWidth],
     }
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x)
-        if (!kCached) p[kItems - 1][x] = q_before[x];
+        p[kItems - 1][x] = q_before[x];
     w.g = g.own(), w.n = n.own(), w.m = m.own(), w.b = b.own();
     w.below = below.own(), w.m_below = m_below.own(), w.behind = behind.own();
     return w;
@@ -139,13 +101,11 @@ struct PairBorders : BorderFeed {
     }
 };
 
-constexpr int kCacheRows = kCached ? 2 * kItems : kPairRows8;
-
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
     extern __shared__ uint4 memory[];
-    alignas(16) __shared__ char ends_of[ECC_THREADS / 32][kCached ? 1 : Ends::kBytes];
-    constexpr int kCache = kCacheRows * kCacheRow, kWarpBytes = kCache + Feed::kBytes;
+    alignas(16) __shared__ char ends_of[ECC_THREADS / 32][Ends::kBytes];
+    constexpr int kCache = kPairRows8 * kCacheRow, kWarpBytes = kCache + Feed::kBytes;
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
     char* const room = (char*)memory + warp * kWarpBytes;
@@ -160,30 +120,23 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     if (unit.some()) {
         const Encoder encode(bins, shared.layout);
         PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
-        SliceCache cache(count.cache);
         pair p[kItems][kLaneWidth];
         PairBorders borders(image, unit, index);
         borders.ask();
 #pragma unroll
-        for (int i = 0; i < kItems; ++i) {
-            take(feed, i, encode, p[i], check);
-            if (kCached) cache.store(i, p[i]);
-        }
+        for (int i = 0; i < kItems; ++i) take(feed, i, encode, p[i], check);
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x)
             if (!kShares) p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
         const Ends ends = {shared_address(ends_of[warp])};
-        PairBorder border_p = borders.take(kCached ? cache.sides() : ends.columns(p), encode);
+        PairBorder border_p = borders.take(ends.columns(p), encode);
         Combiner combine(image, unit);
         for (int s = unit.start; s < unit.end; ++s) {
-            cache.turn();
-            const PairPlanes3 w = compare(p, cache, feed, encode, count, check);
-            const PairBorder border_q =
-                borders.take(kCached ? cache.sides() : ends.columns(p), encode);
+            const PairPlanes3 w = compare(p, feed, encode, count, check);
+            const PairBorder border_q = borders.take(ends.columns(p), encode);
             const AllSides<PairBorder> side(border_p, border_q);
             border_p = border_q;
             const Numbers4 c = combine(w, side, s);
-            if (kCached) count.cache = cache.here + kCacheRow;  // item 1 is row 0
             if (s >= unit.begin) count(c, combine.own());
         }
     }
