@@ -67,11 +67,13 @@ class _Windows(torch.autograd.Function):
             return found.numpy().reshape(images.shape)
 
         weights = tiles.differences(values, grid, coefficients)
-        curves, derivatives = tiles.curves(values, weights, grid, levels, slope, cpu.threads())
-        kept = [torch.from_numpy(array) for array in (*weights, *derivatives)]
-        ctx.save_for_backward(image, thresholds, sharpness, *kept)
+        sums = tiles.curves(values, weights, grid, levels, slope, cpu.threads())
+        curves, slopes, spreads = (torch.from_numpy(own).to(thresholds.dtype) for own in sums)
+        kept = [torch.from_numpy(own) for own in weights]
+        by_levels = -slopes if superlevel else slopes, spreads
+        ctx.save_for_backward(image, thresholds, sharpness, *by_levels, *kept)
         ctx.grid, ctx.superlevel = grid, superlevel
-        return torch.from_numpy(curves).to(thresholds.dtype)
+        return curves
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
@@ -96,24 +98,22 @@ class _Gradients(torch.autograd.Function):
         image: Tensor,
         thresholds: Tensor,
         sharpness: Tensor,
-        *kept: Tensor,
+        slopes: Tensor,
+        spreads: Tensor,
+        *weights: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        arrays = [tensor.numpy() for tensor in kept]
-        by_value, by_level, by_sharpness = tiles.gradients(
+        by_value = tiles.gradients(
             cpu.values(image, thresholds, None, None, superlevel).numpy(),
-            arrays[: len(arrays) // 2],
-            arrays[len(arrays) // 2 :],
+            [own.numpy() for own in weights],
             grid,
             cpu.sublevel(thresholds, superlevel),
             float(sharpness),
-            upstream.resolve_neg().double().numpy(),
+            upstream.resolve_neg().numpy(),
             cpu.threads(),
         )
-        return (
-            torch.from_numpy(-by_value if superlevel else by_value).to(image.dtype),
-            torch.from_numpy(-by_level if superlevel else by_level).to(thresholds.dtype),
-            sharpness.new_tensor(by_sharpness),
-        )
+        by_image = torch.from_numpy(-by_value if superlevel else by_value)
+        by_threshold = (upstream * slopes).flatten(0, -2).sum(0)
+        return by_image.to(image.dtype), by_threshold, (upstream * spreads).sum()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

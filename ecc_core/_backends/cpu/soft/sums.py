@@ -108,10 +108,11 @@ def curves(
     Returns
     -------
     (3, images, n) array
-        The sums, their derivatives by the level and by the sharpness.
+        The sums, their derivatives by the level and by the sharpness. float64, or with `tiny` of
+        the dtype of the values.
     """
     images, points = values.shape
-    results = np.zeros((3, images, levels.size))
+    results = np.zeros((3, images, levels.size), values.dtype if tiny else np.float64)
     if results.size == 0 or points == 0:
         return results
     if point_by_point(values, levels, sharpness):

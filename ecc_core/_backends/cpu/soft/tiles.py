@@ -53,14 +53,16 @@ class Tiles(NamedTuple):
         """The points of tiles, or those at their ends along the axes that are cut.
 
         `tiles` has one axis for the numbers and one for the points along each axis. The result has
-        shape (batch, *numbers, *ends, *points), with two ends for each axis that is cut.
+        shape (*ends, batch, *numbers, *points), with two ends for each axis that is cut.
         """
         for axis, cut in enumerate(cuts):
-            ends = slice(None, None, max(tiles.shape[2 + 2 * axis] - 1, 1))
-            tiles = tiles[(slice(None),) * (2 + 2 * axis) + (ends if cut else slice(None),)]
+            if cut:
+                ends_of_axis = slice(None, None, max(tiles.shape[2 + 2 * axis] - 1, 1))
+                tiles = tiles[(slice(None),) * (2 + 2 * axis) + (ends_of_axis,)]
         axes = range(len(cuts))
-        sides = sorted(axes, key=lambda axis: not cuts[axis])
-        return tiles.transpose(0, *(1 + 2 * a for a in axes), *(2 + 2 * a for a in sides))
+        ends = [2 + 2 * axis for axis in axes if cuts[axis]]
+        points = [2 + 2 * axis for axis in axes if not cuts[axis]]
+        return tiles.transpose(*ends, 0, *(1 + 2 * axis for axis in axes), *points)
 
 
 def differences(values: Array, tiles: Tiles, coefficients: Callable[[Array], Array]) -> list[Array]:
@@ -77,7 +79,7 @@ def differences(values: Array, tiles: Tiles, coefficients: Callable[[Array], Arr
     Returns
     -------
     list of (rows, points) arrays
-        The points as in :func:`_rows`.
+        The points as in :meth:`Tiles.rows`.
     """
     found: dict[Cuts, Array] = {}
     for cuts in tiles.cuts(values):
@@ -104,10 +106,11 @@ def _cut(images: Array, axis: int, stride: int) -> Array:
     shape = images.shape
     tiles = images.reshape(*shape[:axis], shape[axis] // stride, stride, *shape[axis + 1 :])
     sides = (*shape[:axis], shape[axis] // stride, ENDS, *shape[axis + 1 :])
-    cut = np.full(sides, np.inf, images.dtype)
-    lead = (slice(None),) * (axis + 1)
-    cut[(*lead, slice(0, 2))] = tiles[(*lead, slice(0, 2))]
-    cut[(*lead, slice(3, 5))] = tiles[(*lead, slice(-2, None))]
+    cut = np.empty(sides, images.dtype)
+    lead: tuple[Any, ...] = (slice(None),) * (axis + 1)
+    for place, point in ((0, 0), (1, 1), (3, -2), (4, -1)):
+        cut[(*lead, place)] = tiles[(*lead, point)]
+    cut[(*lead, slice(2, None, 3))] = np.inf
     return cut.reshape(*shape[:axis], -1, *shape[axis + 1 :])
 
 
@@ -123,7 +126,7 @@ def _alternating(found: dict[Cuts, Array], tiles: Tiles, cuts: Cuts) -> Array:
 
 
 def _flat(rows: Array, cuts: Cuts) -> Array:
-    """Rows (batch, *numbers, *ends, *points) as a contiguous array (rows, points)."""
+    """Rows (*ends, batch, *numbers, *points) as a contiguous array (rows, points)."""
     lead = 1 + len(cuts) + sum(cuts)
     points = int(np.prod(rows.shape[lead:], dtype=int))
     return np.ascontiguousarray(rows).reshape(-1, points)
@@ -136,89 +139,85 @@ def curves(
     levels: Floats,
     sharpness: float,
     workers: int | None = None,
-) -> tuple[Floats, list[Floats]]:
-    """Curves (batch, *positions, n) of windows.
+) -> Floats:
+    """Curves of windows, and their derivatives with respect to levels and sharpness.
 
-    Also returns, for each set of axes that are cut, the derivatives of the sums over the rows of
-    points with respect to levels and sharpness, of shape (2, rows, n).
+    The result has shape (3, batch, *positions, n).
     """
-    total: Any = 0.0
-    derivatives = []
+    positions = [length // tiles.stride - tiles.per_window + 1 for length in values.shape[1:]]
+    total = np.zeros((3, values.shape[0], *positions, levels.size))
     view = tiles.view(values)
     for cuts, own in zip(tiles.cuts(values), weights, strict=True):
         rows = tiles.rows(view, cuts)
         options: dict[str, Any] = {"workers": workers, "tiny": own.shape[1] <= few.LARGEST}
         found = sums.curves(_flat(rows, cuts), own, levels, sharpness, **options)
-        lead = 1 + len(cuts) + sum(cuts)
-        of_rows = found[0].reshape(*rows.shape[:lead], levels.size)
-        total = total + _in_windows(of_rows, cuts, tiles.per_window)
-        derivatives.append(found[1:])
-    return total, derivatives
+        shape = (*rows.shape[: 1 + len(cuts) + sum(cuts)], levels.size)
+        for result, part in zip(total, found, strict=True):
+            result += _in_windows(part.reshape(shape), cuts, tiles.per_window)
+    return total
 
 
 def gradients(
     values: Array,
     weights: list[Array],
-    derivatives: list[Array],
     tiles: Tiles,
     levels: Floats,
     sharpness: float,
     upstream: Floats,
     workers: int | None = None,
-) -> tuple[Array, Floats, float]:
-    """Gradients of images, levels (n,) and sharpness for those of curves (batch, *positions, n)."""
+) -> Array:
+    """Gradients of images for those of curves of windows, (batch, *positions, n)."""
     out = np.empty(values.shape, values.dtype)
-    view, into = tiles.view(values), tiles.view(out)
-    by_level, by_sharpness, negated = np.zeros(levels.size), 0.0, -upstream
-    for cuts, own, (slopes, spreads) in zip(tiles.cuts(values), weights, derivatives, strict=True):
+    view, into, negated = tiles.view(values), tiles.view(out), -upstream
+    for cuts, own in zip(tiles.cuts(values), weights, strict=True):
         rows = _from_windows(negated, cuts, tiles.per_window).reshape(-1, levels.size)
-        by_level -= np.einsum("ij,ij->j", rows, slopes)
-        by_sharpness -= float(np.einsum("ij,ij->", rows, spreads))
         points = tiles.rows(view, cuts)
         found = np.empty(own.shape, values.dtype)
         options: dict[str, Any] = {"double": False, "tiny": own.shape[1] <= few.LARGEST}
-        sums.gradients(_flat(points, cuts), own, levels, sharpness, rows, found, workers, **options)
+        given = _flat(points, cuts), own, levels, sharpness, rows, found, workers
+        sums.gradients(*given, **options)
         target = tiles.rows(into, cuts)
-        found = found.reshape(points.shape)
         if any(cuts):
-            target += found
+            target += found.reshape(points.shape)
         else:
-            target[...] = found
-    return out, by_level, by_sharpness
+            target[...] = found.reshape(points.shape)
+    return out
 
 
 def _in_windows(rows: Array, cuts: Cuts, count: int) -> Array:
-    """Sum the curves (batch, *numbers, *ends, n) of the rows of points in each window."""
-    ends = 1 + len(cuts)
+    """Sum the curves (*ends, batch, *numbers, n) of the rows of points in each window."""
+    ends = sum(cuts)
     for axis, cut in enumerate(cuts, start=1):
-        windows = rows.shape[axis] - count + 1
-
-        def along(part: Array, first: int, axis: int = axis, windows: int = windows) -> Array:
-            return part[(slice(None),) * axis + (slice(first, first + windows),)]
-
+        windows = rows.shape[ends + axis] - count + 1
         if cut:  # windows begin at the low end of their first tile and end at the high end
-            low, high = (rows[(slice(None),) * ends + (end,)] for end in (0, 1))
-            rows = along(low, 0) + along(high, count - 1)
+            ends -= 1
+            places = [(rows[0], 0), (rows[1], count - 1)]
         else:
-            first, *others = (along(rows, i) for i in range(count))
-            rows = sum(others, first)
+            places = [(rows, first) for first in range(count)]
+        lead = (slice(None),) * (ends + axis)
+        (part, first), *others = places
+        rows = part[(*lead, slice(first, first + windows))].copy()
+        for part, first in others:
+            rows += part[(*lead, slice(first, first + windows))]
     return rows
 
 
 def _from_windows(upstream: Array, cuts: Cuts, count: int) -> Array:
     """Add up, for each row of points, what :func:`_in_windows` adds it to."""
-    ends = 1 + len(cuts)
+    ends = 0
     for axis in range(len(cuts), 0, -1):
-        cut, windows = cuts[axis - 1], upstream.shape[axis]
+        windows = upstream.shape[ends + axis]
         shape = list(upstream.shape)
-        shape[axis] = windows + count - 1
-        if cut:
-            shape.insert(ends, 2)
-        rows = np.zeros(shape, upstream.dtype)
-        for end, first in enumerate((0, count - 1) if cut else range(count)):
-            part = (slice(None),) * axis + (slice(first, first + windows),)
-            if cut:
-                part += (slice(None),) * (ends - axis - 1) + (end,)
-            rows[part] += upstream
+        shape[ends + axis] = windows + count - 1
+        lead = (slice(None),) * (ends + axis)
+        if cuts[axis - 1]:
+            rows = np.zeros((2, *shape), upstream.dtype)
+            ends += 1
+            places = [(rows[0], 0), (rows[1], count - 1)]
+        else:
+            rows = np.zeros(shape, upstream.dtype)
+            places = [(rows, first) for first in range(count)]
+        for part, first in places:
+            part[(*lead, slice(first, first + windows))] += upstream
         upstream = rows
     return upstream
