@@ -78,13 +78,13 @@ def main() -> None:
     rows = []
     for title, call, timer, bar in cases():
         least = {True: np.inf, False: np.inf}
-        with mock.patch("ecc_core.curves.call_of", never):
+        with mock.patch("ecc_core._arrays.repeats.call_of", never):
             for _ in range(10):
                 call()
         for turn in range(TURNS):
             least[True] = min(least[True], timer(call))
             if turn % 4 == 0:
-                with mock.patch("ecc_core.curves.call_of", never):
+                with mock.patch("ecc_core._arrays.repeats.call_of", never):
                     least[False] = min(least[False], timer(call))
         how = timer.__name__.replace("_", " ")
         rows.append({"call": title, "timed": how, "us": least[True], "not": least[False]})

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.origin import kept_points, origin_of, region_labels
-from ecc_core._arrays.repeats import call_of, known_call, remember, remember_number
+from ecc_core._arrays.repeats import remember, remember_number, repeat_curve, repeat_number
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.filtration import check_closed, direction_of, filtration_of
 from ecc_core._request.image import (
@@ -90,10 +90,8 @@ def euler_number(
     >>> ecc.euler_number(ring)
     0
     """
-    call = call_of(image, LEAST, (connectivity, boundary), ())
-    known = known_call(call)
-    if known is not None:
-        number: int = known[0](image)
+    call, number = repeat_number(image, LEAST, (connectivity, boundary))
+    if number is not None:
         return number
     values = euler_curve(
         image, LEAST, connectivity=connectivity, superlevel=True, nan="omit", boundary=boundary
@@ -275,15 +273,10 @@ def euler_curve(
         )
     remembered = connectivity, superlevel, nan, boundary
     others = range, mask, axis, workers, direction, direction_scale, spacing
-    given = given_on_host(thresholds)
-    call = call_of(image, given, remembered, others)
-    known = known_call(call)
-    if known is not None:
-        again, facts = known
-        found = again(image)
-        if found is not None:
-            at, values = found if isinstance(given, int) else (thresholds, found)
-            return EulerCurve(at, values, **facts)
+    given, call, curve = repeat_curve(image, thresholds, remembered, others)
+    if curve is not None:
+        at, values, facts = curve
+        return EulerCurve(at, values, **facts)
     image, mask = split_masked(image, mask)
     origin = origin_of(image)
     array = origin.image(image)
@@ -302,7 +295,7 @@ def euler_curve(
     find_range = partial(backend.value_range, images, filtration, **options)
     at = levels.over(find_range, geometry.spatial)
     facts = curve_facts(filtration)
-    if call is not None and known is None:
+    if call is not None:
         remember(call, backend, images, levels.count or at, filtration, facts)
     if levels.needs_range and not origin.on_host:
         filtration = replace(filtration, nan="omit")  # there is none: no need to wait again

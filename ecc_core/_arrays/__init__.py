@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,18 @@ from ecc_core._arrays.jax import JAX
 from ecc_core._arrays.numpy import ArrayLikes, NumPy
 from ecc_core._arrays.torch import Torch
 
-__all__ = ["Adapter", "adapter_of", "given_on_host", "is_lazy", "on_host", "register"]
+__all__ = [
+    "Adapter",
+    "adapter_of",
+    "given_early",
+    "given_on_host",
+    "is_lazy",
+    "on_host",
+    "register",
+]
 
 NUMPY = NumPy()
+HOST_TYPES = (np.ndarray, int, float, str, list, tuple, type(None))
 _adapters: list[Adapter] = [NUMPY, Torch(), CuPy(), Dask(), JAX(), ArrayLikes()]
 
 
@@ -55,6 +65,11 @@ def given_on_host(given: Any) -> Any:
 
     What is returned must not be written to.
     """
-    if given is None or isinstance(given, np.ndarray | int | float | str | list | tuple):
-        return given
-    return adapter_of(given).read_once(given)
+    return given if isinstance(given, HOST_TYPES) else adapter_of(given).read_once(given)
+
+
+def given_early(given: Any) -> tuple[Any, Callable[[], bool] | None]:
+    """`given_on_host`, and a function that tells whether it is right (`Adapter.read_early`)."""
+    if isinstance(given, HOST_TYPES):
+        return given, None
+    return adapter_of(given).read_early(given)

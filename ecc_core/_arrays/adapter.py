@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,14 @@ class Adapter:
     def read_once(self, array: Any) -> NDArray[Any]:
         """`on_host`, without a copy if the library says that the array has not changed since."""
         return self.on_host(array)
+
+    def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
+        """Return what an array most probably holds, and a function that tells whether it does.
+
+        No function means that it does. It must be called once; if it returns False, the array has
+        to be read again.
+        """
+        return self.read_once(array), None
 
     def layout(self, array: Any) -> Hashable | None:
         """Return what a call depends on besides values; None if calls are not to be remembered.

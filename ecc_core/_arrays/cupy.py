@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,11 @@ class CuPy(Adapter):
     def layout(self, array: Any) -> Hashable:
         place = array.data.ptr % 16, array.device.id
         return self.name, array.shape, array.strides, array.dtype, place
+
+    def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
+        from ecc_core._backends.cuda.seen import read_early
+
+        return read_early(array)
 
     def on_host(self, array: Any) -> NDArray[Any]:
         from ecc_core._backends.cuda.arrays import on_host

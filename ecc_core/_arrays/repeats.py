@@ -10,11 +10,12 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ecc_core._arrays import adapter_of
+from ecc_core._arrays import adapter_of, given_early
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["call_of", "known_call", "remember", "remember_number"]
+__all__ = ["remember", "remember_number", "repeat_curve", "repeat_number"]
 
 MOST_CALLS = 256
 MOST_THRESHOLDS = 4096
@@ -67,7 +68,40 @@ def call_of(
     return layout, raw, thresholds.dtype, options, kinds
 
 
-def known_call(call: Hashable | None) -> Again | None:
+def repeat_curve(
+    image: Any, thresholds: Any, options: tuple[Any, ...], others: tuple[Any, ...]
+) -> tuple[Any, Hashable | None, tuple[Any, Any, dict[str, Any]] | None]:
+    """Compute a curve without checks if such a call is known; arguments are as for `call_of`.
+
+    Returns the thresholds on the host; what the call is to be remembered by, or None; and the
+    thresholds, values and facts of the curve, or None.
+    """
+    while True:
+        given, is_right = given_early(thresholds)
+        call = call_of(image, given, options, others)
+        known = _known_call(call)
+        found = None if known is None else known[0](image)
+        if is_right is None or is_right():
+            break
+    if known is None or found is None:
+        return given, None if known else call, None
+    at, values = found if isinstance(given, int) else (thresholds, found)
+    return given, None, (at, values, known[1])
+
+
+def repeat_number(
+    image: Any, level: NDArray[Any], options: tuple[Any, ...]
+) -> tuple[Hashable | None, int | None]:
+    """Compute an Euler number without checks if such a call is known; arguments as for `call_of`.
+
+    Returns what the call is to be remembered by, or None, and the number or None.
+    """
+    call = call_of(image, level, options, ())
+    known = _known_call(call)
+    return (call, None) if known is None else (None, known[0](image))
+
+
+def _known_call(call: Hashable | None) -> Again | None:
     """What computes the values of such a call from an image, and the facts of its result."""
     return None if call is None else _known.get(call)
 

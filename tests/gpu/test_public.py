@@ -237,3 +237,54 @@ def test_repeated_calls():
         graph.launch(stream)
         stream.synchronize()
     assert_arrays_equal(found, ecc.euler_curve(second, levels, nan="omit").values, like=device)
+
+
+def test_thresholds_that_change_on_the_device():
+    image = RNG.random((60, 130)).astype(np.float32)
+    device, levels = cupy.asarray(image), cupy.linspace(0, 1, 33)
+    for _ in range(3):
+        levels *= 0.9
+        known = ecc.euler_curve(image, levels.get(), nan="omit").values
+        for _ in range(3):
+            found = ecc.euler_curve(device, levels, nan="omit")
+            assert_arrays_equal(found.values, known, like=device)
+            assert found.thresholds is levels
+
+
+@pytest.mark.parametrize("shape", [(70, 260), (9, 40, 260), (4096,), (64, 64, 64)])
+def test_repeated_default_calls_and_numbers(shape):
+    for scale, offset in ((1, 0), (1e-3, 7), (1e30, -1e30), (-0.3, 0), (1e-38, 0), (0, 1)):
+        image = (RNG.normal(size=shape) * scale + offset).astype(np.float32)
+        for superlevel in (False, True):
+            known = ecc.euler_curve(image, superlevel=superlevel)
+            for _ in range(2):
+                found = ecc.euler_curve(cupy.asarray(image), superlevel=superlevel)
+                assert_arrays_equal(found.thresholds, known.thresholds, like=found.values)
+                assert_arrays_equal(found.values, known.values, like=found.thresholds)
+    image.flat[5] = np.nan
+    for _ in range(2):
+        with pytest.raises(ValueError, match="NaN"):
+            ecc.euler_curve(cupy.asarray(image))
+    for share in (0.2, 0.7):
+        mask = RNG.random(shape) < share
+        for connectivity in (1, len(shape)):
+            known = ecc.euler_number(mask, connectivity)
+            assert [ecc.euler_number(cupy.asarray(mask), connectivity) for _ in "12"] == [known] * 2
+
+
+def test_repeated_calls_in_threads_and_streams():
+    images = RNG.random((8, 100, 256)).astype(np.float32)
+    known = [(ecc.euler_curve(image).values, ecc.euler_number(image > 0.5)) for image in images]
+
+    def call(i):
+        with cupy.cuda.Stream(non_blocking=True) as stream:
+            image = cupy.asarray(images[i % 8])
+            mask = image > 0.5
+            for _ in range(20):
+                values, number = ecc.euler_curve(image).values, ecc.euler_number(mask)
+                np.testing.assert_array_equal(values.get(), known[i % 8][0])
+                assert number == known[i % 8][1]
+            stream.synchronize()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(call, range(16)))

@@ -31,7 +31,7 @@ TO_HOST = 2  # cudaMemcpyDeviceToHost
 
 
 class Adopted(NamedTuple):
-    """A CuPy view of an array, the name of its element type, and the way back."""
+    """A CuPy view of an array, the name of its element type, and what converts results back."""
 
     array: Any
     element: str
@@ -72,7 +72,7 @@ def borrowed_stream(device: int) -> Any:
     """torch's current stream of a device as CuPy's."""
     import torch
 
-    # What torch.cuda.current_stream asks, without the object around it, which takes microseconds.
+    # As torch.cuda.current_stream, but without creating an object, which takes microseconds.
     if not torch._C._cuda_getCurrentRawStream(device):
         return cupy.cuda.Stream.null
     stream = torch.cuda.current_stream(device)
@@ -87,7 +87,7 @@ def _same(array: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def element_of(dtype: np.dtype[Any]) -> str:
-    """Name of the element type, whatever the order of bytes."""
+    """Return the name of the element type, whatever the byte order."""
     return dtype.name
 
 
@@ -124,14 +124,14 @@ def on_host(array: Any) -> NDArray[Any]:
 
 
 def numbers(adopted: Adopted) -> Any:
-    """The array as CuPy knows numbers: bfloat16 widened."""
+    """Return the array as numbers of CuPy: bfloat16 becomes float32."""
     if adopted.element != "bfloat16":
         return adopted.array
     return (adopted.array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
 class Layout(NamedTuple):
-    """An image (batch, depth, height, width) in memory, its rows contiguous.
+    """The memory of an image (batch, depth, height, width) whose rows are contiguous.
 
     Attributes
     ----------
@@ -140,9 +140,9 @@ class Layout(NamedTuple):
     strides : (batch, slice, row)
         In samples.
     offset : int
-        Bytes from the first sample to the one the kernels begin with.
+        Bytes from the array's first sample to the first one for the kernels.
     vector, wide : bool
-        Whether four samples, and whether 16 bytes at a time can be read.
+        Whether four samples at a time, and whether 16 bytes at a time can be read.
     skips : int
         If every second sample of a row is one of the image: 1 if it is the first of two, else 2.
         Strides are then in twos.
@@ -165,10 +165,10 @@ def arrange(
     address: int,
     keep_order: bool,
 ) -> Layout | None:
-    """Layout of an array (batch, *spatial), or None where no axis is contiguous.
+    """Return the layout of an array (batch, *spatial), or None if no axis is contiguous.
 
-    Unless `keep_order`, spatial axes are swapped and reversed to follow the memory: curves stay
-    the same. `address` counts modulo 16 only.
+    Unless `keep_order`, spatial axes are swapped and reversed to follow the memory, which does not
+    change curves. `address` counts modulo 16 only.
     """
     axes = list(range(1, len(shape)))
     offset = 0
@@ -220,11 +220,11 @@ def arrange_twos(
 
 
 def axes_in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
-    """The spatial axes of an array (batch, *spatial), samples of the last closest to each other."""
+    """Return the spatial axes of an array (batch, *spatial), that of the smallest stride last."""
     return sorted(range(1, len(shape)), key=lambda axis: (shape[axis] > 1, -abs(strides[axis])))
 
 
 def keeping(array: Any, memory: Any) -> Any:
-    """The array; as long as it lives, so does the memory."""
+    """Return the array, such that the memory lives as long as it does."""
     kept = cupy.cuda.UnownedMemory(array.data.ptr, array.nbytes, (array, memory))
     return cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(kept, 0))

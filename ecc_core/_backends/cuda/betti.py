@@ -1,8 +1,8 @@
-"""Betti curves on a device: every point follows a neighbour, and Boruvka's algorithm does the rest.
+"""Betti curves on a device, from minimum spanning forests.
 
-The forests are those of the CPU backend (docs/design/betti.md): every point that is no minimum
-follows the neighbour that comes first of all, and basins can be joined only where the lower link
-falls apart.
+The forests are those of the CPU backend (docs/design/betti.md). Every point that is not a minimum
+follows its first neighbour in the order of the filtration. Only points whose lower link has several
+components can join basins, and Boruvka's algorithm chooses among the edges at these points.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EDGE, RAW_EDGE = 3, 2  # integers of 32 bits
 NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 THREADS = 256
 MOST_POINTS = 1 << 31
-POINTS_AN_EDGE = 4  # fewer than in noise; if there are more edges, they are listed again
+POINTS_AN_EDGE = 4  # for which there is room at first; noise has fewer edges
 
 
 def betti_curves(
@@ -50,7 +50,7 @@ def betti_curves(
     with adopt(image) as adopted:
         result = cupy.zeros((len(euler), ndim, euler.shape[-1]), np.int64)
         if result.size and adopted.array.size:
-            host = thresholds if isinstance(thresholds, np.ndarray) else as_cupy(thresholds).get()
+            host = launch.thresholds_on_host(thresholds)
             ends = _ends(adopted, host, filtration, as_cupy(mask))
             kinds = kinds_of(filtration)
             for i, counted in enumerate(ends):
@@ -61,7 +61,7 @@ def betti_curves(
 def _ends(
     adopted: Adopted, thresholds: NDArray[Any], filtration: Filtration, mask: Any
 ) -> list[list[Any]]:
-    """For each image, components of each kind at each threshold."""
+    """Return the numbers of components of each kind at each threshold, for each image."""
     device = adopted.array.device.id
     variant = variant_of(filtration, adopted.element, masked=mask is not None)
     prepared = prepare(thresholds, variant.element, variant.superlevel, device)
@@ -83,7 +83,7 @@ def _ends(
 
 
 def _at_thresholds(histogram: Any, kind: Kind, filtration: Filtration, prepared: Prepared) -> Any:
-    """Components at each threshold; of the complement without that of the frame."""
+    """Return components at each threshold; of the complement, without that of the frame."""
     ranks = histogram[::-1] if kind.complement else histogram
     reached = cupy.cumsum(ranks)[:-1]  # the last rank is that of points that never enter
     if filtration.superlevel:
@@ -93,7 +93,13 @@ def _at_thresholds(histogram: Any, kind: Kind, filtration: Filtration, prepared:
 
 
 class _Forest:
-    """Components of one kind, counted by key in a histogram."""
+    """A minimum spanning forest of one kind.
+
+    Attributes
+    ----------
+    histogram : (levels + 1,) int64 array
+        Minima less edges, by their key: the running sum is the number of components.
+    """
 
     def __init__(self, codes: Any, kind: Kind, filtration: Filtration, levels: int) -> None:
         planar = filtration.ndim < 3
@@ -127,7 +133,7 @@ class _Forest:
         kernel((max(1, -(-threads // THREADS)),), (THREADS,), arguments)
 
     def _follow(self, labels: Any) -> tuple[int, Any, int]:
-        """Label all points; the number of basins, and raw edges and their number."""
+        """Label all points. Returns the number of basins, the raw edges and their number."""
         room = self.size // POINTS_AN_EDGE + 1
         while True:
             raw = cupy.empty((room, RAW_EDGE), np.int32)
@@ -144,7 +150,7 @@ class _Forest:
     def _kept(
         self, source: str, name: str, before: tuple[Any, ...], size: int, *after: Any
     ) -> tuple[Any, int]:
-        """The edges that a kernel keeps of so many, and their number."""
+        """Return the edges that a kernel keeps of `size` edges, and their number."""
         edges = cupy.empty((max(size, 1), EDGE), np.int32)
         count = cupy.zeros(1, np.uint32)
         if size:
@@ -159,7 +165,7 @@ def exact_betti_curves(
     mask: Any = None,
     workers: int | None = None,  # noqa: ARG001
 ) -> tuple[Any, Any]:
-    """The levels at which a Betti number of one image (batch of 1) changes, and those there."""
+    """Return the levels at which a Betti number of one image changes, and the numbers there."""
     with adopt(image) as adopted:
         if adopted.element in EVERY_VALUE:
             levels = launch.every_value(adopted.element)

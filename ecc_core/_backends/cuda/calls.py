@@ -1,4 +1,4 @@
-"""Launches of kernels whose arguments hardly change, with little work on the host."""
+"""Launches of kernels whose arguments are prepared once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["Call"]
 class Call:
     """A launch of a kernel whose arguments are the same every time, except for some words.
 
-    CuPy takes arguments apart at every launch, which takes longer than the launch itself. Here they
-    are laid out once; a launch copies them, sets the words that change, and hands the copy to the
+    CuPy unpacks arguments at every launch, which takes longer than the launch itself. Here they are
+    laid out once; a launch copies them, sets the words that change, and passes the copy to the
     driver.
 
     Parameters
@@ -26,14 +26,14 @@ class Call:
     grid : tuple of int
     threads : (x, y) or int
     shared : int
-        Bytes of shared memory that a block asks for.
+        Dynamic shared memory of a block in bytes.
     arguments : sequence of arrays
-        Arguments of the kernel, by value.
+        Arguments of the kernel, which are passed by value.
 
     Attributes
     ----------
     places : list of int
-        The first word of each argument, as `launch` counts them.
+        Index of the first word of each argument.
     """
 
     __slots__ = ("_count", "_function", "_shape", "_template", "_words", "places")
@@ -55,7 +55,7 @@ class Call:
         for argument in arguments:
             self.places.append(self._count + len(content) // 8)
             content += argument.tobytes() + bytes(-argument.nbytes % 8)
-        # Behind their distances from the start, which become addresses.
+        # The arguments come after their offsets, to which a launch adds the address.
         self._template = np.array([8 * place for place in self.places]).tobytes() + content
         self._words = ctypes.c_int64 * (len(self._template) // 8)
 

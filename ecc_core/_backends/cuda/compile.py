@@ -1,4 +1,4 @@
-"""Kernels from `source/`, compiled when first used and kept for each device."""
+"""Kernels from `source/`, compiled when they are first used and kept for each device."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["compares_shorts", "function", "kernel", "processors", "shared_limit"
 
 SOURCE = Path(__file__).parent / "source"
 
-# Threads a block may have, and blocks that must fit on one multiprocessor with as many: they bound
-# the registers of a thread.
+# Threads of a block, and blocks that must fit on a multiprocessor, which limit the registers of a
+# thread.
 RESOURCES = {
     "curve1d": (256, 4),
     "curve2d": (768, 1),
@@ -26,24 +26,23 @@ RESOURCES = {
     "bytes3d": (512, 1),
     "shorts3d": (384, 1),
 }
-# Bytes of local memory of a thread beyond which kernels of pairs do without asynchronous copies
-# (docs/design/cuda.md); the tests reach those below.
+# Bytes of local memory of a thread beyond which kernels of pairs are compiled without asynchronous
+# copies (docs/design/cuda.md).
 SPILL = 32
-# Registers of a thread, where it helps that the compiler is told so in so many words: it then
-# computes less anew to save some.
+# Registers of a thread. Given as an option as well, the limit makes the compiler recompute less.
 REGISTERS = {"pairs2d": 128, "lines": 128, "pairs3d": 168, "bytes2d": 128, "bytes3d": 128}
 
 
 @cache
 def _digest() -> str:
-    """CuPy's cache on disk looks at the main file and the options only; this names the rest."""
+    """Return a hash of all sources; CuPy's cache depends on the main file and the options only."""
     files = sorted(SOURCE.iterdir())
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 @lru_cache(maxsize=512)
 def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> Any:
-    """A kernel of one source file for the current device, which must be number `device`.
+    """Return the kernel `curve` of a source file for the current device, number `device`.
 
     Parameters
     ----------
@@ -51,9 +50,9 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
         "curve1d", "curve2d", "curve3d", "lines", "pairs2d", "pairs3d", "bytes2d", "bytes3d" or
         "shorts3d".
     device : int
-        Part of the key: shared-memory limits belong to a kernel on a device.
+        Part of the key, since limits of shared memory are set for a kernel on a device.
     options : tuple of (name, value)
-        The ``ECC_`` macros of ``options.cuh``, without the prefix.
+        The macros of ``options.cuh`` without the prefix ``ECC_``.
     """
     given = dict(options)
     given["THREADS"], given["BLOCKS"] = RESOURCES[source]
@@ -67,7 +66,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
 
 @lru_cache(maxsize=512)
 def function(source: str, name: str, device: int, macros: tuple[tuple[str, Any], ...]) -> Any:
-    """The kernel `name` of a source file, with these ``ECC_`` macros, for the current device."""
+    """Return a kernel of a source file, with these ``ECC_`` macros, for the current device."""
     options = [f"-DECC_{macro}={value}" for macro, value in macros]
     if source in REGISTERS:
         options.append(f"--maxrregcount={REGISTERS[source]}")
@@ -82,18 +81,18 @@ def function(source: str, name: str, device: int, macros: tuple[tuple[str, Any],
 
 @cache
 def shared_limit(device: int) -> int:
-    """Bytes of shared memory that a block may have."""
+    """Return the number of bytes of shared memory that a block may have."""
     attributes = cupy.cuda.Device(device).attributes
     return int(attributes["MaxSharedMemoryPerBlockOptin"])
 
 
 @cache
 def compares_shorts(device: int) -> bool:
-    """Whether there is an instruction for two integers of 16 bits at once (shorts3d.cu)."""
+    """Whether the device has an instruction that compares two 16-bit integers (shorts3d.cu)."""
     return int(cupy.cuda.Device(device).compute_capability) >= 90
 
 
 @cache
 def processors(device: int) -> int:
-    """Number of multiprocessors."""
+    """Return the number of multiprocessors."""
     return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])

@@ -1,9 +1,9 @@
 """The CUDA backend: from checked device arrays to curves and coefficients.
 
 Images are CuPy arrays or torch tensors of shape (batch, *spatial) with 1 to 3 spatial axes; results
-are of the same kind, on the same device, in the order of the library's current stream. Nothing
-waits for the device except where an answer depends on the data: `nan="raise"` for floats, value
-ranges, exact curves and regions.
+are of the same kind, on the same device, in the order of the library's current stream. A function
+waits for the device only if something depends on the data: whether floats contain NaN, the range of
+the values, the levels of an exact curve, or the regions.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ __all__ = [
     "repeated_curve",
     "repeated_even_curve",
     "repeated_number",
+    "thresholds_on_host",
     "value_range",
 ]
 
@@ -61,8 +62,8 @@ def curve(
 ) -> Any:
     """Euler characteristic of each image of a batch at sorted thresholds: (batch, n) int64.
 
-    `own` restricts the sum to some indices of the first spatial axis; where it ends inside the
-    image, one more index must be there on that side.
+    `own` restricts the sum to the indices (first, last) of the first spatial axis. The image must
+    contain one more index on each side where it goes on.
     """
     with adopt(image) as adopted:
         mask = as_cupy(mask)
@@ -82,10 +83,13 @@ def enqueue(
     mask: Any = None,
     own: tuple[int, int] | None = None,
 ) -> tuple[Any, Any]:
-    """Curves, and flags on the device: set where NaN must be looked for. Does not wait."""
+    """Return curves, and flags on the device that are set if there may be a NaN, or None.
+
+    Does not wait for the device.
+    """
     array = adopted.array
     device = array.device.id
-    thresholds = _on_host(thresholds)
+    thresholds = thresholds_on_host(thresholds)
     if array.size == 0 or thresholds.size == 0:
         return cupy.zeros((len(array), thresholds.size), np.int64), None
     direction = filtration.direction
@@ -115,10 +119,9 @@ def enqueue(
 def repeated_curve(
     image: Any, thresholds: Array, filtration: Filtration
 ) -> Callable[[Any], Any] | None:
-    """What computes the curve (n,) of an array of the layout of the only image of a batch.
+    """Return a function that computes the curve (n,) of arrays of the layout of the only image.
 
-    The array has no batch axis. None where more than one kernel is needed, or an answer from the
-    data.
+    The arrays have no batch axis. None if that takes more than one kernel, or waits for the data.
     """
     with adopt(image) as adopted:
         array, device = adopted.array, adopted.array.device.id
@@ -143,10 +146,10 @@ def repeated_curve(
 def repeated_even_curve(
     image: Any, count: int, filtration: Filtration
 ) -> Callable[[Any], tuple[Any, Any] | None] | None:
-    """What computes thresholds and curve, (count,), of an array of the layout of the only image.
+    """Return a function that computes thresholds and curve, (count,), of arrays of one layout.
 
-    The thresholds are even and span the range of the array, which has no batch axis. None where
-    they must be found on the host; what computes them may also return None, for some arrays.
+    The thresholds are even over the range of each array, which has no batch axis. None if the
+    thresholds must be prepared on the host; the function returns None if this array needs it.
     """
     with adopt(image) as adopted:
         array, device = adopted.array, adopted.array.device.id
@@ -172,10 +175,9 @@ def repeated_even_curve(
 def repeated_number(
     image: Any, level: Array, filtration: Filtration
 ) -> Callable[[Any], int] | None:
-    """What computes the curve at one level, as an int, of an array of the layout of the image.
+    """Return a function that computes the Euler number of arrays of the layout of the only image.
 
-    The image is the only one of a batch, the array has no batch axis. None where `number.cu` does
-    not apply.
+    The arrays have no batch axis. None if `number.cu` cannot read them.
     """
     with adopt(image) as adopted:
         array, device = adopted.array, adopted.array.device.id
@@ -196,7 +198,7 @@ def repeated_number(
 
 
 def _without_flat_axes(array: Any) -> Any:
-    """Images without spatial axes of length one, but for one; their curves are the same."""
+    """Drop spatial axes of length one, which do not change the curves, but keep one axis."""
     kept = [axis for axis in range(1, array.ndim) if array.shape[axis] > 1] or [array.ndim - 1]
     return array[
         (slice(None), *(slice(None) if axis in kept else 0 for axis in range(1, array.ndim)))
@@ -212,14 +214,15 @@ def _is_capturing() -> bool:
     return bool(cupy.cuda.get_current_stream().is_capturing())
 
 
-def _on_host(thresholds: Any) -> Array:
+def thresholds_on_host(thresholds: Any) -> Array:
+    """Return thresholds in host memory."""
     if isinstance(thresholds, np.ndarray):
         return thresholds
     return on_host(as_cupy(thresholds))
 
 
 def raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
-    """Wait for the flag; where it is set, tell NaN from infinity by a second look."""
+    """Wait for the flags, which infinities set as well, and raise ValueError for NaN."""
     if not on_host(flag).any():
         return
     if _has_nan(adopted, mask):
@@ -231,7 +234,7 @@ def _has_nan(adopted: Adopted, mask: Any) -> bool:
     values = adopted.array
     bad = (values & 0x7FFF) > 0x7F80 if half else cupy.isnan(values)
     if mask is not None:
-        bad &= mask.view(np.uint8) != 0  # true: anything but 0
+        bad &= mask.view(np.uint8) != 0  # True is any byte but 0
     return bool(bad.any())
 
 
@@ -322,7 +325,7 @@ def _sums_of_events(adopted: Adopted, filtration: Filtration, mask: Any) -> tupl
 
 
 def give_levels(adopted: Adopted, levels: Any) -> Any:
-    """Values of an image, in its own library and dtype."""
+    """Return values of an image in its own library and dtype."""
     given = adopted.give_back(levels)
     if adopted.element != "bfloat16":
         return given
@@ -332,7 +335,7 @@ def give_levels(adopted: Adopted, levels: Any) -> Any:
 
 
 def every_value(element: str) -> Array:
-    """All values of a type of at most 16 bits."""
+    """Return all values of a type of at most 16 bits."""
     if element == "bool":
         return np.array([False, True])
     info = np.iinfo(element)
@@ -340,7 +343,7 @@ def every_value(element: str) -> Array:
 
 
 def _changes_of(levels: Any, sums: Any, superlevel: bool) -> tuple[Any, Any]:
-    """The levels at which a curve changes, and its values there."""
+    """Return the levels at which a curve changes, and its values there."""
     if not superlevel:
         return changes(levels, sums, False)
     after = cupy.concatenate([sums[1:], cupy.zeros(1, np.int64)])
@@ -360,7 +363,7 @@ def region_curves(
     with adopt(image) as adopted:
         given = as_cupy(labels)
         regions, flagged = contiguous_labels(given), False
-        thresholds, direction = _on_host(thresholds), filtration.direction
+        thresholds, direction = thresholds_on_host(thresholds), filtration.direction
         single = adopted._replace(array=adopted.array[None])
         variant = variant_of(filtration, _element(adopted, direction), masked=False)
         prepared = prepare(thresholds, variant.element, variant.superlevel, regions.device.id)
@@ -383,7 +386,7 @@ def value_range(
     mask: Any = None,
     workers: int | None = None,  # noqa: ARG001
 ) -> tuple[Any, Any]:
-    """Smallest and largest finite value that is not masked; (None, None) where there is none."""
+    """Smallest and largest finite value that is not masked, or (None, None)."""
     with adopt(image) as adopted:
         direction, mask = filtration.direction, as_cupy(mask)
         variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
@@ -394,7 +397,7 @@ def value_range(
 
 
 def _directed(array: Any, direction: Direction) -> Any:
-    """X + a * <u, x> in float64, in the order of operations of Direction.add."""
+    """Return the image plus a * <u, x> in float64, added in the order of `Direction.add`."""
     ndim = len(direction.terms)
     height: Any = None
     for axis, terms in enumerate(direction.terms):

@@ -50,18 +50,14 @@ class Reply:
     def wait(self, count: int, stream: Any) -> list[int]:
         """Return the first words once a kernel on the stream has written all of them."""
         words = self._words
-        try:
-            for _ in range(LOOKS):
-                if words[count - 1] != ABSENT and ABSENT not in words[:count]:
-                    break
-            else:
-                stream.synchronize()
-            found = words[:count]
-            if ABSENT in found:
-                raise RuntimeError("a CUDA kernel ended without its result")
-        except BaseException:
-            _lost.append(self)  # a kernel may still write there
-            raise
+        for _ in range(LOOKS):
+            if words[count - 1] != ABSENT and ABSENT not in words[:count]:
+                break
+        else:
+            stream.synchronize()
+        found = words[:count]
+        if ABSENT in found:
+            raise RuntimeError("a CUDA kernel ended without its result")
         self.clear(count)
         return found
 
@@ -71,7 +67,7 @@ class Reply:
 
 
 _free: dict[int, list[Reply]] = {}
-_lost: list[Reply] = []
+_all: list[Reply] = []  # those of interrupted calls, too: a kernel may still write there
 
 
 def take_reply(device: int) -> Reply:
@@ -79,4 +75,6 @@ def take_reply(device: int) -> Reply:
     try:
         return _free.setdefault(device, []).pop()
     except IndexError:
-        return Reply(device)
+        reply = Reply(device)
+        _all.append(reply)
+        return reply

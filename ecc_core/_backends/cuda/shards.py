@@ -1,11 +1,11 @@
-"""Curves of images in parts along their first axis, which may lie on several devices.
+"""Curves of images that are divided along their first axis, possibly among several devices.
 
-Every shard is counted on its device, on the stream that is current there. Two neighbours together
-have the curves of both, and of their slices that meet as a pair, less that of each of these slices.
-One of them is copied to the other's device, and the pair is counted, on a stream beside, while the
-shards are counted. Each device sends its curves to a table on the first shard's device as soon as
-they are done; the current stream of that device adds them. All others wait for that before they go
-on, so that nothing is written to or used again too early.
+The curve of each shard is computed on its device, on the stream that is current there. The curve of
+two neighbours is the sum of both curves and that of the pair of slices that meet, minus the curves
+of these two slices. One of the slices is copied to the other's device, and their curves are
+computed on another stream at the same time as those of the shards. Each device sends its curves to
+a table on the device of the first shard, whose current stream adds them. All streams wait for this
+sum, so no memory is overwritten or used again too early.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ecc_core.errors import NAN_MESSAGE
 
 __all__ = ["curve"]
 
-# Rows of the table: for each pair of neighbours one slice, both, and the other; then the shards.
+# Rows of the table: for each pair of neighbours the one slice, both and the other; then the shards.
 add_rows = cupy.ElementwiseKernel(
     "raw int64 table, int32 seams, int32 rows",
     "int64 total",
@@ -46,15 +46,15 @@ add_rows = cupy.ElementwiseKernel(
 def curve(shards: Sequence[Any], thresholds: NDArray[Any], filtration: Filtration) -> Any:
     """Euler characteristic of the image at sorted thresholds: (n,) int64 on the first device.
 
-    Does not wait for the devices, except for floats with ``nan="raise"``. Where the stream of the
-    first device is being captured, the work on other devices is part of the graph, which stays
-    valid as long as the curve lives.
+    Waits for the devices only if NaN in floats is an error. If the stream of the first device is
+    being captured, the work on all devices becomes part of the graph, which stays valid as long as
+    the curve lives.
     """
     seams = 3 * (len(shards) - 1)
     with adopt(shards[0]) as first:
         asked = _Asked.of(first.element, thresholds, filtration)
         lead = _Lead.of(first.array, seams + len(shards), thresholds.size)
-    parts = [_count(shard, lead, asked) for shard in shards]  # first every device gets its work
+    parts = [_count(shard, lead, asked) for shard in shards]  # so that all devices begin early
     shares = [_count_between(*pair, asked) for pair in pairwise(parts)]
     shares += [_Share(part.queue, part.values, 1) for part in parts]
     total = _sum(lead, seams, shares)
@@ -65,7 +65,7 @@ def curve(shards: Sequence[Any], thresholds: NDArray[Any], filtration: Filtratio
 
 
 class _Asked(NamedTuple):
-    """What to count."""
+    """What is to be computed."""
 
     thresholds: NDArray[Any]
     filtration: Filtration
@@ -76,7 +76,7 @@ class _Asked(NamedTuple):
         return cls(thresholds, filtration, variant_of(filtration, element, masked=False))
 
     def begin(self, images: Adopted, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """Count images in the memory of an array, on the current stream and its device.
+        """Launch the curves of images in the memory of an array, on the current stream.
 
         Returns memory that begins with the curves, and the flag or None.
         """
@@ -104,13 +104,13 @@ class _Queue(NamedTuple):
         return cls(array.device, cupy.cuda.get_current_stream())
 
     def mark(self) -> Any:
-        """An event after all that has been queued."""
+        """Record an event after all that has been queued."""
         event = cupy.cuda.Event(disable_timing=True)
         event.record(self.stream)
         return event
 
     def beside(self, turn: int) -> _Queue:
-        """Another queue of the device, which waits for nothing by itself."""
+        """Return another queue of the device, which does not wait for this one."""
         return _Queue(self.device, _stream_beside(self.device.id, turn))
 
 
@@ -120,7 +120,7 @@ def _stream_beside(_device: int, _turn: int) -> Any:
 
 
 class _Lead(NamedTuple):
-    """The queue that adds, its table, and the event after which others may write to it."""
+    """The queue that adds the curves, their table, and the event after which it may be written."""
 
     queue: _Queue
     table: Any
@@ -129,14 +129,14 @@ class _Lead(NamedTuple):
 
     @classmethod
     def of(cls, array: Any, rows: int, count: int) -> _Lead:
-        """The current queue of an array's device."""
+        """Take the current queue of an array's device."""
         queue = _Queue.current(array)
         table = cupy.empty((rows, count), np.int64)
         return cls(queue, table, queue.mark(), bool(queue.stream.is_capturing()))
 
 
 class _Share(NamedTuple):
-    """Some rows of the table, the queue that makes them, and memory that it uses."""
+    """Some rows of the table, the queue that computes them, and memory that it uses."""
 
     queue: _Queue
     values: Any
@@ -145,14 +145,14 @@ class _Share(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A shard that is being counted.
+    """A shard whose curve is being computed.
 
     Attributes
     ----------
     ready : event
-        After it the shard may be read.
+        The event after which the shard may be read.
     values, flag
-        Memory of its curve, and what is set where NaN must be looked for.
+        Memory of its curve, and the flag that is set if there may be a NaN, or None.
     """
 
     adopted: Adopted
@@ -162,7 +162,7 @@ class _Part(NamedTuple):
     flag: Any
 
     def slice(self, index: int) -> tuple[Any, Any]:
-        """A slice in one piece, and the event after which it may be read."""
+        """Return a contiguous slice, and the event after which it may be read."""
         found = self.adopted.array[index : index + 1 or None]
         if found.flags.c_contiguous:
             return found, self.ready
@@ -170,14 +170,14 @@ class _Part(NamedTuple):
             return cupy.ascontiguousarray(found), self.queue.mark()
 
     def raise_for_nan(self) -> None:
-        """Wait for the flag, which infinity sets too."""
+        """Wait for the flag, which infinities set as well, and raise ValueError for NaN."""
         with self.queue.device, self.queue.stream:
             if bool(self.flag[0]) and bool(cupy.isnan(numbers(self.adopted)).any()):
                 raise ValueError(NAN_MESSAGE)
 
 
 def _count(shard: Any, lead: _Lead, asked: _Asked) -> _Part:
-    """Begin with a shard. The graph that captures the first one's stream captures this one too."""
+    """Launch the curve of a shard, which becomes part of the graph that captures the first one."""
     with adopt(shard) as adopted:
         queue = _Queue.current(adopted.array)
         if lead.captured and not queue.stream.is_capturing():
@@ -191,7 +191,7 @@ def _count(shard: Any, lead: _Lead, asked: _Asked) -> _Part:
 
 
 def _count_between(before: _Part, after: _Part, asked: _Asked) -> _Share:
-    """Begin with the slices where two neighbours meet, on the device of the first."""
+    """Launch the curves of the slices where two neighbours meet, on the device of the first."""
     first, first_ready = before.slice(-1)
     second, second_ready = after.slice(0)
     step = first.nbytes
@@ -200,7 +200,7 @@ def _count_between(before: _Part, after: _Part, asked: _Asked) -> _Share:
         with queue.stream:
             queue.stream.wait_event(first_ready)
             queue.stream.wait_event(second_ready)
-            # Slices repeated have the curve of one: these windows are one, both and the other.
+            # Two equal slices have the curve of one: the windows are the one, both and the other.
             slices = cupy.empty((4, *first.shape[1:]), first.dtype)
             data = slices.data
             for place, source in enumerate((first.data, first.data, second.data, data + 2 * step)):
@@ -212,7 +212,7 @@ def _count_between(before: _Part, after: _Part, asked: _Asked) -> _Share:
 
 
 def _sum(lead: _Lead, seams: int, shares: Sequence[_Share]) -> Any:
-    """The sum of shares, the first rows of which are seams; all queues wait for it."""
+    """Return the sum of the shares, whose first rows are seams. All queues wait for it."""
     rows, count = lead.table.shape
     target = lead.table.data
     arrivals = []

@@ -1,9 +1,9 @@
 """Curves of host volumes on one or several devices, slab by slab.
 
-Each device has a run of slabs, a copy stream and a compute stream. While one slab is computed the
-next one is copied; what the device cannot copy by itself, threads copy to pinned buffers first,
-piece by piece: pieces are small enough to be sent from the processor's cache. Slices that a slab
-needs of the one before stay on the device, so each is copied once. The curves of slabs add up.
+Each device has a run of slabs, a copy stream and a compute stream, so the next slab is copied while
+one is computed. Memory that is not pinned is copied to pinned buffers by threads, in pieces that
+fit into the processor's cache. The slices that two slabs share stay on the device, so every slice
+is copied once. The curves of the slabs add up.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = ["curve", "value_range"]
 Result = TypeVar("Result")
 
 SLAB_BYTES = 512 << 20  # less where the device has less than eight times as much
-CHUNK_BYTES = 2 << 30  # of slices that are stored together; more are read more than once
-COPY_THREADS = 8  # of all devices, from pageable memory; Python keeps more from working at once
-THREAD_BYTES = 1 << 20  # for which a thread pays
+CHUNK_BYTES = 2 << 30  # of the slices of a chunk; larger chunks are read more than once
+COPY_THREADS = 8  # of all devices, from pageable memory; with more, Python becomes the limit
+THREAD_BYTES = 1 << 20  # for which a thread is worth starting
 PIECE_BYTES = 8 << 20  # that a thread copies at a time, at most
 HOST = 1  # cudaMemoryTypeHost
 TO_DEVICE, ON_DEVICE = 1, 3  # cudaMemcpyKind
@@ -50,17 +50,18 @@ def curve(
     Parameters
     ----------
     volume : (p, m, n) or (m, n) array
-        NumPy array, memmap, or anything with ``shape`` and ``dtype`` whose slices along the first
-        axis become NumPy arrays, such as a zarr array. It need not fit into device memory.
+        NumPy array, memory map, or any object with ``shape`` and ``dtype`` whose slices along the
+        first axis can be converted to NumPy arrays, such as a Zarr array. It may be larger than the
+        memory of the devices.
     devices : sequence of int
-        Each gets a run of slabs.
+        Ids of the devices. Each of them computes a run of slabs.
     slab_bytes : int
-        About so many are copied at once.
+        Approximate size of a slab.
 
     Raises
     ------
     ValueError
-        For NaN in the volume, with ``nan="raise"``.
+        If the volume contains NaN and the filtration does not omit it.
     """
     if 0 in volume.shape:
         return np.zeros(thresholds.size, np.int64)
@@ -80,7 +81,7 @@ def value_range(
     devices: Sequence[int],
     slab_bytes: int = SLAB_BYTES,
 ) -> tuple[Any, Any]:
-    """Smallest and largest finite value; (None, None) where there is none. As :func:`curve`."""
+    """Smallest and largest finite value, or (None, None). Arguments are as for :func:`curve`."""
     if 0 in volume.shape:
         return None, None
     parts = _on_devices(volume, devices, slab_bytes, _range_of_slabs)
@@ -93,7 +94,7 @@ def value_range(
 def _on_devices(
     volume: Any, devices: Sequence[int], slab_bytes: int, work: Callable[[_Slabs], Result]
 ) -> list[Result]:
-    """What `work` makes of the slabs of each device."""
+    """Return what `work` returns for the slabs of each device."""
     if isinstance(volume, np.ndarray) and volume.flags.f_contiguous:
         volume = volume.T  # the curve stays the same
     depth, count = _stored_together(volume), volume.shape[0]
@@ -112,7 +113,7 @@ def _on_devices(
 
 
 def _stored_together(volume: Any) -> int:
-    """Slices that are read together, such as those of a chunk."""
+    """Return the number of slices that are read together, such as those of a chunk."""
     chunks = getattr(volume, "chunks", None)
     depth = int(chunks[0]) if chunks else 1
     return depth if depth * _slice_bytes(volume) <= CHUNK_BYTES else 1
@@ -123,7 +124,7 @@ def _slice_bytes(volume: Any) -> int:
 
 
 def _ahead(slabs: _Slabs) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
-    """The slabs, each fetched by a thread while the one before is dealt with."""
+    """Yield the slabs. A thread fetches the next one meanwhile."""
     set_device, device = cupy.cuda.runtime.setDevice, cupy.cuda.runtime.getDevice()
     with ThreadPoolExecutor(1, initializer=set_device, initargs=(device,)) as fetcher:
         iterator = iter(slabs)
@@ -136,7 +137,7 @@ def _ahead(slabs: _Slabs) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
 def _add_slabs(
     slabs: _Slabs, thresholds: NDArray[Any], filtration: Filtration
 ) -> tuple[NDArray[np.int64], bool]:
-    """Sum of the curves of the slabs of one device, and whether NaN was seen."""
+    """Return the sum of the curves of a device's slabs, and whether there is a NaN."""
     compute = cupy.cuda.Stream(non_blocking=True)
     floats = slabs.dtype.kind == "f"
     with compute:
@@ -155,7 +156,7 @@ def _add_slabs(
 
 
 def _range_of_slabs(slabs: _Slabs) -> tuple[Any, Any, bool]:
-    """Smallest and largest finite value of the slabs of one device, and whether NaN was seen."""
+    """Return the range of the finite values of a device's slabs, and whether there is a NaN."""
     compute = cupy.cuda.Stream(non_blocking=True)
     floats = slabs.dtype.kind == "f"
     dtype = np.dtype(np.uint8) if slabs.dtype == np.bool_ else slabs.dtype
@@ -167,7 +168,7 @@ def _range_of_slabs(slabs: _Slabs) -> tuple[Any, Any, bool]:
             compute.wait_event(ready)
             own = slab[first:last]
             if own.dtype == np.bool_:
-                own = (own.view(dtype) != 0).view(dtype)  # true: anything but 0
+                own = (own.view(dtype) != 0).view(dtype)  # True is any byte but 0
             if floats:
                 seen |= cupy.isnan(own).any()
                 finite = cupy.isfinite(own)
@@ -186,9 +187,9 @@ def _same(array: Any) -> Any:
 
 
 class _Slabs:
-    """Slabs of a volume on the current device, each with its neighbours and what of it counts.
+    """Slabs of a volume on the current device, with the slices beside them that they need.
 
-    A slab ends one slice before what has been read: that slice lacks the next one.
+    A slab ends one slice before the last one that has been read, since this slice needs the next.
     """
 
     def __init__(
@@ -210,11 +211,11 @@ class _Slabs:
             self.staging = _Staging(self.copy, longest * self.slice_bytes, threads)
 
     def __iter__(self) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
-        """Yield slab, own indices, the event to wait for and the event to record."""
+        """Yield slabs and their own indices, an event to wait for, and an event to record."""
         if self.first == self.last:
             return
         done = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
-        place, start = 0, self.first  # slices in the buffer before, and the first one to count
+        place, start = 0, self.first  # slices in the last buffer, and the first one to count
         try:
             for turn, (low, high) in enumerate(pairwise(self.cuts)):
                 buffer, before = self.buffers[turn % 2], self.buffers[1 - turn % 2]
@@ -236,7 +237,7 @@ class _Slabs:
                 self.staging.pool.shutdown()
 
     def _upload(self, buffer: Any, place: int, low: int, high: int) -> None:
-        """Slices [low, high) of the volume to `buffer`, from index `place` on."""
+        """Copy slices [low, high) of the volume to `buffer`, from index `place` on."""
         part = np.ascontiguousarray(self.volume[low:high], self.dtype)
         if self.staging is None:
             self._move(buffer, place, part.ctypes.data, high - low, TO_DEVICE)
@@ -255,7 +256,7 @@ def _move(target: int, source: int, size: int, kind: int, stream: Any) -> None:
 
 
 class _Piece:
-    """A pinned buffer, and an event that tells when it has been sent."""
+    """A pinned buffer, and an event that is recorded when it has been sent."""
 
     def __init__(self, size: int) -> None:
         self.memory = cupyx.empty_pinned(size, np.uint8)
@@ -263,7 +264,7 @@ class _Piece:
 
 
 class _Staging:
-    """Threads that copy up to `most` bytes to the device through pinned pieces, two for each."""
+    """Threads that copy up to `most` bytes to the device, each through two pinned buffers."""
 
     def __init__(self, stream: Any, most: int, threads: int) -> None:
         self.stream = stream
@@ -273,7 +274,7 @@ class _Staging:
         self.pool = ThreadPoolExecutor(self.threads)
 
     def send(self, target: int, source: NDArray[np.uint8]) -> None:
-        """Copy `source` to the address `target`, as many bytes by each thread."""
+        """Copy `source` to the address `target`, in equal parts by all threads."""
         turns = -(-source.size // (self.threads * self.size))
         size = -(-source.size // (self.threads * turns))
 
@@ -295,7 +296,7 @@ class _Staging:
 
 
 def _is_pinned(volume: Any) -> bool:
-    """Whether the device can copy from the volume's memory by itself."""
+    """Whether the device can copy directly from the volume's memory."""
     if not isinstance(volume, np.ndarray) or not volume.flags.c_contiguous:
         return False
     if not volume.dtype.isnative:

@@ -1,4 +1,4 @@
-"""Counters that are zero before and after each replay of a captured call, without clearing."""
+"""Counters of captured calls, which are zero before and after each replay without being cleared."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 __all__ = ["lasting_zeros"]
 
-STOCK = 1 << 17  # words of a device, for about a hundred calls with 256 thresholds
-MOST = 1 << 15  # words of a call: clearing more costs little beside its image
+STOCK = 1 << 17  # words on a device, for about a hundred calls with 256 thresholds
+MOST = 1 << 15  # words of a call; clearing more costs little compared with reading its image
 LINE = 16  # words of a cache line
 
 _lock = threading.Lock()
@@ -19,10 +19,10 @@ _stocks: dict[int, tuple[Any, int]] = {}  # of each device: memory and the words
 
 
 def lasting_zeros(words: int, device: int, capturing: bool) -> int:
-    """Return the address of zeros that belong to a captured call; 0 for other calls.
+    """Return the address of zeros that belong to a captured call, or 0 if there are none.
 
-    A capture may forbid to allocate and to wait, so a call that is not captured lays in the stock.
-    0, too, where it does not suffice: graphs may be replayed at any time, so nothing comes back.
+    Calls that are not captured get none, but the first of them allocates the stock, because a
+    capture may forbid this. Graphs may be replayed at any time, so words never return to the stock.
     """
     if not 0 < words <= MOST or (device in _stocks and not capturing):
         return 0

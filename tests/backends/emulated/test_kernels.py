@@ -419,3 +419,24 @@ def test_even_thresholds_over_the_range(emulator, shape, superlevel):
     # One value, none, and fewer values than thresholds.
     for some in (images[0] * 0, images[0] * np.nan, 1 + images[0] * np.float32(1e-6)):
         assert omitted(some.view(ndarray)) is None
+
+
+def test_arrays_that_were_read_before(emulator):
+    array = np.linspace(0, 1, 300).view(ndarray)
+    read_early = emulator.backend.seen.read_early
+    for _ in range(2):
+        known = np.array(array)
+        host, is_right = read_early(array)
+        np.testing.assert_array_equal(host, known)
+        assert is_right is None
+        for _ in range(2):
+            host, is_right = read_early(array)
+            np.testing.assert_array_equal(host, known)
+            assert is_right()
+        array[-1] += 1
+        host, is_right = read_early(array)
+        np.testing.assert_array_equal(host, known)
+        assert not is_right()
+    host, is_right = read_early(array[::2])
+    np.testing.assert_array_equal(host, np.array(array)[::2])
+    assert is_right is None

@@ -1,17 +1,17 @@
 // Components of the sublevel sets of an image of codes, or of their complements, at all codes.
 //
-// Points are put in a strict order, by key and then by place. `follow_neighbours` lets every point
-// that is no minimum follow the neighbour that comes first of all, and lists the edges at points
-// whose lower link falls apart: only these can join basins. `resolve_edges` walks from the ends of
-// edges to the minima; boruvka.cu joins those.
+// Points are ordered by key, and points of equal keys by place. In `follow_neighbours`, every point
+// that is not a minimum follows its first neighbour in this order. The kernel lists edges at points
+// whose lower link has several components, since only these can join basins. `resolve_edges` finds the
+// minima to which the ends of these edges lead; boruvka.cu joins them.
 
 #include "edges.cuh"
 
 typedef ECC_CODE Code;
 
-constexpr bool kPlanar = ECC_PLANAR;    // one slice, which has no neighbours
-constexpr bool kDiagonal = ECC_WIDE;    // neighbours along diagonals too
-constexpr bool kFrame = ECC_FRAME;      // points beyond the border come first of all
+constexpr bool kPlanar = ECC_PLANAR;    // whether there is only one slice
+constexpr bool kDiagonal = ECC_WIDE;    // whether diagonal neighbours are connected
+constexpr bool kFrame = ECC_FRAME;      // whether points beyond the border come before all others
 constexpr bool kReverse = ECC_REVERSE;  // keys are `top` minus the codes
 constexpr unsigned kCenter = 1u << 13, kCube = (1u << 27) - 1;
 
@@ -21,7 +21,7 @@ struct Volume {
     unsigned top;
 };
 
-// A raw edge: the place of its point, and two of the 27 places around it.
+// The place of a point, and two of the 27 places around it, in the low and the next byte of `ends`.
 struct RawEdge {
     int place, ends;
 };
@@ -31,7 +31,7 @@ __device__ unsigned key_of(const Volume& volume, long long place) {
     return kReverse ? volume.top - code : code;
 }
 
-// Bits of a cube of 27 places: x runs fastest.
+// Sets of the 27 places of a cube are bits, in which x runs fastest.
 constexpr unsigned kLowX = 0111111111, kHighX = 0444444444;
 constexpr unsigned kLowY = 0007007007, kHighY = 0700700700;
 
@@ -39,7 +39,7 @@ __device__ unsigned along_x(unsigned set) { return (set & ~kHighX) << 1 | (set &
 __device__ unsigned along_y(unsigned set) { return (set & ~kHighY) << 3 | (set & ~kLowY) >> 3; }
 __device__ unsigned along_z(unsigned set) { return (set << 9 | set >> 9) & kCube; }
 
-// A set and what is adjacent to it.
+// The set, with all places adjacent to it.
 __device__ unsigned dilated(unsigned set) {
     if (!kDiagonal) return set | along_x(set) | along_y(set) | along_z(set);
     set |= along_x(set);
@@ -47,7 +47,7 @@ __device__ unsigned dilated(unsigned set) {
     return set | along_z(set);
 }
 
-// Faces of the cube, and those and its edges: the neighbours along axes, and what can join them.
+// Neighbours along an axis (kFaces), and all that can connect neighbours to each other (kMembers).
 constexpr unsigned kFaces = 1u << 4 | 1u << 10 | 1u << 12 | 1u << 14 | 1u << 16 | 1u << 22;
 constexpr unsigned kCorners = 1u << 0 | 1u << 2 | 1u << 6 | 1u << 8 | 1u << 18 | 1u << 20 |
                               1u << 24 | 1u << 26;
@@ -58,7 +58,7 @@ constexpr unsigned kMembers =
 
 __device__ int lowest_bit(unsigned set) { return __popc((set & (0u - set)) - 1); }
 
-// What there is of a set that is adjacent, step by step, to its first bit among `ends`.
+// The component of a set that contains its first place among `ends`.
 __device__ unsigned component(unsigned set, unsigned ends) {
     unsigned found = set & ends, before = 0;
     found &= 0u - found;
@@ -71,8 +71,8 @@ __device__ unsigned component(unsigned set, unsigned ends) {
 
 struct Link {
     unsigned lower;  // the members that come before the point
-    int first;       // the end that comes first of all, if it exists
-    bool framed;     // some end is in the frame
+    int first;       // the first neighbour in the order, or -1
+    bool framed;     // whether a neighbour lies beyond the border
 };
 
 __device__ Link link_of(const Volume& volume, int z, int y, int x, long long place, unsigned own) {
@@ -101,9 +101,9 @@ __device__ Link link_of(const Volume& volume, int z, int y, int x, long long pla
     return link;
 }
 
-// `labels`: the place that a point follows, or minus one minus the number of its basin. Basins are
-// numbered from `kFrame`, which has the number 0. `counts` are those of edges (upper half) and of
-// basins; edges beyond `room` are counted only.
+// Labels are the place that a point follows, or at minima -1 minus the number of the basin. With
+// kFrame, basin 0 is that of the frame. `counts` has the number of edges in its upper half and that of
+// basins in its lower half; edges beyond `room` are counted, but not written.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     follow_neighbours(const Volume volume, int* labels, RawEdge* edges, const unsigned room,
                       long long* histogram, Word* counts) {
@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         link = link_of(volume, row / volume.height, row % volume.height, x, place, own);
         for (rest = link.lower; rest & kEnds; ++parts) rest &= ~component(rest, kEnds);
     }
-    // What each lane adds comes behind that of the lanes before it.
+    // Each lane writes behind the lanes before it.
     const bool minimum = there && parts == 0;
     const Word more = (Word)(parts > 1 ? parts - 1 : 0) << 32 | minimum;
     const int lane = threadIdx.x & 31;

@@ -1,10 +1,10 @@
-// Boruvka's algorithm: in each round every component proposes the edge of the smallest key that
-// leaves it, and is hooked to the component at the other end; edges within one component are dropped.
+// Boruvka's algorithm. In each round, every component chooses its edge of the smallest key and is joined
+// to the component at the other end. Edges within a component are then dropped.
 #include "edges.cuh"
 
 constexpr Word kNone = ~0ull;
 
-// Each component's edge of the smallest key, among those the one of the smallest number.
+// The edge of the smallest key of each component; of equal keys, the edge of the smallest number.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     propose_edges(const Edge* edges, const unsigned size, Word* best) {
     const unsigned index = blockIdx.x * ECC_THREADS + threadIdx.x;
@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     if (best[edge.second] > proposal) atomicMin(best + edge.second, proposal);
 }
 
-// Hook components along their edges; of two with the same one the first stays.
+// The component that each one is joined to. If two components chose the same edge, the first remains.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     hook_components(const Edge* edges, const unsigned nodes, const Word* best, int* parents,
                     long long* histogram) {

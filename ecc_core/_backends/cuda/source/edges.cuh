@@ -8,7 +8,7 @@ struct Edge {
     unsigned key;
 };
 
-// Append an edge behind those that are there, a warp at a time.
+// Appends the edges of the lanes that have one, by all lanes of a warp.
 __device__ void append(bool wanted, const Edge& edge, Edge* edges, unsigned* count) {
     const unsigned those = __ballot_sync(~0u, wanted);
     const int lane = threadIdx.x & 31;
