@@ -21,12 +21,14 @@ __all__ = [
     "as_cupy",
     "axes_in_memory",
     "borrowed_stream",
+    "device_of",
     "keeping",
     "numbers",
     "on_host",
 ]
 
 SMALL = 1 << 16  # bytes
+HERE = nullcontext()
 TO_HOST = 2  # cudaMemcpyDeviceToHost
 
 
@@ -46,6 +48,11 @@ def adopt(array: Any) -> AbstractContextManager[Adopted]:
     if array.device.id == cupy.cuda.runtime.getDevice():
         return nullcontext(adopted)
     return _on_device(adopted)
+
+
+def device_of(array: Any) -> AbstractContextManager[Any]:
+    """Make the device of a CuPy array current."""
+    return HERE if array.device.id == cupy.cuda.runtime.getDevice() else array.device
 
 
 @contextmanager

@@ -75,8 +75,12 @@ class Call:
 
     def start(self, stream: int, block: ctypes.Array[ctypes.c_int64]) -> None:
         """Launch with prepared arguments, whose words may have been changed."""
-        address = ctypes.addressof(block)
-        cupy.cuda.driver.launchKernel(self._function.ptr, *self._shape, stream, address, 0)
+        arguments = self._function.ptr, *self._shape, stream, ctypes.addressof(block), 0
+        try:
+            cupy.cuda.driver.launchKernel(*arguments)
+        except cupy.cuda.driver.CUDADriverError:
+            cupy.cuda.runtime.free(0)  # a thread that has not used the device has no context
+            cupy.cuda.driver.launchKernel(*arguments)
 
 
 def _three(sizes: Sequence[int]) -> tuple[int, ...]:

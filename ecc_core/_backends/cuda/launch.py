@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
-from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, keeping, numbers, on_host
+from ecc_core._backends.cuda.arrays import (
+    Adopted,
+    adopt,
+    as_cupy,
+    device_of,
+    keeping,
+    numbers,
+    on_host,
+)
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.coefficients import scanned_coefficients
 from ecc_core._backends.cuda.even import MOST_EVEN, even_curve
@@ -137,8 +145,8 @@ def repeated_curve(
         return None
 
     def again(array: Any) -> Any:
-        with adopt(array) as adopted:
-            return find().single(adopted.array.data.ptr)
+        with device_of(array):
+            return find().single(array.data.ptr)
 
     return again
 
@@ -166,8 +174,8 @@ def repeated_even_curve(
         return None
 
     def again(array: Any) -> tuple[Any, Any] | None:
-        with adopt(array) as adopted:
-            return found(adopted.array.data.ptr)
+        with device_of(array):
+            return found(array.data.ptr)
 
     return again
 
@@ -191,8 +199,8 @@ def repeated_number(
         return None
 
     def again(array: Any) -> int:
-        with adopt(array) as adopted:
-            return scan.number(adopted.array.data.ptr)
+        with device_of(array):
+            return scan.number(array.data.ptr)
 
     return again
 

@@ -31,14 +31,15 @@ def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
     Without a function it certainly does. The function waits for the device, and must be called
     once. Reading the array again after it has returned False is certain.
     """
-    size, device = array.nbytes, array.device.id
-    small = 0 < size <= SMALL and size % WORD == 0 and array.flags.c_contiguous
-    if not small or device != cupy.cuda.runtime.getDevice():
+    device, address = array.device.id, array.data.ptr
+    if device != cupy.cuda.runtime.getDevice():
         return on_host(array), None
-    address = array.data.ptr
-    key = address, array.shape, array.dtype, device
+    key = address, array.shape, array.strides, array.dtype, device
     known = _seen.get(key)
     if known is None:
+        size = array.nbytes
+        if not (0 < size <= SMALL and size % WORD == 0 and array.flags.c_contiguous):
+            return on_host(array), None
         copy = array.copy()
         host = on_host(copy)
         host.flags.writeable = False
@@ -50,7 +51,7 @@ def read_early(array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
     stream, reply, call = cupy.cuda.get_current_stream(), take_reply(device), _call(device)
     first, second, answer, words = call.places
     addresses = (first, address), (second, copy.data.ptr), (answer, reply.address)
-    call.launch(stream.ptr, (*addresses, (words, size // WORD)))
+    call.launch(stream.ptr, (*addresses, (words, host.nbytes // WORD)))
 
     def is_same() -> bool:
         (same,) = reply.wait(1, stream)

@@ -32,6 +32,7 @@ inline float multiply_add_saturated(float a, float b, float c) {
     return saturated(multiply_add(a, b, c));
 }
 __attribute__((noinline)) inline float to_float(double a) { return (float)a; }
+inline double to_double(float a) { return a; }
 inline float to_float_down(double a) { return rounded(FE_DOWNWARD, to_float, a); }
 inline float to_float_up(double a) { return rounded(FE_UPWARD, to_float, a); }
 inline double add_doubles(double a, double b) { return a + b; }

@@ -44,6 +44,11 @@ __device__ __forceinline__ bool is_less(T a, T b) {
     return a < b;
 }
 
+__device__ __forceinline__ double to_double(float a) {
+    double result;
+    asm("cvt.f64.f32 %0, %1;" : "=d"(result) : "f"(a));
+    return result;
+}
 // Rounded down or up; subnormals stay.
 __device__ __forceinline__ float to_float_down(double a) {
     float result;

@@ -114,7 +114,7 @@ __device__ __forceinline__ double to_double(T v) {
 }
 __device__ __forceinline__ double to_double(Bool v) { return v.byte != 0; }
 __device__ __forceinline__ double to_double(Half v) { return half_to_float(v.bits); }
-__device__ __forceinline__ double to_double(BFloat v) { return to_key(v); }
+__device__ __forceinline__ double to_double(BFloat v) { return to_double(to_key(v)); }
 
 // The key of a point that never enters: last in the order of the filtration.
 __device__ __forceinline__ float never(float) {

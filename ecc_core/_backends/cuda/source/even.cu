@@ -45,13 +45,13 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     __syncthreads();
     if (!last) return;
     const float least = value_of(~(found.least ^ kSign)), largest = value_of(found.largest ^ kSign);
-    const Spread spread(least, largest, even.count);
+    const double low = to_double(least), high = to_double(largest);
+    const Spread spread(low, high, even.count);
     // The guess of a key is its code, from 1 to `count`.
-    const double span =
-        kSuper ? add_doubles(largest, -(double)least) : add_doubles(least, -(double)largest);
+    const double span = kSuper ? add_doubles(high, -low) : add_doubles(low, -high);
     const float scale = (float)((even.count - 1) / multiply_doubles(span, even.count));
-    const float offset = (float)add_doubles(
-        1.0 / even.count, -multiply_doubles(kSuper ? least : largest, scale));
+    const float offset =
+        (float)add_doubles(1.0 / even.count, -multiply_doubles(kSuper ? low : high, scale));
     bool fits = found.some;
     if (threadIdx.x == 0) even.table[0] = never(0.0f);
     for (int k = threadIdx.x; k < even.count; k += blockDim.x) {
@@ -59,7 +59,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         const float unit = multiply_add_saturated(key, scale, offset);
         const int code = kSuper ? k + 1 : even.count - k;
         even.thresholds[k] = spread[k];
-        even.table[code] = key == 0.0f ? (kSuper ? -0.0f : 0.0f) : key;
+        // Kernels take -0 to be less than 0; a comparison would take subnormal numbers for zero.
+        const bool zero = __float_as_uint(key) << 1 == 0;
+        even.table[code] = zero ? (kSuper ? -0.0f : 0.0f) : key;
         fits = fits && fabs(unit * (double)even.count - code) < 0.25;
         fits = fits && (k == 0 || is_less(spread.key(k - 1), key));
     }
