@@ -82,8 +82,10 @@ CASES = {
         ]
         for ndim in (2, 3)
     },
-    "number": [_curves(SHORT[:2], (SEARCH,), FLAT=(0, 1))],
+    "number": [_curves(SHORT[:2], (SEARCH,), FLAT=(0, 1), ROWS=(4,))],
     "range": [SAMPLES],
+    "even": [_curves(("float",), (SEARCH,), NAN=(2,))],
+    "same": [{"THREADS": (256,)}],
     "recode": [{**SAMPLES, "CODE": CODES}],
     "betti": [
         {"CODE": CODES, "PLANAR": (0, 1)}
