@@ -42,9 +42,13 @@ BINS = np.dtype(
         ("last", "f4"),
         ("first", "i8"),
         ("span", "i4"),
+        ("dense_low", "f4"),
+        ("dense_scale", "f4"),
+        ("dense_last", "f4"),
     ],
     align=True,
 )
+LINES = ("low", "scale", "last", "dense_low", "dense_scale", "dense_last")
 CELLS_TRIED = (256, 512, 1024, 2048, 4096)  # sizes of tables
 MOST_SPAN = 8  # cells have less than twice as many thresholds
 
@@ -158,7 +162,8 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     else:
         pairs = pair_rule(levels.values, thresholds, keys, superlevel)
     if pairs is not None:
-        pair_bins["low"], pair_bins["scale"], pair_bins["last"] = pairs.line
+        for name, value in zip(LINES, (*pairs.line, *pairs.dense), strict=True):
+            pair_bins[name] = value
         if pairs.table is not None and pairs.ordered is not None:
             upload("table", pairs.table, pair_bins)
             upload("thresholds", pairs.ordered, pair_bins)

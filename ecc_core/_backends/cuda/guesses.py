@@ -6,6 +6,8 @@ roundings of the device are reproduced here.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +30,7 @@ __all__ = [
 
 Array = NDArray[Any]
 Line = tuple[np.float32, np.float32, np.float32]
+NO_LINE: Line = (np.float32(0),) * 3
 
 UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS = range(6)  # as in options.cuh
 MAGIC = np.float32(1 << 23)  # added to a guess, to round it
@@ -36,7 +39,10 @@ MAGIC = np.float32(1 << 23)  # added to a guess, to round it
 PAIR_LEVELS = 4096  # most levels of the kernels of pairs
 FEW_LEVELS = 1024  # of which the codes are integers of half precision
 CODE_ZERO, MANY_ZERO = 0x6400, 0x0400  # the codes 0 of few and of many levels
-PAIR_CELLS = tuple(round(2 ** (power / 4)) for power in range(32, 49))  # entries of tables
+PAIR_CELLS = (256, 512, 1024, 2048, 4096)  # entries of tables of even cells
+DENSE_ENDS = (0, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)  # shares of thresholds outside dense ones
+DENSE_TRIED = 6  # choices of these, each with more cells than needed by some factors:
+DENSE_MORE = (1, 1.1, 1.25, 1.5, 2)
 MOST_CROWD = 3  # thresholds of a cell besides the first
 CROWD_BIT = 30  # of a code in the table, where their number begins
 
@@ -49,8 +55,9 @@ class PairRule(NamedTuple):
     rule : int
     codes : int
         Number of codes.
-    line : (low, scale, last)
-        The guess of a key is ``low + scale * key``, limited to [0, 1], times `last`.
+    line, dense : (low, scale, last)
+        The guess of a key is ``low + scale * key``, limited to [0, 1], times `last`. CELLS: the
+        sum of two of these, the second where thresholds are dense.
     table : array, optional
         UNIFORM: the threshold of each code. CELLS: the first threshold of each cell, and the code
         of samples that reach all of its thresholds.
@@ -62,7 +69,8 @@ class PairRule(NamedTuple):
 
     rule: int
     codes: int
-    line: Line = (np.float32(0),) * 3
+    line: Line = NO_LINE
+    dense: Line = NO_LINE
     table: Array | None = None
     ordered: Array | None = None
     crowd: int = 0
@@ -90,9 +98,12 @@ def _units(keys: Array, line: Line) -> NDArray[np.float32]:
     return np.where(unit > 0, np.minimum(unit, np.float32(1)), np.float32(0))  # NaN to 0
 
 
-def guesses(keys: Array, line: Line) -> NDArray[np.int64]:
-    """Return the guesses of keys."""
-    return (multiply_add(_units(keys, line), line[2], MAGIC) - MAGIC).astype(np.int64)
+def guesses(keys: Array, *lines: Line) -> NDArray[np.int64]:
+    """Return the guesses of keys, which are the sums of those by each line."""
+    total = np.full(keys.size, MAGIC)
+    for line in lines:
+        total = multiply_add(_units(keys, line), line[2], total)
+    return (total - MAGIC).astype(np.int64)
 
 
 def is_near(keys: Array, line: Line, first: int = 0) -> bool:
@@ -101,10 +112,11 @@ def is_near(keys: Array, line: Line, first: int = 0) -> bool:
     return bool(np.abs(places - first - np.arange(keys.size)).max() < 0.25)
 
 
-def multiply_add(a: Array, b: np.float32, c: np.float32) -> NDArray[np.float32]:
+def multiply_add(a: Array, b: np.float32, c: np.float32 | Array) -> NDArray[np.float32]:
     """Return a * b + c, rounded once, as the device does it."""
     with np.errstate(all="ignore"):
-        product, term = a.astype(np.float64) * np.float64(b), np.float64(c)  # the product is exact
+        product = a.astype(np.float64) * np.float64(b)  # exact
+        term = np.asarray(c, np.float64)
         total = product + term
         back = total - product
         error = (product - (total - back)) + (term - back)
@@ -139,18 +151,49 @@ def pair_rule(values: Array, thresholds: Array, keys: Array, superlevel: bool) -
     step = (final - first) / max(finite.size - 1, 1)
     line = line_through(final - count * step, final, 0, count, count)
     if is_near(ordered, line, 1):
-        return PairRule(UNIFORM, count + 1, line, np.append(never, ordered), ordered)
+        table = np.append(never, ordered)
+        return PairRule(UNIFORM, count + 1, line, table=table, ordered=ordered)
     best = None
-    for cells in PAIR_CELLS:
-        line = line_through(first, final, 1, cells - 2, cells - 1)
-        sizes = np.bincount(guesses(ordered, line), minlength=cells)
+    even = ((line_through(first, final, 1, n - 2, n - 1), NO_LINE) for n in PAIR_CELLS)
+    for lines in itertools.chain(_lines_by_density(finite), even):
+        cells = int(lines[0][2] + lines[1][2]) + 1
+        sizes = np.bincount(guesses(ordered, *lines), minlength=cells)
         crowd = int(sizes.max()) - 1
         if crowd <= MOST_CROWD and (best is None or crowd < best.crowd):
             table = _cells(ordered, sizes, never)
-            best = PairRule(CELLS, count + 1, line, table, ordered, crowd)
+            best = PairRule(CELLS, count + 1, *lines, table, ordered, crowd)
         if crowd == 0:
             break
     return best
+
+
+def _lines_by_density(ordered: Array) -> Iterator[tuple[Line, Line]]:
+    """Yield pairs of lines whose cells might have one threshold each, those with few cells first.
+
+    The first line spans all thresholds, the second one those between two ends.
+    """
+    count = ordered.size
+    place = np.abs(ordered - ordered[0])
+    gaps = np.abs(np.diff(ordered))
+    found = []
+    for low, high in itertools.product(DENSE_ENDS, DENSE_ENDS):
+        begin, end = int(low * count), count - 1 - int(high * count)
+        if end - begin < 2:
+            continue
+        outside = min(gaps[:begin].min(initial=np.inf), gaps[end:].min(initial=np.inf))
+        first = place[-1] / min(outside, place[-1])
+        more = (place[end] - place[begin]) * (1 / gaps[begin:end].min() - 1 / outside)
+        found.append((first + max(more, 0), first, max(more, 0), begin, end))
+    for _, first, more, begin, end in sorted(found)[:DENSE_TRIED]:
+        for factor in DENSE_MORE:
+            if (first + more) * factor + 5 > PAIR_CELLS[-1]:
+                break
+            last, dense = int(np.ceil(first * factor)) + 3, int(np.ceil(more * factor))
+            line = line_through(ordered[0], ordered[-1], 1, last - 1, last)
+            if dense:
+                yield line, line_through(ordered[begin], ordered[end], 0, dense, dense)
+            else:
+                yield line, NO_LINE
 
 
 def _cells(ordered: Array, sizes: Array, never: np.float32) -> NDArray[np.uint32]:

@@ -324,7 +324,8 @@ def _pair_memory(
     if rules.table:
         left = shared_limit(device) * warps // RESIDENT_WARPS[source] - SPARE_BYTES - shared
         room = min(TABLE_COPIES_BYTES[source] * warps, left)
-        repeated = min(_copies(rules.table, room, samples), 32 if rules.pair == UNIFORM else 16)
+        most = 32 if rules.pair == UNIFORM else 16
+        repeated = min(_copies(rules.table, room, samples // 2), most)
         repeated = repeated if repeated >= LEAST_TABLE_COPIES else 1
     shared += repeated * rules.table
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": 0, "CROWD": rules.crowd}

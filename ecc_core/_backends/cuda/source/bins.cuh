@@ -12,6 +12,7 @@ struct Bins {
     long long first;         // kConsecutive: thresholds are first, first + 1 and so on, as integers
                              // that to_integer gives (types of up to 32 bits)
     int span;                // kCells: a power of two; a cell has less than 2 * span thresholds
+    float dense_low, dense_scale, dense_last;  // kPairs and kCells: added to the guess (pairs.cuh)
 };
 
 __device__ __forceinline__ bool passed(Key sample, Key threshold) {

@@ -191,7 +191,7 @@ __device__ __forceinline__ int* repeat_entries(Entry* to, const Entry* from, int
 // kPairs: the table is in shared memory, and the thresholds where cells have several.
 __device__ __forceinline__ SharedLayout lay_out_pairs(void* memory, const Bins& bins) {
     SharedLayout layout = {bins.thresholds, (int*)memory, (int*)memory};
-    const int entries = (int)bins.last + 1;
+    const int entries = (int)(bins.last + bins.dense_last) + 1;
     if (kBins == kUniform) layout.counts = repeat_entries((int*)memory, bins.table, entries);
     if (kBins == kCells)
         layout.counts = repeat_entries((uint2*)memory, (const uint2*)bins.table, entries);

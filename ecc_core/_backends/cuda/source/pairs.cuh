@@ -127,7 +127,7 @@ struct Encoder {
                 __float_as_uint(multiply_add(unit, bins.last, 8388608.0f + kCodeZero));
             return one_less_before(near, key, shared_float(table + kStep * near));
         }
-        const uint2 entry = shared_words(table + 2 * kStep * guess(key, bins));
+        const uint2 entry = shared_words(table + 2 * kStep * cell(key));
         unsigned found = one_less_before(entry.y, key, __uint_as_float(entry.x));
 #pragma unroll
         for (unsigned i = 0; i < kCrowd; ++i) {
@@ -136,6 +136,13 @@ struct Encoder {
             found = one_less_before(found, key, threshold);
         }
         return found;
+    }
+
+    // The sum of two guesses: one over the range of all thresholds, and one where they are dense.
+    __device__ __forceinline__ unsigned cell(float key) const {
+        const float dense = multiply_add_saturated(key, bins.dense_scale, bins.dense_low);
+        const float first = __uint_as_float(guess(key, bins));
+        return __float_as_uint(multiply_add(dense, bins.dense_last, first));
     }
 
     __device__ __forceinline__ static unsigned one_less_before(unsigned code, float key,
