@@ -71,7 +71,7 @@ TABLE_BYTES = 16 << 10  # of thresholds in shared memory
 COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
 # The same for pairs. In 2-D, cache for the sides of a warp is worth more.
 PAIR_COPIES_BYTES = {"lines": 1400, "pairs2d": 1400, "pairs3d": 2800}
-TABLE_COPIES_BYTES = {"lines": 3072, "pairs2d": 3072, "pairs3d": 4096}  # of tables, likewise
+TABLE_COPIES_BYTES = {"lines": 3072, "pairs2d": 3072, "pairs3d": 5120}  # of tables, likewise
 LEAST_TABLE_COPIES = 4  # fewer gain nothing; more than 32 of four bytes or 16 of eight neither
 SAMPLES_A_COPY = 256  # of a warp, at least
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
