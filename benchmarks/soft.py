@@ -6,7 +6,12 @@ Plain PyTorch is the sigmoid of broadcast differences and autograd, over the cel
 (maxima by pooling), or over its points with coefficients that are given and cost nothing. The
 transform is measured against the way of DECT: heights of all cells, sigmoids, a scatter over the
 batch. On a CUDA device the floor is the time to read the image twice and to write its gradient at
-the rate at which 4 GiB are reduced. Writes OUTPUT.json and OUTPUT.md.
+the rate at which 4 GiB are reduced.
+
+Calls from Python are timed by the clock on CUDA devices, until the device has finished, and when
+they follow each other. Beside them is a function that only allocates the same tensors and launches
+one kernel each way: the time that torch takes for any step with a function written in Python.
+Writes OUTPUT.json and OUTPUT.md.
 """
 
 from __future__ import annotations
@@ -35,6 +40,8 @@ CASES: dict[str, list[tuple[tuple[int, ...], int, float]]] = {
     ],
     "cpu": [((8, 256, 256), 64, 60.0)],
 }
+# Shape, thresholds, and the seconds that a call from Python may take.
+CALLS = [((4, 64, 64), 32, 0.25e-3), ((32, 512, 512), 64, 0.35e-3)]
 TRANSFORMS = {"cuda": ((8, 128, 128), 32, 64, 1.0), "cpu": ((2, 64, 64), 16, 32, 1.0)}
 Step = Callable[[], Any]
 
@@ -186,6 +193,66 @@ def measure_curve(
     return row
 
 
+class Least(torch.autograd.Function):
+    """Allocates what a curve and its gradients need, with one kernel each way."""
+
+    @staticmethod
+    def forward(ctx: Any, image: Tensor, levels: Tensor, sharpness: Tensor) -> Tensor:
+        ctx.save_for_backward(image, levels, sharpness)
+        return levels.new_zeros((len(image), len(levels)))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
+        image, *others = ctx.saved_tensors
+        return gradient.new_empty(image.shape).zero_(), *map(torch.empty_like, others)
+
+
+def by_clock(step: Step, count: int) -> tuple[float, float]:
+    """The median time of a call and of waiting for the device, and the time of successive calls."""
+    times = []
+    torch.cuda.synchronize()
+    for _ in range(count):
+        begin = time.perf_counter()
+        step()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - begin)
+    begin = time.perf_counter()
+    for _ in range(count):
+        step()
+    torch.cuda.synchronize()
+    return sorted(times)[count // 2], (time.perf_counter() - begin) / count
+
+
+def measure_calls(shape: tuple[int, ...], count: int, bar: float) -> dict[str, Any]:
+    """Three kinds of steps, of curves and of `Least`: the least of several interleaved turns."""
+    image = torch.rand(shape, device="cuda").requires_grad_()
+    levels = torch.linspace(0, 1, count, device="cuda").requires_grad_()
+    numbers = [image, levels, torch.tensor(60.0, device="cuda", requires_grad=True)]
+    upstream = torch.rand((shape[0], count), device="cuda")
+    functions = {
+        "curve": lambda: soft_euler_curve(image, levels, sharpness=numbers[2]),
+        "least": lambda: Least.apply(*numbers),
+    }
+
+    def backward(compute: Step, loss: Callable[[Tensor], Tensor]) -> None:
+        for tensor in numbers:
+            tensor.grad = None
+        loss(compute()).backward()
+
+    steps = {}
+    for name, compute in functions.items():
+        steps[f"{name}, gradient given"] = lambda f=compute: torch.autograd.grad(
+            f(), numbers, upstream
+        )
+        steps[f"{name}, sum"] = lambda f=compute: backward(f, torch.sum)
+        steps[f"{name}, sum of squares"] = lambda f=compute: backward(
+            f, lambda curve: curve.square().sum()
+        )
+    found = [{name: by_clock(step, 40) for name, step in steps.items()} for _ in range(12)]
+    seconds = {name: [min(turn[name][i] for turn in found) for i in (0, 1)] for name in steps}
+    return {"case": "x".join(map(str, shape)), "thresholds": count, "bar": bar, "seconds": seconds}
+
+
 def measure_transform(device: str) -> dict[str, Any]:
     shape, k, count, sharpness = TRANSFORMS[device]
     torch.manual_seed(0)
@@ -263,6 +330,23 @@ def table(results: dict[str, Any]) -> str:
             else:
                 cells += ["out of memory" if used is None else "", "", ""]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
+    if results["calls"]:
+        lines += [
+            "",
+            "Calls from Python by the clock, ms: one call until the device has finished, and calls",
+            "that follow each other, with the same of a function that only allocates the tensors",
+            "and launches one kernel each way. Forward and backward with a given gradient, with",
+            "the sum of the curves as loss, and with the sum of their squares.",
+            "",
+            "| curve | t | step | one call | least | bar | successive | least |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
+    for row in results["calls"]:
+        for kind in ("gradient given", "sum", "sum of squares"):
+            own, least = (row["seconds"][f"{name}, {kind}"] for name in ("curve", "least"))
+            cells = [row["case"], row["thresholds"], kind, in_ms(own[0]), in_ms(least[0])]
+            cells += [in_ms(row["bar"]), in_ms(own[1]), in_ms(least[1])]
+            lines.append("| " + " | ".join(map(str, cells)) + " |")
     row = results["transform"]
     found = row["seconds"]
     lines += [
@@ -295,6 +379,7 @@ def main() -> None:
     results["curves"] = [
         measure_curve(*case, kind, device, rate) for case in CASES[device] for kind in kinds
     ]
+    results["calls"] = [measure_calls(*case) for case in CALLS] if device == "cuda" else []
     results["transform"] = measure_transform(device)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n")

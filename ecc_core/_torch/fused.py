@@ -79,7 +79,7 @@ class _Fused(torch.autograd.Function):
         if gradient.dim() != 2:
             gradient = gradient.reshape(image.shape[0], thresholds.numel())
         needed = ctx.needs_input_grad
-        if torch.is_grad_enabled() or gradient.is_neg() or not bypasses_torch((gradient,)):
+        if not _is_plain(gradient):
             from ecc_core._torch.curve import gradients_of
 
             saved = (*_views(kept, ctx.sizes, image), *args)
@@ -152,3 +152,12 @@ def _views(kept: Tensor, sizes: tuple[int, int, int], image: Tensor) -> tuple[Te
         spreads.view(images, -1),
         packed.view(torch.int32).view(shape),
     )
+
+
+def _is_plain(gradient: Tensor) -> bool:
+    """Whether the kernels can read the gradient, and nothing records how it is used."""
+    return not (
+        torch.is_grad_enabled()
+        or gradient.is_neg()
+        or torch._C._functorch.is_legacy_batchedtensor(gradient)
+    ) and bypasses_torch((gradient,))

@@ -283,6 +283,30 @@ def test_vmap():
         assert torch.equal(own, true)
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_gradients_of_any_kind():
+    numbers = [draw((2, 3, 20, 21)), torch.linspace(0.1, 0.9, 5).cuda(), torch.tensor(6.0).cuda()]
+    numbers = [x.requires_grad_() for x in numbers]
+    curve = soft_euler_curve(*numbers[:2], sharpness=numbers[2])
+    rows = draw((3, *curve.shape), seed=2)
+
+    def slopes(row: Tensor) -> tuple[Tensor, ...]:
+        return torch.autograd.grad(curve, numbers, row, retain_graph=True)
+
+    each = [torch.stack(part) for part in zip(*map(slopes, rows), strict=True)]
+    kwargs: dict[str, Any] = {"is_grads_batched": True, "retain_graph": True}
+    for found in (torch.autograd.grad(curve, numbers, rows, **kwargs), torch.vmap(slopes)(rows)):
+        for own, true in zip(found, each, strict=True):
+            torch.testing.assert_close(own, true)
+    views = (rows[0, 0, 0].expand(curve.shape), rows.movedim(0, -1)[..., 1], rows[0]._neg_view())
+    for view in views:
+        for own, true in zip(slopes(view), slopes(view.resolve_neg().contiguous()), strict=True):
+            assert torch.equal(own, true)
+    (slope,) = torch.autograd.grad(curve.sum(), numbers[:1], create_graph=True)
+    with pytest.raises(RuntimeError, match="no second derivatives"):
+        slope.sum().backward()
+
+
 def test_nan_spoils_its_own_image():
     images = draw((3, 20, 21))
     thresholds = torch.linspace(0, 1, 5).cuda()

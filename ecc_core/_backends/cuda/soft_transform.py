@@ -26,7 +26,7 @@ POINTS = np.dtype(
     + [(name, "i4") for name in ("axes", "all_orthants", "count", "levels_count", "chunk", "pad")]
 )
 THREADS = 128
-CHUNKS = 64  # of points, at most: they share their sums
+CHUNKS = 64  # of points, at most
 
 
 def curves(

@@ -5,9 +5,10 @@
 typedef ECC_ELEMENT Element;
 typedef ECC_OUT Out;
 constexpr bool kDirectional = ECC_DIRECTIONAL;
-constexpr bool kUnit = ECC_UNIT;    // all coefficients are 1, and `packed` is not read
-constexpr bool kSmall = ECC_SMALL;  // the first totals.blocks blocks sum the other gradients, and each
-                                    // of the others, one an image, computes its own table
+constexpr bool kUnit = ECC_UNIT;  // all coefficients are 1, and `packed` is not read
+// Small images: each block computes the table of its image, except for the first totals.blocks blocks,
+// which sum the gradients of thresholds and sharpness.
+constexpr bool kSmall = ECC_SMALL;
 
 struct Image {
     const Element* data;
@@ -24,8 +25,8 @@ struct Work {
     const plane* packed;     // as soft_scan.cu writes it
     Out* out;                // (images, depth, height, width)
     int levels;
-    int slots;   // room of an image
-    int blocks;  // an image
+    int slots;   // room for each image
+    int blocks;  // of each image
     int room;    // words of shared memory for the table
 };
 
@@ -38,7 +39,7 @@ struct Lookup {
     float sharpness;
     int image;
 
-    // Cubic Hermite interpolation; zero outside of the windows.
+    // By cubic Hermite interpolation; zero outside of the windows.
     template <bool kOneWindow>
     __device__ __forceinline__ float value(float v) const {
         if (kSmall && !table && v == v)

@@ -50,8 +50,8 @@ extern "C" __global__ void soft_evaluate(const float* thresholds, const float* s
 }
 
 // The first `totals.blocks` blocks sum the gradients of thresholds and sharpness. The others, `blocks`
-// an image from image `first` on, tabulate the gradient of the image at the starts of the bins:
-// (images, room).
+// for each image from image `first` on, write the table of the gradient of the image at the start of
+// each bin: (images, room).
 extern "C" __global__ void soft_tabulate(const Totals totals, const float* sharpness, float* memory,
                                          float2* table, int first, int blocks, int room) {
     int block = blockIdx.x;

@@ -227,7 +227,7 @@ struct Totals {
     float* by_level;                // (levels,), or null
     float* by_sharpness;            // (), or null
     int images, levels;
-    int blocks;  // for every 32 levels one, and one for the sharpness; 0 if nothing is wanted
+    int blocks;  // one for every 32 levels, and one for the sharpness; 0 if nothing is wanted
 
     __device__ __forceinline__ void write(int block) const {
         __shared__ double sums[32][33];

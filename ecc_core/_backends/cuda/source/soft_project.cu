@@ -1,7 +1,7 @@
-// Soft curves of the heights of weighted points, by direction, and their gradients.
+// Soft curves of the heights of weighted points in several directions, and their gradients.
 //
-// Every sum over points times levels is taken directly: nothing is stored but the sums of chunks of
-// points, which are added in their order, so that results do not depend on the schedule.
+// Sums run over all points and levels directly, without windows or tables. Each block writes the sums of
+// a chunk of points, and these are added in order, so results do not depend on the schedule.
 #include "device.cuh"
 
 typedef ECC_REAL Real;
@@ -14,7 +14,7 @@ struct Points {
     const Real *levels, *sharpness;
     long long points;
     int axes, all_orthants, directions_count, levels_count;
-    int chunk;  // points of a block
+    int chunk;  // points per block
 
     __device__ __forceinline__ Real height(int direction, long long point) const {
         Real sum = 0;
@@ -30,7 +30,7 @@ struct Points {
 __device__ __forceinline__ float exponential(float x) { return __expf(x); }
 __device__ __forceinline__ double exponential(double x) { return exp(x); }
 
-// s(z) and s'(z).
+// The logistic function and its derivative.
 struct Logistic {
     Real s, slope;
     __device__ __forceinline__ explicit Logistic(Real z) {
@@ -42,8 +42,8 @@ struct Logistic {
 
 constexpr int kThreads = ECC_THREADS;
 
-// A thread a level: partial sums (chunks, 3, images, directions, levels) of the curves, of their
-// derivatives by the level, and by the sharpness.
+// One thread for each level: partial sums (chunks, 3, images, directions, levels) of the curves and of
+// their derivatives by the level and by the sharpness.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_project(const Points points, double* partial) {
     __shared__ Real heights[kThreads], weights[kThreads];
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// A thread a point, of one orthant and one image: the gradient of its weight.
+// One thread for each point of an image and orthant: the gradient of its weight.
 extern "C" __global__ void __launch_bounds__(kThreads)
     soft_by_weights(const Points points, const Real* gradients, Real* out) {
     const int orthant = blockIdx.y, image = blockIdx.z;

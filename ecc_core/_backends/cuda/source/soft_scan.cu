@@ -7,7 +7,7 @@ constexpr bool kDeposit = ECC_DEPOSIT;  // whether moments are wanted
 
 struct Tiling {
     Units units;
-    int blocks;  // an image
+    int blocks;  // of each image
     int room;    // words of shared memory for moments
     int flush;   // units between two additions to global memory
     float scale;
@@ -19,14 +19,14 @@ struct Work {
                          // whether there is a NaN
     plane* packed;       // (images, depth / kPacked rounded up, height, width), or null
     int levels;
-    int slots;  // room of an image
+    int slots;  // room for each image
 };
 
 // In shared memory if all slots fit, and else in global memory.
 struct Counts {
     int* counts;
     long long* moments;
-    int slots, room;  // in use, and of an image in global memory
+    int slots, room;  // in use, and room for each image in global memory
     bool shared;
 
     __device__ __forceinline__ bool has(int) const { return true; }
