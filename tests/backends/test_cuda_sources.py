@@ -67,6 +67,7 @@ CASES = {
     "curve2d": SINGLES,
     "curve3d": SINGLES,
     "pairs2d": PAIRS,
+    "lines": [{**case, "BATCH": (0,), "HEIGHT": (1, 3)} for case in PAIRS],
     "pairs3d": PAIRS,
     "bytes2d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2))],
     "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2))],
@@ -106,6 +107,10 @@ CASES = {
         {"ELEMENT": FLOATS, "REAL": (real,), "FLAT": (0, 1), "CUBES": (0, 1), "MASK": (0, 1)}
         | {"DEPOSIT": (0, 1), **SOFT}
         for real in ("float", "double")
+    ],
+    "soft_small": [
+        {"ELEMENT": FLOATS, "REAL": ("float", "double"), "FLAT": (0, 1), "CUBES": (0, 1)}
+        | {"MASK": (0, 1), **SOFT}
     ],
     "soft_gather": [{"ELEMENT": FLOATS, "OUT": ("float", "double"), "UNIT": (0, 1), **SOFT}],
     "soft_project": [{"REAL": ("float", "double"), "THREADS": (256,)}],
