@@ -68,6 +68,7 @@ def rows() -> list[dict[str, Any]]:
     maps = torch.rand(8, 64, 8, 8).requires_grad_()
     image = torch.rand(1, 1, 64, 64).requires_grad_()
     large = torch.rand(1, 1, 512, 512).requires_grad_()
+    volume = torch.rand(1, 1, 64, 64, 64).requires_grad_()
     weights, slope = split_coefficients(image.detach()[0], 1).flatten(1), torch.tensor(sharpness)
     layers = [
         EulerCurveLayer(LEVELS, range=(0, 1), directions=k, direction_scale=1 / 64 if k else None)
@@ -100,13 +101,28 @@ def rows() -> list[dict[str, Any]]:
             {"16 directions": backward(layers[2], image), "1": backward(layers[1], image)},
         ),
     ]
-    for window, connectivity, count in ((32, 2, 16), (64, 2, 16), (32, 1, 16), (16, 2, 8)):
-        options: dict[str, Any] = {"range": (0, 1), "connectivity": connectivity}
-        calls = {
-            "map": backward(EulerCurveMap(count, window=window, padding=0, **options), large),
-            "whole image": backward(EulerCurveLayer(count, **options), large),
+    for given, window, connectivity, count in (
+        (large, 32, 2, 16),
+        (large, 64, 2, 16),
+        (large, 32, 1, 16),
+        (large, 16, 2, 8),
+        (large, 8, 2, 8),
+        (volume, 32, 3, 8),
+        (volume, 16, 3, 8),
+        (volume, 16, 1, 8),
+    ):
+        axes = given.dim() - 2
+        options: dict[str, Any] = {
+            "range": (0, 1),
+            "connectivity": connectivity,
+            "n_spatial": axes,
         }
-        case = f"windows of {window} of 512 x 512, connectivity {connectivity}, {count} thresholds"
+        calls = {
+            "map": backward(EulerCurveMap(count, window=window, padding=0, **options), given),
+            "whole image": backward(EulerCurveLayer(count, **options), given),
+        }
+        sides = " x ".join(map(str, given.shape[2:]))
+        case = f"windows of {window} of {sides}, connectivity {connectivity}, {count} thresholds"
         found.append(row(case, "3", calls))
     return found
 

@@ -20,7 +20,8 @@ from ecc_core.nn import _arguments, functional
 
 __all__ = ["Curves", "operator_curves", "padded", "tiled_curves", "window_curves"]
 
-LEAST = 4  # smallest side of tiles that pays
+LEAST = 4  # smallest side of tiles that pays, for each image that describes where they meet
+MANY = 28  # for which an operation for tiles pays: their side times the windows that share one
 
 
 class Curves(NamedTuple):
@@ -59,17 +60,22 @@ def window_curves(
     Points where `mask`, of the shape of the images, is False never enter.
     """
     first = image.dim() - curves.n_spatial
-    own = windows.supported(image, mask, curves.thresholds, curves.sharpness)
-    compute, least = (operator_curves, LEAST) if own else (tiled_curves, LEAST * _kinds(curves))
+    count = side // stride
+    if windows.supported(image, mask, curves.thresholds, curves.sharpness):
+        compute = operator_curves
+        pays = stride > 1 and stride * count**curves.n_spatial >= MANY
+    else:
+        compute = tiled_curves
+        pays = stride >= LEAST * _kinds(curves)
     # The shapes of tiles of images of unknown size are too involved for exported graphs.
     known = all(type(length) is int for length in image.shape)
-    if known and side % stride == 0 and side > stride >= least:
+    if known and pays and count > 1 and side % stride == 0:
         if mask is not None:
             never = -math.inf if curves.superlevel else math.inf
             image = image.masked_fill(~mask, never)
         for axis in range(first, image.dim()):
             image = image.narrow(axis, 0, image.shape[axis] // stride * stride)
-        return compute(image, curves, side // stride, stride)
+        return compute(image, curves, count, stride)
     if torch.onnx.is_in_onnx_export() and torch._C._get_tracing_state() is not None:
         raise RuntimeError(
             "curves of windows can only be exported to ONNX with `torch.onnx.export(dynamo=True)`"

@@ -99,8 +99,8 @@ def test_float32_and_many_thresholds():
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop", "ignore:.torch.jit.script. is")
 def test_jacobians():
-    image = noise(1, 12, 12)
-    layer = EulerCurveMap([0.2, 0.6], window=8, stride=4, padding=0, dtype=torch.float64)
+    image = noise(1, 21, 21)
+    layer = EulerCurveMap([0.2, 0.6], window=14, stride=7, padding=0, dtype=torch.float64)
     expected = torch.autograd.functional.jacobian(layer, image)
     torch.testing.assert_close(torch.func.jacrev(layer)(image), expected)
     torch.testing.assert_close(torch.func.jacfwd(layer)(image), expected)
