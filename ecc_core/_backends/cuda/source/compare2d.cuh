@@ -10,7 +10,7 @@ struct PairPlanes2 {
     plane g, m, below;
 };  // below: [X_y before X_y+1]
 
-// Comparisons of the sixteen rows from row `y` on. `p` holds rows y and y + 8 on entry and rows
+// Compares sixteen rows from row `y` on. `p` holds rows y and y + 8 on entry and rows
 // y + 16 and y + 24 on return; the queue holds the rows after. The next step is at row `y_after` of
 // `after`.
 template <class Strip>

@@ -29,9 +29,9 @@ struct Strip {
     }
 };
 
-// Comparisons of the last `rows` rows of the word that starts at row `y`. `p` holds the first of
-// them on entry and the row after the word on return. `ahead` holds the rows after `p`, `walk` is
-// at the last of them; a whole word leaves those of the next word.
+// Compares the last `rows` rows of the word that begins at row `y`. `p` holds the first of these rows on
+// entry, and the row after the word on return. `ahead` holds the rows after `p`, the last of which is at
+// `walk`; after a whole word, it holds those of the next word.
 template <int rows>
 __device__ __forceinline__ Planes2 compare(const Strip& strip, int y, Key (&p)[kLaneWidth],
                                            Row (&ahead)[kLaneRows], Walk& walk, const Cache& cache,

@@ -4,9 +4,9 @@
 // four columns and eight rows, 32 samples, so a plane is one word. With c2 the 2-D coefficients
 // (curve2d.cu), N_s = max(X_s, X_s+1):
 //   c(s) = c2(X_s) - [X_s >= X_s+1] c2(N_s) - [X_s-1 < X_s] c2(N_s-1).
-// Slices s - 1 live on as planes in registers. What the last row of a warp gives to the first row
-// of the next goes through shared memory. Every block but the first along y repeats the last row of
-// the block before it.
+// What slice s - 1 gives to slice s is kept as planes in registers. What the last row of a warp gives to
+// the first row of the next warp goes through shared memory. Every block but the first along y repeats
+// the last row of the block before it.
 #include "sides.cuh"
 
 // Comparisons of a slice s with the samples at x + 1, y + 1 and s + 1. n: maxima over y; m: over s;
@@ -15,7 +15,7 @@ struct Planes3 {
     plane g, n, m, b, below, m_below, behind;
 };
 
-// Samples of one slice on the two sides of the warp: two rows, two columns.
+// Samples of a slice beside the warp, in two rows and two columns.
 struct Side {
     Key v[2][2];
 };
@@ -52,11 +52,11 @@ struct Column {
 constexpr int kAhead =
     3;  // rows copied ahead; divides kLaneRows + 1, so that every slice finds its own in place
 
-// Asynchronous copies only where the kernel keeps everything in registers: one that did not gave
-// wrong numbers.
+// Only kernels that keep everything in registers copy asynchronously: one that did not gave wrong
+// numbers.
 constexpr bool kAsync = kVector && IsFloat<Key>::value;
 
-// A lane's samples on their way to it, through shared memory.
+// Samples on their way to a lane through shared memory.
 struct QuadQueue {
     Quad* lane;
 
@@ -85,8 +85,8 @@ struct QuadQueue {
     }
 };
 
-// Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, the queue the first
-// rows of slice s + 1, then of s + 2; `walk` is at the last of them.
+// Compares slice s with its neighbours. On entry `p` holds slice s, and the queue the first rows of slice
+// s + 1; on return these are s + 1 and s + 2. `walk` is at the last row in the queue.
 __device__ __forceinline__ Planes3 compare(const Column& own, int s,
                                            Key (&p)[kLaneRows + 1][kLaneWidth], const QuadQueue& queue,
                                            Walk& walk, const Cache& cache, FiniteCheck& check) {

@@ -1,10 +1,11 @@
-// The signed histogram of a block, its addition to the image's, and the curve as its running sum.
+// The signed histogram of a block, which is added to that of the image, and the curve as its running
+// sum.
 #pragma once
 #include "bins.cuh"
 #include "running_sum.cuh"
 
-// Where a bin is counted: four to a cache line where many blocks add at once, as a line takes one
-// addition at a time.
+// The word of a bin. If many blocks add their counts, four bins share a cache line, since a line takes
+// one addition at a time.
 __device__ __forceinline__ int place_of(int bin, bool accumulate) {
     return accumulate ? (bin & ~3) * 4 + (bin & 3) : bin;
 }
@@ -19,7 +20,7 @@ struct Result {
     long long* not_finite;        // (images,), kNanReport: whether a NaN may have been seen
     int blocks;                   // blocks an image
     int copies;                   // kShared: copies of every bin, a power of two
-    int sign;                     // of the construction, 1 or -1
+    int sign;                     // 1 or -1, by the construction
     int accumulate;               // whether the last block of an image writes its curve
 
     __device__ __forceinline__ unsigned long long* counts_of(int image, int bins) const {
@@ -28,12 +29,13 @@ struct Result {
 };  // Counts and tickets are zero at launch. With `accumulate` they are so again at the end;
     // without, the kernel only counts, and `not_finite` is zero at launch, too.
 
-// What an addition to `counts` brings with it where curves are written: when all have arrived, the
-// words themselves tell, so that no block waits for its additions. Sums stay below half of it.
+// Every addition to `counts` includes 2^kArrivalBit if the last block writes the curve. The sum of all
+// words then tells whether all additions have arrived, so that no block waits for its own. Sums of
+// coefficients stay below half of this number.
 constexpr int kArrivalBit = 40;
 
-// Half of a packed counter may hold up to this much between two looks at it: four events of every
-// thread of a block (28 x 384) still fit in 16 bits.
+// A half of a packed counter is added to global memory once it is found to be larger. Four more events
+// of every thread of a block (28 x 384) still fit in its 16 bits.
 constexpr int kPackedLimit = 16384;
 
 // Pairs of samples are counted by their code, in units of 1/16 (pair_events.cuh).
@@ -70,7 +72,7 @@ struct Histogram {
         }
     }
 
-    // kPacked: four events whose atomics do not wait for each other.
+    // kPacked: counts four events, whose additions do not wait for each other.
     __device__ __forceinline__ void add(const int (&bin)[4], const int (&amount)[4]) const {
         int now[4], most = 0;
 #pragma unroll
@@ -104,7 +106,7 @@ struct Histogram {
         return kSuper ? min(code, bins - 1) : max(bins - 1 - code, 0);
     }
 
-    // All copies of a bin, or of a code. For the next image they are zero again.
+    // The sum of all copies of a bin, or of a code. For batches, these are then zero again.
     __device__ __forceinline__ int total(int index) const {
         const int first = index * copies;
         int sum = 0;
@@ -119,8 +121,8 @@ struct Histogram {
 
     __device__ __forceinline__ int kinds() const { return kPairs ? codes : bins; }
 
-    // The copies of each bin into its first one; those of codes into bins behind them, without code
-    // 0 where it never enters.
+    // Adds the copies of each bin to the first one, and those of codes to bins that are kept behind
+    // them, but for a code 0 that never enters.
     __device__ __forceinline__ void fold() const {
         const int first = kPairs && kBins != kTable ? 1 : 0;
         for (int i = first + threadIdx.x; i < kinds(); i += blockDim.x) {
@@ -166,7 +168,7 @@ struct Histogram {
     __device__ __forceinline__ int arrivals() const { return folds() ? bins : kinds(); }
 };
 
-// Shared memory of a block: what the kernel asks for, the thresholds or the table, the counts.
+// Shared memory of a block after what the kernel itself needs: the thresholds, the table, the counts.
 struct SharedLayout {
     const Key* thresholds;
     const int* table;
@@ -188,7 +190,7 @@ __device__ __forceinline__ int* repeat_entries(Entry* to, const Entry* from, int
     return (int*)(to + count * kTableCopies);
 }
 
-// kPairs: the table is in shared memory, and the thresholds where cells have several.
+// kPairs: the table is copied to shared memory, and the thresholds too if cells have several.
 __device__ __forceinline__ SharedLayout lay_out_pairs(void* memory, const Bins& bins) {
     SharedLayout layout = {bins.thresholds, (int*)memory, (int*)memory};
     const int entries = (int)(bins.last + bins.dense_last) + 1;
@@ -241,8 +243,8 @@ struct FromGlobal {
     }
 };
 
-// The curve from the first `count` bins in the order in which their samples enter, and what these
-// add up to; nothing in the curve depends on the last bin. A thread takes `each` bins at a time.
+// Writes the curve from the first `count` bins, in the order in which their samples enter, and returns
+// their sum. The curve does not depend on the last bin. A thread takes `each` bins at a time.
 template <class Sum, int each, class Load>
 __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long long* values) {
     __shared__ Sum sums[32];  // of warps
@@ -274,7 +276,7 @@ __device__ Sum write_curve(const Load& load, int bins, int count, int sign, long
     return before;
 }
 
-// The curve of an image whose blocks have all begun to add their counts.
+// Writes the curve of an image after all of its blocks have begun to add their counts.
 __device__ __forceinline__ void gather(const Histogram& histogram, const Result& result,
                                        long long* values) {
     const int arrivals = result.blocks * histogram.arrivals();

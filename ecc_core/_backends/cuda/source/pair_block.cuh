@@ -2,7 +2,7 @@
 #pragma once
 #include "pair_events.cuh"
 
-// The four columns of a lane: the first from that of its warp, the others from the first.
+// The four columns of a lane: `first` counts from the first column of the warp, `at` from `first`.
 struct LaneColumns {
     unsigned first, at[kLaneWidth];
 
@@ -14,7 +14,7 @@ struct LaneColumns {
     }
 };
 
-// `row`: the lane's first sample.
+// Loads the samples of a lane, the first of which is at `row`.
 __device__ __forceinline__ void load_quad(Quad& quad, const Element* row,
                                           const LaneColumns& columns) {
     if (kVector) {
@@ -25,7 +25,7 @@ __device__ __forceinline__ void load_quad(Quad& quad, const Element* row,
     }
 }
 
-// Rows of a lane on their way to it, two at a time, through shared memory.
+// Rows on their way to a lane through shared memory, two at a time.
 constexpr bool kAsync = kVector && ECC_ASYNC;
 
 template <int copies>
@@ -61,8 +61,8 @@ struct PairQueue {
 
 constexpr int kCacheBytes = kPairRows8 * kCacheRow;
 
-// Each warp has `warp_bytes` for its cache and what else it keeps; then come thresholds or a table,
-// and the counts.
+// Shared memory begins with `warp_bytes` for each warp, for its cache and the rows on their way. The
+// table and the thresholds follow, then the counts.
 struct PairBlock {
     Histogram histogram;
     SharedLayout layout;

@@ -1,18 +1,18 @@
-// Pairs with a coefficient that is not zero, each sample to its bin. Counts are in units of 1/16:
-// so a coefficient is the upper half of a byte.
+// Counts pairs whose coefficients are not zero by their codes. Counts are in units of 1/16, so that a
+// coefficient is the upper half of a byte.
 #pragma once
 #include "histogram.cuh"
 #include "pairs.cuh"
 #include "spread.cuh"
 #include "cache.cuh"
 
-// More events than this in some word of the warp, and it pays to walk every sample instead.
+// If some word of the warp has more events than this, it is faster to count every sample.
 constexpr unsigned kDense = 8;
 
 struct PairCounter {
     unsigned cache;   // shared address of the lane's pairs
     unsigned step;    // bytes from code to code
-    unsigned counts;  // shared address that a half of zero would have in the lane's copy
+    unsigned counts;  // shared address of the count of a half of zero, in the copy of the lane
 
     __device__ __forceinline__ PairCounter(const pair* cache, const Histogram& histogram)
         : cache(shared_address(cache)),
@@ -23,7 +23,7 @@ struct PairCounter {
         keep(cache + row * kCacheRow, four);
     }
 
-    // One by one, in all lanes at a time; `most` in a word.
+    // Counts events one by one, all lanes at the same time. A word has at most `most` events.
     __device__ __forceinline__ void sparse(const Numbers4& c, plane events, unsigned most) const {
         for (unsigned k = 0; k < most; ++k) {
             const Events next = take_events(cache, c, events);
@@ -37,7 +37,7 @@ struct PairCounter {
         shared_add(counts + (codes >> 16) * step, high);
     }
 
-    // Row by row, all lanes together.
+    // Counts every sample row by row, all lanes at the same time.
     __device__ __forceinline__ void dense(const Numbers4& c, plane events) const {
         unsigned first[8], second[8];
         spread(c, events, first, second);

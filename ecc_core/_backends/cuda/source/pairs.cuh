@@ -21,7 +21,7 @@ __device__ __forceinline__ pair owner(pair a, pair b) {
     return kLargest ? larger_pair(a, b) : smaller_pair(a, b);
 }
 
-// 1 where b owns what a and b share, else 0.
+// 1 where b owns the cells that a and b share, else 0.
 __device__ __forceinline__ pair owns_shared(pair a, pair b) {
     if (kManyCodes) return kLargest ? is_less_pair(a, b) : is_less_pair(b, a);
     return kLargest ? subtract_saturated(b, a) : subtract_saturated(a, b);
@@ -41,20 +41,21 @@ __device__ __forceinline__ void owned_right(pair (&owned)[kLaneWidth],
         owned[x] = owns_shared(row[x], x < kLaneWidth - 1 ? row[(x + 1) % kLaneWidth] : right);
 }
 
-// Weights that make one matrix product add a row and the eighth below it, in a lane's four columns,
-// to the numbers of Rows in the same lane. With lane 4 g + t: the left matrix has the lane's
-// columns in rows g and g + 8 at 2 t, 2 t + 1 and eight after, the product has the lane's sums in
-// these rows at 2 t and 2 t + 1.
+// Weights of a matrix product that adds a row and the eighth below it, in the four columns of a lane, to
+// the numbers of `Rows` in the same lane. Lane 4 g + t holds its columns in rows g and g + 8 of the left
+// matrix, at 2 t, 2 t + 1 and eight after these, and its sums in the same rows of the product, at 2 t and
+// 2 t + 1.
 struct RowWeights {
     pair even, odd;
 
-    // `with_above`: of the row above, which is a half, and the seventh row.
+    // The weights of the first two rows. With a row above, these are that row, whose weight is a half,
+    // and the seventh row.
     __device__ __forceinline__ explicit RowWeights(int lane, bool with_above = false) {
         const pair first = with_above ? 0x58003800u : 0x5C003C00u;
         even = lane >> 2 == 2 * (lane & 3) ? first : 0u;
         odd = lane >> 2 == 2 * (lane & 3) + 1 ? first : 0u;
     }
-    // Of one of the two rows only.
+    // The same with zero for the other row.
     __device__ __forceinline__ RowWeights low() const { return masked(0xFFFFu); }
     __device__ __forceinline__ RowWeights high() const { return masked(0xFFFF0000u); }
     __device__ __forceinline__ RowWeights masked(unsigned bits) const {
@@ -75,7 +76,7 @@ struct RowWeights {
 // The upper row of `a` over the lower row of `b`.
 __device__ __forceinline__ pair between(pair a, pair b) { return __byte_perm(a, b, 0x5432); }
 
-// Notices NaN, and infinities and very large products too: the host then looks again.
+// Notices NaN, but infinities and very large products as well, so the host looks again.
 struct PairCheck {
     float sum = 0.0f;
     __device__ __forceinline__ void see(float a, float b) { sum = multiply_add(a, b, sum); }
@@ -119,7 +120,7 @@ struct Encoder {
         if (kCrowd) thresholds = shared_address(layout.thresholds) - 4u * (kCodeZero + 1);
     }
 
-    // In the low half.
+    // The code of a key, in the low half.
     __device__ __forceinline__ unsigned code(float key) const {
         if (kBins == kUniform) {
             const float unit = multiply_add_saturated(key, bins.scale, bins.low);
@@ -166,7 +167,7 @@ struct Encoder {
         return multiply_add_down(unit, bins.last, kManyCodes ? 8388608.0f + kCodeZero : 1024.0f);
     }
 
-    // Two rows of a lane.
+    // The codes of two rows of a lane.
     __device__ __forceinline__ void operator()(const Quad* low, const Quad* high,
                                                pair (&out)[kLaneWidth], PairCheck& check) const {
         if (kBytes && kVector) {
@@ -185,8 +186,8 @@ struct Encoder {
     }
 };
 
-// The columns left and right of the two borders of a warp, those of the left border in the low
-// halves. Lane i holds row i - 1 of the warp's rows.
+// The columns beside the two borders of a warp, which are left (a) and right (b) of each. Those of the
+// left border are in the low halves. Lane i holds row i - 1 of the warp's rows.
 struct PairBorder {
     pair a, b;
 };
@@ -199,7 +200,7 @@ __device__ __forceinline__ PairBorder next_row(PairBorder p) {
     return {__shfl_down_sync(kWarp, p.a, 1), __shfl_down_sync(kWarp, p.b, 1)};
 }
 
-// The code of columns that the image does not have.
+// The code of columns outside the image.
 constexpr pair kOutside = kRising ? 0x7BFF7BFFu : 0xFBFFFBFFu;
 
 __device__ __forceinline__ PairBorder beyond(PairBorder p, Outside outside) {

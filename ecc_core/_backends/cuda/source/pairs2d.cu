@@ -1,8 +1,8 @@
-// The Euler characteristic curve of 2-D images whose samples need no more than their bins: as
-// curve2d.cu, two samples in a register.
+// The Euler characteristic curve of 2-D images, as in curve2d.cu, but with the codes of two samples in
+// a register.
 //
-// A warp owns 128 columns and moves down `chunk` rows, sixteen at a time; a lane owns four
-// columns and has a row and the eighth below it in one register. The grid is blocks, images.
+// A warp owns 128 columns and moves down `chunk` rows, sixteen at a time. A lane owns four columns, and
+// holds a row and the eighth below it in one register. The grid is (blocks, images).
 #define ECC_PAIRS
 #include "compare2d.cuh"
 #include "sides2d.cuh"
@@ -16,7 +16,7 @@ struct PairStrip {
     const LaneColumns& columns;
     int left, lane;
 
-    // The host sees to it that rows are apart by 32-bit integers.
+    // The distance between rows in bytes fits in 32 bits, which the host ensures.
     __device__ __forceinline__ const Element* row(int y) const {
         const int bytes = (int)image.row * (int)sizeof(Element);
         return (const Element*)((const char*)data + product(min(y, image.height - 1), bytes));
@@ -33,11 +33,11 @@ struct PairStrip {
         count.put(r, p);
     }
 
-    // Beside the warp, in row `y`.
+    // The sample beside the warp in row `y`, on the side of this lane.
     __device__ __forceinline__ Element outer(int y) const {
         return row(y)[beside(left, image.width) - (int)columns.first];
     }
-    // Of the sixteen rows from row `y` on.
+    // The same for sixteen rows from row `y` on, of which each lane takes one.
     __device__ __forceinline__ Element outer_rows(int y) const {
         return outer(y + (lane_again() & 15));
     }
@@ -46,8 +46,8 @@ struct PairStrip {
     }
 };
 
-// What the row above gives to the first one; both are in low halves. Beyond the `border` of the
-// image a row is its own row above, and T has it give all.
+// What the row above gives to the first row, both in low halves. At the upper `border` of the image a
+// row takes the place of the one above, and in the T-construction it gives everything.
 __device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWidth],
                                           const pair (&p)[kLaneWidth], const Place& place,
                                           PairSides m_sides, RowWeights weights) {
@@ -62,8 +62,8 @@ __device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWid
     return place.steps(m.own(), m_sides, 16).taken(border ? kAll : below.own());
 }
 
-// The rows of a warp that its first step needs before those in the queue, and what is beside them.
-// Those of the next image wait in shared memory until the last one is done.
+// The rows that the first step of a warp needs before those in the queue, and the samples beside them.
+// The rows of the next image wait in shared memory until the present image is done.
 struct Start {
     static constexpr int kBytes = kBatch ? 3 * 32 * sizeof(Quad) : 0;
     Quad* lane;
@@ -84,7 +84,7 @@ struct Start {
         }
     }
 
-    // Once only the rows in the queue may be on their way.
+    // Called when nothing but the rows in the queue is still on its way.
     __device__ __forceinline__ void take(const Encoder& encode, pair (&p)[kLaneWidth],
                                          pair (&row_up)[kLaneWidth], PairCheck& check) const {
         if (kBatch && kAsync) wait_for_copy<kCopies>();
@@ -93,8 +93,7 @@ struct Start {
     }
 };
 
-// Of the maxima of the row above and the first one, whose codes are `up` and `p`, as lanes 0 and 31
-// see them.
+// The sides of the maxima of the row above (`up`) and the first row (`p`), as lanes 0 and 31 see them.
 __device__ __forceinline__ PairSides sides_above(const pair (&up)[kLaneWidth],
                                                  const pair (&p)[kLaneWidth], pair outer_up,
                                                  pair outer) {
@@ -105,8 +104,8 @@ __device__ __forceinline__ PairSides sides_above(const pair (&up)[kLaneWidth],
     return {found.left, found.right >> 15};
 }
 
-// The rows from `begin` to `end` of an image. `start` and the queue hold the first ones, and in the
-// end those of the image at `after`.
+// Processes rows `begin` to `end` of an image. `start` and the queue hold its first rows on entry, and
+// those of the image at `after` on return.
 __device__ __forceinline__ void scan(const PairStrip& strip, int begin, int end, const Element* after,
                                       Start& start, const RowQueue& queue, const Encoder& encode,
                                       const PairCounter& count, PairCheck& check) {

@@ -1,5 +1,5 @@
-// The Euler characteristic curve of 3-D images whose samples need no more than their bins: two
-// samples in a register, a row and the eighth below it. A lane owns four columns.
+// The Euler characteristic curve of 3-D images, with the codes of two samples in a register: those of a
+// row and of the eighth below it. A lane owns four columns.
 #define ECC_PAIRS
 #include "pair_block.cuh"
 #include "volume.cuh"
@@ -11,8 +11,8 @@ __device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
            check);
 }
 
-// Rows r and r + 8 of a plane with a row above, which comes as row -1, with row 7 where that was
-// loaded. `before`: set by the last rows.
+// Adds rows r and r + 8 to a plane with a row above, which is row -1 and comes with row 7 if that was
+// loaded with it. The last call sets `before`.
 __device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
                                          const pair (&owned)[kLaneWidth], RowWeights weights) {
     if (r < kPairRows8 - 1) {
@@ -24,8 +24,8 @@ __device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
     rows.add(owned, weights.high());
 }
 
-// Comparisons of slice s. `p` holds slice s on entry and slice s + 1 on return, from the row above
-// to the row below.
+// Compares slice s with its neighbours. `p` holds slice s on entry and slice s + 1 on return, from the
+// row above the warp's rows to the row below.
 __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed,
                                                const Encoder& encode, const PairCounter& count,
                                                PairCheck& check) {
@@ -91,7 +91,8 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Fe
 struct PairBorders : BorderFeed {
     using BorderFeed::BorderFeed;
 
-    // Of the slice asked for, whose own columns are `ends`; asks for the next.
+    // Returns the borders of the slice that was asked for, whose first and last columns are `ends`, and
+    // asks for the next slice.
     __device__ __forceinline__ PairBorder take(pair ends, const Encoder& encode) {
         PairCheck check;  // other lanes see these samples too
         const pair outer = encode(left, right, check);

@@ -1,10 +1,11 @@
-// From rows of samples to planes, by way of numbers.
+// Numbers that collect the bits of rows, and the planes that they become.
 #pragma once
 #include "tiling.cuh"
 
-// A number for each of the lane's four columns, a bit a row. With a row above, that row is the last
-// bit, of half the weight of the first. The numbers are the last bits of floats: columns 2 and 3 are
-// ahead by as much as makes up for the other bits of 0 and 1 when both are put into a word.
+// A number for each of the lane's four columns, with a bit for each row. The row above, if there is one,
+// is the last bit, of half the weight of the first row. The numbers are the last bits of floats. Columns 2
+// and 3 begin with a larger number, which cancels the exponents of columns 0 and 1 when two numbers are
+// combined into a word.
 template <bool with_above>
 struct Rows {
     static constexpr float kNumber = 8388608.0f, kLift = 0x10000 - 0x4B00;
@@ -18,16 +19,16 @@ struct Rows {
         weights.add(column, owned);
     }
 
-    // On the multiply-add units, as the others have more to do.
+    // By multiply-adds, since the other units have more to do.
     __device__ __forceinline__ static plane words(const float (&number)[4]) {
         return {__float_as_uint(number[2]) * 0x10000u + __float_as_uint(number[0]),
                 __float_as_uint(number[3]) * 0x10000u + __float_as_uint(number[1])};
     }
 
-    // As the rows see them that follow: when all but the last row are there.
+    // The planes as seen from the rows that follow, before the last row is added.
     __device__ __forceinline__ plane before() const { return words(column); }
 
-    // When all rows are there.
+    // The planes after all rows have been added.
     __device__ __forceinline__ plane own() const {
         if (!with_above) return words(column);
         constexpr float low = kNumber - kHalves, high = low + kLift - kHalvesLift;
