@@ -117,7 +117,8 @@ CASES = {
     "surface": [
         {"CODE": CODES, "FLAT": (0, 1)} | {"CUBES": (0, 1), "SHARED": (0, 1), "THREADS": (256,)}
     ],
-    "transform_mask": [{"SHARED": (0, 1), "THREADS": (256,)}],
+    "transform_mask": [{"SHARED": (0, 1), "PLACES": (0, 1), "THREADS": (512,)}],
+    "transform_pack": [{"THREADS": (256,)}],
     "transform_regions": [{"LABEL": LABELS, "THREADS": (256,)}],
     "transform_sums": [{"THREADS": (256,)}],
     "transform_weights": [

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import adopt
 from ecc_core._backends.cuda.arrays import numbers as as_numbers
 from ecc_core._backends.cuda.recipe import by_value, pack
+from ecc_core._backends.cuda.transform_masks import mask_transform
 from ecc_core._backends.cuda.transform_regions import find_regions, region_transforms
 from ecc_core._backends.cuda.transform_sampling import (
     DIRECTIONS,
@@ -35,18 +36,12 @@ __all__ = ["find_regions", "mask_transform", "numbers", "region_transforms", "we
 
 Floats = NDArray[np.float64]
 
-# Structures of transform_mask.cu and transform_weights.cu.
-MASK = np.dtype(
-    [("bits", "i8")]
-    + [(name, "i4") for name in ("slices", "rows", "words", "cubes", "outside", "sign")]
-)
+# Structures of transform_weights.cu.
 WEIGHTS = [("padded", "i8")] + [(name, "i4") for name in ("rows", "columns", "cubes", "sign")]
 SCALES = [("first_scale", "f8"), ("second_scale", "f8")]
 
-WORD = 32  # points of a mask that a thread handles together
 ROWS, COLUMNS = THREADS // 32, 256  # of weights that a block handles together
 ROW_BYTES, RUN_BYTES = 8 * (COLUMNS + 32), 96
-MOST_TURNS = 1 << 17  # of a block over a mask: 2 * 8192 a turn fit a bin of 32 bits
 MOST_BLOCKS = 1 << 16
 SAFE_EXPONENT = 900  # weights of 2**900 are scaled before they are added
 
@@ -56,39 +51,6 @@ def numbers(array: Any) -> Iterator[Any]:
     """The array as CuPy's, its device and stream current."""
     with adopt(array) as adopted:
         yield as_numbers(adopted)
-
-
-def mask_transform(
-    mask: Any,
-    directions: Floats,
-    heights: Floats,
-    spacing: Floats,
-    connectivity: int,
-    workers: int | None = None,  # noqa: ARG001
-) -> Any:
-    """The transform (directions, heights) of a mask, int64."""
-    values = cupy.zeros((len(directions), heights.size), np.int64)
-    if values.size == 0:
-        return values
-    frame, grid = place_grid(mask.shape, spacing, connectivity)
-    lines, columns = mask.size // mask.shape[-1], mask.shape[-1]
-    words = -(-columns // WORD)
-    outside = -1 if frame.cubes else 0
-    bits = cupy.empty((lines, words), np.int32)
-    sampling = sample(directions, heights, frame.reach)
-    units = -(-_lines(frame) * -(-len(frame.positions[2]) // WORD) // THREADS)
-    work = plan(sampling, units, bin_bytes=4, budget=20 << 10, spare=10 << 10, resident=8)
-    blocks = max(work.blocks, -(-units // MOST_TURNS))
-    macros: dict[str, int | str] = {"SHARED": int(work.shared > 0)}
-    pixels = cupy.ascontiguousarray(mask)
-    sizes = np.int64(lines), np.int32(columns), np.int32(words), np.int32(outside)
-    launch("transform_mask", "pack", -(-bits.size // THREADS), (pixels, bits, *sizes), macros)
-    _memory, samples = sampling.upload(work.jobs)
-    planes = pack(MASK, bits.data.ptr, *frame.shape[:2], words, frame.cubes, outside, frame.sign)
-    arguments = by_value(planes), grid, samples, values, np.int32(blocks)
-    jobs = len(work.jobs)
-    launch("transform_mask", "count_mask", blocks * jobs, arguments, macros, work.shared)
-    return accumulate(values)
 
 
 def _lines(frame: Frame) -> int:

@@ -53,6 +53,8 @@ class Sampling(NamedTuple):
         Where the directions of each orthant start.
     origin, scale : float
         Level k is near ``origin + k / scale``; scale is 0 if they are not evenly spaced.
+    error : float
+        The largest distance between a level and that place, in steps between levels.
     """
 
     directions: Floats
@@ -61,6 +63,7 @@ class Sampling(NamedTuple):
     starts: tuple[int, ...]
     origin: float
     scale: float
+    error: float
 
     @property
     def most(self) -> int:
@@ -90,14 +93,18 @@ def _sample(directions: bytes, ndim: int, heights: bytes, reach: float) -> Sampl
     return Sampling(by_orthant.vectors, levels, rows, tuple(starts.tolist()), *_even(levels, reach))
 
 
-def _even(levels: Floats, reach: float) -> tuple[float, float]:
-    """First level and levels a unit of height, if that tells all levels well enough."""
+def _even(levels: Floats, reach: float) -> tuple[float, float, float]:
+    """Return the first level, levels a unit of height, and how far levels are from even places.
+
+    All are 0 unless this tells all levels well enough.
+    """
     low = float(levels[0])
     with np.errstate(all="ignore"):
         scale = float((levels.size - 1) / (levels[-1] - levels[0]))
         error = np.abs((levels - low) * scale - np.arange(levels.size)).max()
         rounding = 16 * np.finfo(np.float64).eps * (reach + abs(low)) * scale
-    return (low, scale) if error + rounding < QUARTER else (0.0, 0.0)
+    error = float(error + rounding)
+    return (low, scale, error) if error < QUARTER else (0.0, 0.0, 0.0)
 
 
 @lru_cache(maxsize=64)
@@ -182,12 +189,13 @@ def launch(
     arguments: tuple[Any, ...],
     macros: dict[str, int | str] | None = None,
     shared: int = 0,
+    threads: int = THREADS,
 ) -> None:
     """Run a kernel of a transform on the current stream."""
     device = cupy.cuda.runtime.getDevice()
-    kernel = function(source, name, device, (("THREADS", THREADS), *(macros or {}).items()))
+    kernel = function(source, name, device, (("THREADS", threads), *(macros or {}).items()))
     kernel(
-        blocks if isinstance(blocks, tuple) else (blocks,), (THREADS,), arguments, shared_mem=shared
+        blocks if isinstance(blocks, tuple) else (blocks,), (threads,), arguments, shared_mem=shared
     )
 
 

@@ -33,7 +33,8 @@ SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
     "arrays bins calls compile replies seen recipe number scan samples even recode labels points "
-    "coefficients exact launch betti surface cells"
+    "coefficients exact launch betti surface cells "
+    "transform_sampling transform_regions transform_masks transform"
 )
 
 

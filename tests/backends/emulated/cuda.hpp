@@ -119,6 +119,9 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
     }
     return result;
 }
+inline unsigned __vmaxu2(unsigned a, unsigned b) {
+    return max(a >> 16, b >> 16) << 16 | max(a & 0xFFFFu, b & 0xFFFFu);
+}
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     return (((uint64_t)high << 32 | low) << (shift & 31)) >> 32;
 }
@@ -130,6 +133,15 @@ inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum) {
     return sum;
 }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
+    return ((uint64_t)high << 32 | low) >> min(shift, 32u);
+}
+inline double __dmul_rn(double a, double b) { return a * b; }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline int __double2int_rn(double value) {
+    return (int)std::nearbyint(min(max(value, -2147483648.0), 2147483647.0));
+}
+inline long long __double2ll_rn(double value) { return (long long)std::nearbyint(value); }
 inline int __clz(unsigned bits) { return bits ? __builtin_clz(bits) : 32; }
 inline int __ffs(unsigned bits) { return __builtin_ffs((int)bits); }
 

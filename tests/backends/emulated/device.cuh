@@ -127,6 +127,13 @@ unsigned dot_bytes(unsigned bytes, unsigned weights, unsigned sum) {
     return sum;
 }
 inline int shift_to_sign(unsigned bits) { return bits ? __builtin_clz(bits) : -1; }
+inline unsigned dot_low_bytes(unsigned halves, unsigned bytes, unsigned sum) {
+    return sum + (short)halves * (int)(bytes & 255) +
+           ((int)halves >> 16) * (int)(bytes >> 8 & 255);
+}
+inline unsigned dot_high_bytes(unsigned halves, unsigned bytes, unsigned sum) {
+    return dot_low_bytes(halves, bytes >> 16, sum);
+}
 inline unsigned shift_left(unsigned value, unsigned bits) { return value << (bits & 31); }
 inline long long product(int a, int b) { return (long long)a * b; }
 inline unsigned opaque(unsigned value) { return value; }

@@ -193,6 +193,18 @@ __device__ __forceinline__ unsigned dot_bytes(unsigned bytes, unsigned weights, 
     return result;
 }
 
+// sum + the products of two signed halves and the two lowest bytes, or the two highest.
+__device__ __forceinline__ unsigned dot_low_bytes(unsigned halves, unsigned bytes, unsigned sum) {
+    unsigned result;
+    asm("dp2a.lo.s32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(bytes), "r"(sum));
+    return result;
+}
+__device__ __forceinline__ unsigned dot_high_bytes(unsigned halves, unsigned bytes, unsigned sum) {
+    unsigned result;
+    asm("dp2a.hi.s32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(bytes), "r"(sum));
+    return result;
+}
+
 // Shared memory by its 32-bit address: no conversion from a generic pointer at every use.
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);

@@ -1,67 +1,29 @@
-// The transform of a mask. A thread finds the critical points of 32 points at once, on planes of bits
-// along the last axis (ecc_core/_orthants.py says what they are). Its warp collects them and counts
-// 32 at a time in the directions of one orthant.
+// The transform of a mask. A warp finds the critical points of a tile of 32 rows of 64 points, a row
+// in each lane, on planes of bits along the last axis (ecc_core/_orthants.py defines them), and lists
+// them. Then every lane counts listed points in one direction. A lane has bins of its own if there is
+// room, so that the additions of a warp to shared memory do not wait for each other.
+#include "device.cuh"
+#include "running_sum.cuh"
 #include "transform.cuh"
+#include "transform_planes.cuh"
 
-constexpr bool kShared = ECC_SHARED;  // levels and bins in shared memory
+constexpr bool kShared = ECC_SHARED;  // whether bins are in shared memory
+constexpr bool kPlaces = ECC_PLACES;  // whether integers tell most bins (struct Places)
 constexpr int kWarps = ECC_THREADS / 32;
+constexpr int kTileRows = 32, kTileColumns = 64;
+constexpr int kRoom = 1024;  // points that a warp lists at once
 constexpr unsigned kAll = 0xFFFFFFFFu;
-
-// Planes of the pixels, or of their complement if `outside` is all ones.
-extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    pack(const unsigned char* pixels, unsigned* bits, long long lines, int columns, int words,
-         unsigned outside) {
-    const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (at >= lines * words) return;
-    const long long line = divide(at, words);
-    const int first = 32 * (int)(at - line * words), count = min(32, columns - first);
-    const unsigned char* source = pixels + line * columns + first;
-    unsigned plane = 0;
-    if (count == 32 && (unsigned long long)source % 16 == 0) {
-        const uint4 low = *(const uint4*)source, high = *(const uint4*)(source + 16);
-        const unsigned four[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            // 0 or 1 in each byte; the product has them in order from bit 24 on.
-            const unsigned any = four[i] | (four[i] >> 4), some = any | (any >> 2);
-            const unsigned ones = (some | (some >> 1)) & 0x01010101u;
-            plane |= ((ones * 0x01020408u) >> 24 & 0xFu) << (4 * i);
-        }
-    } else {
-        for (int i = 0; i < count; ++i) plane |= (unsigned)(source[i] != 0) << i;
-    }
-    bits[at] = plane ^ outside;
-}
-
-struct Mask {
-    const unsigned* bits;
-    int slices, rows, words;
-    int cubes;
-    unsigned outside;
-    int sign;  // of the construction, 1 or -1
-};
 
 // Whether 32 points are set, and whether they and their neighbours along the last axis both are.
 struct Pairs {
     unsigned here, both;
 };
 
-__device__ __forceinline__ Pairs load_pairs(const Mask& mask, int z, int y, int word, Pair pair) {
-    if (z < 0 || z >= mask.slices || y < 0 || y >= mask.rows) {
-        return {mask.outside, mask.outside};
-    }
-    const unsigned* line = mask.bits + ((long long)z * mask.rows + y) * mask.words;
-    const bool back = min(pair.here, pair.far) < 0;
-    const int beside = back ? word - 1 : word + 1;
-    const unsigned own = word < mask.words ? line[word] : mask.outside;
-    const unsigned next = beside >= 0 && beside < mask.words ? line[beside] : mask.outside;
-    const unsigned moved = back ? (own << 1) | (next >> 31) : (own >> 1) | (next << 31);
-    return {pair.here ? moved : own, own & moved};
-}
-
 // Coefficients of 32 points, from -2 to 1.
 struct Coefficients {
     unsigned nonzero, negative, twice;
+
+    __device__ __forceinline__ Coefficients() {}
 
     __device__ __forceinline__ Coefficients(Pairs here, Pairs row, Pairs depth, Pairs row_depth) {
         const unsigned x = here.both, y = here.here & row.here, z = here.here & depth.here;
@@ -77,121 +39,271 @@ struct Coefficients {
     }
 };
 
-__device__ __forceinline__ Coefficients find(const Mask& mask, const Grid& grid, int orthant, int z,
-                                             int y, int word) {
-    const Pair slices(orthant & 4, mask.cubes), rows(orthant & 2, mask.cubes),
-        columns(orthant & 1, mask.cubes);
-    const Pairs none = {0, 0};
+// Where the cells of an orthant lie.
+struct Owner {
+    Pair z, y, x;
+
+    __device__ __forceinline__ Owner(int orthant, bool cubes)
+        : z(orthant & 4, cubes), y(orthant & 2, cubes), x(orthant & 1, cubes) {}
+};
+
+struct Tile {
+    int z, y, x;  // of its first point
+};
+
+// Finds the critical points in the lane's row of a tile.
+__device__ __forceinline__ void find(const Planes& planes, const Grid& grid, const Owner& owner,
+                                     const Tile& tile, Coefficients (&found)[2]) {
+    const int lane = threadIdx.x & 31;
     const bool deep = grid.z.present, wide = grid.y.present;
-    const int near_z = deep ? z + slices.here : 0, far_z = z + slices.far;
-    const int near_y = wide ? y + rows.here : 0, far_y = y + rows.far;
-    return Coefficients(load_pairs(mask, near_z, near_y, word, columns),
-                        wide ? load_pairs(mask, near_z, far_y, word, columns) : none,
-                        deep ? load_pairs(mask, far_z, near_y, word, columns) : none,
-                        deep && wide ? load_pairs(mask, far_z, far_y, word, columns) : none);
+    // The points start at bit 32 of the words that are loaded, or at their first bit.
+    const int left = min(owner.x.here, owner.x.far);
+    const int shift_here = owner.x.here - 32 * left, shift_far = owner.x.far - 32 * left;
+    const auto load = [&](int slice, int down, Pairs (&pairs)[2]) {
+        const int z = tile.z + planes.deep + slice, row = tile.y + lane + 1 + down;
+        const unsigned* at =
+            planes.bits +
+            ((((long long)z * planes.tiles + (row >> 5)) * planes.words + tile.x / 32 + 1 + left)
+             << 5) + (row & 31);
+        const unsigned words[3] = {at[0], at[32], at[64]};
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const unsigned own = __funnelshift_rc(words[i], words[i + 1], shift_here);
+            pairs[i] = {own, own & __funnelshift_rc(words[i], words[i + 1], shift_far)};
+        }
+    };
+    Pairs here[2], row[2] = {}, depth[2] = {}, row_depth[2] = {};
+    const int near_z = deep ? owner.z.here : 0, near_y = wide ? owner.y.here : 0;
+    load(near_z, near_y, here);
+    if (wide) load(near_z, owner.y.far, row);
+    if (deep) load(owner.z.far, near_y, depth);
+    if (deep && wide) load(owner.z.far, owner.y.far, row_depth);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) found[i] = Coefficients(here[i], row[i], depth[i], row_depth[i]);
 }
 
-struct WeighedPoint {
-    int z, y, x, weight;
+// Points that a warp has listed, each as two bytes, its column and row in the tile: those of positive
+// coefficients from the start, those of negative ones from `next` on, twice where it is -2.
+struct Listed {
+    int positive, next, negative;
 };
 
-// A block's levels, directions and bins.
-struct MaskCounter {
-    const double* levels;
-    const Vector* directions;
-    const int* rows;
-    int* bins;
+__device__ __forceinline__ unsigned short* list(unsigned bits, int column, unsigned short* at) {
+    const unsigned first = (threadIdx.x & 31) << 8 | column;
+    for (; bits; ++at) {
+        const int bit = 31 - __clz(bits);
+        bits ^= 1u << bit;
+        *at = (unsigned short)(first + bit);
+    }
+    return at;
+}
+
+// Lists the critical points among those whose bits are given, unless there is no room. Called by a warp.
+__device__ __forceinline__ bool list(const Coefficients (&found)[2], const unsigned (&chosen)[2],
+                                     unsigned short* queue, Listed& listed) {
+    unsigned up[2], down[2], twice[2], positive = 0, negative = 0;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const unsigned some = chosen[i] & found[i].nonzero;
+        up[i] = some & ~found[i].negative, down[i] = some & found[i].negative;
+        twice[i] = some & found[i].twice;
+        positive += __popc(up[i]), negative += __popc(down[i]) + __popc(twice[i]);
+    }
+    const unsigned end = running_sum(positive | negative << 16, (int)(threadIdx.x & 31)),
+                   all = __shfl_sync(kAll, end, 31);
+    listed.positive = all & 0xFFFF, listed.negative = all >> 16;
+    listed.next = (listed.positive + 7) & ~7;
+    if (listed.next + listed.negative > kRoom + 8) return false;
+    unsigned short* at = queue + ((end & 0xFFFF) - positive);
+    for (int i = 0; i < 2; ++i) at = list(up[i], 32 * i, at);
+    at = queue + listed.next + ((end >> 16) - negative);
+    for (int i = 0; i < 2; ++i) at = list(down[i], 32 * i, at);
+    for (int i = 0; i < 2; ++i) at = list(twice[i], 32 * i, at);
+    __syncwarp();
+    return true;
+}
+
+// Evenly spaced levels divide heights into rows of bins. The place of a height is a 32-bit integer:
+// the row, and in the lowest `shift` bits how far the height is above the level below. The first
+// bin is in row `guard`; rows before it, and after the last, are for tiles partly beyond the levels.
+struct Places {
+    double scale, offset;  // place = height * scale + offset, before the rows of the guard
+    double error;          // of a place, as levels are not exactly even
+    int shift, guard;
+};
+
+// The places of a tile's points in a direction: first() plus the product of `steps` and a point's
+// bytes. Steps are rounded to 16 bits, so a place may be off by less than `window`, which is also
+// added to every place. The row is right if any of the bits `sure` is set.
+struct Lane {
+    unsigned steps, window, sure;
+    double along_z, along_y, along_x;
+    double extent;  // the largest distance of a point of a tile from the centre
+
+    __device__ __forceinline__ Lane(const Vector& u, const Grid& grid, const Places& places)
+        : along_z(u.z * grid.z.step * places.scale),
+          along_y(u.y * grid.y.step * places.scale),
+          along_x(u.x * grid.x.step * places.scale),
+          extent(kTileColumns / 2 * fabs(along_x) + kTileRows / 2 * fabs(along_y)) {
+        const int x = __double2int_rn(along_x), y = __double2int_rn(along_y);
+        steps = (x & 0xFFFF) | y << 16;
+        const double error = kTileColumns / 2 * fabs(along_x - x) +
+                             kTileRows / 2 * fabs(along_y - y) + places.error + 2;
+        window = 2u << (31 - __clz((int)error));
+        sure = (1u << places.shift) - 2 * window;
+    }
+
+    __device__ __forceinline__ unsigned first(const Grid& grid, const Places& places, int count,
+                                              const Tile& tile) const {
+        const double level = 1u << places.shift;
+        const double centre = along_z * (tile.z - grid.z.centre) +
+                              along_y * (tile.y + kTileRows / 2 - grid.y.centre) +
+                              along_x * (tile.x + kTileColumns / 2 - grid.x.centre) + places.offset;
+        // All points of a tile further away are in the first bin, or in none.
+        const double near = fmin(fmax(centre, -extent), extent + (count + 1) * level);
+        return (unsigned)__double2ll_rn(near + places.guard * level) + window -
+               kTileColumns / 2 * (int)(short)steps - kTileRows / 2 * ((int)steps >> 16);
+    }
+};
+
+// A lane's direction, and its bins of one sign: those in shared memory are at the address `column`,
+// `stride` bytes from row to row. Lane `part` of those with this direction counts one in `together`.
+struct Counter {
+    const Sampling& sampling;
+    const Grid& grid;
+    const Places& places;
+    const Lane& line;
+    const Vector* direction;
     Sum* values;
-    int directions_count;
+    const unsigned short* queue;
+    int part, together;
+    unsigned stride;
 
-    __device__ MaskCounter(const Sampling& sampling, const Job& job, Sum* values, double* memory)
-        : levels(sampling.levels),
-          directions(sampling.directions + job.first),
-          rows(sampling.rows + job.first),
-          bins(nullptr),
-          values(values),
-          directions_count(job.last - job.first) {
-        if (!kShared) return;
-        for (int i = threadIdx.x; i < sampling.count; i += blockDim.x)
-            memory[i] = sampling.levels[i];
-        Vector* vectors = (Vector*)(memory + sampling.count);
-        for (int i = threadIdx.x; i < directions_count; i += blockDim.x) vectors[i] = directions[i];
-        bins = (int*)(vectors + directions_count);
-        for (int i = threadIdx.x; i < directions_count * sampling.count; i += blockDim.x)
-            bins[i] = 0;
-        levels = memory;
-        directions = vectors;
-        __syncthreads();
+    __device__ __forceinline__ void add(unsigned row, unsigned column, int sign, int amount) const {
+        if (kShared) return shared_add(row * stride + column, amount);
+        const int bin = max(0, (int)row - places.guard);
+        if (bin < sampling.count) atomicAdd(values + bin, (Sum)(long long)(sign * amount));
     }
 
-    __device__ __forceinline__ void add(const Sampling& sampling, const Grid& grid,
-                                        const WeighedPoint& point) const {
-        const double z = grid.z.position(point.z), y = grid.y.position(point.y),
-                     x = grid.x.position(point.x);
-        for (int d = 0; d < directions_count; ++d) {
-            const Vector u = directions[d];
-            const int bin = place(point_height(u, row_height(u, z, y), x), sampling, levels);
-            if (bin == sampling.count) continue;
-            if (kShared)
-                atomicAdd(bins + d * sampling.count + bin, point.weight);
-            else
-                atomicAdd(values + (long long)rows[d] * sampling.count + bin,
-                          (Sum)(long long)point.weight);
+    __device__ __forceinline__ unsigned exact_row(const Tile& tile, unsigned point) const {
+        const Vector u = *direction;
+        const double z = grid.z.position(tile.z), y = grid.y.position(tile.y + (int)(point >> 8)),
+                     x = grid.x.position(tile.x + (int)(point & 255));
+        return places.guard +
+               place(point_height(u, row_height(u, z, y), x), sampling, sampling.levels);
+    }
+
+    // Counts the listed points from `at` to `end`. Called by a warp.
+    __device__ __forceinline__ void count(const Tile& tile, unsigned first, int at, int end,
+                                          unsigned column, int sign) const {
+        if (part >= together) at = end;
+        if (kPlaces)
+            for (; at + 8 * together <= end; at += 8 * together)
+                count_eight(tile, first, at + 8 * part, column, sign);
+        for (int i = at + part; i < end; i += together) {
+            const unsigned point = queue[i], place = dot_low_bytes(line.steps, point, first);
+            const bool sure = kPlaces && (place & line.sure);
+            add(sure ? place >> places.shift : exact_row(tile, point), column, sign, 1);
         }
+        __syncwarp();
     }
 
-    __device__ void flush(const Sampling& sampling) const {
-        if (!kShared) return;
-        __syncthreads();
-        for (int i = threadIdx.x; i < directions_count * sampling.count; i += blockDim.x) {
-            const int d = i / sampling.count;
-            if (bins[i])
-                atomicAdd(values + (long long)rows[d] * sampling.count + (i - d * sampling.count),
-                          (Sum)(long long)bins[i]);
+    __device__ __forceinline__ void count_eight(const Tile& tile, unsigned first, int at,
+                                                unsigned column, int sign) const {
+        unsigned points[4];
+        shared_load(shared_address(queue) + 2 * at, points);
+        bool sure = true;
+#pragma unroll
+        for (int k = 0; k < 8; ++k) {
+            const unsigned two = points[k / 2],
+                           place = k & 1 ? dot_high_bytes(line.steps, two, first)
+                                         : dot_low_bytes(line.steps, two, first);
+            sure = sure & ((place & line.sure) != 0);
+            add(place >> places.shift, column, sign, 1);
+        }
+        if (sure) return;
+#pragma unroll 1
+        for (int k = 0; k < 8; ++k) {
+            const unsigned point = queue[at + k], place = dot_low_bytes(line.steps, point, first);
+            if (place & line.sure) continue;
+            add(place >> places.shift, column, sign, -1);
+            add(exact_row(tile, point), column, sign, 1);
         }
     }
 };
 
-// `blocks` blocks do each job; the host sees to it that a block's bins do not overflow.
-extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    count_mask(const Mask mask, const Grid grid, const Sampling sampling, Sum* values, int blocks) {
-    extern __shared__ double memory[];
-    __shared__ WeighedPoint waiting[kWarps][64];
-    const int lane = threadIdx.x & 31, index = blockIdx.x / blocks;
-    WeighedPoint* queue = waiting[threadIdx.x >> 5];
-    const Job job = sampling.jobs[index];
-    const MaskCounter counter(sampling, job, values, memory);
-    const int words = (grid.x.points + 31) / 32;
-    const long long total = (long long)grid.z.points * grid.y.points * words;
-    const long long stride = (long long)blocks * blockDim.x;
-    int count = 0;
-    for (long long base = (long long)(blockIdx.x - index * blocks) * blockDim.x; base < total;
-         base += stride) {
-        const long long at = base + threadIdx.x, line = divide(at, words);
-        const int word = (int)(at - line * words);
-        const int z = (int)divide(line, grid.y.points), y = (int)(line - (long long)z * grid.y.points);
-        Coefficients found = find(mask, grid, job.orthant, z, y, word);
-        if (at >= total) found.nonzero = 0;
-        for (;;) {
-            const unsigned some = __ballot_sync(kAll, found.nonzero != 0);
-            if (!some) break;
-            if (found.nonzero) {
-                const int bit = __ffs((int)found.nonzero) - 1;
-                found.nonzero &= found.nonzero - 1;
-                const int weight =
-                    1 - 2 * (int)(found.negative >> bit & 1) - (int)(found.twice >> bit & 1);
-                queue[count + __popc(some & ((1u << lane) - 1))] = {z, y, 32 * word + bit,
-                                                                    mask.sign * weight};
+// A block's job, and its number among the blocks of the job.
+struct SharedJob {
+    Job job;
+    int rank, blocks;
+};
+
+// Shared memory has two sets of bins, for positive and negative
+// coefficients. A set has `width` bins in each row: one for each direction, in as many copies as fit.
+// The host ensures that no bin overflows.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
+    count_mask(const Planes planes, const Grid grid, const Sampling sampling, const Places places,
+               Sum* values, int width) {
+    extern __shared__ uint4 memory[];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const SharedJob shared = ((const SharedJob*)sampling.jobs)[blockIdx.x];
+    const Job job = shared.job;
+    const Owner owner(job.orthant, planes.cubes);
+    const int directions = job.last - job.first, together = 32 / directions;
+    const int part = lane / directions, own = job.first + lane - part * directions;
+    const int copies = max(1, min(together, width / directions));
+    const int rows = sampling.count + 2 + 2 * places.guard;
+    int* bins = (int*)(memory + kWarps * (kRoom / 8 + 1));
+    if (kShared) {
+        for (int i = threadIdx.x; i < 2 * rows * width; i += blockDim.x) bins[i] = 0;
+        __syncthreads();
+    }
+    unsigned short* queue = (unsigned short*)(memory + warp * (kRoom / 8 + 1));
+    const Vector* direction = sampling.directions + own;
+    const Lane line(*direction, grid, places);
+    const Counter counter = {sampling, grid, places, line, direction,
+                             values + (long long)sampling.rows[own] * sampling.count,
+                             queue, part, together, 4u * width};
+    const unsigned increases =
+                       shared_address(bins) + 4 * (part % copies * directions + own - job.first),
+                   decreases = increases + 4 * rows * width;
+    const int words = (grid.x.points + kTileColumns - 1) / kTileColumns,
+              tiles = (grid.y.points + kTileRows - 1) / kTileRows;
+    const int total = grid.z.points * tiles * words;
+    for (int at = shared.rank * kWarps + warp; at < total; at += shared.blocks * kWarps) {
+        const int above = at / words, z = above / tiles;
+        const Tile tile = {z, kTileRows * (above - z * tiles), kTileColumns * (at - above * words)};
+        Coefficients found[2];
+        find(planes, grid, owner, tile, found);
+        if (tile.y + lane >= grid.y.points) found[0].nonzero = found[1].nonzero = 0;
+        if (!__any_sync(kAll, found[0].nonzero | found[1].nonzero)) continue;
+        const unsigned first = line.first(grid, places, sampling.count, tile);
+        // All points at once, or half a word at a time if there is no room for them.
+        for (int turn = 0, turns = 1; turn < turns; ++turn) {
+            const unsigned half = turn ? 0xFFFFu << (turn & 1) * 16 : kAll;
+            const unsigned chosen[2] = {turn < 3 ? half : 0, turn == 0 || turn > 2 ? half : 0};
+            Listed listed;
+            if (!list(found, chosen, queue, listed)) {
+                turns = 5;
+                continue;
             }
-            count += __popc(some);
-            __syncwarp();
-            if (count >= 32) {
-                count -= 32;
-                counter.add(sampling, grid, queue[count + lane]);
-                __syncwarp();
-            }
+            counter.count(tile, first, 0, listed.positive, increases, planes.sign);
+            counter.count(tile, first, listed.next, listed.next + listed.negative, decreases,
+                          -planes.sign);
         }
     }
-    if (lane < count) counter.add(sampling, grid, queue[lane]);
-    counter.flush(sampling);
+    if (!kShared) return;
+    __syncthreads();
+    for (int i = threadIdx.x; i < directions * sampling.count; i += blockDim.x) {
+        const int d = i / sampling.count, bin = i - d * sampling.count;
+        int sum = 0;
+        for (int row = bin ? places.guard + bin : 0; row <= places.guard + bin; ++row)
+            for (int copy = 0; copy < copies; ++copy) {
+                const int* counts = bins + row * width + copy * directions + d;
+                sum += counts[0] - counts[rows * width];
+            }
+        if (sum)
+            atomicAdd(values + (long long)sampling.rows[job.first + d] * sampling.count + bin,
+                      (Sum)(long long)(planes.sign * sum));
+    }
 }

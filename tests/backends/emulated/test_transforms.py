@@ -1,0 +1,52 @@
+"""Transforms of masks by the CUDA kernels, on the CPU."""
+
+import numpy as np
+import pytest
+from fake_cupy import ndarray
+
+import ecc_core as ecc
+
+NOISE = np.random.default_rng(3).random((2, 40, 140)) < 0.5
+# In one orthant two of three points are critical, more than a warp lists at once.
+STRIPES = np.add.outer(np.arange(40), np.arange(140)) % 3 != 0
+LEVELS = {
+    "even": np.linspace(-40, 40, 100),
+    "on points": np.arange(-4, 4.25, 0.25),
+    "dense": np.linspace(-10, 10, 3000),
+    "uneven": np.geomspace(1e-9, 70, 50),
+    "one": np.array([0.0]),
+}
+
+
+def directions(ndim, orthants):
+    """Random ones, several to an orthant, and those that put many points at one height."""
+    random = np.abs(np.random.default_rng(4).standard_normal((7, ndim)))
+    signs = 1 - 2.0 * (np.arange(orthants)[:, None] >> np.arange(ndim) & 1)
+    spread = (signs[:, None] * random).reshape(-1, ndim)
+    found = np.concatenate([spread, np.eye(ndim), -np.eye(ndim), [np.ones(ndim)]])
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def assert_same(emulator, mask, vectors, heights, connectivity, spacing=1.0):
+    spacing = np.full(mask.ndim, spacing)
+    found = emulator.backend.transform.mask_transform(
+        mask.view(ndarray), vectors, heights, spacing, connectivity
+    )
+    known = ecc.euler_transform(
+        mask, vectors, heights, connectivity=connectivity, spacing=spacing
+    ).values
+    np.testing.assert_array_equal(found, known)
+    assert found.dtype == known.dtype
+
+
+@pytest.mark.parametrize("heights", LEVELS.values(), ids=LEVELS)
+@pytest.mark.parametrize("mask", [NOISE, STRIPES, NOISE[0, 3, :70], ~NOISE[:, :3, :66]])
+def test_transforms_equal_those_of_the_cpu(emulator, mask, heights):
+    for connectivity in {1, mask.ndim}:
+        vectors = directions(mask.ndim, 2 if mask.size > 5000 else 2**mask.ndim)
+        assert_same(emulator, mask, vectors, heights, connectivity)
+
+
+def test_many_levels_stay_in_global_memory(emulator):
+    heights = np.linspace(-80, 80, 60_000)
+    assert_same(emulator, STRIPES, directions(2, 1)[:3], heights, 1, spacing=0.7)
