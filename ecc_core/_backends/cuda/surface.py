@@ -22,10 +22,12 @@ __all__ = ["surface"]
 # As in surface.cu.
 PAIRS = np.dtype(
     [("data", "i8", 2), ("counts", "i8"), ("levels", "i4", 2), ("reversed", "i4", 2)]
-    + [(name, "i4") for name in ("depth", "height", "width", "blocks")]
+    + [(name, "i4") for name in ("depth", "height", "width", "blocks", "chunk", "across")]
 )
 THREADS = 256
-POINTS = 16  # of a thread, at least, where there are enough
+PLACES = 4  # columns of a thread
+CHUNK = (4, 64)  # slices of a thread, at least and at most
+WAVES = 8  # how often every thread gets work, where there is enough
 RESIDENT = 8  # blocks on a multiprocessor
 SHARED_BYTES = 48 << 10  # of bins in shared memory
 
@@ -89,12 +91,19 @@ def _histogram(
     codes = [code.astype(element, copy=False) for code in codes]
     images, *spatial = map(int, codes[0].shape)
     depth, height, width = (*[1] * (3 - len(spatial)), *spatial)
+    if len(spatial) < 3:  # threads move from row to row instead of from slice to slice
+        depth, height = height, 1
     device = codes[0].device.id
     bins = math.prod(n + 1 for n in levels)
     counts = cupy.zeros((images, *(n + 1 for n in levels)), np.int64)
     shared = 4 * bins <= SHARED_BYTES
-    wanted = -(-math.prod(spatial) // (THREADS * POINTS))
-    blocks = max(1, min(wanted, -(-RESIDENT * processors(device) // images)))
+    first = 0 if filtration.cubes else 1
+    across, down = -(-(width + 1) // PLACES), height + 1 - first if len(spatial) == 3 else 1
+    resident = RESIDENT * processors(device)
+    work = images * across * down * (depth + 1 - first) // (WAVES * THREADS * resident)
+    chunk = min(max(CHUNK[0], work), CHUNK[1])
+    units = across * down * -(-(depth + 1 - first) // chunk)
+    blocks = max(1, min(-(-units // THREADS), -(-resident // images)))
     macros = {
         "CODE": ELEMENTS[element.name],
         "FLAT": int(filtration.ndim < 3),
@@ -113,6 +122,8 @@ def _histogram(
         height,
         width,
         blocks,
+        chunk,
+        across,
     )
     found((images * blocks,), (THREADS,), (by_value(pairs),), shared_mem=4 * bins * shared)
     return counts
