@@ -49,7 +49,8 @@ def check_axes(shape: tuple[int, ...], name: str) -> None:
 def as_mask(image: Array, shown: Array | None) -> NDArray[np.bool_]:
     """Return a boolean image; other dtypes must contain 0 and 1 only. Masked points are False."""
     if image.dtype == np.bool_:
-        image = as_booleans(image)
+        if isinstance(image, np.ndarray):  # on devices every value but 0 is True
+            image = as_booleans(image)
     else:
         binary = (image == 0) | (image == 1)
         if not (binary if shown is None else binary | ~shown).all():

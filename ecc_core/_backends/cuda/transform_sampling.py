@@ -73,10 +73,18 @@ class Sampling(NamedTuple):
     def upload(self, jobs: NDArray[np.int32]) -> tuple[Any, Any]:
         """The kernels' Sampling, and the device memory that it points to."""
         parts = (self.directions, self.levels, self.rows, jobs)
-        memory = cupy.asarray(np.concatenate([part.reshape(-1).view(np.uint8) for part in parts]))
+        data = b"".join(part.tobytes() for part in parts)
+        memory = _on_device(data, cupy.cuda.runtime.getDevice())
         places = np.cumsum([memory.data.ptr, *(part.nbytes for part in parts[:-1])])
         sizes = self.levels.size, self.rows.size
         return memory, by_value(pack(SAMPLING, *places, *sizes, self.origin, self.scale))
+
+
+@lru_cache(maxsize=16)
+def _on_device(data: bytes, _device: int) -> Any:
+    memory = cupy.asarray(np.frombuffer(data, np.uint8))
+    cupy.cuda.get_current_stream().synchronize()  # other streams may use it next
+    return memory
 
 
 def sample(directions: Floats, heights: Floats, reach: float) -> Sampling:
