@@ -88,6 +88,10 @@ def soft_euler_curve(
         direction of length zero; on CUDA devices, where checking values would require a
         synchronization, these yield curves of NaN.
 
+    See Also
+    --------
+    ecc_core.nn.EulerCurveLayer : The same as a layer, with learned thresholds and directions.
+
     Notes
     -----
     Thresholds and directions that are not tensors are copied to the device of the image, which
@@ -162,7 +166,7 @@ def soft_euler_transform(
     """Soft Euler characteristic transforms, differentiable in every real argument.
 
     A cell of weight w and height h contributes ``w * sigmoid(sharpness * (t - h))`` at the height
-    t. With growing sharpness the transform converges to :func:`ecc_core.euler_transform`.
+    t [1]_. With growing sharpness the transform converges to :func:`ecc_core.euler_transform`.
 
     Parameters
     ----------
@@ -198,6 +202,15 @@ def soft_euler_transform(
         `connectivity`, `n_spatial`, `spacing` or `extension` is invalid. On the CPU also for
         weights that are not finite, a `sharpness` that is not positive and a direction of length
         zero; on CUDA devices these yield NaN.
+
+    See Also
+    --------
+    ecc_core.nn.EulerTransformLayer : The same as a layer, with learned directions and heights.
+
+    References
+    ----------
+    .. [1] Roell and Rieck, "Differentiable Euler characteristic transforms for shape
+       classification", ICLR 2024, arXiv:2310.07630.
 
     Examples
     --------
