@@ -42,8 +42,7 @@ SLOPE_OF_STEP = 4.0  # the tangent at the centre of sigmoid(l * z) rises from 0 
 
 def increasing(free: Tensor, step: Tensor) -> Tensor:
     """Increasing numbers from an unconstrained first number and gaps, in units of `step`."""
-    first, gaps = free[:1], softplus(free[1:])
-    return step * torch.cat([first, first + gaps.cumsum(0)])
+    return step * torch.cat([free[:1], softplus(free[1:])]).cumsum(0)
 
 
 def free_increasing(values: Tensor, step: Tensor) -> Tensor:
