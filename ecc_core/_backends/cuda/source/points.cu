@@ -20,6 +20,17 @@ typedef ECC_COUNT Count;
 typedef int Label, Count;
 #endif
 
+// Labels as they are compared with the largest one that has a number, which is below 2^31.
+template <bool large>
+struct Compared {
+    typedef unsigned type;
+};
+template <>
+struct Compared<true> {
+    typedef unsigned long long type;
+};
+typedef Compared<(sizeof(Label) > 4)>::type Unsigned;
+
 struct Points {
     signed char* coefficients;       // (images, slices, rows, columns)
     Count* counts;                   // (regions, bins); zero at launch
@@ -118,17 +129,17 @@ struct Feeder {
         if (kRegions) label += points.label_strides[kFlat ? 1 : 0];
     }
 
-    __device__ __forceinline__ Point point(int slice, const Loaded& from, bool& nan) const {
+    __device__ __forceinline__ Point point(int slice, const Loaded& from, unsigned& nan) const {
         if (!has(slice)) return nothing();
         bool present = !kMask || from.shown;
         int group = 1;
         if (kRegions) {
-            group = (unsigned long long)from.label <= points.most ? (int)from.label : 0;
+            group = (Unsigned)from.label <= (Unsigned)points.most ? (int)from.label : 0;
             present = present && group > 0;
         }
         const SampleRow row(samples, index, kFlat ? 0 : slice, kFlat ? slice : y);
         const Key own = row.key(from.sample, x);
-        if (kNan == kNanReport) nan |= present && is_nan(own);
+        if (kNan == kNanReport && present && is_nan(own)) nan = 1;
         if (kNan == kNanOmit) present = present && !is_nan(own);
         if (!present) return nothing();
         return {kDown ? (Ordinal)~ordinal(own) : ordinal(own), group};
@@ -247,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const long long apart = kFlat ? samples.width : (long long)samples.height * samples.width;
     signed char* out = points.coefficients + ((long long)index * slices + begin) * apart +
                        (kFlat ? 0 : (long long)y * samples.width) + x;
-    bool nan = false;
+    unsigned nan = 0;
     constexpr int kAhead = kFlat ? 4 : 2;  // slices on their way
     Feeder::Loaded coming[kAhead][kLoads] = {};
     Point last[3][3] = {};           // samples of the last slice,
