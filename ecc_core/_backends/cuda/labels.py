@@ -20,7 +20,6 @@ THREADS, EACH = 256, 8  # as in labels.cu
 BLOCK = 32 * THREADS  # labels that a block ranks
 DENSE = 8 * BLOCK  # labels that are ranked by marks, at least
 MOST = 1 << 24  # and at most
-MARKS = 16  # bytes before the marks
 NARROW = 1 << 27  # points whose coefficients are summed in 32 bits
 
 
@@ -54,15 +53,21 @@ def rank_labels(labels: Any) -> Ranked:
     """Number contiguous labels. Waits for the device; ValueError if a label is negative."""
     device, name, stream = labels.device.id, labels.dtype.name, cupy.cuda.get_current_stream()
     size = -(-min(max(labels.size // 16, DENSE), MOST) // BLOCK) * BLOCK
-    found, reply = cupy.cuda.alloc(MARKS + size // 8), take_reply(device)
-    cupy.cuda.runtime.memsetAsync(found.ptr, 0, MARKS + size // 8, stream.ptr)
-    ranks, ids = cupy.empty(size, np.int32), cupy.empty(min(size, labels.size), labels.dtype)
+    marks, reply = cupy.cuda.alloc(size + 16), take_reply(device)
+    beyond = marks.ptr + size
+    cupy.cuda.runtime.memsetAsync(marks.ptr, 0, size + 16, stream.ptr)
+    bits, ranks = cupy.empty(size // 32, np.uint32), cupy.empty(size, np.int32)
+    ids = cupy.empty(min(size, labels.size), labels.dtype)
+
+    def launch(kernel: str, blocks: int, *given: int) -> None:
+        label_call(kernel, name, "int32", False, device, blocks, len(given))(stream, given)
+
     if labels.size:
-        blocks = -(-labels.size // (THREADS * EACH))
-        call = label_call("mark_labels", name, "int32", False, device, blocks, 4)
-        call(stream, (labels.data.ptr, labels.size, size - 1, found.ptr))
-    call = label_call("rank_labels", name, "int32", False, device, size // BLOCK, 4)
-    call(stream, (found.ptr, ranks.data.ptr, ids.data.ptr, reply.address))
+        place = labels.data.ptr, labels.size, size - 1, marks.ptr, beyond
+        launch("mark_labels", -(-labels.size // (THREADS * EACH)), *place)
+    launch("pack_marks", size // BLOCK, marks.ptr, bits.data.ptr)
+    found = bits.data.ptr, beyond, ranks.data.ptr, ids.data.ptr, reply.address
+    launch("rank_labels", size // BLOCK, *found)
     (answer,) = reply.wait(1, stream)
     reply.release()
     if not answer >> 32:

@@ -37,6 +37,7 @@ TILE = {True: (1, 256), False: (8, 32)}  # rows and columns, in images of one sl
 RESIDENT = 3  # blocks that must fit on a multiprocessor
 STEPS = (16, 128)  # slices of a block: at least, and where there are enough blocks
 ROWS_BYTES, MOST_ROWS = 40 << 10, 64  # of a block's counts of labels in shared memory
+FEW = 1 << 17  # bins of all regions, up to which additions to global memory wait for each other
 
 
 def point_coefficients(
@@ -66,12 +67,14 @@ def region_counts(
     count, bins = ids.size, prepared.rules.levels + 1
     sums = "int32" if labels.size < NARROW else "int64"
     kinds = labels.dtype.name, sums
+    rows = _rows(bins) if count * bins <= FEW else 0
     if direction is None:
-        call = _plain_plan(array.shape, array.strides, variant, prepared.rules, *kinds, device)
+        layout = array.shape, array.strides, variant, prepared.rules
+        call = _plain_plan(*layout, rows, *kinds, device)
         memory, image = None, [(DATA, array.data.ptr)]
     else:
         samples = samples_of(adopted, None, variant, prepared, direction, vector=False)
-        call, memory = _plan(samples, _macros(*kinds), bins), samples.memory
+        call, memory = _plan(samples, _macros(*kinds), rows, bins), samples.memory
         image = list(enumerate(samples.image.tolist()))
     size = 8 + count * bins * np.dtype(sums).itemsize
     counts = cupy.cuda.alloc(size)  # behind the flag
@@ -107,6 +110,7 @@ def _plain_plan(
     strides: tuple[int, ...],
     variant: Variant,
     rules: Rules,
+    rows: int,
     label: str,
     count: str,
     device: int,
@@ -114,11 +118,14 @@ def _plain_plan(
     """Return a launch that counts regions of an image without a direction."""
     samples = plain_samples(shape, strides, variant, device)
     samples.options["BINS"] = rules.single
-    return _plan(samples, _macros(label, count), rules.levels + 1)
+    return _plan(samples, _macros(label, count), rows, rules.levels + 1)
 
 
-def _plan(samples: Samples, macros: dict[str, Any], bins: int = 0) -> Call:
-    """Return a launch without addresses and Bins; `bins` are those of each region."""
+def _plan(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: int = 0) -> Call:
+    """Return a launch without addresses and Bins.
+
+    `rows` are the labels that a block counts in shared memory, `bins` those of each region.
+    """
     images, depth, height, width = samples.shape
     flat = depth == 1
     tile_rows, columns = TILE[flat]
@@ -126,7 +133,6 @@ def _plan(samples: Samples, macros: dict[str, Any], bins: int = 0) -> Call:
     slices = height if flat else depth
     wanted = -(-slices * tiles // (4 * BLOCKS * processors(samples.device)))
     steps = min(max(wanted, STEPS[0]), STEPS[1], slices)
-    rows = _rows(bins) if bins else 0
     macros |= {"FLAT": int(flat), "BLOCKS": RESIDENT}
     found = kernel("points", "points", samples.device, samples.options, macros).kernel
     strides = (height * width, width, 1)

@@ -4,6 +4,11 @@
 
 typedef unsigned pair;
 
+template <class T>
+T load_once(const T* address) {
+    return *(const volatile T*)address;
+}
+
 // Arithmetic as the device rounds it. `noinline`: else the compiler computes before the mode is set.
 __attribute__((noinline)) inline float multiply_add(float a, float b, float c) {
     return std::fmaf(a, b, c);

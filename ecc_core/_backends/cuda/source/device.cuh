@@ -210,6 +210,25 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);
 }
 
+// A value that other streams may write to, which is read once and not again from memory.
+template <class T>
+__device__ __forceinline__ T load_once(const T* address) {
+    if constexpr (sizeof(T) == 8) {
+        unsigned long long value;
+        asm volatile("ld.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
+        return (T)value;
+    } else {
+        unsigned value;
+        if constexpr (sizeof(T) == 4)
+            asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(address));
+        else if constexpr (sizeof(T) == 2)
+            asm volatile("ld.global.u16 %0, [%1];" : "=r"(value) : "l"(address));
+        else
+            asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(address));
+        return (T)value;
+    }
+}
+
 __device__ __forceinline__ unsigned global_short(const void* address) {
     unsigned value;
     asm volatile("ld.global.u16 %0, [%1];" : "=r"(value) : "l"(address));

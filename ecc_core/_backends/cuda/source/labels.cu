@@ -1,5 +1,6 @@
 // The regions of a label image: which labels occur, the number of each one's region, and curves from
 // the counts of regions.
+#include "device.cuh"
 #include "running_sum.cuh"
 
 typedef ECC_LABEL Label;
@@ -9,57 +10,61 @@ constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
 constexpr int kEach = 8;  // labels of a thread
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
-// As in labels.py. Zero at launch, and followed by a bit for each label, which is set if it occurs.
-struct Found {
-    long long beyond, padding;  // whether there are labels without a bit
-
-    __device__ __forceinline__ unsigned* marks() { return (unsigned*)(this + 1); }
-};
-
-// Marks the labels that occur, up to `most`. Negative labels are beyond it, too.
+// Marks the labels that occur, up to `most`. Negative labels are beyond it, too. Most labels are marked
+// already, so reading comes first; a thread sees the marks of its multiprocessor in the cache there.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    mark_labels(const Label* labels, long long size, unsigned long long most, Found* found) {
+    mark_labels(const Label* labels, long long size, unsigned long long most, unsigned char* marks,
+                long long* beyond) {
     const int lane = threadIdx.x & 31;
     const long long first = (long long)blockIdx.x * (kThreads * kEach) + threadIdx.x;
-    unsigned long long label[kEach];
+    Label read[kEach];
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const long long at = first + k * kThreads;
-        label[k] = at < size ? (unsigned long long)*(const volatile Label*)(labels + at) : 0;
-    }
-    // Most labels are marked already, so reading comes first. Not from the cache of the multiprocessor,
-    // which would not see the marks of others.
-    unsigned seen[kEach];
-#pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-        const unsigned long long left = __shfl_up_sync(kAll, label[k], 1);
-        if (lane && label[k] == left) label[k] = 0;
-        const bool marked = label[k] && label[k] <= most;
-        seen[k] = marked ? ((volatile unsigned*)found->marks())[label[k] >> 5] : 0u;
+        read[k] = at < size ? load_once(labels + at) : (Label)0;
     }
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
-        const unsigned mark = 1u << (label[k] & 31);
-        if (label[k] > most)
-            found->beyond = 1;
-        else if (label[k] && !(seen[k] & mark))
-            atomicOr(found->marks() + (label[k] >> 5), mark);
+        const Label left = __shfl_up_sync(kAll, read[k], 1);
+        const unsigned long long label = (unsigned long long)read[k];
+        if (!label || (lane && read[k] == left)) continue;
+        if (label > most)
+            *beyond = 1;
+        else if (!marks[label])
+            marks[label] = 1;
     }
 }
 
-// Numbers the marked labels from 1 on, and all others 0. A thread takes a word of marks, and a block
-// first counts the marks before its own. `reply` gets how many there are, and whether there are others
-// in bit 32.
+// A bit for each of 32 marks.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    rank_labels(Found* found, int* ranks, Label* ids, volatile long long* reply) {
+    pack_marks(const uint4* marks, unsigned* bits) {
+    const long long at = (long long)blockIdx.x * kThreads + threadIdx.x;
+    const auto four = [](unsigned bytes) { return (bytes * 0x01020408u) >> 24 & 15u; };
+    unsigned word = 0;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const uint4 found = marks[2 * at + half];
+        const unsigned own = four(found.x) | four(found.y) << 4 | four(found.z) << 8 |
+                             four(found.w) << 12;
+        word |= own << (16 * half);
+    }
+    bits[at] = word;
+}
+
+// Numbers the marked labels from 1 on, and all others 0. A thread takes a word of bits, and a block
+// first counts the bits before its own. `reply` gets how many there are, and in bit 32 whether there
+// are labels beyond.
+extern "C" __global__ void __launch_bounds__(ECC_THREADS)
+    rank_labels(const unsigned* bits, const long long* beyond, int* ranks, Label* ids,
+                volatile long long* reply) {
     __shared__ int warps[2][kWarps];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     int before = 0;
     for (int i = threadIdx.x; i < (int)blockIdx.x * (kThreads / 4); i += kThreads) {
-        const uint4 four = ((const uint4*)found->marks())[i];
+        const uint4 four = ((const uint4*)bits)[i];
         before += __popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w);
     }
-    const unsigned own = found->marks()[blockIdx.x * kThreads + threadIdx.x];
+    const unsigned own = bits[blockIdx.x * kThreads + threadIdx.x];
     const int through = running_sum(__popc(own), lane);
     before = running_sum(before, lane);
     if (lane == 31) warps[0][warp] = before, warps[1][warp] = through;
@@ -69,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
         start += warps[0][i] + (i < warp ? warps[1][i] : 0);
         end += warps[0][i] + warps[1][i];
     }
-    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) *reply = found->beyond << 32 | end;
+    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) *reply = *beyond << 32 | end;
     const long long first = ((long long)blockIdx.x * kThreads + (threadIdx.x & ~31)) * 32 + lane;
     for (int k = 0; k < 32; ++k) {
         const unsigned marks = __shfl_sync(kAll, own, k);

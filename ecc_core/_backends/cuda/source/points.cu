@@ -122,7 +122,7 @@ struct Feeder {
             to.sample = *sample;
             if (kMask) to.shown = *mask;
             // Read once, as another stream may write to it.
-            if (kRegions) to.label = *(const volatile Label*)label;
+            if (kRegions) to.label = load_once(label);
         }
         sample += samples.strides[kFlat ? 2 : 1];
         if (kMask) mask += samples.mask_strides[kFlat ? 2 : 1];
