@@ -119,6 +119,13 @@ unsigned permute(unsigned a, unsigned b) {
 inline unsigned dot_halves(unsigned halves, unsigned weights) {
     return (halves & 0xFFFFu) * (weights & 255) + (halves >> 16) * (weights >> 8 & 255);
 }
+template <unsigned table>
+unsigned logic(unsigned a, unsigned b, unsigned c) {
+    unsigned result = 0;
+    for (unsigned k = 0; k < 8; ++k)
+        if (table >> k & 1) result |= (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
+    return result;
+}
 template <unsigned mask>
 unsigned select_bits(unsigned a, unsigned b) {
     return (a & mask) | (b & ~mask);

@@ -174,6 +174,14 @@ __device__ __forceinline__ unsigned dot_halves(unsigned halves, unsigned weights
     return result;
 }
 
+// Bit by bit any function of three bits, as lop3 numbers them.
+template <unsigned table>
+__device__ __forceinline__ unsigned logic(unsigned a, unsigned b, unsigned c) {
+    unsigned result;
+    asm("lop3.b32 %0, %1, %2, %3, %4;" : "=r"(result) : "r"(a), "r"(b), "r"(c), "n"(table));
+    return result;
+}
+
 // Bits of `a` where `mask` has ones, else those of `b`.
 template <unsigned mask>
 __device__ __forceinline__ unsigned select_bits(unsigned a, unsigned b) {

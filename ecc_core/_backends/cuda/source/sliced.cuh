@@ -18,6 +18,36 @@ constexpr bool kSigned = Element(-1) < Element(0);
 // More events than this in some column of a warp, and it pays to take all samples instead.
 constexpr unsigned kDense = 8;
 
+// Functions of three bits, as a, b and c are 0xF0, 0xCC and 0xAA. The compiler finds these only in part.
+constexpr unsigned kParity = 0x96, kMajority = 0xE8, kChoice = 0xCA;
+constexpr unsigned kNotParity = 0x69, kNotMajority = 0x17, kNotAllEqual = 0x7E;
+constexpr unsigned kMajorityNotA = 0x8E, kMajorityNotBC = 0x71, kMajorityNotC = 0xD4;
+
+// `sum` and `subtract` of planes.cuh, with as few instructions as there can be.
+namespace tuned {
+__device__ __forceinline__ Numbers3 sum(Trits a, Trits b, Trits c) {
+    const plane plus = logic<kParity>(a.plus, b.plus, c.plus),
+                plus2 = logic<kMajority>(a.plus, b.plus, c.plus);
+    const plane minus = logic<kNotParity>(a.minus, b.minus, c.minus),
+                minus2 = logic<kNotMajority>(a.minus, b.minus, c.minus);
+    const plane carry = plus & minus;
+    return {plus ^ minus, logic<kParity>(plus2, minus2, carry),
+            logic<kMajority>(plus2, minus2, carry)};
+}
+
+__device__ __forceinline__ Numbers4 subtract(Numbers3 a, Numbers3 b, Numbers3 c) {
+    const plane s0 = logic<kParity>(a.b0, b.b0, c.b0),
+                m0 = logic<kMajorityNotBC>(a.b0, b.b0, c.b0);
+    const plane s1 = logic<kParity>(a.b1, b.b1, c.b1),
+                m1 = logic<kMajorityNotBC>(a.b1, b.b1, c.b1);
+    const plane s2 = logic<kParity>(a.b2, b.b2, c.b2),
+                m2 = logic<kMajorityNotBC>(a.b2, b.b2, c.b2);
+    const plane carry = logic<kMajority>(s1, m0, s0);
+    return {~s0, logic<kParity>(s1, m0, s0), logic<kNotParity>(s2, m1, carry),
+            m2 ^ logic<kNotAllEqual>(s2, m1, carry)};
+}
+}  // namespace tuned
+
 // The samples of a column. Row r is bit 31 - r of each word.
 struct Column {
     unsigned bit[kBits];
@@ -28,14 +58,14 @@ __device__ __forceinline__ plane owned_by_second(const Column& a, const Column& 
     const Column &low = kDown ? b : a, &high = kDown ? a : b;
     plane less = ~low.bit[0] & high.bit[0];
 #pragma unroll
-    for (int k = 1; k < kBits; ++k) less = majority(~low.bit[k], high.bit[k], less);
+    for (int k = 1; k < kBits; ++k) less = logic<kMajorityNotA>(low.bit[k], high.bit[k], less);
     return less;
 }
 
 __device__ __forceinline__ Column choose(plane second, const Column& a, const Column& b) {
     Column chosen;
 #pragma unroll
-    for (int k = 0; k < kBits; ++k) chosen.bit[k] = (second & b.bit[k]) | (~second & a.bit[k]);
+    for (int k = 0; k < kBits; ++k) chosen.bit[k] = logic<kChoice>(second, b.bit[k], a.bit[k]);
     return chosen;
 }
 
@@ -130,7 +160,8 @@ __device__ __forceinline__ void compare_below(const Column (&p)[kLaneWidth], con
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) {
         const Column next = next_row(p[x], after[x]);
-        below[x] = force(owned_by_second(p[x], next), bottom);
+        below[x] = owned_by_second(p[x], next);
+        if (kCubes) below[x] = force(below[x], bottom);
         const Column both = choose(below[x], p[x], next);
         if (x == 0)
             first_of_next = next_lane(both);
@@ -177,13 +208,14 @@ __device__ __forceinline__ void combine(plane (&right)[kLaneWidth], plane (&maxi
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x) {
         const Trits own = {right[x], left};
-        const Trits lost = {maxima_left & ~below[x], maxima[x] & ~below[x]};
+        const plane kept = kCubes ? below[x] : force(below[x], place.bottom);
+        const Trits lost = {maxima_left & ~kept, maxima[x] & ~kept};
         const Trits given = {maxima_left & below[x], maxima[x] & below[x]};
         Trits got = {__funnelshift_r(given.plus, above[x].plus, 1),
                      __funnelshift_r(given.minus, above[x].minus, 1)};
         // The first row of the image is its own row above, which gives it all.
         if (kCubes) got.plus |= own.minus & place.top, got.minus |= own.plus & place.top;
-        out[x] = sum(own, lost, got);
+        out[x] = tuned::sum(own, lost, got);
         above[x] = given;
         left = right[x], maxima_left = maxima[x];
     }
