@@ -8,11 +8,6 @@ constexpr int kCacheRow = 32 * kLaneWidth * sizeof(pair);  // bytes
 __device__ __forceinline__ void keep(unsigned address, const pair (&p)[kLaneWidth]) {
     shared_store(address, {p[0], p[2], p[1], p[3]});
 }
-__device__ __forceinline__ void recall(unsigned address, pair (&p)[kLaneWidth]) {
-    pair kept[kLaneWidth];
-    shared_load(address, kept);
-    p[0] = kept[0], p[1] = kept[2], p[2] = kept[1], p[3] = kept[3];
-}
 
 // A sample, which is half of a pair, and its coefficient.
 struct Event {
