@@ -61,7 +61,21 @@ def volume(other):
     return times_ours("cpu", "peers", other, 1, "128x128x128")
 
 
+def errors_of_walls(score):
+    path = RESULTS / "evidence" / "segmentation.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["tables"]["Cell walls"]
+    return [
+        row[score]["mean"] for row in rows if row["loss"] in {"cross entropy", "EulerCurveLoss"}
+    ]
+
+
 CLAIMS = {
+    ("README.md", r"walls \(([\d.]+) instead of ([\d.]+) per image"): lambda: errors_of_walls(
+        "errors"
+    ),
+    ("README.md", r"leave ([\d.]+) errors\s+instead of ([\d.]+):"): lambda: errors_of_walls(
+        "errors, post-processed"
+    ),
     ("README.md", r"NumPy (\d+)\u00d7, pyECT"): lambda: volume("numpy max + bincount"),
     ("README.md", r"pyECT (\d+)\u00d7, scikit-image"): lambda: volume("pyECT"),
     ("README.md", r"scikit-image \(one threshold at a time\) ([\d,]+)\u00d7"): lambda: volume(
