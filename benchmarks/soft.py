@@ -248,7 +248,7 @@ def measure_calls(shape: tuple[int, ...], count: int, bar: float) -> dict[str, A
         steps[f"{name}, sum of squares"] = lambda f=compute: backward(
             f, lambda curve: curve.square().sum()
         )
-    found = [{name: by_clock(step, 40) for name, step in steps.items()} for _ in range(12)]
+    found = [{name: by_clock(step, 40) for name, step in steps.items()} for _ in range(8)]
     seconds = {name: [min(turn[name][i] for turn in found) for i in (0, 1)] for name in steps}
     return {"case": "x".join(map(str, shape)), "thresholds": count, "bar": bar, "seconds": seconds}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -78,8 +79,9 @@ GATHER_THREADS, GATHER_RESIDENT = 256, 4
 EVALUATION_BYTES = 24
 
 SCAN_WORDS, GATHER_WORDS = 8192, 6144  # of shared memory, for moments and tables
+ALONE_WORDS = 38912  # for moments, if a block has a multiprocessor to itself
 FLUSH_POINTS = 1 << 16
-SMALL_UNITS, SMALL_COLUMNS, SMALL_LEVELS = 6, 2048, 128  # at most, for one block an image
+SMALL_UNITS, SMALL_COLUMNS, SMALL_LEVELS = 4, 2048, 128  # at most, for one block an image
 
 
 def table_slots(levels: int) -> int:
@@ -172,7 +174,7 @@ class Scan(NamedTuple):
     moments : int
         The size of the array of moments that soft_scan.cu needs.
     scale : float
-        The scale of moments.
+        The scale of these moments.
     """
 
     call: Call
@@ -195,16 +197,18 @@ def scan(
 ) -> Scan:
     """The scan of a part of a batch; without levels it finds coefficients only."""
     flat = len(shape) < 4
-    images, depth, height, width = _four(shape, flat, 1)
-    rows, double = ROWS[flat], dtype == torch.float64
-    chunks, across = -(-depth // OWN), -(-width // (LANES - 2))
-    down = 1 if flat else -(-height // (rows - 2))
-    units = across * down * (-(-chunks // rows) if flat else chunks)
+    images, *sizes = _four(shape, flat, 1)
+    rows, resident = ROWS[flat], RESIDENT[flat]
+    tiles = _tiles(sizes, flat, rows)
+    units = -(-math.prod(tiles) // rows) if flat else math.prod(tiles)
     # Few blocks, each with the same number of units, since they end by adding their moments.
-    blocks = -(-units // -(-units * images // (RESIDENT[flat] * processors(device))))
+    blocks = -(-units // -(-units * images // (resident * processors(device))))
     points = (LANES - 2) * (rows if flat else rows - 2) * OWN  # of a unit
     small = 0 < levels <= SMALL_LEVELS and units * points <= FLUSH_POINTS
     small = small and (units <= SMALL_UNITS or blocks == 1)
+    if small and flat and math.prod(tiles) > rows:  # with more warps, each has fewer levels
+        rows, resident = 2 * rows, resident // 2
+    double = dtype == torch.float64
     macros = {
         "REAL": "double" if double else "float",
         "ELEMENT": ELEMENTS[dtype],
@@ -214,7 +218,7 @@ def scan(
         "MASK": int(mask_strides is not None),
         "DIRECTIONAL": int(directional),
         "THREADS": LANES * rows,
-        "BLOCKS": 1 if double else RESIDENT[flat],
+        "BLOCKS": 1 if double else resident,
     }
     if not small:
         macros["DEPOSIT"] = int(levels > 0)
@@ -222,26 +226,38 @@ def scan(
     found = function(name, name, device, tuple(macros.items()))
     found.preferred_shared_memory_carveout = 100
     hidden = (0,) * 4 if mask_strides is None else _four(mask_strides, flat, 0)
-    image = np.array(
-        [(0, 0, 0, 0, 0, _four(strides, flat, 0), hidden, depth, height, width, 0)], SCANNED
-    )
-    slots = table_slots(levels)
-    room = min(MOMENTS * slots, SCAN_WORDS)
-    threads = LANES * rows
-    samples = (OWN + 2) * threads + (rows if flat else 0) + PADDING
-    shared = samples * (8 if double else 4) + (0 if flat else 4 * EXCHANGED * threads) + 4 * room
+    image = np.array([(0, 0, 0, 0, 0, _four(strides, flat, 0), hidden, *sizes, 0)], SCANNED)
+    slots, shared = table_slots(levels), _tile_bytes(flat, rows, 8 if double else 4)
+    moments = MOMENTS * slots
     if small:
-        scale = _scale(min(units * points, depth * height * width))
-        numbers = (across, down, chunks, levels, room // MOMENTS, scale)
-        work = np.array([(0,) * 7 + numbers], SMALL_WORK)
-        shared += EVALUATION_BYTES * levels + 4 * window_words(levels)
-        return Scan(Call(found.kernel, (images,), threads, shared, (image, work)), True, 0, scale)
+        limit = ALONE_WORDS if images <= processors(device) else SCAN_WORDS * rows // ROWS[flat]
+        room = min(moments, limit)
+        scale = _scale(min(units * points, math.prod(sizes)))
+        work = np.array([(*(0,) * 7, *tiles, levels, room // MOMENTS, scale)], SMALL_WORK)
+        shared += EVALUATION_BYTES * levels + 4 * (window_words(levels) + room)
+        return Scan(Call(found.kernel, (images,), LANES * rows, shared, (image, work)), True, 0, 0)
+    room = min(moments, SCAN_WORDS)
     flush = max(1, min(FLUSH_POINTS // points, -(-units // blocks)))
     scale = _scale(points * flush)
-    tiling = np.array([(across, down, chunks, blocks, room, flush, scale)], TILING)
+    tiling = np.array([(*tiles, blocks, room, flush, scale)], TILING)
     work = np.array([(0, 0, 0, levels, slots)], SCAN_WORK)
-    call = Call(found.kernel, (images * blocks,), threads, shared, (image, tiling, work))
-    return Scan(call, False, images * (MOMENTS * slots + 1), scale)
+    grid, arguments = (images * blocks,), (image, tiling, work)
+    call = Call(found.kernel, grid, LANES * rows, shared + 4 * room, arguments)
+    return Scan(call, False, images * (moments + 1), scale)
+
+
+def _tiles(sizes: Sequence[int], flat: bool, rows: int) -> tuple[int, int, int]:
+    """Tiles of an image along x, y and z."""
+    depth, height, width = sizes
+    down = 1 if flat else -(-height // (rows - 2))
+    return -(-width // (LANES - 2)), down, -(-depth // OWN)
+
+
+def _tile_bytes(flat: bool, rows: int, itemsize: int) -> int:
+    """Shared memory for the tiles of a block, and for what its rows exchange."""
+    threads = LANES * rows
+    samples = (OWN + 2) * threads + (rows if flat else 0) + PADDING
+    return samples * itemsize + (0 if flat else 4 * EXCHANGED * threads)
 
 
 def _scale(points: int) -> float:
@@ -277,8 +293,6 @@ def gather(
     turns = -(-columns // (GATHER_THREADS * most))
     blocks = -(-columns // (GATHER_THREADS * turns))
     small = levels <= SMALL_LEVELS and (columns <= SMALL_COLUMNS or blocks == 1)
-    if small:
-        blocks = 1
     macros = {
         "ELEMENT": ELEMENTS[dtype],
         "OUT": ELEMENTS[out],

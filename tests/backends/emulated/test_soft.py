@@ -23,7 +23,7 @@ def soft(emulator):
         found = [importlib.import_module(f"ecc_core.{package}") for package in packages]
     modules = SimpleNamespace(**dict(zip(names, found, strict=True)))
     modules.soft_plans.function = emulator._function
-    modules.soft_plans.processors = lambda _: 4
+    modules.soft_plans.processors = lambda _: 1
     modules.soft._launching = lambda _: nullcontext((0, 0))
     modules.soft_plans.scan.cache_clear()
     modules.soft_plans.gather.cache_clear()
@@ -49,7 +49,7 @@ def gradients(curve, inputs, strided=False):
 CASES = {
     "line": ((3, 40), 1, False, 9, 9.0, torch.float16, False),
     "flat": ((2, 33, 70), 1, True, 40, 30.0, torch.float32, True),
-    "sharp": ((2, 20, 33), 2, True, 16, 3000.0, torch.float32, False),
+    "sharp": ((2, 20, 33), 2, True, 24, 3000.0, torch.float32, False),
     "volume": ((1, 17, 18, 30), 3, False, 7, 20.0, torch.bfloat16, True),
 }
 

@@ -1,4 +1,5 @@
-// Curves of small images, a block for each: the windows, coefficients, moments and curves in one launch.
+// Curves of small images in one launch, with a block for each image: windows, coefficients, moments and
+// curves.
 typedef ECC_REAL Real;
 #include "soft_units.cuh"
 #include "soft_levels.cuh"
@@ -56,14 +57,17 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     bool nan = false;
     // Usually all slots fit. Otherwise the image is scanned again for the next ones.
     for (int begin = 0; begin < head.slots; begin += work.room) {
-        for (int i = threadIdx.x; i < kMoments * work.room; i += threads) counts[i] = 0;
+        const int end = min(begin + work.room, head.slots);
+        for (int slot = threadIdx.x; slot < end - begin; slot += threads) {
+#pragma unroll
+            for (int moment = 0; moment < kMoments; ++moment) counts[moment * work.room + slot] = 0;
+        }
         __syncthreads();
         const Deposit<Counts> deposit = {windows, head, only, work.scale, {counts, begin, work.room}};
         for (int unit = 0; unit < units; ++unit)
             nan |= scan_unit<true>(image, work.units, blockIdx.x, unit, tile, exchange, work.packed,
                                    deposit);
         __syncthreads();
-        const int end = min(begin + work.room, head.slots);
         for (int j = row; j < levels; j += rows) {
             Evaluation part = {};
             part.add(windows, head, l, level_of(work.thresholds, j), work.scale, deposit.counts,

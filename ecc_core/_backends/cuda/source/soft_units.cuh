@@ -109,12 +109,13 @@ __device__ __forceinline__ void wait_for_tile() {
         __syncthreads();
 }
 
-// How an image is divided into units. In flat images each row of a block is a chunk of its own.
+// Tiles of an image along x, y, z. In flat images each row of a block has a tile of its own.
 struct Units {
-    int across, down, chunks;  // along x, y, z
+    int across, down, chunks;
 
     __device__ __forceinline__ int count(int rows) const {
-        return across * down * (kFlat ? (chunks + rows - 1) / rows : chunks);
+        const int tiles = across * down * chunks;
+        return kFlat ? (tiles + rows - 1) / rows : tiles;
     }
 };
 
@@ -126,10 +127,10 @@ __device__ __forceinline__ bool scan_unit(const Image& image, const Units& units
                                           const Deposit<Counts>& deposit) {
     const int rows = tile.rows, row = tile.row, lane = tile.lane;
     const int words = (image.depth + kPacked - 1) / kPacked;
-    const int rest = unit / units.across;
-    const int x = unit % units.across * (kLanes - 2) + lane - 1;
+    const int at = kFlat ? unit * rows + row : unit, rest = at / units.across;
+    const int x = at % units.across * (kLanes - 2) + lane - 1;
     const int y = kFlat ? 0 : rest % units.down * (rows - 2) + row - 1;
-    const int z = (kFlat ? rest * rows + row : rest / units.down) * kOwn;
+    const int z = (kFlat ? rest : rest / units.down) * kOwn;
     const Column column = find_column(image, index, y, x);
     Real v[kSteps];
     load(image, column, z - 1, v);
