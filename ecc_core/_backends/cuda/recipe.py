@@ -72,7 +72,9 @@ COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
 # The same for pairs. In 2-D, cache for the sides of a warp is worth more.
 PAIR_COPIES_BYTES = {"lines": 1400, "pairs2d": 1400, "pairs3d": 2800}
 TABLE_COPIES_BYTES = {"lines": 3072, "pairs2d": 3072, "pairs3d": 5120}  # of tables, likewise
-LEAST_TABLE_COPIES = 4  # fewer gain nothing; more than 32 of four bytes or 16 of eight neither
+# Least copies of tables that gain anything, and most.
+TABLE_COPIES = {UNIFORM: (16, 32), CELLS: (4, 16)}
+SAMPLES_A_TABLE = 1024  # of a warp, at least, for each copy
 SAMPLES_A_COPY = 256  # of a warp, at least
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
@@ -324,9 +326,9 @@ def _pair_memory(
     if rules.table:
         left = shared_limit(device) * warps // RESIDENT_WARPS[source] - SPARE_BYTES - shared
         room = min(TABLE_COPIES_BYTES[source] * warps, left)
-        most = 32 if rules.pair == UNIFORM else 16
-        repeated = min(_copies(rules.table, room, samples // 2), most)
-        repeated = repeated if repeated >= LEAST_TABLE_COPIES else 1
+        least, most = TABLE_COPIES[rules.pair]
+        repeated = min(_copies(rules.table, room, samples, SAMPLES_A_TABLE), most)
+        repeated = repeated if repeated >= least else 1
     shared += repeated * rules.table
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": 0, "CROWD": rules.crowd}
     options |= {"MANY_CODES": int(rules.levels > FEW_LEVELS), "TABLE_COPIES": repeated}
@@ -403,12 +405,12 @@ def table_bytes(rules: Rules) -> int:
     return size if size <= TABLE_BYTES + 4 * rules.cells else 0
 
 
-def _copies(one: int, room: int, samples: int) -> int:
-    """Copies of a block's bins: as many as pay for clearing and adding them.
+def _copies(one: int, room: int, samples: int, each: int = SAMPLES_A_COPY) -> int:
+    """Copies of what takes `one` bytes in shared memory, and may take `room`.
 
-    The bins take `one` bytes each time, and may take `room`; `samples` are those of a warp.
+    There is at most one for `each` of the samples of a warp, so that it pays to make them.
     """
-    most = min(32, max(1, samples // SAMPLES_A_COPY), room // one)
+    most = min(32, max(1, samples // each), room // one)
     return 1 << (max(1, most).bit_length() - 1)
 
 

@@ -100,6 +100,14 @@ def test_curves(emulator, case, side):
         check(emulator, images, levels, side, kernel)
 
 
+@pytest.mark.parametrize("case", ["2-D float32 levels", "3-D percentiles"])
+def test_repeated_tables(emulator, monkeypatch, case):
+    monkeypatch.setattr(emulator.backend.recipe, "SAMPLES_A_TABLE", 1)
+    kernel, shape, dtype, levels = CASES[case]
+    for images in fields(shape, dtype):
+        check(emulator, images, levels, SIDES[1], kernel)
+
+
 @pytest.mark.parametrize(
     ("shape", "side"),
     [((1, 1, 40, 260), SIDES[0]), ((1, 40, 1, 260), SIDES[1]), ((1, 40, 260, 1), SIDES[0])],
