@@ -1,7 +1,7 @@
 """Transforms on CUDA: from checked CuPy arrays to the curves of all directions.
 
-Everything runs on the current device, in the order of the current stream. Results do not depend on
-the run: bins are integers, for weights that are floats too.
+Everything runs on the current device and stream. Bins are integers even if weights are floats, so
+results do not differ between runs.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ Floats = NDArray[np.float64]
 WEIGHTS = [("padded", "i8")] + [(name, "i4") for name in ("rows", "columns", "cubes", "sign")]
 SCALES = [("first_scale", "f8"), ("second_scale", "f8")]
 
-ROWS, COLUMNS = THREADS // 32, 256  # of weights that a block handles together
+ROWS, COLUMNS = THREADS // 32, 256  # of the weights that a block handles together
 ROW_BYTES, RUN_BYTES = 8 * (COLUMNS + 32), 96
 MOST_BLOCKS = 1 << 16
-SAFE_EXPONENT = 900  # weights of 2**900 are scaled before they are added
+SAFE_EXPONENT = 900  # weights of 2**900 and more are scaled before they are added
 
 
 @contextlib.contextmanager
 def numbers(array: Any) -> Iterator[Any]:
-    """The array as CuPy's, its device and stream current."""
+    """Give the array as one of CuPy, with its device and stream current."""
     with adopt(array) as adopted:
         yield as_numbers(adopted)
 
 
 def _lines(frame: Frame) -> int:
-    """Rows of points or corners."""
+    """Return the number of rows of points or corners."""
     return len(frame.positions[0]) * len(frame.positions[1])
 
 
@@ -66,9 +66,9 @@ def weighted_transform(
     connectivity: int,
     workers: int | None = None,  # noqa: ARG001
 ) -> Any:
-    """The transform of int64 or float64 weights in their dtype.
+    """Return the transform (directions, heights) of int64 or float64 weights, in their dtype.
 
-    Points of weight 0 are no part of the complex.
+    Points of weight 0 do not belong to the complex.
     """
     shape = (len(directions), heights.size)
     if 0 in shape:
@@ -77,8 +77,8 @@ def weighted_transform(
     points = _lines(frame) * len(frame.positions[2])
     if weights.dtype.kind != "f":
         return _weighted(weights, directions, heights, frame, grid, (1.0, 1.0))[0]
-    # A coefficient has up to 8 cells; with this many bits behind the largest one no sum of all
-    # points overflows.
+    # A coefficient sums up to 8 cells. With so many bits after those of the largest weight, the sum
+    # over all points does not overflow.
     bits = 62 - (8 * points - 1).bit_length()
     largest = max(float(weights.max()), -float(weights.min()))
     exponent, moved = math.frexp(largest)[1], 0
@@ -99,7 +99,7 @@ def _weighted(
     grid: Any,
     scales: tuple[float, float],
 ) -> Any:
-    """The transform (parts, directions, heights) in integers, two parts for floats."""
+    """Return the transform (parts, directions, heights) in integers: two parts for floats."""
     floats = weights.dtype.kind == "f"
     parts = 2 if floats else 1
     values = cupy.zeros((parts, len(directions), heights.size), np.int64)
@@ -124,7 +124,7 @@ def _weighted(
 
 
 def _padded(weights: Any, frame: Frame, absent: Any, macros: dict[str, int | str]) -> Any:
-    """The weights as the kernel reads them."""
+    """Return the weights with a border, as the kernel reads them."""
     slices, rows, columns = frame.shape
     deep = frame.axes[0]
     padded = cupy.empty((slices + 2 * deep, rows + 2, columns + 2), weights.dtype)

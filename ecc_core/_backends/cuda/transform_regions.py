@@ -1,4 +1,4 @@
-"""The transforms of all labelled regions of a label image on the device."""
+"""Transforms of all regions of a label image on the device."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ MEASURES = np.dtype(
 
 
 class Regions(NamedTuple):
-    """Corners of labelled regions and the regions' bounding boxes.
+    """The corners and the bounding boxes of labelled regions.
 
     Attributes
     ----------
     labels : device array
-        Labels of the regions, increasing.
+        Labels of the regions, in increasing order.
     radii : (n,) array
         Half the diagonal of each bounding box of closed pixels.
     image : array
@@ -50,9 +50,9 @@ class Regions(NamedTuple):
     label : str
         The type of a label.
     corners : tuple of device arrays
-        Windows, labels and patterns.
+        Windows, labels and patterns of the corners.
     numbers : device array
-        The region of each corner.
+        The number of each corner's region.
     boxes : device array
         The lowest and the highest padded index of each region along three axes.
     spacing : (d,) array
@@ -72,7 +72,7 @@ class Regions(NamedTuple):
 
 @cache
 def _tables(ndim: int, connectivity: int, _device: int) -> tuple[Any, Any]:
-    """Coefficients by (orthant, pattern), and in which orthants those of a pattern are not zero."""
+    """Return coefficients by (orthant, pattern), and the orthants where they are not zero."""
     table = np.zeros((8, 256), np.int8)
     known = coefficient_table(ndim, connectivity)
     table[:, : known.shape[1]] = known
@@ -109,7 +109,7 @@ def find_regions(labels: Any, spacing: Floats, connectivity: int) -> Regions:
 def _list_corners(
     image: Any, windows: int, ndim: int, connectivity: int, label: str
 ) -> tuple[Any, ...]:
-    """Windows, labels and patterns of all corners: counted first, then listed."""
+    """Return windows, labels and patterns of all corners, which are first counted, then listed."""
     critical = _tables(ndim, connectivity, cupy.cuda.runtime.getDevice())[1]
     corners: tuple[Any, ...] = ()
     size = 0
@@ -123,7 +123,7 @@ def _list_corners(
                 "transform_regions", "list_corners", _blocks(windows), arguments, {"LABEL": label}
             )
         found = int(count[0])
-        if size:  # no more than were listed, should the labels have changed
+        if size:  # the labels may have changed: no more than were listed
             return tuple(listed[: min(size, found)] for listed in corners)
         size = found
         if not size:
@@ -132,7 +132,7 @@ def _list_corners(
 
 
 def _corners(corners: tuple[Any, ...]) -> Any:
-    """The kernels' Corners; without room for any, null."""
+    """Return the kernels' Corners, with null pointers if there is no room for any."""
     return by_value(pack(CORNERS, *(c.data.ptr if c.size else 0 for c in corners)))
 
 
@@ -147,7 +147,7 @@ def region_transforms(
     scales: Floats | None,
     workers: int | None = None,  # noqa: ARG001
 ) -> Any:
-    """The transforms (regions, directions, heights), int64.
+    """Return the transforms (regions, directions, heights), int64.
 
     The levels of a region are the heights times its scale.
     """

@@ -1,4 +1,4 @@
-"""Directions, levels and the points' coordinates on the device, and how blocks share the work."""
+"""Directions, levels and coordinates of points on the device, and how blocks share the work."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 THREADS = 256
-DIRECTIONS = 32  # that a block counts together, at most
+DIRECTIONS = 32  # that a block counts together at most
 QUARTER = 0.25  # of a step: levels closer than this to their even places are found by arithmetic
 
 # Structures of transform.cuh; Sampling points to its parts in the order of memory.
@@ -52,7 +52,7 @@ class Sampling(NamedTuple):
     starts : tuple of int
         Where the directions of each orthant start.
     origin, scale : float
-        Level k is near ``origin + k / scale``; scale is 0 if they are not evenly spaced.
+        Level k is near ``origin + k / scale``; scale is 0 if levels are not evenly spaced.
     error : float
         The largest distance between a level and that place, in steps between levels.
     """
@@ -67,11 +67,11 @@ class Sampling(NamedTuple):
 
     @property
     def most(self) -> int:
-        """Directions of an orthant, at most."""
+        """The largest number of directions in an orthant."""
         return max(b - a for a, b in pairwise(self.starts))
 
     def upload(self, jobs: NDArray[np.int32]) -> tuple[Any, Any]:
-        """The kernels' Sampling, and the device memory that it points to."""
+        """Return the device memory of a sampling, and the kernels' Sampling, which points to it."""
         parts = (self.directions, self.levels, self.rows, jobs)
         data = b"".join(part.tobytes() for part in parts)
         memory = _on_device(data, cupy.cuda.runtime.getDevice())
@@ -88,7 +88,7 @@ def _on_device(data: bytes, _device: int) -> Any:
 
 
 def sample(directions: Floats, heights: Floats, reach: float) -> Sampling:
-    """Directions and levels for the device. `reach` bounds the magnitude of heights."""
+    """Return the directions and levels of a transform; no height is larger than `reach`."""
     return _sample(directions.tobytes(), directions.shape[1], heights.tobytes(), reach)
 
 
@@ -117,7 +117,7 @@ def _even(levels: Floats, reach: float) -> tuple[float, float, float]:
 
 @lru_cache(maxsize=64)
 def split(starts: tuple[int, ...], size: int) -> NDArray[np.int32]:
-    """Runs (first, last, orthant) of directions of one orthant, at most `size` in each."""
+    """Divide each orthant into runs of at most `size` directions: (first, last, orthant)."""
     jobs = []
     for orthant in range(ORTHANTS):
         first, last = starts[orthant], starts[orthant + 1]
@@ -133,9 +133,9 @@ class Plan(NamedTuple):
     Attributes
     ----------
     jobs : array
-        Directions that a block counts together.
+        Runs of directions that a block counts together.
     blocks : int
-        Of each job.
+        Number of blocks that share a job.
     shared : int
         Bytes of dynamic shared memory; 0 if bins and levels stay in global memory.
     """
@@ -156,9 +156,9 @@ def plan(
 ) -> Plan:
     """Share the directions among jobs, and `units` of work on the image among the blocks of each.
 
-    A block has bins of so many bytes for each direction in shared memory, within the `budget` if
-    that is enough for one, beside the bytes `spare` that the kernel declares. `resident` blocks fit
-    on a multiprocessor.
+    A block has bins of `bin_bytes` bytes in shared memory for each level and direction. They take
+    at most `budget` bytes, or more if one direction needs more. The kernel declares `spare` bytes
+    itself, and `resident` blocks fit on a multiprocessor.
     """
     device = cupy.cuda.runtime.getDevice()
     levels = sampling.levels.size
@@ -174,7 +174,7 @@ def plan(
 
 
 def place_grid(shape: tuple[int, ...], spacing: Floats, connectivity: int) -> tuple[Frame, Any]:
-    """The frame of an image and the kernels' Grid."""
+    """Return the frame of an image and the kernels' Grid."""
     return _place_grid(shape, tuple(spacing.tolist()), connectivity)
 
 
@@ -208,7 +208,7 @@ def launch(
 
 
 def accumulate(bins: Any) -> Any:
-    """Running sums along the last axis of contiguous bins, in place."""
+    """Replace contiguous bins by their running sums along the last axis."""
     launch(
         "transform_sums",
         "accumulate",

@@ -1,8 +1,8 @@
-// Heights of grid points in directions, and how they are counted below sorted levels.
+// Heights of grid points in directions, and their bins.
 //
-// A height is (u[0] * z + u[1] * y) + u[2] * x in float64, each product and each sum rounded, as on
-// the CPU: the intrinsics are never fused. A bin is the number of levels below a height; heights
-// above all levels have none.
+// A height is (u[0] * z + u[1] * y) + u[2] * x in float64, where every product and every sum is
+// rounded as on the CPU: the compiler never fuses these intrinsics. The bin of a height is the number
+// of levels below it; a height above all levels has none.
 #pragma once
 
 struct Vector {
@@ -12,7 +12,7 @@ struct Vector {
 __device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }
 __device__ __forceinline__ double rounded_sum(double a, double b) { return __dadd_rn(a, b); }
 
-// What a row of points has in common.
+// The part of a height that all points of a row have in common.
 __device__ __forceinline__ double row_height(const Vector& u, double z, double y) {
     return rounded_sum(rounded_product(u.z, z), rounded_product(u.y, y));
 }
@@ -21,7 +21,7 @@ __device__ __forceinline__ double point_height(const Vector& u, double row, doub
     return rounded_sum(row, rounded_product(u.x, x));
 }
 
-// An axis of points about the centre. Axes that the image does not have hold one point.
+// An axis of points, centred. Axes that the image does not have hold one point.
 struct Axis {
     double centre, step;
     int points;
@@ -36,7 +36,7 @@ struct Grid {
     Axis z, y, x;
 };
 
-// Directions of one orthant, first to last, that a block counts together.
+// Directions of one orthant that a block counts together: from `first` up to but without `last`.
 struct Job {
     int first, last, orthant;
 };
@@ -48,12 +48,12 @@ struct Sampling {
     const Job* jobs;
     int count;             // levels, at least one
     int directions_count;  // rows of the result
-    double origin, scale;  // level k is near origin + k / scale; scale 0: anywhere
+    double origin, scale;  // level k is near origin + k / scale, unless scale is 0
 };
 
-// The number of levels below a height. level(k) is level k, or that times a unit in which `measure`
-// is the height. The host has checked that evenly spaced levels lie within a quarter of a step of
-// their places, so that the guess is the bin or the one before it.
+// The number of levels below a height. level(k) is level k, in the unit of `height`; `measure` is the
+// height in the unit of the sampling. The host has checked that evenly spaced levels lie within a
+// quarter of a step of their places, so the guess is the bin or the one before it.
 template <class Level>
 __device__ __forceinline__ int place(double height, double measure, const Sampling& sampling,
                                      const Level& level) {
@@ -78,18 +78,18 @@ __device__ __forceinline__ int place(double height, const Sampling& sampling,
     return place(height, height, sampling, [levels](int i) { return levels[i]; });
 }
 
-// Quotients of small numbers in 32 bits, which takes a quarter of the time.
+// A quotient; numbers of 32 bits take a quarter of the time.
 __device__ __forceinline__ long long divide(long long number, int by) {
     if (number >> 32) return number / by;
     return (unsigned)number / (unsigned)by;
 }
 
-// Sums of 64 bits, kept as unsigned integers: both wrap alike.
+// Sums of 64 bits. Unsigned integers wrap as signed ones do.
 typedef unsigned long long Sum;
 
-// Steps to the neighbours that cells span to, as offsets along an axis of the two points of a pair:
-// the cell's owner and the other one. In the T-construction the points are the cubes on both sides
-// of a corner; the owner is the one that lies before it along the direction.
+// The two points along an axis that a cell spans, as offsets: its owner, and the other point. In the
+// T-construction these are the cubes on both sides of a corner, and the owner is the one that comes
+// first along the direction.
 struct Pair {
     int here, far;
 

@@ -232,15 +232,43 @@ struct Counter {
     }
 };
 
-// A block's job, and its number among the blocks of the job.
+__device__ __forceinline__ int rows_of(const Sampling& sampling, const Places& places) {
+    return sampling.count + 2 + 2 * places.guard;
+}
+
+__device__ __forceinline__ int copies_of(int directions, int width) {
+    return max(1, width / directions);
+}
+
+// Adds the bins of a block, `width` in each row, to those of all blocks.
+__device__ __forceinline__ void flush(const Sampling& sampling, const Places& places, const Job& job,
+                                      int sign, const int* bins, int width, Sum* values) {
+    const int directions = job.last - job.first, copies = copies_of(directions, width);
+    const int negative = rows_of(sampling, places) * width;
+    __syncthreads();
+    for (int i = threadIdx.x; i < directions * sampling.count; i += blockDim.x) {
+        const int d = i / sampling.count, bin = i - d * sampling.count;
+        int sum = 0;
+        for (int row = bin ? places.guard + bin : 0; row <= places.guard + bin; ++row)
+            for (int copy = 0; copy < copies; ++copy) {
+                const int* count = bins + row * width + copy * directions + d;
+                sum += count[0] - count[negative];
+            }
+        if (sum)
+            atomicAdd(values + (long long)sampling.rows[job.first + d] * sampling.count + bin,
+                      (Sum)(long long)(sign * sum));
+    }
+}
+
+// A block's job, and its number among the blocks of that job. The sampling has one for each block.
 struct SharedJob {
     Job job;
     int rank, blocks;
 };
 
-// Shared memory has two sets of bins, for positive and negative
-// coefficients. A set has `width` bins in each row: one for each direction, in as many copies as fit.
-// The host ensures that no bin overflows.
+// Shared memory has two sets of bins, for positive and for negative coefficients. A set has `width`
+// bins in each row: one for each direction, in as many copies as fit. The host ensures that no bin
+// overflows.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     count_mask(const Planes planes, const Grid grid, const Sampling sampling, const Places places,
                Sum* values, int width) {
@@ -251,8 +279,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     const Owner owner(job.orthant, planes.cubes);
     const int directions = job.last - job.first, together = 32 / directions;
     const int part = lane / directions, own = job.first + lane - part * directions;
-    const int copies = max(1, min(together, width / directions));
-    const int rows = sampling.count + 2 + 2 * places.guard;
+    const int copies = copies_of(directions, width), rows = rows_of(sampling, places);
     int* bins = (int*)(memory + kWarps * (kRoom / 8 + 1));
     if (kShared) {
         for (int i = threadIdx.x; i < 2 * rows * width; i += blockDim.x) bins[i] = 0;
@@ -292,18 +319,5 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
                           -planes.sign);
         }
     }
-    if (!kShared) return;
-    __syncthreads();
-    for (int i = threadIdx.x; i < directions * sampling.count; i += blockDim.x) {
-        const int d = i / sampling.count, bin = i - d * sampling.count;
-        int sum = 0;
-        for (int row = bin ? places.guard + bin : 0; row <= places.guard + bin; ++row)
-            for (int copy = 0; copy < copies; ++copy) {
-                const int* counts = bins + row * width + copy * directions + d;
-                sum += counts[0] - counts[rows * width];
-            }
-        if (sum)
-            atomicAdd(values + (long long)sampling.rows[job.first + d] * sampling.count + bin,
-                      (Sum)(long long)(planes.sign * sum));
-    }
+    if (kShared) flush(sampling, places, job, planes.sign, bins, width, values);
 }

@@ -1,7 +1,7 @@
-// The transforms of labelled regions. A window is 2 points wide along each axis. A *corner* is a
-// label in a window where it has a critical point in some orthant: the window's index, the label, and
-// the pattern of the window's points that have it. The extreme points of a region are critical, so
-// the corners also tell its bounding box.
+// Transforms of labelled regions. A window is 2 points wide along each axis. A *corner* is a label in
+// a window where it has a critical point in some orthant. It is stored as the window's index, the
+// label, and the pattern of the window's points that have this label. The extreme points of a
+// region are critical, so the corners also determine its bounding box.
 #include "transform.cuh"
 
 typedef ECC_LABEL Label;
@@ -21,7 +21,7 @@ struct Corners {
 struct WindowEnd {
     int z, y, x;
 
-    // The window's last point; along axes that the image does not have, its only one.
+    // The last point of the window, or the only one along axes that the image does not have.
     __device__ __forceinline__ WindowEnd(const Labels& image, long long window) {
         const long long line = divide(window, image.columns + 1);
         const int rows = image.rows + image.wide;
@@ -37,9 +37,9 @@ __device__ __forceinline__ Label load(const Labels& image, int z, int y, int x) 
     return image.data[((long long)z * image.rows + y) * image.columns + x];
 }
 
-// Counts the corners of all windows, and lists those for which there is room: labels may change between
-// the call that counts and the one that lists. The bits of critical[pattern]
-// tell in which orthants the pattern's coefficient is not zero.
+// Counts the corners of all windows, and lists those for which there is room, as labels may change
+// between the call that counts and the one that lists. The bits of critical[pattern] tell in which
+// orthants the coefficient of the pattern is not zero.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     list_corners(const Labels image, const unsigned char* critical, long long windows,
                  const Corners corners, unsigned long long room, unsigned long long* count) {
@@ -89,7 +89,7 @@ __device__ __forceinline__ void widen(int* box, int place, bool near, bool far) 
     if (highest > box[1]) atomicMax(box + 1, highest);
 }
 
-// Widens the boxes (regions, axis, 2): the lowest and the highest padded index of each region.
+// Widens the boxes (regions, axis, 2): the lowest and the highest index of each region, with padding.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     measure_regions(const Labels image, const Corners corners, const long long* regions,
                     long long count, int* boxes) {
@@ -105,22 +105,22 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
 
 struct Measures {
     const int* boxes;
-    const double* scales;  // of the levels of each region; null: 1
+    const double* scales;  // units of the levels of each region; null if all are 1
     const signed char* coefficients;  // (orthant, pattern)
     double spacing[3];
     int cubes;
 };
 
-// Twice the index of a window's first point from the centre of the box, and how the owner lies in
-// the window: furthest along the direction (V), or in its middle (T).
+// Twice the distance of a window's first point from the centre of the box, in steps, and where the
+// owner lies in the window: furthest along the direction (V), or in the middle (T).
 __device__ __forceinline__ double centred(int place, const int* box, bool negative, bool cubes,
                                           double spacing) {
     const int twice = 2 * place - (box[0] + box[1]) + (cubes ? 1 : negative ? 0 : 2);
     return rounded_product(twice * 0.5, spacing);
 }
 
-// Adds corners to the bins (regions, directions, levels) of the directions of each job, the second
-// index of the block.
+// Adds corners to the bins (regions, directions, levels) of the directions of a job, which is the
+// second index of the block.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     count_regions(const Labels image, const Corners corners, const long long* regions,
                   long long count, const Measures measures, const Sampling sampling, Sum* values) {

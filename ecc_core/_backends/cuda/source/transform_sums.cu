@@ -1,4 +1,4 @@
-// Curves from bins: the running sum of each row, a block a row, in place.
+// Replaces each row of bins by its running sums, which are the curve. A block takes a row.
 #include "running_sum.cuh"
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS) accumulate(long long* values, int count) {

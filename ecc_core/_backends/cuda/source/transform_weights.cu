@@ -1,33 +1,33 @@
 // The transform of weights. The coefficient of a point is the sum of (-1)**dimension * weight over its
-// cells, and hardly ever zero, so all points count. Along a row the heights in one direction are
-// sorted. A block keeps the running sums of the coefficients of a few rows; a warp finds the place of
-// each level among the points of a row, in one direction. Only where levels are closer than points
-// each point looks for its bin.
+// cells. It is hardly ever zero, so all points count. Along a row, heights in a direction are sorted.
+// A block keeps running sums of the coefficients of a few rows, and a warp finds the place of each
+// level among the points of a row. Only where levels are closer together than points does each
+// point look up its bin.
 //
-// Integer weights wrap as on the CPU. Sums of floats are kept in two integers, so that no order of
-// addition matters: a coefficient is rounded to a multiple of 1 / first_scale, what remains to one
-// of 1 / (first_scale * second_scale). The host chooses the scales so that no sum overflows.
+// Integer weights wrap as on the CPU. Sums of floats are kept in two integers, so that the order of
+// addition does not matter: a coefficient is rounded to a multiple of 1 / first_scale, and the rest
+// to a multiple of 1 / (first_scale * second_scale). The host chooses scales so that no sum overflows.
 #include "running_sum.cuh"
 #include "transform.cuh"
 
 typedef ECC_WEIGHT Weight;
-constexpr bool kShared = ECC_SHARED;  // levels and bins in shared memory
+constexpr bool kShared = ECC_SHARED;  // whether levels and bins are in shared memory
 constexpr int kParts = ECC_PARTS;     // integers of a sum
 constexpr int kWarps = ECC_THREADS / 32;
-constexpr int kRows = kWarps;   // of a block at a time
-constexpr int kColumns = 256;  // of a row at a time
-constexpr int kDirections = 32;  // of a block, at most
-constexpr int kLevels = 31;      // of a warp at a time, beside the one before them
+constexpr int kRows = kWarps;    // rows that a block takes at a time
+constexpr int kColumns = 256;    // and columns of these
+constexpr int kDirections = 32;  // of a job, at most
+constexpr int kLevels = 31;      // that a warp takes at a time, beside the one before them
 constexpr int kOfLane = kColumns / 32;
-constexpr double kSlack = 1e-6;  // of a point: levels at a point count it
+constexpr double kSlack = 1e-6;  // in steps between points: a level at a point includes it
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
 __device__ __forceinline__ Weight magnitude(Weight value) { return value < 0 ? -value : value; }
 __device__ __forceinline__ Weight larger(Weight a, Weight b) { return a < b ? b : a; }  // no NaN
 
-// Weights, or for T minus them, with a point more on both sides of every axis that the image has, and
-// of the rows in any case. What is no part of the complex is no maximum (T), or makes one that is no
-// cell (V).
+// Weights (V) or minus the weights (T), with one more point on both sides of rows, of columns and, if
+// the image has them, of slices. Points that do not belong to the complex have the value `absent`,
+// negated for T: it never is a maximum (T), or marks groups of points that are no cells (V).
 struct Weights {
     const Weight* padded;
     int rows, columns;  // with the padding
@@ -66,7 +66,7 @@ __device__ __forceinline__ Weight cell(const Weights& image, Weight weight) {
     return magnitude(weight) < image.absent ? weight : 0;
 }
 
-// In a slice, from two points along x of a row and of the row that cells span to.
+// The part of a coefficient within a slice: two points of the row and two of the row beside it.
 __device__ __forceinline__ Weight in_slice(const Weights& image, Weight here, Weight far,
                                            Weight below, Weight far_below) {
     const Weight x = larger(here, far), y = larger(here, below),
@@ -74,7 +74,7 @@ __device__ __forceinline__ Weight in_slice(const Weights& image, Weight here, We
     return cell(image, here) - (cell(image, x) + cell(image, y)) + cell(image, xy);
 }
 
-// The four rows that the cells of a row of points span to.
+// The four rows that contain the cells of a row of points.
 struct Lines {
     const Weight *here, *below, *behind, *below_behind;
     Pair pair;  // of columns
@@ -94,7 +94,7 @@ struct Lines {
         below_behind = behind + down;
     }
 
-    // With the order of operations of the CPU.
+    // Operations are in the order of the CPU.
     __device__ __forceinline__ Weight coefficient(const Weights& image, int x) const {
         const int near = x + pair.here, side = x + pair.far;
         const Weight w = here[near], far = here[side], down = below[near], far_down = below[side];
@@ -146,7 +146,7 @@ __device__ __forceinline__ Parts split(const Weights& image, double weight) {
 }
 
 // The running sums of a row: entry i is the sum of the first i + 1 points in order of height. The
-// entries of a lane follow each other, and those of its neighbours lie in other banks.
+// entries of a lane are next to each other, and those of its neighbours in other banks.
 struct RunningSums {
     Sum part[kParts][kColumns + kColumns / kOfLane];
 
@@ -165,7 +165,7 @@ struct RunningSums {
     }
 };
 
-// Columns of a unit of work in order of height: from `first` on, or backwards.
+// The columns of a unit of work in order of height: forwards or backwards from `first`.
 struct Span {
     int first, step, count;
 
@@ -201,7 +201,7 @@ __device__ __forceinline__ void fill(const Weights& image, const Grid& grid, con
         row.set(lane * kOfLane + i, row.at(lane * kOfLane + i) + before);
 }
 
-// The bins of one direction, those of the parts so far apart.
+// The bins of one direction. Those of the second part lie `apart` after those of the first.
 struct PartBins {
     Sum* first;
     long long apart;
@@ -214,7 +214,7 @@ struct PartBins {
                 if (sum.part[i]) atomicAdd(own, sum.part[i]);
                 continue;
             }
-            // Shared memory adds 32 bits at a time; the order of carries does not matter.
+            // Shared memory adds 32 bits at a time. Carries may arrive in any order.
             const unsigned low = (unsigned)sum.part[i];
             const unsigned before = low ? atomicAdd((unsigned*)own, low) : 0;
             const unsigned high = (unsigned)(sum.part[i] >> 32) + (before + low < low);
@@ -223,21 +223,21 @@ struct PartBins {
     }
 };
 
-// A direction in a unit of work: the heights of the rows but for the last axis, and the levels from
-// the lowest point of all rows to the highest.
+// A direction in a unit of work: what the rows contribute to heights, and the levels between the
+// lowest and the highest point of all rows.
 struct Run {
     double bases[kRows];
-    double inverse;  // points a unit of height
+    double inverse;  // points in a unit of height
     int begin, end;
-    bool dense;  // whether the levels are closer than the points
+    bool dense;  // whether levels are closer together than points
 
-    // Tasks for a warp: 31 levels, or a row.
+    // The number of tasks for a warp, each 31 levels or a row.
     __device__ __forceinline__ int tasks() const {
         return dense ? kRows : (end - begin + kLevels) / kLevels;
     }
 };
 
-// How a direction counts the rows, along each of which heights do not fall.
+// Counts rows in a direction. Heights do not decrease along a row.
 struct RowCounts {
     const Sampling& sampling;
     const double* levels;
@@ -255,8 +255,8 @@ struct RowCounts {
         return count ? rows[row].at(count - 1) : Parts{};
     }
 
-    // What the points at or below a level add up to, in all rows. Their number in a row is guessed;
-    // `missed` is set where a guess is wrong.
+    // The sum of the points at or below a level, in all rows. Their number in each row is guessed;
+    // `missed` is set if a guess is wrong.
     __device__ __forceinline__ Parts guess(double level, bool& missed) const {
         const double lowest = beyond(0);
         Parts sum = {};
@@ -290,7 +290,7 @@ struct RowCounts {
         return sum;
     }
 
-    // Called by a warp, as the next one.
+    // Called by a warp, as is add_points.
     __device__ __forceinline__ void add_levels(int task, const PartBins& bins) const {
         const int lane = threadIdx.x & 31, bin = run.begin + kLevels * task + lane - 1;
         Parts sum = {};
@@ -313,7 +313,7 @@ struct RowCounts {
     }
 };
 
-// Rows beyond the image are empty, wherever they lie. Called by a warp.
+// Prepares a run. Rows beyond the image are empty, so their heights do not matter. Called by a warp.
 __device__ __forceinline__ void prepare(const Sampling& sampling, const double* levels,
                                         const Grid& grid, const Span& span, const Vector& u, int z,
                                         int y, Run& run) {
@@ -338,7 +338,7 @@ __device__ __forceinline__ void prepare(const Sampling& sampling, const double* 
     run.dense = run.end - run.begin > 4 * kColumns;
 }
 
-// `blocks` blocks do each job.
+// Each job is shared by `blocks` blocks.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, 3)
     count_weights(const Weights image, const Grid grid, const Sampling sampling, Sum* values,
                   int blocks) {
