@@ -127,6 +127,15 @@ def test_two_samples_in_a_register(draw, cubes, superlevel, shape):
                 check(images, levels, cubes, superlevel)
 
 
+@pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
+def test_bytes_compared_bit_by_bit(draw, cubes, superlevel):
+    """2-D images of fewer samples are scanned in pairs."""
+    rng = np.random.default_rng(12)
+    few, every = np.array([-100, 0, 3]), np.arange(-128, 128)
+    for shape, levels in [((4, 1030, 1036), few), ((1, 2081, 2064), every), ((2, 3, 62, 132), few)]:
+        check(draw(rng, shape, "i1", False), levels, cubes, superlevel, nan="raise")
+
+
 @pytest.mark.parametrize("shape", [(1300, 1300, 1300), (46_400, 46_400)])
 def test_more_than_2_31_samples(shape):
     images = cupy.random.default_rng(12).integers(0, 256, (1, *shape), np.uint8)

@@ -94,6 +94,7 @@ PAIR_CACHE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 8, "shorts3d": 8}
 SLICED_COPIES_BYTES = 4096
 SLICED_BYTES = 2 * SLICED_ROWS * WARP_WIDTH
 SLICED_PAD = 128
+SLICED_LEAST = 1 << 22  # samples of 2-D images that gain by it
 # More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
 SCAN_BINS = 1 << 14
 ARRIVALS = 1 << 23
@@ -273,7 +274,8 @@ def _pairs(
     fold = 2 if deep and 2 * width <= WARP_WIDTH and height > PAIR_ROWS else 1
     count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
     batch = None if deep else _by_turns(layout, steps, device)
-    sliced = rules.pair == TABLE and layout.vector and not layout.skips
+    large = deep or layout.images * height * width >= SLICED_LEAST
+    sliced = rules.pair == TABLE and layout.vector and not layout.skips and large
     if sliced and fold == 1 and not batch:
         return _bytes(layout, deep, steps, rules, device)
     height = -(-height // fold)  # with two, sixteen rows of half a warp each

@@ -72,6 +72,7 @@ class Emulator:
             file.write_text(file.read_text().replace("extern __shared__", "extern"))
         for name in STANDS_IN:
             shutil.copy(HERE / name, sources)
+        self.backend.recipe.SLICED_LEAST = 0  # images of tests are small
         for module in vars(self.backend).values():
             for name, value in (
                 ("function", self._function),
