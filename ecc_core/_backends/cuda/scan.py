@@ -28,7 +28,7 @@ from ecc_core._backends.cuda.recipe import (
     recipe,
 )
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
-from ecc_core._backends.cuda.zeros import lasting_zeros
+from ecc_core._backends.cuda.zeros import lasting_zeros, stream_zeros
 
 __all__ = [
     "Scan",
@@ -87,10 +87,13 @@ class Scan:
         """
         plan = self.plan
         stream = cupy.cuda.get_current_stream()
-        capturing = stream.is_capturing()
-        if capturing:
+        lasting = 0
+        if stream.is_capturing():
             keep_captured(self.prepared)
-        lasting = 0 if plan.accumulate else lasting_zeros(self.zeros, self.device, capturing)
+            if not plan.accumulate:
+                lasting = lasting_zeros(self.zeros, self.device)
+        elif not plan.accumulate:
+            lasting = stream_zeros(self.zeros, self.device, stream.ptr)
         memory = cupy.cuda.alloc(self._curves + (0 if lasting else 8 * self.zeros))
         address = memory.ptr
         flags, counts = address + self._flags, lasting or address + self._curves
