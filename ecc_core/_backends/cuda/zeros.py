@@ -13,36 +13,33 @@ __all__ = ["lasting_zeros", "stream_zeros"]
 STOCK = 1 << 17  # words on a device, for about a hundred captured calls with 256 thresholds
 MOST = 1 << 15  # words of a captured call; clearing more costs little beside reading its image
 LINE = 16  # words of a cache line
-STREAM_WORDS = 1 << 13  # of a stream
-MOST_STREAMS = 64  # that have words
-PER_THREAD = 2  # the handle of the default stream of each thread
+SHARED = 1 << 13  # words of the default stream
+DEFAULT_STREAM = 0  # its handle
 
 _lock = threading.Lock()
 _stocks: dict[int, tuple[Any, int]] = {}  # of each device: memory and the words taken
-_of_streams: dict[tuple[int, int], Any] = {}  # by device and handle
+_shared: dict[int, Any] = {}  # of the default stream of each device
 
 
 def stream_zeros(words: int, device: int, stream: int) -> int:
-    """Return the address of zeros for a call on the current stream, or 0 if there are none.
+    """Return the address of zeros for a call on a stream that is not capturing, or 0.
 
-    Kernels on a stream run one after another and leave the words zero, so its calls share them. The
-    stream must not be capturing.
+    Kernels on a stream run one after another and leave the words zero, so all calls on the default
+    stream share them. Other streams come and go, and get none.
     """
-    memory = _of_streams.get((device, stream))
+    memory = _shared.get(device)
     if memory is None:
-        memory = _add_stream(device, stream)
-    return int(memory.data.ptr) if memory is not None and 0 < words <= STREAM_WORDS else 0
+        memory = _add_device(device)
+    shared = stream == DEFAULT_STREAM and 0 < words <= SHARED
+    return int(memory.data.ptr) if shared else 0
 
 
-def _add_stream(device: int, stream: int) -> Any:
+def _add_device(device: int) -> Any:
     with _lock:
-        if device not in _stocks:  # here, since a capture may forbid it
-            _stocks[device] = _cleared(STOCK), 0
-        if stream == PER_THREAD or len(_of_streams) >= MOST_STREAMS:
-            return None
-        if (device, stream) not in _of_streams:
-            _of_streams[device, stream] = _cleared(STREAM_WORDS)
-        return _of_streams[device, stream]
+        if device not in _shared:
+            _stocks[device] = _cleared(STOCK), 0  # now, since a capture may forbid it
+            _shared[device] = _cleared(SHARED)
+        return _shared[device]
 
 
 def lasting_zeros(words: int, device: int) -> int:

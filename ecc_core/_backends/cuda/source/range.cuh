@@ -55,7 +55,7 @@ __device__ __forceinline__ Range range_of_block(const Samples& samples) {
         largest = some ? larger(largest, key) : key;
         some = true;
     };
-    visit_samples(samples, samples.depth, samples.height, samples.width,
+    visit_samples<true>(samples, samples.depth, samples.height, samples.width,
                   [&](int, int, int, const SampleRow& row, const FourSamples& four) {
                       Key keys[4];
 #pragma unroll

@@ -70,12 +70,14 @@ struct FourSamples {
     bool shown[4];
     int x, step;
 
+    // kInside: it is known that none are beyond the row, or they are not looked at.
+    template <bool kInside = false>
     __device__ __forceinline__ void load(const SampleRow& row, int first, int apart) {
         const Samples& samples = row.samples;
         x = first, step = apart;
         if (kVector) {
             const int at = min(x, samples.width - 4);
-            const bool beyond = x >= samples.width;
+            const bool beyond = !kInside && x >= samples.width;
             const Quad quad = *(const Quad*)(row.data + at);
             const unsigned bytes = kMask ? *(const unsigned*)(row.mask + at) : 0u;
 #pragma unroll
@@ -95,8 +97,8 @@ struct FourSamples {
 };
 
 // Calls visit(index, z, y, row, four) for all places up to `depth`, `height` and `width`, which may be
-// more than there are samples.
-template <class Visit>
+// more than there are samples, unless kInside.
+template <bool kInside = false, class Visit>
 __device__ __forceinline__ void visit_samples(const Samples& samples, int depth, int height,
                                               int width, const Visit& visit) {
     constexpr int kGroups = kVector ? 4 : 1;  // loads on their way
@@ -112,7 +114,7 @@ __device__ __forceinline__ void visit_samples(const Samples& samples, int depth,
         for (int begin = kVector ? 4 * lane : lane; begin < width; begin += kGroups * span) {
             FourSamples four[kGroups];
 #pragma unroll
-            for (int g = 0; g < kGroups; ++g) four[g].load(row, begin + g * span, step);
+            for (int g = 0; g < kGroups; ++g) four[g].template load<kInside>(row, begin + g * span, step);
 #pragma unroll
             for (int g = 0; g < kGroups; ++g)
                 if (four[g].x < width) visit(index, z, y, row, four[g]);
