@@ -32,21 +32,21 @@ CELLS = np.dtype(
 )
 PLACES = 4  # columns of a thread
 THREADS = {True: 1024, False: 256}  # with counts in shared memory, and without
-COPIES = 32  # of a bin in shared memory, at most: lanes then do not wait for each other
-DECLARED = 1024  # bytes of shared memory that are left to the kernel
+COPIES = 32  # of a bin in shared memory at most, one for each lane
+DECLARED = 1024  # bytes of shared memory that are left to the kernel itself
 CHUNK = (4, 64)  # slices of a thread, at least and at most
 WAVES = 8  # how often every thread gets work, where there is enough
 
 
 class Regions(NamedTuple):
-    """Labels, and the number of each label's region, from 1 on, or 0."""
+    """Labels, the number of each label's region (from 1 on, or 0), and the number of regions."""
 
     labels: Any
     ranks: Any
     regions: int
 
     def addresses(self) -> tuple[int, int, int]:
-        """Those of labels and ranks, and the largest label that has a rank."""
+        """Return the addresses of labels and ranks, and the largest label that has a rank."""
         return self.labels.data.ptr, self.ranks.data.ptr, self.ranks.size - 1
 
 
@@ -60,7 +60,7 @@ def cell_counts(
     cut: Cut | None = None,
     workers: int | None = None,  # noqa: ARG001
 ) -> Counts:
-    """Numbers of cells in the set at sorted thresholds, (images, kinds, n) int64."""
+    """Return the numbers of cells at sorted thresholds, (images, kinds, n) int64."""
     with adopt(image) as adopted:
         shape = (len(adopted.array), len(cells.groups), thresholds.size)
         if thresholds.size == 0 or adopted.array.size == 0:
@@ -79,7 +79,7 @@ def region_cell_counts(
     cut: Cut | None = None,
     workers: int | None = None,  # noqa: ARG001
 ) -> tuple[Any, Counts]:
-    """Ids of the regions, increasing, and their numbers of cells, (ids, kinds, n) int64."""
+    """Return sorted ids of the regions and their numbers of cells, (ids, kinds, n) int64."""
     with adopt(image) as adopted:
         given = as_cupy(labels)
         regions, ids, ranks = rank_labels(contiguous_labels(given))
@@ -103,7 +103,7 @@ def _counts(
     cut: Cut | None,
     regions: Regions | None,
 ) -> Counts:
-    """Numbers of cells of every kind of all images, or regions, (rows, n)."""
+    """Return the numbers of cells of all kinds of all images, or regions, (rows, n)."""
     variant = variant_of(filtration, adopted.element, masked=mask is not None)
     device = adopted.array.device.id
     prepared = prepare(thresholds, variant.element, variant.superlevel, device)
@@ -123,10 +123,10 @@ def _counts(
 def _places(
     shape: tuple[int, ...], cells: Cells, boundary: str, cut: Cut | None
 ) -> list[tuple[int, int]]:
-    """Ranges of the highest corner of the cube that groups lie in, one for each axis.
+    """Return the range of places of the highest corner of a unit cube, for each axis.
 
-    A group whose points are all outside never enters, nor does one that enters with the last of its
-    points and has any outside: so one range does for groups of every extent
+    A group never enters if all of its points are outside the image, or if it enters with the last
+    of them and any is outside. Therefore one range serves groups of every extent
     (:func:`ecc_core._backends.spans.spans_of`).
     """
     if boundary == "periodic":
@@ -149,7 +149,7 @@ def _histograms(
     prepared: Prepared,
     regions: Regions | None,
 ) -> Any:
-    """Numbers of groups by the code at which they enter, (images or regions * kinds, bins)."""
+    """Return the numbers of groups by their codes, (images or regions * kinds, bins)."""
     device, images, kinds = codes.device.id, len(codes), len(cells.groups)
     bins = prepared.rules.levels + 1
     copies = _copies(kinds, bins, device) if regions is None else 0
@@ -191,19 +191,19 @@ def _histograms(
 
 
 def _copies(kinds: int, bins: int, device: int) -> int:
-    """Copies of each bin in shared memory; 0 if not even one has room."""
+    """Return how many copies of each bin fit into shared memory, at most 32."""
     room = (shared_limit(device) - DECLARED) // (4 * bins * (kinds | 1))
     return min(COPIES, 1 << room.bit_length() >> 1)
 
 
 def _as_volume(values: tuple[Any, ...], missing: Any) -> tuple[Any, ...]:
-    """One for slices, rows and columns each: two axes are slices and columns, one is columns."""
+    """Return values for slices, rows and columns; the axes of 2-D images are slices and columns."""
     first, last = values[:-1], values[-1]
     return (*[missing] * (1 - len(first)), *first, *[missing] * (len(first) < 2), last)
 
 
 def _corners(group: tuple[tuple[int, ...], ...]) -> int:
-    """The points of a group as bits: corner 1 is a step along columns, 2 rows, 4 slices."""
+    """Return the points of a group as bits; steps along columns, rows, slices add 1, 2, 4."""
     total = 0
     for offset in group:
         along = _as_volume(offset, 0)

@@ -26,7 +26,7 @@ PAIRS = np.dtype(
 )
 THREADS = 256
 PLACES = 4  # columns of a thread
-CHUNK = (4, 64)  # slices of a thread, at least and at most
+CHUNK = (4, 64)  # least and most slices that a thread takes in a row
 WAVES = 8  # how often every thread gets work, where there is enough
 RESIDENT = 8  # blocks on a multiprocessor
 SHARED_BYTES = 48 << 10  # of bins in shared memory

@@ -12,6 +12,7 @@ STRIPES = np.add.outer(np.arange(40), np.arange(140)) % 3 != 0
 LEVELS = {
     "even": np.linspace(-40, 40, 100),
     "on points": np.arange(-4, 4.25, 0.25),
+    "at one end": np.linspace(60, 70, 41),
     "dense": np.linspace(-10, 10, 3000),
     "uneven": np.geomspace(1e-9, 70, 50),
     "one": np.array([0.0]),

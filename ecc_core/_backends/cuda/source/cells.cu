@@ -2,8 +2,8 @@
 // recoded (recode.cu). A group is a set of corners of a unit cube, a bit for each corner; corners
 // are numbered by the sum of 1 for a step along the columns, 2 along the rows, 4 along the slices.
 //
-// A thread takes four places of the cube and moves on slice by slice. It adds one at a time and
-// does not use the sum, which the compiler turns into an addition that lanes of one address share.
+// A thread takes four places of the cube and moves from slice to slice. It adds 1 without using the
+// result, which the compiler turns into an instruction that combines lanes of the same address.
 #include "device.cuh"
 
 typedef ECC_CODE Code;
@@ -20,11 +20,11 @@ struct Cells {
     const Code* data;
     Count* counts;  // (images or regions, kinds, bins)
     const Label* labels;
-    const int* regions;        // of each label its number, from 1 on, or 0
-    unsigned long long most;   // the largest label that `regions` has
+    const int* regions;        // the number of each label's region, from 1 on, or 0
+    unsigned long long most;   // the largest label in `regions`
     long long batch, slice, row, labels_slice;  // steps between codes, and between slices of labels
     int depth, height, width;
-    // Places of the cube's highest corner, along slices, rows and columns.
+    // Range of places of the highest corner of the cube, along slices, rows and columns.
     int first[3], last[3];
     int wraps, bins, never_enters, chunk, across, blocks;
 };
@@ -61,12 +61,12 @@ struct Corners {
     int code[8], region[kLabelled ? 8 : 1];
 };
 
-// Codes of a row, and of the column before them.
+// Codes of four places of a row, and of the column before them.
 struct Row {
     int code[kPlaces + 1], region[kLabelled ? kPlaces + 1 : 1];
 };
 
-// The index of a place; -1 outside.
+// The index of a place, or -1 outside the image.
 __device__ __forceinline__ int index_of(const Cells& cells, int place, int size) {
     if (cells.wraps && place == size) return 0;
     return place < size ? place : -1;
@@ -76,7 +76,7 @@ struct alignas(kPlaces * sizeof(Code)) Quad {
     Code v[kPlaces];
 };
 
-// Where a thread reads: in rows at one height, columns from `x - 1` on.
+// Where a thread reads: the rows at one height, from column `x - 1` on.
 struct Line {
     const Code* codes;  // of slice 0
     const Label* labels;
@@ -90,7 +90,7 @@ struct Line {
         labels = cells.labels + (long long)y * cells.width;
     }
 
-    // In the slice at a place.
+    // Reads the row in the slice at a place.
     __device__ __forceinline__ Row read(const Cells& cells, int place) const {
         Row row;
 #pragma unroll
@@ -157,7 +157,8 @@ struct Visit {
         counter.add(kind, code, 0);
     }
 
-    // A group that enters with its last point lies in one region; else each of its regions has one.
+    // A group that enters with its last point must lie in one region. A group that enters with its
+    // first point counts once for each region that it meets.
     template <unsigned group>
     __device__ __forceinline__ void by_region(int kind) const {
 #pragma unroll

@@ -1,6 +1,7 @@
-// The signed histogram of the pairs of ranks at which cells enter, of two images that have been recoded
-// (docs/design/surface.md). A thread has one point at a time: the cells between it and its neighbours
-// one step on. Sets of axes, and corners of the box of neighbours, are numbers with one bit an axis.
+// The signed histogram of the pairs of ranks at which cells enter, for two images that have been recoded
+// (docs/design/surface.md). A unit cube of points has one cell for each set of axes: the box that its
+// first corner spans along them. Sets of axes, and corners of the cube, are numbers with a bit for
+// each axis.
 typedef ECC_CODE Code;
 typedef unsigned long long Count;
 
@@ -8,7 +9,7 @@ constexpr int kAxes = ECC_FLAT ? 2 : 3, kCorners = 1 << kAxes;
 constexpr bool kCubes = ECC_CUBES;
 constexpr bool kShared = ECC_SHARED;  // whether bins are counted in shared memory
 constexpr int kPlaces = 4, kLines = kAxes - 1;
-constexpr int kFirst = kCubes ? 0 : 1;  // place along each axis; with cubes there are cells before all points
+constexpr int kFirst = kCubes ? 0 : 1;  // the first place; cubes have cells before the first points
 constexpr int kHalf = sizeof(Code) == 1 ? 8 : sizeof(Code) == 2 ? 16 : 30;  // bits of a rank
 
 template <int size>
@@ -19,7 +20,7 @@ template <>
 struct KeyOf<1> {
     typedef unsigned type;
 };
-// First rank, second rank and corner.
+// A first rank, a second rank and a corner.
 typedef KeyOf<sizeof(Code)>::type Key;
 constexpr Key kRank = ((Key)1 << kHalf) - 1;
 
@@ -75,7 +76,7 @@ __device__ __forceinline__ constexpr int sign_of(int axes) {
     return (axes ^ axes >> 1 ^ axes >> 2) & 1 ? -1 : 1;
 }
 
-// Each cell enters at the largest ranks of its vertices; two of opposite signs at one pair cancel.
+// A cell enters at the largest ranks of its vertices. Two cells of opposite signs at one pair cancel.
 __device__ __forceinline__ void add_vertices(Ranks (&cells)[kCorners], const Bins& bins) {
     bool left[kCorners];
 #pragma unroll
@@ -106,8 +107,8 @@ __device__ __forceinline__ void order(Key& a, Key& b) {
     a = low;
 }
 
-// Each cell enters on the staircase of its cubes: in the order of their first ranks, a cube is a step
-// where its second rank is the smallest so far, and steps have joins with those before.
+// A cell enters on the staircase of its cubes. In the order of their first ranks, a cube adds a step if
+// its second rank is the smallest so far, and a join with the step before it.
 __device__ __forceinline__ void add_cubes(const Ranks (&cubes)[kCorners], const Bins& bins) {
     Key keys[kCorners];
 #pragma unroll
@@ -145,7 +146,7 @@ __device__ __forceinline__ void add_cubes(const Ranks (&cubes)[kCorners], const 
     }
 }
 
-// Ranks in a row of the points of four places, and of the point before them.
+// The ranks of the point before four places of a row, and of the points at these places.
 struct Row {
     Ranks at[kPlaces + 1];
 };
