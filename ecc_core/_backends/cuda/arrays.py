@@ -22,6 +22,7 @@ __all__ = [
     "axes_in_memory",
     "borrowed_stream",
     "device_of",
+    "is_alike",
     "keeping",
     "numbers",
     "on_host",
@@ -148,6 +149,8 @@ class Layout(NamedTuple):
         In samples.
     offset : int
         Bytes from the array's first sample to the first one for the kernels.
+    item : int
+        Bytes from a sample to the next one.
     vector, wide : bool
         Whether four samples at a time, and whether 16 bytes at a time can be read.
     skips : int
@@ -159,6 +162,7 @@ class Layout(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
+    item: int
     vector: bool
     wide: bool
     skips: int = 0
@@ -201,6 +205,7 @@ def arrange(
         (*[1] * lead, *sizes[1:]),
         tuple(step // itemsize for step in bytes_apart),
         offset,
+        itemsize,
         vector,
         vector and together == 16,
     )
@@ -224,6 +229,15 @@ def arrange_twos(
     if layout is None or layout.shape[2] == 1:
         return None
     return layout._replace(offset=layout.offset - place * itemsize, skips=1 + place)
+
+
+def is_alike(mask: Any, array: Any) -> bool:
+    """Whether kernels find the bytes of a mask, four at a time, where an array has its samples."""
+    if mask.ndim != array.ndim:
+        return False
+    steps = zip(mask.shape, array.shape, mask.strides, array.strides, strict=True)
+    alike = all(n == m and (n == 1 or a * array.itemsize == b) for n, m, a, b in steps)
+    return alike and mask.data.ptr % 4 == 0
 
 
 def axes_in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:

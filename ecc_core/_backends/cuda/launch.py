@@ -22,6 +22,7 @@ from ecc_core._backends.cuda.arrays import (
     adopt,
     as_cupy,
     device_of,
+    is_alike,
     keeping,
     numbers,
     on_host,
@@ -107,14 +108,15 @@ def enqueue(
         adopted, filtration = adopted._replace(array=array), filtration.in_axes(array.ndim - 1)
     variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
     data, scan = array.data.ptr, None
-    if plain:
+    hidden = 0 if mask is None else mask.data.ptr
+    if plain or (direction is None and is_alike(mask, array)):
         scan = scan_of(array.shape, array.strides, data % 16, own, thresholds, variant, device)
     if scan is None:
         prepared = prepare(thresholds, variant.element, variant.superlevel, device)
         values, flag, memory = recoded_curves(adopted, mask, variant, prepared, direction, own)
     else:
         prepared = scan.prepared
-        values, memory = scan.curves(data, variant.superlevel)
+        values, memory = scan.curves(data, variant.superlevel, hidden)
         flag = scan.flags(memory) if variant.nan == NAN_REPORT else None
     if prepared.pick is None and scan is not None:
         return values, flag

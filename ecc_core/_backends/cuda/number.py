@@ -84,7 +84,7 @@ class Number:
         self._call.launch(stream, ((place, data + self.layout.offset), (place + 1, memory.ptr)))
         return memory
 
-    def curves(self, data: int, _superlevel: bool) -> tuple[Any, Any]:
+    def curves(self, data: int, _superlevel: bool, _mask: int = 0) -> tuple[Any, Any]:
         """Return the curves at the level, (images, 1), and their memory."""
         memory = self.begin(data)
         return cupy.ndarray((self.layout.images, 1), np.int64, memory), memory

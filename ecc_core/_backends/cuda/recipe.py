@@ -56,6 +56,7 @@ IMAGE = np.dtype(
         ("data", "i8"),
         ("strides", "i8", 3),
         ("shape", "i4", 4),
+        ("mask", "i8"),
     ]
 )
 TILING = np.dtype([(name, "i4") for name in ("across", "down", "chunk", "first", "last", "images")])
@@ -64,7 +65,7 @@ RESULT = np.dtype(
     + [(name, "i4") for name in ("blocks", "copies", "sign", "accumulate")]
 )
 # Addresses by their index where a structure is seen as 64-bit integers.
-DATA = 0
+DATA, MASK = 0, 6
 VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
 
 TABLE_BYTES = 16 << 10  # of thresholds in shared memory
@@ -174,7 +175,7 @@ def by_value(array: NDArray[Any]) -> NDArray[np.void]:
 def image_struct(layout: Layout) -> NDArray[np.int64]:
     """The kernels' Image, without addresses."""
     shape = (*layout.shape, 0)
-    return pack(IMAGE, 0, layout.strides, shape)
+    return pack(IMAGE, 0, layout.strides, shape, 0)
 
 
 @lru_cache(maxsize=256)
@@ -192,8 +193,8 @@ def recipe(
     bins = rules.levels + 1
     arguments = (layout, deep, last - first, variant, rules, device)
     long = not deep and own is None and layout.shape[1] * layout.shape[2] >= LONG
-    pairs = _pays_in_pairs(rules, deep, variant.element)
-    lines = pairs and long and layout.shape[1] <= FEW_ROWS
+    pairs, flat = _pays_in_pairs(rules, deep, variant.element), layout.shape[1] <= FEW_ROWS
+    lines = pairs and long and flat
     lines = lines and layout.images <= GRID_ROWS
     line = long and ndim == 1 and not lines
     near = abs(layout.strides[2]) < ROW_STRIDE or layout.shape[1] == 1
@@ -206,6 +207,10 @@ def recipe(
         plan = (_lines if lines else _line)(*arguments)
     else:
         plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
+    few = lines or (not deep and (flat or "BATCH" in plan.options))
+    hidden = pairs and layout.vector and not (few or layout.skips or rules.pair == TABLE)
+    if variant.masked and not hidden:
+        return None
     if layout.skips and not (pairs and plan.shared + SPARE_BYTES <= shared_limit(device)):
         return None
     tiling = plan.tiling
@@ -280,10 +285,10 @@ def _pairs(
         return _bytes(layout, deep, steps, rules, device)
     height = -(-height // fold)  # with two, sixteen rows of half a warp each
     tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block)
-    item = _item_bytes(layout, variant)
-    copies, shared, options = _pair_memory(source, deep, tiling, item, rules, device)
-    if fold > 1:
-        options |= {"FOLD": fold, "VECTOR": int(layout.vector)}  # lanes copy their own samples
+    masked, item = variant.masked, layout.item
+    copies, shared, options = _pair_memory(source, deep, tiling, item, masked, rules, device)
+    if fold > 1 or masked:  # lanes copy their own samples
+        options |= {"FOLD": fold, "VECTOR": int(layout.vector)}
     if not batch:
         grid = None if deep else (tiling.blocks, layout.images)
         return _Plan(source, options, tiling, copies, shared, grid)
@@ -294,33 +299,28 @@ def _pairs(
 
 
 def _lines(
-    layout: Layout, deep: bool, _steps: int, variant: Variant, rules: Rules, device: int
+    layout: Layout, deep: bool, _steps: int, _variant: Variant, rules: Rules, device: int
 ) -> _Plan:
     """1-D images, and 2-D images of a few long rows, two samples in a register (lines.cu)."""
     images, (_, height, width), *_ = layout
     rows = PAIR_ROWS * -(-width // (PAIR_ROWS // height * WARP_WIDTH))
     block = (4, 8, RESIDENT_WARPS["lines"])
     tiling = plan_pairs(images, deep, rows, rows, WARP_WIDTH, processors(device), block)
-    item = _item_bytes(layout, variant)
-    copies, shared, options = _pair_memory("lines", deep, tiling, item, rules, device)
+    item = layout.item
+    copies, shared, options = _pair_memory("lines", deep, tiling, item, False, rules, device)
     options["HEIGHT"] = height
     return _Plan("lines", options, tiling, copies, shared, (tiling.blocks, images))
 
 
-def _item_bytes(layout: Layout, variant: Variant) -> int:
-    """Return the bytes from a sample to the next one."""
-    return ITEM_BYTES[variant.element] * (2 if layout.skips else 1)
-
-
 def _pair_memory(
-    source: str, deep: bool, tiling: Tiling, item: int, rules: Rules, device: int
+    source: str, deep: bool, tiling: Tiling, item: int, masked: bool, rules: Rules, device: int
 ) -> tuple[int, int, dict[str, int]]:
     """Return copies of bins, bytes of shared memory, and the macros of a kernel of pairs."""
     assert rules.pair is not None
     warps = tiling.warps
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
     copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * warps, samples)
-    queue = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) * WARP_WIDTH * item
+    queue = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) * WARP_WIDTH * (item + masked)
     shared = 4 * (rules.codes * copies + rules.levels + 1)
     shared += warps * (PAIR_CACHE_ROWS[source] * WARP_WIDTH * 4 + queue)
     shared += 1024 if rules.pair == TABLE else 4 * rules.levels if rules.crowd else 0

@@ -19,6 +19,7 @@ from ecc_core._backends.cuda.recipe import (
     COUNTS,
     DATA,
     ITEM_BYTES,
+    MASK,
     NAN_OMIT,
     NOT_FINITE,
     TICKETS,
@@ -79,8 +80,8 @@ class Scan:
         )
         self._call = Call(plan.function, plan.grid, plan.threads, plan.shared, arguments)
 
-    def begin(self, data: int) -> Any:
-        """Launch the kernel for an array at this address.
+    def begin(self, data: int, mask: int = 0) -> Any:
+        """Launch the kernel for an array at this address, and a mask of the same layout.
 
         The memory returned holds the curves, flags of values that are not finite, then mostly bins
         and tickets: a CUDA graph that has captured the call stays valid as long as it lives.
@@ -101,14 +102,17 @@ class Scan:
             first = flags if plan.accumulate else counts
             size = counts + 8 * self.zeros - first
             cupy.cuda.runtime.memsetAsync(first, 0, size, stream.ptr)
-        self._call.launch(stream.ptr, self._words(data, address, counts))
+        self._call.launch(stream.ptr, self._words(data, address, counts, mask))
         return memory
 
-    def _words(self, data: int, address: int, counts: int) -> tuple[tuple[int, int], ...]:
+    def _words(
+        self, data: int, address: int, counts: int, mask: int = 0
+    ) -> tuple[tuple[int, int], ...]:
         """Return the addresses among the arguments."""
         image, _, _, result = self._call.places
         return (
             (image + DATA, data + self.layout.offset),
+            (image + MASK, mask + self.layout.offset // self.layout.item),
             (result + VALUES, address),
             (result + COUNTS, counts),
             (result + TICKETS, counts + 8 * self.plan.counts),
@@ -136,9 +140,9 @@ class Scan:
 
         return cupy.ndarray(self._shape[1:], np.int64, memory), start
 
-    def curves(self, data: int, superlevel: bool) -> tuple[Any, Any]:
+    def curves(self, data: int, superlevel: bool, mask: int = 0) -> tuple[Any, Any]:
         """Return the curves at the levels, (images, levels), and the memory with the flags."""
-        memory = self.begin(data)
+        memory = self.begin(data, mask)
         values = cupy.ndarray(self._shape, np.int64, memory)
         if self.plan.accumulate:
             images, levels = self._shape
@@ -164,9 +168,10 @@ def scan_of(
     variant: Variant,
     device: int,
 ) -> Scan | Number | None:
-    """Return the scan of images (batch, *spatial) without a mask, or None if they must be recoded.
+    """Return the scan of images (batch, *spatial), or None if they must be recoded.
 
-    `address` counts modulo 16 only. The device is the current one. Scans are kept for later calls.
+    Masks are of the same layout (:func:`is_alike`). `address` counts modulo 16 only. The device is
+    the current one. Scans are kept for later calls.
     """
     key = shape, strides, address, own, variant, device
     if thresholds.size > KEPT_LEVELS:
@@ -186,7 +191,8 @@ def _scan_of(
     prepared = prepare(thresholds, variant.element, variant.superlevel, device)
     if variant.nan == NAN_OMIT and prepared.reaches_last:
         return None
-    if own is None and prepared.rules.levels == 1 and ITEM_BYTES[variant.element] == 1:
+    byte = ITEM_BYTES[variant.element] == 1 and not variant.masked
+    if own is None and prepared.rules.levels == 1 and byte:
         layout = arrange(shape, strides, 1, address, False)
         if layout is not None and layout.wide and len(shape) > 2:
             return Number(layout, len(shape) - 1, variant, thresholds, prepared, device)
@@ -250,7 +256,7 @@ def plan_scan(
     rules: Rules,
     device: int,
 ) -> tuple[Layout, Recipe] | None:
-    """Return how the kernels read images without masks, or None if they must be recoded."""
+    """Return how the kernels read images, or None if they must be recoded."""
     if variant.element not in SCANNED:
         return None
     single = rules.levels > 65_000 or rules.single in (UNIFORM, CONSECUTIVE, TABLE)

@@ -134,6 +134,36 @@ def test_every_second_column(emulator, shape, dtype, kernel, side):
         check(emulator, view, levels, side, kernel)
 
 
+@pytest.mark.parametrize(
+    ("shape", "dtype", "kernel", "side"),
+    [
+        ((2, 70, 264), "float32", "pairs2d", SIDES[0]),
+        ((1, 90, 260), "float16", "pairs2d", SIDES[1]),
+        ((2, 5, 20, 140), "float32", "pairs3d", SIDES[1]),
+        ((1, 5, 37, 272), "uint16", "pairs3d", SIDES[0]),
+        ((1, 5, 37, 60), "float32", "pairs3d", SIDES[0]),
+    ],
+)
+def test_masks_that_lie_as_their_images(emulator, shape, dtype, kernel, side):
+    rng = np.random.default_rng(6)
+    levels = np.linspace(0, 65535, 100) if dtype == "uint16" else EVEN
+    filtration = filtration_of(len(shape) - 1, side, nan="omit")
+    shown = rng.integers(0, 4, shape, dtype=np.uint8)
+    for images in fields(shape, dtype):
+        if dtype != "uint16":
+            images[rng.random(shape) < 0.1] = np.nan
+        for order in (range(len(shape)), (0, *range(2, len(shape)), 1)):
+            back = np.argsort(order)
+            image, mask = (
+                np.ascontiguousarray(a.transpose(back)).transpose(order) for a in (images, shown)
+            )
+            found = emulator.curve(image, levels, filtration, mask.view(np.bool_))
+            assert emulator.launched in ([kernel], ["recode", kernel])
+            assert emulator.launched == [kernel] or mask.strides[-1] > 1
+            for one, kept, curve in zip(image, mask != 0, found, strict=True):
+                np.testing.assert_array_equal(curve, known_curve(one, levels, side, kept))
+
+
 def test_rows_that_are_far_apart(emulator, monkeypatch):
     monkeypatch.setattr(emulator.backend.recipe, "ROW_STRIDE", 100)
     image = next(fields((1, 3, 8100), "float32"))

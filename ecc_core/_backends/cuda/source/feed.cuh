@@ -19,11 +19,13 @@ constexpr int kRing = sizeof(Quad) < 16 && !kShorts ? kCopies : kCopies / 2;
 
 struct Feed {
     static constexpr int kLaneBytes = kShares ? 16 : sizeof(Quad);         // of a copy
-    static constexpr int kBytes = kRing * kCopyItems * 64 * sizeof(Quad);  // of a warp
+    static constexpr int kMasks = kRing * kCopyItems * 64 * sizeof(Quad);  // where those begin
+    static constexpr int kBytes = kMasks + (kMask ? kRing * 64 * sizeof(unsigned) : 0);  // of a warp
 
     const Columns* columns;  // where samples are copied one by one
     Quad* ring;
     const char* next;  // of the slice asked for: the lane's first row and column
+    const unsigned char* mask;  // kMask: of the same place
     int row;           // bytes from row to row
     int first, last;   // bytes from `next` to the first row, and to the last one
     long long slice;   // bytes from slice to slice
@@ -41,6 +43,7 @@ struct Feed {
         const int columns_in = (image.width - unit.left) * (int)sizeof(Element);
         const int column = kVector ? min(lane % (lanes / kFold) * kLaneBytes, columns_in - kLaneBytes) : 0;
         next = (const char*)data + (long long)row * (part / 2 + part % 2 * kPairRows8) + column;
+        if (kMask) mask = image.shown((const Element*)next);
         first = part > 0 || above ? -row : 0;
         last = row * ((kCopies - 1) * kCopyItems - 1);
         if (!kShares) last += row * kPairRows8;
@@ -63,6 +66,14 @@ struct Feed {
         }
     }
 
+    // The lane's bytes of the mask; `place` is 32 for the second row of an item.
+    __device__ __forceinline__ unsigned* shown(int k, int place) const {
+        return (unsigned*)((char*)ring + kMasks) + k % kRing * 64 + place + lane_again();
+    }
+    __device__ __forceinline__ void copy_mask(int k, int place, long long offset) const {
+        copy_ahead<4>(shown(k, place), mask + offset / (int)sizeof(Element));
+    }
+
     // Copy `k` of a slice; after the last one comes the next slice.
     __device__ __forceinline__ void ask(int k) {
         Quad* const to = ring + k % kRing * kCopyItems * 64;
@@ -73,9 +84,14 @@ struct Feed {
         } else {
             if (!at_end) copy(to, k == 0 ? first : offset);
             if (k > 0) copy(to + 32, at_end ? last : offset + row * kPairRows8);
+            if (kMask && !at_end) copy_mask(k, 0, k == 0 ? first : offset);
+            if (kMask && k > 0) copy_mask(k, 32, at_end ? last : offset + row * kPairRows8);
         }
-        if (kAhead) end_of_copy();
-        if (at_end && --slices > 0) next += slice;
+        if (kAhead || kMask) end_of_copy();
+        if (at_end && --slices > 0) {
+            next += slice;
+            if (kMask) mask += slice / (int)sizeof(Element);
+        }
     }
 
     // Before anything is taken.
@@ -89,7 +105,7 @@ struct Feed {
     __device__ __forceinline__ const Quad* take(int i) {
         const int k = i / kCopyItems;
         if (i % kCopyItems == 0) {
-            if (kAhead) wait_for_copy<kRing - 2>();
+            if (kAhead || kMask) wait_for_copy<kRing - 2>();
             if (kShares) __syncwarp();
             ask((k + kRing - 1) % kCopies);
         }

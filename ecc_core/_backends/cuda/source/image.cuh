@@ -6,6 +6,12 @@ struct Image {
     const Element* data;
     long long batch, slice, row;  // strides, in samples; the last axis is contiguous
     int depth, height, width;
+    const unsigned char* mask;  // kMask: of the same strides
+
+    // Where the mask has the place of a sample.
+    __device__ __forceinline__ const unsigned char* shown(const Element* sample) const {
+        return mask + (sample - data);
+    }
 };
 
 constexpr int kLaneWidth = 4;  // columns a lane owns

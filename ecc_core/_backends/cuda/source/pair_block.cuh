@@ -30,8 +30,11 @@ constexpr bool kAsync = kVector && ECC_ASYNC;
 
 template <int copies>
 struct PairQueue {
-    static constexpr int kBytes = copies * 2 * 32 * sizeof(Quad);  // of a warp
+    static constexpr int kMasks = copies * 2 * 32 * sizeof(Quad);  // where those begin
+    static constexpr int kBytes = kMasks + (kMask ? copies * 2 * 32 * sizeof(unsigned) : 0);
     Quad* lane;
+    unsigned* masks;     // of the lane
+    const Image* image;
 
     __device__ __forceinline__ static void copy(Quad* to, const Element* row,
                                                 const LaneColumns& columns) {
@@ -42,6 +45,10 @@ struct PairQueue {
         }
     }
 
+    // Of a warp, whose room begins at `memory`.
+    __device__ __forceinline__ PairQueue(char* memory, int lane, const Image& image)
+        : lane((Quad*)memory + lane), masks((unsigned*)(memory + kMasks) + lane), image(&image) {}
+
     __device__ __forceinline__ Quad* slot(int i) const { return lane + i % copies * 64; }
 
     // Item `i`.
@@ -49,13 +56,18 @@ struct PairQueue {
                                         const LaneColumns& columns) const {
         copy(slot(i), low, columns);
         copy(slot(i) + 32, high, columns);
-        if (kAsync) end_of_copy();
+        if (kMask) {
+            copy_ahead<4>(masks + i % copies * 64, image->shown(low));
+            copy_ahead<4>(masks + i % copies * 64 + 32, image->shown(high));
+        }
+        if (kAsync || kMask) end_of_copy();
     }
 
     __device__ __forceinline__ void take(int i, const Encoder& encode, pair (&out)[kLaneWidth],
                                          PairCheck& check) const {
-        if (kAsync) wait_for_copy<copies - 1>();
+        if (kAsync || kMask) wait_for_copy<copies - 1>();
         encode(slot(i), slot(i) + 32, out, check);
+        if (kMask) hide(out, masks[i % copies * 64], masks[i % copies * 64 + 32]);
     }
 };
 

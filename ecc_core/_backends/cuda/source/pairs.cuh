@@ -186,6 +186,17 @@ struct Encoder {
     }
 };
 
+// Codes that never enter where the mask is 0, of which there are four bytes for each row of the pairs.
+__device__ __forceinline__ void hide(pair (&p)[kLaneWidth], unsigned low, unsigned high) {
+    constexpr unsigned rest = 0x7F7F7F7Fu;  // the sign of a byte becomes whether it is not 0
+    low |= (low & rest) + rest, high |= (high & rest) + rest;
+    const pair shown[kLaneWidth] = {permute<0xCC88>(low, high), permute<0xDD99>(low, high),
+                                    permute<0xEEAA>(low, high), permute<0xFFBB>(low, high)};
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x)
+        p[x] = (p[x] & shown[x]) | (kCodeZero * 0x10001u & ~shown[x]);
+}
+
 // The columns beside the two borders of a warp, which are left (a) and right (b) of each. Those of the
 // left border are in the low halves. Lane i holds row i - 1 of the warp's rows.
 struct PairBorder {

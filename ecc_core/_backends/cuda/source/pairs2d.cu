@@ -9,6 +9,12 @@
 
 constexpr bool kAlone = ECC_BATCH > 1;  // no warp has another beside it
 
+// A sample beside a warp, and whether the mask shows it.
+struct Outer {
+    Element sample;
+    bool shown;
+};
+
 // The columns of a warp.
 struct PairStrip {
     const Image& image;
@@ -34,15 +40,16 @@ struct PairStrip {
     }
 
     // The sample beside the warp in row `y`, on the side of this lane.
-    __device__ __forceinline__ Element outer(int y) const {
-        return row(y)[beside(left, image.width) - (int)columns.first];
+    __device__ __forceinline__ Outer outer(int y) const {
+        const Element* const at = row(y) + (beside(left, image.width) - (int)columns.first);
+        return {*at, !kMask || *image.shown(at)};
     }
     // The same for sixteen rows from row `y` on, of which each lane takes one.
-    __device__ __forceinline__ Element outer_rows(int y) const {
+    __device__ __forceinline__ Outer outer_rows(int y) const {
         return outer(y + (lane_again() & 15));
     }
-    __device__ __forceinline__ pair code(Element outer, const Encoder& encode) const {
-        return outer_code(outer, left, image.width, encode);
+    __device__ __forceinline__ pair code(Outer outer, const Encoder& encode) const {
+        return outer_code(outer.sample, left, image.width, encode, outer.shown);
     }
 };
 
@@ -68,7 +75,8 @@ struct Start {
     static constexpr int kBytes = kBatch ? 3 * 32 * sizeof(Quad) : 0;
     Quad* lane;
     Quad up, low, high;
-    Element outer_up, outer;
+    unsigned shown_up, shown_low, shown_high;  // kMask
+    Outer outer_up, outer;
 
     __device__ __forceinline__ void ask(const PairStrip& strip, int y) {
         if (!kAlone) outer_up = strip.outer(max(y - 1, 0)), outer = strip.outer_rows(y);
@@ -81,6 +89,11 @@ struct Start {
             load_quad(up, row_up, strip.columns);
             load_quad(low, strip.row(y), strip.columns);
             load_quad(high, strip.row(y + kPairRows8), strip.columns);
+            if (kMask) {
+                shown_up = *(const unsigned*)strip.image.shown(row_up);
+                shown_low = *(const unsigned*)strip.image.shown(strip.row(y));
+                shown_high = *(const unsigned*)strip.image.shown(strip.row(y + kPairRows8));
+            }
         }
     }
 
@@ -90,6 +103,7 @@ struct Start {
         if (kBatch && kAsync) wait_for_copy<kCopies>();
         encode(kBatch ? lane + 32 : &low, kBatch ? lane + 64 : &high, p, check);
         encode(kBatch ? lane : &up, kBatch ? lane : &up, row_up, check);
+        if (kMask) hide(p, shown_low, shown_high), hide(row_up, shown_up, shown_up);
     }
 };
 
@@ -126,7 +140,7 @@ __device__ __forceinline__ void scan(const PairStrip& strip, int begin, int end,
             next.data = after, then = begin;
             start.ask(next, then);
         }
-        Element coming, under;  // beside the next step's rows, and beside its first one
+        Outer coming, under;  // beside the next step's rows, and beside its first one
         if (!kAlone) {
             coming = next.outer_rows(then);
             under = last ? strip.outer(row + kPairRows) : coming;
@@ -174,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const LaneColumns columns(lane, left, image.width);
     const Element* const first = image.data + index * image.batch + left + columns.first;
     PairStrip strip = {image, first, columns, left, lane};
-    const RowQueue queue = {(Quad*)(room + kCacheBytes) + lane};
+    const RowQueue queue(room + kCacheBytes, lane, image);
     Start start;
     start.lane = (Quad*)(room + kCacheBytes + RowQueue::kBytes) + lane;
     if (begin < end) {  // on their way while counts are cleared

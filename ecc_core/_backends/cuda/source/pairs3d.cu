@@ -9,6 +9,8 @@ __device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
     const Quad* const low = feed.take(i);
     encode(low + (kShares || i < kItems - 1 ? 0 : 32), low + (kShares || i > 0 ? 32 : 0), out,
            check);
+    if (kMask)
+        hide(out, *feed.shown(i, i < kItems - 1 ? 0 : 32), *feed.shown(i, i > 0 ? 32 : 0));
 }
 
 // Adds rows r and r + 8 to a plane with a row above, which is row -1 and comes with row 7 if that was
@@ -95,7 +97,12 @@ struct PairBorders : BorderFeed {
     // asks for the next slice.
     __device__ __forceinline__ PairBorder take(pair ends, const Encoder& encode) {
         PairCheck check;  // other lanes see these samples too
-        const pair outer = encode(left, right, check);
+        pair outer = encode(left, right, check);
+        if (kMask) {
+            const pair zero = kCodeZero * 0x10001u;
+            if (!left_shown) outer = __byte_perm(outer, zero, 0x3254);
+            if (!right_shown) outer = __byte_perm(outer, zero, 0x5410);
+        }
         ask();
         return beyond({__byte_perm(outer, ends, 0x7610), __byte_perm(ends, outer, 0x7610)},
                       outside);

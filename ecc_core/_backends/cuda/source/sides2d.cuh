@@ -14,10 +14,12 @@ __device__ __forceinline__ int beside(int left, int width) {
 }
 
 __device__ __forceinline__ pair outer_code(Element sample, int left, int width,
-                                           const Encoder& encode) {
+                                           const Encoder& encode, bool shown) {
     PairCheck check;  // other lanes see these samples too
     const bool outside = on_the_left() ? left == 0 : left + kWarpWidth >= width;
-    return outside ? kOutside : encode(sample, sample, check);
+    if (outside) return kOutside;
+    const pair code = encode(sample, sample, check);
+    return shown ? code : kCodeZero * 0x10001u;
 }
 
 // The warp's own first or last column, once all its rows are kept.

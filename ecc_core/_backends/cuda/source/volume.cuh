@@ -18,6 +18,8 @@ struct PairPlanes3 {
 struct BorderFeed {
     const Element* next;  // of the slice asked for: the column left of the warp
     Element left, right;
+    const unsigned char* mask;  // kMask: of the same place as `next`
+    bool left_shown, right_shown;
     long long slice;
     int width, slices;  // columns to the one right of the warp; slices that may still be asked for
     Outside outside;
@@ -31,15 +33,19 @@ struct BorderFeed {
         const int row = min(max(unit.y - 1 + lane, 0), image.height - 1);
         const int from = max(unit.left - 1, 0);
         next = unit.data(image, index) + row * image.row + from;
+        if (kMask) mask = image.shown(next);
         width = min(unit.left + kWarpWidth, image.width - 1) - from;
     }
 
     __device__ __forceinline__ void ask() {
         left = next[0], right = next[width];
+        if (kMask) left_shown = mask[0], right_shown = mask[width];
         advance();
     }
     __device__ __forceinline__ void advance() {
-        if (--slices > 0) next += slice;
+        if (--slices <= 0) return;
+        next += slice;
+        if (kMask) mask += slice;
     }
 };
 
