@@ -134,8 +134,10 @@ def pair_rule(values: Array, thresholds: Array, keys: Array, superlevel: bool) -
     which is free otherwise.
     """
     count = keys.size
-    if keys.dtype != np.float32 or not 0 < count <= PAIR_LEVELS:
+    if not 0 < count <= PAIR_LEVELS:
         return None
+    if keys.dtype != np.float32:
+        return _wide_rule(keys, superlevel)
     span = 1 << int(count - 1).bit_length()
     fit = _affine_fit(values, thresholds, keys, superlevel, span)
     if fit is not None:
@@ -194,6 +196,27 @@ def _lines_by_density(ordered: Array) -> Iterator[tuple[Line, Line]]:
                 yield line, line_through(ordered[begin], ordered[end], 0, dense, dense)
             else:
                 yield line, NO_LINE
+
+
+def _wide_rule(keys: Array, superlevel: bool) -> PairRule | None:
+    """Return UNIFORM for keys of 64 bits or integers of 32 bits if it fits, or None.
+
+    Their guesses are those of the keys rounded to float32, which never changes their order.
+    """
+    ordered = np.ascontiguousarray(keys if superlevel else keys[::-1])
+    rounded = ordered.astype(np.float32)
+    if not np.isfinite(rounded).all() or rounded[0] == rounded[-1]:
+        return None
+    first, final, count = np.float64(rounded[0]), np.float64(rounded[-1]), keys.size
+    line = line_through(final - count * (final - first) / (count - 1), final, 0, count, count)
+    if not is_near(rounded, line, 1):
+        return None
+    if keys.dtype.kind == "f":
+        never = np.inf * (-1 if superlevel else 1)
+    else:
+        never = np.iinfo(keys.dtype).min if superlevel else np.iinfo(keys.dtype).max
+    table = np.append(keys.dtype.type(never), ordered)
+    return PairRule(UNIFORM, count + 1, line, table, ordered)
 
 
 def _cells(ordered: Array, sizes: Array, never: np.float32) -> NDArray[np.uint32]:

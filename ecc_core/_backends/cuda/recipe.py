@@ -26,7 +26,7 @@ from ecc_core._backends.cuda.tiling import (
 )
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["IMAGE", "RESULT", "Recipe", "Variant", "image_struct", "recipe", "variant_of"]
+__all__ = ["IMAGE", "RESULT", "WIDE", "Recipe", "Variant", "image_struct", "recipe", "variant_of"]
 
 ELEMENTS = {
     "bool": "unsigned char",  # any but 0 is true
@@ -78,6 +78,7 @@ TABLE_COPIES = {UNIFORM: (16, 32), CELLS: (4, 16)}
 SAMPLES_A_TABLE = 1024  # of a warp, at least, for each copy
 SAMPLES_A_COPY = 256  # of a warp, at least
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
+WIDE = ("uint32", "int32", "float64", "int64", "uint64")  # types of keys that are not float32
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
 PACKED_WARPS = 12  # of a block
 ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
@@ -211,7 +212,8 @@ def recipe(
     hidden = pairs and layout.vector and not (few or layout.skips or rules.pair == TABLE)
     if variant.masked and not hidden:
         return None
-    if layout.skips and not (pairs and plan.shared + SPARE_BYTES <= shared_limit(device)):
+    special = layout.skips or variant.masked or variant.element in WIDE[1:]
+    if special and not (pairs and plan.shared + SPARE_BYTES <= shared_limit(device)):
         return None
     tiling = plan.tiling
     options = {**variant.options(None), "VECTOR": layout.vector + layout.wide, **plan.options}
@@ -245,6 +247,8 @@ def recipe(
 
 def _pays_in_pairs(rules: Rules, deep: bool, element: str) -> bool:
     """Whether the kernels of pairs, if they know the rule, are faster than the others."""
+    if deep and element in WIDE:
+        return False
     if rules.pair is None or rules.pair == AFFINE or rules.levels <= FEW_LEVELS:
         return rules.pair is not None
     return element not in ("uint16", "int16") if deep else rules.pair == CELLS

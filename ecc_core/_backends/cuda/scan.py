@@ -24,6 +24,7 @@ from ecc_core._backends.cuda.recipe import (
     NOT_FINITE,
     TICKETS,
     VALUES,
+    WIDE,
     Recipe,
     Variant,
     recipe,
@@ -43,7 +44,7 @@ __all__ = [
 
 Array = NDArray[Any]
 
-# Types that the kernels read; others are recoded.
+# Types that the kernels read. Others are recoded, except for 2-D images in pairs.
 SCANNED = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "float16", "bfloat16", "float32")
 THIN = 32  # columns of which a warp has many more
 KEPT_LEVELS = 4096  # most thresholds of scans that are kept
@@ -257,7 +258,8 @@ def plan_scan(
     device: int,
 ) -> tuple[Layout, Recipe] | None:
     """Return how the kernels read images, or None if they must be recoded."""
-    if variant.element not in SCANNED:
+    wide = variant.element in WIDE and len(shape) < 4 and rules.pair is not None
+    if variant.element not in SCANNED and not wide:
         return None
     single = rules.levels > 65_000 or rules.single in (UNIFORM, CONSECUTIVE, TABLE)
     if rules.pair is None and not single and variant.element not in ("uint16", "int16"):

@@ -57,7 +57,10 @@ template <class T>
 bool is_less(T a, T b) {
     return a < b;
 }
-inline unsigned one_less(unsigned number, float a, float b) { return number - is_less(a, b); }
+template <class T>
+unsigned one_less(unsigned number, T a, T b) {
+    return number - is_less(a, b);
+}
 inline unsigned choose_less(float a, float b, unsigned yes, unsigned no) { return a < b ? yes : no; }
 
 // Half precision.
@@ -163,6 +166,10 @@ T load_shared(unsigned address) {
     return value;
 }
 inline float shared_float(unsigned address) { return load_shared<float>(address); }
+template <class T>
+T shared_key(unsigned address, T) {
+    return load_shared<T>(address);
+}
 inline float shared_float_if(bool given, unsigned address, float otherwise) {
     return given ? shared_float(address) : otherwise;
 }

@@ -33,6 +33,10 @@ CASES = {
     "2-D many": ("pairs2d", (1, 130, 260), "float32", np.linspace(-2, 2, 4096)),
     "2-D single": ("curve2d", (1, 130, 260), "float32", np.linspace(-2, 2, 5000)),
     "2-D random": ("pairs2d", (1, 130, 260), "float32", CROWDED),
+    "2-D float64": ("pairs2d", (2, 70, 150), "float64", EVEN),
+    "2-D int64": ("pairs2d", (1, 70, 152), "int64", np.linspace(-(2.0**63), 2.0**63, 200)),
+    "2-D int32": ("pairs2d", (1, 70, 152), "int32", np.linspace(-(2.0**31), 2.0**31, 200)),
+    "1-D float64": ("lines", (1, 20_004), "float64", EVEN),
     "batch": ("pairs2d", (40, 70, 128), "float32", EVEN),
     "2-D shorts": ("curve2d", (1, 330, 1030), "uint16", SHORTS),
     "3-D": ("pairs3d", (2, 9, 37, 272), "float32", EVEN),
@@ -227,7 +231,6 @@ def test_counts_of_16_bits_spill(emulator, monkeypatch):
 RECODED = {
     "float64": ((2, 70, 150), "float64", PERCENTILES, "pairs2d"),
     "many": ((1, 9, 30, 140), "float64", np.linspace(-2, 2, 3000), "pairs3d"),
-    "int64": ((1, 40, 150), "int64", np.linspace(-(2.0**63), 2.0**63, 200), "pairs2d"),
     "uint32": ((1, 40, 150), "uint32", np.geomspace(1, 2.0**32, 300), "pairs2d"),
     "thin": ((1, 100, 240, 3), "float32", EVEN, "bytes3d"),
     "thin bytes": ((1, 90, 250, 3), "uint8", BYTES, "bytes3d"),

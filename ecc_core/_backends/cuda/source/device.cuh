@@ -84,6 +84,11 @@ __device__ __forceinline__ unsigned one_less(unsigned number, float a, float b) 
     return number + (unsigned)((int)__float_as_uint(subtract_floats(a, b)) >> 31);
 }
 
+template <class T>
+__device__ __forceinline__ unsigned one_less(unsigned number, T a, T b) {
+    return number - (a < b ? 1u : 0u);
+}
+
 // a < b ? yes : no
 __device__ __forceinline__ unsigned choose_less(float a, float b, unsigned yes, unsigned no) {
     unsigned result;
@@ -262,6 +267,20 @@ __device__ __forceinline__ float shared_float_if(bool given, unsigned address, f
         : "=&f"(value)
         : "r"((unsigned)given), "r"(address), "f"(otherwise));
     return value;
+}
+
+// A key of the type of the other argument.
+__device__ __forceinline__ float shared_key(unsigned address, float) { return shared_float(address); }
+__device__ __forceinline__ int shared_key(unsigned address, int) {
+    return __float_as_int(shared_float(address));
+}
+__device__ __forceinline__ long long shared_key(unsigned address, long long) {
+    long long value;
+    asm("ld.shared.s64 %0, [%1];" : "=l"(value) : "r"(address));
+    return value;
+}
+__device__ __forceinline__ double shared_key(unsigned address, double) {
+    return __longlong_as_double(shared_key(address, 0ll));
 }
 
 __device__ __forceinline__ uint2 shared_words(unsigned address) {

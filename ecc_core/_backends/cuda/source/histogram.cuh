@@ -194,7 +194,8 @@ __device__ __forceinline__ int* repeat_entries(Entry* to, const Entry* from, int
 __device__ __forceinline__ SharedLayout lay_out_pairs(void* memory, const Bins& bins) {
     SharedLayout layout = {bins.thresholds, (int*)memory, (int*)memory};
     const int entries = (int)(bins.last + bins.dense_last) + 1;
-    if (kBins == kUniform) layout.counts = repeat_entries((int*)memory, bins.table, entries);
+    if (kBins == kUniform)
+        layout.counts = repeat_entries((Key*)memory, (const Key*)bins.table, entries);
     if (kBins == kCells)
         layout.counts = repeat_entries((uint2*)memory, (const uint2*)bins.table, entries);
     if (kCrowd) {

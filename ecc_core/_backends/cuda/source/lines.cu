@@ -143,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int rows = ((tiles - 1) / kTiles + 1) * kPairRows;
     const int begin = unit * tiling.chunk, end = min(begin + tiling.chunk, rows);
     const Lines lines = {image, image.data + index * image.batch, tiles};
-    const RowQueue queue(room + kCacheBytes, lane, image);
+    const RowQueue queue = {(Quad*)(room + kCacheBytes) + lane};
     const bool some = begin < end;
     if (some) {  // on their way while counts are cleared
 #pragma unroll

@@ -33,8 +33,6 @@ struct PairQueue {
     static constexpr int kMasks = copies * 2 * 32 * sizeof(Quad);  // where those begin
     static constexpr int kBytes = kMasks + (kMask ? copies * 2 * 32 * sizeof(unsigned) : 0);
     Quad* lane;
-    unsigned* masks;     // of the lane
-    const Image* image;
 
     __device__ __forceinline__ static void copy(Quad* to, const Element* row,
                                                 const LaneColumns& columns) {
@@ -45,20 +43,21 @@ struct PairQueue {
         }
     }
 
-    // Of a warp, whose room begins at `memory`.
-    __device__ __forceinline__ PairQueue(char* memory, int lane, const Image& image)
-        : lane((Quad*)memory + lane), masks((unsigned*)(memory + kMasks) + lane), image(&image) {}
-
     __device__ __forceinline__ Quad* slot(int i) const { return lane + i % copies * 64; }
+    // The bytes of the mask.
+    __device__ __forceinline__ unsigned* shown(int i) const {
+        const int own = lane_again();
+        return (unsigned*)((char*)(lane - own) + kMasks) + own + i % copies * 64;
+    }
 
     // Item `i`.
     __device__ __forceinline__ void ask(int i, const Element* low, const Element* high,
-                                        const LaneColumns& columns) const {
+                                        const LaneColumns& columns, const Image& image) const {
         copy(slot(i), low, columns);
         copy(slot(i) + 32, high, columns);
         if (kMask) {
-            copy_ahead<4>(masks + i % copies * 64, image->shown(low));
-            copy_ahead<4>(masks + i % copies * 64 + 32, image->shown(high));
+            copy_ahead<4>(shown(i), image.shown(low));
+            copy_ahead<4>(shown(i) + 32, image.shown(high));
         }
         if (kAsync || kMask) end_of_copy();
     }
@@ -67,7 +66,7 @@ struct PairQueue {
                                          PairCheck& check) const {
         if (kAsync || kMask) wait_for_copy<copies - 1>();
         encode(slot(i), slot(i) + 32, out, check);
-        if (kMask) hide(out, masks[i % copies * 64], masks[i % copies * 64 + 32]);
+        if (kMask) hide(out, shown(i)[0], shown(i)[32]);
     }
 };
 

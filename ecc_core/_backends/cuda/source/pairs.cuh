@@ -80,6 +80,10 @@ __device__ __forceinline__ pair between(pair a, pair b) { return __byte_perm(a, 
 struct PairCheck {
     float sum = 0.0f;
     __device__ __forceinline__ void see(float a, float b) { sum = multiply_add(a, b, sum); }
+    template <class T>
+    __device__ __forceinline__ void see(T a, T b) {
+        see((float)a, (float)b);
+    }
     __device__ __forceinline__ bool failed() const { return sum - sum != 0.0f; }
 };
 
@@ -96,7 +100,8 @@ constexpr bool kSigned = IsSigned<Element>::value;  // kBytes
 // From samples to codes.
 //
 // kUniform: the table has the threshold of each code. The guess of bins.cuh is a code, and the code of a
-// sample that does not reach its threshold is one less.
+// sample that does not reach its threshold is one less. Keys other than float32 are only compared with
+// thresholds of their own type.
 // kCells: the table has for each cell its first threshold and the code of samples that reach all
 // of its thresholds; the code is one less for each that a sample does not reach. The upper bits of the
 // code are the number of thresholds after the first.
@@ -110,31 +115,33 @@ struct Encoder {
     unsigned thresholds;  // kCrowd: shared address of the threshold of code 0
 
     static constexpr unsigned kStep = 4u * kTableCopies;  // bytes from word to word
+    static constexpr unsigned kKeyStep = sizeof(Key) * kTableCopies;  // kUniform: from key to key
 
     __device__ __forceinline__ Encoder(const Bins& bins, const SharedLayout& layout)
         : bins(bins), table(0), thresholds(0) {
         const int copy = lane_again() & (kTableCopies - 1);
         const unsigned first = shared_address(layout.table);
-        if (kBins == kUniform) table = opaque(first + 4u * copy - kStep * (kGuess + kCodeZero));
+        if (kBins == kUniform)
+            table = opaque(first + (unsigned)sizeof(Key) * copy - kKeyStep * (kGuess + kCodeZero));
         if (kBins == kCells) table = opaque(first + 8u * copy - 2 * kStep * kGuess);
         if (kCrowd) thresholds = shared_address(layout.thresholds) - 4u * (kCodeZero + 1);
     }
 
     // The code of a key, in the low half.
-    __device__ __forceinline__ unsigned code(float key) const {
+    __device__ __forceinline__ unsigned code(Key key) const {
         if (kBins == kUniform) {
-            const float unit = multiply_add_saturated(key, bins.scale, bins.low);
+            const float unit = multiply_add_saturated((float)key, bins.scale, bins.low);
             const unsigned near =
                 __float_as_uint(multiply_add(unit, bins.last, 8388608.0f + kCodeZero));
-            return one_less_before(near, key, shared_float(table + kStep * near));
+            return one_less_before(near, key, shared_key(table + kKeyStep * near, key));
         }
-        const uint2 entry = shared_words(table + 2 * kStep * cell(key));
-        unsigned found = one_less_before(entry.y, key, __uint_as_float(entry.x));
+        const uint2 entry = shared_words(table + 2 * kStep * cell((float)key));
+        unsigned found = one_less_before(entry.y, (float)key, __uint_as_float(entry.x));
 #pragma unroll
         for (unsigned i = 0; i < kCrowd; ++i) {
             const float threshold = shared_float_if(entry.y >> kCrowdBit > i,
-                                                    thresholds + 4u * entry.y - 4u * i, never(key));
-            found = one_less_before(found, key, threshold);
+                                                    thresholds + 4u * entry.y - 4u * i, never(0.0f));
+            found = one_less_before(found, (float)key, threshold);
         }
         return found;
     }
@@ -146,8 +153,8 @@ struct Encoder {
         return __float_as_uint(multiply_add(dense, bins.dense_last, first));
     }
 
-    __device__ __forceinline__ static unsigned one_less_before(unsigned code, float key,
-                                                               float threshold) {
+    template <class T>
+    __device__ __forceinline__ static unsigned one_less_before(unsigned code, T key, T threshold) {
         return kSuper ? one_less(code, key, threshold) : one_less(code, threshold, key);
     }
 

@@ -10,10 +10,21 @@
 constexpr bool kAlone = ECC_BATCH > 1;  // no warp has another beside it
 
 // A sample beside a warp, and whether the mask shows it.
-struct Outer {
+template <bool masked>
+struct OuterSample {
     Element sample;
     bool shown;
+    __device__ __forceinline__ void look(const Image& image, const Element* at) {
+        sample = *at, shown = *image.shown(at);
+    }
 };
+template <>
+struct OuterSample<false> {
+    Element sample;
+    static constexpr bool shown = true;
+    __device__ __forceinline__ void look(const Image&, const Element* at) { sample = *at; }
+};
+typedef OuterSample<kMask> Outer;
 
 // The columns of a warp.
 struct PairStrip {
@@ -30,7 +41,7 @@ struct PairStrip {
 
     // Rows y + r and the eighth below.
     __device__ __forceinline__ void ask(const RowQueue& queue, int y, int r) const {
-        queue.ask(r, row(y + r), row(y + r + kPairRows8), columns);
+        queue.ask(r, row(y + r), row(y + r + kPairRows8), columns, image);
     }
     // The warp has no columns beyond those of the image.
     __device__ __forceinline__ void close(int, int, pair (&)[kLaneWidth]) const {}
@@ -41,8 +52,9 @@ struct PairStrip {
 
     // The sample beside the warp in row `y`, on the side of this lane.
     __device__ __forceinline__ Outer outer(int y) const {
-        const Element* const at = row(y) + (beside(left, image.width) - (int)columns.first);
-        return {*at, !kMask || *image.shown(at)};
+        Outer found;
+        found.look(image, row(y) + (beside(left, image.width) - (int)columns.first));
+        return found;
     }
     // The same for sixteen rows from row `y` on, of which each lane takes one.
     __device__ __forceinline__ Outer outer_rows(int y) const {
@@ -188,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const LaneColumns columns(lane, left, image.width);
     const Element* const first = image.data + index * image.batch + left + columns.first;
     PairStrip strip = {image, first, columns, left, lane};
-    const RowQueue queue(room + kCacheBytes, lane, image);
+    const RowQueue queue = {(Quad*)(room + kCacheBytes) + lane};
     Start start;
     start.lane = (Quad*)(room + kCacheBytes + RowQueue::kBytes) + lane;
     if (begin < end) {  // on their way while counts are cleared

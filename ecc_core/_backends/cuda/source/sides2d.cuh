@@ -17,9 +17,8 @@ __device__ __forceinline__ pair outer_code(Element sample, int left, int width,
                                            const Encoder& encode, bool shown) {
     PairCheck check;  // other lanes see these samples too
     const bool outside = on_the_left() ? left == 0 : left + kWarpWidth >= width;
-    if (outside) return kOutside;
-    const pair code = encode(sample, sample, check);
-    return shown ? code : kCodeZero * 0x10001u;
+    const pair code = outside ? kOutside : encode(sample, sample, check);
+    return outside || shown ? code : kCodeZero * 0x10001u;
 }
 
 // The warp's own first or last column, once all its rows are kept.
