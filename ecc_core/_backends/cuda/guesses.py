@@ -216,7 +216,7 @@ def _wide_rule(keys: Array, superlevel: bool) -> PairRule | None:
     else:
         never = np.iinfo(keys.dtype).min if superlevel else np.iinfo(keys.dtype).max
     table = np.append(keys.dtype.type(never), ordered)
-    return PairRule(UNIFORM, count + 1, line, table, ordered)
+    return PairRule(UNIFORM, count + 1, line, table=table, ordered=ordered)
 
 
 def _cells(ordered: Array, sizes: Array, never: np.float32) -> NDArray[np.uint32]:

@@ -162,8 +162,8 @@ def test_masks_that_lie_as_their_images(emulator, shape, dtype, kernel, side):
                 np.ascontiguousarray(a.transpose(back)).transpose(order) for a in (images, shown)
             )
             found = emulator.curve(image, levels, filtration, mask.view(np.bool_))
-            assert emulator.launched in ([kernel], ["recode", kernel])
-            assert emulator.launched == [kernel] or mask.strides[-1] > 1
+            aligned = mask.strides[-1] == 1
+            assert emulator.launched == [kernel] or (not aligned and "recode" in emulator.launched)
             for one, kept, curve in zip(image, mask != 0, found, strict=True):
                 np.testing.assert_array_equal(curve, known_curve(one, levels, side, kept))
 
