@@ -235,9 +235,10 @@ def is_alike(mask: Any, array: Any) -> bool:
     """Whether kernels find the bytes of a mask, four at a time, where an array has its samples."""
     if mask.ndim != array.ndim:
         return False
-    steps = zip(mask.shape, array.shape, mask.strides, array.strides, strict=True)
-    alike = all(n == m and (n == 1 or a * array.itemsize == b) for n, m, a, b in steps)
-    return alike and mask.data.ptr % 4 == 0
+    found = mask.data.ptr % 4 == 0 and mask.shape == array.shape
+    for length, step, apart in zip(mask.shape, mask.strides, array.strides, strict=True):
+        found &= length == 1 or (step * array.itemsize == apart and (step == 1 or step % 4 == 0))
+    return bool(found)
 
 
 def axes_in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:

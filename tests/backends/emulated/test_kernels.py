@@ -168,6 +168,18 @@ def test_masks_that_lie_as_their_images(emulator, shape, dtype, kernel, side):
                 np.testing.assert_array_equal(curve, known_curve(one, levels, side, kept))
 
 
+def test_masks_whose_rows_are_not_words(emulator):
+    """Rows of 16 bytes in the image, but not of 4 bytes in the mask."""
+    image, shown = np.random.default_rng(7).normal(size=(2, 1, 40, 130))
+    mask = shown > 0
+    found = emulator.curve(
+        image[..., :128], EVEN, filtration_of(2, SIDES[0], nan="omit"), mask[..., :128]
+    )
+    assert emulator.launched[0] == "recode"
+    known = known_curve(image[0, :, :128], EVEN, SIDES[0], mask[0, :, :128])
+    np.testing.assert_array_equal(found[0], known)
+
+
 def test_rows_that_are_far_apart(emulator, monkeypatch):
     monkeypatch.setattr(emulator.backend.recipe, "ROW_STRIDE", 100)
     image = next(fields((1, 3, 8100), "float32"))
