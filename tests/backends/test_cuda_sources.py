@@ -115,7 +115,9 @@ CASES = {
         {"ELEMENT": FLOATS, "REAL": ("float", "double"), "FLAT": (0, 1), "CUBES": (0, 1)}
         | {"MASK": (0, 1), **SOFT}
     ],
-    "soft_gather": [{"ELEMENT": FLOATS, "OUT": ("float", "double"), "UNIT": (0, 1), **SOFT}],
+    "soft_gather": [
+        {"ELEMENT": FLOATS, "OUT": ("float", "double"), "UNIT": (0, 1), "SMALL": (0, 1), **SOFT}
+    ],
     "soft_project": [{"REAL": ("float", "double"), "THREADS": (256,)}],
     "surface": [
         {"CODE": CODES, "FLAT": (0, 1)} | {"CUBES": (0, 1), "SHARED": (0, 1), "THREADS": (256,)}
