@@ -91,11 +91,10 @@ PAIR_LEAST = 1 << 16  # samples of each of many 2-D images, at most
 PAIR_QUEUE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 10, "shorts3d": 10}
 # Rows of a warp's codes, two in one.
 PAIR_CACHE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 8, "shorts3d": 8}
-# Where samples are compared bit by bit: of bins for each warp, of the rows of two steps of a warp,
-# and in front of the first ones.
+# Where samples are compared bit by bit: of bins for each warp, and of the rows of two steps of a
+# warp and one in front of them.
 SLICED_COPIES_BYTES = 4096
-SLICED_BYTES = 2 * SLICED_ROWS * WARP_WIDTH
-SLICED_PAD = 128
+SLICED_BYTES = (2 * SLICED_ROWS + 1) * WARP_WIDTH
 SLICED_LEAST = 1 << 22  # samples of 2-D images that gain by it
 # More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
 SCAN_BINS = 1 << 14
@@ -350,7 +349,7 @@ def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) ->
     samples = tiling.chunk * (SLICED_ROWS if deep else 1) * WARP_WIDTH
     copies = _copies(4 * rules.codes, SLICED_COPIES_BYTES * tiling.warps, samples)
     shared = 4 * (rules.codes * copies + rules.levels + 1) + 1024
-    shared += SLICED_PAD + tiling.warps * SLICED_BYTES
+    shared += tiling.warps * SLICED_BYTES
     options = {"BINS": TABLE, "STORE": SHARED, "SHARED_TABLE": 0}
     grid = None if deep else (tiling.blocks, layout.images)
     return _Plan(source, options, tiling, copies, shared, grid)

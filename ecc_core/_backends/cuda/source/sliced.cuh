@@ -13,7 +13,8 @@ constexpr int kBits = 8;
 constexpr int kRows = 32, kRowBytes = kWarpWidth, kBlockBytes = kRows * kRowBytes;
 constexpr int kCopyBytes = kWide ? 16 : 4;  // that a lane copies at a time
 constexpr int kCopyLanes = kRowBytes / kCopyBytes, kCopyRows = 32 / kCopyLanes;
-constexpr int kPad = kRowBytes;  // bytes of shared memory in front of the first row
+// Shared memory of a warp: a row that is never written, and two blocks of rows.
+constexpr int kPad = kRowBytes, kWarpBytes = kPad + 2 * kBlockBytes;
 constexpr bool kSigned = Element(-1) < Element(0);
 // More events than this in some column of a warp, and it pays to take all samples instead.
 constexpr unsigned kDense = 8;
@@ -318,8 +319,8 @@ struct Counter {
         if (kSigned) counts += 128 * step;
     }
 
-    // The next event of a column. Where there is none, a sample before the first row with zero: so
-    // lanes need not part.
+    // The next event of a column. Where there is none, a sample of the row before the first one,
+    // with zero: so lanes need not part.
     __device__ __forceinline__ void one(unsigned rows, const Numbers4& c, plane& events) const {
         const plane bit = events & (0u - events);
         const unsigned value = shared_byte(rows + shift_to_sign(bit) * kRowBytes);
@@ -411,7 +412,7 @@ struct Room {
     unsigned here, there;  // shared addresses of the lane's columns
 
     __device__ __forceinline__ Room(void* shared, int warp)
-        : memory((char*)shared + kPad + warp * (2 * kBlockBytes)),
+        : memory((char*)shared + warp * kWarpBytes + kPad),
           here(shared_address(memory) + lane_again() * kLaneWidth),
           there(here + kBlockBytes) {}
 
@@ -434,7 +435,7 @@ struct Room {
 // The counts of a block, cleared, behind the rooms of its warps.
 __device__ __forceinline__ Histogram histogram_of(void* shared, const Bins& bins,
                                                   const Result& result, int index) {
-    char* const behind = (char*)shared + kPad + (blockDim.x >> 5) * (2 * kBlockBytes);
+    char* const behind = (char*)shared + (blockDim.x >> 5) * kWarpBytes;
     const SharedLayout layout = lay_out(behind, bins);
     const Histogram histogram = {layout.counts, result.counts_of(index, bins.count + 1),
                                  bins.count + 1, result.copies,
