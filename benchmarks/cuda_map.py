@@ -35,6 +35,8 @@ SIZES = ("8192^2", "512^3")
 THIN = ("4000x4000x3", "3x4000x4000", "2048x2048x64", "64x2048x2048", "100000000", "1x5x20000000")
 OMIT = {"nan": "omit"}
 
+TICKS = (1, 2, 3, 5, 10, 20, 30)  # of the picture
+
 Call = Callable[[Any], Any]
 
 
@@ -302,6 +304,7 @@ def picture(report: dict[str, Any], file: Path) -> None:
         titles = [row["row"].replace("`", "") for row in rows]
         pane.set_yticks([len(rows) - i for i in range(len(rows))], titles)
         pane.set(xscale="log", title=size, xlabel="time / time to read the bytes once")
+        pane.set_xticks(TICKS, [str(tick) for tick in TICKS])
         pane.axvline(1, color="black", linewidth=0.8)
         pane.grid(axis="x", alpha=0.3)
     panes[0].legend(loc="lower right")
