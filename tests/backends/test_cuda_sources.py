@@ -45,12 +45,15 @@ SINGLES = [
 ]
 GUESSED = (UNIFORM, AFFINE, CELLS)
 CODED = {"ASYNC": (1,), "BATCH": (0, 1, 2), "MANY_CODES": (0, 1), "TABLE_COPIES": (1, 16)}
+HIDDEN = {"MASK": (1,), "VECTOR": (1,)}
 PAIRS = [
     _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1, 2)),
     _curves(SHORT[2:], GUESSED, CROWD=(0,), **CODED),
     _floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), **CODED),
     _floats((CELLS,), ELEMENT=FLOATS[2:3], CROWD=(1, 3), **CODED),
 ]
+MASKED = [_floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), **CODED | {"BATCH": (0,)} | HIDDEN)]
+FOLDED = [{**case, "BATCH": (0,), "FOLD": (2,)} for case in PAIRS + MASKED]
 SAMPLES = _curves(
     ("Bool", *ELEMENTS),
     (SEARCH, CELLS, UNIFORM),
@@ -66,9 +69,9 @@ CASES = {
     "curve1d": SINGLES,
     "curve2d": SINGLES,
     "curve3d": SINGLES,
-    "pairs2d": PAIRS,
+    "pairs2d": PAIRS + MASKED,
     "lines": [{**case, "BATCH": (0,), "HEIGHT": (1, 3)} for case in PAIRS],
-    "pairs3d": PAIRS,
+    "pairs3d": PAIRS + MASKED + FOLDED,
     "bytes2d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2))],
     "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2))],
     "shorts3d": [
@@ -166,12 +169,12 @@ def test_every_source_has_its_case():
 
 @pytest.mark.parametrize("source", CASES)
 def test_sources_compile(nvrtc, source):
-    variants = [
-        dict(zip(case, values, strict=True))
-        for case in CASES[source]
-        for values in itertools.product(*case.values())
-    ]
-    chosen = random.Random(0).sample(variants, min(MOST, len(variants)))
+    draw, cases = random.Random(0), CASES[source]
+    chosen = []
+    for case in cases:
+        variants = list(itertools.product(*case.values()))
+        some = draw.sample(variants, min(-(-MOST // len(cases)), len(variants)))
+        chosen += [dict(zip(case, values, strict=True)) for values in some]
     assert not [log for macros in chosen if (log := _compile(nvrtc, source, macros))]
 
 
