@@ -78,10 +78,13 @@ def repeat_curve(
     """
     while True:
         given, is_right = given_early(thresholds)
-        call = call_of(image, given, options, others)
-        known = _known_call(call)
-        found = None if known is None else known[0](image)
-        if is_right is None or is_right():
+        try:
+            call = call_of(image, given, options, others)
+            known = _known_call(call)
+            found = None if known is None else known[0](image)
+        finally:  # also after an error, since it must be called once
+            right = is_right is None or is_right()
+        if right:
             break
     if known is None or found is None:
         return given, None if known else call, None

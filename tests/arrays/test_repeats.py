@@ -159,3 +159,30 @@ def test_even_thresholds(repeated):
     ecc.euler_curve(Box(IMAGE), 5, range=(0, 3))
     ecc.euler_curve(Box(IMAGE), 4)
     assert len(repeated) == 3
+
+
+def test_thresholds_that_are_read_early(repeated, monkeypatch):
+    """If they were not right they are read again, and they are asked for even after an error."""
+    asked = []
+    reads = iter([(np.arange(3), False), (np.arange(2), True), (np.arange(2), True)])
+
+    def given_early(_):
+        values, right = next(reads)
+
+        def is_right():
+            asked.append(right)
+            return right
+
+        return values, is_right
+
+    def fail(_):
+        raise ValueError("NaN")
+
+    monkeypatch.setattr(repeats, "given_early", given_early)
+    given, call, curve = repeats.repeat_curve(Box(IMAGE), None, (None, False), ())
+    np.testing.assert_array_equal(given, [0, 1])
+    assert curve is None
+    monkeypatch.setitem(repeats._known, call, (fail, {}))
+    with pytest.raises(ValueError, match="NaN"):
+        repeats.repeat_curve(Box(IMAGE), None, (None, False), ())
+    assert asked == [False, True, True]
