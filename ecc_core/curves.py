@@ -298,7 +298,7 @@ def euler_curve(
     if call is not None:
         remember(call, backend, images, levels.count or at, filtration, facts)
     if levels.needs_range and not origin.on_host:
-        filtration = replace(filtration, nan="omit")  # there is none: no need to wait again
+        filtration = replace(filtration, nan="omit")  # the range was found, so there is none
     values = backend.curve(images, at, filtration, **options)
     counts = origin.wrap(values.reshape((*geometry.batch, at.size)))
     return EulerCurve(origin.thresholds(thresholds, at), counts, **facts)

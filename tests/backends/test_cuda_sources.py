@@ -45,14 +45,16 @@ SINGLES = [
 ]
 GUESSED = (UNIFORM, AFFINE, CELLS)
 CODED = {"ASYNC": (1,), "BATCH": (0, 1, 2), "MANY_CODES": (0, 1), "TABLE_COPIES": (1, 16)}
-HIDDEN = {"MASK": (1,), "VECTOR": (1,)}
 PAIRS = [
     _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1, 2)),
     _curves(SHORT[2:], GUESSED, CROWD=(0,), **CODED),
     _floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), **CODED),
     _floats((CELLS,), ELEMENT=FLOATS[2:3], CROWD=(1, 3), **CODED),
 ]
-MASKED = [_floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), **CODED | {"BATCH": (0,)} | HIDDEN)]
+MASKED = [
+    _floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), MASK=(1,), VECTOR=(1,))
+    | {**CODED, "BATCH": (0,)}
+]
 FOLDED = [{**case, "BATCH": (0,), "FOLD": (2,)} for case in PAIRS + MASKED]
 SAMPLES = _curves(
     ("Bool", *ELEMENTS),

@@ -108,7 +108,7 @@ def enqueue(
         adopted, filtration = adopted._replace(array=array), filtration.in_axes(array.ndim - 1)
     variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
     data, scan = array.data.ptr, None
-    hidden = 0 if mask is None else mask.data.ptr
+    mask_address = 0 if mask is None else mask.data.ptr
     if plain or (direction is None and is_alike(mask, array)):
         scan = scan_of(array.shape, array.strides, data % 16, own, thresholds, variant, device)
     if scan is None:
@@ -116,7 +116,7 @@ def enqueue(
         values, flag, memory = recoded_curves(adopted, mask, variant, prepared, direction, own)
     else:
         prepared = scan.prepared
-        values, memory = scan.curves(data, variant.superlevel, hidden)
+        values, memory = scan.curves(data, variant.superlevel, mask_address)
         flag = scan.flags(memory) if variant.nan == NAN_REPORT else None
     if prepared.pick is None and scan is not None:
         return values, flag
@@ -168,7 +168,7 @@ def repeated_even_curve(
             return None
         if len(array) != 1 or array.size == 0 or flat or filtration.boundary != "closed":
             return None
-        omitted = replace(filtration, nan="omit")  # of what is left there is none
+        omitted = replace(filtration, nan="omit")  # the search for the range finds NaN
         variant = variant_of(omitted, adopted.element, masked=False)
         layout = array.shape, array.strides, array.data.ptr % 16
         found = even_curve(*layout, count, variant, filtration.nan == "omit", device)

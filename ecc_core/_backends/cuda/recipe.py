@@ -194,8 +194,7 @@ def recipe(
     arguments = (layout, deep, last - first, variant, rules, device)
     long = not deep and own is None and layout.shape[1] * layout.shape[2] >= LONG
     pairs, flat = _pays_in_pairs(rules, deep, variant.element), layout.shape[1] <= FEW_ROWS
-    lines = pairs and long and flat
-    lines = lines and layout.images <= GRID_ROWS
+    lines = pairs and long and flat and layout.images <= GRID_ROWS
     line = long and ndim == 1 and not lines
     near = abs(layout.strides[2]) < ROW_STRIDE or layout.shape[1] == 1
     tall = layout.shape[1] >= PAIR_ROWS and layout.shape[2] > 1 and near
@@ -207,9 +206,9 @@ def recipe(
         plan = (_lines if lines else _line)(*arguments)
     else:
         plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
-    few = lines or (not deep and (flat or "BATCH" in plan.options))
-    hidden = pairs and layout.vector and not (few or layout.skips or rules.pair == TABLE)
-    if variant.masked and not hidden:
+    small = not deep and (flat or "BATCH" in plan.options)
+    reads_masks = pairs and layout.vector and rules.pair != TABLE
+    if variant.masked and (not reads_masks or lines or small or layout.skips):
         return None
     special = layout.skips or variant.masked or variant.element in WIDE[1:]
     if special and not (pairs and plan.shared + SPARE_BYTES <= shared_limit(device)):
