@@ -44,8 +44,7 @@ def codes_of(rule, keys, superlevel):
     if rule.rule == guesses.UNIFORM:
         return guess - less(rule.table[guess])
     first, code = rule.table[guess].T
-    zero = guesses.CODE_ZERO if rule.codes <= guesses.FEW_LEVELS + 1 else guesses.MANY_ZERO
-    more, near = code >> guesses.CROWD_BIT, (code & 0xFFFF).astype(np.int64) - zero
+    more, near = code >> guesses.CROWD_BIT, (code & 0xFFFF).astype(np.int64) - guesses.CODE_ZERO
     found = near - less(first.view(np.float32))
     for i in range(rule.crowd):
         threshold = rule.ordered[np.clip(near - 1 - i, 0, None)]

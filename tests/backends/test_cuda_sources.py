@@ -24,7 +24,7 @@ FLAGS = {
     "BATCH": (0,),
 }
 FLAGS |= BLOCK
-UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS = range(6)
+UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS, COMPLEMENT = range(7)
 COUNTS = ("int", "long long")
 LABELS = ("signed char", "unsigned short", "int", "long long", "unsigned long long")
 
@@ -44,10 +44,10 @@ SINGLES = [
     _floats((UNIFORM, SEARCH), ELEMENT=FLOATS[:3]),
 ]
 GUESSED = (UNIFORM, AFFINE, CELLS)
-CODED = {"ASYNC": (1,), "BATCH": (0, 1, 2), "MANY_CODES": (0, 1), "TABLE_COPIES": (1, 16)}
+CODED = {"ASYNC": (1,), "BATCH": (0, 1, 2), "TABLE_COPIES": (1, 16)}
 PAIRS = [
     _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1, 2)),
-    _curves(SHORT[2:], GUESSED, CROWD=(0,), **CODED),
+    _curves(SHORT[2:], (*GUESSED, COMPLEMENT), CROWD=(0,), **CODED),
     _floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), **CODED),
     _floats((CELLS,), ELEMENT=FLOATS[2:3], CROWD=(1, 3), **CODED),
 ]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 __all__ = [
     "AFFINE",
     "CELLS",
+    "COMPLEMENT",
     "CONSECUTIVE",
     "FEW_LEVELS",
     "SEARCH",
@@ -32,13 +33,14 @@ Array = NDArray[Any]
 Line = tuple[np.float32, np.float32, np.float32]
 NO_LINE: Line = (np.float32(0),) * 3
 
-UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS = range(6)  # as in options.cuh
+UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS, COMPLEMENT = range(7)  # as in options.cuh
 MAGIC = np.float32(1 << 23)  # added to a guess, to round it
 
 # As in pairs.cuh.
 PAIR_LEVELS = 4096  # most levels of the kernels of pairs
-FEW_LEVELS = 1024  # of which the codes are integers of half precision
-CODE_ZERO, MANY_ZERO = 0x6400, 0x0400  # the codes 0 of few and of many levels
+FEW_LEVELS = 1024  # that pay by any rule
+CODE_ZERO = 0x6400
+KEY_ENDS = float((1 << 24) + (1 << 16) - 1)  # sum of the least and the largest key of 16 bits
 PAIR_CELLS = (256, 512, 1024, 2048, 4096)  # entries of tables of even cells
 DENSE_ENDS = (0, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)  # shares of thresholds outside dense ones
 DENSE_TRIED = 6  # choices of these, each with more cells than needed by some factors:
@@ -139,9 +141,11 @@ def pair_rule(values: Array, thresholds: Array, keys: Array, superlevel: bool) -
     if keys.dtype != np.float32:
         return _wide_rule(keys, superlevel)
     span = 1 << int(count - 1).bit_length()
-    fit = _affine_fit(values, thresholds, keys, superlevel, span)
-    if fit is not None:
-        return PairRule(AFFINE, span + 1, (*fit, np.float32(span)))
+    # Lines through the least integer are often exact; complements make it the largest one.
+    for rule in (AFFINE,) if values.dtype.kind == "f" else (AFFINE, COMPLEMENT):
+        fit = _affine_fit(values, thresholds, keys, superlevel, span, rule == COMPLEMENT)
+        if fit is not None:
+            return PairRule(rule, span + 1, (*fit, np.float32(span)))
     ordered = np.ascontiguousarray(keys if superlevel else keys[::-1])
     never = np.float32(-np.inf if superlevel else np.inf)
     finite = ordered[np.isfinite(ordered)].astype(np.float64)
@@ -227,29 +231,30 @@ def _cells(ordered: Array, sizes: Array, never: np.float32) -> NDArray[np.uint32
     first = ordered[np.minimum(before, count - 1)]
     if not sizes[0]:
         codes[0], first[0] = 0, never
-    zero = CODE_ZERO if count <= FEW_LEVELS else MANY_ZERO
     table = np.empty((sizes.size, 2), np.uint32)
     table[:, 0] = first.view(np.uint32)
-    table[:, 1] = zero + codes + (np.maximum(sizes - 1, 0) << CROWD_BIT)
+    table[:, 1] = CODE_ZERO + codes + (np.maximum(sizes - 1, 0) << CROWD_BIT)
     return table
 
 
 def _affine_fit(
-    values: Array, thresholds: Array, keys: Array, superlevel: bool, span: int
+    values: Array, thresholds: Array, keys: Array, superlevel: bool, span: int, complement: bool
 ) -> tuple[np.float32, np.float32] | None:
     """Float32 `low` and `scale` such that floor(span * (low + scale * key)) is the exact code.
 
     The code never moves against the key, so it is enough to look at each threshold and at the
     next sample beyond it. A product of two float32 numbers is exact in float64, and so is the
     difference that it is compared with. The slope is that of the thresholds before they were
-    rounded to the image's values.
+    rounded to the image's values. Keys are those of the `complement` of integers.
     """
     side = -1.0 if superlevel else 1.0
+    wide = keys.astype(np.float64)
     if values.dtype.kind == "f":
-        beyond = np.nextafter(values, values.dtype.type(side * np.inf)).astype(np.float32)
+        past = np.nextafter(values, values.dtype.type(side * np.inf)).astype(np.float64)
     else:
-        beyond = keys + np.float32(side)
-    wide, past = keys.astype(np.float64), beyond.astype(np.float64)
+        past = wide + side
+    if complement:
+        wide, past, side = KEY_ENDS - wide, KEY_ENDS - past, -side
     if not (np.isfinite(past).all() and np.isfinite(wide).all()):
         return None
     count = keys.size

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Prepared, Rules
 from ecc_core._backends.cuda.compile import compares_shorts, kernel, processors, shared_limit
-from ecc_core._backends.cuda.guesses import AFFINE, CELLS, FEW_LEVELS, TABLE, UNIFORM
+from ecc_core._backends.cuda.guesses import AFFINE, CELLS, COMPLEMENT, FEW_LEVELS, TABLE, UNIFORM
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
     RESIDENT_WARPS,
@@ -247,7 +247,7 @@ def _pays_in_pairs(rules: Rules, deep: bool, element: str) -> bool:
     """Whether the kernels of pairs, if they know the rule, are faster than the others."""
     if deep and element in WIDE:
         return False
-    if rules.pair is None or rules.pair == AFFINE or rules.levels <= FEW_LEVELS:
+    if rules.pair in (None, AFFINE, COMPLEMENT) or rules.levels <= FEW_LEVELS:
         return rules.pair is not None
     return element not in ("uint16", "int16") if deep else rules.pair == CELLS
 
@@ -335,7 +335,7 @@ def _pair_memory(
         repeated = repeated if repeated >= least else 1
     shared += repeated * rules.table
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": 0, "CROWD": rules.crowd}
-    options |= {"MANY_CODES": int(rules.levels > FEW_LEVELS), "TABLE_COPIES": repeated}
+    options["TABLE_COPIES"] = repeated
     return copies, shared, options
 
 

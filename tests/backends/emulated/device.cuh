@@ -81,9 +81,6 @@ inline pair subtract_saturated(pair a, pair b) { return each_half(a, b, subtract
 inline pair larger_pair(pair a, pair b) { return each_half(a, b, larger); }
 inline pair smaller_pair(pair a, pair b) { return each_half(a, b, smaller); }
 inline pair add_pairs(pair a, pair b) { return each_half(a, b, add_floats); }
-inline pair is_less_pair(pair a, pair b) {
-    return each_half(a, b, [](float p, float q) { return p < q ? 1.0f : 0.0f; });
-}
 inline void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
     low = __ballot_sync(~0u, low_half(a) < low_half(b));
     high = __ballot_sync(~0u, high_half(a) < high_half(b));
@@ -91,9 +88,6 @@ inline void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
 inline unsigned short to_half_truncated(float value) {
     const unsigned short half = to_half(value);
     return std::fabs(half_to_float(half)) > std::fabs(value) ? half - 1 : half;
-}
-inline pair to_pair(float low, float high) {
-    return to_half_truncated(low) | to_half_truncated(high) << 16;
 }
 
 // PTX ISA, matrix fragments for mma.m16n8k16: a lane is 4 g + t.

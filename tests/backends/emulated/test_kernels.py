@@ -57,6 +57,7 @@ CASES = {
     "3-D few bytes": ("bytes3d", (2, 3, 32, 132), "int8", np.array([-100, 3, 90])),
     "3-D shorts": ("shorts3d", (2, 9, 37, 268), "uint16", SHORTS),
     "3-D 12 bits": ("pairs3d", (1, 9, 37, 268), "uint16", np.arange(0, 1 << 16, 16)),
+    "3-D complements": ("pairs3d", (1, 5, 20, 133), "int16", np.linspace(-32768, 32767, 4096)),
     "3-D odd shorts": ("curve3d", (1, 9, 37, 271), "uint16", SHORTS),
 }
 

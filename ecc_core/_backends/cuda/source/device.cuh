@@ -111,7 +111,6 @@ ECC_PAIR2(subtract_saturated, "sub.rn.sat.f16x2")  // to [0, 1]
 ECC_PAIR2(larger_pair, "max.f16x2")
 ECC_PAIR2(smaller_pair, "min.f16x2")
 ECC_PAIR2(add_pairs, "add.rn.f16x2")
-ECC_PAIR2(is_less_pair, "set.lt.f16x2.f16x2")  // 1 or 0
 #undef ECC_PAIR2
 
 // Which lanes of the warp have a < b in their low halves, and in their high halves.
@@ -132,13 +131,6 @@ __device__ __forceinline__ float multiply_add_down(float a, float b, float c) {
 __device__ __forceinline__ float multiply_add_down_saturated(float a, float b, float c) {
     float result;
     asm("fma.rm.sat.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
-    return result;
-}
-
-// Rounded towards zero.
-__device__ __forceinline__ pair to_pair(float low, float high) {
-    pair result;
-    asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
     return result;
 }
 

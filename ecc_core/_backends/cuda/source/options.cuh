@@ -20,21 +20,27 @@ constexpr bool kVector = ECC_VECTOR;
 constexpr bool kWide = ECC_VECTOR > 1;
 
 // How a value finds its bin (see bins.cuh) and where bins are counted (see histogram.cuh).
-enum BinRule { kUniform = 0, kSearch = 1, kConsecutive = 2, kTable = 3, kAffine = 4, kCells = 5 };
+enum BinRule {
+    kUniform = 0,
+    kSearch = 1,
+    kConsecutive = 2,
+    kTable = 3,
+    kAffine = 4,
+    kCells = 5,
+    kComplement = 6,  // kAffine, of the complements of 16-bit integers
+};
 constexpr int kBins = ECC_BINS;
 enum Store { kShared = 0, kPacked = 1, kGlobal = 2 };
 constexpr int kStore = ECC_STORE;
 // Whether the thresholds, and the table of kCells, are copied to shared memory.
 constexpr bool kSharedTable = ECC_SHARED_TABLE;
 
-// Pairs: whether there are more codes than 1025, how often the table of thresholds or cells is
-// repeated, and how many thresholds a cell has besides the first.
-#ifndef ECC_MANY_CODES
-#define ECC_MANY_CODES 0
+// Pairs: how often the table of thresholds or cells is repeated, and how many thresholds a cell has
+// besides the first.
+#ifndef ECC_TABLE_COPIES
 #define ECC_TABLE_COPIES 1
 #define ECC_CROWD 0
 #endif
-constexpr bool kManyCodes = ECC_MANY_CODES;
 constexpr int kTableCopies = ECC_TABLE_COPIES;
 constexpr unsigned kCrowd = ECC_CROWD;
 constexpr unsigned kCrowdBit = 30;  // of a cell's code, where the number of these begins

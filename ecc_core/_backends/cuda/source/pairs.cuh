@@ -6,13 +6,12 @@
 #include "rows.cuh"
 #include "steps.cuh"
 
-// Code k is the number of half precision whose bits are kCodeZero + k: 1024 + k for up to 1024
-// thresholds, so that the difference of two codes is an integer. With kManyCodes codes begin at the
-// least normal number, and all those below infinity can be used.
+// Code k is the number of half precision whose bits are kCodeZero + k: 1024 + k up to 2048, then numbers
+// further and further apart. Two codes that differ do so by 1 at least, and 6144 are below infinity.
 //   kTable (types of 8 bits): the value, counted from the least.
-//   kAffine, kUniform, kCells: the bin (superlevel) or the number of thresholds less the bin (sublevel), so
-//     that 0 never enters. kAffine gives samples before the first threshold larger codes.
-constexpr unsigned kCodeZero = kManyCodes ? 0x0400u : 0x6400u;
+//   Others: the bin (superlevel) or the number of thresholds less the bin (sublevel), so that 0 never enters.
+//     kAffine and kComplement give samples before the first threshold larger codes.
+constexpr unsigned kCodeZero = 0x6400u;
 constexpr bool kBytes = kBins == kTable;
 constexpr bool kRising = kBytes && !kSuper;  // codes increase in the order of entry
 constexpr bool kLargest = kRising != kCubes;  // a cell belongs to its point of the largest code
@@ -23,7 +22,6 @@ __device__ __forceinline__ pair owner(pair a, pair b) {
 
 // 1 where b owns the cells that a and b share, else 0.
 __device__ __forceinline__ pair owns_shared(pair a, pair b) {
-    if (kManyCodes) return kLargest ? is_less_pair(a, b) : is_less_pair(b, a);
     return kLargest ? subtract_saturated(b, a) : subtract_saturated(a, b);
 }
 
@@ -97,6 +95,24 @@ struct IsSigned<signed char> {
 };
 constexpr bool kSigned = IsSigned<Element>::value;  // kBytes
 
+constexpr bool kIsAffine = kBins == kAffine || kBins == kComplement;
+
+// The key of which kAffine and kComplement take the code.
+template <class T>
+__device__ __forceinline__ Key code_key(T sample) {
+    return to_key(sample);
+}
+__device__ __forceinline__ float code_key(unsigned short sample) {
+    return to_key((unsigned short)(kBins == kComplement ? ~sample : sample));
+}
+__device__ __forceinline__ float code_key(short sample) {
+    return to_key((short)(kBins == kComplement ? ~sample : sample));
+}
+template <class T, int place>
+__device__ __forceinline__ Key code_key(EverySecond<T, place> two) {
+    return code_key(two.v[place]);
+}
+
 // From samples to codes.
 //
 // kUniform: the table has the threshold of each code. The guess of bins.cuh is a code, and the code of a
@@ -162,16 +178,14 @@ struct Encoder {
         const Key a = to_key(low), b = to_key(high);
         if (kBytes) return kCodeZero * 0x10001u + (unsigned)to_integer(a) + ((unsigned)to_integer(b) << 16);
         if (kNan == kNanReport) check.see(a, b);
-        if (kBins != kAffine) return __byte_perm(code(a), code(b), 0x5410);
-        if (kManyCodes)
-            return __byte_perm(__float_as_uint(affine(a)), __float_as_uint(affine(b)), 0x5410);
-        return to_pair(affine(a), affine(b));
+        if (!kIsAffine) return __byte_perm(code(a), code(b), 0x5410);
+        return __byte_perm(affine(code_key(low)), affine(code_key(high)), 0x5410);
     }
 
-    // The code, or with kManyCodes a number of which it is the last 16 bits.
-    __device__ __forceinline__ float affine(float key) const {
+    // The code, in the low half.
+    __device__ __forceinline__ unsigned affine(float key) const {
         const float unit = multiply_add_down_saturated(key, bins.scale, bins.low);
-        return multiply_add_down(unit, bins.last, kManyCodes ? 8388608.0f + kCodeZero : 1024.0f);
+        return __float_as_uint(multiply_add_down(unit, bins.last, 8388608.0f + kCodeZero));
     }
 
     // The codes of two rows of a lane.
