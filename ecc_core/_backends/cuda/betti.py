@@ -17,11 +17,12 @@ from ecc_core._backends.components import Kind, complete, kinds_of
 from ecc_core._backends.cuda import launch
 from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, numbers
 from ecc_core._backends.cuda.bins import Prepared, prepare
+from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.compile import function
 from ecc_core._backends.cuda.exact import EVERY_VALUE
-from ecc_core._backends.cuda.recipe import ELEMENTS, by_value, pack, variant_of
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.scan import pick_levels
+from ecc_core._backends.cuda.variants import ELEMENTS, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import BackendError
 

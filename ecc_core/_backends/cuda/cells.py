@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy
 from ecc_core._backends.cuda.bins import Prepared, prepare
+from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
 from ecc_core._backends.cuda.labels import contiguous_labels, rank_labels
 from ecc_core._backends.cuda.launch import raise_for_nan
-from ecc_core._backends.cuda.recipe import ELEMENTS, NAN_REPORT, by_value, pack, variant_of
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.scan import pick_levels, running_sums
+from ecc_core._backends.cuda.variants import ELEMENTS, NAN_REPORT, variant_of
 from ecc_core._backends.spans import Cut
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration

@@ -11,14 +11,8 @@ import numpy as np
 from ecc_core._backends.cuda.arrays import Adopted, arrange
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function, processors
-from ecc_core._backends.cuda.recipe import (
-    ELEMENTS,
-    ITEM_BYTES,
-    NAN_NONE,
-    NAN_REPORT,
-    Variant,
-    image_struct,
-)
+from ecc_core._backends.cuda.recipe import image_struct
+from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_NONE, NAN_REPORT, Variant
 
 __all__ = ["scanned_coefficients"]
 

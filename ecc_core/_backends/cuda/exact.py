@@ -9,8 +9,8 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cuda.calls import by_value
 from ecc_core._backends.cuda.compile import function
-from ecc_core._backends.cuda.recipe import by_value
 
 __all__ = ["EVERY_VALUE", "changes", "is_set", "sum_events"]
 

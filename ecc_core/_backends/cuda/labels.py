@@ -10,8 +10,8 @@ import numpy as np
 
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function
-from ecc_core._backends.cuda.recipe import ELEMENTS
 from ecc_core._backends.cuda.replies import take_reply
+from ecc_core._backends.cuda.variants import ELEMENTS
 from ecc_core._request.image import check_label_values
 
 __all__ = ["Ranked", "contiguous_labels", "label_call", "rank_labels"]

@@ -34,10 +34,10 @@ from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, is_set, sum_even
 from ecc_core._backends.cuda.labels import contiguous_labels, rank_labels
 from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.points import point_coefficients, region_counts
-from ecc_core._backends.cuda.recipe import NAN_REPORT, variant_of
 from ecc_core._backends.cuda.recode import recoded_curves
 from ecc_core._backends.cuda.samples import find_range
 from ecc_core._backends.cuda.scan import pick_levels, repeated_scan, scan_of, whole_scan
+from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
 

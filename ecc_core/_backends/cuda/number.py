@@ -12,8 +12,8 @@ from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Prepared
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function, processors
-from ecc_core._backends.cuda.recipe import Variant
 from ecc_core._backends.cuda.replies import take_reply
+from ecc_core._backends.cuda.variants import Variant
 from ecc_core._request.levels import round_to_levels
 
 __all__ = ["Number"]

@@ -13,7 +13,6 @@ from ecc_core._backends.cuda.bins import BINS, Prepared, Rules
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import processors
 from ecc_core._backends.cuda.labels import NARROW, Ranked, label_call
-from ecc_core._backends.cuda.recipe import ELEMENTS, NAN_REPORT, Variant
 from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.samples import (
     BLOCKS,
@@ -24,6 +23,7 @@ from ecc_core._backends.cuda.samples import (
     plain_samples,
     samples_of,
 )
+from ecc_core._backends.cuda.variants import ELEMENTS, NAN_REPORT, Variant
 
 __all__ = ["point_coefficients", "region_counts"]
 

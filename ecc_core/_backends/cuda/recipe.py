@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Layout
-from ecc_core._backends.cuda.bins import Prepared, Rules
+from ecc_core._backends.cuda.bins import Rules
+from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.compile import compares_shorts, kernel, processors, shared_limit
 from ecc_core._backends.cuda.guesses import AFFINE, CELLS, COMPLEMENT, FEW_LEVELS, TABLE, UNIFORM
 from ecc_core._backends.cuda.tiling import (
@@ -24,31 +25,9 @@ from ecc_core._backends.cuda.tiling import (
     plan_pairs,
     plan_slices,
 )
-from ecc_core._request.filtration import Filtration
+from ecc_core._backends.cuda.variants import GLOBAL, ITEM_BYTES, PACKED, SHARED, WIDE, Variant
 
-__all__ = ["IMAGE", "RESULT", "WIDE", "Recipe", "Variant", "image_struct", "recipe", "variant_of"]
-
-ELEMENTS = {
-    "bool": "unsigned char",  # any but 0 is true
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "uint16": "unsigned short",
-    "int16": "short",
-    "uint32": "unsigned int",
-    "int32": "int",
-    "uint64": "unsigned long long",
-    "int64": "long long",
-    "float16": "Half",
-    "bfloat16": "BFloat",
-    "float32": "float",
-    "float64": "double",
-}
-ITEM_BYTES = {
-    name: 2 if "16" in name else int(name[-2:]) // 8 for name in ELEMENTS if name[-1] in "246"
-}
-ITEM_BYTES |= {"uint8": 1, "int8": 1, "bool": 1}
-NAN_NONE, NAN_REPORT, NAN_OMIT = range(3)
-SHARED, PACKED, GLOBAL = range(3)
+__all__ = ["Recipe", "image_struct", "recipe", "table_bytes"]
 
 # Structures of image.cuh, tiling.cuh and histogram.cuh.
 IMAGE = np.dtype(
@@ -78,7 +57,6 @@ TABLE_COPIES = {UNIFORM: (16, 32), CELLS: (4, 16)}
 SAMPLES_A_TABLE = 1024  # of a warp, at least, for each copy
 SAMPLES_A_COPY = 256  # of a warp, at least
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
-WIDE = ("uint32", "int32", "float64", "int64", "uint64")  # types of keys that are not float32
 SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
 PACKED_WARPS = 12  # of a block
 ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
@@ -100,39 +78,6 @@ SLICED_LEAST = 1 << 22  # samples of 2-D images that gain by it
 SCAN_BINS = 1 << 14
 ARRIVALS = 1 << 23
 BINS_A_LINE = 4  # of 16 words
-
-
-class Variant(NamedTuple):
-    """What the kernels are compiled for, whatever the thresholds."""
-
-    cubes: bool
-    superlevel: bool
-    nan: int
-    element: str
-    masked: bool
-
-    def options(self, prepared: Prepared | None) -> dict[str, Any]:
-        """The macros of options.cuh that every kernel needs."""
-        return {
-            "ELEMENT": ELEMENTS[self.element],
-            "DOWN": int(self.cubes != self.superlevel),
-            "CUBES": int(self.cubes),
-            "SUPER": int(self.superlevel),
-            "NAN": self.nan,
-            "MASK": int(self.masked),
-            "VECTOR": 0,
-            "BINS": 1 if prepared is None else prepared.rules.single,
-            "STORE": GLOBAL,
-            "SHARED_TABLE": 0,
-            "BATCH": 0,
-        }
-
-
-def variant_of(filtration: Filtration, element: str, *, masked: bool) -> Variant:
-    """With what `nan` means for the element type."""
-    policy = NAN_OMIT if filtration.nan == "omit" else NAN_REPORT
-    nan = policy if "float" in element else NAN_NONE
-    return Variant(filtration.cubes, filtration.superlevel, nan, element, masked)
 
 
 class Recipe(NamedTuple):
@@ -159,17 +104,6 @@ class Recipe(NamedTuple):
     counts: int
     accumulate: bool
     sign: int
-
-
-def pack(dtype: np.dtype[Any], *fields: Any) -> NDArray[Any]:
-    """A structure as integers: CuPy passes plain arrays by value much faster than structures."""
-    structure = np.array([fields], dtype)
-    return structure.view(np.int64 if dtype.itemsize % 8 == 0 else np.int32)
-
-
-def by_value(array: NDArray[Any]) -> NDArray[np.void]:
-    """A kernel argument: the bytes of the array, as one element."""
-    return array.view(f"V{array.nbytes}")
 
 
 def image_struct(layout: Layout) -> NDArray[np.int64]:

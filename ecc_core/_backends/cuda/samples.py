@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Adopted
 from ecc_core._backends.cuda.bins import Prepared
-from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.calls import Call, by_value, pack
 from ecc_core._backends.cuda.compile import function, processors
-from ecc_core._backends.cuda.recipe import ELEMENTS, ITEM_BYTES, Variant, by_value, pack
 from ecc_core._backends.cuda.replies import take_reply
+from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, Variant
 
 __all__ = ["SAMPLES", "Samples", "find_range", "plain_samples", "range_arguments", "samples_of"]
 

@@ -18,18 +18,15 @@ from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.recipe import (
     COUNTS,
     DATA,
-    ITEM_BYTES,
     MASK,
-    NAN_OMIT,
     NOT_FINITE,
     TICKETS,
     VALUES,
-    WIDE,
     Recipe,
-    Variant,
     recipe,
 )
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
+from ecc_core._backends.cuda.variants import ITEM_BYTES, NAN_OMIT, WIDE, Variant
 from ecc_core._backends.cuda.zeros import lasting_zeros, stream_zeros
 
 __all__ = [

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Adopted, adopt, keeping, numbers
 from ecc_core._backends.cuda.launch import enqueue
-from ecc_core._backends.cuda.recipe import NAN_REPORT, Variant, variant_of
 from ecc_core._backends.cuda.scan import whole_scan
+from ecc_core._backends.cuda.variants import NAN_REPORT, Variant, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 

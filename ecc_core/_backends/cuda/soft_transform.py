@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ecc_core._backends.cuda.calls import by_value
 from ecc_core._backends.cuda.compile import function
-from ecc_core._backends.cuda.recipe import by_value
 from ecc_core._backends.cuda.soft import on_stream
 from ecc_core._backends.cuda.soft_plans import ELEMENTS
 

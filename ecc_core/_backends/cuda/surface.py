@@ -10,10 +10,11 @@ import numpy as np
 
 from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy
 from ecc_core._backends.cuda.bins import Prepared, prepare
+from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.launch import raise_for_nan
-from ecc_core._backends.cuda.recipe import ELEMENTS, NAN_REPORT, by_value, pack, variant_of
 from ecc_core._backends.cuda.recode import codes_of
+from ecc_core._backends.cuda.variants import ELEMENTS, NAN_REPORT, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import image_named
 

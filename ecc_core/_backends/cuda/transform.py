@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import adopt
 from ecc_core._backends.cuda.arrays import numbers as as_numbers
-from ecc_core._backends.cuda.recipe import by_value, pack
+from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.transform_masks import mask_transform
 from ecc_core._backends.cuda.transform_regions import find_regions, region_transforms
 from ecc_core._backends.cuda.transform_sampling import (

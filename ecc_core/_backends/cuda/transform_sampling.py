@@ -10,8 +10,8 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
-from ecc_core._backends.cuda.recipe import by_value, pack
 from ecc_core._orthants import ORTHANTS, Frame, place_points, sort_directions
 
 __all__ = [

@@ -1,0 +1,80 @@
+"""What kernels are compiled for, whatever the thresholds: types of samples, order and NaN."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ecc_core._backends.cuda.bins import Prepared
+from ecc_core._request.filtration import Filtration
+
+__all__ = [
+    "ELEMENTS",
+    "GLOBAL",
+    "ITEM_BYTES",
+    "NAN_NONE",
+    "NAN_OMIT",
+    "NAN_REPORT",
+    "PACKED",
+    "SHARED",
+    "WIDE",
+    "Variant",
+    "variant_of",
+]
+
+# The type of a sample in the kernels.
+ELEMENTS = {
+    "bool": "unsigned char",  # any but 0 is true
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "uint16": "unsigned short",
+    "int16": "short",
+    "uint32": "unsigned int",
+    "int32": "int",
+    "uint64": "unsigned long long",
+    "int64": "long long",
+    "float16": "Half",
+    "bfloat16": "BFloat",
+    "float32": "float",
+    "float64": "double",
+}
+ITEM_BYTES = {
+    name: 2 if "16" in name else int(name[-2:]) // 8 for name in ELEMENTS if name[-1] in "246"
+}
+ITEM_BYTES |= {"uint8": 1, "int8": 1, "bool": 1}
+NAN_NONE, NAN_REPORT, NAN_OMIT = range(3)
+WIDE = ("uint32", "int32", "float64", "int64", "uint64")  # types of keys that are not float32
+# Where bins are counted (options.cuh).
+SHARED, PACKED, GLOBAL = range(3)
+
+
+class Variant(NamedTuple):
+    """What the kernels are compiled for, whatever the thresholds."""
+
+    cubes: bool
+    superlevel: bool
+    nan: int
+    element: str
+    masked: bool
+
+    def options(self, prepared: Prepared | None) -> dict[str, Any]:
+        """The macros of options.cuh that every kernel needs."""
+        return {
+            "ELEMENT": ELEMENTS[self.element],
+            "DOWN": int(self.cubes != self.superlevel),
+            "CUBES": int(self.cubes),
+            "SUPER": int(self.superlevel),
+            "NAN": self.nan,
+            "MASK": int(self.masked),
+            "VECTOR": 0,
+            "BINS": 1 if prepared is None else prepared.rules.single,
+            "STORE": GLOBAL,
+            "SHARED_TABLE": 0,
+            "BATCH": 0,
+        }
+
+
+def variant_of(filtration: Filtration, element: str, *, masked: bool) -> Variant:
+    """With what `nan` means for the element type."""
+    policy = NAN_OMIT if filtration.nan == "omit" else NAN_REPORT
+    nan = policy if "float" in element else NAN_NONE
+    return Variant(filtration.cubes, filtration.superlevel, nan, element, masked)
