@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 __all__ = [
     "Adopted",
     "Layout",
+    "Placement",
     "adopt",
     "arrange",
     "arrange_twos",
@@ -138,6 +139,28 @@ def numbers(adopted: Adopted) -> Any:
     return (adopted.array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
+class Placement(NamedTuple):
+    """Where the samples of an array are, as far as kernels depend on it.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    strides : tuple of int
+        In bytes.
+    address : int
+        Modulo 16.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    address: int
+
+    @classmethod
+    def of(cls, array: Any) -> Placement:
+        """Return the placement of a CuPy array."""
+        return cls(array.shape, array.strides, array.data.ptr % 16)
+
+
 class Layout(NamedTuple):
     """The memory of an image (batch, depth, height, width) whose rows are contiguous.
 
@@ -169,18 +192,13 @@ class Layout(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def arrange(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    itemsize: int,
-    address: int,
-    keep_order: bool,
-) -> Layout | None:
+def arrange(placement: Placement, itemsize: int, keep_order: bool) -> Layout | None:
     """Return the layout of an array (batch, *spatial), or None if no axis is contiguous.
 
     Unless `keep_order`, spatial axes are swapped and reversed to follow the memory, which does not
-    change curves. `address` counts modulo 16 only.
+    change curves.
     """
+    shape, strides, address = placement
     axes = list(range(1, len(shape)))
     offset = 0
     signs = [1] * len(shape)
@@ -211,21 +229,15 @@ def arrange(
     )
 
 
-def arrange_twos(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    itemsize: int,
-    address: int,
-    keep_order: bool,
-) -> Layout | None:
+def arrange_twos(placement: Placement, itemsize: int, keep_order: bool) -> Layout | None:
     """Return the layout of an array with every second column of another one, or None.
 
     Two samples are as one, which lies at a multiple of its size: so it is within any memory that
     holds either of them.
     """
-    place = address % (2 * itemsize) // itemsize
-    first = (address - place * itemsize) % 16
-    layout = arrange(shape, strides, 2 * itemsize, first, keep_order)
+    place = placement.address % (2 * itemsize) // itemsize
+    first = (placement.address - place * itemsize) % 16
+    layout = arrange(placement._replace(address=first), 2 * itemsize, keep_order)
     if layout is None or layout.shape[2] == 1:
         return None
     return layout._replace(offset=layout.offset - place * itemsize, skips=1 + place)

@@ -8,7 +8,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ecc_core._backends.cuda.arrays import Adopted, arrange
+from ecc_core._backends.cuda.arrays import Adopted, Placement, arrange
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function, processors
 from ecc_core._backends.cuda.recipe import image_struct
@@ -38,7 +38,7 @@ def scanned_coefficients(adopted: Adopted, variant: Variant) -> tuple[Any, Any] 
     array = adopted.array
     if variant.masked or not array.size:
         return None
-    call = _plan(array.shape, array.strides, array.data.ptr % 16, variant, array.device.id)
+    call = _plan(Placement.of(array), variant, array.device.id)
     if call is None:
         return None
     out, flag = cupy.empty(array.shape, np.int8), cupy.zeros(1, np.int64)
@@ -49,13 +49,12 @@ def scanned_coefficients(adopted: Adopted, variant: Variant) -> tuple[Any, Any] 
 
 
 @lru_cache(maxsize=256)
-def _plan(
-    shape: tuple[int, ...], strides: tuple[int, ...], address: int, variant: Variant, device: int
-) -> Call | None:
+def _plan(placement: Placement, variant: Variant, device: int) -> Call | None:
+    shape = placement.shape
     ndim, item = len(shape) - 1, ITEM_BYTES[variant.element]
     if ndim == 1 or item > 4 or shape[-2] < LEAST[0] or shape[-1] < LEAST[1]:
         return None
-    layout = arrange(shape, strides, item, address, True)
+    layout = arrange(placement, item, True)
     if layout is None:
         return None
     _, height, width = layout.shape

@@ -8,6 +8,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from ecc_core._backends.cuda.arrays import Placement
 from ecc_core._backends.cuda.bins import BINS, Prepared, Rules
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function
@@ -77,25 +78,19 @@ class EvenCurve:
 
 
 def even_curve(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    address: int,
-    count: int,
-    variant: Variant,
-    omits_nan: bool,
-    device: int,
+    placement: Placement, count: int, variant: Variant, omits_nan: bool, device: int
 ) -> EvenCurve | None:
     """Return what computes curves of images (1, *spatial), or None if no kernel of pairs does.
 
-    `address` counts modulo 16 only. The variant omits NaN.
+    The variant omits NaN.
     """
     rules = Rules(UNIFORM, count, 4, 0, UNIFORM, count + 1, 4 * (count + 1), 0)
-    found = plan_scan(shape, strides, address, None, variant, rules, device)
+    found = plan_scan(placement, None, variant, rules, device)
     if found is None or not found[1].pairs or found[1].accumulate:
         return None
     bins = np.zeros(1, BINS).view(f"V{BINS.itemsize}")
     scan = Scan(*found, Prepared(rules, bins, bins, None, False, ()), device)
-    image, options, grid = range_arguments(shape, strides, address, variant, device)
+    image, options, grid = range_arguments(placement, variant, device)
     kernel = function("even", "find_even", device, tuple(options.items())).kernel
     even = np.array([(0, 0, 0, (count, scan.zeros))], EVEN)
     addresses = np.zeros(1, np.int64), np.zeros(1, np.int64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import cupy
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ecc_core._backends.borders import bordered_curve, bordered_exact_curve
 from ecc_core._backends.cuda.arrays import (
     Adopted,
+    Placement,
     adopt,
     as_cupy,
     device_of,
@@ -58,6 +59,7 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
+Result = TypeVar("Result")
 
 
 def curve(
@@ -110,7 +112,7 @@ def enqueue(
     data, scan = array.data.ptr, None
     mask_address = 0 if mask is None else mask.data.ptr
     if plain or (direction is None and is_alike(mask, array)):
-        scan = scan_of(array.shape, array.strides, data % 16, own, thresholds, variant, device)
+        scan = scan_of(Placement.of(array), own, thresholds, variant, device)
     if scan is None:
         prepared = prepare(thresholds, variant.element, variant.superlevel, device)
         values, flag, memory = recoded_curves(adopted, mask, variant, prepared, direction, own)
@@ -134,23 +136,12 @@ def repeated_curve(
     The arrays have no batch axis. None if that takes more than one kernel, or waits for the data.
     """
     with adopt(image) as adopted:
-        array, device = adopted.array, adopted.array.device.id
         variant = variant_of(filtration, adopted.element, masked=False)
-        flat = 1 in array.shape[1:] and array.ndim > 2
-        if len(array) != 1 or array.size == 0 or thresholds.size == 0 or flat:
+        placement = _only_image(adopted, filtration)
+        if placement is None or thresholds.size == 0 or variant.nan == NAN_REPORT:
             return None
-        if filtration.boundary != "closed" or variant.nan == NAN_REPORT:
-            return None
-        layout = array.shape, array.strides, array.data.ptr % 16
-        find = repeated_scan(*layout, thresholds, variant, device)
-    if find is None:
-        return None
-
-    def again(array: Any) -> Any:
-        with device_of(array):
-            return find().single(array.data.ptr)
-
-    return again
+        find = repeated_scan(placement, thresholds, variant, adopted.array.device.id)
+    return None if find is None else _of_arrays(lambda data: find().single(data))
 
 
 def repeated_even_curve(
@@ -162,24 +153,14 @@ def repeated_even_curve(
     thresholds must be prepared on the host; the function returns None if this array needs it.
     """
     with adopt(image) as adopted:
-        array, device = adopted.array, adopted.array.device.id
-        flat = 1 in array.shape[1:] and array.ndim > 2
-        if adopted.element != "float32" or not 1 < count <= MOST_EVEN:
-            return None
-        if len(array) != 1 or array.size == 0 or flat or filtration.boundary != "closed":
+        placement = _only_image(adopted, filtration)
+        if placement is None or adopted.element != "float32" or not 1 < count <= MOST_EVEN:
             return None
         omitted = replace(filtration, nan="omit")  # the search for the range finds NaN
         variant = variant_of(omitted, adopted.element, masked=False)
-        layout = array.shape, array.strides, array.data.ptr % 16
-        found = even_curve(*layout, count, variant, filtration.nan == "omit", device)
-    if found is None:
-        return None
-
-    def again(array: Any) -> tuple[Any, Any] | None:
-        with device_of(array):
-            return found(array.data.ptr)
-
-    return again
+        omits, device = filtration.nan == "omit", adopted.array.device.id
+        found = even_curve(placement, count, variant, omits, device)
+    return found and _of_arrays(found)
 
 
 def repeated_number(
@@ -190,19 +171,29 @@ def repeated_number(
     The arrays have no batch axis. None if `number.cu` cannot read them.
     """
     with adopt(image) as adopted:
-        array, device = adopted.array, adopted.array.device.id
         variant = variant_of(filtration, adopted.element, masked=False)
-        flat = 1 in array.shape[1:] and array.ndim > 2
-        if array.size == 0 or flat or filtration.boundary != "closed":
+        placement = _only_image(adopted, filtration)
+        if placement is None:
             return None
-        layout = array.shape, array.strides, array.data.ptr % 16
-        scan = whole_scan(*layout, level, variant, device)
-    if not isinstance(scan, Number):
-        return None
+        scan = whole_scan(placement, level, variant, adopted.array.device.id)
+    return _of_arrays(scan.number) if isinstance(scan, Number) else None
 
-    def again(array: Any) -> int:
+
+def _only_image(adopted: Adopted, filtration: Filtration) -> Placement | None:
+    """Return where the only image of a batch is; None if its curve may take several scans."""
+    array = adopted.array
+    flat = 1 in array.shape[1:] and array.ndim > 2
+    if len(array) != 1 or array.size == 0 or flat or filtration.boundary != "closed":
+        return None
+    return Placement.of(array)
+
+
+def _of_arrays(function: Callable[[int], Result]) -> Callable[[Any], Result]:
+    """Return a function of arrays that applies a function of addresses on their devices."""
+
+    def again(array: Any) -> Result:
         with device_of(array):
-            return scan.number(array.data.ptr)
+            return function(array.data.ptr)
 
     return again
 

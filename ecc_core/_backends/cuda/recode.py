@@ -14,7 +14,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Adopted, axes_in_memory
+from ecc_core._backends.cuda.arrays import Adopted, Placement, axes_in_memory
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.guesses import TABLE
@@ -179,9 +179,7 @@ def recoded_curves(
     element = codes.dtype.name
     inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, element, False)
     every = _every_code(levels, inner, device)
-    found = plan_scan(
-        codes.shape, codes.strides, codes.data.ptr % 16, own, inner, every.rules, device
-    )
+    found = plan_scan(Placement.of(codes), own, inner, every.rules, device)
     assert found is not None
     values, memory = Scan(*found, every, device).curves(codes.data.ptr, variant.superlevel)
     return values, flag, (kept, memory)

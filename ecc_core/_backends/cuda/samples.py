@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Adopted
+from ecc_core._backends.cuda.arrays import Adopted, Placement
 from ecc_core._backends.cuda.bins import Prepared
 from ecc_core._backends.cuda.calls import Call, by_value, pack
 from ecc_core._backends.cuda.compile import function, processors
@@ -206,8 +206,7 @@ def find_range(
     device, stream = array.device.id, cupy.cuda.get_current_stream()
     reply = take_reply(device)
     if mask is None and direction is None:
-        place = array.data.ptr % 16
-        call = _plan_range(array.shape, array.strides, place, variant, device)
+        call = _plan_range(Placement.of(array), variant, device)
         samples, memory, answer = call.places
         words = (
             (samples + DATA, array.data.ptr),
@@ -230,22 +229,21 @@ def find_range(
 
 
 @lru_cache(maxsize=256)
-def _plan_range(
-    shape: tuple[int, ...], strides: tuple[int, ...], place: int, variant: Variant, device: int
-) -> Call:
+def _plan_range(placement: Placement, variant: Variant, device: int) -> Call:
     """Return the launch that finds the range of images without masks and directions."""
-    image, options, grid = range_arguments(shape, strides, place, variant, device)
+    image, options, grid = range_arguments(placement, variant, device)
     found = function("range", "find_range", device, tuple(options.items())).kernel
     return Call(found, grid, THREADS, 0, (image, np.zeros(1, np.int64), np.zeros(1, np.int64)))
 
 
 def range_arguments(
-    shape: tuple[int, ...], strides: tuple[int, ...], place: int, variant: Variant, device: int
+    placement: Placement, variant: Variant, device: int
 ) -> tuple[NDArray[Any], dict[str, Any], tuple[int]]:
     """Return the samples without addresses, macros and grid of kernels that include range.cuh.
 
-    `place` is the address of the images modulo 16; they have no mask and no direction.
+    The images have no mask and no direction.
     """
+    shape, strides, address = placement
     item = ITEM_BYTES[variant.element]
     size, contiguous = math.prod(shape), item
     for length, step in zip(shape[::-1], strides[::-1], strict=True):
@@ -255,7 +253,7 @@ def range_arguments(
     else:
         if size % PIECE == 0:  # rows that one block reads at a time
             shape, strides = (1, size // PIECE, PIECE), (size * item, PIECE * item, item)
-    image, vector = _struct(shape, strides, item, None, (place, 0), True)
+    image, vector = _struct(shape, strides, item, None, (address, 0), True)
     options = {**_options(variant, None, vector, False), "THREADS": THREADS}
     options["BLOCKS"] = BLOCKS_OF_RANGE
     rows = THREADS // int(image.view(np.int32)[-2])

@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Layout, arrange, arrange_twos
+from ecc_core._backends.cuda.arrays import Layout, Placement, arrange, arrange_twos
 from ecc_core._backends.cuda.bins import Prepared, Rules, keep_captured, prepare
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.guesses import CONSECUTIVE, TABLE, UNIFORM
@@ -158,9 +158,7 @@ class Scan:
 
 
 def scan_of(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    address: int,
+    placement: Placement,
     own: tuple[int, int] | None,
     thresholds: Array,
     variant: Variant,
@@ -168,19 +166,17 @@ def scan_of(
 ) -> Scan | Number | None:
     """Return the scan of images (batch, *spatial), or None if they must be recoded.
 
-    Masks are of the same layout (:func:`is_alike`). `address` counts modulo 16 only. The device is
-    the current one. Scans are kept for later calls.
+    Masks are of the same layout (:func:`is_alike`). The device is the current one. Scans are kept
+    for later calls.
     """
-    key = shape, strides, address, own, variant, device
+    key = placement, own, variant, device
     if thresholds.size > KEPT_LEVELS:
         return _scan_of(*key, thresholds)
     return _kept_scan(*key, thresholds.tobytes(), thresholds.dtype.str)
 
 
 def _scan_of(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    address: int,
+    placement: Placement,
     own: tuple[int, int] | None,
     variant: Variant,
     device: int,
@@ -191,18 +187,16 @@ def _scan_of(
         return None
     byte = ITEM_BYTES[variant.element] == 1 and not variant.masked
     if own is None and prepared.rules.levels == 1 and byte:
-        layout = arrange(shape, strides, 1, address, False)
-        if layout is not None and layout.wide and len(shape) > 2:
-            return Number(layout, len(shape) - 1, variant, thresholds, prepared, device)
-    found = plan_scan(shape, strides, address, own, variant, prepared.rules, device)
+        ndim, layout = len(placement.shape) - 1, arrange(placement, 1, False)
+        if layout is not None and layout.wide and ndim > 1:
+            return Number(layout, ndim, variant, thresholds, prepared, device)
+    found = plan_scan(placement, own, variant, prepared.rules, device)
     return found and Scan(*found, prepared, device)
 
 
 @lru_cache(maxsize=512)
 def _kept_scan(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    address: int,
+    placement: Placement,
     own: tuple[int, int] | None,
     variant: Variant,
     device: int,
@@ -213,61 +207,50 @@ def _kept_scan(
         # Kernels on any stream may still use memory of a scan that the cache drops.
         cupy.cuda.Device().synchronize()
     thresholds = np.frombuffer(raw, dtype)
-    return _scan_of(shape, strides, address, own, variant, device, thresholds)
+    return _scan_of(placement, own, variant, device, thresholds)
 
 
 def whole_scan(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    address: int,
-    thresholds: Array,
-    variant: Variant,
-    device: int,
+    placement: Placement, thresholds: Array, variant: Variant, device: int
 ) -> Scan | Number | None:
     """Return the scan if its kernel alone writes the curves at the thresholds, or None."""
-    scan = scan_of(shape, strides, address, None, thresholds, variant, device)
+    scan = scan_of(placement, None, thresholds, variant, device)
     return scan if scan is not None and scan.simple and scan.prepared.pick is None else None
 
 
 def repeated_scan(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    address: int,
-    thresholds: Array,
-    variant: Variant,
-    device: int,
+    placement: Placement, thresholds: Array, variant: Variant, device: int
 ) -> Callable[[], Any] | None:
     """Return a function that looks up a whole scan again, or None if there is no such scan."""
-    if whole_scan(shape, strides, address, thresholds, variant, device) is None:
+    if whole_scan(placement, thresholds, variant, device) is None:
         return None
-    key = shape, strides, address, None, variant, device
+    key = placement, None, variant, device
     return partial(_kept_scan, *key, thresholds.tobytes(), thresholds.dtype.str)
 
 
 @lru_cache(maxsize=1024)
 def plan_scan(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    address: int,
+    placement: Placement,
     own: tuple[int, int] | None,
     variant: Variant,
     rules: Rules,
     device: int,
 ) -> tuple[Layout, Recipe] | None:
     """Return how the kernels read images, or None if they must be recoded."""
-    wide = variant.element in WIDE and len(shape) < 4 and rules.pair is not None
+    ndim = len(placement.shape) - 1
+    wide = variant.element in WIDE and ndim < 3 and rules.pair is not None
     if variant.element not in SCANNED and not wide:
         return None
     single = rules.levels > 65_000 or rules.single in (UNIFORM, CONSECUTIVE, TABLE)
     if rules.pair is None and not single and variant.element not in ("uint16", "int16"):
         return None
     item = ITEM_BYTES[variant.element]
-    layout = arrange(shape, strides, item, address, own is not None)
+    layout = arrange(placement, item, own is not None)
     if layout is None and rules.pair is not None and item in (2, 4):
-        layout = arrange_twos(shape, strides, item, address, own is not None)
-    if layout is None or (own is None and _is_thin(layout, len(shape) - 1)):
+        layout = arrange_twos(placement, item, own is not None)
+    if layout is None or (own is None and _is_thin(layout, ndim)):
         return None
-    found = recipe(layout, len(shape) - 1, own, variant, rules, device)
+    found = recipe(layout, ndim, own, variant, rules, device)
     return found and (layout, found)
 
 

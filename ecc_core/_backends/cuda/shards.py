@@ -19,7 +19,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Adopted, adopt, keeping, numbers
+from ecc_core._backends.cuda.arrays import Adopted, Placement, adopt, keeping, numbers
 from ecc_core._backends.cuda.launch import enqueue
 from ecc_core._backends.cuda.scan import whole_scan
 from ecc_core._backends.cuda.variants import NAN_REPORT, Variant, variant_of
@@ -82,9 +82,8 @@ class _Asked(NamedTuple):
         """
         array = images.array
         data = array.data
-        scan = whole_scan(
-            shape, strides, data.ptr % 16, self.thresholds, self.variant, array.device.id
-        )
+        placement = Placement(shape, strides, data.ptr % 16)
+        scan = whole_scan(placement, self.thresholds, self.variant, array.device.id)
         if scan is None:
             whole = images._replace(array=cupy.ndarray(shape, array.dtype, data, strides))
             values, flag = enqueue(whole, self.thresholds, self.filtration)
