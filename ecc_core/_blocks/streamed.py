@@ -7,14 +7,15 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecc_core import _backends
 from ecc_core._arrays import given_on_host
 from ecc_core._arrays.origin import Origin, origin_of
-from ecc_core._request.filtration import filtration_of
+from ecc_core._request.filtration import Filtration, filtration_of
 from ecc_core._request.image import check_image_dtype
 from ecc_core._request.resources import check_devices, check_unused
-from ecc_core._request.thresholds import parse_thresholds
+from ecc_core._request.thresholds import Thresholds, parse_thresholds
 from ecc_core.errors import BackendError
 from ecc_core.results import EulerCurve, curve_facts
 
@@ -48,11 +49,31 @@ def streamed_curve(
     if filtration.boundary != "closed":
         raise ValueError(f'`boundary` must be "closed" {TOGETHER}, got {boundary!r}')
     stream, numbers = _streaming(devices)
-    find_range = partial(stream.value_range, volume, filtration, devices=numbers)
-    at = levels.over(find_range, shape)
-    values = stream.curve(volume, at, filtration, devices=numbers)
+    if levels.needs_range and volume.dtype.itemsize == 1:
+        at, values = _of_all_bytes(stream, numbers, volume, levels, filtration)
+    else:
+        find_range = partial(stream.value_range, volume, filtration, devices=numbers)
+        at = levels.over(find_range, shape)
+        values = stream.curve(volume, at, filtration, devices=numbers)
     at = origin.thresholds(thresholds, at)
     return EulerCurve(at, origin.wrap(values), **curve_facts(filtration))
+
+
+def _of_all_bytes(
+    stream: ModuleType, devices: list[int], volume: Any, levels: Thresholds, filtration: Filtration
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return thresholds over the range of an 8-bit volume, and the curve at them.
+
+    Reading the volume takes most of the time. It is read once, since the curve at all values that
+    the dtype has gives the curve at any thresholds.
+    """
+    span = np.iinfo(np.int8 if volume.dtype == np.int8 else np.uint8)
+    every = np.arange(span.min, span.max + 1)
+    values, bounds = stream.curve_and_range(volume, every, filtration, devices=devices)
+    at = levels.over(lambda: bounds, tuple(volume.shape))
+    if filtration.superlevel:
+        return at, np.append(values, 0)[np.searchsorted(every, at, "left")]
+    return at, np.append(0, values)[np.searchsorted(every, at, "right")]
 
 
 def _unwrap(image: Any, devices: Any) -> tuple[Origin, Any]:

@@ -9,10 +9,10 @@ is copied once. The curves of the slabs add up.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import cupy
 import cupyx
@@ -24,9 +24,7 @@ from ecc_core._backends.cuda.launch import enqueue
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["curve", "value_range"]
-
-Result = TypeVar("Result")
+__all__ = ["curve", "curve_and_range", "value_range"]
 
 SLAB_BYTES = 512 << 20  # less where the device has less than eight times as much
 CHUNK_BYTES = 2 << 30  # of the slices of a chunk; larger chunks are read more than once
@@ -63,15 +61,8 @@ def curve(
     ValueError
         If the volume contains NaN and the filtration does not omit it.
     """
-    if 0 in volume.shape:
-        return np.zeros(thresholds.size, np.int64)
-    parts = _on_devices(
-        volume, devices, slab_bytes, lambda slabs: _add_slabs(slabs, thresholds, filtration)
-    )
-    if filtration.nan == "raise" and any(seen for _, seen in parts):
-        raise ValueError(NAN_MESSAGE)
-    total: NDArray[np.int64] = np.sum([values for values, _ in parts], axis=0)
-    return total
+    found, _ = _over(volume, filtration, devices, slab_bytes, thresholds, False)
+    return found
 
 
 def value_range(
@@ -82,34 +73,71 @@ def value_range(
     slab_bytes: int = SLAB_BYTES,
 ) -> tuple[Any, Any]:
     """Smallest and largest finite value, or (None, None). Arguments are as for :func:`curve`."""
+    _, found = _over(volume, filtration, devices, slab_bytes, None, True)
+    return found
+
+
+def curve_and_range(
+    volume: Any,
+    thresholds: NDArray[Any],
+    filtration: Filtration,
+    *,
+    devices: Sequence[int],
+    slab_bytes: int = SLAB_BYTES,
+) -> tuple[NDArray[np.int64], tuple[Any, Any]]:
+    """Return :func:`curve` and :func:`value_range`. The volume is read once."""
+    return _over(volume, filtration, devices, slab_bytes, thresholds, True)
+
+
+def _over(
+    volume: Any,
+    filtration: Filtration,
+    devices: Sequence[int],
+    slab_bytes: int,
+    thresholds: NDArray[Any] | None,
+    ranged: bool,
+) -> tuple[NDArray[np.int64], tuple[Any, Any]]:
+    """Return the curve at `thresholds`, if given, and the range of the values, if `ranged`."""
+    at = np.zeros(0) if thresholds is None else thresholds
     if 0 in volume.shape:
-        return None, None
-    parts = _on_devices(volume, devices, slab_bytes, _range_of_slabs)
-    if filtration.nan == "raise" and any(seen for _, _, seen in parts):
-        raise ValueError(NAN_MESSAGE)
-    low, high = min(low for low, _, _ in parts), max(high for _, high, _ in parts)
-    return (low, high) if low <= high else (None, None)
-
-
-def _on_devices(
-    volume: Any, devices: Sequence[int], slab_bytes: int, work: Callable[[_Slabs], Result]
-) -> list[Result]:
-    """Return what `work` returns for the slabs of each device."""
+        return np.zeros(at.size, np.int64), (None, None)
     if isinstance(volume, np.ndarray) and volume.flags.f_contiguous:
         volume = volume.T  # the curve stays the same
     depth, count = _stored_together(volume), volume.shape[0]
     chunks = np.linspace(0, -(-count // depth), len(devices) + 1).astype(int)
     bounds = np.minimum(chunks * depth, count).tolist()
-
     threads = max(1, COPY_THREADS // len(devices))
 
-    def run(index: int) -> Result:
+    def run(index: int) -> tuple[NDArray[np.int64], tuple[Any, Any], bool]:
         first, last = bounds[index], bounds[index + 1]
-        with cupy.cuda.Device(devices[index]):
-            return work(_Slabs(volume, first, last, depth, slab_bytes, threads))
+        with cupy.cuda.Device(devices[index]), cupy.cuda.Stream(non_blocking=True) as compute:
+            slabs = _Slabs(volume, first, last, depth, slab_bytes, threads)
+            total = cupy.zeros((1, at.size), np.int64)
+            seen = cupy.zeros((), np.bool_)
+            extremes = _Extremes(slabs.dtype) if ranged else None
+            for slab, own, ready, done in _ahead(slabs):
+                compute.wait_event(ready)
+                if thresholds is not None:
+                    adopted = Adopted(slab[None], element_of(slab.dtype), _same)
+                    total += enqueue(adopted, at, filtration, own=own)[0]
+                if extremes is not None:
+                    extremes.add(slab[slice(*own)])
+                if slab.dtype.kind == "f":
+                    seen |= cupy.isnan(slab).any()
+                done.record(compute)
+            compute.synchronize()
+            found = extremes.get() if extremes is not None else (None, None)
+            return total.get()[0], found, bool(seen)
 
     with ThreadPoolExecutor(len(devices)) as pool:
-        return list(pool.map(run, range(len(devices))))
+        curves, ranges, nan = zip(*pool.map(run, range(len(devices))), strict=True)
+    if filtration.nan == "raise" and any(nan):
+        raise ValueError(NAN_MESSAGE)
+    total = np.sum(curves, axis=0)
+    if not ranged:
+        return total, (None, None)
+    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+    return total, (low, high) if low <= high else (None, None)
 
 
 def _stored_together(volume: Any) -> int:
@@ -134,52 +162,30 @@ def _ahead(slabs: _Slabs) -> Iterator[tuple[Any, tuple[int, int], Any, Any]]:
             yield slab
 
 
-def _add_slabs(
-    slabs: _Slabs, thresholds: NDArray[Any], filtration: Filtration
-) -> tuple[NDArray[np.int64], bool]:
-    """Return the sum of the curves of a device's slabs, and whether there is a NaN."""
-    compute = cupy.cuda.Stream(non_blocking=True)
-    floats = slabs.dtype.kind == "f"
-    with compute:
-        total = cupy.zeros((1, thresholds.size), np.int64)
-        seen = cupy.zeros((), np.bool_)
-        for slab, own, ready, done in _ahead(slabs):
-            compute.wait_event(ready)
-            adopted = Adopted(slab[None], element_of(slab.dtype), _same)
-            values, _ = enqueue(adopted, thresholds, filtration, own=own)
-            total += values
-            if floats:
-                seen |= cupy.isnan(slab).any()
-            done.record(compute)
-        compute.synchronize()
-        return total.get()[0], bool(seen)
+class _Extremes:
+    """Smallest and largest finite value of the arrays of a device."""
 
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = np.dtype(np.uint8) if dtype == np.bool_ else dtype
+        floats = dtype.kind == "f"
+        limits = (
+            (np.inf, -np.inf) if floats else (np.iinfo(self.dtype).max, np.iinfo(self.dtype).min)
+        )
+        self.low, self.high = (cupy.full((), limit, self.dtype) for limit in limits)
 
-def _range_of_slabs(slabs: _Slabs) -> tuple[Any, Any, bool]:
-    """Return the range of the finite values of a device's slabs, and whether there is a NaN."""
-    compute = cupy.cuda.Stream(non_blocking=True)
-    floats = slabs.dtype.kind == "f"
-    dtype = np.dtype(np.uint8) if slabs.dtype == np.bool_ else slabs.dtype
-    limits = (np.inf, -np.inf) if floats else (np.iinfo(dtype).max, np.iinfo(dtype).min)
-    with compute:
-        low, high = (cupy.full((), limit, dtype) for limit in limits)
-        seen = cupy.zeros((), np.bool_)
-        for slab, (first, last), ready, done in _ahead(slabs):
-            compute.wait_event(ready)
-            own = slab[first:last]
-            if own.dtype == np.bool_:
-                own = (own.view(dtype) != 0).view(dtype)  # True is any byte but 0
-            if floats:
-                seen |= cupy.isnan(own).any()
-                finite = cupy.isfinite(own)
-                least = cupy.where(finite, own, dtype.type(np.inf)).min()
-                most = cupy.where(finite, own, dtype.type(-np.inf)).max()
-            else:
-                least, most = own.min(), own.max()
-            low, high = cupy.minimum(low, least), cupy.maximum(high, most)
-            done.record(compute)
-        compute.synchronize()
-        return low.get()[()], high.get()[()], bool(seen)
+    def add(self, values: Any) -> None:
+        if values.dtype == np.bool_:
+            values = (values.view(self.dtype) != 0).view(self.dtype)  # True is any byte but 0
+        least = most = values
+        if values.dtype.kind == "f":
+            finite = cupy.isfinite(values)
+            least = cupy.where(finite, values, self.dtype.type(np.inf))
+            most = cupy.where(finite, values, self.dtype.type(-np.inf))
+        self.low = cupy.minimum(self.low, least.min())
+        self.high = cupy.maximum(self.high, most.max())
+
+    def get(self) -> tuple[Any, Any]:
+        return self.low.get()[()], self.high.get()[()]
 
 
 def _same(array: Any) -> Any:
