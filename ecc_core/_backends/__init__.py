@@ -316,7 +316,7 @@ def betti_numbers(device: str, name: str = "betti_curves") -> BettiNumbers:
     """The Betti numbers of a device, which must have the function `name`."""
     part = _part(device, "betti_numbers")
     if not hasattr(part, name):
-        raise BackendError(f"`{name}` is not there on {device} yet: copy the arrays to the host")
+        raise BackendError(f"`{name}` is not available on {device}: copy the arrays to the host")
     return cast(BettiNumbers, part)
 
 
@@ -339,7 +339,7 @@ def _part(device: str, name: str) -> Any:
     part = getattr(modules, name)
     if part is None:
         what = name.replace("_", " ").capitalize()
-        raise BackendError(f"{what} are not there on {device} yet: copy the arrays to the host")
+        raise BackendError(f"{what} are not available on {device}: copy the arrays to the host")
     if isinstance(part, str):
         modules.needs()
         with paused:

@@ -109,7 +109,9 @@ def test_transforms(library):
     mask = RNG.random((6, 7)) < 0.5
     known = ecc.euler_transform(mask, 4, 9)
     if library.name == "plain":
-        with pytest.raises(ecc.errors.BackendError, match="Transforms are not there on plain:0"):
+        with pytest.raises(
+            ecc.errors.BackendError, match="Transforms are not available on plain:0"
+        ):
             ecc.euler_transform(library.asarray(mask), 4, 9)
         return
     if library.name == "dask":

@@ -226,7 +226,7 @@ def test_other_libraries():
 def test_a_backend_without_cell_counts():
     from plain import Box
 
-    with pytest.raises(BackendError, match="Cell counts are not there on plain"):
+    with pytest.raises(BackendError, match="Cell counts are not available on plain"):
         ecc.minkowski_curves(Box(image_of((4, 5))), 5)
 
 

@@ -78,7 +78,7 @@ def test_torch():
 
 def test_what_is_missing_says_so():
     device = cupy.zeros((4, 4))
-    with pytest.raises(BackendError, match="`persistence_pairs` is not there on cuda"):
+    with pytest.raises(BackendError, match="`persistence_pairs` is not available on cuda"):
         ecc.persistence_pairs(device, 0)
-    with pytest.raises(BackendError, match="`region_betti_curves` is not there on cuda"):
+    with pytest.raises(BackendError, match="`region_betti_curves` is not available on cuda"):
         ecc.region_betti_curves(device, device.astype(int))
