@@ -1,0 +1,187 @@
+"""Small calls of every kind, to be run under compute-sanitizer.
+
+    compute-sanitizer --tool memcheck python tests/gpu/sanitize.py [--share 0/8]
+    compute-sanitizer --tool racecheck python tests/gpu/sanitize.py [--share 0/8]
+
+Kernels take seconds to compile, so run the script once without the sanitizer first. `--share`
+makes every call of one share of them, for several processes at a time. The results are not
+compared here, as the tests do that.
+"""
+
+import argparse
+import itertools
+from collections.abc import Callable, Iterator
+
+import cupy as cp
+import numpy as np
+import torch
+
+import ecc_core as ecc
+from ecc_core.nn.functional import soft_euler_curve, soft_euler_transform
+
+SHAPES = {1: [(4100,)], 2: [(37, 140), (3, 300)], 3: [(5, 19, 132), (40, 35, 3)]}
+RNG = np.random.default_rng(0)
+DTYPES = ("bool", "uint8", "int8", "int16", "uint16", "float16", "int32", "float32", "float64")
+Calls = Iterator[tuple[str, Callable[[], object]]]
+
+
+def image_of(shape: tuple[int, ...], dtype: str) -> cp.ndarray:
+    """Values from 0 to 1 of floats, and of integers over most of their range."""
+    values = RNG.random(shape)
+    if dtype == "bool":
+        return cp.asarray(values < 0.5)
+    if np.dtype(dtype).kind != "f":
+        values *= min(np.iinfo(dtype).max, 4095)
+    return cp.asarray(values.astype(dtype))
+
+
+def thresholds_of(dtype: str) -> dict[str, np.ndarray]:
+    """Thresholds of every kind that has a kernel or a table of its own."""
+    top = 1.0 if np.dtype(dtype).kind in "fb" else min(np.iinfo(dtype).max, 4095)
+    uniform = RNG.random(200)
+    found = {
+        "even": np.linspace(0, top, 256),
+        "percentiles": np.sort(uniform) ** 2 * top,
+        "clustered": np.sort(np.concatenate((uniform[:5], 0.5 + uniform * 1e-5))) * top,
+        "4096": np.linspace(0, top, 4096),
+        "9000": np.linspace(0, top, 9000),
+    }
+    return {"even": found["even"][::100]} if dtype == "bool" else found
+
+
+def curves() -> Calls:
+    """Euler curves of every dtype, layout, connectivity and kind of thresholds."""
+    for ndim, shapes in SHAPES.items():
+        for shape, dtype in itertools.product(shapes, DTYPES):
+            image, mask = image_of(shape, dtype), image_of(shape, "bool")
+            for (kind, at), c in itertools.product(thresholds_of(dtype).items(), sorted({1, ndim})):
+                name = f"curve {shape} {dtype} {kind} {c}"
+                yield name, lambda i=image, t=at, c=c: ecc.euler_curve(i, t, connectivity=c)
+                if kind in ("even", "percentiles"):
+                    for layout, view in (("reversed", image[::-1]), ("transposed", image.T)):
+                        yield (
+                            f"{name} {layout}",
+                            lambda i=view, t=at, c=c: ecc.euler_curve(i, t, connectivity=c),
+                        )
+                    yield (
+                        f"{name} second",
+                        lambda i=image[..., ::2], t=at, c=c: ecc.euler_curve(i, t, connectivity=c),
+                    )
+                    yield (
+                        f"{name} mask",
+                        lambda i=image, t=at, c=c, m=mask: ecc.euler_curve(
+                            i, t, connectivity=c, mask=m
+                        ),
+                    )
+            name = f"{shape} {dtype}"
+            yield f"default {name}", lambda i=image: ecc.euler_curve(i)
+            yield f"periodic {name}", lambda i=image: ecc.euler_curve(i, 5, boundary="periodic")
+            yield (
+                f"batch {name}",
+                lambda i=image: ecc.euler_curve(cp.stack([i, i]), 5, axis=range(1, i.ndim + 1)),
+            )
+            yield f"exact {name}", lambda i=image: ecc.euler_curve(i, "exact")
+            yield (
+                f"direction {name}",
+                lambda i=image: ecc.euler_curve(i, 9, direction=np.eye(i.ndim)[0]),
+            )
+            yield f"coefficients {name}", lambda i=image: ecc.euler_coefficients(i)
+            if dtype == "bool":
+                yield f"number {name}", lambda i=image: ecc.euler_number(i)
+
+
+def regions() -> Calls:
+    """What is computed of label images, or of two images."""
+    for ndim, shapes in SHAPES.items():
+        for shape, dtype in itertools.product(shapes, ("uint8", "float32", "float64")):
+            image, other = image_of(shape, dtype), image_of(shape, "float32")
+            labels = cp.asarray(RNG.integers(0, 9, shape), "int32")
+            for c in sorted({1, ndim}):
+                name = f"{shape} {dtype} {c}"
+                yield (
+                    f"regions {name}",
+                    lambda i=image, s=labels, c=c: ecc.region_curves(i, s, 9, connectivity=c),
+                )
+                yield (
+                    f"many regions {name}",
+                    lambda i=image, c=c: ecc.region_curves(
+                        i, cp.arange(1, i.size + 1).reshape(i.shape), 9, connectivity=c
+                    ),
+                )
+                yield (
+                    f"region_minkowski {name}",
+                    lambda i=image, s=labels, c=c: ecc.region_minkowski(i, s, 9, connectivity=c),
+                )
+                for count in (9, 9000):
+                    yield (
+                        f"minkowski {name} {count}",
+                        lambda i=image, c=c, n=count: ecc.minkowski_curves(i, n, connectivity=c),
+                    )
+                yield (
+                    f"betti {name}",
+                    lambda i=image, c=c: ecc.betti_curves(i, 9, connectivity=c),
+                )
+                for count in (9, 64):
+                    yield (
+                        f"surface {name} {count}",
+                        lambda i=image, o=other, c=c, n=count: ecc.euler_surface(
+                            i, o, n, n, connectivity=c
+                        ),
+                    )
+
+
+def transforms() -> Calls:
+    """Transforms of masks, weights and label images."""
+    for ndim in (2, 3):
+        for shape in SHAPES[ndim]:
+            mask, weights = image_of(shape, "bool"), image_of(shape, "float32")
+            counts, labels = image_of(shape, "int16"), cp.asarray(RNG.integers(0, 9, shape))
+            for heights, c in itertools.product((9, np.array([-3.0, 0, 0.5, 7]), 3000), (1, ndim)):
+                name = f"transform {shape} {c} {np.size(heights)}"
+                options = {"directions": 9, "heights": heights, "connectivity": c}
+                yield f"{name} mask", lambda m=mask, o=options: ecc.euler_transform(m, **o)
+                for weighted in (weights, counts):
+                    yield (
+                        f"{name} {weighted.dtype}",
+                        lambda w=weighted, o=options: ecc.euler_transform(w, weighted=True, **o),
+                    )
+                yield f"{name} labels", lambda s=labels, o=options: ecc.region_transforms(s, **o)
+
+
+def soft() -> Calls:
+    """Soft curves and transforms, with all gradients."""
+
+    def curve(image: torch.Tensor, count: int, ndim: int) -> None:
+        at = torch.linspace(0, 1, count, device="cuda", requires_grad=True)
+        sharpness = torch.tensor(60.0, device="cuda", requires_grad=True)
+        soft_euler_curve(image, at, sharpness=sharpness, n_spatial=ndim).square().sum().backward()
+
+    def transform(image: torch.Tensor) -> None:
+        directions = torch.eye(image.ndim - 1, device="cuda", requires_grad=True)
+        at = torch.linspace(-9, 9, 7, device="cuda", requires_grad=True)
+        soft_euler_transform(
+            image, directions, at, sharpness=3.0, n_spatial=image.ndim - 1
+        ).square().sum().backward()
+
+    for shape in ((2, 20, 40), (2, 200, 300), (40, 8, 8), (2, 6, 20, 40), (1, 40, 50, 60)):
+        for count in (5, 64, 300):
+            image = torch.rand(shape, device="cuda", requires_grad=True)
+            name = f"soft curve {shape} {count}"
+            yield name, lambda i=image, n=count: curve(i, n, i.ndim - 1)
+        yield f"soft transform {shape}", lambda i=image: transform(i)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--share", default="0/1")
+    share, shares = map(int, parser.parse_args().share.split("/"))
+    calls = list(itertools.chain(curves(), regions(), transforms(), soft()))[share::shares]
+    for name, call in calls:
+        call()
+        cp.cuda.Device().synchronize()
+        print(name, flush=True)
+    print(f"{len(calls)} calls")
+
+
+if __name__ == "__main__":
+    main()
