@@ -13,7 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.origin import kept_points, origin_of, region_labels
-from ecc_core._arrays.repeats import remember, remember_number, repeat_curve, repeat_number
+from ecc_core._arrays.repeats import (
+    remember,
+    remember_number,
+    remember_regions,
+    repeat_curve,
+    repeat_number,
+)
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.filtration import check_closed, direction_of, filtration_of
 from ecc_core._request.image import (
@@ -273,7 +279,7 @@ def euler_curve(
         )
     remembered = connectivity, superlevel, nan, boundary
     others = range, mask, axis, workers, direction, direction_scale, spacing
-    given, call, curve = repeat_curve(image, thresholds, remembered, others)
+    given, call, curve = repeat_curve((image,), thresholds, remembered, others)
     if curve is not None:
         at, values, facts = curve
         return EulerCurve(at, values, **facts)
@@ -455,13 +461,20 @@ def region_curves(
             superlevel=superlevel,
             workers=workers,
         )
+    call, given = None, thresholds
+    if type(thresholds) is not int:  # a number of thresholds takes the range of the image first
+        remembered = "regions", connectivity, superlevel
+        given, call, known = repeat_curve((image, labels), thresholds, remembered, (range, workers))
+        if known is not None:
+            at, (ids, values), facts = known
+            return RegionCurves(ids, at, values, **facts)
     image, mask = split_masked(image, None)
     origin = origin_of(image)
     array = origin.image(image)
     shape = tuple(array.shape)
     filtration = filtration_of(geometry_of(shape).ndim, connectivity, superlevel)
     threads = origin.workers(workers)
-    levels = parse_thresholds(given_on_host(thresholds), range, no_exact="")
+    levels = parse_thresholds(given, range, no_exact="")
     regions = region_labels(origin, labels, mask, shape)
     backend = origin.backend()
     labelled = (regions != 0)[None] if levels.needs_range else None
@@ -470,8 +483,11 @@ def region_curves(
     )
     at = levels.over(find_range, shape)
     ids, values = backend.region_curves(array, regions, at, filtration, workers=threads)
+    facts = curve_facts(filtration)
+    if call is not None:
+        remember_regions(call, backend, (array, regions), at, filtration, facts)
     at = origin.thresholds(thresholds, at)
-    return RegionCurves(origin.wrap(ids), at, origin.wrap(values), **curve_facts(filtration))
+    return RegionCurves(origin.wrap(ids), at, origin.wrap(values), **facts)
 
 
 def warmup(*, block: bool = False) -> threading.Thread:

@@ -67,7 +67,7 @@ class Adapter:
     def layout(self, array: Any) -> Hashable | None:
         """Return what a call depends on besides values; None if calls are not to be remembered.
 
-        The backend must then have `repeated_curve`, `repeated_even_curve` and `repeated_number`
+        The backend must then have `repeated_curve` and the like
         (:mod:`ecc_core._arrays.repeats`).
         """
         return None

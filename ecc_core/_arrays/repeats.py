@@ -15,27 +15,28 @@ from numpy.typing import NDArray
 from ecc_core._arrays import adapter_of, given_early
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["remember", "remember_number", "repeat_curve", "repeat_number"]
+__all__ = ["remember", "remember_number", "remember_regions", "repeat_curve", "repeat_number"]
 
 MOST_CALLS = 256
 MOST_THRESHOLDS = 4096
 PLAIN = {bool, int, str, type(None)}
 """Types of the options with which a call is remembered; others may not be hashable."""
 
-Again = tuple[Callable[[Any], Any], dict[str, Any]]
+Again = tuple[Callable[..., Any], dict[str, Any]]
 
 _known: dict[Hashable, Again] = {}
 _last = b""  # the thresholds of the last call: equal ones need no hash of their own
 
 
 def call_of(
-    image: Any, thresholds: Any, options: tuple[Any, ...], others: tuple[Any, ...]
+    arrays: tuple[Any, ...], thresholds: Any, options: tuple[Any, ...], others: tuple[Any, ...]
 ) -> Hashable | None:
     """What a call is remembered by; None if it is not.
 
     Parameters
     ----------
-    image : array
+    arrays : tuple of array
+        The image, for curves of regions also their labels.
     thresholds : array or int
         An int is a number of even ones over the range of the image.
     options : tuple
@@ -50,8 +51,8 @@ def call_of(
     for other in others:
         if other is not None:
             return None
-    layout = adapter_of(image).layout(image)
-    if layout is None:
+    layout = tuple([adapter_of(array).layout(array) for array in arrays])
+    if None in layout:
         return None
     kinds = tuple(map(type, options))  # part of the key, as True is not 1
     if not PLAIN.issuperset(kinds):
@@ -69,19 +70,19 @@ def call_of(
 
 
 def repeat_curve(
-    image: Any, thresholds: Any, options: tuple[Any, ...], others: tuple[Any, ...]
+    arrays: tuple[Any, ...], thresholds: Any, options: tuple[Any, ...], others: tuple[Any, ...]
 ) -> tuple[Any, Hashable | None, tuple[Any, Any, dict[str, Any]] | None]:
-    """Compute a curve without checks if such a call is known; arguments are as for `call_of`.
+    """Compute curves without checks if such a call is known; arguments are as for `call_of`.
 
     Returns the thresholds on the host; what the call is to be remembered by, or None; and the
-    thresholds, values and facts of the curve, or None.
+    thresholds, values and facts of the curve, or None. For regions, values are (ids, values).
     """
     while True:
         given, is_right = given_early(thresholds)
         try:
-            call = call_of(image, given, options, others)
+            call = call_of(arrays, given, options, others)
             known = _known_call(call)
-            found = None if known is None else known[0](image)
+            found = None if known is None else known[0](*arrays)
         finally:  # also after an error, since it must be called once
             right = is_right is None or is_right()
         if right:
@@ -99,7 +100,7 @@ def repeat_number(
 
     Returns what the call is to be remembered by, or None, and the number or None.
     """
-    call = call_of(image, level, options, ())
+    call = call_of((image,), level, options, ())
     known = _known_call(call)
     return (call, None) if known is None else (None, known[0](image))
 
@@ -134,7 +135,19 @@ def remember_number(
     _keep(call, backend.repeated_number(images, level, filtration), {})
 
 
-def _keep(call: Hashable, again: Callable[[Any], Any] | None, facts: dict[str, Any]) -> None:
+def remember_regions(
+    call: Hashable,
+    backend: Any,
+    arrays: tuple[Any, Any],
+    thresholds: Any,
+    filtration: Filtration,
+    facts: dict[str, Any],
+) -> None:
+    """Keep what computes the curves of regions of such a call, if the backend has such a thing."""
+    _keep(call, backend.repeated_regions(*arrays, thresholds, filtration), facts)
+
+
+def _keep(call: Hashable, again: Callable[..., Any] | None, facts: dict[str, Any]) -> None:
     if again is None:
         return
     if len(_known) >= MOST_CALLS:

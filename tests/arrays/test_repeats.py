@@ -43,6 +43,15 @@ def repeated(monkeypatch):
 
         return again
 
+    def repeated_regions(image, labels, thresholds, filtration):
+        def again(image, labels):
+            known.append(image.shape)
+            found = curves.region_curves(image.get(), labels.get(), thresholds, filtration)
+            return tuple(map(Box, found))
+
+        return again
+
+    monkeypatch.setattr(curves, "repeated_regions", repeated_regions, raising=False)
     monkeypatch.setattr(curves, "repeated_even_curve", repeated_even_curve, raising=False)
     monkeypatch.setattr(curves, "repeated_number", repeated_number, raising=False)
     monkeypatch.setattr(Adapter, "layout", lambda _, box: (box.shape, box.dtype), raising=False)
@@ -161,6 +170,29 @@ def test_even_thresholds(repeated):
     assert len(repeated) == 3
 
 
+def test_regions(repeated):
+    levels, labels = np.array([0, 1, 2]), np.array([[1, 1, 0], [4, 1, 0], [4, 4, 0]])
+    for options in ({}, {"connectivity": 1}, {"superlevel": True}):
+        repeated.clear()
+        for image, given in ((IMAGE, labels), (IMAGE.T, labels), (IMAGE, 2 * labels)):
+            found = ecc.region_curves(Box(image), Box(given), levels, **options)
+            expected = ecc.region_curves(image, given, levels, **options)
+            np.testing.assert_array_equal(found.labels.get(), expected.labels)
+            np.testing.assert_array_equal(found.values.get(), expected.values)
+            np.testing.assert_array_equal(found.thresholds, levels)
+            assert found.facts == expected.facts
+        assert repeated == [(3, 3)] * 2
+    ecc.region_curves(Box(IMAGE), Box(labels.astype(np.uint8)), levels)
+    ecc.region_curves(Box(IMAGE), Box(labels), 3)
+    with pytest.raises(ValueError, match="`workers` must"):
+        ecc.region_curves(Box(IMAGE), Box(labels), levels, workers=0)
+    with pytest.raises(ValueError, match="`boundary`"):
+        ecc.region_curves(Box(IMAGE), Box(labels), levels, boundary="periodic")
+    with pytest.raises(ValueError, match="`labels` must have"):
+        ecc.region_curves(Box(IMAGE), Box(labels[1:]), levels)
+    assert len(repeated) == 2
+
+
 def test_thresholds_that_are_read_early(repeated, monkeypatch):
     """If they were not right they are read again, and they are asked for even after an error."""
     asked = []
@@ -179,10 +211,10 @@ def test_thresholds_that_are_read_early(repeated, monkeypatch):
         raise ValueError("NaN")
 
     monkeypatch.setattr(repeats, "given_early", given_early)
-    given, call, curve = repeats.repeat_curve(Box(IMAGE), None, (None, False), ())
+    given, call, curve = repeats.repeat_curve((Box(IMAGE),), None, (None, False), ())
     np.testing.assert_array_equal(given, [0, 1])
     assert curve is None
     monkeypatch.setitem(repeats._known, call, (fail, {}))
     with pytest.raises(ValueError, match="NaN"):
-        repeats.repeat_curve(Box(IMAGE), None, (None, False), ())
+        repeats.repeat_curve((Box(IMAGE),), None, (None, False), ())
     assert asked == [False, True, True]

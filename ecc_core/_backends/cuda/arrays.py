@@ -27,6 +27,7 @@ __all__ = [
     "keeping",
     "numbers",
     "on_host",
+    "thresholds_on_host",
 ]
 
 SMALL = 1 << 16  # bytes
@@ -130,6 +131,13 @@ def on_host(array: Any) -> NDArray[Any]:
     runtime.memcpyAsync(memory.ptr, array.data.ptr, size, TO_HOST, stream.ptr)
     stream.synchronize()
     return np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+
+
+def thresholds_on_host(thresholds: Any) -> NDArray[Any]:
+    """Return thresholds in host memory."""
+    if isinstance(thresholds, np.ndarray):
+        return thresholds
+    return on_host(as_cupy(thresholds))
 
 
 def numbers(adopted: Adopted) -> Any:

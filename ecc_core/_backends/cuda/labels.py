@@ -63,7 +63,8 @@ def rank_labels(labels: Any) -> Ranked:
         label_call(kernel, name, "int32", False, device, blocks, len(given))(stream, given)
 
     if labels.size:
-        place = labels.data.ptr, labels.size, size - 1, marks.ptr, beyond
+        width = labels.shape[-1]
+        place = labels.data.ptr, labels.size, width, size - 1, marks.ptr, beyond
         launch("mark_labels", -(-labels.size // (THREADS * EACH)), *place)
     launch("pack_marks", size // BLOCK, marks.ptr, bits.data.ptr)
     found = bits.data.ptr, beyond, ranks.data.ptr, ids.data.ptr, reply.address

@@ -27,15 +27,16 @@ from ecc_core._backends.cuda.arrays import (
     keeping,
     numbers,
     on_host,
+    thresholds_on_host,
 )
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.coefficients import scanned_coefficients
 from ecc_core._backends.cuda.even import MOST_EVEN, even_curve
 from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, is_set, sum_events
-from ecc_core._backends.cuda.labels import contiguous_labels, rank_labels
 from ecc_core._backends.cuda.number import Number
-from ecc_core._backends.cuda.points import point_coefficients, region_counts
+from ecc_core._backends.cuda.points import point_coefficients
 from ecc_core._backends.cuda.recode import recoded_curves
+from ecc_core._backends.cuda.regions import region_curves, repeated_regions
 from ecc_core._backends.cuda.samples import find_range
 from ecc_core._backends.cuda.scan import pick_levels, repeated_scan, scan_of, whole_scan
 from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of
@@ -54,6 +55,7 @@ __all__ = [
     "repeated_curve",
     "repeated_even_curve",
     "repeated_number",
+    "repeated_regions",
     "thresholds_on_host",
     "value_range",
 ]
@@ -215,13 +217,6 @@ def _is_capturing() -> bool:
     return bool(cupy.cuda.get_current_stream().is_capturing())
 
 
-def thresholds_on_host(thresholds: Any) -> Array:
-    """Return thresholds in host memory."""
-    if isinstance(thresholds, np.ndarray):
-        return thresholds
-    return on_host(as_cupy(thresholds))
-
-
 def raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
     """Wait for the flags, which infinities set as well, and raise ValueError for NaN."""
     if not on_host(flag).any():
@@ -350,34 +345,6 @@ def _changes_of(levels: Any, sums: Any, superlevel: bool) -> tuple[Any, Any]:
     after = cupy.concatenate([sums[1:], cupy.zeros(1, np.int64)])
     kept = sums != after
     return levels[kept], sums[kept]
-
-
-def region_curves(
-    image: Any,
-    labels: Any,
-    thresholds: Any,
-    filtration: Filtration,
-    *,
-    workers: int | None = None,  # noqa: ARG001
-) -> tuple[Any, Any]:
-    """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
-    with adopt(image) as adopted:
-        given = as_cupy(labels)
-        regions, flagged = contiguous_labels(given), False
-        thresholds, direction = thresholds_on_host(thresholds), filtration.direction
-        single = adopted._replace(array=adopted.array[None])
-        variant = variant_of(filtration, _element(adopted, direction), masked=False)
-        prepared = prepare(thresholds, variant.element, variant.superlevel, regions.device.id)
-        ranked = rank_labels(regions)
-        if ranked.ids.size and thresholds.size:
-            values, flagged = region_counts(single, ranked, variant, prepared, direction)
-            values = cupy.ascontiguousarray(pick_levels(values, prepared))
-        else:
-            values = cupy.zeros((ranked.ids.size, thresholds.size), np.int64)
-        if flagged:
-            raise ValueError(NAN_MESSAGE)
-        ids = ranked.ids.astype(given.dtype)  # a copy without room for other labels
-        return adopted.give_back(ids), adopted.give_back(values)
 
 
 def value_range(

@@ -31,9 +31,8 @@ class ndarray(np.ndarray):
             return np.empty(shape, dtype).view(cls)
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         buffer = (ctypes.c_char * size).from_address(memptr.ptr)
-        array = np.ndarray(shape, dtype, buffer, strides=strides).view(cls)
-        array.owner = memptr
-        return array
+        buffer.owner = memptr  # as long as any view of it lives
+        return np.ndarray(shape, dtype, buffer, strides=strides).view(cls)
 
     @property
     def data(self):

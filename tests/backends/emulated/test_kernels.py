@@ -382,11 +382,11 @@ def test_regions(emulator, monkeypatch, shape, dtype):
     ndarray = emulator.backend.arrays.cupy.ndarray
     image = rng.normal(size=shape).astype(np.float32)
     if dtype == "u2":  # more labels than a block has rows for
-        monkeypatch.setattr(emulator.backend.points, "NARROW", 0)
+        monkeypatch.setattr(emulator.backend.regions, "NARROW", 0)
         few = rng.integers(0, 200, (shape[0] // 3, shape[1] // 2))
         labels = few.repeat(3, axis=0).repeat(2, axis=1).astype(dtype)
     else:
-        monkeypatch.setattr(emulator.backend.points, "ROWS_BYTES", 0)
+        monkeypatch.setattr(emulator.backend.regions, "ROWS_BYTES", 0)
         labels = (rng.integers(0, 5, shape) * 7).astype(dtype)
         labels[labels == 7] = 1 << 40
     levels = np.linspace(-1, 1, 9)
@@ -413,8 +413,8 @@ def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
     """Another thread writes larger and negative labels after they were ranked."""
     ndarray = emulator.backend.arrays.cupy.ndarray
     image = np.random.default_rng(8).normal(size=(60, 70)).astype(np.float32).view(ndarray)
-    labels = np.ones((60, 70), np.int32).view(ndarray)
-    rank_labels = emulator.backend.launch.rank_labels
+    labels = np.full((60, 70), 60_000, np.int32).view(ndarray)
+    rank_labels = emulator.backend.regions.rank_labels
 
     def rank_and_change(given):
         found = rank_labels(given)
@@ -422,11 +422,40 @@ def test_labels_that_change_are_never_an_index(emulator, monkeypatch):
         given[1::2] = -5
         return found
 
-    monkeypatch.setattr(emulator.backend.launch, "rank_labels", rank_and_change)
+    monkeypatch.setattr(emulator.backend.regions, "rank_labels", rank_and_change)
+    monkeypatch.setattr(emulator.backend.regions, "MOST_BYTES", 1 << 17)
     emulator.clear()
     ids, values = emulator.launch.region_curves(image, labels, np.zeros(1), Filtration(2, 2))
-    np.testing.assert_array_equal(ids, [1])
-    np.testing.assert_array_equal(values, [[0]])  # no label of those that were ranked is left
+    assert ids.shape == (0,)  # no label of those that were ranked is left
+    assert values.shape == (0, 1)
+
+
+@pytest.mark.parametrize("shape", [(40, 75), (5, 12, 40)])
+def test_more_and_larger_labels_than_in_the_last_image(emulator, monkeypatch, shape):
+    rng = np.random.default_rng(11)
+    image = rng.normal(size=shape).astype(np.float32)
+    monkeypatch.setattr(emulator.backend.regions, "FIRST", 2)
+    monkeypatch.setattr(emulator.backend.regions, "MOST_BYTES", 4 * 4 * 3000)
+    levels = np.linspace(-1, 1, 3)
+    emulator.clear()
+    given = image.view(ndarray), np.ones(shape, np.int32).view(ndarray)
+    again = emulator.launch.repeated_regions(*given, levels, Filtration(len(shape), 1))
+    # The largest label, the step from label to label, and how often they are counted.
+    cases = (2, 1, 1), (150, 1, 2), (170, 1, 1), (90, 30, 1), (9000, 1, 2), (9, 1, 1)
+    for most, step, times in cases:
+        labels = rng.integers(0, most // step + 1, shape, np.int32) * step
+        labels.flat[-1] = most
+        emulator.launched.clear()
+        ids, values = again(image.view(ndarray), labels.view(ndarray))
+        known = ecc_core.region_curves(image, labels, levels, connectivity=1)
+        assert ids.dtype == labels.dtype
+        assert values.dtype == np.int64
+        np.testing.assert_array_equal(ids, known.labels)
+        np.testing.assert_array_equal(values, known.values)
+        assert sum(source.startswith("points") for source in emulator.launched) == times
+    labels.flat[0] = -4
+    with pytest.raises(ValueError, match="`labels` must not be negative, got -4"):
+        again(image.view(ndarray), labels.view(ndarray))
 
 
 def test_repeated_calls(emulator):

@@ -8,26 +8,29 @@ typedef ECC_COUNT Count;
 constexpr bool kSuper = ECC_SUPER;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
 constexpr int kEach = 8;  // labels of a thread
+constexpr unsigned long long kHuge = 1ull << 62;  // what is reported of larger labels
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
-// Marks the labels that occur, up to `most`. Negative labels are beyond it, too. Most labels are marked
-// already, so reading comes first; a thread sees the marks of its multiprocessor in the cache there.
+// Marks the labels that occur, up to `most`. Negative labels are beyond it, too. The first label of its
+// kind follows another one, and is below another one: few labels are written, mostly one a region and
+// slice, as blocks that write the same marks wait for each other. `width` is the length of a row.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    mark_labels(const Label* labels, long long size, unsigned long long most, unsigned char* marks,
-                long long* beyond) {
+    mark_labels(const Label* labels, long long size, long long width, unsigned long long most,
+                unsigned char* marks, long long* beyond) {
     const int lane = threadIdx.x & 31;
     const long long first = (long long)blockIdx.x * (kThreads * kEach) + threadIdx.x;
-    Label read[kEach];
+    Label read[kEach], above[kEach];
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const long long at = first + k * kThreads;
         read[k] = at < size ? load_once(labels + at) : (Label)0;
+        above[k] = at < size && at >= width ? load_once(labels + at - width) : (Label)0;
     }
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const Label left = __shfl_up_sync(kAll, read[k], 1);
         const unsigned long long label = (unsigned long long)read[k];
-        if (!label || (lane && read[k] == left)) continue;
+        if (!label || read[k] == above[k] || (lane && read[k] == left)) continue;
         if (label > most)
             *beyond = 1;
         else if (!marks[label])
@@ -85,22 +88,41 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// Curves from the bins of each region, a warp for each region. `reply` gets the flag unless it is null.
+// The labels of the rows that are marked, and their curves; a warp takes a row. Only `room` of them are
+// written. `reply` gets their number, the largest label without a row and whether there is a NaN.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
-    sum_bins(const Count* counts, long long regions, int bins, long long* values,
-             const long long* flag, volatile long long* reply) {
-    if (reply && blockIdx.x == 0 && threadIdx.x == 0) *reply = *flag;
-    const int lane = threadIdx.x & 31;
-    const long long region = (long long)blockIdx.x * kWarps + (threadIdx.x >> 5);
-    if (region >= regions) return;
-    counts += region * bins, values += region * (bins - 1);
-    Count before = 0;
+    sum_bins(const Count* counts, const unsigned* marks, const long long* found, long long rows, int bins,
+             const Label* labels, long long room, Label* ids, long long* values,
+             volatile long long* reply) {
+    __shared__ int warps[kWarps];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const long long row = (long long)blockIdx.x * kWarps + warp;
+    const int word = (int)((long long)blockIdx.x * kWarps >> 5);  // of all rows of the block
+    int before = 0;
+    for (int i = threadIdx.x; i < word; i += kThreads) before += __popc(marks[i]);
+    before = __reduce_add_sync(kAll, before);
+    if (lane == 0) warps[warp] = before;
+    __syncthreads();
+    before = 0;
+    for (int i = 0; i < kWarps; ++i) before += warps[i];
+    const unsigned own = marks[word];
+    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) {
+        const unsigned long long largest = (unsigned long long)found[0];
+        reply[0] = before + __popc(own);
+        reply[1] = (long long)(largest < kHuge ? largest : kHuge);
+        reply[2] = found[1];
+    }
+    const long long rank = before + __popc(own & ((1u << (row & 31)) - 1));
+    if (row >= rows || !(own >> (row & 31) & 1) || rank >= room) return;
+    if (lane == 0) ids[rank] = labels ? labels[row] : (Label)(row + 1);
+    counts += row * bins, values += rank * (bins - 1);
+    Count sum = 0;
     for (int first = 0; first < bins - 1; first += 32) {
         const int k = first + lane;
         const bool inside = k < bins - 1;
-        const Count own = inside ? counts[kSuper ? bins - 1 - k : k] : 0;
-        const Count sum = before + running_sum(own, lane);
-        if (inside) values[kSuper ? bins - 2 - k : k] = sum;
-        before = __shfl_sync(kAll, sum, 31);
+        const Count here = inside ? counts[kSuper ? bins - 1 - k : k] : 0;
+        const Count through = sum + running_sum(here, lane);
+        if (inside) values[kSuper ? bins - 2 - k : k] = through;
+        sum = __shfl_sync(kAll, through, 31);
     }
 }

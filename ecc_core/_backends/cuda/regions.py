@@ -1,0 +1,310 @@
+"""Curves of labelled regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cuda.arrays import (
+    Adopted,
+    adopt,
+    as_cupy,
+    device_of,
+    thresholds_on_host,
+)
+from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
+from ecc_core._backends.cuda.calls import Call
+from ecc_core._backends.cuda.labels import NARROW, contiguous_labels, label_call, rank_labels
+from ecc_core._backends.cuda.points import (
+    COUNTS,
+    LABELS,
+    LARGEST,
+    MARKS,
+    MOST,
+    NAN,
+    ROWS_OF,
+    WARPS,
+    plan_points,
+)
+from ecc_core._backends.cuda.replies import take_reply
+from ecc_core._backends.cuda.samples import DATA, Samples, plain_samples, samples_of
+from ecc_core._backends.cuda.scan import pick_levels
+from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
+from ecc_core._request.filtration import Filtration
+from ecc_core.errors import NAN_MESSAGE
+
+__all__ = ["region_curves", "repeated_regions"]
+
+FIRST = 4096  # labels that are expected at first
+MOST_BYTES = 1 << 27  # of the counts of all labels, beyond which labels are ranked first
+ROWS_BYTES, MOST_ROWS = 40 << 10, 64  # of a block's counts of labels in shared memory
+FEW = 1 << 17  # bins of all regions, up to which additions to global memory wait for each other
+SPARE_BYTES = 1 << 20  # behind the curves of a result, which may otherwise be as large as they are
+HEAD = 16  # bytes: the largest label without a row, and whether there is a NaN
+
+
+class Found(NamedTuple):
+    """The regions of an image.
+
+    Attributes
+    ----------
+    ids : array
+    values : array
+        (regions, levels) int64.
+    nan : bool
+        Whether a labelled point is NaN.
+    """
+
+    ids: Any
+    values: Any
+    nan: bool
+
+
+class _Table(NamedTuple):
+    """Where regions are counted.
+
+    Attributes
+    ----------
+    rows : int
+    most : int
+        The largest label that may have a row.
+    rows_of, labels_of : int
+        Address of the row of each label, from 1 on, or 0; and of the label of each row. Without
+        them labels are their rows.
+    """
+
+    rows: int
+    most: int
+    rows_of: int = 0
+    labels_of: int = 0
+
+
+class Regions:
+    """Curves of the regions of images of one layout, with labels of one type.
+
+    There is a row of counts for each label that may occur, so that images can be counted before
+    anything is known about their labels. Rows without a region are left out when curves are
+    written. The numbers of labels and regions are guessed from the last image; an image with more
+    of them is counted again. Only if labels are very large, they are ranked first.
+
+    Parameters
+    ----------
+    samples : Samples
+        Without addresses.
+    levels : int
+    label : str
+        Type of the labels.
+    size : int
+        Number of labels of an image.
+    variant : Variant
+    """
+
+    def __init__(
+        self, samples: Samples, levels: int, label: str, size: int, variant: Variant
+    ) -> None:
+        self._samples, self._bins, self._superlevel = samples, levels + 1, variant.superlevel
+        count = "int32" if size < NARROW else "int64"
+        self._label, self._kind, self._row_bytes = (
+            label,
+            count,
+            self._bins * np.dtype(count).itemsize,
+        )
+        self._limit = MOST_BYTES // self._row_bytes
+        self._rows = self._room = min(FIRST, self._limit)
+        self._few = True
+        self._calls: dict[tuple[bool, str], Call] = {}
+
+    def find(self, image: list[tuple[int, int]], labels: Any, prepared: Prepared) -> Found:
+        """Return the regions. Waits for the device.
+
+        Parameters
+        ----------
+        image : list of (place, word)
+            The words of Samples that are addresses.
+        labels : array
+            Contiguous. ValueError if one is negative.
+        prepared : Prepared
+        """
+        rows, room = self._rows, self._room
+        while 0 < rows <= self._limit:
+            given = image, labels, prepared, _Table(rows, rows), room
+            found, count, largest = self._count(*given, self._few)
+            if count <= room and not largest:
+                room = _with_margin(count)
+                self._rows, self._room, self._few = rows, room, room * self._bins <= FEW
+                return found
+            if largest:
+                rows = room = _with_margin(largest)
+            else:
+                room = _with_margin(count)
+        labels, ids, ranks = rank_labels(labels)
+        self._rows = rows  # the labels of the next image are probably as large
+        count = ids.size
+        if not count:
+            return Found(ids, cupy.zeros((0, self._bins - 1), np.int64), False)
+        table = _Table(count, ranks.size - 1, ranks.data.ptr, ids.data.ptr)
+        return self._count(image, labels, prepared, table, count, count * self._bins <= FEW)[0]
+
+    def _count(
+        self,
+        image: list[tuple[int, int]],
+        labels: Any,
+        prepared: Prepared,
+        table: _Table,
+        room: int,
+        few: bool,
+    ) -> tuple[Found, int, int]:
+        """Return at most `room` regions, their number, and the largest label beyond the table or 0.
+
+        `few`: whether blocks count in shared memory first.
+        """
+        device, stream = self._samples.device, cupy.cuda.get_current_stream()
+        levels, ids_type = self._bins - 1, np.dtype(self._label)
+        start = HEAD + -(-table.rows // 128) * 16
+        size = start + table.rows * self._row_bytes
+        memory = cupy.cuda.alloc(size)
+        head = memory.ptr
+        cupy.cuda.runtime.memsetAsync(head, 0, size, stream.ptr)
+        key = few, labels.dtype.name
+        call = self._calls.get(key) or self._plan(*key)
+        first, second, third = call.places
+        words = [(first + place, word) for place, word in image]
+        words += (
+            (second + COUNTS, head + start),
+            (second + NAN, head + 8),
+            (second + LABELS, labels.data.ptr),
+            (second + ROWS_OF, table.rows_of),
+            (second + MOST, table.most),
+            (second + MARKS, head + HEAD),
+            (second + LARGEST, head),
+        )
+        call.launch(stream.ptr, [*words, *enumerate(prepared.bins.view(np.int64).tolist(), third)])
+        ids, values = cupy.cuda.alloc(room * ids_type.itemsize), cupy.cuda.alloc(8 * room * levels)
+        reply = take_reply(device)
+        blocks = -(-table.rows // WARPS)
+        call = label_call("sum_bins", self._label, self._kind, self._superlevel, device, blocks, 10)
+        given = head + start, head + HEAD, head, table.rows, self._bins
+        call(stream, (*given, table.labels_of, room, ids.ptr, values.ptr, reply.address))
+        count, largest, nan = reply.wait(3, stream)
+        reply.release()
+        shown = min(count, room)
+        found_ids = cupy.ndarray((shown,), ids_type, ids)
+        found_values = cupy.ndarray((shown, levels), np.int64, values)
+        if 8 * (room - shown) * levels > max(SPARE_BYTES, found_values.nbytes):
+            found_ids, found_values = found_ids.copy(), found_values.copy()
+        return Found(found_ids, found_values, bool(nan)), count, largest
+
+    def _plan(self, few: bool, label: str) -> Call:
+        macros = {"OUTPUT": 1, "LABEL": ELEMENTS[label], "COUNT": ELEMENTS[self._kind]}
+        rows = _shared_rows(self._bins) if few else 0
+        call = plan_points(self._samples, macros, rows, self._bins)
+        self._calls[few, label] = call
+        return call
+
+
+def _with_margin(count: int) -> int:
+    return count + count // 4 + 8
+
+
+def _shared_rows(bins: int) -> int:
+    """Return how many labels a block counts in shared memory: a power of two, or 0."""
+    rows = min(ROWS_BYTES // (4 * bins), MOST_ROWS)
+    return 0 if rows < 2 else 1 << (rows.bit_length() - 1)
+
+
+def region_curves(
+    image: Any,
+    labels: Any,
+    thresholds: Any,
+    filtration: Filtration,
+    *,
+    workers: int | None = None,  # noqa: ARG001
+) -> tuple[Any, Any]:
+    """Ids of the regions, increasing, and the curve of each: (k,), (k, n) int64."""
+    with adopt(image) as adopted:
+        given, direction = as_cupy(labels), filtration.direction
+        regions, thresholds = contiguous_labels(given), thresholds_on_host(thresholds)
+        single = adopted._replace(array=adopted.array[None])
+        element = "float64" if direction is not None else adopted.element
+        variant = variant_of(filtration, element, masked=False)
+        if regions.size and thresholds.size:
+            prepared = prepare(thresholds, variant.element, variant.superlevel, regions.device.id)
+            ids, values, flagged = _find_regions(single, regions, variant, prepared, direction)
+            values = cupy.ascontiguousarray(pick_levels(values, prepared))
+        else:
+            ids, flagged = rank_labels(regions).ids.copy(), False
+            values = cupy.zeros((ids.size, thresholds.size), np.int64)
+        if flagged:
+            raise ValueError(NAN_MESSAGE)
+        ids = ids.astype(given.dtype, copy=False)  # labels may be boolean
+        return adopted.give_back(ids), adopted.give_back(values)
+
+
+def repeated_regions(
+    image: Any, labels: Any, thresholds: NDArray[Any], filtration: Filtration
+) -> Callable[[Any, Any], tuple[Any, Any]] | None:
+    """Return a function that computes the ids and curves of regions of arrays of these layouts.
+
+    None if labels must be converted, or if some thresholds are one level.
+    """
+    with adopt(image) as adopted:
+        array, device = adopted.array, adopted.array.device.id
+        plain = labels.flags.c_contiguous and labels.dtype != np.bool_
+        if array.size == 0 or thresholds.size == 0 or not plain:
+            return None
+        variant = variant_of(filtration, adopted.element, masked=False)
+        prepared = prepare(thresholds, variant.element, variant.superlevel, device)
+        if prepared.pick is not None:
+            return None
+        shape, strides = (1, *array.shape), (array.nbytes, *array.strides)
+        kind = labels.dtype.name, labels.size
+        regions = _plan_regions(shape, strides, variant, prepared.rules, *kind, device)
+
+    def again(array: Any, labels: Any) -> tuple[Any, Any]:
+        with device_of(array):
+            ids, values, flagged = regions.find([(DATA, array.data.ptr)], labels, prepared)
+        if flagged:
+            raise ValueError(NAN_MESSAGE)
+        return ids, values
+
+    return again
+
+
+def _find_regions(
+    adopted: Adopted, labels: Any, variant: Variant, prepared: Prepared, direction: Any
+) -> Found:
+    """Return the regions of one image with contiguous labels. Waits for the device."""
+    array, rules = adopted.array, prepared.rules
+    kind = labels.dtype.name, labels.size
+    if direction is None:
+        layout = array.shape, array.strides, variant
+        regions = _plan_regions(*layout, rules, *kind, array.device.id)
+        memory, image = None, [(DATA, array.data.ptr)]
+    else:
+        samples = samples_of(adopted, None, variant, prepared, direction, vector=False)
+        regions = Regions(samples, rules.levels, *kind, variant)
+        memory, image = samples.memory, list(enumerate(samples.image.tolist()))
+    found = regions.find(image, labels, prepared)
+    del memory  # until the kernels have been launched
+    return found
+
+
+@lru_cache(maxsize=256)
+def _plan_regions(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    variant: Variant,
+    rules: Rules,
+    label: str,
+    size: int,
+    device: int,
+) -> Regions:
+    """Return what counts the regions of images without a direction."""
+    samples = plain_samples(shape, strides, variant, device)
+    samples.options["BINS"] = rules.single
+    return Regions(samples, rules.levels, label, size, variant)
