@@ -44,9 +44,9 @@ SINGLES = [
     _floats((UNIFORM, SEARCH), ELEMENT=FLOATS[:3]),
 ]
 GUESSED = (UNIFORM, AFFINE, CELLS)
-CODED = {"ASYNC": (1,), "BATCH": (0, 1, 2), "TABLE_COPIES": (1, 16)}
+CODED = {"ASYNC": (1,), "BATCH": (0, 1), "TABLE_COPIES": (1, 16)}
 PAIRS = [
-    _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1, 2)),
+    _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1)),
     _curves(SHORT[2:], (*GUESSED, COMPLEMENT), CROWD=(0,), **CODED),
     _floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), **CODED),
     _floats((CELLS,), ELEMENT=FLOATS[2:3], CROWD=(1, 3), **CODED),

@@ -64,7 +64,7 @@ LONG = 1 << 14  # samples of 1-D images that have a kernel of their own, and of 
 LINE_WARPS = 8  # of a block
 FEW_ROWS = 8  # of images of which a warp takes several tiles at once
 GRID_ROWS = 65535  # that a grid of blocks may have
-PAIR_LEAST = 1 << 16  # samples of each of many 2-D images, at most
+BATCH_SAMPLES = 1 << 16  # of each of many 2-D images, at most
 # Rows of a warp on their way to it; pairs3d has twice as many of types of up to 16 bits.
 PAIR_QUEUE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 10, "shorts3d": 10}
 # Rows of a warp's codes, two in one.
@@ -189,9 +189,8 @@ def _pays_in_pairs(rules: Rules, deep: bool, element: str) -> bool:
 def _by_turns(layout: Layout, steps: int, device: int) -> Tiling | None:
     """The tiling of many small images, which blocks take by turns; None for others."""
     _, height, width = layout.shape
-    if layout.images <= processors(device) or height * width > PAIR_LEAST:
-        return None
-    return plan_batch(steps, width)
+    small = width <= WARP_WIDTH and height * width <= BATCH_SAMPLES
+    return plan_batch(steps) if small and layout.images > processors(device) else None
 
 
 class _Plan(NamedTuple):
@@ -230,7 +229,7 @@ def _pairs(
         return _Plan(source, options, tiling, copies, shared, grid)
     shared += tiling.warps * 3 * WARP_WIDTH * item
     turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
-    options["BATCH"] = 2 if tiling.across == 1 else 1
+    options["BATCH"] = 1
     return _Plan(source, options, tiling, copies, shared, (1, turns))
 
 

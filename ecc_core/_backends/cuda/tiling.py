@@ -165,21 +165,15 @@ def _plan_columns(
     return best[1]
 
 
-def plan_batch(steps: int, width: int) -> Tiling | None:
-    """Cut images of which there are many so that a block does one at a time, in pairs.
+def plan_batch(steps: int) -> Tiling:
+    """Cut images of which there are many, and of one warp's width, for a block each, in pairs."""
+    rows = _ceil(steps, PAIR_ROWS)
 
-    None where an image is too wide for that.
-    """
-    across, rows = _ceil(width, WARP_WIDTH), _ceil(steps, PAIR_ROWS)
-    best = None
-    for warps in (4, 8, RESIDENT_WARPS["pairs2d"]):
-        if across > warps:
-            continue
-        parts = _ceil(rows, warps // across)
-        cost = (parts + BATCH_BLOCK) * warps
-        if best is None or cost < best[0]:
-            best = cost, Tiling(across, 1, parts * PAIR_ROWS, warps, 1)
-    return best and best[1]
+    def cost(warps: int) -> int:
+        return (_ceil(rows, warps) + BATCH_BLOCK) * warps
+
+    warps = min((4, 8, RESIDENT_WARPS["pairs2d"]), key=cost)
+    return Tiling(1, 1, _ceil(rows, warps) * PAIR_ROWS, warps, 1)
 
 
 def _candidates(steps: int) -> list[int]:

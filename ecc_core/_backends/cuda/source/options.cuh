@@ -51,7 +51,7 @@ constexpr unsigned kCrowdBit = 30;  // of a cell's code, where the number of the
 #endif
 constexpr bool kDirectional = ECC_DIRECTIONAL;
 
-// pairs2d.cu: blocks take images by turns, each alone. 2: and a row is for one warp.
+// pairs2d.cu: blocks take images by turns, each alone, and no warp has another beside it.
 constexpr bool kBatch = ECC_BATCH;
 
 // pairs3d.cu: groups of sixteen rows that share a warp, each with as many of its lanes, where an image

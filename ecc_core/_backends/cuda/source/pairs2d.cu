@@ -7,8 +7,6 @@
 #include "compare2d.cuh"
 #include "sides2d.cuh"
 
-constexpr bool kAlone = ECC_BATCH > 1;  // no warp has another beside it
-
 // A sample beside a warp, and whether the mask shows it.
 template <bool masked>
 struct OuterSample {
@@ -91,7 +89,7 @@ struct Start {
     Outer outer_up, outer;
 
     __device__ __forceinline__ void ask(const PairStrip& strip, int y) {
-        if (!kAlone) outer_up = strip.outer(max(y - 1, 0)), outer = strip.outer_rows(y);
+        if (!kBatch) outer_up = strip.outer(max(y - 1, 0)), outer = strip.outer_rows(y);
         const Element* const row_up = strip.row(max(y - 1, 0));
         if (kBatch) {
             RowQueue::copy(lane, row_up, strip.columns);
@@ -140,7 +138,7 @@ __device__ __forceinline__ void scan(const PairStrip& strip, int begin, int end,
     start.take(encode, p, row_up, check);
     Trits above = {kNone, kNone};
     pair outer, outer_up;
-    if (!kAlone)
+    if (!kBatch)
         outer = strip.code(start.outer, encode), outer_up = strip.code(start.outer_up, encode);
     for (int row = begin; row < end; row += kPairRows) {
         const int x = strip.left + lane_again() * kLaneWidth;
@@ -152,21 +150,17 @@ __device__ __forceinline__ void scan(const PairStrip& strip, int begin, int end,
             next.data = after, then = begin;
             start.ask(next, then);
         }
-        Outer coming, under;  // beside the next step's rows, and beside its first one
-        if (!kAlone) {
-            coming = next.outer_rows(then);
-            under = last ? strip.outer(row + kPairRows) : coming;
-        }
+        Outer coming;  // beside the next step's rows
+        if (!kBatch) coming = next.outer_rows(then);
         if (row == begin && (kCubes || row > 0)) {
-            const PairSides side = kAlone ? kNoSides : sides_above(row_up, p, outer_up, outer);
+            const PairSides side = kBatch ? kNoSides : sides_above(row_up, p, outer_up, outer);
             above = given_to(row == 0, row_up, p, place, side, RowWeights(strip.lane));
         }
         const PairPlanes2 w = compare(strip, row, p, next, then, queue, encode, count, check);
         PairSides g_sides = kNoSides, m_sides = kNoSides;
-        if (!kAlone) {
+        if (!kBatch) {
             const pair inner = inner_code(count), outer_next = strip.code(coming, encode);
-            const pair outer_below =
-                code_below(outer, kBatch ? strip.code(under, encode) : outer_next);
+            const pair outer_below = code_below(outer, outer_next);
             pair inner_below = code_below(inner, p[0]);
             if (lane_again() == 31) inner_below = p[kLaneWidth - 1];
             g_sides = sides(outer, inner);

@@ -7,21 +7,20 @@
 __device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
                                      pair (&out)[kLaneWidth], PairCheck& check) {
     const Quad* const low = feed.take(i);
-    encode(low + (kShares || i < kItems - 1 ? 0 : 32), low + (kShares || i > 0 ? 32 : 0), out,
-           check);
+    encode(low + (i < kItems - 1 ? 0 : 32), low + (i > 0 ? 32 : 0), out, check);
     if (kMask)
         hide(out, *feed.shown(i, i < kItems - 1 ? 0 : 32), *feed.shown(i, i > 0 ? 32 : 0));
 }
 
-// Adds rows r and r + 8 to a plane with a row above, which is row -1 and comes with row 7 if that was
-// loaded with it. The last call sets `before`.
+// Adds rows r and r + 8 to a plane with a row above, which is row -1; row 7 comes with row 15. The last
+// call sets `before`.
 __device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
                                          const pair (&owned)[kLaneWidth], RowWeights weights) {
     if (r < kPairRows8 - 1) {
-        rows.add(owned, r < 0 && !kShares ? weights.low() : weights);
+        rows.add(owned, r < 0 ? weights.low() : weights);
         return;
     }
-    if (!kShares) rows.add(owned, weights.low());
+    rows.add(owned, weights.low());
     before = rows.before();
     rows.add(owned, weights.high());
 }
@@ -40,7 +39,7 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Fe
     for (int i = 0; i < kItems; ++i) {  // item i comes in, item i - 1 is compared
         pair q[kLaneWidth], m_next[kLaneWidth];
         take(feed, i, encode, q, check);
-        if (!kShares && i == kItems - 1) {
+        if (i == kItems - 1) {
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x) q[x] = between(p[1][x], q[x]);
         }
@@ -135,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         for (int i = 0; i < kItems; ++i) take(feed, i, encode, p[i], check);
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x)
-            if (!kShares) p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
+            p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
         const Ends ends = {shared_address(ends_of[warp])};
         PairBorder border_p = borders.take(ends.columns(p), encode);
         Combiner combine(image, unit);
