@@ -35,7 +35,7 @@ class Arguments(NamedTuple):
     superlevel: bool
 
     def scanned(self, part: range) -> tuple[Any, ...]:
-        """What the plan of a scan of some images depends on."""
+        """Return what the plan of a scan of some images depends on."""
         image, mask = self.image, self.mask
         return (
             (len(part), *image.shape[1:]),
@@ -48,13 +48,13 @@ class Arguments(NamedTuple):
         )
 
     def gathered(self, part: range) -> tuple[Any, ...]:
-        """What the plan of the gradients of some images depends on."""
+        """Return what the plan of the gradients of some images depends on."""
         image, directional = self.image, self.direction_terms is not None
         shape = (len(part), *image.shape[1:])
         return shape, image.stride(), image.dtype, directional, self.superlevel
 
     def offsets(self, place: int) -> list[tuple[int, int]]:
-        """The words from `place` on for the addresses of the terms along z, y, x."""
+        """Return the words, from `place` on, with the addresses of the terms along z, y and x."""
         terms = self.direction_terms
         if terms is None:
             return []
@@ -191,7 +191,7 @@ def coefficients(given: Arguments, packed: Tensor) -> None:
 
 
 def _parts(images: range, most: int) -> list[range]:
-    """The images in parts of at most some, and of one at least."""
+    """Return the images in parts of at most `most`, but at least one."""
     step = max(1, most)
     return [images[first : first + step] for first in range(0, len(images), step)]
 
@@ -227,12 +227,12 @@ def _gather(
 
 
 def _row(tensor: Tensor, part: range) -> int:
-    """The address of the first image of a part."""
+    """Return the address of the first image of a part."""
     return tensor.data_ptr() + part.start * tensor.stride(0) * tensor.itemsize
 
 
 def _launching(image: Tensor) -> AbstractContextManager[tuple[int, int]]:
-    """Make an image's device current; its number, and the address of torch's stream there."""
+    """Make an image's device current. Yields its number and the address of torch's stream there."""
     device = image.device.index
     stream = torch._C._cuda_getCurrentRawStream(device)
     runtime = cupy.cuda.runtime
@@ -250,7 +250,7 @@ def _launching_on(device: int, stream: int) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def on_stream(image: Tensor) -> Iterator[int]:
-    """Make the image's device and torch's stream current for CuPy; the number of the device."""
+    """Make the image's device and torch's stream current for CuPy. Yields the device's number."""
     device = image.device.index
     with torch.cuda.device(device), cupy.cuda.Device(device), borrowed_stream(device):
         yield device

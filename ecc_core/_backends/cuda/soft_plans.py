@@ -85,31 +85,31 @@ SMALL_UNITS, SMALL_COLUMNS, SMALL_LEVELS = 4, 2048, 128  # at most, for one bloc
 
 
 def table_slots(levels: int) -> int:
-    """Slots that the windows around the levels need at most."""
+    """Return an upper bound of the number of slots in the windows around the levels."""
     return 238 * levels  # 2 * kReach / (4/5 kStep), the gap, and rounding
 
 
 def window_words(levels: int) -> int:
-    """Words of the memory of windows, as ECC_WINDOW_WORDS counts them."""
+    """Return the words of memory for windows, as ECC_WINDOW_WORDS counts them."""
     return (levels * 6 + 11) & ~3
 
 
 def packed_words(shape: tuple[int, ...]) -> int:
-    """Words of the packed coefficients of one image of a batch of this shape."""
+    """Return the words of packed coefficients of one image of a batch of this shape."""
     _, depth, height, width = _four(shape, len(shape) < 4, 1)
     return -(-depth // PACKED) * height * width
 
 
 def total_blocks(levels: int) -> int:
-    """Blocks that sum the gradients of thresholds and sharpness."""
+    """Return the number of blocks that sum the gradients of thresholds and sharpness."""
     return -(-levels // 32) + 1
 
 
 @lru_cache(maxsize=256)
 def preparation(images: int, levels: int, superlevel: bool, device: int) -> Call:
-    """The windows around levels, and moments of zero for some images.
+    """Return the launch that computes the windows around levels and clears moments.
 
-    Takes the addresses of thresholds, sharpness, windows, and moments or 0.
+    It takes the addresses of thresholds, sharpness, windows, and moments or 0.
     """
     threads = min(1024, max(256, LANES * -(-levels // LANES)))
     sizes = (levels, table_slots(levels))
@@ -118,9 +118,9 @@ def preparation(images: int, levels: int, superlevel: bool, device: int) -> Call
 
 @lru_cache(maxsize=256)
 def evaluation(images: int, levels: int, scale: float, superlevel: bool, device: int) -> Call:
-    """Curves from moments.
+    """Return the launch that computes curves from moments.
 
-    Takes the addresses of thresholds, sharpness, windows, moments, curves, slopes and spreads.
+    It takes the addresses of thresholds, sharpness, windows, moments, curves, slopes and spreads.
     """
     sizes = (levels, table_slots(levels), scale)
     grid = (-(-levels // 8), images)
@@ -136,7 +136,7 @@ def _of_levels(
     superlevel: bool,
     device: int,
 ) -> Call:
-    """A kernel of soft_levels.cu that takes addresses, then numbers."""
+    """Return the launch of a kernel of soft_levels.cu that takes addresses, then numbers."""
     found = function("soft_levels", name, device, (("SUPER", int(superlevel)),)).kernel
     kinds = [np.int32 if isinstance(number, int) else np.float32 for number in numbers]
     given = [np.array([number], kind) for number, kind in zip(numbers, kinds, strict=True)]
@@ -147,9 +147,10 @@ def _of_levels(
 def tabulation(
     images: int, first: int, batch: int, levels: int, totals: bool, superlevel: bool, device: int
 ) -> Call:
-    """Tables of some images of a batch, from `first` on, and with `totals` the other gradients.
+    """Return the launch that computes the tables of some images of a batch, from `first` on.
 
-    Takes the words of TOTALS, then the addresses of sharpness, windows and table.
+    With `totals` it also computes the gradients of thresholds and sharpness. It takes the words of
+    TOTALS, then the addresses of sharpness, windows and table.
     """
     found = function("soft_levels", "soft_tabulate", device, (("SUPER", int(superlevel)),)).kernel
     slots, sums = table_slots(levels), total_blocks(levels) if totals else 0
@@ -195,7 +196,7 @@ def scan(
     levels: int,
     device: int,
 ) -> Scan:
-    """The scan of a part of a batch; without levels it finds coefficients only."""
+    """Return the scan of a part of a batch. Without levels it only computes coefficients."""
     flat = len(shape) < 4
     images, *sizes = _four(shape, flat, 1)
     rows, resident = ROWS[flat], RESIDENT[flat]
@@ -247,21 +248,21 @@ def scan(
 
 
 def _tiles(sizes: Sequence[int], flat: bool, rows: int) -> tuple[int, int, int]:
-    """Tiles of an image along x, y and z."""
+    """Return the number of tiles of an image along x, y and z."""
     depth, height, width = sizes
     down = 1 if flat else -(-height // (rows - 2))
     return -(-width // (LANES - 2)), down, -(-depth // OWN)
 
 
 def _tile_bytes(flat: bool, rows: int, itemsize: int) -> int:
-    """Shared memory for the tiles of a block, and for what its rows exchange."""
+    """Return the bytes of shared memory for the tiles of a block and what its rows exchange."""
     threads = LANES * rows
     samples = (OWN + 2) * threads + (rows if flat else 0) + PADDING
     return samples * itemsize + (0 if flat else 4 * EXCHANGED * threads)
 
 
 def _scale(points: int) -> float:
-    """The scale at which sums over so many points do not overflow."""
+    """Return a scale at which sums over so many points do not overflow."""
     return 2.0 ** min(28 - math.ceil(math.log2(points)), 20)
 
 
@@ -285,7 +286,7 @@ def gather(
     totals: bool,
     device: int,
 ) -> Gather:
-    """The gradients of a part of a batch; `unit`: as if every coefficient were one."""
+    """Return the gradients of a part of a batch. `unit`: every coefficient counts as one."""
     flat = len(shape) < 4
     images, *sizes = _four(shape, flat, 1)
     columns = -(-sizes[0] // PACKED) * sizes[1] * sizes[2]
@@ -316,7 +317,7 @@ def gather(
 
 
 def _four(sizes: tuple[int, ...], flat: bool, filler: int) -> tuple[int, ...]:
-    """(batch, z, y, x) from those of an image; flat images have no y, and lines no z either."""
+    """Return sizes as (batch, z, y, x). Flat images have no y, and lines no z either."""
     if not flat:
         return tuple(sizes)
     batch, *rest = sizes

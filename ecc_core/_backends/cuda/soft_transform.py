@@ -37,7 +37,7 @@ def curves(
     heights: Tensor,
     sharpness: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Curves (batch, k, n) and their derivatives by the heights and by the sharpness."""
+    """Return curves (batch, k, n) and their derivatives by the heights and by the sharpness."""
     images, count, levels = len(weights), len(directions), heights.numel()
     if not (images * count * levels * weights.shape[2]):
         empty = weights.new_zeros((3, images, count, levels))
@@ -63,7 +63,7 @@ def gradients(
     heights: Tensor,
     sharpness: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of the weights and, image by image, of the directions."""
+    """Return the gradients of the weights and, for each image, of the directions."""
     images, count, levels = len(weights), len(directions), heights.numel()
     if not (images * count * levels * weights.shape[2]):
         return torch.zeros_like(weights), directions.new_zeros((images, *directions.shape))
@@ -92,7 +92,7 @@ def _kernel(name: str, device: int, dtype: torch.dtype) -> Any:
 
 
 def _points(given: list[Tensor], sharpness: Tensor) -> tuple[NDArray[Any], int]:
-    """The kernels' Points, and the number of chunks."""
+    """Return the kernels' Points and the number of chunks."""
     weights, positions, directions, _, heights = given
     points = weights.shape[2]
     chunk = THREADS * -(-points // (THREADS * CHUNKS))

@@ -1,4 +1,4 @@
-"""How an image is cut into units of work, so that they fill the device evenly."""
+"""How an image is divided into units of work that fill the device evenly."""
 
 from __future__ import annotations
 
@@ -9,28 +9,41 @@ from typing import NamedTuple
 __all__ = ["Tiling", "plan2d", "plan3d", "plan_batch", "plan_pairs", "plan_slices"]
 
 WARP_WIDTH = 128  # columns of a warp
-WARP_ROWS = 8  # 3-D: rows of a warp; 2-D: rows of a step
-PAIR_ROWS = 16  # the same where two samples share a register
-SLICED_ROWS = 32  # the same where samples are compared bit by bit
-# Warps on a multiprocessor, by registers.
+# Rows that a warp processes at a time: single samples, two samples in a register, bit by bit.
+WARP_ROWS, PAIR_ROWS, SLICED_ROWS = 8, 16, 32
+# Warps that the registers of a multiprocessor have room for.
 RESIDENT_WARPS = {"curve2d": 24, "curve3d": 12, "pairs2d": 16, "pairs3d": 12}
 RESIDENT_WARPS |= {"lines": 16, "bytes2d": 16, "bytes3d": 16, "shorts3d": 12, "curve1d": 32}
-# What a block costs beside its steps, in steps: the first loads, clearing and adding histograms.
-BLOCK_STEPS = {2: 16, 3: 3}
-ATOMIC_STEPS = 12  # 2-D: more of that where several blocks add up
-# Bin counts of a block are 32-bit integers; a point adds at most 7, in pairs 16 times as much.
+# Counts of a block are 32-bit integers. A point adds at most 7, in pairs 16 times as much.
 POINTS_A_BLOCK = 1 << 28
 PAIR_POINTS_A_BLOCK = 1 << 24
-# Pairs: warps that keep a multiprocessor busy; what a warp costs beside its steps, and a block.
+
+# Costs, as numbers of steps. Single samples: the first loads of a block and the additions of its
+# histogram, by the axes of an image; in 2-D, more of it if several blocks share an image.
+BLOCK_STEPS = {2: 16, 3: 3}
+ATOMIC_STEPS = 12
+# Pairs: warps that keep a multiprocessor busy, and what a warp and a block cost besides steps.
 PAIR_BUSY = 12
 PAIR_START = 2
 PAIR_BLOCK = 8
-PAIR_APART = 0.04  # 3-D: share of the time that each more block on a multiprocessor costs
-BATCH_BLOCK = 1  # what an image costs a block of many, in steps
+PAIR_APART = 0.04  # 3-D: share of the time that each further block on a multiprocessor costs
+BATCH_BLOCK = 1  # of an image in a block that processes many
 
 
 class Tiling(NamedTuple):
-    """Units along x and y, steps of the scan in a unit, warps of a block, blocks of an image."""
+    """How an image is divided.
+
+    Attributes
+    ----------
+    across, down : int
+        Units along x and y.
+    chunk : int
+        Rows or slices of a unit.
+    warps : int
+        Of a block.
+    blocks : int
+        Of an image.
+    """
 
     across: int
     down: int
@@ -141,7 +154,7 @@ def _plan_columns(
     block: tuple[int, ...],
     rows: int,
 ) -> Tiling:
-    """The best of some `cuts`, which are the steps of a warp and the rows or slices that it owns.
+    """Return the best of some `cuts`: the steps of a warp, and the rows or slices that it owns.
 
     `columns` are those of warps along x and y, `rows` those of a step.
     """
@@ -177,13 +190,13 @@ def plan_batch(steps: int) -> Tiling:
 
 
 def _candidates(steps: int) -> list[int]:
-    """Lengths that cut `steps` evenly."""
+    """Return lengths that divide `steps` evenly."""
     parts = [*range(1, min(steps, 512) + 1), *(1 << power for power in range(10, 24))]
     return sorted({_ceil(steps, count) for count in parts})
 
 
 def _rounds(blocks: int, resident: int) -> float:
-    """Times that a multiprocessor is filled; the last time, blocks end apart."""
+    """Return how often a multiprocessor is filled. The last time, blocks end at different times."""
     return 1.0 if blocks <= resident else blocks / resident + 0.5
 
 
