@@ -107,7 +107,7 @@ class Recipe(NamedTuple):
 
 
 def image_struct(layout: Layout) -> NDArray[np.int64]:
-    """The kernels' Image, without addresses."""
+    """Return the kernels' Image, without addresses."""
     shape = (*layout.shape, 0)
     return pack(IMAGE, 0, layout.strides, shape, 0)
 
@@ -121,7 +121,7 @@ def recipe(
     rules: Rules,
     device: int,
 ) -> Recipe | None:
-    """How to compute the curves of images of a layout; None if they must be recoded."""
+    """Return how to compute the curves of images of a layout, or None if they must be recoded."""
     deep = ndim == 3
     first, last = own or (0, layout.shape[0 if deep else 1])
     bins = rules.levels + 1
@@ -178,7 +178,7 @@ def recipe(
 
 
 def _pays_in_pairs(rules: Rules, deep: bool, element: str) -> bool:
-    """Whether the kernels of pairs, if they know the rule, are faster than the others."""
+    """Return whether kernels of pairs know the rule and are faster than the others."""
     if deep and element in WIDE:
         return False
     if rules.pair in (None, AFFINE, COMPLEMENT) or rules.levels <= FEW_LEVELS:
@@ -187,7 +187,7 @@ def _pays_in_pairs(rules: Rules, deep: bool, element: str) -> bool:
 
 
 def _by_turns(layout: Layout, steps: int, device: int) -> Tiling | None:
-    """The tiling of many small images, which blocks take by turns; None for others."""
+    """Return the tiling of many small images, which blocks take by turns, or None for others."""
     _, height, width = layout.shape
     small = width <= WARP_WIDTH and height * width <= BATCH_SAMPLES
     return plan_batch(steps) if small and layout.images > processors(device) else None
@@ -337,26 +337,27 @@ def _singles(
 
 
 def table_bytes(rules: Rules) -> int:
-    """Bytes of thresholds and table in shared memory; 0 where they stay in global memory."""
+    """Return bytes of thresholds and table in shared memory, or 0 if they stay in global memory."""
     size = rules.levels * rules.key_size + 4 * rules.cells
     return size if size <= TABLE_BYTES + 4 * rules.cells else 0
 
 
 def _copies(one: int, room: int, samples: int, each: int = SAMPLES_A_COPY) -> int:
-    """Copies of what takes `one` bytes in shared memory, and may take `room`.
+    """Return how often something of `one` bytes is kept in shared memory, within `room` bytes.
 
-    There is at most one for `each` of the samples of a warp, so that it pays to make them.
+    There is at most one copy for `each` samples of a warp, so that it pays to make them.
     """
     most = min(32, max(1, samples // each), room // one)
     return 1 << (max(1, most).bit_length() - 1)
 
 
 def _warp_bytes(deep: bool, item_size: int) -> int:
-    """Shared memory of a warp: its keys, and in 3-D its queue and its part of the exchange."""
+    """Return bytes of a warp: its keys, and in 3-D its queue and its part of the exchange."""
     return 8 * 128 * 4 + (3 * 128 * item_size + 2 * 32 * 4 if deep else 0)
 
 
 def _store(bins: int, device: int) -> int:
+    """Return where bins are counted: as 32-bit integers, 16-bit integers, or in global memory."""
     if 4 * bins <= SHARED_BYTES:
         return SHARED
     fits = 2 * bins + TABLE_BYTES + SPARE_BYTES + PACKED_WARPS * 6400 <= shared_limit(device)
@@ -364,7 +365,7 @@ def _store(bins: int, device: int) -> int:
 
 
 def _tiling(layout: Layout, deep: bool, steps: int, store: int, bins: int, device: int) -> Tiling:
-    """Large histograms need large blocks: few of them fit on a multiprocessor."""
+    """Return a tiling. Large histograms need large blocks: few fit on a multiprocessor."""
     _, height, width = layout.shape
     count = processors(device)
     block: tuple[int, ...] = (PACKED_WARPS,)

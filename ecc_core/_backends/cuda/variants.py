@@ -57,7 +57,7 @@ class Variant(NamedTuple):
     masked: bool
 
     def options(self, prepared: Prepared | None) -> dict[str, Any]:
-        """The macros of options.cuh that every kernel needs."""
+        """Return the macros of options.cuh that every kernel needs."""
         return {
             "ELEMENT": ELEMENTS[self.element],
             "DOWN": int(self.cubes != self.superlevel),
@@ -74,7 +74,7 @@ class Variant(NamedTuple):
 
 
 def variant_of(filtration: Filtration, element: str, *, masked: bool) -> Variant:
-    """With what `nan` means for the element type."""
+    """Return the variant for a filtration, in which integers have no NaN."""
     policy = NAN_OMIT if filtration.nan == "omit" else NAN_REPORT
     nan = policy if "float" in element else NAN_NONE
     return Variant(filtration.cubes, filtration.superlevel, nan, element, masked)
