@@ -9,23 +9,12 @@ from typing import Any
 
 import cupy
 
+from ecc_core._backends.cuda.tiling import RESOURCES
+
 __all__ = ["compares_shorts", "function", "kernel", "processors", "shared_limit"]
 
 SOURCE = Path(__file__).parent / "source"
 
-# Threads of a block, and blocks that must fit on a multiprocessor, which limit the registers of a
-# thread.
-RESOURCES = {
-    "curve1d": (256, 4),
-    "curve2d": (768, 1),
-    "curve3d": (384, 1),
-    "pairs2d": (512, 1),
-    "lines": (512, 1),
-    "pairs3d": (384, 1),
-    "bytes2d": (512, 1),
-    "bytes3d": (512, 1),
-    "shorts3d": (384, 1),
-}
 # Bytes of local memory of a thread beyond which kernels of pairs are compiled without asynchronous
 # copies (docs/design/cuda.md).
 SPILL = 32

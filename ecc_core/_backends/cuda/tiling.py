@@ -11,9 +11,21 @@ __all__ = ["Tiling", "plan2d", "plan3d", "plan_batch", "plan_pairs", "plan_slice
 WARP_WIDTH = 128  # columns of a warp
 # Rows that a warp processes at a time: single samples, two samples in a register, bit by bit.
 WARP_ROWS, PAIR_ROWS, SLICED_ROWS = 8, 16, 32
-# Warps that the registers of a multiprocessor have room for.
-RESIDENT_WARPS = {"curve2d": 24, "curve3d": 12, "pairs2d": 16, "pairs3d": 12}
-RESIDENT_WARPS |= {"lines": 16, "bytes2d": 16, "bytes3d": 16, "shorts3d": 12, "curve1d": 32}
+# Threads of a block, and blocks that must fit on a multiprocessor, which limit the registers of a
+# thread.
+RESOURCES = {
+    "curve1d": (256, 4),
+    "curve2d": (768, 1),
+    "curve3d": (384, 1),
+    "pairs2d": (512, 1),
+    "lines": (512, 1),
+    "pairs3d": (384, 1),
+    "bytes2d": (512, 1),
+    "bytes3d": (512, 1),
+    "shorts3d": (384, 1),
+}
+# Warps on a multiprocessor.
+RESIDENT_WARPS = {name: threads * blocks // 32 for name, (threads, blocks) in RESOURCES.items()}
 # Counts of a block are 32-bit integers. A point adds at most 7, in pairs 16 times as much.
 POINTS_A_BLOCK = 1 << 28
 PAIR_POINTS_A_BLOCK = 1 << 24
