@@ -44,7 +44,7 @@ SINGLES = [
     _floats((UNIFORM, SEARCH), ELEMENT=FLOATS[:3]),
 ]
 GUESSED = (UNIFORM, AFFINE, CELLS)
-CODED = {"ASYNC": (1,), "BATCH": (0, 1), "TABLE_COPIES": (1, 16)}
+CODED = {"ASYNC": (1,), "BATCH": (0, 1), "MANY_CODES": (0, 1), "TABLE_COPIES": (1, 16)}
 PAIRS = [
     _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1)),
     _curves(SHORT[2:], (*GUESSED, COMPLEMENT), CROWD=(0,), **CODED),
@@ -55,6 +55,7 @@ MASKED = [
     _floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), MASK=(1,), VECTOR=(1,))
     | {**CODED, "BATCH": (0,)}
 ]
+CHANNELLED = [{**case, "BATCH": (0,), "VECTOR": (1,), "CHANNELS": (2, 3, 4)} for case in PAIRS[1:]]
 FOLDED = [{**case, "BATCH": (0,), "FOLD": (2,)} for case in PAIRS + MASKED]
 SAMPLES = _curves(
     ("Bool", *ELEMENTS),
@@ -73,9 +74,9 @@ CASES = {
     "curve3d": SINGLES,
     "pairs2d": PAIRS + MASKED,
     "lines": [{**case, "BATCH": (0,), "HEIGHT": (1, 3)} for case in PAIRS],
-    "pairs3d": PAIRS + MASKED + FOLDED,
+    "pairs3d": PAIRS + MASKED + FOLDED + CHANNELLED,
     "bytes2d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2))],
-    "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2))],
+    "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2), CHANNELS=(1, 2, 3, 4))],
     "shorts3d": [
         _curves(SHORT[2:], (UNIFORM, SEARCH, CONSECUTIVE), VECTOR=(1,), ASYNC=(0, 1), STORE=(2,))
     ],

@@ -18,6 +18,7 @@ __all__ = [
     "Placement",
     "adopt",
     "arrange",
+    "arrange_channels",
     "arrange_twos",
     "as_cupy",
     "axes_in_memory",
@@ -187,6 +188,9 @@ class Layout(NamedTuple):
     skips : int
         If every second sample of a row is one of the image: 1 if it is the first of two, else 2.
         Strides are then in twos.
+    channels : int
+        Slices of which the samples of a column are next to each other. Columns are then that many
+        samples apart.
     """
 
     images: int
@@ -197,6 +201,7 @@ class Layout(NamedTuple):
     vector: bool
     wide: bool
     skips: int = 0
+    channels: int = 1
 
 
 @lru_cache(maxsize=1024)
@@ -249,6 +254,25 @@ def arrange_twos(placement: Placement, itemsize: int, keep_order: bool) -> Layou
     if layout is None or layout.shape[2] == 1:
         return None
     return layout._replace(offset=layout.offset - place * itemsize, skips=1 + place)
+
+
+def arrange_channels(placement: Placement, itemsize: int) -> Layout | None:
+    """Return the layout of volumes with 2 to 4 channels, which become slices, or None.
+
+    Channels are the last axis in memory, where samples along the last two axes are contiguous.
+    """
+    shape, strides, address = placement
+    high, across, last = axes_in_memory(shape, strides)
+    channels, width = shape[last], shape[across]
+    joined = strides[last] == itemsize and strides[across] == channels * itemsize
+    if not (joined and 2 <= channels <= 4 and width % 4 == 0):
+        return None
+    flat = (shape[0], shape[high], width * channels), (strides[0], strides[high], itemsize)
+    rows = arrange(Placement(*flat, address), itemsize, False)
+    if rows is None or not rows.vector:
+        return None
+    sizes, steps = (channels, shape[high], width), (rows.strides[0], 1, rows.strides[2])
+    return rows._replace(shape=sizes, strides=steps, channels=channels)
 
 
 def is_alike(mask: Any, array: Any) -> bool:

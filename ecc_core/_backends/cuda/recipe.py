@@ -22,6 +22,7 @@ from ecc_core._backends.cuda.tiling import (
     plan2d,
     plan3d,
     plan_batch,
+    plan_channels,
     plan_pairs,
     plan_slices,
 )
@@ -73,6 +74,12 @@ PAIR_CACHE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 8, "shorts3d": 8}
 # warp and one in front of them.
 SLICED_COPIES_BYTES = 4096
 SLICED_BYTES = (2 * SLICED_ROWS + 1) * WARP_WIDTH
+# Warps of a block that has all channels of its rows in shared memory.
+CHANNEL_WARPS = {
+    "bytes3d": {2: 16, 3: 16, 4: 12},
+    "pairs3d": {2: 12, 3: 12, 4: 8},
+}
+CHANNEL_ROWS = 10  # of a warp's codes of a channel, two in one
 SLICED_LEAST = 1 << 22  # samples of 2-D images that gain by it
 # More bins are summed by a kernel of their own, and so are those of more blocks (histogram.cuh).
 SCAN_BINS = 1 << 14
@@ -142,9 +149,12 @@ def recipe(
         plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
     small = not deep and (flat or "BATCH" in plan.options)
     reads_masks = pairs and layout.vector and rules.pair != TABLE
-    if variant.masked and (not reads_masks or lines or small or layout.skips):
+    apart = layout.skips or layout.channels > 1
+    if variant.masked and (not reads_masks or lines or small or apart):
         return None
-    special = layout.skips or variant.masked or variant.element in WIDE[1:]
+    if layout.channels > 1 and plan.source not in CHANNEL_WARPS:
+        return None
+    special = apart or variant.masked or variant.element in WIDE[1:]
     if special and not (pairs and plan.shared + SPARE_BYTES <= shared_limit(device)):
         return None
     tiling = plan.tiling
@@ -211,7 +221,8 @@ def _pairs(
     assert rules.pair is not None
     source = "pairs3d" if deep else "pairs2d"
     _, height, width = layout.shape
-    fold = 2 if deep and 2 * width <= WARP_WIDTH and height > PAIR_ROWS else 1
+    narrow = deep and 2 * width <= WARP_WIDTH and height > PAIR_ROWS
+    fold = 2 if narrow and layout.channels == 1 else 1
     count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
     batch = None if deep else _by_turns(layout, steps, device)
     large = deep or layout.images * height * width >= SLICED_LEAST
@@ -219,9 +230,12 @@ def _pairs(
     if sliced and fold == 1 and not batch:
         return _bytes(layout, deep, steps, rules, device)
     height = -(-height // fold)  # with two, sixteen rows of half a warp each
+    if layout.channels > 1:
+        return _pair_channels(layout, rules, device)
     tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block)
     masked, item = variant.masked, layout.item
-    copies, shared, options = _pair_memory(source, deep, tiling, item, masked, rules, device)
+    of_warp = _pair_rows(source, deep, item, masked)
+    copies, shared, options = _pair_memory(source, deep, tiling, of_warp, rules, device)
     if fold > 1 or masked:  # lanes copy their own samples
         options |= {"FOLD": fold, "VECTOR": int(layout.vector)}
     if not batch:
@@ -233,6 +247,18 @@ def _pairs(
     return _Plan(source, options, tiling, copies, shared, (1, turns))
 
 
+def _pair_channels(layout: Layout, rules: Rules, device: int) -> _Plan:
+    """Images whose slices are channels, two samples in a register (channels.cuh)."""
+    source, (channels, height, width) = "pairs3d", layout.shape
+    most = CHANNEL_WARPS[source][channels if rules.levels <= FEW_LEVELS else 4]
+    count, block = processors(device), (4, 8, most)
+    tiling = plan_channels(layout.images, channels, height, width, PAIR_ROWS, count, block)
+    of_warp = CHANNEL_ROWS * channels * WARP_WIDTH * 4
+    copies, shared, options = _pair_memory(source, True, tiling, of_warp, rules, device)
+    options |= {"CHANNELS": channels, "VECTOR": 1}
+    return _Plan(source, options, tiling, copies, shared)
+
+
 def _lines(
     layout: Layout, deep: bool, _steps: int, _variant: Variant, rules: Rules, device: int
 ) -> _Plan:
@@ -241,23 +267,30 @@ def _lines(
     rows = PAIR_ROWS * -(-width // (PAIR_ROWS // height * WARP_WIDTH))
     block = (4, 8, RESIDENT_WARPS["lines"])
     tiling = plan_pairs(images, deep, rows, rows, WARP_WIDTH, processors(device), block)
-    item = layout.item
-    copies, shared, options = _pair_memory("lines", deep, tiling, item, False, rules, device)
+    of_warp = _pair_rows("lines", deep, layout.item, False)
+    copies, shared, options = _pair_memory("lines", deep, tiling, of_warp, rules, device)
     options["HEIGHT"] = height
     return _Plan("lines", options, tiling, copies, shared, (tiling.blocks, images))
 
 
+def _pair_rows(source: str, deep: bool, item: int, masked: bool) -> int:
+    """Return bytes of shared memory for the rows of a warp, and for those on their way to it."""
+    queue = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) * WARP_WIDTH * (item + masked)
+    return PAIR_CACHE_ROWS[source] * WARP_WIDTH * 4 + queue
+
+
 def _pair_memory(
-    source: str, deep: bool, tiling: Tiling, item: int, masked: bool, rules: Rules, device: int
+    source: str, deep: bool, tiling: Tiling, of_warp: int, rules: Rules, device: int
 ) -> tuple[int, int, dict[str, int]]:
-    """Return copies of bins, bytes of shared memory, and the macros of a kernel of pairs."""
+    """Return copies of bins, bytes of shared memory, and the macros of a kernel of pairs.
+
+    `of_warp`: bytes of the rows of each warp.
+    """
     assert rules.pair is not None
     warps = tiling.warps
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
     copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * warps, samples)
-    queue = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) * WARP_WIDTH * (item + masked)
-    shared = 4 * (rules.codes * copies + rules.levels + 1)
-    shared += warps * (PAIR_CACHE_ROWS[source] * WARP_WIDTH * 4 + queue)
+    shared = 4 * (rules.codes * copies + rules.levels + 1) + warps * of_warp
     shared += 1024 if rules.pair == TABLE else 4 * rules.levels if rules.crowd else 0
     repeated = 1
     if rules.table:
@@ -268,7 +301,7 @@ def _pair_memory(
         repeated = repeated if repeated >= least else 1
     shared += repeated * rules.table
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": 0, "CROWD": rules.crowd}
-    options["TABLE_COPIES"] = repeated
+    options |= {"MANY_CODES": int(rules.levels > FEW_LEVELS), "TABLE_COPIES": repeated}
     return copies, shared, options
 
 
@@ -276,13 +309,22 @@ def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) ->
     """8-bit types, compared bit by bit (sliced.cuh)."""
     source = "bytes3d" if deep else "bytes2d"
     _, height, width = layout.shape
-    block = (4, 8, RESIDENT_WARPS[source])
-    tiling = plan_slices(layout.images, deep, steps, height, width, processors(device), block)
-    samples = tiling.chunk * (SLICED_ROWS if deep else 1) * WARP_WIDTH
-    copies = _copies(4 * rules.codes, SLICED_COPIES_BYTES * tiling.warps, samples)
-    shared = 4 * (rules.codes * copies + rules.levels + 1) + 1024
-    shared += tiling.warps * SLICED_BYTES
+    images, count, channels = layout.images, processors(device), layout.channels
     options = {"BINS": TABLE, "STORE": SHARED, "SHARED_TABLE": 0}
+    if channels > 1:
+        block = (4, 8, CHANNEL_WARPS[source][channels])
+        tiling = plan_channels(images, channels, height, width, SLICED_ROWS, count, block)
+        of_warp = (SLICED_ROWS + 1) * WARP_WIDTH * channels
+        options["CHANNELS"] = channels
+    else:
+        block = (4, 8, RESIDENT_WARPS[source])
+        tiling = plan_slices(images, deep, steps, height, width, count, block)
+        of_warp = SLICED_BYTES
+    samples = tiling.chunk * (SLICED_ROWS if deep else 1) * WARP_WIDTH
+    fixed = tiling.warps * of_warp + 4 * (rules.levels + 1) + 1024
+    room = min(SLICED_COPIES_BYTES * tiling.warps, shared_limit(device) - SPARE_BYTES - fixed)
+    copies = _copies(4 * rules.codes, room, samples)
+    shared = fixed + 4 * rules.codes * copies
     grid = None if deep else (tiling.blocks, layout.images)
     return _Plan(source, options, tiling, copies, shared, grid)
 

@@ -10,7 +10,13 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Layout, Placement, arrange, arrange_twos
+from ecc_core._backends.cuda.arrays import (
+    Layout,
+    Placement,
+    arrange,
+    arrange_channels,
+    arrange_twos,
+)
 from ecc_core._backends.cuda.bins import Prepared, Rules, keep_captured, prepare
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.guesses import CONSECUTIVE, TABLE, UNIFORM
@@ -248,7 +254,9 @@ def plan_scan(
     layout = arrange(placement, item, own is not None)
     if layout is None and rules.pair is not None and item in (2, 4):
         layout = arrange_twos(placement, item, own is not None)
-    if layout is None or (own is None and _is_thin(layout, ndim)):
+    if layout is not None and own is None and _is_thin(layout, ndim):
+        layout = arrange_channels(placement, item) if ndim == 3 else None
+    if layout is None:
         return None
     found = recipe(layout, ndim, own, variant, rules, device)
     return found and (layout, found)

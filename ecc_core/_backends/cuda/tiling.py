@@ -6,7 +6,15 @@ import itertools
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Tiling", "plan2d", "plan3d", "plan_batch", "plan_pairs", "plan_slices"]
+__all__ = [
+    "Tiling",
+    "plan2d",
+    "plan3d",
+    "plan_batch",
+    "plan_channels",
+    "plan_pairs",
+    "plan_slices",
+]
 
 WARP_WIDTH = 128  # columns of a warp
 # Rows that a warp processes at a time: single samples, two samples in a register, bit by bit.
@@ -154,6 +162,31 @@ def plan_slices(
         cuts = [(n, n * SLICED_ROWS - 2) for n in _candidates(_ceil(steps, own))]
     columns = _ceil(width, WARP_WIDTH), max(1, _ceil(height - 2, own)) if deep else 1
     return _plan_columns(images, deep, steps, columns, cuts, processors, block, SLICED_ROWS)
+
+
+@lru_cache(maxsize=4096)
+def plan_channels(
+    images: int,
+    channels: int,
+    height: int,
+    width: int,
+    rows: int,
+    processors: int,
+    block: tuple[int, ...],
+) -> Tiling:
+    """Cut images whose channels are slices into columns of all channels, for warps of `rows` rows.
+
+    If there are more columns than warps, blocks that fill the device take them by turns.
+    """
+    sliced = rows == SLICED_ROWS
+    down = max(1, _ceil(height - 2, SLICED_ROWS - 2)) if sliced else _ceil(height, PAIR_ROWS)
+    columns, warps = (_ceil(width, WARP_WIDTH), down), block[-1]
+    units, each = columns[0] * down, channels * rows * WARP_WIDTH
+    blocks = max(1, processors // images, _ceil(units * each, PAIR_POINTS_A_BLOCK))
+    if units >= blocks * warps:
+        return Tiling(*columns, channels, warps, blocks)
+    cuts = [(channels, channels)]
+    return _plan_columns(images, True, channels, columns, cuts, processors, block, rows)
 
 
 def _plan_columns(

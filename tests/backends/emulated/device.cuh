@@ -90,6 +90,10 @@ inline unsigned short to_half_truncated(float value) {
     return std::fabs(half_to_float(half)) > std::fabs(value) ? half - 1 : half;
 }
 
+inline pair to_pair(float low, float high) {
+    return to_half_truncated(low) | to_half_truncated(high) << 16;
+}
+
 // PTX ISA, matrix fragments for mma.m16n8k16: a lane is 4 g + t.
 inline void multiply_matrices(float (&out)[4], const pair (&a)[4], pair b0, pair b1,
                               const float (&c)[4]) {
@@ -180,6 +184,7 @@ template <int count>
 void load_words(unsigned address, unsigned (&words)[count]) {
     memcpy(words, shared(address, sizeof words), sizeof words);
 }
+inline void shared_store(unsigned address, unsigned w) { store_words(address, {w}); }
 inline void shared_store(unsigned address, const unsigned (&w)[4]) { store_words(address, w); }
 inline void shared_store(unsigned address, const unsigned (&w)[2]) { store_words(address, w); }
 inline void shared_load(unsigned address, unsigned (&w)[4]) { load_words(address, w); }

@@ -55,6 +55,12 @@ CASES = {
     "3-D narrow bytes": ("pairs3d", (1, 5, 40, 64), "uint8", BYTES),
     "3-D bytes": ("bytes3d", (1, 9, 70, 272), "uint8", BYTES),
     "3-D few bytes": ("bytes3d", (2, 3, 32, 132), "int8", np.array([-100, 3, 90])),
+    "3 channels of bytes": ("bytes3d", (2, 100, 272, 3), "uint8", BYTES),
+    "2 channels of bytes": ("bytes3d", (1, 131, 396, 2), "int8", np.array([-100, 3, 90])),
+    "4 channels of bytes": ("bytes3d", (1, 130, 132, 4), "uint8", BYTES),
+    "3 channels": ("pairs3d", (2, 90, 272, 3), "float32", EVEN),
+    "2 channels of shorts": ("pairs3d", (1, 132, 260, 2), "uint16", np.arange(0, 1 << 16, 16)),
+    "4 channels percentiles": ("pairs3d", (1, 130, 132, 4), "float32", PERCENTILES),
     "3-D shorts": ("shorts3d", (2, 9, 37, 268), "uint16", SHORTS),
     "3-D 12 bits": ("pairs3d", (1, 9, 37, 268), "uint16", np.arange(0, 1 << 16, 16)),
     "3-D complements": ("pairs3d", (1, 5, 20, 133), "int16", np.linspace(-32768, 32767, 4096)),
@@ -245,7 +251,7 @@ RECODED = {
     "float64": ((2, 70, 150), "float64", PERCENTILES, "pairs2d"),
     "many": ((1, 9, 30, 140), "float64", np.linspace(-2, 2, 3000), "pairs3d"),
     "uint32": ((1, 40, 150), "uint32", np.geomspace(1, 2.0**32, 300), "pairs2d"),
-    "thin": ((1, 100, 240, 3), "float32", EVEN, "bytes3d"),
+    "thin": ((1, 100, 240, 5), "float32", EVEN, "bytes3d"),
     "thin bytes": ((1, 90, 250, 3), "uint8", BYTES, "bytes3d"),
     "flat": ((2, 300, 3, 250), "float64", EVEN, "bytes3d"),
     "narrow": ((1, 8000, 9), "float32", EVEN, "pairs2d"),
@@ -523,3 +529,9 @@ def test_arrays_that_were_read_before(emulator):
     host, is_right = read_early(array[::2])
     np.testing.assert_array_equal(host, np.array(array)[::2])
     assert is_right is None
+
+
+def test_warps_that_take_several_parts_of_channels(emulator, monkeypatch):
+    monkeypatch.setattr(emulator, "processors", 1)
+    images = next(fields((1, 280, 132, 3), "uint8"))
+    check(emulator, images, BYTES, SIDES[0], "bytes3d")

@@ -1,6 +1,6 @@
 // The Euler characteristic curve of 3-D images of 8-bit types (sliced.cuh).
 //
-// A warp moves through the slices. The first and the last of its rows belong to the warps above and
+// A warp moves through the slices, of one part of the volume after the other. The first and the last of its rows belong to the warps above and
 // below, unless they are the first and the last of the image. curve3d.cu states the formula.
 #include "sliced.cuh"
 
@@ -29,8 +29,12 @@ struct Unit {
 __device__ __forceinline__ void scan(const Image& image, const Unit& unit, Room room, Feed& feed,
                                      const Counter& count) {
     const auto ask = [&](int s, unsigned to) {
-        if (s < image.depth) feed.advance(image.slice);
-        feed.ask(room.at(to));
+        if (s >= image.depth) return;
+        feed.advance(image.slice);
+        if (kChannels > 1)
+            feed.ask_beside();
+        else
+            feed.ask(room.at(to));
     };
     Column p[kLaneWidth];
     Numbers3 given_behind[kLaneWidth];  // what slice s - 1 gives to slice s
@@ -38,6 +42,10 @@ __device__ __forceinline__ void scan(const Image& image, const Unit& unit, Room 
     for (int x = 0; x < kLaneWidth; ++x) given_behind[x] = zeros();
 
     room.wait();
+    if (kChannels > 1) {
+        separate_channels(room.here);
+        __syncwarp();
+    }
     load_columns(room.here, p);
     Border border_p(feed, room.rows(room.here));
     ask(unit.start + 1, room.there);
@@ -56,22 +64,30 @@ __device__ __forceinline__ void scan(const Image& image, const Unit& unit, Room 
                     owner(border_p, next_row(border_p)).sides(beyond), place, no_rows, flat);
         }
 
-        room.wait();
-        Column m[kLaneWidth], q[kLaneWidth];
-        load_columns(room.there, q);
+        if (s < image.depth - 1) {
+            room.wait();
+            Column m[kLaneWidth], q[kLaneWidth];
+            load_columns(room.there, q);
 #pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x) {
-            behind[x] = owned_by_second(p[x], q[x]);
-            if (s == image.depth - 1) behind[x] = kCubes ? kNone : kAll;
-            m[x] = choose(behind[x], p[x], q[x]);
-            p[x] = q[x];
+            for (int x = 0; x < kLaneWidth; ++x) {
+                behind[x] = owned_by_second(p[x], q[x]);
+                m[x] = choose(behind[x], p[x], q[x]);
+                p[x] = q[x];
+            }
+            compare_right(m, right);
+            compare_below(m, NoRows(), place.bottom, below, maxima);
+            const Border border_q(feed, room.rows(room.there)),
+                border_m = owner(border_p, border_q);
+            border_p = border_q;
+            combine(right, maxima, below, border_m.sides(beyond),
+                    owner(border_m, next_row(border_m)).sides(beyond), place, none, deep);
+        } else {  // the last slice is its own next one for cubes, and has none for vertices
+#pragma unroll
+            for (int x = 0; x < kLaneWidth; ++x) {
+                behind[x] = kCubes ? kNone : kAll;
+                deep[x] = flat[x];
+            }
         }
-        compare_right(m, right);
-        compare_below(m, NoRows(), place.bottom, below, maxima);
-        const Border border_q(feed, room.rows(room.there)), border_m = owner(border_p, border_q);
-        border_p = border_q;
-        combine(right, maxima, below, border_m.sides(beyond),
-                owner(border_m, next_row(border_m)).sides(beyond), place, none, deep);
         Numbers4 c[kLaneWidth];
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) {
@@ -91,12 +107,24 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     extern __shared__ uint4 memory[];
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
     const int warp = uniform(threadIdx.x >> 5);
-    const Unit unit(image, tiling, block * (blockDim.x >> 5) + warp);
+    const int warps = blockDim.x >> 5;
     const Room room(memory, warp);
-    const Element* const first = image.data + index * image.batch + unit.start * image.slice;
-    Feed feed(image, first, unit.left, unit.y);
-    if (unit.some()) feed.ask(room.at(room.here));  // on its way while counts are cleared
+    const auto begin = [&](const Unit& unit) {
+        const Element* const first = image.data + index * image.batch + unit.start * image.slice;
+        Feed feed(image, first, unit.left, unit.y);
+        if (unit.some()) feed.ask(room.at(room.here));
+        return feed;
+    };
+    // Of few units for each warp, the last ones are those of different blocks.
+    int i = kChannels > 1 ? warp * result.blocks + block : block * warps + warp;
+    Unit unit(image, tiling, i);
+    Feed feed = begin(unit);  // on its way while counts are cleared
     const Histogram histogram = histogram_of(memory, bins, result, index);
-    if (unit.some()) scan(image, unit, room, feed, Counter(histogram));
+    while (unit.some()) {
+        scan(image, unit, room, feed, Counter(histogram));
+        i += warps * result.blocks;
+        unit = Unit(image, tiling, i);
+        feed = begin(unit);
+    }
     finish(histogram, result, index, false);
 }

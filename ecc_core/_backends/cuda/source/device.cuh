@@ -134,6 +134,13 @@ __device__ __forceinline__ float multiply_add_down_saturated(float a, float b, f
     return result;
 }
 
+// Rounded towards zero.
+__device__ __forceinline__ pair to_pair(float low, float high) {
+    pair result;
+    asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+    return result;
+}
+
 // out = a b + c on the tensor cores: matrices of 16 x 16 and 16 x 8, spread over the lanes of a warp.
 __device__ __forceinline__ void multiply_matrices(float (&out)[4], const pair (&a)[4], pair b0,
                                                   pair b1, const float (&c)[4]) {
@@ -303,6 +310,10 @@ __device__ __forceinline__ unsigned shared_word(unsigned address) {
     unsigned value;
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
     return value;
+}
+
+__device__ __forceinline__ void shared_store(unsigned address, unsigned word) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
 
 __device__ __forceinline__ void shared_store(unsigned address, const unsigned (&words)[4]) {

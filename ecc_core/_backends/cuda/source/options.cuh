@@ -35,12 +35,14 @@ constexpr int kStore = ECC_STORE;
 // Whether the thresholds, and the table of kCells, are copied to shared memory.
 constexpr bool kSharedTable = ECC_SHARED_TABLE;
 
-// Pairs: how often the table of thresholds or cells is repeated, and how many thresholds a cell has
-// besides the first.
-#ifndef ECC_TABLE_COPIES
+// Pairs: whether there are more codes than 1025, how often the table of thresholds or cells is
+// repeated, and how many thresholds a cell has besides the first.
+#ifndef ECC_MANY_CODES
+#define ECC_MANY_CODES 0
 #define ECC_TABLE_COPIES 1
 #define ECC_CROWD 0
 #endif
+constexpr bool kManyCodes = ECC_MANY_CODES;
 constexpr int kTableCopies = ECC_TABLE_COPIES;
 constexpr unsigned kCrowd = ECC_CROWD;
 constexpr unsigned kCrowdBit = 30;  // of a cell's code, where the number of these begins
@@ -60,6 +62,12 @@ constexpr bool kBatch = ECC_BATCH;
 #define ECC_FOLD 1
 #endif
 constexpr int kFold = ECC_FOLD;
+
+// bytes3d.cu: slices of which the samples of a column are next to each other, as channels of an image are.
+#ifndef ECC_CHANNELS
+#define ECC_CHANNELS 1
+#endif
+constexpr int kChannels = ECC_CHANNELS;
 
 // pairs*.cu and sliced.cuh count by code, in units of 1/16. pairs*.cu keep two codes in a register,
 // shorts3d.cu two samples. They say so before all else.

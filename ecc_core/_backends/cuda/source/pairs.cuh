@@ -179,13 +179,16 @@ struct Encoder {
         if (kBytes) return kCodeZero * 0x10001u + (unsigned)to_integer(a) + ((unsigned)to_integer(b) << 16);
         if (kNan == kNanReport) check.see(a, b);
         if (!kIsAffine) return __byte_perm(code(a), code(b), 0x5410);
-        return __byte_perm(affine(code_key(low)), affine(code_key(high)), 0x5410);
+        if (kManyCodes)
+            return __byte_perm(__float_as_uint(affine(code_key(low))),
+                               __float_as_uint(affine(code_key(high))), 0x5410);
+        return to_pair(affine(code_key(low)), affine(code_key(high)));
     }
 
-    // The code, in the low half.
-    __device__ __forceinline__ unsigned affine(float key) const {
+    // The code as a number, or with kManyCodes a number of which it is the last 16 bits.
+    __device__ __forceinline__ float affine(float key) const {
         const float unit = multiply_add_down_saturated(key, bins.scale, bins.low);
-        return __float_as_uint(multiply_add_down(unit, bins.last, 8388608.0f + kCodeZero));
+        return multiply_add_down(unit, bins.last, kManyCodes ? 8388608.0f + kCodeZero : 1024.0f);
     }
 
     // The codes of two rows of a lane.

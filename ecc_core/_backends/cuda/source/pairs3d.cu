@@ -2,6 +2,7 @@
 // row and of the eighth below it. A lane owns four columns.
 #define ECC_PAIRS
 #include "pair_block.cuh"
+#include "channels.cuh"
 #include "volume.cuh"
 
 __device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
@@ -10,6 +11,11 @@ __device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
     encode(low + (i < kItems - 1 ? 0 : 32), low + (i > 0 ? 32 : 0), out, check);
     if (kMask)
         hide(out, *feed.shown(i, i < kItems - 1 ? 0 : 32), *feed.shown(i, i > 0 ? 32 : 0));
+}
+
+__device__ __forceinline__ void take(ChannelFeed& feed, int i, const Encoder&,
+                                     pair (&out)[kLaneWidth], PairCheck&) {
+    feed.take(i, out);
 }
 
 // Adds rows r and r + 8 to a plane with a row above, which is row -1; row 7 comes with row 15. The last
@@ -27,6 +33,7 @@ __device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
 
 // Compares slice s with its neighbours. `p` holds slice s on entry and slice s + 1 on return, from the
 // row above the warp's rows to the row below.
+template <class Feed>
 __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed,
                                                const Encoder& encode, const PairCounter& count,
                                                PairCheck& check) {
@@ -68,7 +75,7 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Fe
                 m.add(owned, weights);
                 owns_shared(owned, p[i - 1], q_before);
                 behind.add(owned, weights);
-                count.put(r, p[i - 1]);
+                if (kChannels == 1) count.put(r, p[i - 1]);
             }
             weights.next();
 #pragma unroll
@@ -108,44 +115,69 @@ struct PairBorders : BorderFeed {
     }
 };
 
+// The slices of a unit.
+template <class Feed>
+__device__ __forceinline__ void scan(const Image& image, Unit& unit, Feed& feed, PairBorders& borders,
+                                     Ends ends, const Encoder& encode, PairCounter count,
+                                     PairCheck& check) {
+    pair p[kItems][kLaneWidth];
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) take(feed, i, encode, p[i], check);
+#pragma unroll
+    for (int x = 0; x < kLaneWidth; ++x)
+        p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
+    PairBorder border_p = borders.take(ends.columns(p), encode);
+    Combiner combine(image, unit);
+    for (int s = unit.start; s < unit.end; ++s) {
+        const PairPlanes3 w = compare(p, feed, encode, count, check);
+        const PairBorder border_q = borders.take(ends.columns(p), encode);
+        const AllSides<PairBorder> side(border_p, border_q);
+        border_p = border_q;
+        const Numbers4 c = combine(w, side, s);
+        if (s >= unit.begin) count(c, combine.own());
+        if (kChannels > 1) count.cache += ChannelFeed::kSlice;
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
     extern __shared__ uint4 memory[];
     alignas(16) __shared__ char ends_of[ECC_THREADS / 32][Ends::kBytes];
-    constexpr int kCache = kPairRows8 * kCacheRow, kWarpBytes = kCache + Feed::kBytes;
+    constexpr int kCache = kPairRows8 * kCacheRow,
+                  kWarpBytes = kChannels > 1 ? ChannelFeed::kBytes : kCache + Feed::kBytes;
     const int index = blockIdx.x / result.blocks, block = blockIdx.x % result.blocks;
-    const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);
+    const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5), warps = blockDim.x >> 5;
     char* const room = (char*)memory + warp * kWarpBytes;
-    const Unit unit(image, tiling, block * (blockDim.x >> 5) + warp);
+    const Ends ends = {shared_address(ends_of[warp])};
+    PairCheck check;
+#if ECC_CHANNELS > 1
+    const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
+    __syncthreads();
+    const Encoder encode(bins, shared.layout);
+    const PairCounter count((const pair*)(room + kCacheRow) + lane * kLaneWidth, shared.histogram);
+    // Of few units for each warp, the last ones are those of different blocks.
+    int i = warp * result.blocks + block;
+    for (Unit unit(image, tiling, i); unit.some(); unit = Unit(image, tiling, i)) {
+        PairBorders borders(image, unit, index);
+        borders.ask();
+        ChannelFeed feed(image, unit, index, shared_address(room), encode, check);
+        scan(image, unit, feed, borders, ends, encode, count, check);
+        i += warps * result.blocks;
+    }
+#else
+    Unit unit(image, tiling, block * warps + warp);
     const Columns columns(lane_of_row(), unit.left, image.width);
     Feed feed(image, unit, index, room + kCache, columns);
     if (unit.some()) feed.begin();  // on their way while counts are cleared
     const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
     __syncthreads();
-
-    PairCheck check;
     if (unit.some()) {
         const Encoder encode(bins, shared.layout);
-        PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
-        pair p[kItems][kLaneWidth];
+        const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);
         PairBorders borders(image, unit, index);
         borders.ask();
-#pragma unroll
-        for (int i = 0; i < kItems; ++i) take(feed, i, encode, p[i], check);
-#pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x)
-            p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
-        const Ends ends = {shared_address(ends_of[warp])};
-        PairBorder border_p = borders.take(ends.columns(p), encode);
-        Combiner combine(image, unit);
-        for (int s = unit.start; s < unit.end; ++s) {
-            const PairPlanes3 w = compare(p, feed, encode, count, check);
-            const PairBorder border_q = borders.take(ends.columns(p), encode);
-            const AllSides<PairBorder> side(border_p, border_q);
-            border_p = border_q;
-            const Numbers4 c = combine(w, side, s);
-            if (s >= unit.begin) count(c, combine.own());
-        }
+        scan(image, unit, feed, borders, ends, encode, count, check);
     }
+#endif
     finish(shared.histogram, result, index, check.failed());
 }

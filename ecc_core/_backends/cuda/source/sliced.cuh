@@ -10,11 +10,12 @@
 
 static_assert(kVector, "rows are multiples of four samples");
 constexpr int kBits = 8;
-constexpr int kRows = 32, kRowBytes = kWarpWidth, kBlockBytes = kRows * kRowBytes;
+constexpr int kRows = 32, kRowBytes = kWarpWidth * kChannels, kBlockBytes = kRows * kRowBytes;
+constexpr int kLaneBytes = kLaneWidth * kChannels;
 constexpr int kCopyBytes = kWide ? 16 : 4;  // that a lane copies at a time
-constexpr int kCopyLanes = kRowBytes / kCopyBytes, kCopyRows = 32 / kCopyLanes;
-// Shared memory of a warp: a row that is never written, and two blocks of rows.
-constexpr int kPad = kRowBytes, kWarpBytes = kPad + 2 * kBlockBytes;
+constexpr int kCopyLanes = kWarpWidth / kCopyBytes, kCopyRows = 32 / kCopyLanes;
+// Shared memory of a warp: a row that is never written, and the block of rows of two slices, or of all.
+constexpr int kPad = kRowBytes, kWarpBytes = kPad + (kChannels > 1 ? 1 : 2) * kBlockBytes;
 constexpr bool kSigned = Element(-1) < Element(0);
 // More events than this in some column of a warp, and it pays to take all samples instead.
 constexpr unsigned kDense = 8;
@@ -142,6 +143,35 @@ __device__ __forceinline__ void load_columns(unsigned address, Column (&out)[kLa
     }
 }
 
+// What joins words k - 1 and k, of those with a lane's columns in a row, into samples of a channel.
+__device__ constexpr unsigned selector_of(int channel, int k) {
+    unsigned selector = 0;
+    for (int x = 0; x < kLaneWidth; ++x) {
+        const int byte = kChannels * x + channel, word = byte / 4;
+        const int from = word == k ? 4 + byte % 4 : k == 1 ? byte % 4 : x;
+        selector |= from << 4 * x;
+    }
+    return selector;
+}
+
+// Puts a lane's samples of each channel into a word, in every row.
+__device__ __forceinline__ void separate_channels(unsigned address) {
+#pragma unroll 4
+    for (int r = 0; r < kRows; ++r, address += kRowBytes) {
+        unsigned words[kChannels];
+#pragma unroll
+        for (int k = 0; k < kChannels; ++k) words[k] = shared_word(address + 4 * k);
+#pragma unroll
+        for (int channel = 0; channel < kChannels; ++channel) {
+            unsigned four = words[0];
+#pragma unroll
+            for (int k = 1; k < kChannels; ++k)
+                four = __byte_perm(four, words[k], selector_of(channel, k));
+            shared_store(address + 4 * channel, four);
+        }
+    }
+}
+
 // Comparisons with the right neighbours.
 __device__ __forceinline__ void compare_right(const Column (&p)[kLaneWidth],
                                               plane (&right)[kLaneWidth]) {
@@ -224,30 +254,41 @@ __device__ __forceinline__ void combine(plane (&right)[kLaneWidth], plane (&maxi
 
 // Rows of a warp on their way to shared memory.
 struct Feed {
-    const char *next, *left, *right;  // of the rows to ask for: the first row in the lane's columns,
+    const char *next, *left, *right;  // of the rows to ask for: the first row in the warp's columns,
                                       // and in the columns beside the warp
     int row, rest;                    // bytes from row to row; rows down to the last one
+    int last_column;                  // that a copy may begin with, in bytes
     unsigned outer_left, outer_right;  // the samples beside the warp in row 31 - lane, as they are
 
     // From row `y` of a slice on, for a warp whose first column is `first`.
     __device__ __forceinline__ Feed(const Image& image, const Element* slice, int first, int y)
         : row((int)image.row), rest(image.height - 1 - y) {
         const char* const from = (const char*)slice + product(y, row);
-        const int column = lane_again() % kCopyLanes * kCopyBytes;
-        next = from + first + min(column, image.width - first - kCopyBytes);
-        left = from + max(first - 1, 0);
-        right = from + min(first + kWarpWidth, image.width - 1);
+        next = from + kChannels * first;
+        last_column = kChannels * (image.width - first) - kCopyBytes;
+        left = from + kChannels * max(first - 1, 0);
+        right = from + kChannels * min(first + kWarpWidth, image.width - 1);
     }
 
     // The last row stands for those after it.
     __device__ __forceinline__ void ask(char* to) {
         const int lane = lane_again(), first = lane / kCopyLanes;
+        to += first * kRowBytes;
 #pragma unroll
-        for (int r = 0; r < kRows; r += kCopyRows)
-            copy_ahead<kCopyBytes>(to + lane * kCopyBytes + r * kRowBytes,
-                                   next + product(min(first + r, rest), row));
+        for (int part = 0; part < kChannels; ++part) {
+            const int column = part * kWarpWidth + lane % kCopyLanes * kCopyBytes;
+            const char* const from = next + min(column, last_column);
+#pragma unroll
+            for (int r = 0; r < kRows; r += kCopyRows)
+                copy_ahead<kCopyBytes>(to + column + r * kRowBytes,
+                                       from + product(min(first + r, rest), row));
+        }
         end_of_copy();
-        const long long beside = product(min(kRows - 1 - lane, rest), row);
+        ask_beside();
+    }
+
+    __device__ __forceinline__ void ask_beside() {
+        const long long beside = product(min(kRows - 1 - lane_again(), rest), row);
         outer_left = global_byte(left + beside), outer_right = global_byte(right + beside);
     }
 
@@ -267,7 +308,7 @@ struct Border {
     __device__ __forceinline__ Border(const Feed& feed, unsigned rows) {
         const unsigned row = rows + (kRows - 1 - lane_again()) * kRowBytes;
         const pair outer = codes(feed.outer_left, feed.outer_right),
-                   inner = codes(shared_byte(row), shared_byte(row + kRowBytes - 1));
+                   inner = codes(shared_byte(row), shared_byte(row + kRowBytes - kLaneBytes + 3));
         a = __byte_perm(outer, inner, 0x7610), b = __byte_perm(inner, outer, 0x7610);
     }
 
@@ -406,25 +447,25 @@ struct Counter {
 };
 
 // Shared memory of a warp: two blocks of rows, of which the second one is on its way while the
-// first one is in use.
+// first one is in use, or one block that has all channels.
 struct Room {
     char* memory;
     unsigned here, there;  // shared addresses of the lane's columns
 
     __device__ __forceinline__ Room(void* shared, int warp)
         : memory((char*)shared + warp * kWarpBytes + kPad),
-          here(shared_address(memory) + lane_again() * kLaneWidth),
-          there(here + kBlockBytes) {}
+          here(shared_address(memory) + lane_again() * kLaneBytes),
+          there(here + (kChannels > 1 ? kLaneWidth : kBlockBytes)) {}
 
     __device__ __forceinline__ unsigned rows(unsigned block) const {
-        return block - lane_again() * kLaneWidth;
+        return block - lane_again() * kLaneBytes;
     }
     __device__ __forceinline__ char* at(unsigned block) const {
         return memory + (rows(block) - shared_address(memory));
     }
     __device__ __forceinline__ void turn() {
-        const unsigned swap = here;
-        here = there, there = swap;
+        const unsigned before = here;
+        here = there, there = kChannels > 1 ? here + kLaneWidth : before;
     }
     __device__ __forceinline__ static void wait() {
         wait_for_copy<0>();

@@ -31,10 +31,10 @@ struct BorderFeed {
           outside(unit.left, image.width) {
         const int lane = min(lane_again(), kPairRows + 1);
         const int row = min(max(unit.y - 1 + lane, 0), image.height - 1);
-        const int from = max(unit.left - 1, 0);
+        const int from = kChannels * max(unit.left - 1, 0);
         next = unit.data(image, index) + row * image.row + from;
         if (kMask) mask = image.shown(next);
-        width = min(unit.left + kWarpWidth, image.width - 1) - from;
+        width = kChannels * min(unit.left + kWarpWidth, image.width - 1) - from;
     }
 
     __device__ __forceinline__ void ask() {
