@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy
+from ecc_core._backends.cuda.arrays import Adopted, adopt, as_cupy, on_host
 from ecc_core._backends.cuda.bins import Prepared, prepare
+from ecc_core._backends.cuda.boxes import (
+    BYTES,
+    as_volume,
+    box_histograms,
+    boxes_fit,
+    is_of_boxes,
+    reads_bytes,
+)
 from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
 from ecc_core._backends.cuda.labels import contiguous_labels, rank_labels
 from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.scan import pick_levels, running_sums
-from ecc_core._backends.cuda.variants import ELEMENTS, NAN_REPORT, variant_of
+from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
 from ecc_core._backends.spans import Cut
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
+from ecc_core._request.levels import round_to_levels
 
 __all__ = ["cell_counts", "region_cell_counts"]
 
@@ -66,8 +76,14 @@ def cell_counts(
         shape = (len(adopted.array), len(cells.groups), thresholds.size)
         if thresholds.size == 0 or adopted.array.size == 0:
             return np.zeros(shape, np.int64)
-        counts = _counts(adopted, thresholds, cells, filtration, as_cupy(mask), cut, None)
-        return counts.reshape(shape)
+        mask, element = as_cupy(mask), adopted.element
+        variant = variant_of(filtration, element, masked=mask is not None)
+        raw = mask is None and reads_bytes(adopted, cells, filtration.boundary == "periodic")
+        superlevel, device = variant.superlevel, adopted.array.device.id
+        prepared = None if raw else prepare(thresholds, element, superlevel, device)
+        counts = on_host(_counts(adopted, cells, filtration, variant, prepared, mask, cut))
+        picks = _picks(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, raw)
+        return picks.values(counts, superlevel).reshape(shape)
 
 
 def region_cell_counts(
@@ -91,34 +107,77 @@ def region_cell_counts(
         single = adopted._replace(array=adopted.array[None])
         inside = cupy.not_equal(regions, 0)[None]
         found = Regions(regions, ranks, int(ids.size))
-        counts = _counts(single, thresholds, cells, filtration, inside, cut, found)
-        return adopted.give_back(ids), counts.reshape(shape)
+        variant = variant_of(filtration, adopted.element, masked=True)
+        superlevel = variant.superlevel
+        prepared = prepare(thresholds, variant.element, superlevel, single.array.device.id)
+        counts = _counts(single, cells, filtration, variant, prepared, inside, cut, found)
+        values = pick_levels(running_sums(counts, superlevel), prepared).get()
+        return adopted.give_back(ids), values.reshape(shape)
 
 
 def _counts(
     adopted: Adopted,
-    thresholds: Any,
     cells: Cells,
     filtration: Filtration,
+    variant: Variant,
+    prepared: Prepared | None,
     mask: Any,
     cut: Cut | None,
-    regions: Regions | None,
-) -> Counts:
-    """Return the numbers of cells of all kinds of all images, or regions, (rows, n)."""
-    variant = variant_of(filtration, adopted.element, masked=mask is not None)
-    device = adopted.array.device.id
-    prepared = prepare(thresholds, variant.element, variant.superlevel, device)
-    codes, flag, memory = codes_of(adopted, mask, variant, prepared, keep=True)
-    sizes = adopted.array.shape[1:]
+    regions: Regions | None = None,
+) -> Any:
+    """Return the numbers of cells by their codes, (images or regions * kinds, bins) int64.
+
+    Without `prepared`, the codes are the values of 8-bit images.
+    """
+    flag = memory = None
+    if prepared is None:
+        codes, levels = adopted.array, BYTES
+    else:
+        codes, flag, memory = codes_of(adopted, mask, variant, prepared, keep=True)
+        levels = prepared.rules.levels
+    sizes, device = adopted.array.shape[1:], codes.device.id
     places = _places(sizes, cells, filtration.boundary, cut)
     wraps = filtration.boundary == "periodic"
-    counts = _histograms(codes, sizes, places, wraps, cells, variant.superlevel, prepared, regions)
-    if variant.nan == NAN_REPORT:
+    options = (codes, sizes, places, wraps, cells, variant.superlevel, levels)
+    boxes = regions is None and is_of_boxes(cells, wraps, sizes)
+    if boxes and boxes_fit(len(cells.groups), levels, device):
+        counts = box_histograms(*options, raw=prepared is None)
+    else:
+        counts = _histograms(*options, regions)
+    if flag is not None:
         raise_for_nan(flag, adopted, mask)
     del memory  # until the kernels have been launched
-    values = pick_levels(running_sums(counts, variant.superlevel), prepared)
-    found: Counts = values.get()
-    return found
+    return counts
+
+
+class _Picks(NamedTuple):
+    """The level of each threshold among those that are counted, and whether it has one."""
+
+    level: NDArray[np.int64]
+    found: NDArray[np.bool_]
+
+    def values(self, counts: Counts, superlevel: bool) -> Counts:
+        """Return the numbers at the thresholds, (rows, n), given those of the bins."""
+        if superlevel:
+            sums = np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
+        else:
+            sums = np.cumsum(counts[:, :-1], axis=1)
+        if not sums.size:
+            return np.zeros((len(counts), self.level.size), np.int64)
+        found: Counts = np.where(self.found, sums[:, self.level], 0)
+        return found
+
+
+@lru_cache(maxsize=128)
+def _picks(raw: bytes, dtype: str, element: str, superlevel: bool, every: bool) -> _Picks:
+    """Return where thresholds find their numbers; `every`: every value of 8 bits is a level."""
+    own = np.dtype(np.float32 if element == "bfloat16" else element)
+    levels = round_to_levels(np.frombuffer(raw, dtype), own, superlevel)
+    count, entered = levels.values.size, levels.entered
+    index = np.clip(count - entered if superlevel else entered - 1, 0, max(count - 1, 0))
+    if every and count:
+        index = levels.values.astype(np.int64)[index] - np.iinfo(own).min
+    return _Picks(index, entered > 0)
 
 
 def _places(
@@ -147,18 +206,18 @@ def _histograms(
     wraps: bool,
     cells: Cells,
     superlevel: bool,
-    prepared: Prepared,
+    levels: int,
     regions: Regions | None,
 ) -> Any:
     """Return the numbers of groups by their codes, (images or regions * kinds, bins)."""
     device, images, kinds = codes.device.id, len(codes), len(cells.groups)
-    bins = prepared.rules.levels + 1
+    bins = levels + 1
     copies = _copies(kinds, bins, device) if regions is None else 0
     threads = THREADS[copies > 0]
     steps = [step // codes.itemsize for step in codes.strides[:-1]]
-    axes = (steps[0], *_as_volume((*steps[1:], 1), 0)[:2])  # of a batch, of slices, of rows
-    depth, height, width = _as_volume(sizes, 1)
-    (top, bottom), (first, last), (left, right) = _as_volume(tuple(places), (1, 2))
+    axes = (steps[0], *as_volume((*steps[1:], 1), 0)[:2])  # of a batch, of slices, of rows
+    depth, height, width = as_volume(sizes, 1)
+    (top, bottom), (first, last), (left, right) = as_volume(tuple(places), (1, 2))
     lines, across = last - first, -(-right // PLACES)
     work = images * across * lines * (bottom - top) // (WAVES * threads * processors(device))
     chunk = min(max(CHUNK[0], work), CHUNK[1])
@@ -197,16 +256,10 @@ def _copies(kinds: int, bins: int, device: int) -> int:
     return min(COPIES, 1 << room.bit_length() >> 1)
 
 
-def _as_volume(values: tuple[Any, ...], missing: Any) -> tuple[Any, ...]:
-    """Return values for slices, rows and columns; the axes of 2-D images are slices and columns."""
-    first, last = values[:-1], values[-1]
-    return (*[missing] * (1 - len(first)), *first, *[missing] * (len(first) < 2), last)
-
-
 def _corners(group: tuple[tuple[int, ...], ...]) -> int:
     """Return the points of a group as bits; steps along columns, rows, slices add 1, 2, 4."""
     total = 0
     for offset in group:
-        along = _as_volume(offset, 0)
+        along = as_volume(offset, 0)
         total |= 1 << (4 * along[0] + 2 * along[1] + along[2])
     return total

@@ -33,7 +33,7 @@ SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
     "arrays bins calls compile replies seen recipe number scan samples even recode labels points "
-    "regions coefficients exact launch betti surface cells "
+    "regions coefficients exact launch betti surface boxes cells "
     "transform_sampling transform_regions transform_masks transform"
 )
 
@@ -107,6 +107,7 @@ class Emulator:
         self.backend.scan._kept_scan.cache_clear()
         self.backend.coefficients._plan.cache_clear()
         self.backend.regions._plan_regions.cache_clear()
+        self.backend.boxes._plan.cache_clear()
 
     def curve(self, images, thresholds, filtration: Filtration, mask=None):
         """The curves of a batch."""

@@ -52,7 +52,30 @@ def test_counts(emulator, case):
             expected = launch.cell_counts(image, thresholds, cells, filtration, mask=mask)
             np.testing.assert_array_equal(np.asarray(found), expected)
             assert found.dtype == np.int64
-            assert emulator.launched == ["recode", "cells"]
+            whole = boundary != "periodic" or image.shape[-1] % 4 == 0
+            kernel = "boxes" if cells.boxes and whole and case != "many" else "cells"
+            assert emulator.launched == ["recode", kernel]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "superlevel"),
+    [("uint8", (2, 9, 24), False), ("int8", (1, 5, 4, 140), True)],
+)
+def test_bytes_are_not_recoded(emulator, dtype, shape, superlevel):
+    image = np.random.default_rng(3).integers(0, 256, shape).astype(np.uint8).view(dtype)
+    thresholds = np.array([-200, -128, -3, 2.5, 2.5, 127, 200, 255, 300])
+    for connectivity, boundary in itertools.product(
+        (1, len(shape) - 1), ("closed", "periodic", "half-open")
+    ):
+        filtration = filtration_of(len(shape) - 1, connectivity, superlevel, boundary=boundary)
+        (cells,) = cells_of(filtration)[:1]
+        emulator.clear()
+        found = emulator.backend.cells.cell_counts(
+            image.view(ndarray), thresholds, cells, filtration
+        )
+        expected = launch.cell_counts(image, thresholds, cells, filtration)
+        np.testing.assert_array_equal(found, expected)
+        assert emulator.launched == ["boxes"]
 
 
 def test_blocks(emulator):

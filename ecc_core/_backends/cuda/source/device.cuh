@@ -113,6 +113,13 @@ ECC_PAIR2(smaller_pair, "min.f16x2")
 ECC_PAIR2(add_pairs, "add.rn.f16x2")
 #undef ECC_PAIR2
 
+// a * b + c in both halves; subnormal numbers stay.
+__device__ __forceinline__ pair multiply_add_pairs(pair a, pair b, pair c) {
+    pair result;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    return result;
+}
+
 // Which lanes of the warp have a < b in their low halves, and in their high halves.
 __device__ __forceinline__ void vote_less(pair a, pair b, unsigned& low, unsigned& high) {
     asm volatile(
@@ -171,10 +178,10 @@ __device__ __forceinline__ unsigned permute(unsigned a, unsigned b) {
     return result;
 }
 
-// low * (weights & 255) + high * (weights >> 8), of the halves of a register.
-__device__ __forceinline__ unsigned dot_halves(unsigned halves, unsigned weights) {
+// low * (weights & 255) + high * (weights >> 8) + sum, of the halves of a register.
+__device__ __forceinline__ unsigned dot_halves(unsigned halves, unsigned weights, unsigned sum = 0) {
     unsigned result;
-    asm("dp2a.lo.u32.u32 %0, %1, %2, 0;" : "=r"(result) : "r"(halves), "r"(weights));
+    asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(weights), "r"(sum));
     return result;
 }
 

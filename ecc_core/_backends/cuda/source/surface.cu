@@ -2,6 +2,8 @@
 // (docs/design/surface.md). A unit cube of points has one cell for each set of axes: the box that its
 // first corner spans along them. Sets of axes, and corners of the cube, are numbers with a bit for
 // each axis.
+#include "device.cuh"
+
 typedef ECC_CODE Code;
 typedef unsigned long long Count;
 
@@ -10,21 +12,9 @@ constexpr bool kCubes = ECC_CUBES;
 constexpr bool kShared = ECC_SHARED;  // whether bins are counted in shared memory
 constexpr int kPlaces = 4, kLines = kAxes - 1;
 constexpr int kFirst = kCubes ? 0 : 1;  // the first place; cubes have cells before the first points
-constexpr int kHalf = sizeof(Code) == 1 ? 8 : sizeof(Code) == 2 ? 16 : 30;  // bits of a rank
 
-template <int size>
-struct KeyOf {
-    typedef unsigned long long type;
-};
-template <>
-struct KeyOf<1> {
-    typedef unsigned type;
-};
-// A first rank, a second rank and a corner.
-typedef KeyOf<sizeof(Code)>::type Key;
-constexpr Key kRank = ((Key)1 << kHalf) - 1;
-
-// The two ranks of a point or of a cell, the first in the upper half.
+// The two ranks of a point or of a cell, the first in the upper half. Where bins are in shared memory, the
+// first is multiplied by the bins of a row, so that the sum of both is a bin; it has up to 15 bits.
 template <int size>
 struct RanksOf {
     typedef unsigned type;
@@ -59,16 +49,16 @@ struct Pairs {
 };
 
 struct Bins {
-    int* shared;
+    unsigned shared;  // address
     Count* global;
     int second;
 
-    __device__ __forceinline__ void add(int k, int l, int amount) const {
-        const long long at = (long long)k * second + l;
-        if (kShared)
-            atomicAdd(shared + at, amount);
+    __device__ __forceinline__ void add(Ranks ranks, int amount) const {
+        if constexpr (kShared)
+            shared_add(dot_halves((unsigned)ranks, 0x0404u, shared), amount);
         else
-            atomicAdd(global + at, (Count)(long long)amount);
+            atomicAdd(global + (long long)first_of(ranks) * second + second_of(ranks),
+                      (Count)(long long)amount);
     }
 };
 
@@ -98,52 +88,73 @@ __device__ __forceinline__ void add_vertices(Ranks (&cells)[kCorners], const Bin
             }
 #pragma unroll
     for (int cell = 0; cell < kCorners; ++cell)
-        if (left[cell]) bins.add(first_of(cells[cell]), second_of(cells[cell]), sign_of(cell));
+        if (left[cell]) bins.add(cells[cell], sign_of(cell));
 }
 
-__device__ __forceinline__ void order(Key& a, Key& b) {
-    const Key low = a < b ? a : b;
-    b = a < b ? b : a;
-    a = low;
+// The corners of a cell, as bits.
+__device__ __forceinline__ constexpr unsigned corners_of(int cell) {
+    unsigned corners = 0;
+    for (int k = 0; k < kCorners; ++k)
+        if ((k & cell) == k) corners |= 1u << k;
+    return corners;
 }
 
-// A cell enters on the staircase of its cubes. In the order of their first ranks, a cube adds a step if
-// its second rank is the smallest so far, and a join with the step before it.
+// Bit 31: whether the first rank of `b` is at least that of `a`; bit 15: the same for the second.
+__device__ __forceinline__ unsigned compare(Ranks a, Ranks b) {
+    if constexpr (kShared) return (unsigned)b - (unsigned)a + 0x80008000u;
+    return (unsigned)(first_of(b) >= first_of(a)) << 31 |
+           (unsigned)(second_of(b) >= second_of(a)) << 15;
+}
+
+// The sum of the signs of the cells with all of `corners` and none of `others`, which are bits. The latter
+// are none of the larger cells either, if they are none of the whole cube.
+template <int corners>
+__device__ __forceinline__ int signs(unsigned others) {
+    constexpr int rest = kCorners - 1 - corners;  // axes
+    if constexpr (rest == 0) return others ? 0 : sign_of(corners);
+    if constexpr ((rest & rest - 1) == 0)
+        return others && !(others & corners_of(corners)) ? sign_of(corners) : 0;
+    int sum = 0;
+#pragma unroll
+    for (int cell = 0; cell < kCorners; ++cell)
+        if ((cell & corners) == corners) sum += others & corners_of(cell) ? 0 : sign_of(cell);
+    return sum;
+}
+
+// A cube is a step of the staircase of a cell if no other cube of the cell comes before it by both ranks.
+// Two cubes are neighbouring steps, and their join is subtracted, if none comes before both of them
+// together. Cubes that come before each cube are bits: by the first rank in the upper half, by the second
+// in the lower half.
+template <int j, int i>
+__device__ __forceinline__ void add_joins(const Ranks (&cubes)[kCorners],
+                                          const unsigned (&before)[kCorners], const Bins& bins) {
+    const bool first = before[j] >> (16 + i) & 1, second = before[j] >> i & 1;
+    const unsigned others = first ? before[j] >> 16 & before[i] : before[i] >> 16 & before[j];
+    const int joins = signs<(i | j)>(others);
+    if (first != second && joins) bins.add(larger(cubes[i], cubes[j]), -joins);
+    if constexpr (i + 1 < j) add_joins<j, i + 1>(cubes, before, bins);
+}
+template <int j>
+__device__ __forceinline__ void add_steps(const Ranks (&cubes)[kCorners],
+                                          const unsigned (&before)[kCorners], const Bins& bins) {
+    const int steps = signs<j>(before[j] >> 16 & before[j]);
+    if (steps) bins.add(cubes[j], steps);
+    if constexpr (j > 0) add_joins<j, 0>(cubes, before, bins);
+    if constexpr (j + 1 < kCorners) add_steps<j + 1>(cubes, before, bins);
+}
+
+// A cell enters on the staircase of its cubes.
 __device__ __forceinline__ void add_cubes(const Ranks (&cubes)[kCorners], const Bins& bins) {
-    Key keys[kCorners];
+    unsigned before[kCorners] = {};  // of equal ranks the cube of the least number comes first
 #pragma unroll
-    for (int i = 0; i < kCorners; ++i)
-        keys[i] = ((Key)first_of(cubes[i]) << kHalf | (Key)second_of(cubes[i])) << kAxes | (Key)i;
+    for (int j = 1; j < kCorners; ++j)
 #pragma unroll
-    for (int size = 1; size < kCorners; size *= 2)  // Batcher's odd-even merges
-#pragma unroll
-        for (int step = size; step > 0; step /= 2)
-#pragma unroll
-            for (int first = step % size; first + step < kCorners; first += 2 * step)
-#pragma unroll
-                for (int i = 0; i < step; ++i)
-                    if (first + i + step < kCorners &&
-                        (first + i) / (2 * size) == (first + i + step) / (2 * size))
-                        order(keys[first + i], keys[first + i + step]);
-    int least[kCorners];
-#pragma unroll
-    for (int cell = 0; cell < kCorners; ++cell) least[cell] = 0x7FFFFFFF;
-#pragma unroll
-    for (int i = 0; i < kCorners; ++i) {
-        const int corner = (int)(keys[i] & (kCorners - 1));
-        const int second = (int)(keys[i] >> kAxes & kRank);
-        const int first = (int)(keys[i] >> (kAxes + kHalf) & kRank);
-        int steps = 0;
-#pragma unroll
-        for (int cell = 0; cell < kCorners; ++cell) {
-            const bool is_step = (cell & corner) == corner && second < least[cell];
-            if (!is_step) continue;
-            steps += sign_of(cell);
-            if (least[cell] != 0x7FFFFFFF) bins.add(first, least[cell], -sign_of(cell));
-            least[cell] = second;
+        for (int i = 0; i < j; ++i) {
+            const unsigned later = compare(cubes[i], cubes[j]);
+            before[j] |= later >> (15 - i) & 0x10001u << i;
+            before[i] |= ~(later >> (15 - j)) & 0x10001u << j;
         }
-        if (steps) bins.add(first, second, steps);
-    }
+    add_steps<0>(cubes, before, bins);
 }
 
 // The ranks of the point before four places of a row, and of the points at these places.
@@ -158,14 +169,16 @@ struct alignas(kPlaces * sizeof(Code)) Quad {
 // Reads a row of points from x - 1 on. Points outside have ranks that no threshold admits.
 __device__ __forceinline__ Row read(const Pairs& pairs, int image, int z, int y, int x) {
     Row row;
-    const Ranks never = join(pairs.levels[0], pairs.levels[1]);
+    const int scale = kShared ? pairs.levels[1] + 1 : 1;
+    const Ranks never = join(pairs.levels[0] * scale, pairs.levels[1]);
 #pragma unroll
     for (int i = 0; i <= kPlaces; ++i) row.at[i] = never;
     if (z < 0 || z >= pairs.depth || y < 0 || y >= pairs.height) return row;
     const long long start = (((long long)image * pairs.depth + z) * pairs.height + y) * pairs.width;
     const Code *const first = pairs.data[0] + start, *const second = pairs.data[1] + start;
     const auto rank = [&](int which, int code) {
-        return pairs.reversed[which] ? pairs.levels[which] - code : code;
+        const int found = pairs.reversed[which] ? pairs.levels[which] - code : code;
+        return which ? found : found * scale;
     };
     if (pairs.width % kPlaces == 0 && x < pairs.width) {
         const Quad one = *(const Quad*)(first + x), other = *(const Quad*)(second + x);
@@ -183,21 +196,28 @@ __device__ __forceinline__ Row read(const Pairs& pairs, int image, int z, int y,
     return row;
 }
 
-// Adds the cells of four places, between two slices.
+// Adds the cells of four places, between two slices. The loop is not unrolled: the code of one place is
+// long, and instructions of four would not stay in the cache.
 __device__ __forceinline__ void add(const Pairs& pairs, const Bins& bins, int x,
                                     const Row (&before)[kLines], const Row (&after)[kLines]) {
+    Row rows[2 * kLines];
 #pragma unroll
+    for (int k = 0; k < kLines; ++k) rows[k] = before[k], rows[kLines + k] = after[k];
+#pragma unroll 1
     for (int i = 0; i < kPlaces; ++i) {
-        if (x + i < kFirst || x + i > pairs.width) continue;
         Ranks corners[kCorners];
         bool alike = true;
 #pragma unroll
         for (int k = 0; k < kCorners; ++k) {
-            const Row& row = (k & kCorners / 2 ? after : before)[k >> 1 & kLines - 1];
-            corners[k] = row.at[i + (k & 1)];
+            corners[k] = rows[k >> 1].at[k & 1];
             alike = alike && corners[k] == corners[0];
         }
-        if (alike) continue;  // all cells enter at one pair, where they add up to nothing
+#pragma unroll
+        for (int k = 0; k < 2 * kLines; ++k)
+#pragma unroll
+            for (int n = 0; n < kPlaces; ++n) rows[k].at[n] = rows[k].at[n + 1];
+        // If the corners are alike, all cells enter at one pair, where they add up to nothing.
+        if (alike || x + i < kFirst || x + i > pairs.width) continue;
         if (kCubes)
             add_cubes(corners, bins);
         else
@@ -211,8 +231,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS) surface(const Pairs pa
     const int image = blockIdx.x / pairs.blocks, block = blockIdx.x % pairs.blocks;
     const int second = pairs.levels[1] + 1, size = kShared ? (pairs.levels[0] + 1) * second : 0;
     Count* const counts = pairs.counts + (long long)image * (pairs.levels[0] + 1) * second;
-    const Bins bins = {(int*)memory, counts, second};
-    for (int i = threadIdx.x; i < size; i += ECC_THREADS) bins.shared[i] = 0;
+    int* const shared = (int*)memory;
+    const Bins bins = {kShared ? shared_address(shared) : 0, counts, second};
+    for (int i = threadIdx.x; i < size; i += ECC_THREADS) shared[i] = 0;
     __syncthreads();
     const int down = kLines == 1 ? 1 : pairs.height + 1 - kFirst;
     const int chunks = (pairs.depth + pairs.chunk - kFirst) / pairs.chunk;
@@ -239,5 +260,5 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS) surface(const Pairs pa
     }
     __syncthreads();
     for (int i = threadIdx.x; i < size; i += ECC_THREADS)
-        if (bins.shared[i]) atomicAdd(counts + i, (Count)(long long)bins.shared[i]);
+        if (shared[i]) atomicAdd(counts + i, (Count)(long long)shared[i]);
 }
