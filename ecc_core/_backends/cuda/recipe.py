@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -133,32 +134,12 @@ def recipe(
     first, last = own or (0, layout.shape[0 if deep else 1])
     bins = rules.levels + 1
     arguments = (layout, deep, last - first, variant, rules, device)
-    long = not deep and own is None and layout.shape[1] * layout.shape[2] >= LONG
-    pairs, flat = _pays_in_pairs(rules, deep, variant.element), layout.shape[1] <= FEW_ROWS
-    lines = pairs and long and flat and layout.images <= GRID_ROWS
-    line = long and ndim == 1 and not lines
-    near = abs(layout.strides[2]) < ROW_STRIDE or layout.shape[1] == 1
-    tall = layout.shape[1] >= PAIR_ROWS and layout.shape[2] > 1 and near
-    few = layout.images <= GRID_ROWS or _by_turns(layout, last - first, device) is not None
-    pairs = lines or (pairs and not line and (tall if deep else near and few))
-    shorts = deep and tall and not pairs and variant.element in ("uint16", "int16")
-    shorts = shorts and layout.vector and compares_shorts(device)
-    if lines or line:
-        plan = (_lines if lines else _line)(*arguments)
-    else:
-        plan = (_pairs if pairs else _shorts if shorts else _singles)(*arguments)
-    small = not deep and (flat or "BATCH" in plan.options)
-    reads_masks = pairs and layout.vector and rules.pair != TABLE
-    apart = layout.skips or layout.channels > 1
-    if variant.masked and (not reads_masks or lines or small or apart):
-        return None
-    if layout.channels > 1 and plan.source not in CHANNEL_WARPS:
-        return None
-    special = apart or variant.masked or variant.element in WIDE[1:]
-    if special and not (pairs and plan.shared + SPARE_BYTES <= shared_limit(device)):
+    make = _planner(layout, ndim, own, variant, rules, device)
+    plan, pairs = make(*arguments), make in (_pairs, _lines)
+    if not _reads(make, plan, layout, variant, rules, device):
         return None
     tiling = plan.tiling
-    options = {**variant.options(None), "VECTOR": layout.vector + layout.wide, **plan.options}
+    options = {**variant.options(None), "VECTOR": int(layout.vector), **plan.options}
     if layout.skips:
         options["SKIPS"] = layout.skips
     function = kernel(plan.source, device, tuple(options.items()))
@@ -187,6 +168,50 @@ def recipe(
     )
 
 
+def _planner(
+    layout: Layout,
+    ndim: int,
+    own: tuple[int, int] | None,
+    variant: Variant,
+    rules: Rules,
+    device: int,
+) -> _Planner:
+    """Return the function that plans the fastest kernel for images of a layout."""
+    images, (_, height, width), strides, *_ = layout
+    deep, few = ndim == 3, images <= GRID_ROWS
+    pairs = _pays_in_pairs(rules, deep, variant.element)
+    if not deep and own is None and height * width >= LONG:
+        if pairs and height <= FEW_ROWS and few:
+            return _lines
+        if ndim == 1:
+            return _line
+    if abs(strides[2]) >= ROW_STRIDE and height > 1:
+        return _singles
+    if not deep:
+        return _pairs if pairs and (few or _is_batch(layout, device)) else _singles
+    if height < PAIR_ROWS or width == 1:
+        return _singles
+    if pairs:
+        return _pairs
+    shorts = variant.element in ("uint16", "int16") and layout.vector
+    return _shorts if shorts and compares_shorts(device) else _singles
+
+
+def _reads(
+    make: _Planner, plan: _Plan, layout: Layout, variant: Variant, rules: Rules, device: int
+) -> bool:
+    """Return whether a kernel reads the mask, a wide type, and samples that are apart, if any."""
+    apart = layout.skips or layout.channels > 1
+    if not (apart or variant.masked or variant.element in WIDE[1:]):
+        return True
+    if make not in (_pairs, _lines) or plan.shared + SPARE_BYTES > shared_limit(device):
+        return False
+    if not variant.masked:
+        return True
+    small = plan.source == "pairs2d" and (layout.shape[1] <= FEW_ROWS or "BATCH" in plan.options)
+    return make is _pairs and layout.vector and rules.pair != TABLE and not (small or apart)
+
+
 def _pays_in_pairs(rules: Rules, deep: bool, element: str) -> bool:
     """Return whether kernels of pairs know the rule and are faster than the others."""
     if deep and element in WIDE:
@@ -196,11 +221,11 @@ def _pays_in_pairs(rules: Rules, deep: bool, element: str) -> bool:
     return element not in ("uint16", "int16") if deep else rules.pair == CELLS
 
 
-def _by_turns(layout: Layout, steps: int, device: int) -> Tiling | None:
-    """Return the tiling of many small images, which blocks take by turns, or None for others."""
+def _is_batch(layout: Layout, device: int) -> bool:
+    """Return whether there are so many small 2-D images that blocks take them by turns."""
     _, height, width = layout.shape
     small = width <= WARP_WIDTH and height * width <= BATCH_SAMPLES
-    return plan_batch(steps) if small and layout.images > processors(device) else None
+    return small and layout.images > processors(device)
 
 
 class _Plan(NamedTuple):
@@ -214,6 +239,9 @@ class _Plan(NamedTuple):
     grid: tuple[int, ...] | None = None
 
 
+_Planner = Callable[[Layout, bool, int, Variant, Rules, int], _Plan]
+
+
 def _pairs(
     layout: Layout, deep: bool, steps: int, variant: Variant, rules: Rules, device: int
 ) -> _Plan:
@@ -224,7 +252,7 @@ def _pairs(
     narrow = deep and 2 * width <= WARP_WIDTH and height > PAIR_ROWS
     fold = 2 if narrow and layout.channels == 1 else 1
     count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
-    batch = None if deep else _by_turns(layout, steps, device)
+    batch = plan_batch(steps) if not deep and _is_batch(layout, device) else None
     large = deep or layout.images * height * width >= SLICED_LEAST
     sliced = rules.pair == TABLE and layout.vector and not layout.skips and large
     if sliced and fold == 1 and not batch:
@@ -236,8 +264,8 @@ def _pairs(
     masked, item = variant.masked, layout.item
     of_warp = _pair_rows(source, deep, item, masked)
     copies, shared, options = _pair_memory(source, deep, tiling, of_warp, rules, device)
-    if fold > 1 or masked:  # lanes copy their own samples
-        options |= {"FOLD": fold, "VECTOR": int(layout.vector)}
+    if fold > 1:
+        options["FOLD"] = fold
     if not batch:
         grid = None if deep else (tiling.blocks, layout.images)
         return _Plan(source, options, tiling, copies, shared, grid)
@@ -255,7 +283,7 @@ def _pair_channels(layout: Layout, rules: Rules, device: int) -> _Plan:
     tiling = plan_channels(layout.images, channels, height, width, PAIR_ROWS, count, block)
     of_warp = CHANNEL_ROWS * channels * WARP_WIDTH * 4
     copies, shared, options = _pair_memory(source, True, tiling, of_warp, rules, device)
-    options |= {"CHANNELS": channels, "VECTOR": 1}
+    options["CHANNELS"] = channels
     return _Plan(source, options, tiling, copies, shared)
 
 
@@ -310,7 +338,8 @@ def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) ->
     source = "bytes3d" if deep else "bytes2d"
     _, height, width = layout.shape
     images, count, channels = layout.images, processors(device), layout.channels
-    options = {"BINS": TABLE, "STORE": SHARED, "SHARED_TABLE": 0}
+    wide = layout.vector + layout.wide
+    options = {"BINS": TABLE, "STORE": SHARED, "SHARED_TABLE": 0, "VECTOR": wide}
     if channels > 1:
         block = (4, 8, CHANNEL_WARPS[source][channels])
         tiling = plan_channels(images, channels, height, width, SLICED_ROWS, count, block)
@@ -339,8 +368,7 @@ def _shorts(
     tiling = plan_pairs(layout.images, True, steps, height, width, count, (warps,))
     rows = 2 * PAIR_CACHE_ROWS["shorts3d"] + PAIR_QUEUE_ROWS["shorts3d"]
     shared = (2 << 16) + warps * rows * WARP_WIDTH * 2
-    # Wider copies, which lanes share, take longer here.
-    options = {"BINS": rules.single, "STORE": GLOBAL, "SHARED_TABLE": 0, "VECTOR": 1}
+    options = {"BINS": rules.single, "STORE": GLOBAL, "SHARED_TABLE": 0}
     return _Plan("shorts3d", options, tiling, 1, shared)
 
 
@@ -357,6 +385,7 @@ def _line(
     words = {SHARED: bins * copies, PACKED: (bins + 1) // 2, GLOBAL: 0}[store]
     table = table_bytes(rules)
     options = {"BINS": rules.single, "STORE": store, "SHARED_TABLE": int(table > 0)}
+    options["VECTOR"] = layout.vector + layout.wide
     tiling = Tiling(1, 1, 1, LINE_WARPS, blocks)
     return _Plan("curve1d", options, tiling, copies, 4 * words + table + 1024)
 
