@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from ecc_core._request.filtration import as_numbers
 from ecc_core._request.image import as_booleans, check_label_type, check_label_values
 from ecc_core._request.thresholds import (
+    KEPT_COUNT,
     as_count,
     check_range,
     check_threshold_array,
@@ -126,6 +128,17 @@ def check_directions(directions: Any, ndim: int) -> Floats:
     array = as_numbers(directions, "directions")
     if array.ndim != 2 or array.shape[1] != ndim:
         raise ValueError(f"`directions` must have shape (k, {ndim}), got {array.shape}")
+    if not 0 < array.size <= KEPT_COUNT:
+        return _unit_vectors(array)
+    return _known_unit_vectors(array.tobytes(), array.dtype.str, ndim).copy()
+
+
+@lru_cache(maxsize=64)
+def _known_unit_vectors(raw: bytes, dtype: str, ndim: int) -> Floats:
+    return _unit_vectors(np.frombuffer(raw, dtype).reshape(-1, ndim))
+
+
+def _unit_vectors(array: Array) -> Floats:
     vectors = array.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1) | ~vectors.any(axis=1))
     if bad.size:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.calls import by_value, pack
+from ecc_core._backends.cuda.calls import Call, by_value, pack
 from ecc_core._backends.cuda.compile import processors, shared_limit
 from ecc_core._backends.cuda.transform_sampling import (
-    THREADS,
     Sampling,
-    accumulate,
-    launch,
     place_grid,
+    prepare,
     sample,
     split,
 )
@@ -41,15 +40,18 @@ PLACES = np.dtype(
 
 WARP = 32  # lanes of a warp, bits of a word
 TILE_ROWS, TILE_COLUMNS = 32, 64  # of points that a warp handles together
-PACKED_WORDS = THREADS // WARP  # words of a row that a block packs
+PACKED_WORDS = 6  # words of a row that a block packs
+PACKING = PACKED_WORDS * 16  # threads of a block that packs, each of which packs two words
 COUNTING = 512  # threads of a block that counts
 RESIDENT = 2  # of these blocks on a multiprocessor, at most
-QUEUE_BYTES = COUNTING // WARP * (2 * 1024 + 16)  # points that the warps of a block have listed
+QUEUE_BYTES = COUNTING // WARP * 2048  # points that the warps of a block have listed
+SLICES = (8, 4, 2, 1)  # that a warp handles together: powers of two
+LEAST_UNITS = 4  # for each warp, if it is to handle several slices
 BIN_BYTES = 8  # two counts, one for each sign
 BUDGET = 80 << 10  # bytes of bins of a block, where this is enough for one copy
-MOST_TURNS = 1 << 14  # of a block: a bin of 32 bits holds 2**12 points of 16 warps in each
+MOST_TURNS = 1 << 14  # slices of a block: a bin of 32 bits holds 2**12 points of 16 warps in each
 FINDING = 6  # time to find 32 critical points, in additions of a warp
-MOST_STEP = 2**15 - 1  # between points, in units of places
+MOST_STEP = 2**16 - 1  # between points, in units of places
 
 
 class Share(NamedTuple):
@@ -71,6 +73,15 @@ class Share(NamedTuple):
     shared: int
 
 
+class Tiles(NamedTuple):
+    """How a mask is divided among warps: blocks of `slices` slices of 32 rows of 64 points."""
+
+    rows: int
+    columns: int
+    slices: int
+    units: int
+
+
 class Places(NamedTuple):
     """How integers tell the bins of heights; see the structure in transform_mask.cu."""
 
@@ -79,6 +90,24 @@ class Places(NamedTuple):
     error: float
     shift: int
     guard: int
+
+
+class Plan(NamedTuple):
+    """The launches of a transform, which lack the addresses of the mask, its planes and the result.
+
+    Attributes
+    ----------
+    words : int
+        Of 32 bits, in the planes.
+    memory : array
+        What the arguments of `counting` point to.
+    """
+
+    words: int
+    packing: Call
+    counting: Call
+    summing: Call
+    memory: Any
 
 
 def mask_transform(
@@ -90,64 +119,103 @@ def mask_transform(
     workers: int | None = None,  # noqa: ARG001
 ) -> Any:
     """Return the transform (directions, heights) of a mask, int64."""
-    values = cupy.zeros((len(directions), heights.size), np.int64)
-    if values.size == 0:
-        return values
-    frame, grid = place_grid(mask.shape, spacing, connectivity)
-    high, wide = (len(positions) for positions in frame.positions[1:])
-    tiles, words = -(-high // TILE_ROWS), -(-wide // TILE_COLUMNS)
-    sampling = sample(directions, heights, frame.reach)
-    places = _place_bins(sampling, spacing)
-    count = len(frame.positions[0]) * tiles * words
-    work = _share(sampling, count, places)
-    if places and not work.width:  # without the rows of bins on both sides they may fit
-        places, work = None, _share(sampling, count, None)
-    _sampling_memory, samples = sampling.upload(work.jobs)
-    macros: dict[str, int | str] = {"SHARED": int(work.width > 0), "PLACES": int(bool(places))}
-    given = by_value(pack(PLACES, *(places or Places(0, 0, 0, 0, 0))))
-    _bits, planes = _pack_bits(mask, frame, tiles, words)
-    arguments = planes, grid, samples, given, values, np.int32(work.width)
-    launch("transform_mask", "count_mask", len(work.jobs), arguments, macros, work.shared, COUNTING)
-    return accumulate(values)
-
-
-def _pack_bits(mask: Any, frame: Frame, tiles: int, words: int) -> tuple[Any, Any]:
-    """Return the planes of a mask, with a border, and the kernels' Planes."""
-    deep = frame.axes[0]
-    shape = frame.shape[0] + 2 * deep, tiles + 1, TILE_COLUMNS // WARP * words + 2
-    bits = cupy.empty((*shape, TILE_ROWS), np.int32)
-    outside = -1 if frame.cubes else 0
-    planes = by_value(
-        pack(PLANES, bits.data.ptr, deep, *shape, frame.cubes, outside, frame.sign, 0)
-    )
+    shape = len(directions), heights.size
+    if 0 in shape:
+        return cupy.zeros(shape, np.int64)
+    device = cupy.cuda.runtime.getDevice()
+    given = (directions.tobytes(), heights.tobytes(), spacing.tobytes())
+    plan = _plan(mask.shape, *given, connectivity, device)
     pixels = cupy.ascontiguousarray(mask)
-    blocks = shape[0] * shape[1] * -(-shape[2] // PACKED_WORDS)
-    launch("transform_pack", "pack", blocks, (pixels, planes, *map(np.int32, frame.shape)))
-    return bits, planes
+    bits = cupy.empty(plan.words, np.int32)
+    stream = cupy.cuda.get_current_stream().ptr
+    source, planes, *_ = plan.packing.places
+    plan.packing.launch(stream, ((source, pixels.data.ptr), (planes, bits.data.ptr)))
+    values = cupy.zeros(shape, np.int64)
+    planes, _grid, _sampling, _given, result, *_ = plan.counting.places
+    plan.counting.launch(stream, ((planes, bits.data.ptr), (result, values.data.ptr)))
+    plan.summing.launch(stream, ((plan.summing.places[0], values.data.ptr),))
+    return values
 
 
-def _place_bins(sampling: Sampling, spacing: Floats) -> Places | None:
+@lru_cache(maxsize=16)
+def _plan(
+    shape: tuple[int, ...],
+    directions: bytes,
+    heights: bytes,
+    spacing: bytes,
+    connectivity: int,
+    _device: int,
+) -> Plan:
+    """Plan the transform of masks of a shape, on the current device."""
+    steps, levels = np.frombuffer(spacing), np.frombuffer(heights)
+    frame, grid = place_grid(shape, steps, connectivity)
+    sampling = sample(np.frombuffer(directions).reshape(-1, len(shape)), levels, frame.reach)
+    tiles = _divide(frame, sampling)
+    places = _place_bins(sampling, steps, tiles.slices)
+    work = _share(sampling, tiles, places)
+    if places and not work.width:  # without the rows of bins on both sides they may fit
+        places, work = None, _share(sampling, tiles, None)
+    memory, samples = sampling.upload(work.jobs)
+    given = by_value(pack(PLACES, *(places or Places(0, 0, 0, 0, 0))))
+    deep, columns = frame.axes[0], TILE_COLUMNS // WARP * tiles.columns
+    words = frame.shape[0] + 2 * deep, tiles.rows + 1, columns + 2
+    outside = -1 if frame.cubes else 0
+    planes = by_value(pack(PLANES, 0, deep, *words, frame.cubes, outside, frame.sign, 0))
+    address, sizes = np.zeros(1, np.int64), map(_integer, frame.shape)
+    blocks = words[0] * words[1] * -(-words[2] // PACKED_WORDS)
+    arguments = address, planes, *sizes
+    packing = prepare("transform_pack", "pack", blocks, arguments, threads=PACKING)
+    macros: dict[str, int | str] = {"SHARED": int(work.width > 0), "PLACES": int(bool(places))}
+    arguments = planes, grid, samples, given, address, *map(_integer, (work.width, tiles.slices))
+    blocks = len(work.jobs)
+    counting = prepare(
+        "transform_mask", "count_mask", blocks, arguments, macros, work.shared, COUNTING
+    )
+    rows = len(sampling.rows)
+    summing = prepare("transform_sums", "accumulate", rows, (address, _integer(levels.size)))
+    return Plan(math.prod(words) * TILE_ROWS, packing, counting, summing, memory)
+
+
+def _integer(number: int) -> NDArray[np.int32]:
+    return np.array([number], np.int32)
+
+
+def _divide(frame: Frame, sampling: Sampling) -> Tiles:
+    """Divide a mask among warps: many slices at a time, but enough units of work."""
+    deep, high, wide = map(len, frame.positions)
+    rows, columns = -(-high // TILE_ROWS), -(-wide // TILE_COLUMNS)
+    warps = RESIDENT * processors(cupy.cuda.runtime.getDevice()) * COUNTING // WARP
+    orthants = sum(a < b for a, b in pairwise(sampling.starts))
+    for slices in SLICES:
+        units = -(-deep // slices) * rows * columns
+        if units * orthants >= LEAST_UNITS * warps:
+            break
+    return Tiles(rows, columns, slices, units)
+
+
+def _place_bins(sampling: Sampling, spacing: Floats, slices: int) -> Places | None:
     """Return how steps of 16 bits tell bins, or None if too few heights are far from levels."""
     if not sampling.scale:
         return None
     steps = np.zeros(3)
     steps[3 - spacing.size :] = spacing
-    steps *= np.abs(sampling.directions).max(axis=0) * sampling.scale
+    steps = np.abs(sampling.directions) * (steps * sampling.scale)
+    sides = slices, TILE_ROWS, TILE_COLUMNS
     # From the centre of a tile to a point, twice, as centres may be as far from the levels.
-    guard = math.ceil(TILE_COLUMNS * steps[2] + TILE_ROWS * steps[1]) + 1
+    guard = math.ceil((steps @ np.array(sides)).max()) + 1
     rows = sampling.levels.size + 2 + 2 * guard
-    most = max(float(steps[1:].max()), 2.0**-10)
+    most = max(float(steps.max()), 2.0**-10)
     shift = min(math.floor(math.log2(MOST_STEP / most)), WARP - rows.bit_length())
     error = sampling.error * 2.0**shift
     # A step is off by half a unit at most, a centre by one.
-    close = 4 * ((TILE_COLUMNS + TILE_ROWS) / 4 + 2 + error)
+    close = 4 * (sum(sides) / 4 + 2 + error)
     if shift < 1 or close > 2.0 ** (shift - 2):
         return None
     scale = sampling.scale * 2.0**shift
     return Places(scale, 2.0**shift - sampling.origin * scale, error, shift, guard)
 
 
-def _share(sampling: Sampling, tiles: int, places: Places | None) -> Share:
+def _share(sampling: Sampling, tiles: Tiles, places: Places | None) -> Share:
     """Share the directions among jobs, and the tiles among the blocks of each."""
     device = cupy.cuda.runtime.getDevice()
     rows = sampling.levels.size + 2 + 2 * (places.guard if places else 0)
@@ -157,21 +225,25 @@ def _share(sampling: Sampling, tiles: int, places: Places | None) -> Share:
     size = width * rows * BIN_BYTES
     if QUEUE_BYTES + size > shared_limit(device):
         width = size = 0
-    units = -(-tiles // (COUNTING // WARP))
+    units = -(-tiles.units // (COUNTING // WARP))
     # A small image is shared by its directions.
     wanted = -(-2 * processors(device) // units)
     most = max(1, min(width or WARP, sampling.rows.size // wanted))
     resident = max(1, min(RESIDENT, shared_limit(device) // (QUEUE_BYTES + size)))
-    jobs = _jobs(sampling.starts, most, units, resident * processors(device))
+    fewest = -(-units * tiles.slices // MOST_TURNS)
+    jobs = _jobs(sampling.starts, most, units, resident * processors(device), fewest)
     return Share(jobs, width, QUEUE_BYTES + size)
 
 
 @lru_cache(maxsize=64)
-def _jobs(starts: tuple[int, ...], most: int, units: int, blocks: int) -> NDArray[np.int32]:
+def _jobs(
+    starts: tuple[int, ...], most: int, units: int, blocks: int, fewest: int
+) -> NDArray[np.int32]:
     """Return the blocks' jobs.
 
     At most `most` directions are in a job, so many that few lanes have no work. The jobs share the
-    blocks in proportion to the time that they take, and no job has more blocks than units of work.
+    blocks in proportion to the time that they take; no job has more blocks than units of work, or
+    less than `fewest`.
     """
 
     def times(jobs: NDArray[np.int32]) -> Floats:
@@ -179,7 +251,6 @@ def _jobs(starts: tuple[int, ...], most: int, units: int, blocks: int) -> NDArra
 
     jobs = min((split(starts, size) for size in range(most, 0, -1)), key=lambda j: times(j).sum())
     shares = times(jobs) / times(jobs).sum()
-    fewest = max(1, -(-units // MOST_TURNS))
     taken = np.clip(np.floor(blocks * shares), fewest, max(units, fewest)).astype(int)
     ranks = [(*job, rank, n) for job, n in zip(jobs, taken, strict=True) for rank in range(n)]
     return np.array(ranks, np.int32)

@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.calls import by_value, pack
+from ecc_core._backends.cuda.calls import Call, by_value, pack
 from ecc_core._backends.cuda.compile import function, processors, shared_limit
 from ecc_core._orthants import ORTHANTS, Frame, place_points, sort_directions
 
@@ -23,6 +23,7 @@ __all__ = [
     "launch",
     "place_grid",
     "plan",
+    "prepare",
     "sample",
     "split",
 ]
@@ -200,11 +201,28 @@ def launch(
     threads: int = THREADS,
 ) -> None:
     """Run a kernel of a transform on the current stream."""
-    device = cupy.cuda.runtime.getDevice()
-    kernel = function(source, name, device, (("THREADS", threads), *(macros or {}).items()))
-    kernel(
-        blocks if isinstance(blocks, tuple) else (blocks,), (threads,), arguments, shared_mem=shared
+    grid = blocks if isinstance(blocks, tuple) else (blocks,)
+    _kernel(source, name, threads, macros)(grid, (threads,), arguments, shared_mem=shared)
+
+
+def prepare(
+    source: str,
+    name: str,
+    blocks: int,
+    arguments: tuple[NDArray[Any], ...],
+    macros: dict[str, int | str] | None = None,
+    shared: int = 0,
+    threads: int = THREADS,
+) -> Call:
+    """Return the launch of a kernel whose arguments are given by value, on the current device."""
+    return Call(
+        _kernel(source, name, threads, macros).kernel, (blocks,), threads, shared, arguments
     )
+
+
+def _kernel(source: str, name: str, threads: int, macros: dict[str, int | str] | None) -> Any:
+    device = cupy.cuda.runtime.getDevice()
+    return function(source, name, device, (("THREADS", threads), *(macros or {}).items()))
 
 
 def accumulate(bins: Any) -> Any:

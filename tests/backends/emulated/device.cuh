@@ -146,8 +146,7 @@ unsigned dot_bytes(unsigned bytes, unsigned weights, unsigned sum) {
 }
 inline int shift_to_sign(unsigned bits) { return bits ? __builtin_clz(bits) : -1; }
 inline unsigned dot_low_bytes(unsigned halves, unsigned bytes, unsigned sum) {
-    return sum + (short)halves * (int)(bytes & 255) +
-           ((int)halves >> 16) * (int)(bytes >> 8 & 255);
+    return sum + (halves & 0xFFFFu) * (bytes & 255) + (halves >> 16) * (bytes >> 8 & 255);
 }
 inline unsigned dot_high_bytes(unsigned halves, unsigned bytes, unsigned sum) {
     return dot_low_bytes(halves, bytes >> 16, sum);

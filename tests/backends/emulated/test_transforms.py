@@ -1,5 +1,7 @@
 """Transforms of masks by the CUDA kernels, on the CPU."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from fake_cupy import ndarray
@@ -51,3 +53,18 @@ def test_transforms_equal_those_of_the_cpu(emulator, mask, heights):
 def test_many_levels_stay_in_global_memory(emulator):
     heights = np.linspace(-80, 80, 60_000)
     assert_same(emulator, STRIPES, directions(2, 1)[:3], heights, 1, spacing=0.7)
+
+
+@pytest.mark.parametrize("slices", [4, 16])
+@pytest.mark.parametrize("density", [0.5, 0.98])
+def test_a_warp_walks_through_several_slices(emulator, slices, density):
+    mask = np.random.default_rng(5).random((19, 35, 70)) < density
+    with mock.patch.object(emulator.backend.transform_masks, "SLICES", (slices,)):
+        for connectivity in (1, 3):
+            assert_same(emulator, mask, directions(3, 8)[::3], LEVELS["even"], connectivity)
+
+
+def test_more_critical_points_than_a_warp_can_list(emulator):
+    stripes = np.broadcast_to(STRIPES, (3, *STRIPES.shape))
+    with mock.patch.object(emulator.backend.transform_masks, "SLICES", (2,)):
+        assert_same(emulator, stripes, directions(3, 8)[::5], LEVELS["on points"], 1)

@@ -212,15 +212,15 @@ __device__ __forceinline__ unsigned dot_bytes(unsigned bytes, unsigned weights, 
     return result;
 }
 
-// sum + the products of two signed halves and the two lowest bytes, or the two highest.
+// sum + the products of two halves and the two lowest bytes, or the two highest.
 __device__ __forceinline__ unsigned dot_low_bytes(unsigned halves, unsigned bytes, unsigned sum) {
     unsigned result;
-    asm("dp2a.lo.s32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(bytes), "r"(sum));
+    asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(bytes), "r"(sum));
     return result;
 }
 __device__ __forceinline__ unsigned dot_high_bytes(unsigned halves, unsigned bytes, unsigned sum) {
     unsigned result;
-    asm("dp2a.hi.s32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(bytes), "r"(sum));
+    asm("dp2a.hi.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(bytes), "r"(sum));
     return result;
 }
 

@@ -1,7 +1,8 @@
-// The transform of a mask. A warp finds the critical points of a tile of 32 rows of 64 points, a row
-// in each lane, on planes of bits along the last axis (ecc_core/_orthants.py defines them), and lists
-// them. Then every lane counts listed points in one direction. A lane has bins of its own if there is
-// room, so that the additions of a warp to shared memory do not wait for each other.
+// The transform of a mask. A warp walks through a block of points, slice by slice: 32 rows of 64 points, a
+// row in each lane. It finds the critical points on planes of bits along the last axis
+// (ecc_core/_orthants.py defines them), and lists them. Then every lane counts listed points in one
+// direction. A lane has bins of its own if there is room, so that the additions of a warp to shared
+// memory do not wait for each other.
 #include "device.cuh"
 #include "running_sum.cuh"
 #include "transform.cuh"
@@ -11,33 +12,8 @@ constexpr bool kShared = ECC_SHARED;  // whether bins are in shared memory
 constexpr bool kPlaces = ECC_PLACES;  // whether integers tell most bins (struct Places)
 constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kTileRows = 32, kTileColumns = 64;
-constexpr int kRoom = 1024;  // points that a warp lists at once
+constexpr int kRoom = 512;  // points that a warp has listed, at most; enough for 8 columns of a tile
 constexpr unsigned kAll = 0xFFFFFFFFu;
-
-// Whether 32 points are set, and whether they and their neighbours along the last axis both are.
-struct Pairs {
-    unsigned here, both;
-};
-
-// Coefficients of 32 points, from -2 to 1.
-struct Coefficients {
-    unsigned nonzero, negative, twice;
-
-    __device__ __forceinline__ Coefficients() {}
-
-    __device__ __forceinline__ Coefficients(Pairs here, Pairs row, Pairs depth, Pairs row_depth) {
-        const unsigned x = here.both, y = here.here & row.here, z = here.here & depth.here;
-        const unsigned xy = x & row.both, xz = x & depth.both;
-        const unsigned yz = y & depth.here & row_depth.here;
-        const unsigned cube = xy & depth.both & row_depth.both;
-        const unsigned alone = here.here & ~(x | y | z), hollow = xy & xz & yz & ~cube;
-        const unsigned positive = alone | hollow;
-        const unsigned odd = here.here ^ x ^ y ^ z ^ xy ^ xz ^ yz ^ cube;
-        twice = x & y & z & ~(xy | xz | yz);
-        negative = (odd & ~positive) | twice;
-        nonzero = positive | negative;
-    }
-};
 
 // Where the cells of an orthant lie.
 struct Owner {
@@ -47,80 +23,107 @@ struct Owner {
         : z(orthant & 4, cubes), y(orthant & 2, cubes), x(orthant & 1, cubes) {}
 };
 
+// A block of points, from its first one; the last axis has kTileColumns, the others up to `rows`
+// and `slices` ones.
 struct Tile {
-    int z, y, x;  // of its first point
+    int z, y, x;
 };
 
-// Finds the critical points in the lane's row of a tile.
-__device__ __forceinline__ void find(const Planes& planes, const Grid& grid, const Owner& owner,
-                                     const Tile& tile, Coefficients (&found)[2]) {
-    const int lane = threadIdx.x & 31;
-    const bool deep = grid.z.present, wide = grid.y.present;
-    // The points start at bit 32 of the words that are loaded, or at their first bit.
-    const int left = min(owner.x.here, owner.x.far);
-    const int shift_here = owner.x.here - 32 * left, shift_far = owner.x.far - 32 * left;
-    const auto load = [&](int slice, int down, Pairs (&pairs)[2]) {
-        const int z = tile.z + planes.deep + slice, row = tile.y + lane + 1 + down;
-        const unsigned* at =
-            planes.bits +
-            ((((long long)z * planes.tiles + (row >> 5)) * planes.words + tile.x / 32 + 1 + left)
-             << 5) + (row & 31);
-        const unsigned words[3] = {at[0], at[32], at[64]};
+// Cells of 64 points of a row that lie in a slice: the points, the edges along the last axis and along
+// the rows, and the squares.
+struct Cells {
+    unsigned point[2], x[2], y[2], xy[2];
+};
+
+// Reads the lane's row of a tile in one slice after another.
+struct Reader {
+    const unsigned* here;  // words of the next slice in the points' row
+    int row, step;         // from there to the other row, and to the next slice
+    int shift_here, shift_far;
+    unsigned words[6];
+
+    __device__ __forceinline__ Reader(const Planes& planes, const Grid& grid, const Owner& owner,
+                                      const Tile& tile, int slice, int direction)
+        : step(direction * planes.tiles * planes.words * 32) {
+        const bool wide = grid.y.present;
+        const int y = tile.y + (int)(threadIdx.x & 31) + 1 + (wide ? owner.y.here : 0);
+        // The points start at bit 32 of the words that are loaded, or at their first bit.
+        const int left = min(owner.x.here, owner.x.far), word = tile.x / 32 + 1 + left;
+        shift_here = owner.x.here - 32 * left, shift_far = owner.x.far - 32 * left;
+        const long long tiles = (long long)(slice + planes.deep) * planes.tiles;
+        here = planes.bits + 32 * tiles * planes.words + at(planes, y, word);
+        row = wide ? at(planes, y + owner.y.far - owner.y.here, word) - at(planes, y, word) : 0;
+    }
+
+    __device__ __forceinline__ static int at(const Planes& planes, int y, int word) {
+        return (((y >> 5) * planes.words + word) << 5) + (y & 31);
+    }
+
+    // Loads a slice, and moves on to the next one.
+    __device__ __forceinline__ void load() {
+#pragma unroll
+        for (int i = 0; i < 3; ++i) {
+            words[i] = here[32 * i];
+            words[3 + i] = row ? here[row + 32 * i] : 0;
+        }
+        here += step;
+    }
+
+    // The cells of the slice that has been loaded; none if the row does not exist.
+    __device__ __forceinline__ Cells cells(unsigned exists) const {
+        Cells found;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            const unsigned own = __funnelshift_rc(words[i], words[i + 1], shift_here);
-            pairs[i] = {own, own & __funnelshift_rc(words[i], words[i + 1], shift_far)};
+            const unsigned own = funnel(i, shift_here) & exists, other = funnel(3 + i, shift_here);
+            found.point[i] = own;
+            found.x[i] = own & funnel(i, shift_far);
+            found.y[i] = own & other;
+            found.xy[i] = found.x[i] & other & funnel(3 + i, shift_far);
         }
-    };
-    Pairs here[2], row[2] = {}, depth[2] = {}, row_depth[2] = {};
-    const int near_z = deep ? owner.z.here : 0, near_y = wide ? owner.y.here : 0;
-    load(near_z, near_y, here);
-    if (wide) load(near_z, owner.y.far, row);
-    if (deep) load(owner.z.far, near_y, depth);
-    if (deep && wide) load(owner.z.far, owner.y.far, row_depth);
-#pragma unroll
-    for (int i = 0; i < 2; ++i) found[i] = Coefficients(here[i], row[i], depth[i], row_depth[i]);
-}
+        return found;
+    }
 
-// Points that a warp has listed, each as two bytes, its column and row in the tile: those of positive
-// coefficients from the start, those of negative ones from `next` on, twice where it is -2.
-struct Listed {
-    int positive, next, negative;
+    __device__ __forceinline__ unsigned funnel(int word, int shift) const {
+        return __funnelshift_rc(words[word], words[word + 1], shift);
+    }
 };
 
-__device__ __forceinline__ unsigned short* list(unsigned bits, int column, unsigned short* at) {
-    const unsigned first = (threadIdx.x & 31) << 8 | column;
-    for (; bits; ++at) {
+// Coefficients of 64 points, from -2 to 1: points where they are 1, negative, and -2.
+struct Coefficients {
+    unsigned up[2], down[2], twice[2];
+
+    __device__ __forceinline__ Coefficients(const Cells& here, const Cells& far) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const unsigned point = here.point[i], x = here.x[i], y = here.y[i], xy = here.xy[i];
+            const unsigned z = point & far.point[i], xz = x & far.x[i], yz = y & far.y[i],
+                           cube = xy & far.xy[i];
+            const unsigned alone = point & ~(x | y | z), hollow = xy & xz & yz & ~cube;
+            const unsigned odd = point ^ x ^ y ^ z ^ xy ^ xz ^ yz ^ cube;
+            up[i] = alone | hollow;
+            twice[i] = x & y & z & ~(xy | xz | yz);
+            down[i] = (odd & ~up[i]) | twice[i];
+        }
+    }
+
+    __device__ __forceinline__ bool any() const { return up[0] | up[1] | down[0] | down[1]; }
+};
+
+// Points that a warp has listed, each as three bytes, its column, row and slice in the tile, which are
+// counted along the signs of the orthant: those of positive coefficients from the start, those of
+// negative ones from the end, twice where it is -2.
+struct Queue {
+    unsigned* points;
+    int positive, negative;
+};
+
+__device__ __forceinline__ void list(unsigned bits, unsigned first, int column, unsigned*& at,
+                                     int step) {
+    for (; bits; at += step) {
         const int bit = 31 - __clz(bits);
         bits ^= 1u << bit;
-        *at = (unsigned short)(first + bit);
+        *at = first + column * bit;
     }
-    return at;
-}
-
-// Lists the critical points among those whose bits are given, unless there is no room. Called by a warp.
-__device__ __forceinline__ bool list(const Coefficients (&found)[2], const unsigned (&chosen)[2],
-                                     unsigned short* queue, Listed& listed) {
-    unsigned up[2], down[2], twice[2], positive = 0, negative = 0;
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-        const unsigned some = chosen[i] & found[i].nonzero;
-        up[i] = some & ~found[i].negative, down[i] = some & found[i].negative;
-        twice[i] = some & found[i].twice;
-        positive += __popc(up[i]), negative += __popc(down[i]) + __popc(twice[i]);
-    }
-    const unsigned end = running_sum(positive | negative << 16, (int)(threadIdx.x & 31)),
-                   all = __shfl_sync(kAll, end, 31);
-    listed.positive = all & 0xFFFF, listed.negative = all >> 16;
-    listed.next = (listed.positive + 7) & ~7;
-    if (listed.next + listed.negative > kRoom + 8) return false;
-    unsigned short* at = queue + ((end & 0xFFFF) - positive);
-    for (int i = 0; i < 2; ++i) at = list(up[i], 32 * i, at);
-    at = queue + listed.next + ((end >> 16) - negative);
-    for (int i = 0; i < 2; ++i) at = list(down[i], 32 * i, at);
-    for (int i = 0; i < 2; ++i) at = list(twice[i], 32 * i, at);
-    __syncwarp();
-    return true;
 }
 
 // Evenly spaced levels divide heights into rows of bins. The place of a height is a 32-bit integer:
@@ -132,42 +135,63 @@ struct Places {
     int shift, guard;
 };
 
-// The places of a tile's points in a direction: first() plus the product of `steps` and a point's
-// bytes. Steps are rounded to 16 bits, so a place may be off by less than `window`, which is also
-// added to every place. The row is right if any of the bits `sure` is set.
+// The places of a tile's points in a direction: first() plus the products of `steps` and a point's
+// column and row, and of `step_z` and its slice. Steps are rounded to 16 bits, so a place may be off by
+// less than `window`, which is also added to every place. The row is right if any of the bits `sure` is
+// set.
 struct Lane {
-    unsigned steps, window, sure;
-    double along_z, along_y, along_x;
-    double extent;  // the largest distance of a point of a tile from the centre
+    unsigned steps, step_z, window, sure;
 
-    __device__ __forceinline__ Lane(const Vector& u, const Grid& grid, const Places& places)
-        : along_z(u.z * grid.z.step * places.scale),
-          along_y(u.y * grid.y.step * places.scale),
-          along_x(u.x * grid.x.step * places.scale),
-          extent(kTileColumns / 2 * fabs(along_x) + kTileRows / 2 * fabs(along_y)) {
-        const int x = __double2int_rn(along_x), y = __double2int_rn(along_y);
-        steps = (x & 0xFFFF) | y << 16;
-        const double error = kTileColumns / 2 * fabs(along_x - x) +
-                             kTileRows / 2 * fabs(along_y - y) + places.error + 2;
+    // Steps from point to point along each axis, in units of places.
+    struct Steps {
+        double z, y, x;
+
+        __device__ __forceinline__ Steps(const Vector& u, const Grid& grid, const Places& places)
+            : z(fabs(u.z) * grid.z.step * places.scale),
+              y(fabs(u.y) * grid.y.step * places.scale),
+              x(fabs(u.x) * grid.x.step * places.scale) {}
+    };
+
+    __device__ __forceinline__ Lane(const Vector& u, const Grid& grid, const Places& places, int slices) {
+        const Steps along(u, grid, places);
+        const int x = __double2int_rn(along.x), y = __double2int_rn(along.y),
+                  z = __double2int_rn(along.z);
+        steps = x | y << 16, step_z = z;
+        const double error = kTileColumns / 2 * fabs(along.x - x) +
+                             kTileRows / 2 * fabs(along.y - y) + 0.5 * slices * fabs(along.z - z) +
+                             places.error + 1;
         window = 2u << (31 - __clz((int)error));
         sure = (1u << places.shift) - 2 * window;
     }
 
-    __device__ __forceinline__ unsigned first(const Grid& grid, const Places& places, int count,
-                                              const Tile& tile) const {
+    __device__ __forceinline__ unsigned first(const Vector& u, const Grid& grid, const Places& places,
+                                              int count, const Tile& tile, int slices, int orthant) const {
+        const Steps along(u, grid, places);
         const double level = 1u << places.shift;
-        const double centre = along_z * (tile.z - grid.z.centre) +
-                              along_y * (tile.y + kTileRows / 2 - grid.y.centre) +
-                              along_x * (tile.x + kTileColumns / 2 - grid.x.centre) + places.offset;
+        const int back_z = orthant >> 2, back_y = orthant >> 1 & 1, back_x = orthant & 1;
+        const double centre =
+            (back_z ? -along.z : along.z) * (tile.z + 0.5 * slices - grid.z.centre) +
+            (back_y ? -along.y : along.y) * (tile.y + kTileRows / 2 - grid.y.centre) +
+            (back_x ? -along.x : along.x) * (tile.x + kTileColumns / 2 - grid.x.centre) +
+            places.offset;
+        // The largest distance of a point from the centre.
+        const double extent = kTileColumns / 2 * along.x + kTileRows / 2 * along.y +
+                              0.5 * slices * along.z;
         // All points of a tile further away are in the first bin, or in none.
         const double near = fmin(fmax(centre, -extent), extent + (count + 1) * level);
-        return (unsigned)__double2ll_rn(near + places.guard * level) + window -
-               kTileColumns / 2 * (int)(short)steps - kTileRows / 2 * ((int)steps >> 16);
+        return (unsigned)__double2ll_rn(near + places.guard * level -
+                                        (0.5 * slices - back_z) * step_z) +
+               window - (kTileColumns / 2 - back_x) * (steps & 0xFFFF) -
+               (kTileRows / 2 - back_y) * (steps >> 16);
+    }
+
+    __device__ __forceinline__ unsigned place(unsigned point, unsigned first) const {
+        return dot_high_bytes(step_z, point, dot_low_bytes(steps, point, first));
     }
 };
 
-// A lane's direction, and its bins of one sign: those in shared memory are at the address `column`,
-// `stride` bytes from row to row. Lane `part` of those with this direction counts one in `together`.
+// A lane's direction, and its bins: those in shared memory are at the address `column`, `stride` bytes
+// from row to row. Lane `part` of those with this direction counts one in `together`.
 struct Counter {
     const Sampling& sampling;
     const Grid& grid;
@@ -175,9 +199,8 @@ struct Counter {
     const Lane& line;
     const Vector* direction;
     Sum* values;
-    const unsigned short* queue;
     int part, together;
-    unsigned stride;
+    unsigned stride, reverse;  // `reverse` makes a listed point one in the order of memory
 
     __device__ __forceinline__ void add(unsigned row, unsigned column, int sign, int amount) const {
         if (kShared) return shared_add(row * stride + column, amount);
@@ -185,46 +208,58 @@ struct Counter {
         if (bin < sampling.count) atomicAdd(values + bin, (Sum)(long long)(sign * amount));
     }
 
-    __device__ __forceinline__ unsigned exact_row(const Tile& tile, unsigned point) const {
+    __device__ __forceinline__ unsigned exact_row(const Tile& tile, unsigned listed) const {
         const Vector u = *direction;
-        const double z = grid.z.position(tile.z), y = grid.y.position(tile.y + (int)(point >> 8)),
+        const unsigned point = listed ^ reverse;
+        const double z = grid.z.position(tile.z + (int)(point >> 16)),
+                     y = grid.y.position(tile.y + (int)(point >> 8 & 255)),
                      x = grid.x.position(tile.x + (int)(point & 255));
         return places.guard +
                place(point_height(u, row_height(u, z, y), x), sampling, sampling.levels);
     }
 
-    // Counts the listed points from `at` to `end`. Called by a warp.
-    __device__ __forceinline__ void count(const Tile& tile, unsigned first, int at, int end,
-                                          unsigned column, int sign) const {
-        if (part >= together) at = end;
-        if (kPlaces)
-            for (; at + 8 * together <= end; at += 8 * together)
-                count_eight(tile, first, at + 8 * part, column, sign);
-        for (int i = at + part; i < end; i += together) {
-            const unsigned point = queue[i], place = dot_low_bytes(line.steps, point, first);
+    // Counts listed points, the first of which is `at`, and the others after or before it; only as many
+    // as keep all lanes busy, unless it is to count `all`. Returns how many are left, as the first ones
+    // of the list. Called by a warp.
+    __device__ __forceinline__ int count(const Tile& tile, unsigned first, unsigned* at, int step,
+                                         int points, bool all, unsigned column, int sign) const {
+        const int turn = 8 * together;
+        int done = 0;
+        __syncwarp();
+        if (kPlaces) {
+            const unsigned* own = at + 8 * part * step - (step < 0 ? 3 : 0);
+            for (; done + turn <= points; done += turn, own += turn * step)
+                if (part < together) count_eight(tile, first, own, 4 * step, column, sign);
+        }
+        for (int i = done + part; (all || !kPlaces) && part < together && i < points; i += together) {
+            const unsigned point = at[i * step], place = line.place(point, first);
             const bool sure = kPlaces && (place & line.sure);
             add(sure ? place >> places.shift : exact_row(tile, point), column, sign, 1);
         }
         __syncwarp();
+        if (all || !kPlaces) return 0;
+        const int left = points - done;
+        for (int i = threadIdx.x & 31; done && i < left; i += 32) at[i * step] = at[(done + i) * step];
+        __syncwarp();
+        return left;
     }
 
-    __device__ __forceinline__ void count_eight(const Tile& tile, unsigned first, int at,
-                                                unsigned column, int sign) const {
-        unsigned points[4];
-        shared_load(shared_address(queue) + 2 * at, points);
+    __device__ __forceinline__ void count_eight(const Tile& tile, unsigned first, const unsigned* at,
+                                                int next, unsigned column, int sign) const {
+        unsigned points[2][4];
+        shared_load(shared_address(at), points[0]);
+        shared_load(shared_address(at + next), points[1]);
         bool sure = true;
 #pragma unroll
         for (int k = 0; k < 8; ++k) {
-            const unsigned two = points[k / 2],
-                           place = k & 1 ? dot_high_bytes(line.steps, two, first)
-                                         : dot_low_bytes(line.steps, two, first);
+            const unsigned place = line.place(points[k / 4][k % 4], first);
             sure = sure & ((place & line.sure) != 0);
             add(place >> places.shift, column, sign, 1);
         }
         if (sure) return;
 #pragma unroll 1
-        for (int k = 0; k < 8; ++k) {
-            const unsigned point = queue[at + k], place = dot_low_bytes(line.steps, point, first);
+        for (int k = 0; k < 8; ++k, at += k == 4 ? next - 3 : 1) {
+            const unsigned point = *at, place = line.place(point, first);
             if (place & line.sure) continue;
             add(place >> places.shift, column, sign, -1);
             add(exact_row(tile, point), column, sign, 1);
@@ -260,6 +295,75 @@ __device__ __forceinline__ void flush(const Sampling& sampling, const Places& pl
     }
 }
 
+// Lists critical points of a slice, those at the columns in `chosen`, unless there is no room for them.
+// Called by a warp.
+__device__ __forceinline__ bool list(const Coefficients& found, const unsigned (&chosen)[2], int slice,
+                                     unsigned reverse, Queue& queue) {
+    const int lane = threadIdx.x & 31, column = reverse & 1 ? -1 : 1;
+    unsigned up[2], down[2], twice[2], positive = 0, negative = 0;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        up[i] = found.up[i] & chosen[i], down[i] = found.down[i] & chosen[i];
+        twice[i] = found.twice[i] & chosen[i];
+        positive += __popc(up[i]), negative += __popc(down[i]) + __popc(twice[i]);
+    }
+    const unsigned end = running_sum(positive | negative << 16, lane),
+                   total = __shfl_sync(kAll, end, 31);
+    const int ups = total & 0xFFFF, downs = total >> 16;
+    if (queue.positive + queue.negative + ups + downs > kRoom) return false;
+    const unsigned first = lane << 8 | slice << 16;
+    unsigned* at = queue.points + queue.positive + ((end & 0xFFFF) - positive);
+    for (int i = 0; i < 2; ++i) list(up[i], (first + 32 * i) ^ reverse, column, at, 1);
+    at = queue.points + kRoom - 1 - queue.negative - ((end >> 16) - negative);
+    for (int i = 0; i < 2; ++i) list(down[i], (first + 32 * i) ^ reverse, column, at, -1);
+    for (int i = 0; i < 2; ++i) list(twice[i], (first + 32 * i) ^ reverse, column, at, -1);
+    queue.positive += ups, queue.negative += downs;
+    return true;
+}
+
+// What a warp has listed of a tile: all slices before `done`, and of this one 8 columns at a time if it
+// has more points than fit.
+struct Progress {
+    int done, part;
+    bool stuck;  // nothing could be added to the queue
+
+    // Lists points until there may be no room for more. Called by a warp.
+    __device__ __forceinline__ void list(const Planes& planes, const Grid& grid, const Owner& owner,
+                                         const Tile& tile, int slices, unsigned reverse, Queue& queue) {
+        // Slices are read in the order in which cells reach to the one before.
+        const bool deep = grid.z.present;
+        const int step = owner.z.here - owner.z.far;
+        const unsigned exists = tile.y + (int)(threadIdx.x & 31) < grid.y.points ? kAll : 0;
+        int slice = step > 0 ? done : slices - 1 - done;
+        Reader reader(planes, grid, owner, tile, tile.z + slice + (deep ? owner.z.far : 0), step);
+        Cells far = {};
+        if (deep) {
+            reader.load();
+            far = reader.cells(kAll);
+        }
+        int points = queue.positive + queue.negative, before = points;
+        stuck = true;
+        do {
+            reader.load();
+            const Cells here = reader.cells(exists);
+            const Coefficients found(here, far);
+            if (__any_sync(kAll, found.any())) {
+                const unsigned chosen[2] = {part ? part < 5 ? 0xFFu << 8 * (part - 1) : 0 : kAll,
+                                            part ? part < 5 ? 0 : 0xFFu << 8 * (part - 5) : kAll};
+                if (!::list(found, chosen, slice, reverse, queue)) {
+                    if (points == 0) part = 1;
+                    return;
+                }
+                stuck = false;
+                if (part && ++part < 9) return;
+                part = 0;
+            }
+            before = points, points = queue.positive + queue.negative;
+            far = here, slice += step, ++done;
+        } while (done < slices && 2 * points - before <= kRoom);
+    }
+};
+
 // A block's job, and its number among the blocks of that job. The sampling has one for each block.
 struct SharedJob {
     Job job;
@@ -267,11 +371,11 @@ struct SharedJob {
 };
 
 // Shared memory has two sets of bins, for positive and for negative coefficients. A set has `width`
-// bins in each row: one for each direction, in as many copies as fit. The host ensures that no bin
-// overflows.
+// bins in each row: one for each direction, in as many copies as fit. A warp takes `slices` slices of
+// rows at a time. The host ensures that no bin overflows.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     count_mask(const Planes planes, const Grid grid, const Sampling sampling, const Places places,
-               Sum* values, int width) {
+               Sum* values, int width, int slices) {
     extern __shared__ uint4 memory[];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const SharedJob shared = ((const SharedJob*)sampling.jobs)[blockIdx.x];
@@ -280,43 +384,41 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     const int directions = job.last - job.first, together = 32 / directions;
     const int part = lane / directions, own = job.first + lane - part * directions;
     const int copies = copies_of(directions, width), rows = rows_of(sampling, places);
-    int* bins = (int*)(memory + kWarps * (kRoom / 8 + 1));
+    int* bins = (int*)(memory + kWarps * (kRoom / 4));
     if (kShared) {
         for (int i = threadIdx.x; i < 2 * rows * width; i += blockDim.x) bins[i] = 0;
         __syncthreads();
     }
-    unsigned short* queue = (unsigned short*)(memory + warp * (kRoom / 8 + 1));
     const Vector* direction = sampling.directions + own;
-    const Lane line(*direction, grid, places);
+    const unsigned reverse = (job.orthant & 1 ? kTileColumns - 1 : 0) |
+                             (job.orthant & 2 ? kTileRows - 1 : 0) << 8 |
+                             (job.orthant & 4 ? slices - 1 : 0) << 16;
+    const Lane line(*direction, grid, places, slices);
     const Counter counter = {sampling, grid, places, line, direction,
                              values + (long long)sampling.rows[own] * sampling.count,
-                             queue, part, together, 4u * width};
+                             part, together, 4u * width, reverse};
     const unsigned increases =
                        shared_address(bins) + 4 * (part % copies * directions + own - job.first),
                    decreases = increases + 4 * rows * width;
+    Queue queue = {(unsigned*)(memory + warp * (kRoom / 4)), 0, 0};
     const int words = (grid.x.points + kTileColumns - 1) / kTileColumns,
               tiles = (grid.y.points + kTileRows - 1) / kTileRows;
-    const int total = grid.z.points * tiles * words;
+    const int total = (grid.z.points + slices - 1) / slices * tiles * words;
     for (int at = shared.rank * kWarps + warp; at < total; at += shared.blocks * kWarps) {
-        const int above = at / words, z = above / tiles;
-        const Tile tile = {z, kTileRows * (above - z * tiles), kTileColumns * (at - above * words)};
-        Coefficients found[2];
-        find(planes, grid, owner, tile, found);
-        if (tile.y + lane >= grid.y.points) found[0].nonzero = found[1].nonzero = 0;
-        if (!__any_sync(kAll, found[0].nonzero | found[1].nonzero)) continue;
-        const unsigned first = line.first(grid, places, sampling.count, tile);
-        // All points at once, or half a word at a time if there is no room for them.
-        for (int turn = 0, turns = 1; turn < turns; ++turn) {
-            const unsigned half = turn ? 0xFFFFu << (turn & 1) * 16 : kAll;
-            const unsigned chosen[2] = {turn < 3 ? half : 0, turn == 0 || turn > 2 ? half : 0};
-            Listed listed;
-            if (!list(found, chosen, queue, listed)) {
-                turns = 5;
-                continue;
-            }
-            counter.count(tile, first, 0, listed.positive, increases, planes.sign);
-            counter.count(tile, first, listed.next, listed.next + listed.negative, decreases,
-                          -planes.sign);
+        const int above = at / words, deep = above / tiles;
+        const Tile tile = {slices * deep, kTileRows * (above - deep * tiles),
+                           kTileColumns * (at - above * words)};
+        const int present = min(slices, grid.z.points - tile.z);
+        const unsigned first =
+            line.first(*direction, grid, places, sampling.count, tile, slices, job.orthant);
+        Progress progress = {0, 0, false};
+        while (progress.done < present) {
+            progress.list(planes, grid, owner, tile, present, reverse, queue);
+            const bool all = progress.stuck || progress.part || progress.done == present;
+            queue.positive = counter.count(tile, first, queue.points, 1, queue.positive, all,
+                                           increases, planes.sign);
+            queue.negative = counter.count(tile, first, queue.points + kRoom - 1, -1, queue.negative,
+                                           all, decreases, -planes.sign);
         }
     }
     if (kShared) flush(sampling, places, job, planes.sign, bins, width, values);

@@ -1,7 +1,8 @@
 // Packs a mask into planes of bits.
 #include "transform_planes.cuh"
 
-constexpr int kRows = 32, kWords = ECC_THREADS / kRows;  // of a block
+constexpr int kRows = 32, kTurns = 2;                   // of a block, and of a thread
+constexpr int kWords = ECC_THREADS / (kRows / kTurns);  // of a row
 
 __device__ __forceinline__ unsigned pack_word(const unsigned char* source, int count) {
     unsigned plane = 0;
@@ -20,21 +21,27 @@ __device__ __forceinline__ unsigned pack_word(const unsigned char* source, int c
     return plane;
 }
 
-// A block packs 32 rows of 8 words.
+// A block packs 32 rows of 6 words: rows of a power of two points, and the border, take whole blocks.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     pack(const unsigned char* pixels, const Planes planes, int slices, int rows, int columns) {
     __shared__ unsigned packed[kRows][kWords + 1];
-    const int groups = (planes.words + kWords - 1) / kWords;
-    const int group = blockIdx.x % groups, tiles = blockIdx.x / groups;
-    const int slice = tiles / planes.tiles, tile = tiles - slice * planes.tiles;
-    const int z = slice - planes.deep, y = kRows * tile + (int)(threadIdx.x / kWords) - 1;
-    const int word = kWords * group + (int)(threadIdx.x % kWords) - 1, count = min(32, columns - 32 * word);
-    unsigned plane = 0;
-    if (z >= 0 && z < slices && y >= 0 && y < rows && word >= 0 && count > 0)
-        plane = pack_word(pixels + ((long long)z * rows + y) * columns + 32 * word, count);
-    packed[threadIdx.x / kWords][threadIdx.x % kWords] = plane ^ planes.outside;
+    const unsigned groups = (planes.words + kWords - 1) / kWords, tiles = blockIdx.x / groups;
+    const int group = blockIdx.x - tiles * groups;
+    const int slice = tiles / (unsigned)planes.tiles, tile = tiles - slice * planes.tiles;
+    const int down = threadIdx.x / kWords, across = threadIdx.x - down * kWords;
+    const int z = slice - planes.deep, y = kRows * tile + down - 1;
+    const int word = kWords * group + across - 1, count = min(32, columns - 32 * word);
+    const bool inside = z >= 0 && z < slices && word >= 0 && count > 0;
+    const unsigned char* source = pixels + ((long long)z * rows + y) * columns + 32 * word;
+#pragma unroll 1
+    for (int turn = 0; turn < kTurns; ++turn) {
+        const int more = turn * (kRows / kTurns);
+        const bool there = inside && y + more >= 0 && y + more < rows;
+        const unsigned plane = there ? pack_word(source + (long long)more * columns, count) : 0;
+        packed[down + more][across] = plane ^ planes.outside;
+    }
     __syncthreads();
-    const int own = kWords * group + (int)(threadIdx.x / kRows), row = threadIdx.x % kRows;
-    if (own < planes.words)
-        planes.bits[((long long)tiles * planes.words + own) * kRows + row] = packed[row][threadIdx.x / kRows];
+    unsigned* to = planes.bits + ((long long)tiles * planes.words + kWords * group) * kRows;
+    for (int i = threadIdx.x; i < kRows * min(kWords, planes.words - kWords * group); i += ECC_THREADS)
+        to[i] = packed[i % kRows][i / kRows];
 }
