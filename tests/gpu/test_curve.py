@@ -113,6 +113,7 @@ def test_two_samples_in_a_register(draw, cubes, superlevel, shape):
         ("f2", affine, guesses.AFFINE),
         ("u2", np.linspace(0, 65535, 256), guesses.AFFINE),
         ("i2", np.linspace(-30_000, 30_001, 200), None),
+        ("i2", np.linspace(-32_768, 32_767, 4096), None),
         ("u2", np.sort(rng.integers(0, 65536, 60)), None),
         ("u1", np.linspace(3, 250, 90), guesses.TABLE),
         ("i1", np.arange(-128, 128), guesses.TABLE),
@@ -134,6 +135,30 @@ def test_bytes_compared_bit_by_bit(draw, cubes, superlevel):
     few, every = np.array([-100, 0, 3]), np.arange(-128, 128)
     for shape, levels in [((4, 1030, 1036), few), ((1, 2081, 2064), every), ((2, 3, 62, 132), few)]:
         check(draw(rng, shape, "i1", False), levels, cubes, superlevel, nan="raise")
+
+
+@pytest.mark.parametrize(("cubes", "superlevel"), SIDES)
+@pytest.mark.parametrize("shape", [(2, 140, 260, 2), (1, 90, 260, 3), (1, 70, 260, 4)])
+def test_channels(draw, cubes, superlevel, shape):
+    rng = np.random.default_rng(14)
+    for dtype, levels in [
+        ("u1", np.arange(256)),
+        ("i1", np.array([-100, 0, 3])),
+        ("u2", np.linspace(0, 65_535, 256)),
+        ("f4", np.linspace(-2, 2, 256)),
+        ("f4", np.linspace(-2, 2, 4096)),
+        ("f4", np.sinh(np.linspace(-2, 2, 50))),
+    ]:
+        check(draw(rng, shape, dtype, False), levels, cubes, superlevel, nan="raise")
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4"])
+def test_more_channels_than_warps_take_at_once(dtype):
+    images = cupy.random.default_rng(15).integers(0, 256, (1, 4000, 4000, 3), np.uint8)
+    images = images.astype(dtype)
+    found = launch.curve(images, np.arange(256), filtration_of(images, False))
+    known = ecc_core.euler_curve(images.get()[0], np.arange(256), connectivity=1).values
+    np.testing.assert_array_equal(found.get()[0], known)
 
 
 @pytest.mark.parametrize("shape", [(1300, 1300, 1300), (46_400, 46_400)])
