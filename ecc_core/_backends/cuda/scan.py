@@ -254,9 +254,10 @@ def plan_scan(
     layout = arrange(placement, item, own is not None)
     if layout is None and rules.pair is not None and item in (2, 4):
         layout = arrange_twos(placement, item, own is not None)
-    if layout is not None and own is None and _is_thin(layout, ndim):
-        layout = arrange_channels(placement, item) if ndim == 3 else None
-    if layout is None:
+    channels = arrange_channels(placement, item) if ndim == 3 and own is None else None
+    if channels and (found := recipe(channels, ndim, own, variant, rules, device)):
+        return channels, found
+    if layout is None or (own is None and _is_thin(layout, ndim)):
         return None
     found = recipe(layout, ndim, own, variant, rules, device)
     return found and (layout, found)

@@ -32,8 +32,8 @@ __device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
 }
 
 // Compares slice s with its neighbours. `p` holds slice s on entry and slice s + 1 on return, from the
-// row above the warp's rows to the row below. The last slice is its own next one.
-template <bool last, class Feed>
+// row above the warp's rows to the row below.
+template <class Feed>
 __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed,
                                                const Encoder& encode, const PairCounter& count,
                                                PairCheck& check) {
@@ -45,18 +45,13 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Fe
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {  // item i comes in, item i - 1 is compared
         pair q[kLaneWidth], m_next[kLaneWidth];
-        if (!last) {
-            take(feed, i, encode, q, check);
-            if (i == kItems - 1) {
+        take(feed, i, encode, q, check);
+        if (i == kItems - 1) {
 #pragma unroll
-                for (int x = 0; x < kLaneWidth; ++x) q[x] = between(p[1][x], q[x]);
-            }
+            for (int x = 0; x < kLaneWidth; ++x) q[x] = between(p[1][x], q[x]);
         }
 #pragma unroll
-        for (int x = 0; x < kLaneWidth; ++x) {
-            if (last) q[x] = p[i][x];
-            m_next[x] = last ? q[x] : owner(p[i][x], q[x]);
-        }
+        for (int x = 0; x < kLaneWidth; ++x) m_next[x] = owner(p[i][x], q[x]);
         if (i > 0) {
             const int r = i - 2;  // -1: the row above
             pair n_row[kLaneWidth], b_row[kLaneWidth];
@@ -67,25 +62,19 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Fe
             }
             owned_right(owned, n_row);
             add_rows(n, w.n_before, r, owned, weights);
-            if (!last) {
-                owned_right(owned, b_row);
-                add_rows(b, w.b_before, r, owned, weights);
-            }
+            owned_right(owned, b_row);
+            add_rows(b, w.b_before, r, owned, weights);
             owns_shared(owned, p[i - 1], p[i]);
             add_rows(below, w.below_before, r, owned, weights);
-            if (!last) {
-                owns_shared(owned, m_row, m_next);
-                add_rows(m_below, w.m_below_before, r, owned, weights);
-            }
+            owns_shared(owned, m_row, m_next);
+            add_rows(m_below, w.m_below_before, r, owned, weights);
             if (r >= 0) {
                 owned_right(owned, p[i - 1]);
                 g.add(owned, weights);
-                if (!last) {
-                    owned_right(owned, m_row);
-                    m.add(owned, weights);
-                    owns_shared(owned, p[i - 1], q_before);
-                    behind.add(owned, weights);
-                }
+                owned_right(owned, m_row);
+                m.add(owned, weights);
+                owns_shared(owned, p[i - 1], q_before);
+                behind.add(owned, weights);
                 if (kChannels == 1) count.put(r, p[i - 1]);
             }
             weights.next();
@@ -102,13 +91,8 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Fe
 #pragma unroll
     for (int x = 0; x < kLaneWidth; ++x)
         p[kItems - 1][x] = q_before[x];
-    w.g = g.own(), w.n = n.own(), w.below = below.own();
-    if (last) {
-        w.m = w.g, w.b = w.n, w.b_before = w.n_before;
-        w.m_below = w.below, w.m_below_before = w.below_before;
-    } else {
-        w.m = m.own(), w.b = b.own(), w.m_below = m_below.own(), w.behind = behind.own();
-    }
+    w.g = g.own(), w.n = n.own(), w.m = m.own(), w.b = b.own();
+    w.below = below.own(), w.m_below = m_below.own(), w.behind = behind.own();
     return w;
 }
 
@@ -144,18 +128,14 @@ __device__ __forceinline__ void scan(const Image& image, Unit& unit, Feed& feed,
         p[kItems - 1][x] = between(p[1][x], p[kItems - 1][x]);
     PairBorder border_p = borders.take(ends.columns(p), encode);
     Combiner combine(image, unit);
-    for (int s = unit.start; s < unit.end - (kChannels > 1 ? 1 : 0); ++s) {
-        const PairPlanes3 w = compare<false>(p, feed, encode, count, check);
+    for (int s = unit.start; s < unit.end; ++s) {
+        const PairPlanes3 w = compare(p, feed, encode, count, check);
         const PairBorder border_q = borders.take(ends.columns(p), encode);
         const AllSides<PairBorder> side(border_p, border_q);
         border_p = border_q;
         const Numbers4 c = combine(w, side, s);
         if (s >= unit.begin) count(c, combine.own());
         if (kChannels > 1) count.cache += ChannelFeed::kSlice;
-    }
-    if (kChannels > 1) {
-        const PairPlanes3 w = compare<true>(p, feed, encode, count, check);
-        count(combine(w, AllSides<PairBorder>(border_p, border_p), kChannels - 1), combine.own());
     }
 }
 
