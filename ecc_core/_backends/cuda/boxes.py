@@ -123,6 +123,7 @@ def _plan(
         "CODE": "unsigned short" if item == 2 else "unsigned char",
         "RAW": int(layout.raw),
         "SIGNED": int(layout.element == "int8"),
+        "PLAIN": int(not wraps and width % PLACES == 0 and right > width),
         "AXES": len(layout.sizes),
         "LAST": int(every),
         "SUPER": int(superlevel),
@@ -132,7 +133,7 @@ def _plan(
     }
     found = function("boxes", "count_boxes", device, tuple(macros.items()))
     shared = 4 * capacity * words * copies
-    return Call(found, (layout.images * blocks,), THREADS, shared, (given,))
+    return Call(found.kernel, (layout.images * blocks,), THREADS, shared, (given,))
 
 
 def _shares(lines: int, slices: int, blocks: int, most: int) -> tuple[int, int]:

@@ -95,9 +95,7 @@ class Emulator:
             subprocess.run([*command, str(HERE / "grid.cpp"), "-o", str(target)], check=True)
             self._libraries[key] = ctypes.CDLL(str(target))
             self._libraries[key].launch.restype = ctypes.c_char_p
-        kernel = _Kernel(source, self._libraries[key], self.launched)
-        kernel.kernel = kernel
-        return kernel
+        return _Kernel(source, self._libraries[key], self.launched)
 
     def clear(self) -> None:
         """Forget plans, which depend on the number of multiprocessors."""
@@ -123,8 +121,8 @@ class _Kernel:
 
     def __init__(self, source: str, library: ctypes.CDLL, launched: list[str]) -> None:
         self.source, self.library, self.launched = source, library, launched
-        self.ptr = len(KERNELS)
-        KERNELS[self.ptr] = self.run
+        self.kernel = SimpleNamespace(ptr=len(KERNELS))  # what the driver launches
+        KERNELS[self.kernel.ptr] = self.run
 
     def __call__(self, grid, block, arguments, shared_mem=0):
         kept = [_bytes_of(argument) for argument in arguments]

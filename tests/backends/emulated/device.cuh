@@ -125,6 +125,7 @@ unsigned permute(unsigned a, unsigned b) {
 inline unsigned dot_halves(unsigned halves, unsigned weights, unsigned sum = 0) {
     return (halves & 0xFFFFu) * (weights & 255) + (halves >> 16) * (weights >> 8 & 255) + sum;
 }
+inline unsigned multiply_add_words(unsigned a, unsigned b, unsigned c) { return a * b + c; }
 template <unsigned table>
 unsigned logic(unsigned a, unsigned b, unsigned c) {
     unsigned result = 0;
@@ -200,6 +201,9 @@ inline unsigned shared_exchange(unsigned address, unsigned value) {
     return atomicExch((unsigned*)shared(address, 4), value);
 }
 inline void shared_add(unsigned address, int amount) { shared_exchange_add(address, amount); }
+inline void shared_add_if(bool given, unsigned address, int amount) {
+    if (given) shared_add(address, amount);
+}
 inline void shared_increment(unsigned address) { shared_exchange_add(address, 1); }
 
 // Copies that arrive when they are waited for, and not before.

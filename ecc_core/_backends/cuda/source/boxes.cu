@@ -19,6 +19,8 @@ constexpr bool kUp = ECC_LAST != kSuper;  // boxes belong to their greatest code
 constexpr int kAxes = ECC_AXES;
 constexpr bool kRaw = ECC_RAW;            // 8-bit values instead of codes
 constexpr bool kSigned = ECC_SIGNED;
+// Whether rows are whole words, nothing wraps around, and no pairs are cut off behind the last columns.
+constexpr bool kPlain = ECC_PLAIN;
 constexpr int kThreads = ECC_THREADS, kCopies = ECC_COPIES;  // copies of a bin, for different lanes
 constexpr int kCapacity = ECC_CAPACITY;   // words of a copy of a histogram
 constexpr int kPlaces = 4;
@@ -132,6 +134,7 @@ struct Columns {
             }
         row.at[0] = x > 0 ? both(before[0], before[1]) : left;
         row.at[kPlaces + 1] = end > kPlaces ? both(behind[0], behind[1]) : right;
+        if (kPlain) return row;
         if (boxes.wraps && x == 0)
             row.at[0] = both(has_low ? low[boxes.width - 1] : none,
                              has_high ? high[boxes.width - 1] : none);
@@ -164,9 +167,10 @@ __device__ __forceinline__ void count(const Row& row, unsigned shared, int end) 
         const pair pairs = multiply_add_pairs(
             right[i], kUnit, multiply_add_pairs(right[i + 1], kMinusUnit, kUnit));
         shared_add(address<0>(row.at[i + 1], shared) + offset, (int)(pairs * 0x10000u + 1u));
-        shared_add(address<1>(row.at[i + 1], shared) + offset, (int)((pairs & 0xFFFF0000u) | 1u));
+        shared_add(address<1>(row.at[i + 1], shared) + offset,
+                   (int)select_bits<0xFFFF0000u>(pairs, 1u));
     }
-    if (end < 0 || end >= kPlaces) return;
+    if (kPlain || end < 0 || end >= kPlaces) return;
 #pragma unroll
     for (int i = 0; i < kPlaces; ++i) {
         if (i != end) continue;
@@ -213,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 1) count_boxes(const B
     const Code* const data = boxes.data + image * boxes.batch;
     // The last slice whose cells are counted, and the last one that is read.
     const int last = boxes.last[0] - 1;
-    const int deepest = min(last, boxes.wraps ? boxes.depth : boxes.depth - 1);
+    const int deepest = min(last, !kPlain && boxes.wraps ? boxes.depth : boxes.depth - 1);
     int done = 0;
     for (long long begin = (long long)block * kThreads; begin < units;
          begin += (long long)boxes.blocks * kThreads) {
@@ -225,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 1) count_boxes(const B
         int high = low + boxes.chunk;
         const int end = boxes.last[2] <= boxes.width ? boxes.width - 1 - x : -1;
         const Columns columns(boxes, x);
-        const int under = boxes.wraps && y + 1 == boxes.height ? 0 : y + 1;
+        const int under = !kPlain && boxes.wraps && y + 1 == boxes.height ? 0 : y + 1;
         const bool here = x < boxes.width && y >= 0, below = x < boxes.width && under < boxes.height;
         const Code* low_at = data + low * boxes.slice + y * boxes.row + x;
         const Code* high_at = low_at + boxes.chunk * boxes.slice;
@@ -241,8 +245,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 1) count_boxes(const B
         for (int step = 0; step < boxes.chunk; ++step) {
             ++low, ++high;
             low_at += boxes.slice, high_at += boxes.slice;
-            if (boxes.wraps && low == boxes.depth) low_at -= boxes.depth * boxes.slice;
-            if (boxes.wraps && high == boxes.depth) high_at -= boxes.depth * boxes.slice;
+            if (!kPlain && boxes.wraps && low == boxes.depth) low_at -= boxes.depth * boxes.slice;
+            if (!kPlain && boxes.wraps && high == boxes.depth) high_at -= boxes.depth * boxes.slice;
             if (high > last) {  // beyond the slices of this thread
                 const pair never = pair_of(boxes.never_enters, boxes.never_enters);
                 const pair kept = low > last ? 0u : 0xFFFFu;

@@ -224,6 +224,13 @@ __device__ __forceinline__ unsigned dot_high_bytes(unsigned halves, unsigned byt
     return result;
 }
 
+// a * b + c by one instruction, which the compiler does not replace by shifts.
+__device__ __forceinline__ unsigned multiply_add_words(unsigned a, unsigned b, unsigned c) {
+    unsigned result;
+    asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    return result;
+}
+
 // Shared memory by its 32-bit address: no conversion from a generic pointer at every use.
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);
@@ -350,6 +357,14 @@ __device__ __forceinline__ void shared_load(unsigned address, unsigned (&words)[
 
 __device__ __forceinline__ void shared_add(unsigned address, int amount) {
     asm volatile("red.shared.add.s32 [%0], %1;" ::"r"(address), "r"(amount) : "memory");
+}
+
+// Adds without a branch if `given` holds.
+__device__ __forceinline__ void shared_add_if(bool given, unsigned address, int amount) {
+    asm volatile("{ .reg .pred given; setp.ne.u32 given, %0, 0; @given red.shared.add.s32 [%1], %2; }" ::"r"(
+                     (unsigned)given),
+                 "r"(address), "r"(amount)
+                 : "memory");
 }
 
 // Adds one, by an instruction of its own that takes lanes of the same address together.

@@ -53,10 +53,10 @@ struct Bins {
     Count* global;
     int second;
 
-    __device__ __forceinline__ void add(Ranks ranks, int amount) const {
+    __device__ __forceinline__ void add_if(bool given, Ranks ranks, int amount) const {
         if constexpr (kShared)
-            shared_add(dot_halves((unsigned)ranks, 0x0404u, shared), amount);
-        else
+            shared_add_if(given, dot_halves((unsigned)ranks, 0x0404u, shared), amount);
+        else if (given)
             atomicAdd(global + (long long)first_of(ranks) * second + second_of(ranks),
                       (Count)(long long)amount);
     }
@@ -88,7 +88,7 @@ __device__ __forceinline__ void add_vertices(Ranks (&cells)[kCorners], const Bin
             }
 #pragma unroll
     for (int cell = 0; cell < kCorners; ++cell)
-        if (left[cell]) bins.add(cells[cell], sign_of(cell));
+        bins.add_if(left[cell], cells[cell], sign_of(cell));
 }
 
 // The corners of a cell, as bits.
@@ -106,55 +106,79 @@ __device__ __forceinline__ unsigned compare(Ranks a, Ranks b) {
            (unsigned)(second_of(b) >= second_of(a)) << 15;
 }
 
-// The sum of the signs of the cells with all of `corners` and none of `others`, which are bits. The latter
-// are none of the larger cells either, if they are none of the whole cube.
-template <int corners>
+// The sum of the signs of the cells that contain the corners of a cell, and no corner of `others`, which
+// are bits.
+template <int least>
 __device__ __forceinline__ int signs(unsigned others) {
-    constexpr int rest = kCorners - 1 - corners;  // axes
-    if constexpr (rest == 0) return others ? 0 : sign_of(corners);
+    constexpr int rest = kCorners - 1 - least;  // axes along which cells may be larger
+    if constexpr (rest == 0) return others ? 0 : sign_of(least);
     if constexpr ((rest & rest - 1) == 0)
-        return others && !(others & corners_of(corners)) ? sign_of(corners) : 0;
+        return others && !(others & corners_of(least)) ? sign_of(least) : 0;
     int sum = 0;
 #pragma unroll
     for (int cell = 0; cell < kCorners; ++cell)
-        if ((cell & corners) == corners) sum += others & corners_of(cell) ? 0 : sign_of(cell);
+        if ((cell & least) == least) sum += others & corners_of(cell) ? 0 : sign_of(cell);
     return sum;
 }
 
+// The cubes around a cell that are not after a cube by their first ranks, and by their second, as bits.
+struct Orders {
+    unsigned first[kCorners], second[kCorners];
+};
+
 // A cube is a step of the staircase of a cell if no other cube of the cell comes before it by both ranks.
-// Two cubes are neighbouring steps, and their join is subtracted, if none comes before both of them
-// together. Cubes that come before each cube are bits: by the first rank in the upper half, by the second
-// in the lower half.
+// Two cubes are neighbouring steps, and their join is subtracted, if one comes first by one rank and the
+// other one by the other, and none comes before both of them together.
 template <int j, int i>
-__device__ __forceinline__ void add_joins(const Ranks (&cubes)[kCorners],
-                                          const unsigned (&before)[kCorners], const Bins& bins) {
-    const bool first = before[j] >> (16 + i) & 1, second = before[j] >> i & 1;
-    const unsigned others = first ? before[j] >> 16 & before[i] : before[i] >> 16 & before[j];
-    const int joins = signs<(i | j)>(others);
-    if (first != second && joins) bins.add(larger(cubes[i], cubes[j]), -joins);
-    if constexpr (i + 1 < j) add_joins<j, i + 1>(cubes, before, bins);
+__device__ __forceinline__ void add_joins(const Ranks (&cubes)[kCorners], const Orders& orders,
+                                          const Bins& bins) {
+    constexpr int least = i | j, rest = kCorners - 1 - least;
+    constexpr unsigned both = 1u << i | 1u << j;
+    const unsigned one = orders.first[j] & orders.second[i];
+    const unsigned other = orders.first[i] & orders.second[j];
+    const Ranks join = larger(cubes[i], cubes[j]);
+    if constexpr (rest == 0) {
+        bins.add_if(one == both || other == both, join, -sign_of(least));
+    } else {
+        const unsigned found = (one & both) == both ? one : other;
+        const unsigned near = found & corners_of(least);
+        if constexpr ((rest & rest - 1) == 0) {
+            bins.add_if(near == both && found != both, join, -sign_of(least));
+        } else {
+            const int joins = near == both ? signs<least>(found & ~both) : 0;
+            bins.add_if(joins, join, -joins);
+        }
+    }
+    if constexpr (i + 1 < j) add_joins<j, i + 1>(cubes, orders, bins);
 }
 template <int j>
-__device__ __forceinline__ void add_steps(const Ranks (&cubes)[kCorners],
-                                          const unsigned (&before)[kCorners], const Bins& bins) {
-    const int steps = signs<j>(before[j] >> 16 & before[j]);
-    if (steps) bins.add(cubes[j], steps);
-    if constexpr (j > 0) add_joins<j, 0>(cubes, before, bins);
-    if constexpr (j + 1 < kCorners) add_steps<j + 1>(cubes, before, bins);
+__device__ __forceinline__ void add_steps(const Ranks (&cubes)[kCorners], const Orders& orders,
+                                          const Bins& bins) {
+    const int steps = signs<j>(orders.first[j] & orders.second[j] & ~(1u << j));
+    bins.add_if(steps, cubes[j], steps);
+    if constexpr (j > 0) add_joins<j, 0>(cubes, orders, bins);
+    if constexpr (j + 1 < kCorners) add_steps<j + 1>(cubes, orders, bins);
 }
 
 // A cell enters on the staircase of its cubes.
 __device__ __forceinline__ void add_cubes(const Ranks (&cubes)[kCorners], const Bins& bins) {
-    unsigned before[kCorners] = {};  // of equal ranks the cube of the least number comes first
+    // Of equal ranks the cube of the least number comes first: at the beginning, each cube comes after
+    // those of larger numbers.
+    unsigned orders[kCorners];
+#pragma unroll
+    for (int i = 0; i < kCorners; ++i) orders[i] = 0x10001u * ((1u << kCorners) - (1u << i));
 #pragma unroll
     for (int j = 1; j < kCorners; ++j)
 #pragma unroll
         for (int i = 0; i < j; ++i) {
-            const unsigned later = compare(cubes[i], cubes[j]);
-            before[j] |= later >> (15 - i) & 0x10001u << i;
-            before[i] |= ~(later >> (15 - j)) & 0x10001u << j;
+            const unsigned later = compare(cubes[i], cubes[j]) >> 15 & 0x10001u;
+            orders[j] = multiply_add_words(later, 1u << i, orders[j]);
+            orders[i] = multiply_add_words(later, -1u << j, orders[i]);
         }
-    add_steps<0>(cubes, before, bins);
+    Orders found;
+#pragma unroll
+    for (int i = 0; i < kCorners; ++i) found.first[i] = permute<0x4432>(orders[i], 0), found.second[i] = orders[i];
+    add_steps<0>(cubes, found, bins);
 }
 
 // The ranks of the point before four places of a row, and of the points at these places.
@@ -232,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS) surface(const Pairs pa
     const int second = pairs.levels[1] + 1, size = kShared ? (pairs.levels[0] + 1) * second : 0;
     Count* const counts = pairs.counts + (long long)image * (pairs.levels[0] + 1) * second;
     int* const shared = (int*)memory;
-    const Bins bins = {kShared ? shared_address(shared) : 0, counts, second};
+    const Bins bins = {kShared ? opaque(shared_address(shared)) : 0, counts, second};
     for (int i = threadIdx.x; i < size; i += ECC_THREADS) shared[i] = 0;
     __syncthreads();
     const int down = kLines == 1 ? 1 : pairs.height + 1 - kFirst;
