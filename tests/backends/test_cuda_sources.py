@@ -93,10 +93,7 @@ CASES = {
     "range": [SAMPLES],
     "even": [_curves(("float",), (SEARCH,), NAN=(2,))],
     "same": [{"THREADS": (256,)}],
-    "recode": [
-        {**SAMPLES, "CODE": CODES, "ALONG": (0, 1, 2), "FOUR_ROWS": (0, 1)}
-        | {"SHORT": (0,), "REPEAT": (0, 1)}
-    ],
+    "recode": [{**SAMPLES, "CODE": CODES, "ALONG": (0, 1, 2), "REPEAT": (0, 1)}],
     "betti": [
         {"CODE": CODES, "PLANAR": (0, 1)}
         | {"WIDE": (0, 1), "FRAME": (0, 1), "REVERSE": (0, 1), "THREADS": (256,)}

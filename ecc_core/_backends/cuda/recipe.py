@@ -13,7 +13,7 @@ from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Rules
 from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.compile import compares_shorts, kernel, processors, shared_limit
-from ecc_core._backends.cuda.guesses import AFFINE, CELLS, COMPLEMENT, FEW_LEVELS, TABLE, UNIFORM
+from ecc_core._backends.cuda.guesses import CELLS, FEW_LEVELS, TABLE, UNIFORM
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
     RESIDENT_WARPS,
@@ -214,11 +214,9 @@ def _reads(
 
 def _pays_in_pairs(rules: Rules, deep: bool, element: str) -> bool:
     """Return whether kernels of pairs know the rule and are faster than the others."""
-    if deep and element in WIDE:
+    if rules.pair is None or (deep and element in WIDE):
         return False
-    if rules.pair in (None, AFFINE, COMPLEMENT) or rules.levels <= FEW_LEVELS:
-        return rules.pair is not None
-    return element not in ("uint16", "int16") if deep else rules.pair == CELLS
+    return deep or rules.pair != UNIFORM or rules.levels <= FEW_LEVELS
 
 
 def _is_batch(layout: Layout, device: int) -> bool:
@@ -445,6 +443,6 @@ def _tiling(layout: Layout, deep: bool, steps: int, store: int, bins: int, devic
             block = (8,) if store == SHARED and 4 * bins > 4 * COPIES_BYTES else (4, 8)
             block += (12,)
         return plan3d(layout.images, steps, height, width, count, block)
-    if store != PACKED:
-        block = (8, 24)
-    return plan2d(layout.images, steps, width, count, block)
+    if store == PACKED:
+        return plan_pairs(layout.images, False, steps, height, width, count, block)
+    return plan2d(layout.images, steps, width, count, (8, 24))

@@ -19,7 +19,7 @@ from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.guesses import TABLE
 from ecc_core._backends.cuda.recipe import table_bytes
-from ecc_core._backends.cuda.samples import LANES, THREADS, Samples, samples_of
+from ecc_core._backends.cuda.samples import LANES, Samples, samples_of
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_NONE, NAN_REPORT, Variant
@@ -33,9 +33,7 @@ CODES = np.dtype(
 DATA, STEPS, NOT_FINITE = 0, slice(1, 5), 7
 FIRST = 13  # of 32-bit words
 ALONG_ROWS, ALONG_COLUMNS, ALONG_NEITHER = range(3)
-FEW = 512  # columns of which a thread takes four rows
 COLUMNS = 16  # rows of codes are multiples of it
-SHORT = 8  # samples of rows of which a thread takes four as one
 
 
 class _Order(NamedTuple):
@@ -109,8 +107,8 @@ def codes_of(
     along = ALONG_ROWS if steps[3] == 1 else ALONG_COLUMNS if steps[2] == 1 else ALONG_NEITHER
     vector = along != ALONG_NEITHER
     samples = samples_of(visited, hidden, variant, prepared, direction, vector=vector)
-    short = 0 if direction is not None else _short(visited.array, hidden, along)
-    samples, four = _by_threads(samples, along, short)
+    if along == ALONG_COLUMNS:
+        samples = _by_four_rows(samples)
     # Where every point enters, 256 thresholds of a type of 8 bits leave 256 bins.
     bytes_do = repeat and mask is None and levels == 256 and ITEM_BYTES[variant.element] == 1
     element = "uint8" if levels < 256 or bytes_do else "uint16" if levels < 65_536 else "uint32"
@@ -126,41 +124,21 @@ def codes_of(
         "CODE": ELEMENTS[element],
         "SHARED_TABLE": int(table > 0),
         "ALONG": along,
-        "FOUR_ROWS": int(four),
-        "SHORT": short,
         "REPEAT": int(repeat),
     }
     samples.launch("recode", "recode", macros, by_value(place), prepared.bins, shared=shared)
     return codes, flag, (codes, flag, samples.memory)
 
 
-def _short(array: Any, mask: Any, along: int) -> int:
-    """Return the samples of a row if a thread can read four rows as one, or 0."""
-    if along != ALONG_COLUMNS or array.shape[-1] > SHORT or array.shape[-2] % 4:
-        return 0
-    width = int(array.shape[-1])
-    for each in (array,) if mask is None else (array, mask):
-        item = each.itemsize
-        apart = (each.data.ptr, *each.strides[:-2], 4 * width * item)
-        joined = each.strides[-2:] == (width * item, item)
-        if not joined or any(step % min(4 * item, 16) for step in apart):
-            return 0
-    return width
-
-
-def _by_threads(samples: Samples, along: int, short: int) -> tuple[Samples, bool]:
-    """Return samples of which threads take four rows at a time if that pays, and whether it does.
+def _by_four_rows(samples: Samples) -> Samples:
+    """Return samples of which threads take four rows at a time.
 
     Lanes that write codes of different rows next to each other are few in a row.
     """
     *outer, height, width = samples.shape
-    few = width <= FEW or not samples.options["VECTOR"]
-    if along != ALONG_COLUMNS and (height < 4 or not few):
-        return samples, False
-    most = 1 if short else 4 if along == ALONG_COLUMNS else THREADS
     image = samples.image.copy()
-    image.view(np.int32)[LANES] = min(1 << (-(-width // 4) - 1).bit_length(), most)
-    return samples._replace(image=image, shape=(*outer, -(-height // 4), width)), True
+    image.view(np.int32)[LANES] = min(1 << (-(-width // 4) - 1).bit_length(), 4)
+    return samples._replace(image=image, shape=(*outer, -(-height // 4), width))
 
 
 def recoded_curves(

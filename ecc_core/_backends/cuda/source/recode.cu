@@ -12,10 +12,6 @@ struct alignas(4 * sizeof(Code) < 16 ? 4 * sizeof(Code) : 16) FourCodes {
 
 // Which codes are next to each other: those of a row of the samples, or those of a column.
 constexpr bool kAlongRows = ECC_ALONG == 0, kAlongColumns = ECC_ALONG == 1;
-// Whether a thread takes four rows at a time, and how many samples a row has if there are few of
-// them and rows are next to each other (else 0).
-constexpr bool kFourRows = ECC_FOUR_ROWS;
-constexpr int kShort = ECC_SHORT;
 // What is beyond the image: its last samples once more, or points that never enter.
 constexpr bool kRepeat = ECC_REPEAT;
 
@@ -90,10 +86,7 @@ struct Recoder {
                 for (int r = 0; r < 4; ++r) {
                     const bool inside = z < samples.depth && y + r < samples.height;
                     code[r] = four_codes(rows.row[r], rows.four[r], inside);
-                    if (!kAlongColumns && y + r < codes.height)
-                        store(to + r * codes.strides[2], rows.four[r], code[r]);
                 }
-                if (!kAlongColumns) return;
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
                     const int x = rows.four[0].x + i * rows.four[0].step;
@@ -103,42 +96,6 @@ struct Recoder {
                 }
             });
     }
-
-    // Four rows are `kShort` times four samples next to each other.
-    __device__ __forceinline__ void short_rows() {
-        constexpr int kEach = kShort ? kShort : 1;
-        const int groups = codes.height / 4;
-        const long long lines = (long long)samples.images * codes.depth * groups;
-        for (long long line = (long long)blockIdx.x * blockDim.x + threadIdx.x; line < lines;
-             line += (long long)gridDim.x * blockDim.x) {
-            const long long rest = quotient(line, groups);
-            const int y = 4 * (int)(line - rest * groups), index = (int)quotient(rest, codes.depth);
-            const int z = (int)(rest - (long long)index * codes.depth);
-            const bool inside = z < samples.depth && y < samples.height, beyond = y >= samples.height;
-            const SampleRow from(samples, index, min(z, samples.depth - 1),
-                                 min(y, samples.height - 4));
-            Quad quad[kEach];
-            unsigned mask[kEach];
-#pragma unroll
-            for (int k = 0; k < kEach; ++k) quad[k] = ((const Quad*)from.data)[k];
-#pragma unroll
-            for (int k = 0; k < kEach; ++k) mask[k] = kMask ? ((const unsigned*)from.mask)[k] : ~0u;
-            Code* const to = row(index, z, y);
-#pragma unroll
-            for (int x = 0; x < kEach; ++x) {
-                FourCodes found;
-#pragma unroll
-                for (int r = 0; r < 4; ++r) {
-                    const int at = r * kEach + x;
-                    const bool shown = (!kMask || (mask[at / 4] >> (8 * (at % 4)) & 0xFFu)) &&
-                                       (kRepeat || inside);
-                    found.v[r] = code(from, quad[at / 4].v[at % 4], x, shown);
-                }
-                if (beyond) found.v[0] = found.v[1] = found.v[2] = found.v[3];
-                *(FourCodes*)(to + x * codes.strides[3]) = found;
-            }
-        }
-    }
 };
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
@@ -146,9 +103,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     extern __shared__ uint4 memory[];
     Recoder recoder = {samples, codes, bins, lay_out(memory, bins)};
     __syncthreads();
-    if (kShort)
-        recoder.short_rows();
-    else if (kFourRows)
+    if (kAlongColumns)
         recoder.four_rows();
     else
         recoder.rows_one_by_one();
