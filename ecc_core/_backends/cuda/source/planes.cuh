@@ -1,10 +1,10 @@
 // Arithmetic on bit planes: every operation acts on all samples of a lane at once.
 #pragma once
 #if defined(ECC_PAIRS) || defined(ECC_SHORTS)
-#include "layout_pairs.cuh"
+#include "plane64.cuh"
 typedef Plane64 plane;
 #else
-#include "layout.cuh"
+#include "plane32.cuh"
 typedef Plane32 plane;
 #endif
 
