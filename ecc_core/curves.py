@@ -15,8 +15,10 @@ from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.origin import kept_points, origin_of, region_labels
 from ecc_core._arrays.repeats import (
     remember,
+    remember_coefficients,
     remember_number,
     remember_regions,
+    repeat_coefficients,
     repeat_curve,
     repeat_number,
 )
@@ -361,6 +363,10 @@ def euler_coefficients(
             image, connectivity=connectivity, superlevel=superlevel, mask=mask, nan=nan
         )
         return lazy
+    call, found = repeat_coefficients(image, (connectivity, superlevel, nan), (mask,))
+    if found is not None:
+        known: NDArray[np.int8] = found
+        return known
     image, mask = split_masked(image, mask)
     origin = origin_of(image)
     array = origin.image(image)
@@ -368,6 +374,8 @@ def euler_coefficients(
     filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
     kept = None if mask is None else kept_points(origin, mask, geometry)[None]
     counts = origin.backend().coefficients(array[None], filtration, mask=kept)
+    if call is not None:
+        remember_coefficients(call, origin.backend(), array[None], filtration)
     result: NDArray[np.int8] = origin.wrap(counts[0])
     return result
 

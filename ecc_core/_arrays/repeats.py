@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from ecc_core._arrays import adapter_of, given_early
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["remember", "remember_number", "remember_regions", "repeat_curve", "repeat_number"]
+__all__ = [
+    "remember",
+    "remember_coefficients",
+    "remember_number",
+    "remember_regions",
+    "repeat_coefficients",
+    "repeat_curve",
+    "repeat_number",
+]
 
 MOST_CALLS = 256
 MOST_THRESHOLDS = 4096
@@ -100,7 +108,23 @@ def repeat_number(
 
     Returns what the call is to be remembered by, or None, and the number or None.
     """
-    call = call_of((image,), level, options, ())
+    return _repeat(image, level, options, ())
+
+
+def repeat_coefficients(
+    image: Any, options: tuple[Any, ...], others: tuple[Any, ...]
+) -> tuple[Hashable | None, Any]:
+    """Compute coefficients without checks if such a call is known; arguments as for `call_of`.
+
+    Returns what the call is to be remembered by, or None, and the coefficients or None.
+    """
+    return _repeat(image, 0, ("coefficients", *options), others)
+
+
+def _repeat(
+    image: Any, thresholds: Any, options: tuple[Any, ...], others: tuple[Any, ...]
+) -> tuple[Hashable | None, Any]:
+    call = call_of((image,), thresholds, options, others)
     known = _known_call(call)
     return (call, None) if known is None else (None, known[0](image))
 
@@ -133,6 +157,13 @@ def remember_number(
 ) -> None:
     """Keep what computes the Euler number of such a call, if the backend has such a thing."""
     _keep(call, backend.repeated_number(images, level, filtration), {})
+
+
+def remember_coefficients(
+    call: Hashable, backend: Any, images: Any, filtration: Filtration
+) -> None:
+    """Keep what computes the coefficients of such a call."""
+    _keep(call, backend.repeated_coefficients(images, filtration), {})
 
 
 def remember_regions(

@@ -51,6 +51,14 @@ def repeated(monkeypatch):
 
         return again
 
+    def repeated_coefficients(images, filtration):
+        def again(box):
+            known.append(box.shape)
+            return Box(curves.coefficients(box.get()[None], filtration)[0])
+
+        return again
+
+    monkeypatch.setattr(curves, "repeated_coefficients", repeated_coefficients, raising=False)
     monkeypatch.setattr(curves, "repeated_regions", repeated_regions, raising=False)
     monkeypatch.setattr(curves, "repeated_even_curve", repeated_even_curve, raising=False)
     monkeypatch.setattr(curves, "repeated_number", repeated_number, raising=False)
@@ -218,3 +226,15 @@ def test_thresholds_that_are_read_early(repeated, monkeypatch):
     with pytest.raises(ValueError, match="NaN"):
         repeats.repeat_curve((Box(IMAGE),), None, (None, False), ())
     assert asked == [False, True, True]
+
+
+def test_coefficients_are_the_same(repeated):
+    mask = np.ones(IMAGE.shape, bool)
+    for options in ({}, {"connectivity": 1}, {"superlevel": True}, {}, {"mask": Box(mask)}):
+        for image in (IMAGE, IMAGE.T):
+            found = ecc.euler_coefficients(Box(image), **options)
+            given = {**options, "mask": mask} if "mask" in options else options
+            np.testing.assert_array_equal(found.get(), ecc.euler_coefficients(image, **given))
+    assert len(repeated) == 5  # the second image of the first three, and both of the fourth
+    with pytest.raises(ValueError, match="connectivity"):
+        ecc.euler_coefficients(Box(IMAGE), connectivity=7)

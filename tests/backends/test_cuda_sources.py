@@ -50,6 +50,7 @@ PAIRS = [
     _curves(SHORT[2:], (*GUESSED, COMPLEMENT), CROWD=(0,), **CODED),
     _floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), **CODED),
     _floats((CELLS,), ELEMENT=FLOATS[2:3], CROWD=(1, 3), **CODED),
+    _floats((UNIFORM,), ELEMENT=FLOATS[2:3], CROWD=(0,), FOUND=(1,), **CODED),
 ]
 MASKED = [
     _floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), MASK=(1,), VECTOR=(1,))

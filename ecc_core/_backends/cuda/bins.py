@@ -75,6 +75,8 @@ class Rules(NamedTuple):
         Bytes of the table of codes; 0 without one.
     crowd : int
         Most thresholds that a cell of this table has besides the first.
+    found : bool
+        Whether a kernel finds the table, and puts the line that guesses follow behind it.
     """
 
     single: int
@@ -85,6 +87,7 @@ class Rules(NamedTuple):
     codes: int
     table: int
     crowd: int
+    found: bool = False
 
 
 class Prepared(NamedTuple):

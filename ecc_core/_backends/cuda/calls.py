@@ -72,20 +72,12 @@ class Call:
 
     def launch(self, stream: int, words: Iterable[tuple[int, int]]) -> None:
         """Launch on the stream of this address, with some words (place, value) set."""
-        self.start(stream, self.prepare(words))
-
-    def prepare(self, words: Iterable[tuple[int, int]]) -> ctypes.Array[ctypes.c_int64]:
-        """Return the arguments with some words set, for `start`."""
         block = self._words.from_buffer_copy(self._template)
         start = ctypes.addressof(block)
         for i in range(self._count):
             block[i] += start
         for place, value in words:
             block[place] = value
-        return block
-
-    def start(self, stream: int, block: ctypes.Array[ctypes.c_int64]) -> None:
-        """Launch with prepared arguments, whose words may have been changed."""
         arguments = self._function.ptr, *self._shape, stream, ctypes.addressof(block), 0
         try:
             cupy.cuda.driver.launchKernel(*arguments)

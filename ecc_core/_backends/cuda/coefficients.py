@@ -11,14 +11,15 @@ import numpy as np
 from ecc_core._backends.cuda.arrays import Adopted, Placement, arrange
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import function, processors
-from ecc_core._backends.cuda.recipe import image_struct
+from ecc_core._backends.cuda.recipe import DATA, image_struct
+from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_NONE, NAN_REPORT, Variant
 
 __all__ = ["scanned_coefficients"]
 
 # As in coefficients.cuh.
 COEFFICIENTS = np.dtype(
-    [(name, "i8") for name in ("out", "not_finite")]
+    [(name, "i8") for name in ("out", "not_finite", "ticket")]
     + [(name, "i4") for name in ("across", "down", "chunk", "images")]
 )
 COLUMNS = 120  # that a warp owns
@@ -29,11 +30,13 @@ START = {2: 4, 3: 2}  # what a unit costs beside its rows or slices
 LEAST = (8, 16)  # rows and columns of images that are worth it
 
 
-def scanned_coefficients(adopted: Adopted, variant: Variant) -> tuple[Any, Any] | None:
-    """Coefficients, int8 of the image's shape; None where other kernels must do it.
+def scanned_coefficients(
+    adopted: Adopted, variant: Variant, *, for_host: bool
+) -> tuple[Any, Any] | None:
+    """Return coefficients, int8 of the image's shape, and a flag, or None for other images.
 
-    And on the device a flag that is set where there may be a NaN, which the coefficients take for a
-    number. Does not wait.
+    The flag tells whether floats may contain NaN, which the coefficients take for a number. It is a
+    Reply if it is `for_host`, else an array on the device, and None for integers. Does not wait.
     """
     array = adopted.array
     if variant.masked or not array.size:
@@ -41,9 +44,17 @@ def scanned_coefficients(adopted: Adopted, variant: Variant) -> tuple[Any, Any] 
     call = _plan(Placement.of(array), variant, array.device.id)
     if call is None:
         return None
-    out, flag = cupy.empty(array.shape, np.int8), cupy.zeros(1, np.int64)
+    out = cupy.empty(array.shape, np.int8)
     image, points = call.places
-    words = (image, array.data.ptr), (points, out.data.ptr), (points + 1, flag.data.ptr)
+    words = [(image + DATA, array.data.ptr), (points, out.data.ptr)]
+    flag: Any = None
+    if "float" in variant.element:
+        if for_host:
+            flag = take_reply(array.device.id)
+            words += [(points + 1, flag.address), (points + 2, flag.memory.data.ptr)]
+        else:
+            flag = cupy.zeros(2, np.int64)
+            words += [(points + 1, flag.data.ptr), (points + 2, flag.data.ptr + 8)]
     call.launch(cupy.cuda.get_current_stream().ptr, words)
     return out, flag
 
@@ -78,6 +89,6 @@ def _plan(placement: Placement, variant: Variant, device: int) -> Call | None:
         "BLOCKS": RESIDENT[ndim],
     }
     found = function(f"coefficients{ndim}d", "coefficients", device, tuple(options.items()))
-    points = np.array([(0, 0, across, down, chunk, layout.images)], COEFFICIENTS)
+    points = np.array([(0, 0, 0, across, down, chunk, layout.images)], COEFFICIENTS)
     grid = (-(-units // warps),)
     return Call(found.kernel, grid, THREADS[ndim], 0, (image_struct(layout), points))

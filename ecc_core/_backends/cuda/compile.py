@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parent / "source"
 
 # Bytes of local memory of a thread beyond which kernels of pairs are compiled without asynchronous
 # copies (docs/design/cuda.md).
-SPILL = 32
+SPILL = 64
 # Registers of a thread. Given as an option as well, the limit makes the compiler recompute less.
 REGISTERS = {"pairs2d": 128, "lines": 128, "pairs3d": 168, "bytes2d": 128, "bytes3d": 128}
 

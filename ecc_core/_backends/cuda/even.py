@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import cupy
@@ -22,7 +21,7 @@ from ecc_core.errors import NAN_MESSAGE
 __all__ = ["MOST_EVEN", "EvenCurve", "even_curve"]
 
 # As in even.cu.
-EVEN = np.dtype([("thresholds", "i8"), ("table", "i8"), ("counts", "i8"), ("sizes", "i4", 2)])
+EVEN = np.dtype([("thresholds", "i8"), ("table", "i8"), ("count", "i8")])
 SOME, NAN, FITS = 1, 2, 4
 MOST_EVEN = 1024  # thresholds
 
@@ -43,34 +42,29 @@ class EvenCurve:
     def __init__(self, scan: Scan, find: Call, omits_nan: bool) -> None:
         self._scan, self._find, self._omits_nan = scan, find, omits_nan
         self._count = scan.prepared.rules.levels
-        (self._last,) = struct.unpack("I", struct.pack("f", self._count))
 
     def __call__(self, data: int) -> tuple[Any, Any] | None:
         """Return the thresholds (count,) and the curve (count,) of the image at this address.
 
         None for images without two finite values, or of a range with too few values of float32.
-        Raises ValueError for NaN.
+        Raises ValueError for NaN. The kernel of the curve follows the other one at once: it is in
+        vain if thresholds do not fit, for which all memory that it reads and writes is there.
         """
-        count, device = self._count, self._scan.device
-        stream, reply = cupy.cuda.get_current_stream(), take_reply(device)
-        memory = cupy.cuda.alloc(8 * count + 4 * (count + 1))
+        count = self._count
+        stream, reply = cupy.cuda.get_current_stream(), take_reply(self._scan.device)
+        memory = cupy.cuda.alloc(8 * count + 4 * (count + 3))
         table = memory.ptr + 8 * count
-        curve, counts = self._scan.allocate()
         samples, found, answer, even = self._find.places
         words = (
             (samples + DATA, data),
             (found, reply.memory.data.ptr),
             (answer, reply.address),
-            *((even, memory.ptr), (even + 1, table), (even + 2, counts)),
+            *((even, memory.ptr), (even + 1, table)),
         )
         self._find.launch(stream.ptr, words)
-        # While it runs.
-        values, start = self._scan.prepare(data, curve)
+        values = self._scan.single(data, table=table)
         thresholds = cupy.ndarray((count,), np.float64, memory)
-        state, low, scale = reply.wait(3, stream)
-        if state & FITS and (self._omits_nan or not state & NAN):
-            bins = (1, table), (2, count | low << 32), (3, scale | self._last << 32)
-            start(stream.ptr, *bins)
+        (state,) = reply.wait(1, stream)
         reply.release()
         if state & NAN and not self._omits_nan:
             raise ValueError(NAN_MESSAGE)
@@ -84,15 +78,17 @@ def even_curve(
 
     The variant omits NaN.
     """
-    rules = Rules(UNIFORM, count, 4, 0, UNIFORM, count + 1, 4 * (count + 1), 0)
+    rules = Rules(UNIFORM, count, 4, 0, UNIFORM, count + 1, 4 * (count + 1), 0, found=True)
     found = plan_scan(placement, None, variant, rules, device)
     if found is None or not found[1].pairs or found[1].accumulate:
         return None
-    bins = np.zeros(1, BINS).view(f"V{BINS.itemsize}")
+    bins = np.zeros(1, BINS)
+    bins["count"] = bins["last"] = count
+    bins = bins.view(f"V{BINS.itemsize}")
     scan = Scan(*found, Prepared(rules, bins, bins, None, False, ()), device)
     image, options, grid = range_arguments(placement, variant, device)
     kernel = function("even", "find_even", device, tuple(options.items())).kernel
-    even = np.array([(0, 0, 0, (count, scan.zeros))], EVEN)
+    even = np.array([(0, 0, count)], EVEN)
     addresses = np.zeros(1, np.int64), np.zeros(1, np.int64)
     call = Call(kernel, grid, THREADS, 0, (image, *addresses, even))
     return EvenCurve(scan, call, omits_nan)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.calls import by_value
 from ecc_core._backends.cuda.compile import function
+from ecc_core._backends.cuda.replies import Reply
 
 __all__ = ["EVERY_VALUE", "changes", "is_set", "sum_events"]
 
@@ -44,8 +45,12 @@ def sum_events(
 
 
 def is_set(flag: Any) -> bool:
-    """Whether there is a flag and it is set. Waits for the device."""
-    return flag is not None and bool(flag.get()[0])
+    """Whether there is a flag, on the device or a Reply, and it is set. Waits for the device."""
+    if not isinstance(flag, Reply):
+        return flag is not None and bool(flag.get()[0])
+    (found,) = flag.wait(1, cupy.cuda.get_current_stream())
+    flag.release()
+    return bool(found)
 
 
 class _Kernels(NamedTuple):

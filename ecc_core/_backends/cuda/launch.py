@@ -37,8 +37,9 @@ from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.points import point_coefficients
 from ecc_core._backends.cuda.recode import recoded_curves
 from ecc_core._backends.cuda.regions import region_curves, repeated_regions
+from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.samples import find_range
-from ecc_core._backends.cuda.scan import pick_levels, repeated_scan, scan_of, whole_scan
+from ecc_core._backends.cuda.scan import Scan, pick_levels, repeated_scan, scan_of, whole_scan
 from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -52,6 +53,7 @@ __all__ = [
     "give_levels",
     "raise_for_nan",
     "region_curves",
+    "repeated_coefficients",
     "repeated_curve",
     "repeated_even_curve",
     "repeated_number",
@@ -135,15 +137,39 @@ def repeated_curve(
 ) -> Callable[[Any], Any] | None:
     """Return a function that computes the curve (n,) of arrays of the layout of the only image.
 
-    The arrays have no batch axis. None if that takes more than one kernel, or waits for the data.
+    The arrays have no batch axis. None if that takes more than one kernel; the function returns
+    None while a call that looks for NaN is being captured, as it would have to wait.
     """
     with adopt(image) as adopted:
         variant = variant_of(filtration, adopted.element, masked=False)
         placement = _only_image(adopted, filtration)
-        if placement is None or thresholds.size == 0 or variant.nan == NAN_REPORT:
+        if placement is None or thresholds.size == 0:
             return None
         find = repeated_scan(placement, thresholds, variant, adopted.array.device.id)
-    return None if find is None else _of_arrays(lambda data: find().single(data))
+        kind = adopted._replace(array=None)  # whose memory must not be kept
+    if find is None:
+        return None
+    if variant.nan != NAN_REPORT:
+        return _of_arrays(lambda data: find().single(data))
+
+    def again(array: Any) -> Any:
+        with device_of(array):
+            return _checked_curve(find(), kind._replace(array=array))
+
+    return again
+
+
+def _checked_curve(scan: Scan, adopted: Adopted) -> Any:
+    """Return the curve of a single image; ValueError for NaN, and None while it is captured."""
+    if _is_capturing():
+        return None
+    reply = take_reply(scan.device)
+    values = scan.single(adopted.array.data.ptr, flag=reply.address)
+    (flagged,) = reply.wait(1, cupy.cuda.get_current_stream())
+    reply.release()
+    if flagged and _has_nan(adopted, None):
+        raise ValueError(NAN_MESSAGE)
+    return values
 
 
 def repeated_even_curve(
@@ -246,27 +272,48 @@ def coefficients(
         return adopted.give_back(_coefficients(adopted, filtration, as_cupy(mask)))
 
 
+def repeated_coefficients(image: Any, filtration: Filtration) -> Callable[[Any], Any]:
+    """Return a function that computes coefficients of arrays of the layout of the only image.
+
+    The arrays have no batch axis.
+    """
+    with adopt(image) as adopted:
+        kind = adopted._replace(array=None)  # whose memory must not be kept
+
+    def again(array: Any) -> Any:
+        with device_of(array):
+            return _coefficients(kind._replace(array=array[None]), filtration, None)[0]
+
+    return again
+
+
 def _coefficients(adopted: Adopted, filtration: Filtration, mask: Any) -> Any:
     """Coefficients; waits for floats, except where NaN is omitted in a captured call."""
-    found, flag = _enqueue_coefficients(adopted, filtration, mask)
+    found, flag = _enqueue_coefficients(adopted, filtration, mask, for_host=True)
     again = _needs_again(adopted, filtration, mask, is_set(flag))
     return _enqueue_coefficients(adopted, filtration, mask, scans=False)[0] if again else found
 
 
 def _enqueue_coefficients(
-    adopted: Adopted, filtration: Filtration, mask: Any, *, scans: bool = True
+    adopted: Adopted,
+    filtration: Filtration,
+    mask: Any,
+    *,
+    scans: bool = True,
+    for_host: bool = False,
 ) -> tuple[Any, Any]:
-    """Coefficients, and a flag on the device if NaN must be looked for. Does not wait.
+    """Coefficients, and a flag if NaN must be looked for, else None. Does not wait.
 
-    `scans`: whether the kernel that takes NaN for a number may be used.
+    `scans`: whether the kernel that takes NaN for a number may be used. The flag is on the device,
+    or may be a Reply if it is `for_host`; :func:`is_set` reads both.
     """
     direction = filtration.direction
     variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
     floats = "float" in variant.element
     if scans and mask is None and direction is None and not (floats and _is_capturing()):
-        scanned = scanned_coefficients(adopted, variant)
+        scanned = scanned_coefficients(adopted, variant, for_host=for_host)
         if scanned is not None:
-            return scanned[0], scanned[1] if floats else None
+            return scanned
     found, flag = point_coefficients(adopted, mask, variant, direction)
     return found, flag if floats and filtration.nan == "raise" else None
 

@@ -328,6 +328,7 @@ def _pair_memory(
     shared += repeated * rules.table
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": 0, "CROWD": rules.crowd}
     options |= {"MANY_CODES": int(rules.levels > FEW_LEVELS), "TABLE_COPIES": repeated}
+    options["FOUND"] = int(rules.found)
     return copies, shared, options
 
 

@@ -51,6 +51,7 @@ Array = NDArray[Any]
 SCANNED = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "float16", "bfloat16", "float32")
 THIN = 32  # columns of which a warp has many more
 KEPT_LEVELS = 4096  # most thresholds of scans that are kept
+TABLE_OF_BINS = 1  # word of `Bins`
 SMALL = 1 << 16  # samples, for which the order of axes does not matter
 
 
@@ -84,8 +85,11 @@ class Scan:
         )
         self._call = Call(plan.function, plan.grid, plan.threads, plan.shared, arguments)
 
-    def begin(self, data: int, mask: int = 0) -> Any:
+    def begin(self, data: int, mask: int = 0, table: int = 0, flag: int = 0) -> Any:
         """Launch the kernel for an array at this address, and a mask of the same layout.
+
+        `table` is that of rules whose table a kernel finds. `flag` is where the kernel is to tell
+        whether a single image has values that are not finite.
 
         The memory returned holds the curves, flags of values that are not finite, then mostly bins
         and tickets: a CUDA graph that has captured the call stays valid as long as it lives.
@@ -106,11 +110,14 @@ class Scan:
             first = flags if plan.accumulate else counts
             size = counts + 8 * self.zeros - first
             cupy.cuda.runtime.memsetAsync(first, 0, size, stream.ptr)
-        self._call.launch(stream.ptr, self._words(data, address, counts, mask))
+        words = self._words(data, address, counts, mask, flag)
+        if table:
+            words = (*words, (self._call.places[2] + TABLE_OF_BINS, table))
+        self._call.launch(stream.ptr, words)
         return memory
 
     def _words(
-        self, data: int, address: int, counts: int, mask: int = 0
+        self, data: int, address: int, counts: int, mask: int, flag: int
     ) -> tuple[tuple[int, int], ...]:
         """Return the addresses among the arguments."""
         image, _, _, result = self._call.places
@@ -120,29 +127,8 @@ class Scan:
             (result + VALUES, address),
             (result + COUNTS, counts),
             (result + TICKETS, counts + 8 * self.plan.counts),
-            (result + NOT_FINITE, address + self._flags),
+            (result + NOT_FINITE, flag or address + self._flags),
         )
-
-    def allocate(self) -> tuple[Any, int]:
-        """Return memory for `prepare`, and the address of `zeros` words that must be zero."""
-        memory = cupy.cuda.alloc(self._curves + 8 * self.zeros)
-        return memory, memory.ptr + self._curves
-
-    def prepare(self, data: int, memory: Any) -> tuple[Any, Callable[..., None]]:
-        """Prepare the launch for a single image, of which some words of the bins are still unknown.
-
-        Returns where the curve (levels,) will be, and a function that launches the kernel, given
-        the stream and words of the bins as (place, value). Only for simple scans.
-        """
-        block = self._call.prepare(self._words(data, memory.ptr, memory.ptr + self._curves))
-        bins = self._call.places[2]
-
-        def start(stream: int, *words: tuple[int, int]) -> None:
-            for place, word in words:
-                block[bins + place] = word
-            self._call.start(stream, block)
-
-        return cupy.ndarray(self._shape[1:], np.int64, memory), start
 
     def curves(self, data: int, superlevel: bool, mask: int = 0) -> tuple[Any, Any]:
         """Return the curves at the levels, (images, levels), and the memory with the flags."""
@@ -154,9 +140,12 @@ class Scan:
             cupy.multiply(running_sums(bins, superlevel), self.plan.sign, out=values)
         return values, memory
 
-    def single(self, data: int) -> Any:
-        """Return the curve (levels,) of a batch of one image; only for simple scans."""
-        return cupy.ndarray(self._shape[1:], np.int64, self.begin(data))
+    def single(self, data: int, **given: int) -> Any:
+        """Return the curve (levels,) of a batch of one image; only for simple scans.
+
+        `given` is passed to `begin`.
+        """
+        return cupy.ndarray(self._shape[1:], np.int64, self.begin(data, **given))
 
     def flags(self, memory: Any) -> Any:
         """Return the flags in the memory of a call."""

@@ -194,6 +194,9 @@ inline void shared_store(unsigned address, const unsigned (&w)[4]) { store_words
 inline void shared_store(unsigned address, const unsigned (&w)[2]) { store_words(address, w); }
 inline void shared_load(unsigned address, unsigned (&w)[4]) { load_words(address, w); }
 inline void shared_load(unsigned address, unsigned (&w)[2]) { load_words(address, w); }
+inline void shared_store_unless_finite(unsigned address, float value) {
+    if (value - value != 0) memcpy(shared(address, sizeof value), &value, sizeof value);
+}
 inline unsigned shared_exchange_add(unsigned address, unsigned amount) {
     return atomicAdd((unsigned*)shared(address, 4), amount);
 }

@@ -472,15 +472,66 @@ def test_repeated_calls(emulator):
     known = known_curve(second[0], levels, SIDES[0])
     levels[:] = 0  # what was asked for stays so
     np.testing.assert_array_equal(again(second[0].view(ndarray)), known)
-    # An answer from the data, more than one kernel, no image, and more than one.
+    # More than one kernel, no image, and more than one.
     for images, at, asked in (
-        (first, levels, filtration_of(2, SIDES[0])),
         (first, np.array([0.1, 0.1]), filtration),
         (first.astype(np.float64), levels, filtration),
         (first[:, :0], levels, filtration),
         (np.concatenate([first, second]), levels, filtration),
     ):
         assert emulator.launch.repeated_curve(images.view(ndarray), at, asked) is None
+
+
+@pytest.mark.parametrize("shape", [(1, 40, 260), (1, 9, 40, 260)])
+def test_repeated_calls_look_for_nan(emulator, shape):
+    emulator.clear()
+    image = np.random.default_rng(3).random(shape, np.float32)[0]
+    filtration = filtration_of(image.ndim, SIDES[0])
+    again = emulator.launch.repeated_curve(image[None].view(ndarray), EVEN, filtration)
+    for value in (1.5, np.inf, -np.inf, 3e38):
+        image[..., 7] = value
+        known = known_curve(image, EVEN, SIDES[0])
+        np.testing.assert_array_equal(again(image.view(ndarray)), known)
+    for place in ((0,) * image.ndim, (3,) * image.ndim, (-1,) * image.ndim):
+        before, image[place] = image[place], np.nan
+        with pytest.raises(ValueError, match="NaN"):
+            again(image.view(ndarray))
+        image[place] = before
+    np.testing.assert_array_equal(again(image.view(ndarray)), known)
+
+
+# Places of NaN: corners, borders of warps and of sixteen rows, and inside.
+@pytest.mark.parametrize(
+    ("shape", "dtype", "levels", "kernel"),
+    [
+        ((3, 40_003), "float32", EVEN, "lines"),
+        ((3, 3, 8100), "float32", EVEN, "lines"),
+        ((30, 70, 150), "float32", EVEN, "pairs2d"),
+        ((2, 130, 260), "float64", EVEN, "pairs2d"),
+        ((6, 5, 37, 272), "float32", PERCENTILES, "pairs3d"),
+        ((6, 5, 37, 272), "float16", EVEN, "pairs3d"),
+        ((6, 5, 50, 60), "float32", EVEN, "pairs3d"),
+        ((6, 5, 20, 133), "float32", CROWDED, "pairs3d"),
+        ((4, 5, 20, 133), "float32", np.linspace(-2, 2, 5000), "curve3d"),
+        ((3, 40, 260), "float32", np.linspace(-2, 2, 5000), "curve2d"),
+    ],
+)
+def test_nan_is_noticed_wherever_it_is(emulator, shape, dtype, levels, kernel):
+    rng = np.random.default_rng(4)
+    images = rng.random(shape).astype(dtype)
+    corner = (0,) * (len(shape) - 1)
+    places = [corner, tuple(n - 1 for n in shape[1:])]
+    places += [tuple(min(n - 1, at) for n in shape[1:]) for at in (3, 16, 128)]
+    with_nan = np.arange(len(images)) % 3 != 1
+    for i in np.flatnonzero(with_nan):
+        places.append(tuple(rng.integers(0, shape[1:])))
+        images[i][places.pop(0)] = np.nan
+    emulator.clear()
+    adopted = emulator.backend.arrays.Adopted(images.view(ndarray), dtype, None)
+    filtration = filtration_of(images.ndim - 1, SIDES[0])
+    _, flags = emulator.launch.enqueue(adopted, levels, filtration)
+    assert emulator.launched == [kernel]
+    np.testing.assert_array_equal(flags != 0, with_nan)
 
 
 @pytest.mark.parametrize(("shape", "superlevel"), [((1, 40, 260), False), ((1, 9, 40, 260), True)])

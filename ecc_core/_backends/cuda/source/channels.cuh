@@ -32,7 +32,9 @@ struct ChannelFeed {
 #pragma unroll
                 for (int x = 0; x < kLaneWidth; ++x) {
                     const int at = kChannels * x + channel;
-                    p[x] = encode(a[at / 4].v[at % 4], b[at / 4].v[at % 4], check);
+                    const Element low = a[at / 4].v[at % 4], high = b[at / 4].v[at % 4];
+                    check.see(low, high);
+                    p[x] = encode(low, high);
                 }
                 keep(next + channel * kSlice + i * kCacheRow, p);
             }

@@ -17,7 +17,8 @@
 // As in coefficients.py.
 struct Coefficients {
     signed char* out;         // (images, slices, rows, columns)
-    long long* not_finite;    // kNanReport: whether there may be a NaN; zero at launch
+    volatile long long* not_finite;  // kNanReport: 1 if there may be a NaN, else 0
+    unsigned long long* ticket;      // kNanReport: zero at launch, and at the end
     int across, down, chunk;  // units along x and y, rows or slices of a unit
     int images;
 };
@@ -112,6 +113,18 @@ struct Lane {
         return key;
     }
 };
+
+// Called by all threads at the end: the last block tells whether one of them has seen what may be a NaN.
+__device__ __forceinline__ void report(const Coefficients& to, bool failed) {
+    if (kNan != kNanReport) return;
+    const unsigned long long saw = __syncthreads_or(failed) ? 1ull << 32 : 0;
+    if (threadIdx.x) return;
+    const unsigned long long before = atomicAdd(to.ticket, saw + 1);
+    if ((unsigned)before != gridDim.x - 1) return;
+    *to.ticket = 0;
+    __threadfence_system();  // before the host sees the answer and uses the ticket again
+    *to.not_finite = (saw + before) >> 32 != 0;
+}
 
 // b(s) - b(s - 1) where a cell is the sample's own.
 __device__ __forceinline__ Trits change(plane now, plane before, plane where) {

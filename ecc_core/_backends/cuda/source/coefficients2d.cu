@@ -7,10 +7,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const long long unit = (long long)blockIdx.x * (ECC_THREADS / 32) + uniform(threadIdx.x >> 5);
     const long long rest = unit / to.across;
     const Lane lane((int)(unit - rest * to.across) * kOwnWidth - kLaneWidth, image.width);
-    const int index = (int)(rest / chunks);
-    const int begin = (int)(rest - (long long)index * chunks) * to.chunk,
-              end = min(begin + to.chunk, image.height);
-    if (index >= to.images) return;
+    const bool some = unit < (long long)to.images * to.across * chunks;
+    const int index = some ? (int)(rest / chunks) : 0;
+    const int begin = some ? (int)(rest - (long long)index * chunks) * to.chunk : 0,
+              end = some ? min(begin + to.chunk, image.height) : 0;
     const Element* const data = image.data + index * image.batch;
     const auto load = [&](int y, Row& row) {
         lane.load(data + (long long)min(max(y, 0), image.height - 1) * image.row, row);
@@ -68,5 +68,5 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         lane.store(number, out, image.width, where);
         out += (long long)kLaneRows * image.width;
     }
-    if (kNan == kNanReport && check.failed()) *to.not_finite = 1;
+    report(to, check.failed());
 }

@@ -17,10 +17,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const long long rest = unit / to.across, above = rest / to.down;
     const Lane lane((int)(unit - rest * to.across) * kOwnWidth - kLaneWidth, image.width);
     const int top = (int)(rest - above * to.down) * (kLaneRows - 1) - 1;
-    const int index = (int)(above / chunks);
-    const int begin = (int)(above - (long long)index * chunks) * to.chunk,
-              end = min(begin + to.chunk, image.depth);
-    if (index >= to.images) return;
+    const bool some = unit < (long long)to.images * to.across * to.down * chunks;
+    const int index = some ? (int)(above / chunks) : 0;
+    const int begin = some ? (int)(above - (long long)index * chunks) * to.chunk : 0,
+              end = some ? min(begin + to.chunk, image.depth) : 0;
     const Element* const data = image.data + index * image.batch;
     const auto row_of = [&](int s, int r) {
         return data + (long long)min(max(s, 0), image.depth - 1) * image.slice +
@@ -113,5 +113,5 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         before = now;
         out += apart * image.height;
     }
-    if (kNan == kNanReport && check.failed()) *to.not_finite = 1;
+    report(to, check.failed());
 }

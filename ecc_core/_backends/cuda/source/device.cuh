@@ -372,6 +372,14 @@ __device__ __forceinline__ void shared_increment(unsigned address) {
     asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address) : "memory");
 }
 
+// Stores a number unless it is finite.
+__device__ __forceinline__ void shared_store_unless_finite(unsigned address, float value) {
+    asm volatile(
+        "{ .reg .pred finite; .reg .f32 size; abs.f32 size, %1; setp.lt.f32 finite, size, 0f7F800000;"
+        " @!finite st.shared.f32 [%0], %1; }" ::"r"(address), "f"(value)
+        : "memory");
+}
+
 // Returns what was there.
 __device__ __forceinline__ unsigned shared_exchange_add(unsigned address, unsigned amount) {
     unsigned before;

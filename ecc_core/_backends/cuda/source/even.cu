@@ -4,9 +4,9 @@
 // Even thresholds for the kernels of pairs (pairs.cuh, kUniform).
 struct Even {
     double* thresholds;  // (count,)
-    float* table;        // (count + 1,): rounded to the type of the image, in the order of codes
-    long long* zeros;    // (zero_count,): what the kernel of the curve finds zero
-    int count, zero_count;
+    float* table;        // (count + 3,): rounded to the type of the image, in the order of codes; then
+                         // `low` and `scale`, by which values find their codes
+    long long count;
 };
 
 __device__ __forceinline__ float value_of(unsigned long long ordinal) {
@@ -30,13 +30,11 @@ struct Spread {
 };
 
 // The host finds 1 if there is a finite value, 2 if there is a NaN and 4 if the thresholds can be used
-// as they are, all at once; then the bits of `low` and `scale` by which values find their bins.
+// as they are, all at once.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     find_even(const Samples samples, Range* range, volatile long long* reply, const Even even) {
     __shared__ Range found;
     __shared__ bool last;
-    if (blockIdx.x == 0)
-        for (int i = threadIdx.x; i < even.zero_count; i += blockDim.x) even.zeros[i] = 0;
     Range block = range_of_block(samples);
     if (threadIdx.x == 0) {
         last = join_ranges(block, range);
@@ -46,27 +44,30 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     if (!last) return;
     const float least = value_of(~(found.least ^ kSign)), largest = value_of(found.largest ^ kSign);
     const double low = to_double(least), high = to_double(largest);
-    const Spread spread(low, high, even.count);
+    const int count = (int)even.count;
+    const Spread spread(low, high, count);
     // The guess of a key is its code, from 1 to `count`.
     const double span = kSuper ? add_doubles(high, -low) : add_doubles(low, -high);
-    const float scale = (float)((even.count - 1) / multiply_doubles(span, even.count));
+    const float scale = (float)((count - 1) / multiply_doubles(span, count));
     const float offset =
-        (float)add_doubles(1.0 / even.count, -multiply_doubles(kSuper ? low : high, scale));
+        (float)add_doubles(1.0 / count, -multiply_doubles(kSuper ? low : high, scale));
     bool fits = found.some;
-    if (threadIdx.x == 0) even.table[0] = never(0.0f);
-    for (int k = threadIdx.x; k < even.count; k += blockDim.x) {
+    if (threadIdx.x == 0) {
+        even.table[0] = never(0.0f);
+        even.table[count + 1] = offset, even.table[count + 2] = scale;
+    }
+    for (int k = threadIdx.x; k < count; k += blockDim.x) {
         const float key = spread.key(k);
         const float unit = multiply_add_saturated(key, scale, offset);
-        const int code = kSuper ? k + 1 : even.count - k;
+        const int code = kSuper ? k + 1 : count - k;
         even.thresholds[k] = spread[k];
         // Kernels take -0 to be less than 0; a comparison would take subnormal numbers for zero.
         const bool zero = __float_as_uint(key) << 1 == 0;
         even.table[code] = zero ? (kSuper ? -0.0f : 0.0f) : key;
-        fits = fits && fabs(unit * (double)even.count - code) < 0.25;
+        fits = fits && fabs(unit * (double)count - code) < 0.25;
         fits = fits && (k == 0 || is_less(spread.key(k - 1), key));
     }
     const bool misfits = __syncthreads_or(!fits);
     if (threadIdx.x) return;
     reply[0] = found.some | found.nan << 1 | (misfits ? 0 : 4);
-    reply[1] = __float_as_uint(offset), reply[2] = __float_as_uint(scale);
 }

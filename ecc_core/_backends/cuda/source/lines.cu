@@ -88,9 +88,8 @@ struct Lines {
         return row(lane_again() & 15)[max(0, min(beside(y), image.width - 1))];
     }
     __device__ __forceinline__ pair outer_code(int y, Element sample, const Encoder& encode) const {
-        PairCheck check;  // other lanes see these samples too
         const int x = beside(y);
-        return x < 0 || x >= image.width ? kOutside : encode(sample, sample, check);
+        return x < 0 || x >= image.width ? kOutside : encode(sample, sample);
     }
 
     // The samples of a step that lie in the image.
@@ -133,7 +132,8 @@ __device__ __forceinline__ Numbers4 combine(const PairPlanes2& w, PairSides g_si
 }
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-    curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
+    curve(const Image image, const Tiling tiling, const Bins given, const Result result) {
+    const Bins bins = with_line(given);
     extern __shared__ uint4 memory[];
     constexpr int kWarpBytes = kCacheBytes + RowQueue::kBytes;
     const int index = blockIdx.y, lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5);

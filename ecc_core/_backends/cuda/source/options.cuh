@@ -42,9 +42,13 @@ constexpr bool kSharedTable = ECC_SHARED_TABLE;
 #define ECC_TABLE_COPIES 1
 #define ECC_CROWD 0
 #endif
+#ifndef ECC_FOUND
+#define ECC_FOUND 0
+#endif
 constexpr bool kManyCodes = ECC_MANY_CODES;
 constexpr int kTableCopies = ECC_TABLE_COPIES;
 constexpr unsigned kCrowd = ECC_CROWD;
+constexpr bool kFound = ECC_FOUND;  // kUniform: guesses follow a line that is in memory
 constexpr unsigned kCrowdBit = 30;  // of a cell's code, where the number of these begins
 
 // samples.cuh: values are those along a direction, in double precision.

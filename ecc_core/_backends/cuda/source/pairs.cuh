@@ -77,12 +77,15 @@ __device__ __forceinline__ pair between(pair a, pair b) { return __byte_perm(a, 
 // Notices NaN, but infinities and very large products as well, so the host looks again.
 struct PairCheck {
     float sum = 0.0f;
-    __device__ __forceinline__ void see(float a, float b) { sum = multiply_add(a, b, sum); }
-    template <class T>
-    __device__ __forceinline__ void see(T a, T b) {
-        see((float)a, (float)b);
+
+    __device__ __forceinline__ void see(Element low, Element high) {
+        if (kNan == kNanReport)
+            sum = multiply_add((float)to_key(low), (float)to_key(high), sum);
     }
     __device__ __forceinline__ bool failed() const { return sum - sum != 0.0f; }
+};
+struct Unchecked {
+    __device__ __forceinline__ void see(Element, Element) const {}
 };
 
 template <class T>
@@ -111,6 +114,15 @@ __device__ __forceinline__ float code_key(short sample) {
 template <class T, int place>
 __device__ __forceinline__ Key code_key(EverySecond<T, place> two) {
     return code_key(two.v[place]);
+}
+
+// kFound: the line that guesses follow, which a kernel has found and put behind the table.
+__device__ __forceinline__ Bins with_line(Bins bins) {
+    if (kFound) {
+        const float* const line = (const float*)bins.table + bins.count + 1;
+        bins.low = line[0], bins.scale = line[1];
+    }
+    return bins;
 }
 
 // From samples to codes.
@@ -174,10 +186,9 @@ struct Encoder {
         return kSuper ? one_less(code, key, threshold) : one_less(code, threshold, key);
     }
 
-    __device__ __forceinline__ pair operator()(Element low, Element high, PairCheck& check) const {
+    __device__ __forceinline__ pair operator()(Element low, Element high) const {
         const Key a = to_key(low), b = to_key(high);
         if (kBytes) return kCodeZero * 0x10001u + (unsigned)to_integer(a) + ((unsigned)to_integer(b) << 16);
-        if (kNan == kNanReport) check.see(a, b);
         if (!kIsAffine) return __byte_perm(code(a), code(b), 0x5410);
         if (kManyCodes)
             return __byte_perm(__float_as_uint(affine(code_key(low))),
@@ -192,8 +203,9 @@ struct Encoder {
     }
 
     // The codes of two rows of a lane.
+    template <class Check>
     __device__ __forceinline__ void operator()(const Quad* low, const Quad* high,
-                                               pair (&out)[kLaneWidth], PairCheck& check) const {
+                                               pair (&out)[kLaneWidth], Check& check) const {
         if (kBytes && kVector) {
             constexpr unsigned zero = kCodeZero * 0x10001u, flip = kSigned ? 0x80808080u : 0u;
             const unsigned a = *(const unsigned*)low ^ flip, b = *(const unsigned*)high ^ flip;
@@ -205,7 +217,10 @@ struct Encoder {
         } else {
             const Quad a = *low, b = *high;
 #pragma unroll
-            for (int x = 0; x < kLaneWidth; ++x) out[x] = (*this)(a.v[x], b.v[x], check);
+            for (int x = 0; x < kLaneWidth; ++x) {
+                check.see(a.v[x], b.v[x]);
+                out[x] = (*this)(a.v[x], b.v[x]);
+            }
         }
     }
 };

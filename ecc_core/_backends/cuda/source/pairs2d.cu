@@ -179,7 +179,8 @@ __device__ __forceinline__ void scan(const PairStrip& strip, int begin, int end,
 }
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-    curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
+    curve(const Image image, const Tiling tiling, const Bins given, const Result result) {
+    const Bins bins = with_line(given);
     extern __shared__ uint4 memory[];
     constexpr int kWarpBytes = kCacheBytes + RowQueue::kBytes + Start::kBytes;
     int index = blockIdx.y;

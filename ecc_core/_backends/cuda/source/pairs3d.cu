@@ -5,12 +5,35 @@
 #include "channels.cuh"
 #include "volume.cuh"
 
+// Notices the same, and stores it at once. The compiler puts off a sum over many rows, and keeps their samples
+// until then, for which registers are too few.
+struct VolumeCheck {
+    unsigned seen;  // shared address of a word of the warp: not zero once something was noticed
+
+    __device__ __forceinline__ explicit VolumeCheck(char* word) : seen(shared_address(word)) {
+        *(unsigned*)word = 0;
+        __syncwarp();
+    }
+    __device__ __forceinline__ void see(const Quad& low, const Quad& high) const {
+        if (kNan != kNanReport) return;
+        float a[kLaneWidth], b[kLaneWidth];
+#pragma unroll
+        for (int x = 0; x < kLaneWidth; ++x)
+            a[x] = (float)to_key(low.v[x]), b[x] = (float)to_key(high.v[x]);
+        const float left = multiply_add(a[0], b[0], a[1]), right = multiply_add(b[1], a[2], b[2]);
+        shared_store_unless_finite(seen, add_floats(multiply_add(a[3], b[3], left), right));
+    }
+    __device__ __forceinline__ bool failed() const { return shared_word(seen) != 0; }
+};
+
 __device__ __forceinline__ void take(Feed& feed, int i, const Encoder& encode,
-                                     pair (&out)[kLaneWidth], PairCheck& check) {
+                                     pair (&out)[kLaneWidth], VolumeCheck check) {
     const Quad* const low = feed.take(i);
-    encode(low + (i < kItems - 1 ? 0 : 32), low + (i > 0 ? 32 : 0), out, check);
+    Unchecked unchecked;
+    encode(low + (i < kItems - 1 ? 0 : 32), low + (i > 0 ? 32 : 0), out, unchecked);
     if (kMask)
         hide(out, *feed.shown(i, i < kItems - 1 ? 0 : 32), *feed.shown(i, i > 0 ? 32 : 0));
+    if (i > 0 && i < kItems - 1) check.see(low[0], low[32]);  // other warps check the other rows
 }
 
 __device__ __forceinline__ void take(ChannelFeed& feed, int i, const Encoder&,
@@ -33,10 +56,10 @@ __device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
 
 // Compares slice s with its neighbours. `p` holds slice s on entry and slice s + 1 on return, from the
 // row above the warp's rows to the row below.
-template <class Feed>
+template <class Feed, class Check>
 __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Feed& feed,
                                                const Encoder& encode, const PairCounter& count,
-                                               PairCheck& check) {
+                                               Check& check) {
     Rows<false> g, m, behind;
     Rows<true> n, b, below, m_below;
     PairPlanes3 w;
@@ -102,8 +125,7 @@ struct PairBorders : BorderFeed {
     // Returns the borders of the slice that was asked for, whose first and last columns are `ends`, and
     // asks for the next slice.
     __device__ __forceinline__ PairBorder take(pair ends, const Encoder& encode) {
-        PairCheck check;  // other lanes see these samples too
-        pair outer = encode(left, right, check);
+        pair outer = encode(left, right);
         if (kMask) {
             const pair zero = kCodeZero * 0x10001u;
             if (!left_shown) outer = __byte_perm(outer, zero, 0x3254);
@@ -116,10 +138,10 @@ struct PairBorders : BorderFeed {
 };
 
 // The slices of a unit.
-template <class Feed>
+template <class Feed, class Check>
 __device__ __forceinline__ void scan(const Image& image, Unit& unit, Feed& feed, PairBorders& borders,
                                      Ends ends, const Encoder& encode, PairCounter count,
-                                     PairCheck& check) {
+                                     Check& check) {
     pair p[kItems][kLaneWidth];
 #pragma unroll
     for (int i = 0; i < kItems; ++i) take(feed, i, encode, p[i], check);
@@ -140,7 +162,8 @@ __device__ __forceinline__ void scan(const Image& image, Unit& unit, Feed& feed,
 }
 
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-    curve(const Image image, const Tiling tiling, const Bins bins, const Result result) {
+    curve(const Image image, const Tiling tiling, const Bins given, const Result result) {
+    const Bins bins = with_line(given);
     extern __shared__ uint4 memory[];
     alignas(16) __shared__ char ends_of[ECC_THREADS / 32][Ends::kBytes];
     constexpr int kCache = kPairRows8 * kCacheRow,
@@ -149,8 +172,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int lane = threadIdx.x & 31, warp = uniform(threadIdx.x >> 5), warps = blockDim.x >> 5;
     char* const room = (char*)memory + warp * kWarpBytes;
     const Ends ends = {shared_address(ends_of[warp])};
-    PairCheck check;
 #if ECC_CHANNELS > 1
+    PairCheck check;
     const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
     __syncthreads();
     const Encoder encode(bins, shared.layout);
@@ -171,6 +194,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     if (unit.some()) feed.begin();  // on their way while counts are cleared
     const PairBlock shared((char*)memory, kWarpBytes, bins, result, index, lane);
     __syncthreads();
+    const VolumeCheck check(ends_of[warp] + Ends::kFree);
     if (unit.some()) {
         const Encoder encode(bins, shared.layout);
         const PairCounter count((const pair*)room + lane * kLaneWidth, shared.histogram);

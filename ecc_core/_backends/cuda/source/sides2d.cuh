@@ -15,9 +15,8 @@ __device__ __forceinline__ int beside(int left, int width) {
 
 __device__ __forceinline__ pair outer_code(Element sample, int left, int width,
                                            const Encoder& encode, bool shown) {
-    PairCheck check;  // other lanes see these samples too
     const bool outside = on_the_left() ? left == 0 : left + kWarpWidth >= width;
-    const pair code = outside ? kOutside : encode(sample, sample, check);
+    const pair code = outside ? kOutside : encode(sample, sample);
     return outside || shown ? code : kCodeZero * 0x10001u;
 }
 

@@ -53,6 +53,7 @@ struct BorderFeed {
 // them with those beside takes longer: eighteen rows, often of one bank of the cache.
 struct Ends {
     static constexpr int kSide = 48, kBytes = 2 * kSide;
+    static constexpr int kFree = kSide - 4;  // where a word is not used
     unsigned address;  // shared: items of the first column, then of the last one
 
     // The first column in low halves, the last one in high halves; lane i has row i - 1.
