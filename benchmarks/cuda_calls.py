@@ -59,7 +59,7 @@ def cases() -> Iterator[tuple[str, Callable[[], Any], Callable[..., float], str]
         for name, thresholds in (("host", at), ("device", given)):
 
             def call(image: Any = image, thresholds: Any = thresholds) -> Any:
-                return ecc.euler_curve(image, thresholds, nan="omit").values
+                return ecc.euler_curve(image, thresholds).values
 
             np.testing.assert_array_equal(call().get(), known)
             bar = "35" if n == 1024 else ""

@@ -49,7 +49,6 @@ def measure(image: Any, case: str, default: bool, connectivity: int, estimator: 
     if not default:
         at = np.arange(256) if image.dtype == np.uint8 else np.linspace(0, 1, 256)
     options: dict[str, Any] = {"connectivity": connectivity}
-    options |= {} if default else {"nan": "omit"}
     more = options | {"estimator": estimator}
     part = image[:24]
     found = ecc.minkowski_curves(part, at, **more).values.get()

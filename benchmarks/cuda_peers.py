@@ -75,7 +75,7 @@ def on_device(image: np.ndarray, connectivity: int) -> dict[str, Call]:
     calls: dict[str, Call] = {
         "ecc_core": lambda: ecc.euler_curve(device, LEVELS, connectivity=connectivity).values,
         "ecc_core, float32": lambda: (
-            ecc.euler_curve(floats, LEVELS, connectivity=connectivity, nan="omit").values
+            ecc.euler_curve(floats, LEVELS, connectivity=connectivity).values
         ),
         "CuPy maxima + bincount": peers.numpy_bincount(device, connectivity),
     }
