@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ecc_core._backends.cuda import guesses
+from ecc_core._backends.cuda import guesses, pair_rules
 from ecc_core._request.levels import round_to_levels
 
 RANDOM = np.random.default_rng(2)
@@ -22,10 +22,14 @@ RULES = {
         guesses.CELLS,
     ),
     "dense on one side": (np.geomspace(1e-3, 1, 100), guesses.CELLS),
-    "clustered": (np.sort(RANDOM.normal(size=300)), guesses.CELLS),
-    "many clustered": (np.sort(RANDOM.uniform(-3, 5, 1100)), guesses.CELLS),
+    "clustered": (np.sort(RANDOM.normal(size=300)), guesses.PIECES),
+    "many clustered": (np.sort(RANDOM.uniform(-3, 5, 1100)), guesses.PIECES),
+    "clustered and infinite": (
+        np.concatenate([[-np.inf], np.sort(RANDOM.normal(size=200)), [np.inf]]),
+        guesses.PIECES,
+    ),
+    "clustered far from zero": (1000 + np.sort(RANDOM.normal(size=100)), guesses.PIECES),
     "subnormal": (np.arange(-9, 10) * 1.1e-39, None),
-    "around zero": (np.array([-TINY, 0, TINY, 1]), None),
     "infinite": (np.array([-np.inf, -1, 0.3, np.inf]), guesses.CELLS),
 }
 
@@ -36,20 +40,20 @@ def codes_of(rule, keys, superlevel):
     if rule.rule == guesses.AFFINE:
         units = [Fraction(float(low)) + Fraction(float(scale)) * Fraction(float(k)) for k in keys]
         return np.array([int(min(max(unit, 0), 1) * Fraction(float(last))) for unit in units])
-    guess = guesses.guesses(keys, rule.line, rule.dense)
+    if rule.rule == guesses.PIECES:
+        lines = rule.pieces[guesses.guesses(keys, rule.line)]
+        guess = guesses.guesses_by_lines(keys, lines, rule.dense[2])
+    else:
+        guess = guesses.guesses(keys, rule.line, rule.dense)
+    threshold = rule.table[guess]
+    return guess - (keys < threshold if superlevel else threshold < keys)
 
-    def less(threshold):
-        return keys < threshold if superlevel else threshold < keys
 
-    if rule.rule == guesses.UNIFORM:
-        return guess - less(rule.table[guess])
-    first, code = rule.table[guess].T
-    more, near = code >> guesses.CROWD_BIT, (code & 0xFFFF).astype(np.int64) - guesses.CODE_ZERO
-    found = near - less(first.view(np.float32))
-    for i in range(rule.crowd):
-        threshold = rule.ordered[np.clip(near - 1 - i, 0, None)]
-        found -= (more > i) & less(threshold)
-    return found
+def bins_of(rule, codes, count, superlevel):
+    """What `Histogram` of histogram.cuh counts."""
+    if rule.bins is not None:
+        return rule.bins[codes]
+    return np.minimum(codes, count) if superlevel else np.maximum(count - codes, 0)
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
@@ -58,27 +62,28 @@ def test_codes_are_exact(case, superlevel):
     thresholds, expected = RULES[case]
     values = round_to_levels(thresholds, np.dtype(np.float32), superlevel).values
     levels = np.where(values == 0, np.float32(-0.0 if superlevel else 0.0), values)
-    rule = guesses.pair_rule(values, thresholds, levels, superlevel)
+    rule = pair_rules.pair_rule(values, thresholds, levels, superlevel)
     assert expected is None or rule.rule == expected
     beside = [np.nextafter(values, np.float32(side)) for side in (-np.inf, np.inf)]
     keys = np.concatenate([values, *beside, RANDOM.normal(size=500).astype(np.float32)])
     if rule.rule != guesses.AFFINE:
         keys = np.concatenate([keys, np.float32([-np.inf, np.inf, -3.4e38, 3.4e38])])
-    if superlevel:
-        known = np.searchsorted(values, keys, side="right")
-    else:
-        known = values.size - np.searchsorted(values, keys, side="left")
-    found = codes_of(rule, keys, superlevel)
-    if rule.rule == guesses.AFFINE:  # codes beyond the last level are in the last bin
-        found = np.minimum(found, values.size)
-    np.testing.assert_array_equal(found, known)
+    known = np.searchsorted(values, keys, side="right" if superlevel else "left")
+    codes = codes_of(rule, keys, superlevel)
+    assert codes.min() >= 0
+    assert codes.max() < rule.codes
+    order = np.argsort(keys if superlevel else -keys, kind="stable")
+    assert (np.diff(codes[order]) >= 0).all()
+    np.testing.assert_array_equal(bins_of(rule, codes, values.size, superlevel), known)
     if rule.rule != guesses.AFFINE and np.isfinite(values).all():
         assert codes_of(rule, np.float32([np.nan]), superlevel) == 0
 
 
 def test_clusters_that_no_table_tells_apart_have_no_rule():
     thresholds = np.geomspace(1e-6, 3, 100).astype(np.float32)
-    assert guesses.pair_rule(thresholds, thresholds, thresholds, False) is None
+    assert pair_rules.pair_rule(thresholds, thresholds, thresholds, False) is None
+    thresholds = np.array([-TINY, 0, TINY, 1], np.float32)
+    assert pair_rules.pair_rule(thresholds, thresholds, thresholds, False) is None
     thresholds = np.arange(-9, 10, dtype=np.float32) * TINY  # whose slope is beyond float32
-    assert guesses.pair_rule(thresholds, thresholds, thresholds, False) is None
-    assert guesses.pair_rule(*(np.linspace(0, 1, 5000, dtype=np.float32),) * 3, False) is None
+    assert pair_rules.pair_rule(thresholds, thresholds, thresholds, False) is None
+    assert pair_rules.pair_rule(*(np.linspace(0, 1, 5000, dtype=np.float32),) * 3, False) is None

@@ -24,7 +24,7 @@ FLAGS = {
     "BATCH": (0,),
 }
 FLAGS |= BLOCK
-UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS, COMPLEMENT = range(7)
+UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS, COMPLEMENT, PIECES = range(8)
 COUNTS = ("int", "long long")
 LABELS = ("signed char", "unsigned short", "int", "long long", "unsigned long long")
 
@@ -43,20 +43,16 @@ SINGLES = [
     _curves(SHORT, (UNIFORM, CONSECUTIVE), SHARED_TABLE=(1,)),
     _floats((UNIFORM, SEARCH), ELEMENT=FLOATS[:3]),
 ]
-GUESSED = (UNIFORM, AFFINE, CELLS)
+GUESSED = (UNIFORM, AFFINE, CELLS, PIECES)
 CODED = {"ASYNC": (1,), "BATCH": (0, 1), "MANY_CODES": (0, 1), "TABLE_COPIES": (1, 16)}
 PAIRS = [
     _curves(SHORT[:2], (TABLE,), ASYNC=(0, 1), BATCH=(0, 1)),
-    _curves(SHORT[2:], (*GUESSED, COMPLEMENT), CROWD=(0,), **CODED),
-    _floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), **CODED),
-    _floats((CELLS,), ELEMENT=FLOATS[2:3], CROWD=(1, 3), **CODED),
-    _floats((UNIFORM,), ELEMENT=FLOATS[2:3], CROWD=(0,), FOUND=(1,), **CODED),
-]
-MASKED = [
-    _floats(GUESSED, ELEMENT=FLOATS[:3], CROWD=(0,), MASK=(1,), VECTOR=(1,))
-    | {**CODED, "BATCH": (0,)}
+    _curves(SHORT[2:], (*GUESSED, COMPLEMENT), **CODED),
+    _floats(GUESSED, ELEMENT=FLOATS[:3], **CODED),
+    _floats((UNIFORM,), ELEMENT=FLOATS[2:3], FOUND=(1,), **CODED),
 ]
 CHANNELLED = [{**case, "BATCH": (0,), "VECTOR": (1,), "CHANNELS": (2, 3, 4)} for case in PAIRS[1:]]
+MASKED = [_floats(GUESSED, ELEMENT=FLOATS[:3], MASK=(1,), VECTOR=(1,)) | {**CODED, "BATCH": (0,)}]
 FOLDED = [{**case, "BATCH": (0,), "FOLD": (2,)} for case in PAIRS + MASKED]
 SAMPLES = _curves(
     ("Bool", *ELEMENTS),

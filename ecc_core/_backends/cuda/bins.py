@@ -19,12 +19,11 @@ from ecc_core._backends.cuda.guesses import (
     SEARCH,
     TABLE,
     UNIFORM,
-    PairRule,
     guesses,
     is_near,
     line_through,
-    pair_rule,
 )
+from ecc_core._backends.cuda.pair_rules import PairRule, pair_rule
 from ecc_core._request.levels import Levels, round_to_levels
 
 __all__ = ["BINS", "Prepared", "Rules", "keep_captured", "prepare"]
@@ -72,9 +71,9 @@ class Rules(NamedTuple):
     codes : int
         Number of codes.
     table : int
-        Bytes of the table of codes; 0 without one.
-    crowd : int
-        Most thresholds that a cell of this table has besides the first.
+        Bytes of the thresholds of codes; 0 without them.
+    pieces : int
+        Bytes of the lines of PIECES; 0 without them.
     found : bool
         Whether a kernel finds the table, and puts the line that guesses follow behind it.
     """
@@ -86,7 +85,7 @@ class Rules(NamedTuple):
     pair: int | None
     codes: int
     table: int
-    crowd: int
+    pieces: int
     found: bool = False
 
 
@@ -167,9 +166,8 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
     if pairs is not None:
         for name, value in zip(LINES, (*pairs.line, *pairs.dense), strict=True):
             pair_bins[name] = value
-        if pairs.table is not None and pairs.ordered is not None:
-            upload("table", pairs.table, pair_bins)
-            upload("thresholds", pairs.ordered, pair_bins)
+        if (tables := pairs.memory()) is not None:
+            upload("table", tables, pair_bins)
     pick = _pick(levels)
     # Other streams may use the memory next, and kernels on any stream may still use that of
     # thresholds which the cache drops.

@@ -13,7 +13,8 @@ from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Rules
 from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.compile import compares_shorts, kernel, processors, shared_limit
-from ecc_core._backends.cuda.guesses import CELLS, FEW_LEVELS, TABLE, UNIFORM
+from ecc_core._backends.cuda.guesses import CELLS, PIECES, TABLE, UNIFORM
+from ecc_core._backends.cuda.pair_rules import FEW_LEVELS
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
     RESIDENT_WARPS,
@@ -55,7 +56,8 @@ COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
 PAIR_COPIES_BYTES = {"lines": 1400, "pairs2d": 1400, "pairs3d": 2800}
 TABLE_COPIES_BYTES = {"lines": 3072, "pairs2d": 3072, "pairs3d": 5120}  # of tables, likewise
 # Least copies of tables that gain anything, and most.
-TABLE_COPIES = {UNIFORM: (16, 32), CELLS: (4, 16)}
+TABLE_COPIES = {UNIFORM: (16, 32), CELLS: (4, 32), PIECES: (4, 32)}
+MOST_LINE_COPIES = 16  # of the lines of pieces
 SAMPLES_A_TABLE = 1024  # of a warp, at least, for each copy
 SAMPLES_A_COPY = 256  # of a warp, at least
 SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
@@ -317,18 +319,18 @@ def _pair_memory(
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
     copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * warps, samples)
     shared = 4 * (rules.codes * copies + rules.levels + 1) + warps * of_warp
-    shared += 1024 if rules.pair == TABLE else 4 * rules.levels if rules.crowd else 0
+    shared += 1024 if rules.pair == TABLE else 0
     repeated = 1
     if rules.table:
         left = shared_limit(device) * warps // RESIDENT_WARPS[source] - SPARE_BYTES - shared
         room = min(TABLE_COPIES_BYTES[source] * warps, left)
         least, most = TABLE_COPIES[rules.pair]
-        repeated = min(_copies(rules.table, room, samples, SAMPLES_A_TABLE), most)
+        one = rules.table + rules.pieces
+        repeated = min(_copies(one, room, samples, SAMPLES_A_TABLE), most)
         repeated = repeated if repeated >= least else 1
-    shared += repeated * rules.table
-    options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": 0, "CROWD": rules.crowd}
-    options |= {"MANY_CODES": int(rules.levels > FEW_LEVELS), "TABLE_COPIES": repeated}
-    options["FOUND"] = int(rules.found)
+    shared += repeated * rules.table + min(repeated, MOST_LINE_COPIES) * rules.pieces
+    options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": 0, "TABLE_COPIES": repeated}
+    options |= {"MANY_CODES": int(rules.codes > FEW_LEVELS + 1), "FOUND": int(rules.found)}
     return copies, shared, options
 
 

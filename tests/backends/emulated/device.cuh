@@ -173,9 +173,6 @@ template <class T>
 T shared_key(unsigned address, T) {
     return load_shared<T>(address);
 }
-inline float shared_float_if(bool given, unsigned address, float otherwise) {
-    return given ? shared_float(address) : otherwise;
-}
 inline uint2 shared_words(unsigned address) { return load_shared<uint2>(address); }
 inline int shared_int(unsigned address) { return load_shared<int>(address); }
 inline unsigned shared_short(unsigned address) { return load_shared<unsigned short>(address); }

@@ -15,7 +15,7 @@ SIDES = [(False, False), (True, True)]
 EVEN = np.linspace(-2, 2, 64)
 BYTES, SHORTS = np.arange(256), np.arange(1 << 16)
 PERCENTILES = np.percentile(np.random.default_rng(5).normal(size=4000), np.linspace(0, 100, 90))
-# Some cells of the table have several thresholds.
+# Some are so close together that they need pieces (pieces.py).
 CROWDED = np.sort(np.random.default_rng(8).normal(size=300))
 CROWDED_MANY = np.sort(np.random.default_rng(8).uniform(-2, 2, 1100))
 # The kernel, the shape of a batch, and levels. Widths that end inside a warp and those that do not.
@@ -111,7 +111,7 @@ def test_curves(emulator, case, side):
         check(emulator, images, levels, side, kernel)
 
 
-@pytest.mark.parametrize("case", ["2-D float32 levels", "3-D percentiles"])
+@pytest.mark.parametrize("case", ["2-D float32 levels", "3-D percentiles", "3-D random"])
 def test_repeated_tables(emulator, monkeypatch, case):
     monkeypatch.setattr(emulator.backend.recipe, "SAMPLES_A_TABLE", 1)
     kernel, shape, dtype, levels = CASES[case]

@@ -273,15 +273,6 @@ __device__ __forceinline__ float shared_float(unsigned address) {
     return value;
 }
 
-// The number at `address` if `given` holds.
-__device__ __forceinline__ float shared_float_if(bool given, unsigned address, float otherwise) {
-    float value;
-    asm("{ .reg .pred given; setp.ne.u32 given, %1, 0; mov.f32 %0, %3; @given ld.shared.f32 %0, [%2]; }"
-        : "=&f"(value)
-        : "r"((unsigned)given), "r"(address), "f"(otherwise));
-    return value;
-}
-
 // A key of the type of the other argument.
 __device__ __forceinline__ float shared_key(unsigned address, float) { return shared_float(address); }
 __device__ __forceinline__ int shared_key(unsigned address, int) {

@@ -40,12 +40,21 @@ constexpr int kPackedLimit = 16384;
 
 // Pairs of samples are counted by their code, in units of 1/16 (pair_events.cuh).
 
+// Pairs: whether several codes may stand for one bin.
+constexpr bool kManyToOne = kBins == kTable || kBins == kCells || kBins == kPieces;
+
+// Pairs: the number of codes.
+__device__ __forceinline__ int codes_of(const Bins& bins) {
+    if (kBins == kTable) return 256;
+    return (int)(kBins == kPieces ? bins.dense_last : bins.last + bins.dense_last) + 1;
+}
+
 struct Histogram {
     int* counts;                 // shared memory
     unsigned long long* global;  // this image's bins
     int bins, copies, lane_copy;
     int codes;         // kPairs: their number
-    const int* table;  // kPairs and kTable: the bin of each code
+    const int* table;  // pairs: the bin of each code (kTable, kCells and kPieces)
 
     __device__ __forceinline__ void spill(int bin, int amount) const {
         if (amount) atomicAdd(global + bin, (unsigned long long)(long long)amount);
@@ -102,7 +111,7 @@ struct Histogram {
     }
 
     __device__ __forceinline__ int bin_of_code(int code) const {
-        if (kBins == kTable) return table[code];
+        if (kManyToOne) return table[code];
         return kSuper ? min(code, bins - 1) : max(bins - 1 - code, 0);
     }
 
@@ -124,7 +133,7 @@ struct Histogram {
     // Adds the copies of each bin to the first one, and those of codes to bins that are kept behind
     // them, but for a code 0 that never enters.
     __device__ __forceinline__ void fold() const {
-        const int first = kPairs && kBins != kTable ? 1 : 0;
+        const int first = kPairs && !kManyToOne ? 1 : 0;
         for (int i = first + threadIdx.x; i < kinds(); i += blockDim.x) {
             const int sum = total(i);
             if (kPairs)
@@ -144,7 +153,7 @@ struct Histogram {
     // Whether a block adds up its counts of codes by bin before it adds them to the image's: if many
     // codes share a bin, the additions of all blocks to that bin would wait for each other.
     __device__ __forceinline__ bool folds() const {
-        return kPairs && kBins == kTable && 2 * bins <= codes;
+        return kPairs && kManyToOne && 2 * bins <= codes;
     }
 
     __device__ __forceinline__ void flush(bool accumulate) const {
@@ -169,10 +178,12 @@ struct Histogram {
 };
 
 // Shared memory of a block after what the kernel itself needs: the thresholds, the table, the counts.
+// Pairs: the lines of pieces, the thresholds of codes, the counts; the table is in global memory.
 struct SharedLayout {
     const Key* thresholds;
     const int* table;
     int* counts;
+    const void* lines;
 };
 
 // Words of the table in shared memory.
@@ -182,35 +193,29 @@ __device__ __forceinline__ int table_words(const Bins& bins) {
     return 0;
 }
 
-// Copies entries to shared memory, each of them kTableCopies times in a row. Returns what follows.
-template <class Entry>
-__device__ __forceinline__ int* repeat_entries(Entry* to, const Entry* from, int count) {
-    for (int i = threadIdx.x; i < count * kTableCopies; i += blockDim.x)
-        to[i] = from[i / kTableCopies];
-    return (int*)(to + count * kTableCopies);
+// Copies entries to shared memory, each of them `copies` times in a row. Returns what follows.
+template <int copies, class Entry>
+__device__ __forceinline__ void* repeat_entries(void* to, const Entry* from, int count) {
+    Entry* const entries = (Entry*)to;
+    for (int i = threadIdx.x; i < count * copies; i += blockDim.x) entries[i] = from[i / copies];
+    return entries + count * copies;
 }
 
-// kPairs: the table is copied to shared memory, and the thresholds too if cells have several.
+// Pairs: the lines of pieces, then the thresholds of codes.
 __device__ __forceinline__ SharedLayout lay_out_pairs(void* memory, const Bins& bins) {
-    SharedLayout layout = {bins.thresholds, (int*)memory, (int*)memory};
-    const int entries = (int)(bins.last + bins.dense_last) + 1;
-    if (kBins == kUniform)
-        layout.counts = repeat_entries((Key*)memory, (const Key*)bins.table, entries);
-    if (kBins == kCells)
-        layout.counts = repeat_entries((uint2*)memory, (const uint2*)bins.table, entries);
-    if (kCrowd) {
-        Key* const thresholds = (Key*)layout.counts;
-        for (int i = threadIdx.x; i < bins.count; i += blockDim.x)
-            thresholds[i] = bins.thresholds[i];
-        layout.thresholds = thresholds;
-        layout.counts = (int*)(thresholds + bins.count);
-    }
-    return layout;
+    const int count = codes_of(bins);
+    const Key* const keys = (const Key*)bins.table;
+    const int* const codes = (const int*)(keys + count);
+    void* to = memory;
+    if (kBins == kPieces)
+        to = repeat_entries<kLineCopies>(to, (const uint2*)(codes + count), (int)bins.last + 1);
+    void* const end = kLooksUp ? repeat_entries<kTableCopies>(to, keys, count) : to;
+    return {(const Key*)to, codes, (int*)end, memory};
 }
 
 __device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) {
     if (kPairs && kBins != kTable) return lay_out_pairs(memory, bins);
-    SharedLayout layout = {bins.thresholds, bins.table, (int*)memory};
+    SharedLayout layout = {bins.thresholds, bins.table, (int*)memory, nullptr};
     if (kSharedTable && kBins != kTable) {
         Key* thresholds = (Key*)memory;
         for (int i = threadIdx.x; i < bins.count; i += blockDim.x)

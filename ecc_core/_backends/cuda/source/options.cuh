@@ -28,28 +28,28 @@ enum BinRule {
     kAffine = 4,
     kCells = 5,
     kComplement = 6,  // kAffine, of the complements of 16-bit integers
+    kPieces = 7,
 };
 constexpr int kBins = ECC_BINS;
+constexpr bool kIsAffine = kBins == kAffine || kBins == kComplement;
+constexpr bool kLooksUp = !kIsAffine && kBins != kTable;  // pairs: thresholds of codes
 enum Store { kShared = 0, kPacked = 1, kGlobal = 2 };
 constexpr int kStore = ECC_STORE;
 // Whether the thresholds, and the table of kCells, are copied to shared memory.
 constexpr bool kSharedTable = ECC_SHARED_TABLE;
 
-// Pairs: whether there are more codes than 1025, how often the table of thresholds or cells is
-// repeated, and how many thresholds a cell has besides the first.
+// Pairs: whether there are more codes than 1025, and how often the table of thresholds is repeated.
 #ifndef ECC_MANY_CODES
 #define ECC_MANY_CODES 0
 #define ECC_TABLE_COPIES 1
-#define ECC_CROWD 0
 #endif
 #ifndef ECC_FOUND
 #define ECC_FOUND 0
 #endif
 constexpr bool kManyCodes = ECC_MANY_CODES;
 constexpr int kTableCopies = ECC_TABLE_COPIES;
-constexpr unsigned kCrowd = ECC_CROWD;
 constexpr bool kFound = ECC_FOUND;  // kUniform: guesses follow a line that is in memory
-constexpr unsigned kCrowdBit = 30;  // of a cell's code, where the number of these begins
+constexpr int kLineCopies = kTableCopies < 16 ? kTableCopies : 16;
 
 // samples.cuh: values are those along a direction, in double precision.
 #ifndef ECC_DIRECTIONAL

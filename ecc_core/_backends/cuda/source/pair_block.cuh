@@ -83,8 +83,7 @@ struct PairBlock {
         layout = lay_out(memory + (blockDim.x >> 5) * warp_bytes, bins);
         histogram = {layout.counts, result.counts_of(index, bins.count + 1), bins.count + 1,
                      result.copies, lane & (result.copies - 1),
-                     kBytes ? 256 : kIsAffine ? (int)bins.last + 1 : bins.count + 1,
-                     layout.table};
+                     codes_of(bins), layout.table};
         histogram.clear();
     }
 };

@@ -9,8 +9,9 @@
 // Code k is the number of half precision whose bits are kCodeZero + k: 1024 + k up to 2048, then numbers
 // further and further apart. Two codes that differ do so by 1 at least, and 6144 are below infinity.
 //   kTable (types of 8 bits): the value, counted from the least.
-//   Others: the bin (superlevel) or the number of thresholds less the bin (sublevel), so that 0 never enters.
-//     kAffine and kComplement give samples before the first threshold larger codes.
+//   kAffine, kComplement, kUniform: the bin (superlevel) or the number of thresholds less the bin (sublevel),
+//     so that 0 never enters. The first two give samples before the first threshold larger codes.
+//   kCells, kPieces: several codes may stand for one bin.
 constexpr unsigned kCodeZero = 0x6400u;
 constexpr bool kBytes = kBins == kTable;
 constexpr bool kRising = kBytes && !kSuper;  // codes increase in the order of entry
@@ -98,7 +99,6 @@ struct IsSigned<signed char> {
 };
 constexpr bool kSigned = IsSigned<Element>::value;  // kBytes
 
-constexpr bool kIsAffine = kBins == kAffine || kBins == kComplement;
 
 // The key of which kAffine and kComplement take the code.
 template <class T>
@@ -125,60 +125,55 @@ __device__ __forceinline__ Bins with_line(Bins bins) {
     return bins;
 }
 
-// From samples to codes.
-//
-// kUniform: the table has the threshold of each code. The guess of bins.cuh is a code, and the code of a
-// sample that does not reach its threshold is one less. Keys other than float32 are only compared with
-// thresholds of their own type.
-// kCells: the table has for each cell its first threshold and the code of samples that reach all
-// of its thresholds; the code is one less for each that a sample does not reach. The upper bits of the
-// code are the number of thresholds after the first.
-// In both, samples that reach no threshold have the guess 0, and so does NaN.
+// From samples to codes. All rules but kTable and kAffine guess a code and look up its threshold; the
+// code of a sample that does not reach it is one less. No threshold is between two of the same guess.
+// kUniform: the guess of bins.cuh. Keys other than float32 are only compared with thresholds of their
+//   own type.
+// kCells: the sum of two guesses, one over the range of all thresholds, and one where they are dense.
+// kPieces: the first line guesses a piece of the range, and each piece has a line of its own.
+// Samples that reach no threshold have the guess 0, and so does NaN.
 //
 // Lanes look up different entries, which takes a turn for each entry of the same bank. The table is
-// therefore repeated kTableCopies times, entry by entry, and a lane always reads the same copy.
+// therefore repeated kTableCopies times, entry by entry, and a lane always reads the same copy. So are
+// lines of pieces, up to 16 times.
 struct Encoder {
     const Bins& bins;
-    unsigned table;       // shared address of the entry of the guess 0
-    unsigned thresholds;  // kCrowd: shared address of the threshold of code 0
+    unsigned table;  // shared address of the threshold of the guess 0
+    unsigned lines;  // kPieces: shared address of the line of the first piece
 
-    static constexpr unsigned kStep = 4u * kTableCopies;  // bytes from word to word
-    static constexpr unsigned kKeyStep = sizeof(Key) * kTableCopies;  // kUniform: from key to key
+    static constexpr unsigned kStep = (unsigned)sizeof(Key) * kTableCopies;  // bytes from code to code
+    static constexpr unsigned kLineStep = 8u * kLineCopies;
 
     __device__ __forceinline__ Encoder(const Bins& bins, const SharedLayout& layout)
-        : bins(bins), table(0), thresholds(0) {
+        : bins(bins), table(0), lines(0) {
         const int copy = lane_again() & (kTableCopies - 1);
-        const unsigned first = shared_address(layout.table);
-        if (kBins == kUniform)
-            table = opaque(first + (unsigned)sizeof(Key) * copy - kKeyStep * (kGuess + kCodeZero));
-        if (kBins == kCells) table = opaque(first + 8u * copy - 2 * kStep * kGuess);
-        if (kCrowd) thresholds = shared_address(layout.thresholds) - 4u * (kCodeZero + 1);
+        if (kLooksUp)
+            table = opaque(shared_address(layout.thresholds) + (unsigned)sizeof(Key) * copy -
+                           kStep * (kGuess + kCodeZero));
+        if (kBins == kPieces)
+            lines = opaque(shared_address(layout.lines) + 8u * (copy & (kLineCopies - 1)) -
+                           kLineStep * kGuess);
     }
 
     // The code of a key, in the low half.
     __device__ __forceinline__ unsigned code(Key key) const {
-        if (kBins == kUniform) {
-            const float unit = multiply_add_saturated((float)key, bins.scale, bins.low);
-            const unsigned near =
-                __float_as_uint(multiply_add(unit, bins.last, 8388608.0f + kCodeZero));
-            return one_less_before(near, key, shared_key(table + kKeyStep * near, key));
-        }
-        const uint2 entry = shared_words(table + 2 * kStep * cell((float)key));
-        unsigned found = one_less_before(entry.y, (float)key, __uint_as_float(entry.x));
-#pragma unroll
-        for (unsigned i = 0; i < kCrowd; ++i) {
-            const float threshold = shared_float_if(entry.y >> kCrowdBit > i,
-                                                    thresholds + 4u * entry.y - 4u * i, never(0.0f));
-            found = one_less_before(found, (float)key, threshold);
-        }
-        return found;
+        const unsigned near = kBins == kPieces ? guess_by_piece((float)key) : guess_code((float)key);
+        return one_less_before(near, key, shared_key(table + kStep * near, key));
     }
 
-    // The sum of two guesses: one over the range of all thresholds, and one where they are dense.
-    __device__ __forceinline__ unsigned cell(float key) const {
+    __device__ __forceinline__ unsigned guess_code(float key) const {
+        const float unit = multiply_add_saturated(key, bins.scale, bins.low);
+        const float first = multiply_add(unit, bins.last, 8388608.0f + kCodeZero);
+        if (kBins == kUniform) return __float_as_uint(first);
         const float dense = multiply_add_saturated(key, bins.dense_scale, bins.dense_low);
-        const float first = __uint_as_float(guess(key, bins));
         return __float_as_uint(multiply_add(dense, bins.dense_last, first));
+    }
+
+    __device__ __forceinline__ unsigned guess_by_piece(float key) const {
+        const uint2 line = shared_words(lines + kLineStep * guess(key, bins));
+        const float unit =
+            multiply_add_saturated(key, __uint_as_float(line.y), __uint_as_float(line.x));
+        return __float_as_uint(multiply_add(unit, bins.dense_last, 8388608.0f + kCodeZero));
     }
 
     template <class T>
