@@ -68,15 +68,13 @@ class PairRule(NamedTuple):
 
     def properties(self) -> tuple[int, int, int, int]:
         """Return the rule, the number of codes, and the bytes of the table and of the pieces."""
-        sizes = (0 if part is None else part.nbytes for part in (self.table, self.pieces))
-        return self.rule, self.codes, *sizes
+        table, pieces = (0 if part is None else part.nbytes for part in (self.table, self.pieces))
+        return self.rule, self.codes, table, pieces
 
     def memory(self) -> NDArray[np.uint8] | None:
         """Return what the kernels read from global memory, or None."""
         parts = [part for part in (self.table, self.bins, self.pieces) if part is not None]
-        return (
-            np.concatenate([part.reshape(-1).view(np.uint8) for part in parts]) if parts else None
-        )
+        return np.concatenate([part.ravel().view(np.uint8) for part in parts]) if parts else None
 
 
 def pair_rule(values: Array, thresholds: Array, keys: Array, superlevel: bool) -> PairRule | None:

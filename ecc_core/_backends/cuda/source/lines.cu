@@ -37,17 +37,19 @@ struct Lines {
         const Element* const from = row(r);
         const unsigned first = left(y, r) + lane_again() * kLaneWidth, last = image.width - 1;
         if (kAsync) {
-            copy_quad_ahead(to, from + min(first, last + 1 - kLaneWidth));
+            copy_lane_ahead(to, from + min(first, last + 1 - kLaneWidth));
         } else {
+            Quad samples;
 #pragma unroll
-            for (int x = 0; x < kLaneWidth; ++x) to->v[x] = from[min(first + x, last)];
+            for (int x = 0; x < kLaneWidth; ++x) samples.v[x] = from[min(first + x, last)];
+            write_lane(to, samples);
         }
     }
 
     // Rows r and r + 8 of the step from row `y` on.
     __device__ __forceinline__ void ask(const RowQueue& queue, int y, int r) const {
         copy(queue.slot(r), y, r);
-        copy(queue.slot(r) + 32, y, r + kPairRows8);
+        copy(queue.slot(r, 1), y, r + kPairRows8);
         if (kAsync) end_of_copy();
     }
 
@@ -143,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const int rows = ((tiles - 1) / kTiles + 1) * kPairRows;
     const int begin = unit * tiling.chunk, end = min(begin + tiling.chunk, rows);
     const Lines lines = {image, image.data + index * image.batch, tiles};
-    const RowQueue queue = {(Quad*)(room + kCacheBytes) + lane};
+    const RowQueue queue = {of_lane(room + kCacheBytes, lane)};
     const bool some = begin < end;
     if (some) {  // on their way while counts are cleared
 #pragma unroll

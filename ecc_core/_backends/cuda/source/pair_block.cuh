@@ -25,8 +25,45 @@ __device__ __forceinline__ void load_quad(Quad& quad, const Element* row,
     }
 }
 
-// Rows on their way to a lane through shared memory, two at a time.
 constexpr bool kAsync = kVector && ECC_ASYNC;
+
+// A row of a warp in shared memory: 16 bytes of each lane, then the other 16 of types of 64 bits, so that
+// lanes use different banks.
+constexpr int kPart = sizeof(Quad) < 16 ? (int)sizeof(Quad) : 16;
+
+__device__ __forceinline__ Quad* of_lane(char* rows, int lane) { return (Quad*)(rows + lane * kPart); }
+
+__device__ __forceinline__ void copy_lane_ahead(Quad* to, const Element* from) {
+#pragma unroll
+    for (int i = 0; i < (int)sizeof(Quad); i += kPart)
+        copy_ahead<kPart>((char*)to + 32 * i, (const char*)from + i);
+}
+
+__device__ __forceinline__ Quad read_lane(const Quad* at) {
+    if constexpr (sizeof(Quad) > kPart) {
+        union {
+            Quad quad;
+            uint4 parts[sizeof(Quad) / kPart];
+        } found;
+#pragma unroll
+        for (int i = 0; i < (int)sizeof(Quad) / kPart; ++i) found.parts[i] = ((const uint4*)at)[32 * i];
+        return found.quad;
+    } else {
+        return *at;
+    }
+}
+
+__device__ __forceinline__ void write_lane(Quad* to, const Quad& samples) {
+    if constexpr (sizeof(Quad) > kPart) {
+#pragma unroll
+        for (int i = 0; i < (int)sizeof(Quad) / kPart; ++i)
+            ((uint4*)to)[32 * i] = ((const uint4*)&samples)[i];
+    } else {
+        *to = samples;
+    }
+}
+
+// Rows on their way to a lane through shared memory, two at a time.
 
 template <int copies>
 struct PairQueue {
@@ -37,24 +74,28 @@ struct PairQueue {
     __device__ __forceinline__ static void copy(Quad* to, const Element* row,
                                                 const LaneColumns& columns) {
         if (kAsync) {
-            copy_quad_ahead(to, row);
+            copy_lane_ahead(to, row);
         } else {
-            load_quad(*to, row, columns);
+            Quad samples;
+            load_quad(samples, row, columns);
+            write_lane(to, samples);
         }
     }
 
-    __device__ __forceinline__ Quad* slot(int i) const { return lane + i % copies * 64; }
+    __device__ __forceinline__ Quad* slot(int i, int row = 0) const {
+        return (Quad*)((char*)lane + (i % copies * 2 + row) * 32 * (int)sizeof(Quad));
+    }
     // The bytes of the mask.
     __device__ __forceinline__ unsigned* shown(int i) const {
         const int own = lane_again();
-        return (unsigned*)((char*)(lane - own) + kMasks) + own + i % copies * 64;
+        return (unsigned*)((char*)lane - own * kPart + kMasks) + own + i % copies * 64;
     }
 
     // Item `i`.
     __device__ __forceinline__ void ask(int i, const Element* low, const Element* high,
                                         const LaneColumns& columns, const Image& image) const {
         copy(slot(i), low, columns);
-        copy(slot(i) + 32, high, columns);
+        copy(slot(i, 1), high, columns);
         if (kMask) {
             copy_ahead<4>(shown(i), image.shown(low));
             copy_ahead<4>(shown(i) + 32, image.shown(high));
@@ -65,7 +106,8 @@ struct PairQueue {
     __device__ __forceinline__ void take(int i, const Encoder& encode, pair (&out)[kLaneWidth],
                                          PairCheck& check) const {
         if (kAsync || kMask) wait_for_copy<copies - 1>();
-        encode(slot(i), slot(i) + 32, out, check);
+        const Quad low = read_lane(slot(i)), high = read_lane(slot(i, 1));
+        encode(&low, &high, out, check);
         if (kMask) hide(out, shown(i)[0], shown(i)[32]);
     }
 };

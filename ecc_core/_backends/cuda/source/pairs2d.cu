@@ -83,18 +83,23 @@ __device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWid
 // The rows of the next image wait in shared memory until the present image is done.
 struct Start {
     static constexpr int kBytes = kBatch ? 3 * 32 * sizeof(Quad) : 0;
-    Quad* lane;
+    char* rows;
     Quad up, low, high;
     unsigned shown_up, shown_low, shown_high;  // kMask
     Outer outer_up, outer;
+
+    // kBatch: a row of the lane in shared memory.
+    __device__ __forceinline__ Quad* waiting(int row) const {
+        return of_lane(rows + row * 32 * (int)sizeof(Quad), lane_again());
+    }
 
     __device__ __forceinline__ void ask(const PairStrip& strip, int y) {
         if (!kBatch) outer_up = strip.outer(max(y - 1, 0)), outer = strip.outer_rows(y);
         const Element* const row_up = strip.row(max(y - 1, 0));
         if (kBatch) {
-            RowQueue::copy(lane, row_up, strip.columns);
-            RowQueue::copy(lane + 32, strip.row(y), strip.columns);
-            RowQueue::copy(lane + 64, strip.row(y + kPairRows8), strip.columns);
+            RowQueue::copy(waiting(0), row_up, strip.columns);
+            RowQueue::copy(waiting(1), strip.row(y), strip.columns);
+            RowQueue::copy(waiting(2), strip.row(y + kPairRows8), strip.columns);
         } else {
             load_quad(up, row_up, strip.columns);
             load_quad(low, strip.row(y), strip.columns);
@@ -111,8 +116,11 @@ struct Start {
     __device__ __forceinline__ void take(const Encoder& encode, pair (&p)[kLaneWidth],
                                          pair (&row_up)[kLaneWidth], PairCheck& check) const {
         if (kBatch && kAsync) wait_for_copy<kCopies>();
-        encode(kBatch ? lane + 32 : &low, kBatch ? lane + 64 : &high, p, check);
-        encode(kBatch ? lane : &up, kBatch ? lane : &up, row_up, check);
+        const Quad above = kBatch ? read_lane(waiting(0)) : up;
+        const Quad first = kBatch ? read_lane(waiting(1)) : low;
+        const Quad eighth = kBatch ? read_lane(waiting(2)) : high;
+        encode(&first, &eighth, p, check);
+        encode(&above, &above, row_up, check);
         if (kMask) hide(p, shown_low, shown_high), hide(row_up, shown_up, shown_up);
     }
 };
@@ -195,9 +203,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const LaneColumns columns(lane, left, image.width);
     const Element* const first = image.data + index * image.batch + left + columns.first;
     PairStrip strip = {image, first, columns, left, lane};
-    const RowQueue queue = {(Quad*)(room + kCacheBytes) + lane};
+    const RowQueue queue = {of_lane(room + kCacheBytes, lane)};
     Start start;
-    start.lane = (Quad*)(room + kCacheBytes + RowQueue::kBytes) + lane;
+    start.rows = room + kCacheBytes + RowQueue::kBytes;
     if (begin < end) {  // on their way while counts are cleared
         start.ask(strip, begin);
         if (kBatch && kAsync) end_of_copy();
