@@ -1,7 +1,8 @@
 """Calls with arguments that were checked before, on arrays of the same layout.
 
-Checks take longer than the kernels of small images on a device. A call is remembered if nothing
-about it depends on the values of the image, and only with the most common arguments.
+Checks take longer than the kernels of small images on a device. A call is remembered if only its
+result, or an error for NaN, depends on the values of the image, and only with the most common
+arguments.
 """
 
 from __future__ import annotations

@@ -382,6 +382,24 @@ def test_coefficients_exact_curves_and_ranges(emulator, dtype, shape, side):
         assert (low, high) == (kept.min(), kept.max())
 
 
+@pytest.mark.parametrize("shape", [(37, 300), (9, 23, 128)])
+def test_coefficients_look_for_nan(emulator, shape):
+    image = np.random.default_rng(6).random(shape, np.float32)
+    filtration = Filtration(len(shape), 1)
+    emulator.clear()
+    again = emulator.launch.repeated_coefficients(image[None].view(ndarray), filtration)
+    for value in (0.5, np.inf, -np.inf):
+        image[..., 7] = value
+        known = ecc_core.euler_coefficients(image, connectivity=1)
+        np.testing.assert_array_equal(again(image.view(ndarray)), known)
+    for place in ((0,) * len(shape), (7,) * len(shape), (-1,) * len(shape)):
+        before, image[place] = image[place], np.nan
+        with pytest.raises(ValueError, match="NaN"):
+            again(image.view(ndarray))
+        image[place] = before
+    np.testing.assert_array_equal(again(image.view(ndarray)), known)
+
+
 @pytest.mark.parametrize(("shape", "dtype"), [((30, 260), "u2"), ((9, 11, 35), "i8")])
 def test_regions(emulator, monkeypatch, shape, dtype):
     rng = np.random.default_rng(7)
