@@ -39,8 +39,10 @@ class CuPy(Adapter):
 
         if isinstance(result, cupy.ndarray):
             return result
-        with like.device:
-            return cupy.asarray(result)
+        from ecc_core._backends.cuda.arrays import device_of, on_device
+
+        with device_of(like):
+            return on_device(result)
 
     def layout(self, array: Any) -> Hashable:
         place = array.data.ptr % 16, array.device.id

@@ -27,13 +27,14 @@ __all__ = [
     "is_alike",
     "keeping",
     "numbers",
+    "on_device",
     "on_host",
     "thresholds_on_host",
 ]
 
 SMALL = 1 << 16  # bytes
 HERE = nullcontext()
-TO_HOST = 2  # cudaMemcpyDeviceToHost
+TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost
 
 
 class Adopted(NamedTuple):
@@ -139,6 +140,20 @@ def thresholds_on_host(thresholds: Any) -> NDArray[Any]:
     if isinstance(thresholds, np.ndarray):
         return thresholds
     return on_host(as_cupy(thresholds))
+
+
+def on_device(array: NDArray[Any]) -> Any:
+    """Copy a NumPy array to the current device.
+
+    For small arrays this takes less time than `cupy.asarray`, which copies by pinned memory.
+    """
+    if not 0 < array.nbytes <= SMALL:
+        return cupy.asarray(array)
+    host, stream = np.asarray(array, order="C"), cupy.cuda.get_current_stream()
+    found = cupy.empty(host.shape, host.dtype)
+    address = host.ctypes.data
+    cupy.cuda.runtime.memcpyAsync(found.data.ptr, address, host.nbytes, TO_DEVICE, stream.ptr)
+    return found
 
 
 def numbers(adopted: Adopted) -> Any:
