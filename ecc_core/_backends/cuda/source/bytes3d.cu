@@ -115,7 +115,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         if (unit.some()) feed.ask(room.at(room.here));
         return feed;
     };
-    // Of few units for each warp, the last ones are those of different blocks.
+    // Warps take several units of channels, one after the other. Those of the last turn, which may be
+    // few, are spread over all blocks.
     int i = kChannels > 1 ? warp * result.blocks + block : block * warps + warp;
     Unit unit(image, tiling, i);
     Feed feed = begin(unit);  // on its way while counts are cleared

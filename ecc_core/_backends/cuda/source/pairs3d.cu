@@ -178,7 +178,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     __syncthreads();
     const Encoder encode(bins, shared.layout);
     const PairCounter count((const pair*)(room + kCacheRow) + lane * kLaneWidth, shared.histogram);
-    // Of few units for each warp, the last ones are those of different blocks.
+    // Warps take several units, one after the other. Those of the last turn, which may be few, are
+    // spread over all blocks.
     int i = warp * result.blocks + block;
     for (Unit unit(image, tiling, i); unit.some(); unit = Unit(image, tiling, i)) {
         PairBorders borders(image, unit, index);
