@@ -15,22 +15,22 @@ from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.compile import compares_shorts, kernel, processors, shared_limit
 from ecc_core._backends.cuda.guesses import CELLS, PIECES, TABLE, UNIFORM
 from ecc_core._backends.cuda.pair_rules import FEW_LEVELS
+from ecc_core._backends.cuda.plans import SPARE_BYTES, Plan, copies_within
+from ecc_core._backends.cuda.single_plans import LONG, plan_line, plan_single
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
     RESIDENT_WARPS,
     SLICED_ROWS,
     WARP_WIDTH,
     Tiling,
-    plan2d,
-    plan3d,
     plan_batch,
     plan_channels,
     plan_pairs,
     plan_slices,
 )
-from ecc_core._backends.cuda.variants import GLOBAL, ITEM_BYTES, PACKED, SHARED, WIDE, Variant
+from ecc_core._backends.cuda.variants import GLOBAL, SHARED, WIDE, Variant
 
-__all__ = ["Recipe", "image_struct", "recipe", "table_bytes"]
+__all__ = ["Recipe", "image_struct", "recipe"]
 
 # Structures of image.cuh, tiling.cuh and histogram.cuh.
 IMAGE = np.dtype(
@@ -50,22 +50,15 @@ RESULT = np.dtype(
 DATA, MASK = 0, 6
 VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
 
-TABLE_BYTES = 16 << 10  # of thresholds in shared memory
-COPIES_BYTES = 2400  # of bins in shared memory, for each warp of a block
-# The same for pairs. In 2-D, cache for the sides of a warp is worth more.
+# Of bins in shared memory, for each warp of a block. In 2-D, cache for the sides of a warp is worth
+# more.
 PAIR_COPIES_BYTES = {"lines": 1400, "pairs2d": 1400, "pairs3d": 2800}
 TABLE_COPIES_BYTES = {"lines": 3072, "pairs2d": 3072, "pairs3d": 5120}  # of tables, likewise
 # Least copies of tables that gain anything, and most.
 TABLE_COPIES = {UNIFORM: (16, 32), CELLS: (4, 32), PIECES: (4, 32)}
 MOST_LINE_COPIES = 16  # of the lines of pieces
 SAMPLES_A_TABLE = 1024  # of a warp, at least, for each copy
-SAMPLES_A_COPY = 256  # of a warp, at least
-SHARED_BYTES = 64 << 10  # of bins in shared memory, in 32 bits each
-SPARE_BYTES = 2048  # of shared memory that a kernel declares itself
-PACKED_WARPS = 12  # of a block
 ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
-LONG = 1 << 14  # samples of 1-D images that have a kernel of their own, and of its blocks at least
-LINE_WARPS = 8  # of a block
 FEW_ROWS = 8  # of images of which a warp takes several tiles at once
 GRID_ROWS = 65535  # that a grid of blocks may have
 BATCH_SAMPLES = 1 << 16  # of each of many 2-D images, at most
@@ -186,21 +179,21 @@ def _planner(
         if pairs and height <= FEW_ROWS and few:
             return _lines
         if ndim == 1:
-            return _line
+            return plan_line
     if abs(strides[2]) >= ROW_STRIDE and height > 1:
-        return _singles
+        return plan_single
     if not deep:
-        return _pairs if pairs and (few or _is_batch(layout, device)) else _singles
+        return _pairs if pairs and (few or _is_batch(layout, device)) else plan_single
     if height < PAIR_ROWS or width == 1:
-        return _singles
+        return plan_single
     if pairs:
         return _pairs
     shorts = variant.element in ("uint16", "int16") and layout.vector
-    return _shorts if shorts and compares_shorts(device) else _singles
+    return _shorts if shorts and compares_shorts(device) else plan_single
 
 
 def _reads(
-    make: _Planner, plan: _Plan, layout: Layout, variant: Variant, rules: Rules, device: int
+    make: _Planner, plan: Plan, layout: Layout, variant: Variant, rules: Rules, device: int
 ) -> bool:
     """Return whether a kernel reads the mask, a wide type, and samples that are apart, if any."""
     apart = layout.skips or layout.channels > 1
@@ -228,23 +221,12 @@ def _is_batch(layout: Layout, device: int) -> bool:
     return small and layout.images > processors(device)
 
 
-class _Plan(NamedTuple):
-    """A kernel, its macros beside those of every kernel, and how its blocks work."""
-
-    source: str
-    options: dict[str, int]
-    tiling: Tiling
-    copies: int
-    shared: int
-    grid: tuple[int, ...] | None = None
-
-
-_Planner = Callable[[Layout, bool, int, Variant, Rules, int], _Plan]
+_Planner = Callable[[Layout, bool, int, Variant, Rules, int], Plan]
 
 
 def _pairs(
     layout: Layout, deep: bool, steps: int, variant: Variant, rules: Rules, device: int
-) -> _Plan:
+) -> Plan:
     """Two samples in a register (pairs.cuh)."""
     assert rules.pair is not None
     source = "pairs3d" if deep else "pairs2d"
@@ -268,14 +250,14 @@ def _pairs(
         options["FOLD"] = fold
     if not batch:
         grid = None if deep else (tiling.blocks, layout.images)
-        return _Plan(source, options, tiling, copies, shared, grid)
+        return Plan(source, options, tiling, copies, shared, grid)
     shared += tiling.warps * 3 * WARP_WIDTH * item
     turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
     options["BATCH"] = 1
-    return _Plan(source, options, tiling, copies, shared, (1, turns))
+    return Plan(source, options, tiling, copies, shared, (1, turns))
 
 
-def _pair_channels(layout: Layout, rules: Rules, device: int) -> _Plan:
+def _pair_channels(layout: Layout, rules: Rules, device: int) -> Plan:
     """Images whose slices are channels, two samples in a register (channels.cuh)."""
     source, (channels, height, width) = "pairs3d", layout.shape
     most = CHANNEL_WARPS[source][channels if rules.levels <= FEW_LEVELS else 4]
@@ -284,12 +266,12 @@ def _pair_channels(layout: Layout, rules: Rules, device: int) -> _Plan:
     of_warp = CHANNEL_ROWS * channels * WARP_WIDTH * 4
     copies, shared, options = _pair_memory(source, True, tiling, of_warp, rules, device)
     options["CHANNELS"] = channels
-    return _Plan(source, options, tiling, copies, shared)
+    return Plan(source, options, tiling, copies, shared)
 
 
 def _lines(
     layout: Layout, deep: bool, _steps: int, _variant: Variant, rules: Rules, device: int
-) -> _Plan:
+) -> Plan:
     """1-D images, and 2-D images of a few long rows, two samples in a register (lines.cu)."""
     images, (_, height, width), *_ = layout
     rows = PAIR_ROWS * -(-width // (PAIR_ROWS // height * WARP_WIDTH))
@@ -298,7 +280,7 @@ def _lines(
     of_warp = _pair_rows("lines", deep, layout.item, False)
     copies, shared, options = _pair_memory("lines", deep, tiling, of_warp, rules, device)
     options["HEIGHT"] = height
-    return _Plan("lines", options, tiling, copies, shared, (tiling.blocks, images))
+    return Plan("lines", options, tiling, copies, shared, (tiling.blocks, images))
 
 
 def _pair_rows(source: str, deep: bool, item: int, masked: bool) -> int:
@@ -317,7 +299,7 @@ def _pair_memory(
     assert rules.pair is not None
     warps = tiling.warps
     samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
-    copies = _copies(4 * rules.codes, PAIR_COPIES_BYTES[source] * warps, samples)
+    copies = copies_within(4 * rules.codes, PAIR_COPIES_BYTES[source] * warps, samples)
     shared = 4 * (rules.codes * copies + rules.levels + 1) + warps * of_warp
     shared += 1024 if rules.pair == TABLE else 0
     repeated = 1
@@ -326,7 +308,7 @@ def _pair_memory(
         room = min(TABLE_COPIES_BYTES[source] * warps, left)
         least, most = TABLE_COPIES[rules.pair]
         one = rules.table + rules.pieces
-        repeated = min(_copies(one, room, samples, SAMPLES_A_TABLE), most)
+        repeated = min(copies_within(one, room, samples, SAMPLES_A_TABLE), most)
         repeated = repeated if repeated >= least else 1
     shared += repeated * rules.table + min(repeated, MOST_LINE_COPIES) * rules.pieces
     options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": 0, "TABLE_COPIES": repeated}
@@ -334,7 +316,7 @@ def _pair_memory(
     return copies, shared, options
 
 
-def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) -> _Plan:
+def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) -> Plan:
     """8-bit types, compared bit by bit (sliced.cuh)."""
     source = "bytes3d" if deep else "bytes2d"
     _, height, width = layout.shape
@@ -353,15 +335,15 @@ def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) ->
     samples = tiling.chunk * (SLICED_ROWS if deep else 1) * WARP_WIDTH
     fixed = tiling.warps * of_warp + 4 * (rules.levels + 1) + 1024
     room = min(SLICED_COPIES_BYTES * tiling.warps, shared_limit(device) - SPARE_BYTES - fixed)
-    copies = _copies(4 * rules.codes, room, samples)
+    copies = copies_within(4 * rules.codes, room, samples)
     shared = fixed + 4 * rules.codes * copies
     grid = None if deep else (tiling.blocks, layout.images)
-    return _Plan(source, options, tiling, copies, shared, grid)
+    return Plan(source, options, tiling, copies, shared, grid)
 
 
 def _shorts(
     layout: Layout, _deep: bool, steps: int, _variant: Variant, rules: Rules, device: int
-) -> _Plan:
+) -> Plan:
     """Volumes of 16-bit integers, counted by value (shorts3d.cu)."""
     _, height, width = layout.shape
     warps = RESIDENT_WARPS["shorts3d"]
@@ -370,82 +352,4 @@ def _shorts(
     rows = 2 * PAIR_CACHE_ROWS["shorts3d"] + PAIR_QUEUE_ROWS["shorts3d"]
     shared = (2 << 16) + warps * rows * WARP_WIDTH * 2
     options = {"BINS": rules.single, "STORE": GLOBAL, "SHARED_TABLE": 0}
-    return _Plan("shorts3d", options, tiling, 1, shared)
-
-
-def _line(
-    layout: Layout, _deep: bool, _steps: int, _variant: Variant, rules: Rules, device: int
-) -> _Plan:
-    """Long 1-D images (curve1d.cu)."""
-    bins = rules.levels + 1
-    store = _store(bins, device)
-    resident = RESIDENT_WARPS["curve1d"] // LINE_WARPS
-    blocks = max(1, min(resident * processors(device) // layout.images, layout.shape[2] // LONG))
-    samples = layout.shape[2] // (blocks * LINE_WARPS)
-    copies = _copies(4 * bins, COPIES_BYTES * LINE_WARPS, samples) if store == SHARED else 1
-    words = {SHARED: bins * copies, PACKED: (bins + 1) // 2, GLOBAL: 0}[store]
-    table = table_bytes(rules)
-    options = {"BINS": rules.single, "STORE": store, "SHARED_TABLE": int(table > 0)}
-    options["VECTOR"] = layout.vector + layout.wide
-    tiling = Tiling(1, 1, 1, LINE_WARPS, blocks)
-    return _Plan("curve1d", options, tiling, copies, 4 * words + table + 1024)
-
-
-def _singles(
-    layout: Layout, deep: bool, steps: int, variant: Variant, rules: Rules, device: int
-) -> _Plan:
-    """One sample in a register: any number of thresholds."""
-    bins = rules.levels + 1
-    store = _store(bins, device)
-    tiling = _tiling(layout, deep, steps, store, bins, device)
-    table = table_bytes(rules)
-    samples = tiling.chunk * (8 if deep else 1) * WARP_WIDTH
-    copies = _copies(4 * bins, COPIES_BYTES * tiling.warps, samples) if store == SHARED else 1
-    words = {SHARED: bins * copies, PACKED: (bins + 1) // 2, GLOBAL: 0}[store]
-    shared = 4 * words + table + 1024
-    shared += tiling.warps * _warp_bytes(deep, ITEM_BYTES[variant.element])
-    options = {"BINS": rules.single, "STORE": store, "SHARED_TABLE": int(table > 0)}
-    return _Plan("curve3d" if deep else "curve2d", options, tiling, copies, shared)
-
-
-def table_bytes(rules: Rules) -> int:
-    """Return bytes of thresholds and table in shared memory, or 0 if they stay in global memory."""
-    size = rules.levels * rules.key_size + 4 * rules.cells
-    return size if size <= TABLE_BYTES + 4 * rules.cells else 0
-
-
-def _copies(one: int, room: int, samples: int, each: int = SAMPLES_A_COPY) -> int:
-    """Return how often something of `one` bytes is kept in shared memory, within `room` bytes.
-
-    There is at most one copy for `each` samples of a warp, so that it pays to make them.
-    """
-    most = min(32, max(1, samples // each), room // one)
-    return 1 << (max(1, most).bit_length() - 1)
-
-
-def _warp_bytes(deep: bool, item_size: int) -> int:
-    """Return bytes of a warp: its keys, and in 3-D its queue and its part of the exchange."""
-    return 8 * 128 * 4 + (3 * 128 * item_size + 2 * 32 * 4 if deep else 0)
-
-
-def _store(bins: int, device: int) -> int:
-    """Return where bins are counted: as 32-bit integers, 16-bit integers, or in global memory."""
-    if 4 * bins <= SHARED_BYTES:
-        return SHARED
-    fits = 2 * bins + TABLE_BYTES + SPARE_BYTES + PACKED_WARPS * 6400 <= shared_limit(device)
-    return PACKED if fits else GLOBAL
-
-
-def _tiling(layout: Layout, deep: bool, steps: int, store: int, bins: int, device: int) -> Tiling:
-    """Return a tiling. Large histograms need large blocks: few fit on a multiprocessor."""
-    _, height, width = layout.shape
-    count = processors(device)
-    block: tuple[int, ...] = (PACKED_WARPS,)
-    if deep:
-        if store != PACKED:
-            block = (8,) if store == SHARED and 4 * bins > 4 * COPIES_BYTES else (4, 8)
-            block += (12,)
-        return plan3d(layout.images, steps, height, width, count, block)
-    if store == PACKED:
-        return plan_pairs(layout.images, False, steps, height, width, count, block)
-    return plan2d(layout.images, steps, width, count, (8, 24))
+    return Plan("shorts3d", options, tiling, 1, shared)

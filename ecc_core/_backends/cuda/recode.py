@@ -18,9 +18,9 @@ from ecc_core._backends.cuda.arrays import Adopted, Placement, axes_in_memory
 from ecc_core._backends.cuda.bins import Prepared, prepare
 from ecc_core._backends.cuda.calls import by_value, pack
 from ecc_core._backends.cuda.guesses import TABLE
-from ecc_core._backends.cuda.recipe import table_bytes
 from ecc_core._backends.cuda.samples import LANES, Samples, samples_of
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
+from ecc_core._backends.cuda.single_plans import table_bytes
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_NONE, NAN_REPORT, Variant
 
