@@ -227,3 +227,12 @@ def test_messages(arguments, error, message):
     with pytest.raises(error) as caught:
         ecc.euler_transform(**({"image": MASK} | arguments))
     assert str(caught.value) == message
+
+
+def test_directions_of_a_result_may_be_written_to():
+    image, given = np.ones((3, 4), bool), np.array([[3.0, 4.0], [0.0, 2.0]])
+    expected = ecc.euler_transform(image, given, 4).directions.copy()
+    for _ in range(2):
+        result = ecc.euler_transform(image, given, 4)
+        np.testing.assert_array_equal(result.directions, expected)
+        result.directions[:] = 0

@@ -1,5 +1,5 @@
-// The transform of a mask. A warp walks through a block of points, slice by slice: 32 rows of 64 points, a
-// row in each lane. It finds the critical points on planes of bits along the last axis
+// The transform of a mask. A warp walks through a block of points, slice by slice: 32 rows of 64
+// points, a row in each lane. It finds the critical points on planes of bits along the last axis
 // (ecc_core/_orthants.py defines them), and lists them. Then every lane counts listed points in one
 // direction. A lane has bins of its own if there is room, so that the additions of a warp to shared
 // memory do not wait for each other.
@@ -257,11 +257,20 @@ struct Counter {
             add(place >> places.shift, column, sign, 1);
         }
         if (sure) return;
+        // Points are loaded again: places that are kept for this would take registers from the above.
+        unsigned doubtful = 0;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            shared_load(shared_address(at + i * next), points[i]);
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                doubtful |= line.place(points[i][k], first) & line.sure ? 0 : 1u << (4 * i + k);
+        }
 #pragma unroll 1
-        for (int k = 0; k < 8; ++k, at += k == 4 ? next - 3 : 1) {
-            const unsigned point = *at, place = line.place(point, first);
-            if (place & line.sure) continue;
-            add(place >> places.shift, column, sign, -1);
+        for (; doubtful; doubtful &= doubtful - 1) {
+            const int k = __ffs(doubtful) - 1;
+            const unsigned point = at[k / 4 * next + k % 4];
+            add(line.place(point, first) >> places.shift, column, sign, -1);
             add(exact_row(tile, point), column, sign, 1);
         }
     }
@@ -377,6 +386,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     count_mask(const Planes planes, const Grid grid, const Sampling sampling, const Places places,
                Sum* values, int width, int slices) {
     extern __shared__ uint4 memory[];
+    __shared__ int taken;  // units of this block, of which the warps take one after the other
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const SharedJob shared = ((const SharedJob*)sampling.jobs)[blockIdx.x];
     const Job job = shared.job;
@@ -385,10 +395,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     const int part = lane / directions, own = job.first + lane - part * directions;
     const int copies = copies_of(directions, width), rows = rows_of(sampling, places);
     int* bins = (int*)(memory + kWarps * (kRoom / 4));
-    if (kShared) {
+    if (kShared)
         for (int i = threadIdx.x; i < 2 * rows * width; i += blockDim.x) bins[i] = 0;
-        __syncthreads();
-    }
+    if (threadIdx.x == 0) taken = kWarps;
+    __syncthreads();
     const Vector* direction = sampling.directions + own;
     const unsigned reverse = (job.orthant & 1 ? kTileColumns - 1 : 0) |
                              (job.orthant & 2 ? kTileRows - 1 : 0) << 8 |
@@ -404,7 +414,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 2)
     const int words = (grid.x.points + kTileColumns - 1) / kTileColumns,
               tiles = (grid.y.points + kTileRows - 1) / kTileRows;
     const int total = (grid.z.points + slices - 1) / slices * tiles * words;
-    for (int at = shared.rank * kWarps + warp; at < total; at += shared.blocks * kWarps) {
+    for (int next = warp;;) {
+        const int at = (next / kWarps * shared.blocks + shared.rank) * kWarps + next % kWarps;
+        if (at >= total) break;
+        if (lane == 0) next = atomicAdd(&taken, 1);
+        next = __shfl_sync(kAll, next, 0);
         const int above = at / words, deep = above / tiles;
         const Tile tile = {slices * deep, kTileRows * (above - deep * tiles),
                            kTileColumns * (at - above * words)};
