@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import cupy
@@ -17,17 +16,17 @@ from ecc_core._backends.cuda.variants import Variant
 
 __all__ = ["plan_points", "point_coefficients"]
 
-# As in points.cuh.
+# As in points.cu.
 WORDS = ("coefficients", "counts", "nan", "labels", "rows_of", "most", "marks", "largest")
 POINTS = np.dtype(
     [(name, "i8") for name in WORDS] + [("label_strides", "i8", 3), ("steps", "i4"), ("rows", "i4")]
 )
 OUT, COUNTS, NAN, LABELS, ROWS_OF, MOST, MARKS, LARGEST = range(len(WORDS))
 WARPS = THREADS // 32
-COLUMNS = 30  # of a warp in 2-D
-TILE = 8, 32  # rows and columns of a block in 3-D
-RESIDENT = 3  # blocks that must fit on a multiprocessor
-STEPS = (16, 128)  # rows or slices of a block: at least, and where there are enough blocks
+COLUMNS = 30  # of a warp
+ROWS = {True: 14, False: 4}  # of a warp, in images of one slice and others
+RESIDENT = {True: 2, False: 2}  # blocks that must fit on a multiprocessor
+STEPS = (16, 128)  # slices of a warp: at least, and where there are enough blocks
 WAVES = 32  # blocks for each multiprocessor, if there are so many
 
 
@@ -53,16 +52,13 @@ def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: i
     """
     images, depth, height, width = samples.shape
     flat = depth == 1
-    if flat:
-        slices, tiles = height, images * -(-width // COLUMNS) / WARPS
-    else:
-        slices, tiles = depth, images * -(-width // TILE[1]) * -(-height // TILE[0])
-    wanted = int(slices * tiles / (WAVES * processors(samples.device))) + 1
-    steps = min(max(wanted, STEPS[0]), STEPS[1], slices)
-    macros |= {"FLAT": int(flat), "BLOCKS": RESIDENT}
-    source = "points2d" if flat else "points3d"
-    found = kernel(source, "points", samples.device, samples.options, macros).kernel
+    rows_of_lane = ROWS[flat] if height > 1 else 1
+    warps = images * -(-width // COLUMNS) * -(-height // rows_of_lane)
+    wanted = depth * warps // (WAVES * WARPS * processors(samples.device)) + 1
+    steps = min(max(wanted, STEPS[0]), STEPS[1], depth)
+    macros |= {"FLAT": int(flat), "ROWS": rows_of_lane, "BLOCKS": RESIDENT[flat]}
+    found = kernel("points", "points", samples.device, samples.options, macros).kernel
     strides = (height * width, width, 1)
     points = np.array([(*[0] * len(WORDS), strides, steps, rows)], POINTS)
-    grid, shared = (math.ceil(tiles * -(-slices // steps)),), 16 * -(-rows * bins // 4)
+    grid, shared = (-(-warps * -(-depth // steps) // WARPS),), 16 * -(-rows * bins // 4)
     return Call(found, grid, THREADS, shared, (samples.image, points, np.zeros(1, BINS)))

@@ -109,15 +109,13 @@ class Regions:
     ) -> None:
         self._samples, self._bins, self._superlevel = samples, levels + 1, variant.superlevel
         count = "int32" if size < NARROW else "int64"
-        self._label, self._kind, self._row_bytes = (
-            label,
-            count,
-            self._bins * np.dtype(count).itemsize,
-        )
+        self._label, self._count_type = np.dtype(label), np.dtype(count)
+        self._row_bytes = self._bins * self._count_type.itemsize
         self._limit = MOST_BYTES // self._row_bytes
         self._rows = self._room = min(FIRST, self._limit)
         self._few = True
-        self._calls: dict[tuple[bool, str], Call] = {}
+        self._calls: dict[tuple[bool, np.dtype[Any]], Call] = {}
+        self._sums: dict[int, Callable[..., None]] = {}
 
     def find(self, image: list[tuple[int, int]], labels: Any, prepared: Prepared) -> Found:
         """Return the regions. Waits for the device.
@@ -164,13 +162,13 @@ class Regions:
         `few`: whether blocks count in shared memory first.
         """
         device, stream = self._samples.device, cupy.cuda.get_current_stream()
-        levels, ids_type = self._bins - 1, np.dtype(self._label)
+        levels, label = self._bins - 1, self._label
         start = HEAD + -(-table.rows // 128) * 16
         size = start + table.rows * self._row_bytes
         memory = cupy.cuda.alloc(size)
         head = memory.ptr
         cupy.cuda.runtime.memsetAsync(head, 0, size, stream.ptr)
-        key = few, labels.dtype.name
+        key = few, labels.dtype
         call = self._calls.get(key) or self._plan(*key)
         first, second, third = call.places
         words = [(first + place, word) for place, word in image]
@@ -184,27 +182,36 @@ class Regions:
             (second + LARGEST, head),
         )
         call.launch(stream.ptr, [*words, *enumerate(prepared.bins.view(np.int64).tolist(), third)])
-        ids, values = cupy.cuda.alloc(room * ids_type.itemsize), cupy.cuda.alloc(8 * room * levels)
+        ids, values = cupy.cuda.alloc(room * label.itemsize), cupy.cuda.alloc(8 * room * levels)
         reply = take_reply(device)
-        blocks = -(-table.rows // WARPS)
-        call = label_call("sum_bins", self._label, self._kind, self._superlevel, device, blocks, 10)
+        call = self._sums.get(table.rows) or self._plan_sums(table.rows)
         given = head + start, head + HEAD, head, table.rows, self._bins
         call(stream, (*given, table.labels_of, room, ids.ptr, values.ptr, reply.address))
         count, largest, nan = reply.wait(3, stream)
         reply.release()
         shown = min(count, room)
-        found_ids = cupy.ndarray((shown,), ids_type, ids)
+        found_ids = cupy.ndarray((shown,), label, ids)
         found_values = cupy.ndarray((shown, levels), np.int64, values)
         if 8 * (room - shown) * levels > max(SPARE_BYTES, found_values.nbytes):
             found_ids, found_values = found_ids.copy(), found_values.copy()
         return Found(found_ids, found_values, bool(nan)), count, largest
 
-    def _plan(self, few: bool, label: str) -> Call:
-        macros = {"OUTPUT": 1, "LABEL": ELEMENTS[label], "COUNT": ELEMENTS[self._kind]}
+    def _plan(self, few: bool, label: np.dtype[Any]) -> Call:
+        macros = {
+            "OUTPUT": 1,
+            "LABEL": ELEMENTS[label.name],
+            "COUNT": ELEMENTS[self._count_type.name],
+        }
         rows = _shared_rows(self._bins) if few else 0
         call = plan_points(self._samples, macros, rows, self._bins)
         self._calls[few, label] = call
         return call
+
+    def _plan_sums(self, rows: int) -> Callable[..., None]:
+        names = "sum_bins", self._label.name, self._count_type.name
+        blocks, self._sums = -(-rows // WARPS), {}  # all but the last ones are of the past
+        self._sums[rows] = label_call(*names, self._superlevel, self._samples.device, blocks, 10)
+        return self._sums[rows]
 
 
 def _with_margin(count: int) -> int:
