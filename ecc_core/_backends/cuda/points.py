@@ -12,7 +12,7 @@ from ecc_core._backends.cuda.bins import BINS
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.compile import processors
 from ecc_core._backends.cuda.samples import THREADS, Samples, kernel, samples_of
-from ecc_core._backends.cuda.variants import Variant
+from ecc_core._backends.cuda.variants import ELEMENTS, Variant
 
 __all__ = ["plan_points", "point_coefficients"]
 
@@ -24,8 +24,8 @@ POINTS = np.dtype(
 OUT, COUNTS, NAN, LABELS, ROWS_OF, MOST, MARKS, LARGEST = range(len(WORDS))
 WARPS = THREADS // 32
 COLUMNS = 30  # of a warp
-ROWS = {True: 14, False: 4}  # of a warp, in images of one slice and others
-RESIDENT = {True: 2, False: 2}  # blocks that must fit on a multiprocessor
+WIDE = [ELEMENTS[name] for name in ("float64", "int64", "uint64")]  # 64 bits
+RESIDENT = {True: 3, False: 2}  # blocks that must fit on a multiprocessor
 STEPS = (16, 128)  # slices of a warp: at least, and where there are enough blocks
 WAVES = 32  # blocks for each multiprocessor, if there are so many
 
@@ -51,14 +51,24 @@ def plan_points(samples: Samples, macros: dict[str, Any], rows: int = 0, bins: i
     `rows` are the labels that a block counts in shared memory, `bins` those of each region.
     """
     images, depth, height, width = samples.shape
-    flat = depth == 1
-    rows_of_lane = ROWS[flat] if height > 1 else 1
-    warps = images * -(-width // COLUMNS) * -(-height // rows_of_lane)
+    flat, lines = depth == 1, _rows_of_lane(samples)
+    warps = images * -(-width // COLUMNS) * -(-height // lines)
     wanted = depth * warps // (WAVES * WARPS * processors(samples.device)) + 1
     steps = min(max(wanted, STEPS[0]), STEPS[1], depth)
-    macros |= {"FLAT": int(flat), "ROWS": rows_of_lane, "BLOCKS": RESIDENT[flat]}
+    macros |= {"FLAT": int(flat), "ROWS": lines, "BLOCKS": RESIDENT[flat]}
     found = kernel("points", "points", samples.device, samples.options, macros).kernel
     strides = (height * width, width, 1)
     points = np.array([(*[0] * len(WORDS), strides, steps, rows)], POINTS)
     grid, shared = (-(-warps * -(-depth // steps) // WARPS),), 16 * -(-rows * bins // 4)
     return Call(found, grid, THREADS, shared, (samples.image, points, np.zeros(1, BINS)))
+
+
+def _rows_of_lane(samples: Samples) -> int:
+    """Return how many rows a lane has; registers limit them."""
+    _, depth, height, _ = samples.shape
+    if height == 1:
+        return 1
+    if depth == 1:
+        return 14
+    wide = samples.options["DIRECTIONAL"] or samples.options["ELEMENT"] in WIDE
+    return 4 if wide else 6

@@ -5,217 +5,20 @@
 // A warp takes some rows, and goes from slice to slice. Each lane has a column, and compares every pair of
 // neighbours once: its own samples with those of the column to the right. The lane there gets the results,
 // which are bits, one for each row, so that logical operations act on all rows of a lane at once.
-#include "histogram.cuh"
-#include "samples.cuh"
-
-enum Output { kCoefficients = 0, kCounts = 1 };
-constexpr int kOutput = ECC_OUTPUT;
-constexpr bool kRegions = kOutput == kCounts;
-constexpr bool kFlat = ECC_FLAT;  // images of one slice
-constexpr int kRows = ECC_ROWS, kAround = kRows + 2;  // rows of a lane; and those beside them
-constexpr unsigned kOwnRows = (1u << kRows) - 1 << 1;  // bit r is for row r, of which the first is 0
-constexpr unsigned kAll = 0xFFFFFFFFu, kWarp = kAll;
-constexpr int kOwnColumns = 30;  // of a warp, whose first and last lane only serve their neighbours
-
-#if ECC_OUTPUT == 1
-typedef ECC_LABEL Label;
-typedef ECC_COUNT Count;
-#else
-typedef int Label, Count;
-#endif
-
-// Labels as they are compared with the largest one that has a number, which is below 2^31.
-template <bool large>
-struct Compared {
-    typedef unsigned type;
-};
-template <>
-struct Compared<true> {
-    typedef unsigned long long type;
-};
-typedef Compared<(sizeof(Label) > 4)>::type Unsigned;
-
-struct Points {
-    signed char* coefficients;       // (images, slices, rows, columns)
-    Count* counts;                   // (rows, bins); zero at launch
-    long long* not_finite;           // kNanReport: whether a NaN was seen
-    const Label* labels;             // kRegions
-    const int* rows_of;              // kRegions: the row of each label in `counts`, from 1 on, or 0;
-                                     // null if it is the label itself
-    unsigned long long most;         // kRegions: the largest label that has a row
-    unsigned* marks;                 // kRegions: a bit for each row that occurs; zero at launch
-    unsigned long long* largest;     // kRegions: the largest label beyond `most`; zero at launch
-    long long label_strides[3];      // slice, row, column
-    int steps;                       // slices of a block
-    int rows;                        // kRegions: labels counted in shared memory, a power of two or 0
-};
-
-// Whether samples have groups: a comparison alone does not tell then whether there is a sample.
-constexpr bool kGroups = kRegions || !kSpareOrdinals;
-
-struct Point {
-    Ordinal rank;  // increases in the order in which cells find their owner
-    int group;     // kGroups: 0 where there is no sample, else its label or 1
-};
-
-// What a sample is compared with outside the image. V has no cells there; T gives the outer faces to
-// the samples at the border.
-__device__ __forceinline__ Point nothing() {
-    constexpr Ordinal most = (Ordinal)(~0ull >> (65 - 8 * sizeof(Ordinal)));
-    return {kCubes ? (Ordinal)~most : most, 0};
-}
-
-// Loads the samples of a column of each slice in turn. Rows count from the first one of the lane.
-struct Feeder {
-    const Samples& samples;
-    const Points& points;
-    const Element* sample;  // of the slice that is loaded next, in the first row
-    const unsigned char* mask;
-    const Label* label;
-    const int index, top, x;
-
-    __device__ __forceinline__ Feeder(const Samples& samples, const Points& points, int index, int slice,
-                                      int top, int x)
-        : samples(samples), points(points), index(index), top(top), x(x) {
-        const auto place = [&](const long long* strides) {
-            return slice * strides[0] + top * strides[1] + x * strides[2];
-        };
-        sample = samples.data + index * samples.strides[0] + place(samples.strides + 1);
-        mask = samples.mask + index * samples.mask_strides[0] + place(samples.mask_strides + 1);
-        label = points.labels + place(points.label_strides);
-    }
-
-    // Values as they are in memory; nothing waits for their arrival yet.
-    struct Loaded {
-        Element sample;
-        unsigned char shown;
-        Label label;
-    };
-
-    // Negative labels are beyond all others. Most of them are not the largest so far.
-    __device__ __forceinline__ void report(unsigned long long label) const {
-        if (label > *(volatile unsigned long long*)points.largest) atomicMax(points.largest, label);
-    }
-
-    __device__ __forceinline__ bool has(int slice, int row) const {
-        return slice >= 0 && slice < samples.depth && top + row >= 0 && top + row < samples.height &&
-               x >= 0 && x < samples.width;
-    }
-
-    __device__ __forceinline__ void load(int slice, Loaded (&to)[kAround]) {
-#pragma unroll
-        for (int r = 0; r < kAround; ++r) {
-            if (!has(slice, r)) continue;
-            to[r].sample = sample[r * samples.strides[2]];
-            if (kMask) to[r].shown = mask[r * samples.mask_strides[2]];
-            // Read once, as another stream may write to it.
-            if (kRegions) to[r].label = load_once(label + r * points.label_strides[1]);
-        }
-        sample += samples.strides[1];
-        if (kMask) mask += samples.mask_strides[1];
-        if (kRegions) label += points.label_strides[0];
-    }
-
-    __device__ __forceinline__ Point point(int slice, int row, const Loaded& from,
-                                           unsigned& nan) const {
-        if (!has(slice, row)) return nothing();
-        bool present = !kMask || from.shown;
-        int group = 1;
-        if (kRegions) {
-            const Unsigned label = (Unsigned)from.label;
-            group = label <= (Unsigned)points.most ? (int)label : 0;
-            if (label > (Unsigned)points.most) report(label);
-            present = present && group > 0;
-        }
-        const SampleRow along(samples, index, slice, top + row);
-        const Key own = along.key(from.sample, x);
-        if (kNan == kNanReport && present && is_nan(own)) nan = 1;
-        if (kNan == kNanOmit) present = present && !is_nan(own);
-        if (!present) return nothing();
-        return {kDown ? (Ordinal)~ordinal(own) : ordinal(own), group};
-    }
-};
-
-__device__ __forceinline__ void add(int* count, int amount) { atomicAdd(count, amount); }
-__device__ __forceinline__ void add(long long* count, int amount) {
-    atomicAdd((unsigned long long*)count, (unsigned long long)(long long)amount);
-}
-
-extern __shared__ uint4 memory[];
-
-// The counts of a block. A label takes one of a few rows of bins in shared memory when it is first
-// counted; labels that find no free row are counted in global memory.
-struct Counts {
-    static constexpr int kMostRows = 64, kTries = 2;
-    const Points& points;
-    const int bins;
-    int* const owners;  // the label of each row, or 0
-    int* const rows;
-
-    __device__ __forceinline__ Counts(const Points& points, int bins, int* owners)
-        : points(points), bins(bins), owners(owners), rows((int*)memory) {}
-
-    __device__ __forceinline__ void clear() const {
-        for (int i = threadIdx.x; i < points.rows; i += ECC_THREADS) owners[i] = 0;
-        const int quads = (points.rows * bins + 3) / 4;
-        for (int i = threadIdx.x; i < quads; i += ECC_THREADS) memory[i] = uint4{0, 0, 0, 0};
-    }
-
-    __device__ __forceinline__ void add_to(int label, int bin, int amount) const {
-        const unsigned hash = (unsigned)label * 0x9E3779B1u >> 16;
-        for (int k = 0; k < (points.rows ? kTries : 0); ++k) {
-            const int row = (int)(hash + k) & (points.rows - 1);
-            int owner = *(volatile int*)(owners + row);
-            if (!owner) owner = atomicCAS(owners + row, 0, label);
-            if (!owner || owner == label) {
-                atomicAdd(rows + row * bins + bin, amount);
-                return;
-            }
-        }
-        if (Count* const counts = of(label)) add(counts + bin, amount);
-    }
-
-    // After all threads have counted.
-    __device__ __forceinline__ void finish() const {
-        const int lane = threadIdx.x & 31;
-        for (int row = threadIdx.x >> 5; row < points.rows; row += ECC_THREADS / 32) {
-            Count* const counts = owners[row] ? of(owners[row]) : nullptr;
-            if (!counts) continue;
-            for (int bin = lane; bin < bins; bin += 32)
-                if (const int amount = rows[row * bins + bin]) add(counts + bin, amount);
-        }
-    }
-
-    // The counts of a label in global memory; null for labels that have no row.
-    __device__ __forceinline__ Count* of(int label) const {
-        const int row = points.rows_of ? points.rows_of[label] : label;
-        return row ? points.counts + (long long)(row - 1) * bins : nullptr;
-    }
-
-    // Marks the row of a label. In some order the first sample of each region is enough.
-    __device__ __forceinline__ void mark(int label) const {
-        const int row = points.rows_of ? points.rows_of[label] : label;
-        if (!row) return;
-        unsigned* const word = points.marks + ((row - 1) >> 5);
-        const unsigned bit = 1u << ((row - 1) & 31);
-        if (!(*(volatile unsigned*)word & bit)) atomicOr(word, bit);
-    }
-};
-
-__device__ __forceinline__ bool is_sample(const Point& own) {
-    return kGroups ? own.group != 0 : own.rank != nothing().rank;
-}
+#include "points.cuh"
 
 // The point of another lane.
 __device__ __forceinline__ Point from(const Point& own, int lane) {
     return {__shfl_sync(kWarp, own.rank, lane), kGroups ? __shfl_sync(kWarp, own.group, lane) : 0};
 }
 
-// Counts a coefficient that is not zero.
-__device__ __forceinline__ void count(const Counts& counts, const Bins& bins, const Point& own, int c) {
-    const Ordinal rank = kDown ? (Ordinal)~own.rank : own.rank;
-    counts.add_to(own.group, bin_of(key_of(rank, Key()), bins, bins.thresholds, bins.table), c);
-}
+// The samples of a warp whose coefficient is not zero, so that all lanes have some to count.
+struct Queue {
+    static constexpr int kWarps = kRegions ? ECC_THREADS / 32 : 1, kRoom = kRegions ? 32 * kRows : 1;
+    Ordinal rank[kWarps][kRoom];
+    int group[kWarps][kRoom];
+    signed char coefficient[kWarps][kRoom];
+};
 
 __device__ __forceinline__ unsigned majority(unsigned a, unsigned b, unsigned c) {
     return (a & b) | (c & (a | b));
@@ -384,27 +187,50 @@ __device__ __forceinline__ Digits coefficients(const Around& same) {
     return digits;
 }
 
-// What has been found about a slice, and what is done with it.
+// What becomes of the coefficients of a slice, and of its new labels.
 struct Sink {
     const Samples& samples;
-    const Points& points;
     const Bins& bins;
     const Counts& counts;
+    Queue& queue;
     const unsigned rows;  // of the lane, within the image
     signed char* out;     // of the next slice, in the first row
 
     __device__ __forceinline__ void finish(const Digits& digits, const Neighbourhood& slice) {
-        const unsigned some = (digits.b0 | digits.b1 | digits.b2 | digits.b3) & rows;
+        if (kOutput == kCoefficients) {
 #pragma unroll
-        for (int r = 1; r <= kRows; ++r) {
-            const Point& own = slice.own[r];
-            if (kOutput == kCoefficients) {
-                if (rows >> r & 1) out[r * samples.width] = is_sample(own) ? coefficient(digits, r) : 0;
-            } else if (some >> r & 1 && is_sample(own)) {
-                count(counts, bins, own, coefficient(digits, r));
-            }
+            for (int r = 1; r <= kRows; ++r)
+                if (rows >> r & 1)
+                    out[r * samples.width] = is_sample(slice.own[r]) ? coefficient(digits, r) : 0;
+        } else {
+            count(digits, slice);
         }
         out += (long long)samples.height * samples.width;
+    }
+
+    __device__ __forceinline__ void count(const Digits& digits, const Neighbourhood& slice) const {
+        const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+        const unsigned some = (digits.b0 | digits.b1 | digits.b2 | digits.b3) & rows;
+        int queued = 0;
+#pragma unroll
+        for (int r = 1; r <= kRows; ++r) {
+            const bool has = some >> r & 1 && is_sample(slice.own[r]);
+            const unsigned lanes = __ballot_sync(kWarp, has);
+            if (has) {
+                const int at = queued + __popc(lanes & ((1u << lane) - 1));
+                queue.rank[warp][at] = slice.own[r].rank;
+                queue.group[warp][at] = slice.own[r].group;
+                queue.coefficient[warp][at] = coefficient(digits, r);
+            }
+            queued += __popc(lanes);
+        }
+        __syncwarp();
+        for (int i = lane; i < queued; i += 32) {
+            const Ordinal rank = kDown ? (Ordinal)~queue.rank[warp][i] : queue.rank[warp][i];
+            const int bin = bin_of(key_of(rank, Key()), bins, bins.thresholds, bins.table);
+            counts.add_to(queue.group[warp][i], bin, queue.coefficient[warp][i]);
+        }
+        __syncwarp();
     }
 
     __device__ __forceinline__ void mark(unsigned fresh, const Neighbourhood& slice) const {
@@ -423,6 +249,7 @@ struct Sink {
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     points(const Samples samples, const Points points, const Bins bins) {
     __shared__ int owners[kRegions ? Counts::kMostRows : 1];
+    __shared__ Queue queue;
     const Counts counts(points, bins.count + 1, owners);
     if (kRegions) {
         counts.clear();
@@ -443,7 +270,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     const unsigned rows = inside ? kOwnRows & ~(kAll << 1 << min(samples.height - 1 - top, kRows)) : 0;
     const long long first = (((long long)index * samples.depth + begin) * samples.height + top) *
                                 samples.width + x;
-    Sink sink = {samples, points, bins, counts, rows, points.coefficients + first};
+    Sink sink = {samples, bins, counts, queue, rows, points.coefficients + first};
     Feeder feeder(samples, points, index, kFlat ? 0 : begin - 1, top, x);
     Feeder::Loaded coming[kAround] = {};
     unsigned nan = 0, fresh;
@@ -481,6 +308,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     }
     if (kNan == kNanReport && nan) *points.not_finite = 1;
     if (!kRegions) return;
+    feeder.report();
     __syncthreads();
     counts.finish();
 }

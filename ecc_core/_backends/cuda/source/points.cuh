@@ -1,0 +1,213 @@
+// Samples with labels as points.cu reads them, and the counts of regions.
+#pragma once
+#include "histogram.cuh"
+#include "samples.cuh"
+
+enum Output { kCoefficients = 0, kCounts = 1 };
+constexpr int kOutput = ECC_OUTPUT;
+constexpr bool kRegions = kOutput == kCounts;
+constexpr bool kFlat = ECC_FLAT;  // images of one slice
+constexpr int kRows = ECC_ROWS, kAround = kRows + 2;  // rows of a lane; and those beside them
+constexpr unsigned kOwnRows = (1u << kRows) - 1 << 1;  // bit r is for row r, of which the first is 0
+constexpr unsigned kAll = 0xFFFFFFFFu, kWarp = kAll;
+constexpr int kOwnColumns = 30;  // of a warp, whose first and last lane only serve their neighbours
+
+#if ECC_OUTPUT == 1
+typedef ECC_LABEL Label;
+typedef ECC_COUNT Count;
+#else
+typedef int Label, Count;
+#endif
+
+// Labels as they are compared with the largest one that has a number, which is below 2^31.
+template <bool large>
+struct Compared {
+    typedef unsigned type;
+};
+template <>
+struct Compared<true> {
+    typedef unsigned long long type;
+};
+typedef Compared<(sizeof(Label) > 4)>::type Unsigned;
+
+struct Points {
+    signed char* coefficients;       // (images, slices, rows, columns)
+    Count* counts;                   // (rows, bins); zero at launch
+    long long* not_finite;           // kNanReport: whether a NaN was seen
+    const Label* labels;             // kRegions
+    const int* rows_of;              // kRegions: the row of each label in `counts`, from 1 on, or 0;
+                                     // null if it is the label itself
+    unsigned long long most;         // kRegions: the largest label that has a row
+    unsigned* marks;                 // kRegions: a bit for each row that occurs; zero at launch
+    unsigned long long* largest;     // kRegions: the largest label beyond `most`; zero at launch
+    long long label_strides[3];      // slice, row, column
+    int steps;                       // slices of a warp
+    int rows;                        // kRegions: labels counted in shared memory, a power of two or 0
+};
+
+// Whether samples have groups: a comparison alone does not tell then whether there is a sample.
+constexpr bool kGroups = kRegions || !kSpareOrdinals;
+
+struct Point {
+    Ordinal rank;  // increases in the order in which cells find their owner
+    int group;     // kGroups: 0 where there is no sample, else its label or 1
+};
+
+// What a sample is compared with outside the image. V has no cells there; T gives the outer faces to
+// the samples at the border.
+__device__ __forceinline__ Point nothing() {
+    constexpr Ordinal most = (Ordinal)(~0ull >> (65 - 8 * sizeof(Ordinal)));
+    return {kCubes ? (Ordinal)~most : most, 0};
+}
+
+// Loads the samples of a column of each slice in turn. Rows count from the first one of the lane.
+struct Feeder {
+    const Samples& samples;
+    const Points& points;
+    const Element* sample;  // of the slice that is loaded next, in the first row
+    const unsigned char* mask;
+    const Label* label;
+    const int index, top, x;
+    unsigned within;   // the rows that are in the image; none if the column is not
+    Unsigned largest;  // kRegions: of the labels so far; negative ones are beyond all others
+
+    __device__ __forceinline__ Feeder(const Samples& samples, const Points& points, int index, int slice,
+                                      int top, int x)
+        : samples(samples), points(points), index(index), top(top), x(x), largest(0) {
+        const auto place = [&](const long long* strides) {
+            return slice * strides[0] + top * strides[1] + x * strides[2];
+        };
+        sample = samples.data + index * samples.strides[0] + place(samples.strides + 1);
+        mask = samples.mask + index * samples.mask_strides[0] + place(samples.mask_strides + 1);
+        label = points.labels + place(points.label_strides);
+        within = (1u << min(samples.height - top, kAround)) - (top < 0 ? 2u : 1u);
+        if (x < 0 || x >= samples.width) within = 0;
+    }
+
+    // Values as they are in memory; nothing waits for their arrival yet.
+    struct Loaded {
+        Element sample;
+        unsigned char shown;
+        Label label;
+    };
+
+    __device__ __forceinline__ unsigned rows_in(int slice) const {
+        return slice >= 0 && slice < samples.depth ? within : 0;
+    }
+
+    __device__ __forceinline__ void load(int slice, Loaded (&to)[kAround]) {
+        const unsigned rows = rows_in(slice);
+        const Element* from = sample;
+        const unsigned char* shown = mask;
+        const Label* own = label;
+#pragma unroll
+        for (int r = 0; r < kAround; ++r) {
+            const bool has = rows >> r & 1;
+            if (has) to[r].sample = *from;
+            if (kMask && has) to[r].shown = *shown;
+            to[r].label = 0;
+            // Read once, as another stream may write to it.
+            if (kRegions && has) to[r].label = load_once(own);
+            from += samples.strides[2], shown += samples.mask_strides[2];
+            own += points.label_strides[1];
+        }
+        sample += samples.strides[1];
+        if (kMask) mask += samples.mask_strides[1];
+        if (kRegions) label += points.label_strides[0];
+    }
+
+    __device__ __forceinline__ Point point(int slice, int row, const Loaded& from, unsigned& nan) {
+        int group = 1;
+        bool present = true;
+        if (kRegions) {
+            const Unsigned own = (Unsigned)from.label;
+            largest = own > largest ? own : largest;
+            group = own <= (Unsigned)points.most ? (int)own : 0;
+            present = group > 0;
+        } else {
+            present = rows_in(slice) >> row & 1 && (!kMask || from.shown);
+        }
+        if (kDirectional && !present) return nothing();
+        const SampleRow along(samples, index, slice, top + row);
+        const Key own = along.key(from.sample, x);
+        if (kNan == kNanReport && present && is_nan(own)) nan = 1;
+        if (kNan == kNanOmit) present = present && !is_nan(own);
+        if (!present) return nothing();
+        return {kDown ? (Ordinal)~ordinal(own) : ordinal(own), group};
+    }
+
+    __device__ __forceinline__ void report() const {
+        if (kRegions && largest > (Unsigned)points.most)
+            atomicMax(points.largest, (unsigned long long)largest);
+    }
+};
+
+__device__ __forceinline__ void add(int* count, int amount) { atomicAdd(count, amount); }
+__device__ __forceinline__ void add(long long* count, int amount) {
+    atomicAdd((unsigned long long*)count, (unsigned long long)(long long)amount);
+}
+
+extern __shared__ uint4 memory[];
+
+// The counts of a block. A label takes one of a few rows of bins in shared memory when it is first
+// counted; labels that find no free row are counted in global memory.
+struct Counts {
+    static constexpr int kMostRows = 64, kTries = 2;
+    const Points& points;
+    const int bins;
+    int* const owners;  // the label of each row, or 0
+    int* const rows;
+
+    __device__ __forceinline__ Counts(const Points& points, int bins, int* owners)
+        : points(points), bins(bins), owners(owners), rows((int*)memory) {}
+
+    __device__ __forceinline__ void clear() const {
+        for (int i = threadIdx.x; i < points.rows; i += ECC_THREADS) owners[i] = 0;
+        const int quads = (points.rows * bins + 3) / 4;
+        for (int i = threadIdx.x; i < quads; i += ECC_THREADS) memory[i] = uint4{0, 0, 0, 0};
+    }
+
+    __device__ __forceinline__ void add_to(int label, int bin, int amount) const {
+        const unsigned hash = (unsigned)label * 0x9E3779B1u >> 16;
+        for (int k = 0; k < (points.rows ? kTries : 0); ++k) {
+            const int row = (int)(hash + k) & (points.rows - 1);
+            int owner = *(volatile int*)(owners + row);
+            if (!owner) owner = atomicCAS(owners + row, 0, label);
+            if (!owner || owner == label) {
+                atomicAdd(rows + row * bins + bin, amount);
+                return;
+            }
+        }
+        if (Count* const counts = of(label)) add(counts + bin, amount);
+    }
+
+    // After all threads have counted.
+    __device__ __forceinline__ void finish() const {
+        const int lane = threadIdx.x & 31;
+        for (int row = threadIdx.x >> 5; row < points.rows; row += ECC_THREADS / 32) {
+            Count* const counts = owners[row] ? of(owners[row]) : nullptr;
+            if (!counts) continue;
+            for (int bin = lane; bin < bins; bin += 32)
+                if (const int amount = rows[row * bins + bin]) add(counts + bin, amount);
+        }
+    }
+
+    // The counts of a label in global memory; null for labels that have no row.
+    __device__ __forceinline__ Count* of(int label) const {
+        const int row = points.rows_of ? points.rows_of[label] : label;
+        return row ? points.counts + (long long)(row - 1) * bins : nullptr;
+    }
+
+    // Marks the row of a label. In some order the first sample of each region is enough.
+    __device__ __forceinline__ void mark(int label) const {
+        const int row = points.rows_of ? points.rows_of[label] : label;
+        if (!row) return;
+        unsigned* const word = points.marks + ((row - 1) >> 5);
+        const unsigned bit = 1u << ((row - 1) & 31);
+        if (!(*(volatile unsigned*)word & bit)) atomicOr(word, bit);
+    }
+};
+
+__device__ __forceinline__ bool is_sample(const Point& own) {
+    return kGroups ? own.group != 0 : own.rank != nothing().rank;
+}
