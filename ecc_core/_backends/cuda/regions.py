@@ -184,9 +184,9 @@ class Regions:
         call.launch(stream.ptr, [*words, *enumerate(prepared.bins.view(np.int64).tolist(), third)])
         ids, values = cupy.cuda.alloc(room * label.itemsize), cupy.cuda.alloc(8 * room * levels)
         reply = take_reply(device)
-        call = self._sums.get(table.rows) or self._plan_sums(table.rows)
+        sum_bins = self._sums.get(table.rows) or self._plan_sums(table.rows)
         given = head + start, head + HEAD, head, table.rows, self._bins
-        call(stream, (*given, table.labels_of, room, ids.ptr, values.ptr, reply.address))
+        sum_bins(stream, (*given, table.labels_of, room, ids.ptr, values.ptr, reply.address))
         count, largest, nan = reply.wait(3, stream)
         reply.release()
         shown = min(count, room)
