@@ -42,8 +42,8 @@ class Pieces(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """Words of the tables that the kernels read."""
-        return int(self.last) + 1 + self.lines.size
+        """Words of the tables that the kernels read; a code has copies of its count as well."""
+        return 3 * (int(self.last) + 1) + self.lines.size
 
     def guesses(self, keys: Array) -> NDArray[np.int64]:
         """Return the codes that the device guesses."""

@@ -53,16 +53,19 @@ VALUES, COUNTS, TICKETS, NOT_FINITE = range(4)
 # Of bins in shared memory, for each warp of a block. In 2-D, cache for the sides of a warp is worth
 # more.
 PAIR_COPIES_BYTES = {"lines": 1400, "pairs2d": 1400, "pairs3d": 2800}
-TABLE_COPIES_BYTES = {"lines": 3072, "pairs2d": 3072, "pairs3d": 5120}  # of tables, likewise
+TABLE_COPIES_BYTES = {"lines": 3200, "pairs2d": 3200, "pairs3d": 5120}  # of tables, likewise
 # Least copies of tables that gain anything, and most.
-TABLE_COPIES = {UNIFORM: (16, 32), CELLS: (4, 32), PIECES: (4, 32)}
+TABLE_COPIES = {UNIFORM: (16, 32), CELLS: (16, 32), PIECES: (4, 32)}
 MOST_LINE_COPIES = 16  # of the lines of pieces
 SAMPLES_A_TABLE = 1024  # of a warp, at least, for each copy
+BLOCK_BYTES = 1024  # of shared memory that a block takes for itself
+CACHE_STEP = 32 << 10  # by which shared memory is taken from the cache of a multiprocessor
 ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
 FEW_ROWS = 8  # of images of which a warp takes several tiles at once
 GRID_ROWS = 65535  # that a grid of blocks may have
 BATCH_SAMPLES = 1 << 16  # of each of many 2-D images, at most
-# Rows of a warp on their way to it; pairs3d has twice as many of types of up to 16 bits.
+# Rows of a warp on their way to it; half as many of 64-bit types, and in pairs3d twice as many of
+# types of up to 16 bits.
 PAIR_QUEUE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 10, "shorts3d": 10}
 # Rows of a warp's codes, two in one.
 PAIR_CACHE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 8, "shorts3d": 8}
@@ -243,15 +246,20 @@ def _pairs(
     if layout.channels > 1:
         return _pair_channels(layout, rules, device)
     tiling = batch or plan_pairs(layout.images, deep, steps, height, width, count, block)
-    masked, item = variant.masked, layout.item
-    of_warp = _pair_rows(source, deep, item, masked)
+    of_warp = _pair_rows(source, deep, layout.item, variant.masked, rules.key_size)
     copies, shared, options = _pair_memory(source, deep, tiling, of_warp, rules, device)
     if fold > 1:
         options["FOLD"] = fold
     if not batch:
+        if rules.pair in (CELLS, PIECES):
+            samples = tiling.chunk * (PAIR_ROWS if deep else 1) * WARP_WIDTH
+            resident = RESIDENT_WARPS[source] // tiling.warps
+            room = 4 * rules.codes * copies + _left_of_step(shared, resident, device)
+            more = copies_within(4 * rules.codes, room, samples)
+            copies, shared = more, shared + 4 * rules.codes * (more - copies)
         grid = None if deep else (tiling.blocks, layout.images)
         return Plan(source, options, tiling, copies, shared, grid)
-    shared += tiling.warps * 3 * WARP_WIDTH * item
+    shared += tiling.warps * 3 * WARP_WIDTH * layout.item
     turns = min(layout.images, count * (RESIDENT_WARPS[source] // tiling.warps))
     options["BATCH"] = 1
     return Plan(source, options, tiling, copies, shared, (1, turns))
@@ -277,16 +285,16 @@ def _lines(
     rows = PAIR_ROWS * -(-width // (PAIR_ROWS // height * WARP_WIDTH))
     block = (4, 8, RESIDENT_WARPS["lines"])
     tiling = plan_pairs(images, deep, rows, rows, WARP_WIDTH, processors(device), block)
-    of_warp = _pair_rows("lines", deep, layout.item, False)
+    of_warp = _pair_rows("lines", deep, layout.item, False, rules.key_size)
     copies, shared, options = _pair_memory("lines", deep, tiling, of_warp, rules, device)
     options["HEIGHT"] = height
     return Plan("lines", options, tiling, copies, shared, (tiling.blocks, images))
 
 
-def _pair_rows(source: str, deep: bool, item: int, masked: bool) -> int:
+def _pair_rows(source: str, deep: bool, item: int, masked: bool, key_size: int) -> int:
     """Return bytes of shared memory for the rows of a warp, and for those on their way to it."""
-    queue = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) * WARP_WIDTH * (item + masked)
-    return PAIR_CACHE_ROWS[source] * WARP_WIDTH * 4 + queue
+    rows = PAIR_QUEUE_ROWS[source] * (2 if deep and item < 4 else 1) // (2 if key_size > 4 else 1)
+    return PAIR_CACHE_ROWS[source] * WARP_WIDTH * 4 + rows * WARP_WIDTH * (item + masked)
 
 
 def _pair_memory(
@@ -353,3 +361,12 @@ def _shorts(
     shared = (2 << 16) + warps * rows * WARP_WIDTH * 2
     options = {"BINS": rules.single, "STORE": GLOBAL, "SHARED_TABLE": 0}
     return Plan("shorts3d", options, tiling, 1, shared)
+
+
+def _left_of_step(shared: int, resident: int, device: int) -> int:
+    """Return how much more shared memory a block can have without taking more from the cache.
+
+    `shared` is what it has, and `resident` how many blocks a multiprocessor has.
+    """
+    whole = shared_limit(device) + BLOCK_BYTES
+    return max(whole - resident * (shared + SPARE_BYTES), 0) % CACHE_STEP // resident

@@ -38,6 +38,7 @@ CASES = {
     "2-D int32": ("pairs2d", (1, 70, 152), "int32", np.linspace(-(2.0**31), 2.0**31, 200)),
     "1-D float64": ("lines", (1, 20_004), "float64", EVEN),
     "batch": ("pairs2d", (40, 70, 128), "float32", EVEN),
+    "batch of float64": ("pairs2d", (20, 40, 128), "float64", EVEN),
     "2-D shorts": ("curve2d", (1, 330, 1030), "uint16", SHORTS),
     "3-D": ("pairs3d", (2, 9, 37, 272), "float32", EVEN),
     "3-D percentiles": ("pairs3d", (1, 5, 37, 272), "float32", PERCENTILES),

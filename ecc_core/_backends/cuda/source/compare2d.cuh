@@ -3,7 +3,8 @@
 #pragma once
 #include "pair_block.cuh"
 
-constexpr int kCopies = 4;  // divides the row pairs of a step, so that each finds its slot in place
+// Pairs of rows on their way to a lane; divides those of a step, so that each finds its slot in place.
+constexpr int kCopies = sizeof(Key) < 8 ? 4 : 2;
 typedef PairQueue<kCopies> RowQueue;
 
 struct PairPlanes2 {
