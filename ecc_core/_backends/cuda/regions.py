@@ -209,9 +209,10 @@ class Regions:
 
     def _plan_sums(self, rows: int) -> Callable[..., None]:
         names = "sum_bins", self._label.name, self._count_type.name
-        blocks, self._sums = -(-rows // WARPS), {}  # all but the last ones are of the past
-        self._sums[rows] = label_call(*names, self._superlevel, self._samples.device, blocks, 10)
-        return self._sums[rows]
+        device, blocks = self._samples.device, -(-rows // WARPS)
+        call: Callable[..., None] = label_call(*names, self._superlevel, device, blocks, 10)
+        self._sums = {rows: call}  # the next images most probably have as many
+        return call
 
 
 def _with_margin(count: int) -> int:
