@@ -24,7 +24,9 @@ __all__ = [
     "axes_in_memory",
     "borrowed_stream",
     "device_of",
+    "has_nan",
     "is_alike",
+    "is_capturing",
     "keeping",
     "numbers",
     "on_device",
@@ -161,6 +163,21 @@ def numbers(adopted: Adopted) -> Any:
     if adopted.element != "bfloat16":
         return adopted.array
     return (adopted.array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+
+
+def has_nan(adopted: Adopted, mask: Any) -> bool:
+    """Return whether there is a NaN that the mask, if any, does not hide. Waits for the device."""
+    half = adopted.element == "bfloat16"
+    values = adopted.array
+    bad = (values & 0x7FFF) > 0x7F80 if half else cupy.isnan(values)
+    if mask is not None:
+        bad &= mask.view(np.uint8) != 0  # True is any byte but 0
+    return bool(bad.any())
+
+
+def is_capturing() -> bool:
+    """Return whether the current stream is being captured in a graph."""
+    return bool(cupy.cuda.get_current_stream().is_capturing())
 
 
 class Placement(NamedTuple):

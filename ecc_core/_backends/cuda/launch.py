@@ -9,8 +9,7 @@ the values, the levels of an exact curve, or the regions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import cupy
 import numpy as np
@@ -23,7 +22,9 @@ from ecc_core._backends.cuda.arrays import (
     adopt,
     as_cupy,
     device_of,
+    has_nan,
     is_alike,
+    is_capturing,
     keeping,
     numbers,
     on_host,
@@ -31,15 +32,13 @@ from ecc_core._backends.cuda.arrays import (
 )
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.coefficients import scanned_coefficients
-from ecc_core._backends.cuda.even import MOST_EVEN, even_curve
 from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, is_set, sum_events
-from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.points import point_coefficients
 from ecc_core._backends.cuda.recode import recoded_curves
 from ecc_core._backends.cuda.regions import region_curves, repeated_regions
-from ecc_core._backends.cuda.replies import take_reply
+from ecc_core._backends.cuda.repeats import repeated_curve, repeated_even_curve, repeated_number
 from ecc_core._backends.cuda.samples import find_range
-from ecc_core._backends.cuda.scan import Scan, pick_levels, repeated_scan, scan_of, whole_scan
+from ecc_core._backends.cuda.scan import pick_levels, scan_of
 from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -63,7 +62,6 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
-Result = TypeVar("Result")
 
 
 def curve(
@@ -127,103 +125,9 @@ def enqueue(
     if prepared.pick is None and scan is not None:
         return values, flag
     picked = pick_levels(values, prepared)
-    if _is_capturing():
+    if is_capturing():
         picked = keeping(picked, (values, memory))
     return picked, flag
-
-
-def repeated_curve(
-    image: Any, thresholds: Array, filtration: Filtration
-) -> Callable[[Any], Any] | None:
-    """Return a function that computes the curve (n,) of arrays of the layout of the only image.
-
-    The arrays have no batch axis. None if that takes more than one kernel; the function returns
-    None while a call that looks for NaN is being captured, as it would have to wait.
-    """
-    with adopt(image) as adopted:
-        variant = variant_of(filtration, adopted.element, masked=False)
-        placement = _only_image(adopted, filtration)
-        if placement is None or thresholds.size == 0:
-            return None
-        find = repeated_scan(placement, thresholds, variant, adopted.array.device.id)
-        kind = adopted._replace(array=None)  # whose memory must not be kept
-    if find is None:
-        return None
-    if variant.nan != NAN_REPORT:
-        return _of_arrays(lambda data: find().single(data))
-
-    def again(array: Any) -> Any:
-        with device_of(array):
-            return _checked_curve(find(), kind._replace(array=array))
-
-    return again
-
-
-def _checked_curve(scan: Scan, adopted: Adopted) -> Any:
-    """Return the curve of a single image; ValueError for NaN, and None while it is captured."""
-    if _is_capturing():
-        return None
-    reply = take_reply(scan.device)
-    values = scan.single(adopted.array.data.ptr, flag=reply.address)
-    (flagged,) = reply.wait(1, cupy.cuda.get_current_stream())
-    reply.release()
-    if flagged and _has_nan(adopted, None):
-        raise ValueError(NAN_MESSAGE)
-    return values
-
-
-def repeated_even_curve(
-    image: Any, count: int, filtration: Filtration
-) -> Callable[[Any], tuple[Any, Any] | None] | None:
-    """Return a function that computes thresholds and curve, (count,), of arrays of one layout.
-
-    The thresholds are even over the range of each array, which has no batch axis. None if the
-    thresholds must be prepared on the host; the function returns None if this array needs it.
-    """
-    with adopt(image) as adopted:
-        placement = _only_image(adopted, filtration)
-        if placement is None or adopted.element != "float32" or not 1 < count <= MOST_EVEN:
-            return None
-        omitted = replace(filtration, nan="omit")  # the search for the range finds NaN
-        variant = variant_of(omitted, adopted.element, masked=False)
-        omits, device = filtration.nan == "omit", adopted.array.device.id
-        found = even_curve(placement, count, variant, omits, device)
-    return found and _of_arrays(found)
-
-
-def repeated_number(
-    image: Any, level: Array, filtration: Filtration
-) -> Callable[[Any], int] | None:
-    """Return a function that computes the Euler number of arrays of the layout of the only image.
-
-    The arrays have no batch axis. None if `number.cu` cannot read them.
-    """
-    with adopt(image) as adopted:
-        variant = variant_of(filtration, adopted.element, masked=False)
-        placement = _only_image(adopted, filtration)
-        if placement is None:
-            return None
-        scan = whole_scan(placement, level, variant, adopted.array.device.id)
-    return _of_arrays(scan.number) if isinstance(scan, Number) else None
-
-
-def _only_image(adopted: Adopted, filtration: Filtration) -> Placement | None:
-    """Return where the only image of a batch is; None if its curve may take several scans."""
-    array = adopted.array
-    flat = 1 in array.shape[1:] and array.ndim > 2
-    if len(array) != 1 or array.size == 0 or flat or filtration.boundary != "closed":
-        return None
-    return Placement.of(array)
-
-
-def _of_arrays(function: Callable[[int], Result]) -> Callable[[Any], Result]:
-    """Return a function of arrays that applies a function of addresses on their devices."""
-
-    def again(array: Any) -> Result:
-        with device_of(array):
-            return function(array.data.ptr)
-
-    return again
 
 
 def _without_flat_axes(array: Any) -> Any:
@@ -239,25 +143,12 @@ def _element(adopted: Adopted, direction: Direction | None) -> str:
     return adopted.element if direction is None else "float64"
 
 
-def _is_capturing() -> bool:
-    return bool(cupy.cuda.get_current_stream().is_capturing())
-
-
 def raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
     """Wait for the flags, which infinities set as well, and raise ValueError for NaN."""
     if not on_host(flag).any():
         return
-    if _has_nan(adopted, mask):
+    if has_nan(adopted, mask):
         raise ValueError(NAN_MESSAGE)
-
-
-def _has_nan(adopted: Adopted, mask: Any) -> bool:
-    half = adopted.element == "bfloat16"
-    values = adopted.array
-    bad = (values & 0x7FFF) > 0x7F80 if half else cupy.isnan(values)
-    if mask is not None:
-        bad &= mask.view(np.uint8) != 0  # True is any byte but 0
-    return bool(bad.any())
 
 
 def coefficients(
@@ -310,7 +201,7 @@ def _enqueue_coefficients(
     direction = filtration.direction
     variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
     floats = "float" in variant.element
-    if scans and mask is None and direction is None and not (floats and _is_capturing()):
+    if scans and mask is None and direction is None and not (floats and is_capturing()):
         scanned = scanned_coefficients(adopted, variant, for_host=for_host)
         if scanned is not None:
             return scanned
@@ -320,7 +211,7 @@ def _enqueue_coefficients(
 
 def _needs_again(adopted: Adopted, filtration: Filtration, mask: Any, flagged: bool) -> bool:
     """Whether coefficients took a NaN for a number; ValueError if NaN is not to be omitted."""
-    if not flagged or not _has_nan(adopted, mask):
+    if not flagged or not has_nan(adopted, mask):
         return False
     if filtration.nan == "raise":
         raise ValueError(NAN_MESSAGE)
