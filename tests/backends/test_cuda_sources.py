@@ -96,6 +96,12 @@ CASES = {
         | {"WIDE": (0, 1), "FRAME": (0, 1), "REVERSE": (0, 1), "THREADS": (256,)}
     ],
     "boruvka": [{"THREADS": (256,)}],
+    "boxes": [
+        {"CODE": code, "RAW": raw, "SIGNED": raw, "PLAIN": (0, 1), "AXES": (1, 2, 3)}
+        | {"LAST": (0, 1), "SUPER": (0, 1), "COPIES": (1, 16), "CAPACITY": (257,)}
+        | {"THREADS": (256,)}
+        for code, raw in ((("unsigned char",), (0, 1)), (("unsigned short",), (0,)))
+    ],
     "labels": [{"LABEL": LABELS, "COUNT": COUNTS, "SUPER": (0, 1), "THREADS": (256,)}],
     "cells": [
         {"CODE": CODES, "LABEL": ("unsigned char",), "GROUPS": ("1,3", "1,3,17,51", CORNERS)}

@@ -1,7 +1,7 @@
 """Thresholds as the kernels take them.
 
 Thresholds are rounded to values of the image's type, copied to the device, and given a rule by
-which a kernel finds the bin of a value (``guesses.py``).
+which a kernel finds the bin of a value (``guesses.py``, ``pair_rules.py``).
 """
 
 from __future__ import annotations
