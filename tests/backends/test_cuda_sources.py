@@ -78,7 +78,11 @@ CASES = {
         _curves(SHORT[2:], (UNIFORM, SEARCH, CONSECUTIVE), VECTOR=(1,), ASYNC=(0, 1), STORE=(2,))
     ],
     "points": [
-        {**SAMPLES, "OUTPUT": (0, 1), "FLAT": (0, 1), "LABEL": LABELS, "COUNT": COUNTS},
+        {**SAMPLES, "OUTPUT": (0, 1), "LABEL": LABELS, "COUNT": COUNTS, **rows}
+        for rows in (
+            {"FLAT": (0,), "ROWS": (1, 4), "BLOCKS": (2,)},
+            {"FLAT": (1,), "ROWS": (1, 14), "BLOCKS": (3,)},
+        )
     ],
     **{
         f"coefficients{ndim}d": [
