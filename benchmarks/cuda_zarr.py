@@ -60,7 +60,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/cuda_zarr.json"))
     arguments = parser.parse_args()
     path = arguments.folder / "volume.zarr"
-    report: dict[str, Any] = {"gib": arguments.gib, "devices": len(arguments.devices)}
+    device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    report: dict[str, Any] = {"gib": arguments.gib, "device": device}
     curves = []
 
     def timed(name: str, call: Callable[[], Any]) -> Any:
@@ -68,7 +69,11 @@ def main() -> None:
         result = call()
         report[name] = time.perf_counter() - start
         print(name, f"{report[name]:.1f} s, {arguments.gib / report[name]:.2f} GiB/s", flush=True)
+        save()
         return result
+
+    def save() -> None:
+        arguments.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
     def stack(device: str) -> Any:
         table = arguments.folder / f"{device}.json"
@@ -78,8 +83,7 @@ def main() -> None:
         return read_result(table).values
 
     volume = zarr.open_array(path) if path.exists() else write(path, arguments.gib)
-    timed("read", lambda: read(volume))
-    for count in sorted({1, len(arguments.devices)}):
+    for count in sorted({1, len(arguments.devices)}, reverse=True):
         devices = arguments.devices[:count]
         name = f"euler_curve, {count} devices"
         curves.append(timed(name, lambda d=devices: ecc.euler_curve(volume, devices=d).values))
@@ -87,9 +91,9 @@ def main() -> None:
         timed(f"ecc stack --device {device}", lambda d=device: stack(d))
         for device in ("cuda", "cpu")
     ]
+    timed("read", lambda: read(volume))
     report["equal"] = all(bool((curve == curves[0]).all()) for curve in curves)
-    report["device"] = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    arguments.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    save()
     print(json.dumps(report))
 
 
