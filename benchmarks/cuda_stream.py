@@ -6,7 +6,8 @@
 Rates in GB/s of a uint8 volume: a plain pinned copy to all devices at once, the curve from pinned
 memory, and the curve of a quarter of it as an ordinary NumPy array against a plain copy of that.
 Then milliseconds of volumes of which every device holds its part. `--large` adds that of 64 GiB on
-two devices to the results. Curves of shards are checked by those of other cuts.
+two devices to the results. Curves of shards are checked by those of other cuts. Results of more
+devices than there are now are kept.
 """
 
 from __future__ import annotations
@@ -168,6 +169,10 @@ def main() -> None:
             row[f"shards_{dtype}_{name}"] = shards(shape, dtype, devices)
         report["rows"].append(row)
         print(row, flush=True)
+    if arguments.output.exists():
+        earlier = json.loads(arguments.output.read_text())
+        report["rows"] += [row for row in earlier["rows"] if row["devices"] > count]
+        report["large"] = earlier.get("large")
     print(json.dumps(report))
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps(report, indent=1) + "\n")
