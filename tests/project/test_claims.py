@@ -57,6 +57,29 @@ def betti_on_a_device():
     return [row["device_ms"] / row["euler_ms"] for row in rows]
 
 
+def weighted_on_a_device():
+    rows = json.loads((RESULTS / "cuda_transform.json").read_text(encoding="utf-8"))["rows"]
+    masks, weighted = (
+        {
+            (row["image"], row["connectivity"], row["of"]): row["ms"]
+            for row in rows
+            if row["shape"] == [512] * 3 and (row["of"] == "mask") == of_masks
+        }
+        for of_masks in (True, False)
+    )
+    return [ms / masks[image, c, "mask"] for (image, c, _), ms in weighted.items()]
+
+
+def large_rate():
+    large = json.loads((RESULTS / "cuda_stream.json").read_text(encoding="utf-8"))["large"]
+    return [large["replay_ms"]]
+
+
+def zarr_seconds():
+    times = json.loads((RESULTS / "cuda_zarr.json").read_text(encoding="utf-8"))
+    return [times["euler_curve, 2 devices"], times["euler_curve, 1 devices"], times["read"]]
+
+
 def volume(other):
     return times_ours("cpu", "peers", other, 1, "128x128x128")
 
@@ -131,6 +154,9 @@ CLAIMS = {
     ("docs/benchmarks.md", r"Weighted transforms take (\d+) to (\d+) times"): lambda: [
         row["ratio"] for row in sections("transform-cpu")["weights"]
     ],
+    ("docs/benchmarks.md", r"On an H200 they take (\d+) to (\d+) times"): weighted_on_a_device,
+    ("docs/benchmarks.md", r"half of it on each\) in (\d+) ms"): large_rate,
+    ("docs/gpu.md", r"(\d+) s on one H200 and on two, (\d+) s of which"): zarr_seconds,
     ("docs/design/surface.md", r"takes (\d+) to (\d+) times as long as a curve"): lambda: [
         row["ratio"]
         for rows in sections("surface").values()
