@@ -5,7 +5,7 @@
 
 Each case is compared with the CPU backend (long ones on a part of the image), then timed: by
 replaying a CUDA graph where a call can be captured, else by the clock until the device is done. NaN
-are an error, as by default: in a graph the device looks for them, but the host does not wait. The
+is an error, as by default: in a graph the device looks for it, but the host does not wait. The
 rate of reading is that of a max-reduction of 4 GiB in the same run. `--rows` takes the rows whose
 titles contain one of the words, `--warm` only compiles. Writes JSON and Markdown.
 """
@@ -219,7 +219,7 @@ def clock(call: Callable[[], Any]) -> float:
 
 
 def does_not_wait() -> AbstractContextManager[Any]:
-    """Do not wait for what kernels have seen of NaN, which a call that is captured cannot do."""
+    """Do not wait to learn whether there was a NaN, which a captured call cannot do."""
     return mock.patch.object(launch, "raise_for_nan", return_value=None)
 
 

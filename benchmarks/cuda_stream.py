@@ -6,8 +6,8 @@
 Rates in GB/s of a uint8 volume: a plain pinned copy to all devices at once, the curve from pinned
 memory, and the curve of a quarter of it as an ordinary NumPy array against a plain copy of that.
 Then milliseconds of volumes of which every device holds its part. `--large` adds that of 64 GiB on
-two devices to the results. Curves of shards are checked by those of other cuts. Results of more
-devices than there are now are kept.
+two devices to the results. Curves of shards are compared with those of other cuts. Earlier
+results of more devices than this machine has are kept.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python -m benchmarks.cuda_transform [--quick] [--output benchmarks/results/cuda_transform]
 
 64 directions and 256 heights of images that are on the device already, by the clock, from the call
-until the device has finished; the least of several calls. On the CPU, calls of more than half a
-second are made once, after one on a small part of the image; the values of the device are compared
-with theirs. pyECT is measured where it can be imported, on a complex made before. Writes JSON and
-Markdown.
+until the device has finished; the least of several calls. On the CPU, kernels are first compiled by
+a call on a small part of the image, and calls that take more than half a second are made once. The
+values of the device are compared with those of the CPU. pyECT is measured where it can be imported,
+on a complex made before. Writes JSON and Markdown.
 """
 
 from __future__ import annotations

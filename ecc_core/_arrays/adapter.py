@@ -65,10 +65,10 @@ class Adapter:
         return self.read_once(array), None
 
     def layout(self, array: Any) -> Hashable | None:
-        """Return what a call depends on besides values; None if calls are not to be remembered.
+        """Return what a call depends on besides values, or None if calls are not remembered.
 
-        The backend must then have `repeated_curve` and the like
-        (:mod:`ecc_core._arrays.repeats`).
+        If this is not None, the backend must have the functions whose names begin with `repeated_`
+        that :mod:`ecc_core._arrays.repeats` calls.
         """
         return None
 

@@ -1,8 +1,10 @@
-"""Calls with arguments that were checked before, on arrays of the same layout.
+"""Calls that repeat earlier ones, whose arguments need not be checked again.
 
-Checks take longer than the kernels of small images on a device. A call is remembered if only its
-result, or an error for NaN, depends on the values of the image, and only with the most common
-arguments.
+Checks take longer than the kernels of small images on a device. A call is remembered by the layouts
+of its arrays, by the values of its thresholds, and by its other arguments, of which only the most
+common ones are supported. Nothing else may decide whether the arguments are valid: the values of
+the arrays may only decide the result, and errors that the backend raises when it repeats the call,
+for NaN or negative labels. The arrays themselves are not kept.
 """
 
 from __future__ import annotations
@@ -40,16 +42,16 @@ _last = b""  # the thresholds of the last call: equal ones need no hash of their
 def call_of(
     arrays: tuple[Any, ...], thresholds: Any, options: tuple[Any, ...], others: tuple[Any, ...]
 ) -> Hashable | None:
-    """What a call is remembered by; None if it is not.
+    """Return the key by which a call is remembered, or None if it is not remembered.
 
     Parameters
     ----------
     arrays : tuple of array
         The image, for curves of regions also their labels.
     thresholds : array or int
-        An int is a number of even ones over the range of the image.
+        An int is a number of evenly spaced thresholds over the range of the image.
     options : tuple
-        Arguments that are part of what is remembered if they are numbers, strings or None.
+        Arguments that are part of the key. They must be of the types `PLAIN`.
     others : tuple
         Arguments that must be None.
     """
@@ -70,7 +72,7 @@ def call_of(
         return layout, thresholds, options, kinds
     if thresholds.ndim != 1 or thresholds.size > MOST_THRESHOLDS:
         return None
-    raw, last = thresholds.tobytes(), _last  # which another thread may replace at any time
+    raw, last = thresholds.tobytes(), _last  # another thread may replace `_last` at any time
     if raw == last:
         raw = last
     else:
@@ -81,10 +83,10 @@ def call_of(
 def repeat_curve(
     arrays: tuple[Any, ...], thresholds: Any, options: tuple[Any, ...], others: tuple[Any, ...]
 ) -> tuple[Any, Hashable | None, tuple[Any, Any, dict[str, Any]] | None]:
-    """Compute curves without checks if such a call is known; arguments are as for `call_of`.
+    """Compute curves without checks if such a call is known. Arguments are as for `call_of`.
 
-    Returns the thresholds on the host; what the call is to be remembered by, or None; and the
-    thresholds, values and facts of the curve, or None. For regions, values are (ids, values).
+    Returns the thresholds on the host; the key by which the call should be remembered, or None; and
+    the thresholds, values and facts of the curve, or None. For regions, values are (ids, values).
     """
     while True:
         given, is_right = given_early(thresholds)
@@ -92,7 +94,7 @@ def repeat_curve(
             call = call_of(arrays, given, options, others)
             known = _known_call(call)
             found = None if known is None else known[0](*arrays)
-        finally:  # also after an error, since it must be called once
+        finally:  # also after an error, since `is_right` must be called once
             right = is_right is None or is_right()
         if right:
             break
@@ -105,9 +107,10 @@ def repeat_curve(
 def repeat_number(
     image: Any, level: NDArray[Any], options: tuple[Any, ...]
 ) -> tuple[Hashable | None, int | None]:
-    """Compute an Euler number without checks if such a call is known; arguments as for `call_of`.
+    """Compute an Euler number without checks if such a call is known.
 
-    Returns what the call is to be remembered by, or None, and the number or None.
+    Arguments are as for `call_of`. Returns the key by which the call should be remembered, or None,
+    and the number or None.
     """
     return _repeat(image, level, options, ())
 
@@ -115,9 +118,10 @@ def repeat_number(
 def repeat_coefficients(
     image: Any, options: tuple[Any, ...], others: tuple[Any, ...]
 ) -> tuple[Hashable | None, Any]:
-    """Compute coefficients without checks if such a call is known; arguments as for `call_of`.
+    """Compute coefficients without checks if such a call is known.
 
-    Returns what the call is to be remembered by, or None, and the coefficients or None.
+    Arguments are as for `call_of`. Returns the key by which the call should be remembered, or None,
+    and the coefficients or None.
     """
     return _repeat(image, 0, ("coefficients", *options), others)
 
@@ -131,7 +135,7 @@ def _repeat(
 
 
 def _known_call(call: Hashable | None) -> Again | None:
-    """What computes the values of such a call from an image, and the facts of its result."""
+    """Return the function that repeats a call and the facts of its result, or None."""
     return None if call is None else _known.get(call)
 
 
@@ -143,10 +147,10 @@ def remember(
     filtration: Filtration,
     facts: dict[str, Any],
 ) -> None:
-    """Keep what computes the values of a call, if the backend has something that does.
+    """Keep the backend's function that repeats a curve, if it has one.
 
-    If `thresholds` is an int, it computes the thresholds as well, or returns None for images for
-    which it cannot.
+    If `thresholds` is an int, the function computes the thresholds as well, or returns None if it
+    cannot do so for an image.
     """
     even = isinstance(thresholds, int)
     find = backend.repeated_even_curve if even else backend.repeated_curve
@@ -156,14 +160,14 @@ def remember(
 def remember_number(
     call: Hashable, backend: Any, images: Any, level: Any, filtration: Filtration
 ) -> None:
-    """Keep what computes the Euler number of such a call, if the backend has such a thing."""
+    """Keep the backend's function that repeats an Euler number, if it has one."""
     _keep(call, backend.repeated_number(images, level, filtration), {})
 
 
 def remember_coefficients(
     call: Hashable, backend: Any, images: Any, filtration: Filtration
 ) -> None:
-    """Keep what computes the coefficients of such a call."""
+    """Keep the backend's function that repeats coefficients."""
     _keep(call, backend.repeated_coefficients(images, filtration), {})
 
 
@@ -175,7 +179,7 @@ def remember_regions(
     filtration: Filtration,
     facts: dict[str, Any],
 ) -> None:
-    """Keep what computes the curves of regions of such a call, if the backend has such a thing."""
+    """Keep the backend's function that repeats curves of regions, if it has one."""
     _keep(call, backend.repeated_regions(*arrays, thresholds, filtration), facts)
 
 

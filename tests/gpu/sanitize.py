@@ -4,7 +4,7 @@
     compute-sanitizer --tool racecheck python tests/gpu/sanitize.py [--share 0/8]
 
 Kernels take seconds to compile, so run the script once without the sanitizer first. `--share`
-makes every call of one share of them, for several processes at a time. The results are not
+makes one share of the calls, so that several processes can run at a time. The results are not
 compared here, as the tests do that.
 """
 

@@ -105,7 +105,7 @@ def test_chunks_are_read_once(shape, depth, devices, small_slabs):
         found = ecc.euler_curve(Chunked(array), 9, range=bounds, devices=devices_)
         known = ecc.euler_curve(array, 9, range=bounds)
         assert_curves_equal(found, known.values, thresholds=known.thresholds)
-        if depth == 16 and len(devices_) == 1:  # several read the chunks where they meet twice
+        if depth == 16 and len(devices_) == 1:  # two devices read the chunk where they meet
             chunks = [range(index.start // depth, -(-index.stop // depth)) for index in reads]
             expected = list(range(-(-shape[0] // 16)))
             assert sorted(chunk for read in chunks for chunk in read) == expected

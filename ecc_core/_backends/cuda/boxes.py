@@ -1,4 +1,4 @@
-"""Numbers of boxes of one or two points along each axis, which are the cells of an image."""
+"""Numbers of the cells of images, each of which spans one or two points along each axis."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ MOST_PAIRS = 2 * 2 * PLACES  # of the points that a thread takes in a step
 
 
 def is_of_boxes(cells: Cells, wraps: bool, sizes: tuple[int, ...]) -> bool:
-    """Whether the kernel counts these cells.
+    """Return whether the kernel counts these cells.
 
-    It reads four columns at a time, and counts all that are not outside the image.
+    It reads four columns at a time, so rows of periodic images must be a multiple of that.
     """
     return cells.boxes and not (wraps and sizes[-1] % PLACES)
 
 
 def reads_bytes(adopted: Adopted, cells: Cells, wraps: bool) -> bool:
-    """Whether the kernel reads an image itself: of 8 bits, in rows of whole words."""
+    """Return whether the kernel reads an image itself: 8 bits, in rows of whole words."""
     array = adopted.array
     aligned = not any(n % PLACES for n in (array.data.ptr, array.shape[-1], *array.strides[:-1]))
     bytes_ = adopted.element in ("uint8", "int8") and array.strides[-1] == 1
@@ -49,7 +49,7 @@ def reads_bytes(adopted: Adopted, cells: Cells, wraps: bool) -> bool:
 
 
 def boxes_fit(kinds: int, levels: int, device: int) -> bool:
-    """Whether the histograms of so many bins fit into shared memory."""
+    """Return whether the histograms of `kinds` of cells at `levels` fit into shared memory."""
     return levels < MOST_BINS and _copies(kinds // 2, _capacity(levels + 1), device) >= COPIES[0]
 
 
@@ -137,7 +137,10 @@ def _plan(
 
 
 def _shares(lines: int, slices: int, blocks: int, most: int) -> tuple[int, int]:
-    """Return how many slices a thread takes twice, and the blocks of an image."""
+    """Return the slices of a chunk, and the blocks of an image.
+
+    A thread processes two chunks at a time, which follow each other in the image.
+    """
 
     def cost(chunk: int) -> tuple[int, int]:
         units = lines * -(-slices // (2 * chunk))

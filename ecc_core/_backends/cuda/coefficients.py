@@ -33,10 +33,10 @@ LEAST = (8, 16)  # rows and columns of images that are worth it
 def scanned_coefficients(
     adopted: Adopted, variant: Variant, *, for_host: bool
 ) -> tuple[Any, Any] | None:
-    """Return coefficients, int8 of the image's shape, and a flag, or None for other images.
+    """Return coefficients, int8 of the image's shape, and a flag; or None for other images.
 
-    The flag tells whether floats may contain NaN, which the coefficients take for a number. It is a
-    Reply if it is `for_host`, else an array on the device, and None for integers. Does not wait.
+    The flag tells whether floats may contain NaN, which the kernel treats as a number. It is None
+    for integers, a Reply if `for_host`, and otherwise an array on the device. Does not wait.
     """
     array = adopted.array
     if variant.masked or not array.size:

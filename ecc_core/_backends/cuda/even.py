@@ -47,8 +47,8 @@ class EvenCurve:
         """Return the thresholds (count,) and the curve (count,) of the image at this address.
 
         None for images without two finite values, or of a range with too few values of float32.
-        Raises ValueError for NaN. The kernel of the curve follows the other one at once: it is in
-        vain if thresholds do not fit, for which all memory that it reads and writes is there.
+        Raises ValueError for NaN. The kernel of the curve is launched before the answer of the
+        other one is known. If the thresholds do not fit, its result is dropped.
         """
         count = self._count
         stream, reply = cupy.cuda.get_current_stream(), take_reply(self._scan.device)

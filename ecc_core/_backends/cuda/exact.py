@@ -45,7 +45,7 @@ def sum_events(
 
 
 def is_set(flag: Any) -> bool:
-    """Whether there is a flag, on the device or a Reply, and it is set. Waits for the device."""
+    """Return whether a flag, on the device, a Reply or None, is set. Waits for the device."""
     if not isinstance(flag, Reply):
         return flag is not None and bool(flag.get()[0])
     (found,) = flag.wait(1, cupy.cuda.get_current_stream())

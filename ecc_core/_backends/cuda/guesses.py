@@ -1,7 +1,7 @@
-"""Rules by which the kernels find the bin of a value, and the host's proof that they are exact.
+"""Guesses of bins and codes by straight lines, rounded as the device rounds them.
 
-A guess never decreases as the code increases, so it is enough to examine the thresholds. The
-roundings of the device are reproduced here.
+With these the host proves that a rule by which kernels find bins is exact. As guesses are
+monotonic, it is enough to examine the thresholds.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ __all__ = [
     "guesses_by_lines",
     "is_near",
     "line_through",
-    "multiply_add",
 ]
 
 Array = NDArray[Any]
 Line = tuple[np.float32, np.float32, np.float32]
 
-UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS, COMPLEMENT, PIECES = range(
-    8
-)  # as in options.cuh
+# Rules, as in options.cuh.
+UNIFORM, SEARCH, CONSECUTIVE, TABLE, AFFINE, CELLS, COMPLEMENT, PIECES = range(8)
 MAGIC = np.float32(1 << 23)  # added to a guess, to round it
 
 

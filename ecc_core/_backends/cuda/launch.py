@@ -179,7 +179,7 @@ def repeated_coefficients(image: Any, filtration: Filtration) -> Callable[[Any],
 
 
 def _coefficients(adopted: Adopted, filtration: Filtration, mask: Any) -> Any:
-    """Coefficients; waits for floats, except where NaN is omitted in a captured call."""
+    """Return coefficients. Waits if NaN must be looked for."""
     found, flag = _enqueue_coefficients(adopted, filtration, mask, for_host=True)
     again = _needs_again(adopted, filtration, mask, is_set(flag))
     return _enqueue_coefficients(adopted, filtration, mask, scans=False)[0] if again else found
@@ -193,10 +193,10 @@ def _enqueue_coefficients(
     scans: bool = True,
     for_host: bool = False,
 ) -> tuple[Any, Any]:
-    """Coefficients, and a flag if NaN must be looked for, else None. Does not wait.
+    """Return coefficients, and a flag if NaN must be looked for, else None. Does not wait.
 
-    `scans`: whether the kernel that takes NaN for a number may be used. The flag is on the device,
-    or may be a Reply if it is `for_host`; :func:`is_set` reads both.
+    `scans`: whether the kernel that treats NaN as a number may be used. The flag is on the device,
+    or may be a Reply if `for_host`; :func:`is_set` reads both.
     """
     direction = filtration.direction
     variant = variant_of(filtration, _element(adopted, direction), masked=mask is not None)
@@ -210,7 +210,7 @@ def _enqueue_coefficients(
 
 
 def _needs_again(adopted: Adopted, filtration: Filtration, mask: Any, flagged: bool) -> bool:
-    """Whether coefficients took a NaN for a number; ValueError if NaN is not to be omitted."""
+    """Return whether a NaN was treated as a number. ValueError if NaN must not be omitted."""
     if not flagged or not has_nan(adopted, mask):
         return False
     if filtration.nan == "raise":

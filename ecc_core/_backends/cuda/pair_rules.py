@@ -1,4 +1,8 @@
-"""Rules by which the kernels of pairs find the code of a value."""
+"""Rules by which the kernels of pairs find the code of a value, and the choice among them.
+
+These kernels compare codes instead of values. Codes of different bins differ, and they are in the
+order of the bins.
+"""
 
 from __future__ import annotations
 

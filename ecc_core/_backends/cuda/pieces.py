@@ -1,7 +1,7 @@
-"""Guesses by pieces: a range in even pieces, each of which guesses codes by a line of its own.
+"""Guesses by pieces: the range of thresholds is cut evenly, and each piece has a line of its own.
 
-They separate thresholds of which some are much closer together than others, by hardly more codes
-than there are thresholds.
+Where some thresholds are much closer together than others, pieces separate all of them with few
+more codes than there are thresholds.
 """
 
 from __future__ import annotations

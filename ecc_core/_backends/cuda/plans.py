@@ -1,4 +1,4 @@
-"""How the blocks of a kernel work: what the choice of a kernel leads to."""
+"""The plan of a scan: a kernel, its macros, and how its blocks share work and memory."""
 
 from __future__ import annotations
 

@@ -54,6 +54,7 @@ class Found(NamedTuple):
     Attributes
     ----------
     ids : array
+        The labels that occur, increasing.
     values : array
         (regions, levels) int64.
     nan : bool
@@ -66,16 +67,17 @@ class Found(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """Where regions are counted.
+    """The rows in which regions are counted.
 
     Attributes
     ----------
     rows : int
+        Number of rows.
     most : int
         The largest label that may have a row.
     rows_of, labels_of : int
-        Address of the row of each label, from 1 on, or 0; and of the label of each row. Without
-        them labels are their rows.
+        Addresses of two tables: the row of each label, from 1 on, or 0 without a row; and the label
+        of each row. If they are 0, the row of a label is the label itself.
     """
 
     rows: int
@@ -90,7 +92,7 @@ class Regions:
     There is a row of counts for each label that may occur, so that images can be counted before
     anything is known about their labels. Rows without a region are left out when curves are
     written. The numbers of labels and regions are guessed from the last image; an image with more
-    of them is counted again. Only if labels are very large, they are ranked first.
+    of them is counted again. Labels are ranked first only if they are very large.
 
     Parameters
     ----------
@@ -125,8 +127,13 @@ class Regions:
         image : list of (place, word)
             The words of Samples that are addresses.
         labels : array
-            Contiguous. ValueError if one is negative.
+            Contiguous.
         prepared : Prepared
+
+        Raises
+        ------
+        ValueError
+            If a label is negative.
         """
         rows, room = self._rows, self._room
         while 0 < rows <= self._limit:
@@ -157,7 +164,7 @@ class Regions:
         room: int,
         few: bool,
     ) -> tuple[Found, int, int]:
-        """Return at most `room` regions, their number, and the largest label beyond the table or 0.
+        """Return up to `room` regions, the number of all, and the largest label without a row or 0.
 
         `few`: whether blocks count in shared memory first.
         """
@@ -258,7 +265,7 @@ def repeated_regions(
 ) -> Callable[[Any, Any], tuple[Any, Any]] | None:
     """Return a function that computes the ids and curves of regions of arrays of these layouts.
 
-    None if labels must be converted, or if some thresholds are one level.
+    None if labels must be converted, or if several thresholds are rounded to the same level.
     """
     with adopt(image) as adopted:
         array, device = adopted.array, adopted.array.device.id
@@ -312,7 +319,7 @@ def _plan_regions(
     size: int,
     device: int,
 ) -> Regions:
-    """Return what counts the regions of images without a direction."""
+    """Return the Regions of images without a direction."""
     samples = plain_samples(shape, strides, variant, device)
     samples.options["BINS"] = rules.single
     return Regions(samples, rules.levels, label, size, variant)

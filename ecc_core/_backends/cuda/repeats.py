@@ -1,4 +1,8 @@
-"""Functions that repeat a call for other arrays of the same layout, without checks or plans."""
+"""Functions that repeat a call for other arrays of the same layout, without checks or plans.
+
+They keep plans and thresholds on the device, but no image: each takes an array and reads its
+address only. Regions have theirs in ``regions.py``, coefficients in ``launch.py``.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +40,8 @@ def repeated_curve(
 ) -> Callable[[Any], Any] | None:
     """Return a function that computes the curve (n,) of arrays of the layout of the only image.
 
-    The arrays have no batch axis. None if that takes more than one kernel; the function returns
-    None while a call that looks for NaN is being captured, as it would have to wait.
+    The arrays have no batch axis. None if the curve takes more than one kernel. The function
+    returns None if it has to look for NaN while the stream is being captured, as it cannot wait.
     """
     with adopt(image) as adopted:
         variant = variant_of(filtration, adopted.element, masked=False)
@@ -59,7 +63,10 @@ def repeated_curve(
 
 
 def _checked_curve(scan: Scan, adopted: Adopted) -> Any:
-    """Return the curve of a single image; ValueError for NaN, and None while it is captured."""
+    """Return the curve of a single image, or None while the stream is being captured.
+
+    Raises ValueError for NaN.
+    """
     if is_capturing():
         return None
     reply = take_reply(scan.device)
@@ -76,8 +83,8 @@ def repeated_even_curve(
 ) -> Callable[[Any], tuple[Any, Any] | None] | None:
     """Return a function that computes thresholds and curve, (count,), of arrays of one layout.
 
-    The thresholds are even over the range of each array, which has no batch axis. None if the
-    thresholds must be prepared on the host; the function returns None if this array needs it.
+    The thresholds are evenly spaced over the range of each array, which has no batch axis. None if
+    they must be prepared on the host. The function returns None for arrays that need this.
     """
     with adopt(image) as adopted:
         placement = _only_image(adopted, filtration)
@@ -107,7 +114,7 @@ def repeated_number(
 
 
 def _only_image(adopted: Adopted, filtration: Filtration) -> Placement | None:
-    """Return where the only image of a batch is; None if its curve may take several scans."""
+    """Return the placement of the only image of a batch, or None if it may take several scans."""
     array = adopted.array
     flat = 1 in array.shape[1:] and array.ndim > 2
     if len(array) != 1 or array.size == 0 or flat or filtration.boundary != "closed":

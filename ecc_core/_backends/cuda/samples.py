@@ -256,7 +256,7 @@ def range_arguments(
     image, vector = _struct(shape, strides, item, None, (address, 0), True)
     options = {**_options(variant, None, vector, False), "THREADS": THREADS}
     options["BLOCKS"] = BLOCKS_OF_RANGE
-    rows = THREADS // int(image.view(np.int32)[-2])
+    rows = THREADS // int(image.view(np.int32)[LANES])
     blocks = min(-(-math.prod(shape[:-1]) // rows), BLOCKS_OF_RANGE * processors(device))
     return image, options, (blocks,)
 

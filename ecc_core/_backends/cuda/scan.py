@@ -88,8 +88,8 @@ class Scan:
     def begin(self, data: int, mask: int = 0, table: int = 0, flag: int = 0) -> Any:
         """Launch the kernel for an array at this address, and a mask of the same layout.
 
-        `table` is that of rules whose table a kernel finds. `flag` is where the kernel is to tell
-        whether a single image has values that are not finite.
+        `table` is the address of the table, for rules whose table another kernel finds. `flag` is
+        the address where the kernel tells whether a single image has values that are not finite.
 
         The memory returned holds the curves, flags of values that are not finite, then mostly bins
         and tickets: a CUDA graph that has captured the call stays valid as long as it lives.

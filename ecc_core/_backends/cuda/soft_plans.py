@@ -25,7 +25,6 @@ __all__ = [
     "scan",
     "table_slots",
     "tabulation",
-    "total_blocks",
     "window_words",
 ]
 

@@ -1,4 +1,4 @@
-"""What kernels are compiled for, whatever the thresholds: types of samples, order and NaN."""
+"""Variants of kernels that do not depend on thresholds: type of samples, order, NaN and mask."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SHARED, PACKED, GLOBAL = range(3)
 
 
 class Variant(NamedTuple):
-    """What the kernels are compiled for, whatever the thresholds."""
+    """The variant of a kernel, apart from its thresholds."""
 
     cubes: bool
     superlevel: bool
