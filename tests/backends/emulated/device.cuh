@@ -190,7 +190,6 @@ inline void shared_store(unsigned address, unsigned w) { store_words(address, {w
 inline void shared_store(unsigned address, const unsigned (&w)[4]) { store_words(address, w); }
 inline void shared_store(unsigned address, const unsigned (&w)[2]) { store_words(address, w); }
 inline void shared_load(unsigned address, unsigned (&w)[4]) { load_words(address, w); }
-inline void shared_load(unsigned address, unsigned (&w)[2]) { load_words(address, w); }
 inline void shared_store_unless_finite(unsigned address, float value) {
     if (value - value != 0) memcpy(shared(address, sizeof value), &value, sizeof value);
 }

@@ -1,14 +1,13 @@
-// Histograms of the codes at which boxes of one or two points along each axis enter: the cells of
-// images that have been recoded (recode.cu) or have 8 bits.
+// Counts the cells of images by the code at which they enter: boxes of one or two points along each
+// axis. Images have been recoded (recode.cu), or have 8-bit values that serve as codes.
 //
-// Along the columns, a box of one point and a box of two are counted together. Each pair of
-// neighbours belongs to the one that enters last (T: first), so a point is added to its bin as 1 in
-// the low half of a word, and the number of its pairs in the high half. Boxes that extend along the
-// rows or slices are points and pairs of another image, of the greater (T: the smaller) of two rows
-// or slices.
+// Points and pairs of neighbours along the columns are counted together. A pair belongs to the point
+// that enters last (T: first), so a point is added to its bin as 1 in the low half of a word, and the
+// number of its pairs in the high half. Boxes that extend along the rows or slices are points and
+// pairs of another image, the greater (T: the smaller) of two rows or slices.
 //
 // A thread takes four columns of two slices, and moves from slice to slice. A register holds the
-// codes of both, as numbers of half precision whose bits increase with the code.
+// codes of both as half-precision numbers, whose magnitude increases with the code.
 #include "device.cuh"
 
 typedef ECC_CODE Code;
@@ -19,7 +18,8 @@ constexpr bool kUp = ECC_LAST != kSuper;  // boxes belong to their greatest code
 constexpr int kAxes = ECC_AXES;
 constexpr bool kRaw = ECC_RAW;            // 8-bit values instead of codes
 constexpr bool kSigned = ECC_SIGNED;
-// Whether rows are whole words, nothing wraps around, and no pairs are cut off behind the last columns.
+// Whether the width is a multiple of four, the image is not periodic, and the pairs that cross its last
+// border count.
 constexpr bool kPlain = ECC_PLAIN;
 constexpr int kThreads = ECC_THREADS, kCopies = ECC_COPIES;  // copies of a bin, for different lanes
 constexpr int kCapacity = ECC_CAPACITY;   // words of a copy of a histogram
@@ -27,17 +27,18 @@ constexpr int kPlaces = 4;
 constexpr bool kRows = kAxes == 3, kSlices = kAxes > 1;
 constexpr int kWords = 1 << (kAxes - 1);  // images, and words of a bin
 
-// The number of half precision of code 0. They are negative where the least code is to be greatest.
+// The half-precision number of code 0. Numbers are negative where the smallest code has to be the
+// greatest number.
 constexpr unsigned kZero = (kRaw ? 0x6500u - kSuper : 0x6401u) | (kUp ? 0u : 0x8000u);
 constexpr unsigned kTwice = 0x10001u;
-constexpr pair kUnit = kTwice, kMinusUnit = 0x80018001u;  // the least numbers, with the bits of 1
+constexpr pair kUnit = kTwice, kMinusUnit = 0x80018001u;  // the smallest numbers, whose bits are 1
 
 struct Boxes {
     const Code* data;
     Count* counts;              // (images, kinds, bins)
     long long batch, slice, row;  // steps between codes
     int depth, height, width;
-    // Range of places of the highest corner of the cube, along slices, rows and columns.
+    // Range of places of the last corner of a unit cube, along slices, rows and columns.
     int first[3], last[3];
     int wraps, bins, never_enters, chunk, across, blocks, units_between_spills;
 };
@@ -148,14 +149,14 @@ struct Columns {
     }
 };
 
-// The address of the bin of one of two codes.
+// The address of the bin of the low (0) or high (1) code of a pair.
 template <int half>
 __device__ __forceinline__ unsigned address(pair codes, unsigned shared) {
     return dot_halves(codes, 4u * kCopies << 8 * half, shared);
 }
 
-// Adds the points and pairs of four places to a histogram of a lane. `end` is the place, from 0 on, of
-// a point that is not counted but of which pairs are, or negative.
+// Adds the points and pairs of four places to one of the lane's histograms. If `end` is 0 to 3, the
+// point at this place is not counted, but its pairs are.
 template <int word>
 __device__ __forceinline__ void count(const Row& row, unsigned shared, int end) {
     constexpr unsigned offset = word * kCapacity * kCopies * 4u;
@@ -179,7 +180,7 @@ __device__ __forceinline__ void count(const Row& row, unsigned shared, int end) 
     }
 }
 
-// Adds all counts to those of the image, and sets them to zero.
+// Adds all counts to those of the image. Called by all threads.
 __device__ __forceinline__ void spill(const Boxes& boxes, unsigned* shared, Count* counts) {
     __syncthreads();
     const int levels = boxes.bins - 1, from = boxes.never_enters == 0;
@@ -234,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, 1) count_boxes(const B
         const Code* low_at = data + low * boxes.slice + y * boxes.row + x;
         const Code* high_at = low_at + boxes.chunk * boxes.slice;
         const long long down_step = (under - y) * boxes.row;
-        // Whether the slice is in the image, or is the first one again and counted.
+        // Whether a slice is in the image, or is the first one again in a periodic image.
         const auto has = [&](int place) { return place >= 0 && place <= deepest; };
         const bool has_low = has(low), has_high = has(high);
         Row before = columns.read(boxes, low_at, here && has_low, high_at, here && has_high);

@@ -1,7 +1,8 @@
 // The Euler characteristic curve of 3-D images of 8-bit types (sliced.cuh).
 //
-// A warp moves through the slices, of one part of the volume after the other. The first and the last of its rows belong to the warps above and
-// below, unless they are the first and the last of the image. curve3d.cu states the formula.
+// A warp moves through the slices of a unit; if slices are channels, it takes several units. The first and
+// the last of its rows belong to the warps above and below, unless they are the first and the last of the
+// image. curve3d.cu states the formula.
 #include "sliced.cuh"
 
 // A part of a column of slices.

@@ -1,5 +1,5 @@
-// Slices of which the samples of a column are next to each other: a warp reads the rows of all of them
-// at once, and keeps their codes in shared memory.
+// Volumes whose slices are the channels of an image, next to each other in memory: a warp reads its rows
+// of all slices at once, and keeps their codes in shared memory.
 #pragma once
 #include "pair_events.cuh"
 #include "volume.cuh"
@@ -10,8 +10,8 @@ struct ChannelFeed {
     unsigned next;  // shared address of the lane's pairs of the slice to be taken next
     int slices;     // that may still be taken
 
-    // The codes of a unit in items like those of Feed, of which the last one has its row twice. Rows
-    // beyond the image are its first and last one.
+    // Writes the codes of all slices to shared memory, in items like those of Feed; both rows of the last
+    // item are the row below the unit. The first and the last row of the image stand for those beyond it.
     template <class Encode, class Check>
     __device__ __forceinline__ ChannelFeed(const Image& image, const Unit& unit, int index,
                                            unsigned room, const Encode& encode, Check& check)

@@ -1,15 +1,16 @@
-// What the kernels share that write the coefficient of every sample.
+// What coefficients2d.cu and coefficients3d.cu share, which write the coefficient of every sample.
 //
-// Ties go to the first sample in C order. So a cell along x belongs to the later of its two columns
-// only where that comes strictly after, and cells of more axes to the later row (slice) only where
-// the later of its two columns does. With g = [p(x) before p(x+1)], H = later(p(x), p(x+1)),
-// and b(s) the comparisons with the next row or slice of a cell, every cell at a sample in its own
-// row (slice) that belongs to it there adds, with the sign of its dimension,
+// Ties go to the first sample in C order. So a cell along x belongs to its second column only where
+// that comes strictly after the first, and a cell of more axes to its second row (slice) only where the
+// later of its samples there comes strictly after the later one in the first. With
+// g = [p(x) before p(x+1)], H = later(p(x), p(x+1)) and b(s) the comparisons of a cell with the next
+// row or slice, every cell that belongs to a sample within its row (slice) adds, with the sign of its
+// dimension,
 //   1 - [the cell to the next one is its own] - [that to the one before] = b(s) - b(s - 1).
 //
-// A lane has four columns; a warp owns those of lanes 1 to 30. Beyond the image samples are repeated,
-// which leaves only what belongs to whom at its borders: V has no cells there, and T gives the outer
-// faces to the border.
+// A lane has four columns; a warp owns those of lanes 1 to 30. Samples are repeated beyond the image,
+// so only some bits have to be forced at its borders: V has no cells there, and in T the outer faces
+// belong to the border.
 #pragma once
 #include "planes.cuh"
 #include "sides.cuh"
@@ -28,7 +29,7 @@ constexpr int kOwnWidth = 30 * kLaneWidth;
 // The columns of a lane.
 struct Lane {
     int x, width;
-    bool before, behind;  // whether all of them are left, or right of the image
+    bool before, behind;  // whether all of them are left of the image, or right of it
     plane owned;          // those that the warp owns
     plane first, last;    // the first and the last column of the image
 
@@ -78,7 +79,7 @@ struct Lane {
         return kCubes ? g_left | first : g_left & ~first;
     }
 
-    // The numbers of some rows to memory; `apart` is from row to row.
+    // Writes the numbers of some rows to memory; rows are `apart` from each other.
     __device__ __forceinline__ void store(const Numbers4& c, signed char* out, long long apart,
                                           plane where) const {
 #pragma unroll

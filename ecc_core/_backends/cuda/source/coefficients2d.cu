@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     Row first;
     load(begin - 1, first);
     lane.keys(first, p, h);
-    // What the row above the first one has: [p before the next row], [H before the next row].
+    // Comparisons of the row above with the first one: [p before the next row], [H before the next row].
     plane below_above = 0, h_above = 0;
     Key q[kLaneWidth], hq[kLaneWidth];
     lane.keys(ahead[0], q, hq);

@@ -2,7 +2,7 @@
 // first one is the last of the warp above, which owns it.
 #include "coefficients.cuh"
 
-constexpr int kRows = kLaneRows + 1, kAhead = 3;  // rows that are read; those on their way
+constexpr int kRows = kLaneRows + 1, kAhead = 3;  // rows that are read, and rows that are loaded ahead
 
 // Comparisons of a slice with the next one, of a sample and of the cells that have it along x, along
 // y and along both.

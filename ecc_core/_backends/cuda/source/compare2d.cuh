@@ -3,13 +3,13 @@
 #pragma once
 #include "pair_block.cuh"
 
-// Pairs of rows on their way to a lane; divides those of a step, so that each finds its slot in place.
+// Pairs of rows in the queue. It divides their number in a step, so that each always has the same slot.
 constexpr int kCopies = sizeof(Key) < 8 ? 4 : 2;
 typedef PairQueue<kCopies> RowQueue;
 
 struct PairPlanes2 {
     plane g, m, below;
-};  // below: [X_y before X_y+1]
+};  // g, m as in curve2d.cu; below: whether the row below owns what both share
 
 // Compares sixteen rows from row `y` on. `p` holds rows y and y + 8 on entry and rows
 // y + 16 and y + 24 on return; the queue holds the rows after. The next step is at row `y_after` of

@@ -11,7 +11,6 @@
 ECC_FLOAT2(add_floats, "add.rn.f32")
 ECC_FLOAT2(add_truncated, "add.rz.f32")  // rounded towards zero
 ECC_FLOAT2(subtract_floats, "sub.rn.f32")
-ECC_FLOAT2(subtract_floats_saturated, "sub.rn.sat.f32")  // to [0, 1]
 ECC_FLOAT2(larger, "max.f32")
 ECC_FLOAT2(smaller, "min.f32")
 ECC_FLOAT2(larger_or_nan, "max.NaN.f32")  // NaN if either is NaN
@@ -79,7 +78,7 @@ __device__ __forceinline__ unsigned short to_bfloat(float value) {
     return bits;
 }
 
-// A number less one where a < b.
+// A number, less one if a < b.
 __device__ __forceinline__ unsigned one_less(unsigned number, float a, float b) {
     return number + (unsigned)((int)__float_as_uint(subtract_floats(a, b)) >> 31);
 }
@@ -158,19 +157,8 @@ __device__ __forceinline__ void multiply_matrices(float (&out)[4], const pair (&
           "f"(c[2]), "f"(c[3]));
 }
 
-// The same with numbers of single precision, of which 11 bits count: matrices of 16 x 8 and 8 x 8.
-__device__ __forceinline__ void multiply_matrices(float (&out)[4], const float (&a)[4], float b0,
-                                                  float b1, const float (&c)[4]) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%10, %11, %12, %13};"
-        : "=f"(out[0]), "=f"(out[1]), "=f"(out[2]), "=f"(out[3])
-        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
-          "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)),
-          "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
-}
-
-// Bytes of `a` and `b` as __byte_perm selects them; those marked by 8 become eight copies of their
-// sign.
+// Bytes of `a` and `b` as __byte_perm selects them. Where 8 is added to a number of the selector, the
+// byte becomes eight copies of its highest bit.
 template <unsigned selector>
 __device__ __forceinline__ unsigned permute(unsigned a, unsigned b) {
     unsigned result;
@@ -178,7 +166,7 @@ __device__ __forceinline__ unsigned permute(unsigned a, unsigned b) {
     return result;
 }
 
-// low * (weights & 255) + high * (weights >> 8) + sum, of the halves of a register.
+// sum + low * (weights & 255) + high * (weights >> 8), where low and high are the halves of a register.
 __device__ __forceinline__ unsigned dot_halves(unsigned halves, unsigned weights, unsigned sum = 0) {
     unsigned result;
     asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(weights), "r"(sum));
@@ -212,7 +200,8 @@ __device__ __forceinline__ unsigned dot_bytes(unsigned bytes, unsigned weights, 
     return result;
 }
 
-// sum + the products of two halves and the two lowest bytes, or the two highest.
+// sum + low * first + high * second, where low and high are the halves of a register, and first and
+// second are the two lowest bytes of another one, or its two highest.
 __device__ __forceinline__ unsigned dot_low_bytes(unsigned halves, unsigned bytes, unsigned sum) {
     unsigned result;
     asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(halves), "r"(bytes), "r"(sum));
@@ -224,7 +213,7 @@ __device__ __forceinline__ unsigned dot_high_bytes(unsigned halves, unsigned byt
     return result;
 }
 
-// a * b + c by one instruction, which the compiler does not replace by shifts.
+// a * b + c by a single instruction, which the compiler cannot replace by shifts.
 __device__ __forceinline__ unsigned multiply_add_words(unsigned a, unsigned b, unsigned c) {
     unsigned result;
     asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
@@ -236,7 +225,7 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);
 }
 
-// A value that other streams may write to, which is read once and not again from memory.
+// Reads a value that another stream may change, in a way that the compiler cannot read it again.
 template <class T>
 __device__ __forceinline__ T load_once(const T* address) {
     if constexpr (sizeof(T) == 8) {
@@ -273,7 +262,7 @@ __device__ __forceinline__ float shared_float(unsigned address) {
     return value;
 }
 
-// A key of the type of the other argument.
+// A key in shared memory, of the type of the second argument.
 __device__ __forceinline__ float shared_key(unsigned address, float) { return shared_float(address); }
 __device__ __forceinline__ int shared_key(unsigned address, int) {
     return __float_as_int(shared_float(address));
@@ -339,18 +328,11 @@ __device__ __forceinline__ void shared_store(unsigned address, const unsigned (&
                  : "memory");
 }
 
-__device__ __forceinline__ void shared_load(unsigned address, unsigned (&words)[2]) {
-    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
-                 : "=r"(words[0]), "=r"(words[1])
-                 : "r"(address)
-                 : "memory");
-}
-
 __device__ __forceinline__ void shared_add(unsigned address, int amount) {
     asm volatile("red.shared.add.s32 [%0], %1;" ::"r"(address), "r"(amount) : "memory");
 }
 
-// Adds without a branch if `given` holds.
+// Adds if `given` holds, without a branch.
 __device__ __forceinline__ void shared_add_if(bool given, unsigned address, int amount) {
     asm volatile("{ .reg .pred given; setp.ne.u32 given, %0, 0; @given red.shared.add.s32 [%1], %2; }" ::"r"(
                      (unsigned)given),
@@ -358,12 +340,12 @@ __device__ __forceinline__ void shared_add_if(bool given, unsigned address, int 
                  : "memory");
 }
 
-// Adds one, by an instruction of its own that takes lanes of the same address together.
+// Adds one, by an instruction (ATOMS.POPC.INC) that combines lanes of the same address.
 __device__ __forceinline__ void shared_increment(unsigned address) {
     asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address) : "memory");
 }
 
-// Stores a number unless it is finite.
+// Stores a number if it is infinite or NaN.
 __device__ __forceinline__ void shared_store_unless_finite(unsigned address, float value) {
     asm volatile(
         "{ .reg .pred finite; .reg .f32 size; abs.f32 size, %1; setp.lt.f32 finite, size, 0f7F800000;"
@@ -371,7 +353,7 @@ __device__ __forceinline__ void shared_store_unless_finite(unsigned address, flo
         : "memory");
 }
 
-// Returns what was there.
+// Adds, and returns the value from before.
 __device__ __forceinline__ unsigned shared_exchange_add(unsigned address, unsigned amount) {
     unsigned before;
     asm volatile("atom.shared.add.u32 %0, [%1], %2;"
@@ -397,34 +379,34 @@ __device__ __forceinline__ int shift_to_sign(unsigned bits) {
     return shift;
 }
 
-// Both bits of shift amounts beyond 31 are dropped.
+// Only the last five bits of the shift amount count.
 __device__ __forceinline__ unsigned shift_left(unsigned value, unsigned bits) {
     unsigned result;
     asm("shf.l.wrap.b32 %0, 0, %1, %2;" : "=r"(result) : "r"(value), "r"(bits));
     return result;
 }
 
-// All 64 bits, by one instruction.
+// All 64 bits of a product, by one instruction.
 __device__ __forceinline__ long long product(int a, int b) {
     long long result;
     asm("mul.wide.s32 %0, %1, %2;" : "=l"(result) : "r"(a), "r"(b));
     return result;
 }
 
-// The lane, in a way that what follows from it is not kept in registers for long.
+// The lane, which is read again each time, so that values computed from it need not stay in registers.
 __device__ __forceinline__ int lane_again() {
     int lane;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
     return lane;
 }
 
-// Keeps the compiler from taking a value apart again.
+// The same value, whose origin the compiler does not know, so it cannot compute it in parts.
 __device__ __forceinline__ unsigned opaque(unsigned value) {
     return __shfl_xor_sync(0xFFFFFFFFu, value, 0);
 }
 
-// Copies to shared memory behind the program's back, 4, 8 or 16 bytes; each lane reads back its own
-// only.
+// Starts an asynchronous copy of 4, 8 or 16 bytes to shared memory. After wait_for_copy, a lane sees its
+// own copies; others see them after a synchronisation.
 template <int bytes>
 __device__ __forceinline__ void copy_ahead(void* to, const void* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from),
@@ -436,13 +418,13 @@ __device__ __forceinline__ void end_of_copy() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Waits until at most so many of the latest copies are on their way.
+// Waits until at most `copies` of the latest groups of copies are still on their way.
 template <int copies>
 __device__ __forceinline__ void wait_for_copy() {
     asm volatile("cp.async.wait_group %0;" ::"n"(copies) : "memory");
 }
 
-// Asks for the cache line of `address`, to be in L2 when it is loaded.
+// Loads the cache line of `address` into L2.
 __device__ __forceinline__ void prefetch(const void* address) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }

@@ -1,4 +1,4 @@
-// Even thresholds over the range of an image, without a way through the host.
+// Finds the range of an image and prepares even thresholds over it, for a kernel that follows at once.
 #include "range.cuh"
 
 // Even thresholds for the kernels of pairs (pairs.cuh, kUniform).
@@ -29,8 +29,8 @@ struct Spread {
     }
 };
 
-// The host finds 1 if there is a finite value, 2 if there is a NaN and 4 if the thresholds can be used
-// as they are, all at once.
+// The last block prepares the thresholds. `reply` gets the sum of 1 if there is a finite value, 2 if there
+// is a NaN, and 4 if guesses find the codes of all thresholds, so that the curve is right.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     find_even(const Samples samples, Range* range, volatile long long* reply, const Even even) {
     __shared__ Range found;

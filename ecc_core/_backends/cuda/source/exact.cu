@@ -5,7 +5,6 @@
 // place select a bucket; an event consists of the other 28 bits and the coefficient plus 8. Events are
 // thus 32-bit integers, which are sorted within each bucket.
 #include "device.cuh"
-#include "running_sum.cuh"
 
 constexpr bool kFloat = ECC_FLOAT;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;

@@ -1,4 +1,4 @@
-// Rows of a warp on their way to it, up to a slice ahead, through shared memory.
+// Copies the rows of a warp to shared memory, up to a slice ahead.
 #pragma once
 #include "units.cuh"
 
@@ -7,11 +7,11 @@
 constexpr int kItems = kPairRows8 + 2;
 
 constexpr bool kAhead = kVector && ECC_ASYNC;
-// Room for so many items.
+// Items that shared memory has room for.
 constexpr int kRing = sizeof(Quad) < 16 && !kShorts ? kItems : kItems / 2;
 
 struct Feed {
-    static constexpr int kMasks = kRing * 64 * sizeof(Quad);  // where those begin
+    static constexpr int kMasks = kRing * 64 * sizeof(Quad);  // bytes before the rows of masks
     static constexpr int kBytes = kMasks + (kMask ? kRing * 64 * sizeof(unsigned) : 0);  // of a warp
 
     const Columns* columns;  // where samples are copied one by one
@@ -23,7 +23,7 @@ struct Feed {
     long long slice;   // bytes from slice to slice
     int slices;        // that may still be asked for
 
-    // Of an image of a batch.
+    // `index`: of the image in its batch.
     __device__ __forceinline__ Feed(const Image& image, const Unit& unit, int index, void* ring,
                                     const Columns& columns)
         : columns(&columns), ring((Quad*)ring), row((int)image.row * (int)sizeof(Element)),
@@ -59,8 +59,8 @@ struct Feed {
         copy_ahead<4>(shown(i, place), mask + offset / (int)sizeof(Element));
     }
 
-    // Copies item `i` of a slice, but row 7 of the first item and row 8 of the last one. After the
-    // last one comes the next slice.
+    // Starts to copy item `i` of a slice, without row 7 of the first item and row 8 of the last one,
+    // which other items have. After the last item follows the next slice.
     __device__ __forceinline__ void ask(int i) {
         Quad* const to = ring + i % kRing * 64;
         const bool at_end = i == kItems - 1;
@@ -77,14 +77,14 @@ struct Feed {
         }
     }
 
-    // Before anything is taken.
+    // Starts the first copies.
     __device__ __forceinline__ void begin() {
 #pragma unroll
         for (int i = 0; i < kRing - 1; ++i) ask(i);
     }
 
-    // The lane's samples of the items of a slice, in order: the second row is 32 quads after the
-    // first.
+    // Returns the lane's samples of item `i`, of which the second row is 32 quads after the first.
+    // Items are taken in order, and each call starts to copy another one.
     __device__ __forceinline__ const Quad* take(int i) {
         if (kAhead || kMask) wait_for_copy<kRing - 2>();
         ask((i + kRing - 1) % kItems);

@@ -26,8 +26,8 @@ struct Result {
     __device__ __forceinline__ unsigned long long* counts_of(int image, int bins) const {
         return counts + (long long)image * places(bins, accumulate);
     }
-};  // Counts and tickets are zero at launch. With `accumulate` they are so again at the end;
-    // without, the kernel only counts, and `not_finite` is zero at launch, too.
+};  // Counts and tickets are zero at launch. With `accumulate` they are zero again at the end.
+    // Without it the kernel only counts, and `not_finite` is zero at launch, too.
 
 // Every addition to `counts` includes 2^kArrivalBit if the last block writes the curve. The sum of all
 // words then tells whether all additions have arrived, so that no block waits for its own. Sums of
@@ -37,8 +37,6 @@ constexpr int kArrivalBit = 40;
 // A half of a packed counter is added to global memory once it is found to be larger. Four more events
 // of every thread of a block (28 x 384) still fit in its 16 bits.
 constexpr int kPackedLimit = 16384;
-
-// Pairs of samples are counted by their code, in units of 1/16 (pair_events.cuh).
 
 // Pairs: whether several codes may stand for one bin.
 constexpr bool kManyToOne = kBins == kTable || kBins == kCells || kBins == kPieces;
@@ -53,7 +51,7 @@ struct Histogram {
     int* counts;                 // shared memory
     unsigned long long* global;  // this image's bins
     int bins, copies, lane_copy;
-    int codes;         // kPairs: their number
+    int codes;         // kPairs: the number of codes, by which samples are counted in units of 1/16
     const int* table;  // pairs: the bin of each code (kTable, kCells and kPieces)
 
     __device__ __forceinline__ void spill(int bin, int amount) const {
@@ -81,7 +79,7 @@ struct Histogram {
         }
     }
 
-    // kPacked: counts four events, whose additions do not wait for each other.
+    // kPacked: counts four events. Their additions do not wait for each other.
     __device__ __forceinline__ void add(const int (&bin)[4], const int (&amount)[4]) const {
         int now[4], most = 0;
 #pragma unroll
@@ -115,7 +113,8 @@ struct Histogram {
         return kSuper ? min(code, bins - 1) : max(bins - 1 - code, 0);
     }
 
-    // The sum of all copies of a bin, or of a code. For batches, these are then zero again.
+    // The sum of all copies of a bin or, for pairs, of a code, whose unit is removed. For batches, the
+    // copies are then zero again.
     __device__ __forceinline__ int total(int index) const {
         const int first = index * copies;
         int sum = 0;
@@ -130,8 +129,8 @@ struct Histogram {
 
     __device__ __forceinline__ int kinds() const { return kPairs ? codes : bins; }
 
-    // Adds the copies of each bin to the first one, and those of codes to bins that are kept behind
-    // them, but for a code 0 that never enters.
+    // Adds up the copies of each bin in the first one or, for pairs, the counts of codes in bins behind
+    // them. A code 0 that never enters is left out.
     __device__ __forceinline__ void fold() const {
         const int first = kPairs && !kManyToOne ? 1 : 0;
         for (int i = first + threadIdx.x; i < kinds(); i += blockDim.x) {
@@ -177,8 +176,9 @@ struct Histogram {
     __device__ __forceinline__ int arrivals() const { return folds() ? bins : kinds(); }
 };
 
-// Shared memory of a block after what the kernel itself needs: the thresholds, the table, the counts.
-// Pairs: the lines of pieces, the thresholds of codes, the counts; the table is in global memory.
+// Where things are in the shared memory of a block, behind what the kernel itself needs: the thresholds,
+// the table and the counts. Pairs: the lines of pieces, the thresholds of codes and the counts; the
+// table stays in global memory.
 struct SharedLayout {
     const Key* thresholds;
     const int* table;
@@ -193,7 +193,7 @@ __device__ __forceinline__ int table_words(const Bins& bins) {
     return 0;
 }
 
-// Copies entries to shared memory, each of them `copies` times in a row. Returns what follows.
+// Copies entries to shared memory, each of them `copies` times in a row. Returns the address behind them.
 template <int copies, class Entry>
 __device__ __forceinline__ void* repeat_entries(void* to, const Entry* from, int count) {
     Entry* const entries = (Entry*)to;
@@ -240,7 +240,7 @@ struct FromShared {
 };
 
 struct FromGlobal {
-    const volatile unsigned long long* counts;  // each time as they are now
+    const volatile unsigned long long* counts;  // volatile: they are read again each time
     __device__ __forceinline__ long long operator()(int bin) const {
         return (long long)counts[place_of(bin, true)];
     }

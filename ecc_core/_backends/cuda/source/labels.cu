@@ -8,12 +8,13 @@ typedef ECC_COUNT Count;
 constexpr bool kSuper = ECC_SUPER;
 constexpr int kThreads = ECC_THREADS, kWarps = kThreads / 32;
 constexpr int kEach = 8;  // labels of a thread
-constexpr unsigned long long kHuge = 1ull << 62;  // what is reported of larger labels
+constexpr unsigned long long kHuge = 1ull << 62;  // reported in place of larger labels
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
-// Marks the labels that occur, up to `most`. Negative labels are beyond it, too. The first label of its
-// kind follows another one, and is below another one: few labels are written, mostly one a region and
-// slice, as blocks that write the same marks wait for each other. `width` is the length of a row.
+// Marks the labels that occur, up to `most`; `beyond` is set if there are larger ones, or negative ones.
+// Only points whose label differs from those to the left and above are looked at, among which is the first
+// point of each label. Few marks are written this way, mostly one a region and slice: blocks that write the
+// same marks would wait for each other. `width` is the length of a row.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     mark_labels(const Label* labels, long long size, long long width, unsigned long long most,
                 unsigned char* marks, long long* beyond) {
@@ -38,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// A bit for each of 32 marks.
+// Packs marks into bits, 32 in each thread.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     pack_marks(const uint4* marks, unsigned* bits) {
     const long long at = (long long)blockIdx.x * kThreads + threadIdx.x;
@@ -54,9 +55,9 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     bits[at] = word;
 }
 
-// Numbers the marked labels from 1 on, and all others 0. A thread takes a word of bits, and a block
-// first counts the bits before its own. `reply` gets how many there are, and in bit 32 whether there
-// are labels beyond.
+// Gives the marked labels numbers from 1 on, and all others 0. A thread takes a word of bits, and a block
+// first counts the bits before its own. `reply` gets the number of marked labels, and in bit 32 whether
+// there are labels beyond.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     rank_labels(const unsigned* bits, const long long* beyond, int* ranks, Label* ids,
                 volatile long long* reply) {
@@ -88,8 +89,8 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     }
 }
 
-// The labels of the rows that are marked, and their curves; a warp takes a row. Only `room` of them are
-// written. `reply` gets their number, the largest label without a row and whether there is a NaN.
+// Writes the labels of the marked rows and their curves, at most `room` of them; a warp takes a row.
+// `reply` gets the number of marked rows, the largest label without a row and whether there is a NaN.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     sum_bins(const Count* counts, const unsigned* marks, const long long* found, long long rows, int bins,
              const Label* labels, long long room, Label* ids, long long* values,

@@ -1,8 +1,7 @@
-// The Euler characteristic curve of 1-D images, and of 2-D images of a few long rows: as pairs2d.cu,
-// where the sixteen rows of a warp are those of several tiles of 128 columns.
+// The Euler characteristic curve of 1-D images, and of 2-D images of a few long rows, as in pairs2d.cu;
+// but the sixteen rows of a warp are those of several tiles of 128 columns.
 //
-// Rows count from tile to tile: row r of a step is row r % kHeight of tile r / kHeight, up to as
-// many tiles as fit.
+// Row r of a step is row r % kHeight of its tile r / kHeight. A step has as many tiles as fit.
 #define ECC_PAIRS
 #include "compare2d.cuh"
 #include "sides2d.cuh"
@@ -25,7 +24,7 @@ struct Lines {
     const Element* data;
     int tiles;
 
-    // Of a row of step `y / kPairRows`; rows that no tile has are the last one again.
+    // The first column of row `r` in step `y / kPairRows`. Rows beyond the last tile repeat its last row.
     __device__ __forceinline__ int left(int y, int r) const {
         return min(y / kPairRows * kTiles + min(r, kRows - 1) / kHeight, tiles - 1) * kWarpWidth;
     }
@@ -65,7 +64,7 @@ struct Lines {
         if (r == kPairRows8) y += kPairRows, r = 0;
         if (!whole(y)) fill(y, r, kOutside, p);
     }
-    // For events, which take codes to be those of counts.
+    // Puts codes where events find them: outside the image, code 0, which has a count.
     __device__ __forceinline__ void put(const PairCounter& count, int y, int r,
                                         const pair (&p)[kLaneWidth]) const {
         pair kept[kLaneWidth] = {p[0], p[1], p[2], p[3]};
@@ -108,8 +107,8 @@ struct Lines {
     }
 };
 
-// Coefficients of a step from its comparisons. Above the first row of a tile, and below the last
-// one, T has the same row once more.
+// Coefficients of a step from its comparisons. In T, the first row of a tile is also the row above it,
+// and the last row the one below it.
 __device__ __forceinline__ Numbers4 combine(const PairPlanes2& w, PairSides g_sides,
                                             PairSides m_sides) {
     const Place place(lane_again(), 0, 1 << 30);

@@ -1,5 +1,5 @@
-// Choices fixed when a kernel is compiled. compile.py defines every ECC_ macro; this file names
-// what they mean.
+// Options of kernels that are fixed when they are compiled, as constants. variants.py, recipe.py and the
+// callers of compile.py choose the ECC_ macros.
 #pragma once
 
 // The order in which values are compared. "Up": a cell belongs to its greatest point.
@@ -32,10 +32,10 @@ enum BinRule {
 };
 constexpr int kBins = ECC_BINS;
 constexpr bool kIsAffine = kBins == kAffine || kBins == kComplement;
-constexpr bool kLooksUp = !kIsAffine && kBins != kTable;  // pairs: thresholds of codes
+constexpr bool kLooksUp = !kIsAffine && kBins != kTable;  // pairs: codes are corrected by thresholds
 enum Store { kShared = 0, kPacked = 1, kGlobal = 2 };
 constexpr int kStore = ECC_STORE;
-// Whether the thresholds, and the table of kCells, are copied to shared memory.
+// Whether the thresholds and the table of kCells are copied to shared memory (unless pairs are scanned).
 constexpr bool kSharedTable = ECC_SHARED_TABLE;
 
 // Pairs: whether there are more codes than 1025, and how often the table of thresholds is repeated.
@@ -57,24 +57,23 @@ constexpr int kLineCopies = kTableCopies < 16 ? kTableCopies : 16;
 #endif
 constexpr bool kDirectional = ECC_DIRECTIONAL;
 
-// pairs2d.cu: blocks take images by turns, each alone, and no warp has another beside it.
+// pairs2d.cu: a block takes one image of a batch after the other, and a warp spans the whole width.
 constexpr bool kBatch = ECC_BATCH;
 
-// pairs3d.cu: groups of sixteen rows that share a warp, each with as many of its lanes, where an image
-// has few columns.
+// pairs3d.cu: how many groups of sixteen rows share the lanes of a warp, if images have few columns.
 #ifndef ECC_FOLD
 #define ECC_FOLD 1
 #endif
 constexpr int kFold = ECC_FOLD;
 
-// bytes3d.cu: slices of which the samples of a column are next to each other, as channels of an image are.
+// bytes3d.cu, pairs3d.cu: the number of slices if they are the channels of an image, else 1.
 #ifndef ECC_CHANNELS
 #define ECC_CHANNELS 1
 #endif
 constexpr int kChannels = ECC_CHANNELS;
 
-// pairs*.cu and sliced.cuh count by code, in units of 1/16. pairs*.cu keep two codes in a register,
-// shorts3d.cu two samples. They say so before all else.
+// pairs*.cu, lines.cu and sliced.cuh count by code, in units of 1/16. pairs*.cu and lines.cu keep two
+// codes in a register (ECC_PAIRS), shorts3d.cu two samples (ECC_SHORTS). They define the macros first.
 #if defined(ECC_PAIRS) || defined(ECC_BYTES)
 constexpr bool kPairs = true;
 #else

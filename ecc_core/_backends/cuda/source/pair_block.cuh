@@ -1,4 +1,4 @@
-// Shared memory of a block that works on pairs, and how its lanes read rows.
+// The shared memory of blocks that scan pairs, and how lanes read the rows of 2-D images.
 #pragma once
 #include "pair_events.cuh"
 
@@ -27,8 +27,8 @@ __device__ __forceinline__ void load_quad(Quad& quad, const Element* row,
 
 constexpr bool kAsync = kVector && ECC_ASYNC;
 
-// A row of a warp in shared memory: 16 bytes of each lane, then the other 16 of types of 64 bits, so that
-// lanes use different banks.
+// Bytes of a lane that are next to each other. A row of a warp in shared memory has 16 bytes of each lane,
+// then, for 64-bit types, the other 16 of each, so that lanes use different banks.
 constexpr int kPart = sizeof(Quad) < 16 ? (int)sizeof(Quad) : 16;
 
 __device__ __forceinline__ Quad* of_lane(char* rows, int lane) { return (Quad*)(rows + lane * kPart); }
@@ -63,11 +63,10 @@ __device__ __forceinline__ void write_lane(Quad* to, const Quad& samples) {
     }
 }
 
-// Rows on their way to a lane through shared memory, two at a time.
-
+// The queue of rows that are copied to shared memory for a lane. An item is two rows that share registers.
 template <int copies>
 struct PairQueue {
-    static constexpr int kMasks = copies * 2 * 32 * sizeof(Quad);  // where those begin
+    static constexpr int kMasks = copies * 2 * 32 * sizeof(Quad);  // bytes before the rows of masks
     static constexpr int kBytes = kMasks + (kMask ? copies * 2 * 32 * sizeof(unsigned) : 0);
     Quad* lane;
 
@@ -85,13 +84,13 @@ struct PairQueue {
     __device__ __forceinline__ Quad* slot(int i, int row = 0) const {
         return (Quad*)((char*)lane + (i % copies * 2 + row) * 32 * (int)sizeof(Quad));
     }
-    // The bytes of the mask.
+    // The lane's bytes of the mask.
     __device__ __forceinline__ unsigned* shown(int i) const {
         const int own = lane_again();
         return (unsigned*)((char*)lane - own * kPart + kMasks) + own + i % copies * 64;
     }
 
-    // Item `i`.
+    // Starts to copy item `i`.
     __device__ __forceinline__ void ask(int i, const Element* low, const Element* high,
                                         const LaneColumns& columns, const Image& image) const {
         copy(slot(i), low, columns);

@@ -10,7 +10,7 @@
 // further and further apart. Two codes that differ do so by 1 at least, and 6144 are below infinity.
 //   kTable (types of 8 bits): the value, counted from the least.
 //   kAffine, kComplement, kUniform: the bin (superlevel) or the number of thresholds less the bin (sublevel),
-//     so that 0 never enters. The first two give samples before the first threshold larger codes.
+//     so that 0 never enters. With the first two, samples that all thresholds admit may have larger codes.
 //   kCells, kPieces: several codes may stand for one bin.
 constexpr unsigned kCodeZero = 0x6400u;
 constexpr bool kBytes = kBins == kTable;
@@ -47,14 +47,14 @@ __device__ __forceinline__ void owned_right(pair (&owned)[kLaneWidth],
 struct RowWeights {
     pair even, odd;
 
-    // The weights of the first two rows. With a row above, these are that row, whose weight is a half,
-    // and the seventh row.
+    // The weights of the first two rows, 1 and 256. With a row above, these are that row and row 7, of
+    // weights 1/2 and 128.
     __device__ __forceinline__ explicit RowWeights(int lane, bool with_above = false) {
         const pair first = with_above ? 0x58003800u : 0x5C003C00u;
         even = lane >> 2 == 2 * (lane & 3) ? first : 0u;
         odd = lane >> 2 == 2 * (lane & 3) + 1 ? first : 0u;
     }
-    // The same with zero for the other row.
+    // The same with zero for the other row of each pair.
     __device__ __forceinline__ RowWeights low() const { return masked(0xFFFFu); }
     __device__ __forceinline__ RowWeights high() const { return masked(0xFFFF0000u); }
     __device__ __forceinline__ RowWeights masked(unsigned bits) const {
@@ -72,10 +72,10 @@ struct RowWeights {
     }
 };
 
-// The upper row of `a` over the lower row of `b`.
+// The high half of `a` as the low one, and the low half of `b` as the high one.
 __device__ __forceinline__ pair between(pair a, pair b) { return __byte_perm(a, b, 0x5432); }
 
-// Notices NaN, but infinities and very large products as well, so the host looks again.
+// Notices NaN. Infinities and very large products raise the same flag, so the host looks again.
 struct PairCheck {
     float sum = 0.0f;
 
@@ -99,8 +99,7 @@ struct IsSigned<signed char> {
 };
 constexpr bool kSigned = IsSigned<Element>::value;  // kBytes
 
-
-// The key of which kAffine and kComplement take the code.
+// The key from which kAffine and kComplement compute the code.
 template <class T>
 __device__ __forceinline__ Key code_key(T sample) {
     return to_key(sample);
@@ -220,7 +219,8 @@ struct Encoder {
     }
 };
 
-// Codes that never enter where the mask is 0, of which there are four bytes for each row of the pairs.
+// Puts codes that never enter where the mask is 0. `low` and `high` are four bytes of it, for the two rows
+// of the pairs.
 __device__ __forceinline__ void hide(pair (&p)[kLaneWidth], unsigned low, unsigned high) {
     constexpr unsigned rest = 0x7F7F7F7Fu;  // the sign of a byte becomes whether it is not 0
     low |= (low & rest) + rest, high |= (high & rest) + rest;
@@ -231,8 +231,8 @@ __device__ __forceinline__ void hide(pair (&p)[kLaneWidth], unsigned low, unsign
         p[x] = (p[x] & shown[x]) | (kCodeZero * 0x10001u & ~shown[x]);
 }
 
-// The columns beside the two borders of a warp, which are left (a) and right (b) of each. Those of the
-// left border are in the low halves. Lane i holds row i - 1 of the warp's rows.
+// The columns on both sides of a warp's two borders: `a` is left of a border, `b` right of it. The low
+// halves are those of the left border. Lane i holds row i - 1 of the warp's rows.
 struct PairBorder {
     pair a, b;
 };

@@ -41,7 +41,7 @@ struct PairStrip {
     __device__ __forceinline__ void ask(const RowQueue& queue, int y, int r) const {
         queue.ask(r, row(y + r), row(y + r + kPairRows8), columns, image);
     }
-    // The warp has no columns beyond those of the image.
+    // As in lines.cu; there is nothing to do here, as columns beyond the image are left out later.
     __device__ __forceinline__ void close(int, int, pair (&)[kLaneWidth]) const {}
     __device__ __forceinline__ void put(const PairCounter& count, int, int r,
                                         const pair (&p)[kLaneWidth]) const {
@@ -63,8 +63,8 @@ struct PairStrip {
     }
 };
 
-// What the row above gives to the first row, both in low halves. At the upper `border` of the image a
-// row takes the place of the one above, and in the T-construction it gives everything.
+// What the row above gives to the first row, both in low halves. At the upper `border` of the image, which
+// matters for T only, the first row is also the row above, and gives everything.
 __device__ __forceinline__ Trits given_to(bool border, const pair (&up)[kLaneWidth],
                                           const pair (&p)[kLaneWidth], const Place& place,
                                           PairSides m_sides, RowWeights weights) {

@@ -5,8 +5,8 @@
 #include "channels.cuh"
 #include "volume.cuh"
 
-// Notices the same, and stores it at once. The compiler puts off a sum over many rows, and keeps their samples
-// until then, for which registers are too few.
+// Notices the same as PairCheck, and stores it at once: the compiler would put off a sum over many rows, and
+// keep their samples until then, for which there are too few registers.
 struct VolumeCheck {
     unsigned seen;  // shared address of a word of the warp: not zero once something was noticed
 
@@ -41,8 +41,8 @@ __device__ __forceinline__ void take(ChannelFeed& feed, int i, const Encoder&,
     feed.take(i, out);
 }
 
-// Adds rows r and r + 8 to a plane with a row above, which is row -1; row 7 comes with row 15. The last
-// call sets `before`.
+// Adds the rows of a register, r and r + 8, to a plane that begins with row -1, the row above. Row 7 is
+// left to the last call, r = 7, which sets `before` when only row 15 is missing.
 __device__ __forceinline__ void add_rows(Rows<true>& rows, plane& before, int r,
                                          const pair (&owned)[kLaneWidth], RowWeights weights) {
     if (r < kPairRows8 - 1) {
@@ -122,8 +122,8 @@ __device__ __forceinline__ PairPlanes3 compare(pair (&p)[kItems][kLaneWidth], Fe
 struct PairBorders : BorderFeed {
     using BorderFeed::BorderFeed;
 
-    // Returns the borders of the slice that was asked for, whose first and last columns are `ends`, and
-    // asks for the next slice.
+    // Returns the borders of the slice that has been asked for, and asks for the next one. `ends` are the
+    // warp's first and last column.
     __device__ __forceinline__ PairBorder take(pair ends, const Encoder& encode) {
         pair outer = encode(left, right);
         if (kMask) {

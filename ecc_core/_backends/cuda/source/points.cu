@@ -1,6 +1,6 @@
-// The coefficient of every sample. It owns the cells of which it is the last corner, where the first of
-// equal samples in C order counts as the last one. Samples that never enter, and those of other regions,
-// are treated as if they were outside the image.
+// The coefficients of samples, written to an image or counted by region. A sample owns the cells of which
+// it is the last corner in V, or the first one in T; of equal samples, the first in C order is taken.
+// Samples that never enter, and those of other regions, are treated as if they were outside the image.
 //
 // A warp takes some rows, and goes from slice to slice. Each lane has a column, and compares every pair of
 // neighbours once: its own samples with those of the column to the right. The lane there gets the results,
@@ -12,7 +12,7 @@ __device__ __forceinline__ Point from(const Point& own, int lane) {
     return {__shfl_sync(kWarp, own.rank, lane), kGroups ? __shfl_sync(kWarp, own.group, lane) : 0};
 }
 
-// The samples of a warp whose coefficient is not zero, so that all lanes have some to count.
+// The samples of a warp whose coefficient is not zero, listed so that all lanes have some to count.
 struct Queue {
     static constexpr int kWarps = kRegions ? ECC_THREADS / 32 : 1, kRoom = kRegions ? 32 * kRows : 1;
     Ordinal rank[kWarps][kRoom];
@@ -24,9 +24,10 @@ __device__ __forceinline__ unsigned majority(unsigned a, unsigned b, unsigned c)
     return (a & b) | (c & (a | b));
 }
 
-// Pairs of samples by the row of their upper one. The first sample of a pair comes first in C order.
+// Comparisons of pairs of samples, by the row of the upper one. The first sample of a pair is the first in
+// C order.
 struct Pairs {
-    unsigned bits;  // the low half: whether they have one group; the upper: whether the first one wins
+    unsigned bits;  // low half: whether both have one group; high half: whether the first has no smaller rank
 
     __device__ __forceinline__ void see(int row, const Point& first, const Point& second) {
         if (!kGroups || first.group == second.group) bits |= 1u << row;
@@ -47,13 +48,14 @@ struct Neighbourhood {
     Point own[kAround], right[kAround];
 };
 
-// Which of the nine samples of a slice around one, 3 * row + column, share cells with it that it owns.
+// Which of the nine samples around one, in a slice, share cells with it that it owns; their number is
+// 3 * row + column.
 struct Around {
     unsigned at[9];
 };
 
-// In the same slice. `fresh` gets the samples whose right, upper and last neighbours are in other regions,
-// where `last` has those of the same region in the last slice.
+// Compares samples within a slice. `last` marks those whose neighbour in the slice before is in the same
+// region; `fresh` gets those whose neighbours to the right, above and in the slice before are in others.
 __device__ __forceinline__ Around beside(const Neighbourhood& s, unsigned last, unsigned& fresh) {
     Pairs across = {0}, down = {0}, falling = {0}, rising = {0};
 #pragma unroll
@@ -71,11 +73,12 @@ __device__ __forceinline__ Around beside(const Neighbourhood& s, unsigned last, 
             to_below.first(),         down.first(),       falling.first()};
 }
 
-// Samples of a slice and those of the next one: what the first ones own in the next slice, and what these
-// own in the slice before. `alike` gets those that have the same group as the sample behind them.
+// Compares samples of a slice with those of the next one. `after` gets what the samples of the first slice
+// own in the second, and `before` what those of the second own in the first. `alike` gets the places where
+// samples of both slices have the same group.
 __device__ __forceinline__ void between(const Neighbourhood& s, const Neighbourhood& next, Around& after,
                                         Around& before, unsigned& alike) {
-    Pairs here[3] = {}, right[3] = {}, left[3] = {};  // of the same row, to the one below, from there
+    Pairs here[3] = {}, right[3] = {}, left[3] = {};  // to the same row, to the row below, from the row below
 #pragma unroll
     for (int r = 0; r <= kRows; ++r) {
         if (r > 0) {
@@ -102,7 +105,8 @@ __device__ __forceinline__ void between(const Neighbourhood& s, const Neighbourh
               from[2].second(),      here[2].second(),      left[2].second()};
 }
 
-// The lowest digit of the sum of an odd number of bits, in each place, and the carries.
+// Returns the lowest digit of the sum of an odd number of bits, in each place. The sum of `carries` has
+// the other digits.
 template <int n>
 __device__ __forceinline__ unsigned add(const unsigned (&bits)[n], unsigned (&carries)[n / 2]) {
     unsigned queue[n + n / 2];
@@ -130,9 +134,10 @@ struct Digits {
 __device__ constexpr int kSides[4] = {1, 3, 5, 7}, kCorners[4] = {0, 2, 6, 8};  // of Around
 __device__ constexpr int kBeside[4][2] = {{0, 1}, {0, 2}, {3, 1}, {3, 2}};  // the sides of a corner
 
-// The sum of the signs of the cells that samples own, for V: vertices, squares with them in one slice, and
-// so on. A cell in two slices has the sign of its part in the sample's slice, reversed. Negative terms are
-// inverted, so 14 is added for them; with three bits that are set, the sum is 16 more than the number.
+// The sum of the signs of the cells that samples own, as signs are in V. In T they are reversed. A cell in
+// two slices has the opposite sign of its part in the sample's slice. The 14 negative terms are inverted,
+// which adds 14; one more bit, of weight two, makes the sum 16 more than the number. The last of `ones` is
+// the cell that the sample itself stands for.
 __device__ __forceinline__ Digits coefficients(const Around& before, const Around& same,
                                                const Around& after) {
     unsigned ones[27], twos[15], fours[7], eights[3], rest[1];
@@ -165,7 +170,7 @@ __device__ __forceinline__ Digits coefficients(const Around& before, const Aroun
     return digits;
 }
 
-// The same for images of one slice.
+// The same for images of one slice, where signs are those of both V and T.
 __device__ __forceinline__ Digits coefficients(const Around& same) {
     unsigned ones[9], twos[5], fours[3], eights[1], carries[4];
 #pragma unroll
@@ -173,7 +178,7 @@ __device__ __forceinline__ Digits coefficients(const Around& same) {
         ones[i] = ~same.at[kSides[i]];
         ones[4 + i] = same.at[kCorners[i]] & same.at[kSides[kBeside[i][0]]] & same.at[kSides[kBeside[i][1]]];
     }
-    ones[8] = kAll;  // with the bits below, the sum is 16 more than the number
+    ones[8] = kAll;  // the sample itself
     Digits digits;
     digits.b0 = add(ones, carries);
 #pragma unroll
@@ -181,13 +186,14 @@ __device__ __forceinline__ Digits coefficients(const Around& same) {
     twos[4] = 0;
     unsigned high[2];
     digits.b1 = add(twos, high);
+    // With this bit the sum is 8 more than the number, and the last digit is inverted.
     fours[0] = high[0], fours[1] = high[1], fours[2] = kAll;
     digits.b2 = add(fours, eights);
     digits.b3 = ~eights[0];
     return digits;
 }
 
-// What becomes of the coefficients of a slice, and of its new labels.
+// Writes or counts the coefficients of a slice, and marks its labels.
 struct Sink {
     const Samples& samples;
     const Bins& bins;

@@ -1,4 +1,4 @@
-// Samples with labels as points.cu reads them, and the counts of regions.
+// How points.cu reads samples with their labels, and how it counts regions.
 #pragma once
 #include "histogram.cuh"
 #include "samples.cuh"
@@ -7,10 +7,10 @@ enum Output { kCoefficients = 0, kCounts = 1 };
 constexpr int kOutput = ECC_OUTPUT;
 constexpr bool kRegions = kOutput == kCounts;
 constexpr bool kFlat = ECC_FLAT;  // images of one slice
-constexpr int kRows = ECC_ROWS, kAround = kRows + 2;  // rows of a lane; and those beside them
-constexpr unsigned kOwnRows = (1u << kRows) - 1 << 1;  // bit r is for row r, of which the first is 0
+constexpr int kRows = ECC_ROWS, kAround = kRows + 2;  // rows of a lane; with those above and below
+constexpr unsigned kOwnRows = (1u << kRows) - 1 << 1;  // bit r is for row r; the lane owns rows 1 to kRows
 constexpr unsigned kAll = 0xFFFFFFFFu, kWarp = kAll;
-constexpr int kOwnColumns = 30;  // of a warp, whose first and last lane only serve their neighbours
+constexpr int kOwnColumns = 30;  // of a warp; its first and last lane have the columns beside them
 
 #if ECC_OUTPUT == 1
 typedef ECC_LABEL Label;
@@ -19,7 +19,7 @@ typedef ECC_COUNT Count;
 typedef int Label, Count;
 #endif
 
-// Labels as they are compared with the largest one that has a number, which is below 2^31.
+// The type in which labels are compared with the largest one that has a row, which is below 2^31.
 template <bool large>
 struct Compared {
     typedef unsigned type;
@@ -45,16 +45,16 @@ struct Points {
     int rows;                        // kRegions: labels counted in shared memory, a power of two or 0
 };
 
-// Whether samples have groups: a comparison alone does not tell then whether there is a sample.
+// Whether samples have groups, which tell whether there is a sample; else the rank alone tells it.
 constexpr bool kGroups = kRegions || !kSpareOrdinals;
 
 struct Point {
-    Ordinal rank;  // increases in the order in which cells find their owner
+    Ordinal rank;  // of the samples of a cell, that of the largest rank owns it
     int group;     // kGroups: 0 where there is no sample, else its label or 1
 };
 
-// What a sample is compared with outside the image. V has no cells there; T gives the outer faces to
-// the samples at the border.
+// What stands for samples that do not exist. In V it has the largest rank, and owns cells that are not
+// counted. In T it has the smallest rank, as outer faces belong to the samples at the border.
 __device__ __forceinline__ Point nothing() {
     constexpr Ordinal most = (Ordinal)(~0ull >> (65 - 8 * sizeof(Ordinal)));
     return {kCubes ? (Ordinal)~most : most, 0};
@@ -69,7 +69,7 @@ struct Feeder {
     const Label* label;
     const int index, top, x;
     unsigned within;   // the rows that are in the image; none if the column is not
-    Unsigned largest;  // kRegions: of the labels so far; negative ones are beyond all others
+    Unsigned largest;  // kRegions: the largest label so far, where negative ones exceed all others
 
     __device__ __forceinline__ Feeder(const Samples& samples, const Points& points, int index, int slice,
                                       int top, int x)
@@ -84,7 +84,7 @@ struct Feeder {
         if (x < 0 || x >= samples.width) within = 0;
     }
 
-    // Values as they are in memory; nothing waits for their arrival yet.
+    // Values as they are in memory, before they are used: loading them does not wait.
     struct Loaded {
         Element sample;
         unsigned char shown;
@@ -198,7 +198,7 @@ struct Counts {
         return row ? points.counts + (long long)(row - 1) * bins : nullptr;
     }
 
-    // Marks the row of a label. In some order the first sample of each region is enough.
+    // Marks the row of a label. One sample of each region is enough, such as its first in some order.
     __device__ __forceinline__ void mark(int label) const {
         const int row = points.rows_of ? points.rows_of[label] : label;
         if (!row) return;

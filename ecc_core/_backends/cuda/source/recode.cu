@@ -1,6 +1,6 @@
-// The bins of samples as an image of integers, whose curve at every integer is that of the samples.
-// So images with a mask, of any strides, type and thresholds, and along a direction, take the
-// kernels of 8 and 16 bits.
+// Writes the bins of samples as an image of integers, whose curve at every integer is that of the samples.
+// Images of any type and strides, with masks, directions and any thresholds can thus be scanned by the
+// kernels for 8 and 16 bits.
 #include "histogram.cuh"
 #include "samples.cuh"
 
@@ -10,15 +10,15 @@ struct alignas(4 * sizeof(Code) < 16 ? 4 * sizeof(Code) : 16) FourCodes {
     Code v[4];
 };
 
-// Which codes are next to each other: those of a row of the samples, or those of a column.
+// Which codes are next to each other in memory: those of a row of samples, or those of a column.
 constexpr bool kAlongRows = ECC_ALONG == 0, kAlongColumns = ECC_ALONG == 1;
-// What is beyond the image: its last samples once more, or points that never enter.
+// What is written beyond the image: its last samples once more (true), or points that never enter.
 constexpr bool kRepeat = ECC_REPEAT;
 
 struct Codes {
     Code* data;
     long long strides[4];      // of the samples' axes
-    int depth, height, width;  // as many as there are samples, or more
+    int depth, height, width;  // at least those of the samples
     int first;                 // the bin whose code is 0
     long long* not_finite;     // kNanReport: whether a NaN was seen
 };

@@ -1,9 +1,9 @@
-// What a warp of pairs2d.cu cannot see of its two sides. Lanes 0 to 15 have the left side in the
-// sixteen rows of a step, lanes 16 to 31 the right one; codes are in low halves.
+// Comparisons across the left and right borders of a warp of pairs2d.cu or lines.cu. Lanes 0 to 15 have
+// the left border in the sixteen rows of a step, lanes 16 to 31 the right one; codes are in low halves.
 #pragma once
 #include "pair_events.cuh"
 
-// Of a warp with no column beside it.
+// For warps that have no columns beside them.
 constexpr PairSides kNoSides = {kCubes ? ~0u : 0u, kCubes ? 0u : ~0u};
 
 __device__ __forceinline__ bool on_the_left() { return lane_again() < 16; }
@@ -29,7 +29,7 @@ __device__ __forceinline__ pair inner_code(const PairCounter& count) {
     return shared_short(warp + (lane & 7) * kCacheRow + (lane >> 3 & 1) * 2 + column);
 }
 
-// The code of the row below. Below the last one is what lanes 0 and 16 have in `next`.
+// The code of the row below. The row below the last one is the first of `next`, in lanes 0 and 16.
 __device__ __forceinline__ pair code_below(pair code, pair next) {
     const int lane = lane_again();
     return __shfl_sync(kWarp, lane & 15 ? code : next, (lane & 16) | ((lane + 1) & 15));

@@ -12,20 +12,22 @@ static_assert(kVector, "rows are multiples of four samples");
 constexpr int kBits = 8;
 constexpr int kRows = 32, kRowBytes = kWarpWidth * kChannels, kBlockBytes = kRows * kRowBytes;
 constexpr int kLaneBytes = kLaneWidth * kChannels;
-constexpr int kCopyBytes = kWide ? 16 : 4;  // that a lane copies at a time
+constexpr int kCopyBytes = kWide ? 16 : 4;  // bytes that a lane copies at a time
 constexpr int kCopyLanes = kWarpWidth / kCopyBytes, kCopyRows = 32 / kCopyLanes;
-// Shared memory of a warp: a row that is never written, and the block of rows of two slices, or of all.
+// Shared memory of a warp: a row that is never written, and a block of rows for two slices, or one for all
+// channels.
 constexpr int kPad = kRowBytes, kWarpBytes = kPad + (kChannels > 1 ? 1 : 2) * kBlockBytes;
 constexpr bool kSigned = Element(-1) < Element(0);
-// More events than this in some column of a warp, and it pays to take all samples instead.
+// If some column of a warp has more events than this, taking all samples is faster.
 constexpr unsigned kDense = 8;
 
-// Functions of three bits, as a, b and c are 0xF0, 0xCC and 0xAA. The compiler finds these only in part.
+// Functions of three bits as `logic` takes them: their values where a, b and c are 0xF0, 0xCC and 0xAA.
+// The compiler finds only some of them.
 constexpr unsigned kParity = 0x96, kMajority = 0xE8, kChoice = 0xCA;
 constexpr unsigned kNotParity = 0x69, kNotMajority = 0x17, kNotAllEqual = 0x7E;
-constexpr unsigned kMajorityNotA = 0x8E, kMajorityNotBC = 0x71, kMajorityNotC = 0xD4;
+constexpr unsigned kMajorityNotA = 0x8E, kMajorityNotBC = 0x71;
 
-// `sum` and `subtract` of planes.cuh, with as few instructions as there can be.
+// `sum` and `subtract` of planes.cuh, in as few instructions as possible.
 namespace tuned {
 __device__ __forceinline__ Numbers3 sum(Trits a, Trits b, Trits c) {
     const plane plus = logic<kParity>(a.plus, b.plus, c.plus),
@@ -79,7 +81,7 @@ __device__ __forceinline__ Column next_row(const Column& a, const Column& after)
     return next;
 }
 
-// The same where the last one is not needed.
+// The same where the neighbours of the last row are not needed.
 struct NoRows {
     __device__ __forceinline__ NoRows operator[](int) const { return {}; }
 };
@@ -143,7 +145,8 @@ __device__ __forceinline__ void load_columns(unsigned address, Column (&out)[kLa
     }
 }
 
-// What joins words k - 1 and k, of those with a lane's columns in a row, into samples of a channel.
+// The selector of byte permutation k = 1, 2, ... that gathers the four samples of a channel from the words
+// of a lane: it adds those in word k, and the first one also takes those in word 0.
 __device__ constexpr unsigned selector_of(int channel, int k) {
     unsigned selector = 0;
     for (int x = 0; x < kLaneWidth; ++x) {
@@ -154,7 +157,7 @@ __device__ constexpr unsigned selector_of(int channel, int k) {
     return selector;
 }
 
-// Puts a lane's samples of each channel into a word, in every row.
+// Sorts the bytes of a lane by channel, in every row: afterwards each word has four columns of a channel.
 __device__ __forceinline__ void separate_channels(unsigned address) {
 #pragma unroll 4
     for (int r = 0; r < kRows; ++r, address += kRowBytes) {
@@ -219,14 +222,14 @@ struct Place {
     }
 };
 
-// What a warp cannot see of its sides: comparisons of the column left of it with its first one, and
-// of its last one with the column right of it.
+// Comparisons across the borders of a warp: of the column left of it with its first one, and of its last
+// one with the column right of it.
 struct Sides {
     unsigned left, right;
 };
 
-// Coefficients in 2-D, from the comparisons. `above`: what the rows above these give to the first
-// row, in their last bit; on return, what these rows give to those below them.
+// Coefficients in 2-D, from the comparisons. `above`: what the rows above give to the first row, in the
+// last bit; on return, what these rows give to the next ones.
 __device__ __forceinline__ void combine(plane (&right)[kLaneWidth], plane (&maxima)[kLaneWidth],
                                         const plane (&below)[kLaneWidth], Sides sides,
                                         Sides maxima_sides, const Place& place,
@@ -244,7 +247,7 @@ __device__ __forceinline__ void combine(plane (&right)[kLaneWidth], plane (&maxi
         const Trits given = {maxima_left & below[x], maxima[x] & below[x]};
         Trits got = {__funnelshift_r(given.plus, above[x].plus, 1),
                      __funnelshift_r(given.minus, above[x].minus, 1)};
-        // The first row of the image is its own row above, which gives it all.
+        // The first row of the image is also the row above, and gives everything to itself.
         if (kCubes) got.plus |= own.minus & place.top, got.minus |= own.plus & place.top;
         out[x] = tuned::sum(own, lost, got);
         above[x] = given;
@@ -252,13 +255,13 @@ __device__ __forceinline__ void combine(plane (&right)[kLaneWidth], plane (&maxi
     }
 }
 
-// Rows of a warp on their way to shared memory.
+// Copies the rows of a warp to shared memory.
 struct Feed {
     const char *next, *left, *right;  // of the rows to ask for: the first row in the warp's columns,
                                       // and in the columns beside the warp
     int row, rest;                    // bytes from row to row; rows down to the last one
-    int last_column;                  // that a copy may begin with, in bytes
-    unsigned outer_left, outer_right;  // the samples beside the warp in row 31 - lane, as they are
+    int last_column;                  // the last at which a copy may begin, in bytes
+    unsigned outer_left, outer_right;  // the samples beside the warp in row 31 - lane
 
     // From row `y` of a slice on, for a warp whose first column is `first`.
     __device__ __forceinline__ Feed(const Image& image, const Element* slice, int first, int y)
@@ -270,7 +273,7 @@ struct Feed {
         right = from + kChannels * min(first + kWarpWidth, image.width - 1);
     }
 
-    // The last row stands for those after it.
+    // Starts to copy 32 rows. The last row of the image is repeated.
     __device__ __forceinline__ void ask(char* to) {
         const int lane = lane_again(), first = lane / kCopyLanes;
         to += first * kRowBytes;
@@ -297,14 +300,15 @@ struct Feed {
     }
 };
 
-// Codes of half precision, as in pairs.cuh: the columns left and right of the two borders of a
-// warp, those of its left border in low halves. Lane i has row 31 - i.
+// Half-precision codes, as in pairs.cuh, of the columns on both sides of a warp's two borders: `a` is left
+// of a border, `b` right of it. The low halves are those of the left border. Lane i has row 31 - i.
 struct Border {
     pair a, b;
 
     __device__ __forceinline__ Border(pair a, pair b) : a(a), b(b) {}
 
-    // Of rows that have arrived. The outer columns are those that were asked for last.
+    // The borders of rows that have arrived, at shared address `rows`. The outer columns are those that
+    // were loaded last.
     __device__ __forceinline__ Border(const Feed& feed, unsigned rows) {
         const unsigned row = rows + (kRows - 1 - lane_again()) * kRowBytes;
         const pair outer = codes(feed.outer_left, feed.outer_right),
@@ -360,8 +364,8 @@ struct Counter {
         if (kSigned) counts += 128 * step;
     }
 
-    // The next event of a column. Where there is none, a sample of the row before the first one,
-    // with zero: so lanes need not part.
+    // Counts the next event of a column. If there is none, zero is added to the bin of what the row
+    // before the first one holds, so lanes do not diverge.
     __device__ __forceinline__ void one(unsigned rows, const Numbers4& c, plane& events) const {
         const plane bit = events & (0u - events);
         const unsigned value = shared_byte(rows + shift_to_sign(bit) * kRowBytes);
@@ -371,7 +375,7 @@ struct Counter {
         events ^= bit;
     }
 
-    // One by one, in all lanes at a time; `most` in a column.
+    // Counts events one by one, in all lanes at a time, `most` in each column.
     __device__ __forceinline__ void sparse(unsigned rows, const Numbers4 (&c)[kLaneWidth],
                                            plane (&events)[kLaneWidth], unsigned most) const {
         for (unsigned k = 0; k < most; ++k) {
@@ -396,7 +400,7 @@ struct Counter {
         words[3] = ((odd01 >> 2) & kFours) | (odd23 & ~kFours);
     }
 
-    // The row of bit 8 * byte + t, whose coefficients are upper halves of bytes.
+    // Adds the samples of the row of bit 8 * byte + t. Their coefficients are upper halves of bytes.
     template <int byte>
     __device__ __forceinline__ void add_row(unsigned rows, int t, const unsigned (&amounts)[4],
                                             const unsigned (&weights)[4]) const {
@@ -408,7 +412,7 @@ struct Counter {
                        (int)permute<selector>(amounts[x], 0));
     }
 
-    // All samples, in all lanes at a time.
+    // Counts all samples, in all lanes at a time.
     __device__ __forceinline__ void dense(unsigned rows, const Numbers4 (&c)[kLaneWidth],
                                           const plane (&events)[kLaneWidth]) const {
         const unsigned weights[4] = {step, step << 8, step << 16, step << 24};

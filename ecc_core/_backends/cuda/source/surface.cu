@@ -1,4 +1,4 @@
-// The signed histogram of the pairs of ranks at which cells enter, for two images that have been recoded
+// Counts cells, with their signs, by the pair of ranks at which they enter, for two recoded images
 // (docs/design/surface.md). A unit cube of points has one cell for each set of axes: the box that its
 // first corner spans along them. Sets of axes, and corners of the cube, are numbers with a bit for
 // each axis.
@@ -43,7 +43,7 @@ struct Pairs {
     const Code* data[2];
     Count* counts;  // (images, levels + 1 of the first, levels + 1 of the second)
     int levels[2];
-    int reversed[2];  // superlevels: ranks are levels less codes
+    int reversed[2];  // superlevel sets: ranks are levels minus codes
     int depth, height, width;
     int blocks, chunk, across;  // chunk: slices that a thread takes; across: threads along a row
 };
@@ -66,7 +66,7 @@ __device__ __forceinline__ constexpr int sign_of(int axes) {
     return (axes ^ axes >> 1 ^ axes >> 2) & 1 ? -1 : 1;
 }
 
-// A cell enters at the largest ranks of its vertices. Two cells of opposite signs at one pair cancel.
+// V: a cell enters at the largest ranks of its vertices. Two cells of opposite signs at one pair cancel.
 __device__ __forceinline__ void add_vertices(Ranks (&cells)[kCorners], const Bins& bins) {
     bool left[kCorners];
 #pragma unroll
@@ -160,7 +160,7 @@ __device__ __forceinline__ void add_steps(const Ranks (&cubes)[kCorners], const 
     if constexpr (j + 1 < kCorners) add_steps<j + 1>(cubes, orders, bins);
 }
 
-// A cell enters on the staircase of its cubes.
+// T: a cell enters on the staircase of its cubes.
 __device__ __forceinline__ void add_cubes(const Ranks (&cubes)[kCorners], const Bins& bins) {
     // Of equal ranks the cube of the least number comes first: at the beginning, each cube comes after
     // those of larger numbers.

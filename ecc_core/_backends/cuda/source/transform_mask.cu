@@ -9,7 +9,7 @@
 #include "transform_planes.cuh"
 
 constexpr bool kShared = ECC_SHARED;  // whether bins are in shared memory
-constexpr bool kPlaces = ECC_PLACES;  // whether integers tell most bins (struct Places)
+constexpr bool kPlaces = ECC_PLACES;  // whether most bins are found by integers (struct Places)
 constexpr int kWarps = ECC_THREADS / 32;
 constexpr int kTileRows = 32, kTileColumns = 64;
 constexpr int kRoom = 512;  // points that a warp has listed, at most; enough for 8 columns of a tile
@@ -304,8 +304,8 @@ __device__ __forceinline__ void flush(const Sampling& sampling, const Places& pl
     }
 }
 
-// Lists critical points of a slice, those at the columns in `chosen`, unless there is no room for them.
-// Called by a warp.
+// Lists the critical points of a slice at the columns in `chosen`. Returns false, and lists none, if there
+// is no room for all of them. Called by a warp.
 __device__ __forceinline__ bool list(const Coefficients& found, const unsigned (&chosen)[2], int slice,
                                      unsigned reverse, Queue& queue) {
     const int lane = threadIdx.x & 31, column = reverse & 1 ? -1 : 1;
@@ -373,7 +373,8 @@ struct Progress {
     }
 };
 
-// A block's job, and its number among the blocks of that job. The sampling has one for each block.
+// The job of a block, the number of the block among those of the job, and how many these are.
+// `Sampling::jobs` holds one of these for each block.
 struct SharedJob {
     Job job;
     int rank, blocks;

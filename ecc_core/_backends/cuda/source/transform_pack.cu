@@ -1,8 +1,8 @@
 // Packs a mask into planes of bits.
 #include "transform_planes.cuh"
 
-constexpr int kRows = 32, kTurns = 2;                   // of a block, and of a thread
-constexpr int kWords = ECC_THREADS / (kRows / kTurns);  // of a row
+constexpr int kRows = 32, kTurns = 2;                   // rows of a block, and words of a thread
+constexpr int kWords = ECC_THREADS / (kRows / kTurns);  // words of a row that a block packs
 
 __device__ __forceinline__ unsigned pack_word(const unsigned char* source, int count) {
     unsigned plane = 0;
@@ -21,7 +21,7 @@ __device__ __forceinline__ unsigned pack_word(const unsigned char* source, int c
     return plane;
 }
 
-// A block packs 32 rows of 6 words: rows of a power of two points, and the border, take whole blocks.
+// A block packs 32 rows of 6 words, so that rows of 128, 512 or 2048 points fill blocks, with the border.
 extern "C" __global__ void __launch_bounds__(ECC_THREADS)
     pack(const unsigned char* pixels, const Planes planes, int slices, int rows, int columns) {
     __shared__ unsigned packed[kRows][kWords + 1];

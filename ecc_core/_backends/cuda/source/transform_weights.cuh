@@ -15,7 +15,7 @@ __device__ __forceinline__ Weight larger(Weight a, Weight b) { return a < b ? b 
 
 // Weights (V) or minus the weights (T), with one more point on both sides of rows, of columns and, if
 // the image has them, of slices. Points that do not belong to the complex have the value `absent`,
-// negated for T: it never is a maximum (T), or marks groups of points that are no cells (V).
+// negated for T. There it is never a maximum; in V it is the maximum wherever points do not form a cell.
 struct Weights {
     const Weight* padded;
     int rows, columns;  // with the padding

@@ -1,20 +1,20 @@
 // What the kernels share that scan through volumes with sixteen rows a warp.
 //
 // A warp owns 128 columns and 16 rows and moves through some slices. What the row above gives to
-// the first one is computed once more, so that warps need not wait for each other. Images have 16
-// rows and 2 columns at least. curve3d.cu states the formula.
+// the first one is computed by both warps, so that they need not wait for each other. Images have at
+// least 16 rows and 2 columns. curve3d.cu states the formula.
 #pragma once
 #include "feed.cuh"
 #include "steps.cuh"
 
 // Comparisons of a slice s with the samples at x + 1, y + 1 and s + 1. n: maxima over y; m: over s;
-// b: over both. `before`: the same as the rows see them that follow.
+// b: over both. Planes named `_before` have the row above as their first row, and not the last row.
 struct PairPlanes3 {
     plane g, n, m, b, below, m_below, behind;
     plane n_before, b_before, below_before, m_below_before;
 };
 
-// The columns beside a warp on their way to it, a slice ahead. Lane i has row i - 1.
+// Loads the columns beside a warp, a slice ahead. Lane i has row i - 1.
 struct BorderFeed {
     const Element* next;  // of the slice asked for: the column left of the warp
     Element left, right;
@@ -24,7 +24,7 @@ struct BorderFeed {
     int width, slices;  // columns to the one right of the warp; slices that may still be asked for
     Outside outside;
 
-    // Where the image has no column on a side, any two do.
+    // Where the image has no column on a side, another one is loaded, and replaced later.
     __device__ __forceinline__ BorderFeed(const Image& image, const Unit& unit, int index)
         : slice(image.slice),
           slices(image.depth - unit.start),
@@ -49,12 +49,13 @@ struct BorderFeed {
     }
 };
 
-// A warp's own first and last column, from the two lanes that have them to a row a lane. To load
-// them with those beside takes longer: eighteen rows, often of one bank of the cache.
+// Passes on a warp's first and last column through shared memory: two lanes have them, and each lane gets
+// one row. Loading them together with the columns beside them takes longer: these are eighteen rows, often
+// in one bank of the cache.
 struct Ends {
     static constexpr int kSide = 48, kBytes = 2 * kSide;
-    static constexpr int kFree = kSide - 4;  // where a word is not used
-    unsigned address;  // shared: items of the first column, then of the last one
+    static constexpr int kFree = kSide - 4;  // where there is a word that is not used
+    unsigned address;  // shared address of the items of the first column; those of the last one follow
 
     // The first column in low halves, the last one in high halves; lane i has row i - 1.
     __device__ __forceinline__ pair columns(const pair (&p)[kItems][kLaneWidth]) const {
@@ -81,7 +82,7 @@ struct Ends {
     }
 };
 
-// What a warp cannot see of its two sides, for slices s and s + 1.
+// Comparisons across the two borders of a warp, for slices s and s + 1.
 template <class Border>
 struct AllSides {
     PairSides g, n, m, b;
@@ -95,7 +96,7 @@ struct AllSides {
     }
 };
 
-// Coefficients of a slice after the other.
+// Computes the coefficients of one slice after the other.
 template <class Unit>
 struct Combiner {
     const Image& image;
