@@ -98,7 +98,7 @@ def euler_number(
     >>> ecc.euler_number(ring)
     0
     """
-    call, number = repeat_number(image, LEAST, (connectivity, boundary))
+    call, number = repeat_number(image, LEAST, ("number", connectivity, boundary))
     if number is not None:
         return number
     values = euler_curve(
@@ -279,7 +279,7 @@ def euler_curve(
             spacing=spacing,
             boundary=boundary,
         )
-    remembered = connectivity, superlevel, nan, boundary
+    remembered = "curve", connectivity, superlevel, nan, boundary
     others = range, mask, axis, workers, direction, direction_scale, spacing
     given, call, curve = repeat_curve((image,), thresholds, remembered, others)
     if curve is not None:
@@ -363,7 +363,9 @@ def euler_coefficients(
             image, connectivity=connectivity, superlevel=superlevel, mask=mask, nan=nan
         )
         return lazy
-    call, found = repeat_coefficients(image, (connectivity, superlevel, nan), (mask,))
+    call, found = repeat_coefficients(
+        image, ("coefficients", connectivity, superlevel, nan), (mask,)
+    )
     if found is not None:
         known: NDArray[np.int8] = found
         return known

@@ -51,7 +51,7 @@ def call_of(
     thresholds : array or int
         An int is a number of evenly spaced thresholds over the range of the image.
     options : tuple
-        Arguments that are part of the key. They must be of the types `PLAIN`.
+        What is computed, and arguments that are part of the key. Their types must be in `PLAIN`.
     others : tuple
         Arguments that must be None.
     """
@@ -123,7 +123,7 @@ def repeat_coefficients(
     Arguments are as for `call_of`. Returns the key by which the call should be remembered, or None,
     and the coefficients or None.
     """
-    return _repeat(image, 0, ("coefficients", *options), others)
+    return _repeat(image, 0, options, others)
 
 
 def _repeat(

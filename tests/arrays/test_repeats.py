@@ -238,3 +238,6 @@ def test_coefficients_are_the_same(repeated):
     assert len(repeated) == 5  # the second image of the first three, and both of the fourth
     with pytest.raises(ValueError, match="connectivity"):
         ecc.euler_coefficients(Box(IMAGE), connectivity=7)
+    wrong = {"connectivity": "coefficients", "superlevel": None, "nan": False, "boundary": "raise"}
+    with pytest.raises(ValueError, match="must be"):  # coefficients are not taken for a curve
+        ecc.euler_curve(Box(IMAGE), 0, **wrong)
