@@ -189,7 +189,8 @@ def _heights(terms: _Terms, _device: int) -> Any:
     """Return the heights of slices, rows and columns, on the device; 0 along missing axes."""
     along = terms.direction.terms
     heights = cupy.asarray(np.concatenate([np.zeros(3 - len(along)), *along]))
-    cupy.cuda.get_current_stream().synchronize()  # other streams may use them next
+    # Other streams may use them next, and kernels on any stream may still use what the cache drops.
+    cupy.cuda.Device().synchronize()
     return heights
 
 

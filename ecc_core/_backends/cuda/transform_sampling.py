@@ -84,7 +84,8 @@ class Sampling(NamedTuple):
 @lru_cache(maxsize=16)
 def _on_device(data: bytes, _device: int) -> Any:
     memory = cupy.asarray(np.frombuffer(data, np.uint8))
-    cupy.cuda.get_current_stream().synchronize()  # other streams may use it next
+    # Other streams may use it next, and kernels on any stream may still use what the cache drops.
+    cupy.cuda.Device().synchronize()
     return memory
 
 

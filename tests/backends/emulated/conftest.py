@@ -25,7 +25,7 @@ from ecc_core._request.filtration import Filtration
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-from fake_cupy import KERNELS, fake_cupy, ndarray  # noqa: E402
+from fake_cupy import KERNELS, fake_cupy, guarded, ndarray  # noqa: E402
 
 sys.path.pop(0)
 STANDS_IN = ("device.cuh", "compare_shorts.cuh")
@@ -110,8 +110,8 @@ class Emulator:
     def curve(self, images, thresholds, filtration: Filtration, mask=None):
         """The curves of a batch."""
         self.clear()
-        shown = None if mask is None else mask.view(ndarray)
-        return self.launch.curve(images.view(ndarray), thresholds, filtration, mask=shown)
+        shown = None if mask is None else guarded(mask)
+        return self.launch.curve(guarded(images), thresholds, filtration, mask=shown)
 
 
 class _Kernel:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
+ALIGNMENT = 16  # of arrays, in bytes
+GUARD = 1 << 24  # bytes after an array that nobody may read
 KERNELS: dict[int, Any] = {}
 """What runs, by the number that stands for the address of a kernel."""
 
@@ -44,6 +47,24 @@ class ndarray(np.ndarray):
 
     def get(self):
         return np.array(self)
+
+
+def guarded(array):
+    """Return a contiguous array in memory before some that nobody may read; others as they are.
+
+    A kernel that reads beyond it ends the process.
+    """
+    if not array.flags.c_contiguous or not array.size:
+        return array.view(ndarray)
+    pages = -(-array.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, pages + GUARD)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    if ctypes.CDLL(None).mprotect(ctypes.c_void_p(address + pages), ctypes.c_size_t(GUARD), 0):
+        raise OSError("cannot protect memory")
+    start = pages - -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+    found = np.ndarray(array.shape, array.dtype, memory, start).view(ndarray)
+    found[...] = array
+    return found
 
 
 def _on_device(function):

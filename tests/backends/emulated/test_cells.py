@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from fake_cupy import ndarray
+from fake_cupy import guarded, ndarray
 
 from ecc_core._backends.cpu.minkowski import launch
 from ecc_core._backends.spans import Cut
@@ -47,7 +47,7 @@ def test_counts(emulator, case):
         for cells in cells_of(filtration)[: 1 if case == "many" else None]:
             emulator.clear()
             found = emulator.backend.cells.cell_counts(
-                image.view(ndarray), thresholds, cells, filtration, mask=mask.view(ndarray)
+                guarded(image), thresholds, cells, filtration, mask=guarded(mask)
             )
             expected = launch.cell_counts(image, thresholds, cells, filtration, mask=mask)
             np.testing.assert_array_equal(np.asarray(found), expected)
@@ -70,9 +70,7 @@ def test_bytes_are_not_recoded(emulator, dtype, shape, superlevel):
         filtration = filtration_of(len(shape) - 1, connectivity, superlevel, boundary=boundary)
         (cells,) = cells_of(filtration)[:1]
         emulator.clear()
-        found = emulator.backend.cells.cell_counts(
-            image.view(ndarray), thresholds, cells, filtration
-        )
+        found = emulator.backend.cells.cell_counts(guarded(image), thresholds, cells, filtration)
         expected = launch.cell_counts(image, thresholds, cells, filtration)
         np.testing.assert_array_equal(found, expected)
         assert emulator.launched == ["boxes"]
@@ -86,7 +84,7 @@ def test_blocks(emulator):
         for cells in cells_of(filtration):
             emulator.clear()
             found = emulator.backend.cells.cell_counts(
-                image.view(ndarray), thresholds, cells, filtration, cut=cut
+                guarded(image), thresholds, cells, filtration, cut=cut
             )
             expected = launch.cell_counts(image, thresholds, cells, filtration, cut=cut)
             np.testing.assert_array_equal(np.asarray(found), expected)
@@ -110,7 +108,7 @@ def test_regions(emulator, case, connectivity):
     for cells in cells_of(filtration)[: 2 if case == "bytes" else 1]:
         emulator.clear()
         ids, found = emulator.backend.cells.region_cell_counts(
-            image.view(ndarray), labels.view(ndarray), thresholds, cells, filtration
+            guarded(image), guarded(labels), thresholds, cells, filtration
         )
         numbers, expected = launch.region_cell_counts(image, labels, thresholds, cells, filtration)
         np.testing.assert_array_equal(np.asarray(ids), numbers)

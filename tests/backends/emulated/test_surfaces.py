@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fake_cupy import ndarray
+from fake_cupy import guarded
 
 from ecc_core._backends.cpu.surface.launch import surface
 from ecc_core._request.filtration import filtrations_of
@@ -32,7 +32,7 @@ def test_surfaces(emulator, case, connectivity, superlevel):
         second[rng.random(shape) < 0.05] = np.inf
     filtrations = filtrations_of(len(shape) - 1, connectivity, superlevel, "omit")
     emulator.clear()
-    arrays = [array.view(ndarray) for array in (first, second, mask)]
+    arrays = [guarded(array) for array in (first, second, mask)]
     found = emulator.backend.surface.surface(*arrays[:2], thresholds, filtrations, mask=arrays[2])
     expected = surface(first, second, thresholds, filtrations, mask=mask)
     np.testing.assert_array_equal(np.asarray(found), expected)

@@ -4,7 +4,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from fake_cupy import ndarray
+from fake_cupy import guarded
 
 import ecc_core as ecc
 
@@ -33,7 +33,7 @@ def directions(ndim, orthants):
 def assert_same(emulator, mask, vectors, heights, connectivity, spacing=1.0):
     spacing = np.full(mask.ndim, spacing)
     found = emulator.backend.transform.mask_transform(
-        mask.view(ndarray), vectors, heights, spacing, connectivity
+        guarded(mask), vectors, heights, spacing, connectivity
     )
     known = ecc.euler_transform(
         mask, vectors, heights, connectivity=connectivity, spacing=spacing

@@ -299,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         unsigned alike = 0;
         Neighbourhood last = {};
         Around before = {}, same = {};
-        feeder.load(begin - 1, coming);
+        if (end > begin) feeder.load(begin - 1, coming);  // not for warps without an image
         for (int slice = begin - 1; slice <= end; ++slice) {
             Neighbourhood now;
             take(slice, now);
