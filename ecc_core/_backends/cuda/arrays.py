@@ -147,9 +147,10 @@ def thresholds_on_host(thresholds: Any) -> NDArray[Any]:
 def on_device(array: NDArray[Any]) -> Any:
     """Copy a NumPy array to the current device.
 
-    For small arrays this takes less time than `cupy.asarray`, which copies by pinned memory.
+    For small arrays this takes less time than `cupy.asarray`, which copies by pinned memory. While
+    the stream is being captured, CuPy copies: the graph would read `array` again at every replay.
     """
-    if not 0 < array.nbytes <= SMALL:
+    if not 0 < array.nbytes <= SMALL or is_capturing():
         return cupy.asarray(array)
     host, stream = np.asarray(array, order="C"), cupy.cuda.get_current_stream()
     found = cupy.empty(host.shape, host.dtype)

@@ -1,5 +1,6 @@
 """Curves by the CUDA kernels against those of the CPU backend, bit for bit."""
 
+import ctypes
 from dataclasses import replace
 
 import numpy as np
@@ -602,3 +603,18 @@ def test_warps_that_take_several_parts_of_channels(emulator, monkeypatch):
     monkeypatch.setattr(emulator, "processors", 1)
     images = next(fields((1, 280, 132, 3), "uint8"))
     check(emulator, images, BYTES, SIDES[0], "bytes3d")
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_graphs_do_not_read_host_arrays_again(emulator, monkeypatch, captured):
+    arrays = emulator.backend.arrays
+    copies = []
+
+    def copy(to, start, size, *_):
+        copies.append(size)
+        ctypes.memmove(to, start, size)
+
+    monkeypatch.setattr(arrays.cupy.cuda.runtime, "memcpyAsync", copy)
+    monkeypatch.setattr(arrays, "is_capturing", lambda: captured)
+    np.testing.assert_array_equal(arrays.on_device(EVEN), EVEN)
+    assert copies == ([] if captured else [EVEN.nbytes])
