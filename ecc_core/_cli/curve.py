@@ -118,7 +118,8 @@ def _add_points(parser: argparse.ArgumentParser) -> None:
         metavar="SIGMA",
         help="first smooth with a Gaussian of this standard deviation in pixels, by "
         "scipy.ndimage.gaussian_filter in float32, or in float64 if float32 cannot represent the "
-        "values",
+        "values. The image is continued by its reflection at the border, and with --boundary "
+        "periodic by the opposite side",
     )
 
 
@@ -235,7 +236,7 @@ def _curves(
     values, ndim = image.values, image.ndim
     inside = None if mask is None else _fitting("--mask", mask, image) != 0
     if arguments.smooth:
-        values = _smooth(values, arguments.smooth, ndim)
+        values = _smooth(values, arguments.smooth, ndim, arguments.boundary)
     common = {"connectivity": arguments.connectivity, "superlevel": arguments.superlevel}
     if arguments.minkowski:
         common |= {"estimator": arguments.minkowski, "spacing": image.spacing}
@@ -333,7 +334,7 @@ def _as_numbers(thresholds: Array) -> Array:
     return thresholds.astype(np.uint8) if thresholds.dtype == np.bool_ else thresholds
 
 
-def _smooth(image: Array, sigma: float, ndim: int) -> Array:
+def _smooth(image: Array, sigma: float, ndim: int, boundary: str) -> Array:
     ndimage = import_optional("scipy.ndimage", extra="io", purpose="--smooth")
     if image.dtype.kind not in "buif":
         raise TypeError(f"--smooth needs an image of real numbers, got {image.dtype}")
@@ -342,7 +343,10 @@ def _smooth(image: Array, sigma: float, ndim: int) -> Array:
     precision = np.float32 if np.can_cast(image.dtype, np.float32) else np.float64
     return np.asarray(
         ndimage.gaussian_filter(
-            image.astype(precision), sigma, axes=range(image.ndim - ndim, image.ndim)
+            image.astype(precision),
+            sigma,
+            mode="wrap" if boundary == "periodic" else "reflect",
+            axes=range(image.ndim - ndim, image.ndim),
         )
     )
 

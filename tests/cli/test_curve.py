@@ -1,5 +1,6 @@
 """`ecc curve`: tables hold what `euler_curve` returns."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import tifffile
 from scipy.ndimage import gaussian_filter
+from skimage.measure import euler_number
 
 import ecc_core as ecc
 
@@ -22,6 +24,22 @@ def assert_rows_are(rows: Rows, curve: ecc.EulerCurve, path: object) -> None:
     assert {row["input"] for row in rows} == {str(path)}
     assert [float(row["threshold"]) for row in rows] == curve.thresholds.tolist()
     assert [int(row["euler_number"]) for row in rows] == curve.values.tolist()
+
+
+def periodic_euler_number(binary: np.ndarray) -> int:
+    """Euler characteristic of a set whose opposite sides touch.
+
+    By inclusion and exclusion: the set is continued by its first plane along every axis, and what
+    is there twice is taken away.
+    """
+    total = 0
+    for twice in itertools.product((False, True), repeat=binary.ndim):
+        part = binary
+        for axis, doubled in enumerate(twice):
+            first = part.take([0], axis)
+            part = first if doubled else np.concatenate([part, first], axis)
+        total += (-1) ** sum(twice) * euler_number(part)
+    return total
 
 
 class TestCurve:
@@ -153,6 +171,32 @@ class TestCurve:
         np.save(tmp_path / "a.npy", image.astype(dtype))
         expected = ecc.euler_curve(gaussian_filter(image.astype(precision), 1.5))
         assert_rows_are(run(tmp_path / "a.npy", "--smooth", 1.5), expected, tmp_path / "a.npy")
+
+    @pytest.mark.parametrize("shape", [(13, 17), (2, 9, 8, 7)])
+    def test_smooth_across_the_border_of_a_periodic_image(
+        self, run: Any, tmp_path: Path, shape: tuple[int, ...]
+    ) -> None:
+        image = noise(*shape)
+        np.save(tmp_path / "a.npy", image)
+        axes = "TZYX"[-len(shape) :]
+        flags = ["--axes", axes, "--smooth", 2, "--boundary", "periodic", "--thresholds"]
+        rows = run(tmp_path / "a.npy", *flags, "110.0,120.0,127.5,135.0")
+        spatial = tuple(range(len(shape)))[-min(len(shape), 3) :]
+        smooth = gaussian_filter(image.astype(np.float32), 2, mode="wrap", axes=spatial)
+        expected = [
+            periodic_euler_number(one <= t)
+            for one in smooth.reshape(-1, *(shape[i] for i in spatial))
+            for t in (110, 120, 127.5, 135)
+        ]
+        assert [int(row["euler_number"]) for row in rows] == expected
+
+    def test_smooth_a_window(self, run: Any, image: np.ndarray, tmp_path: Path) -> None:
+        """What lies beyond a window is unknown: as for a closed image, its reflection."""
+        np.save(tmp_path / "a.npy", image)
+        rows = run(tmp_path / "a.npy", "--smooth", 1.5, "--boundary", "half-open")
+        smooth = gaussian_filter(image.astype(np.float32), 1.5, mode="reflect")
+        expected = ecc.euler_curve(smooth, boundary="half-open")
+        assert_rows_are(rows, expected, tmp_path / "a.npy")
 
     def test_binary_image(self, run: Any, image: np.ndarray, tmp_path: Path) -> None:
         np.save(tmp_path / "a.npy", image > 99)
