@@ -73,8 +73,9 @@ def add_selection_arguments(parser: argparse.ArgumentParser) -> Any:
     group.add_argument(
         "--axes",
         metavar="LETTERS",
-        help="axes of the stored array if the file does not name them, such as TZYX or YXC: Z, Y "
-        "and X for space, T for time, C for channels, S for colour samples",
+        help="axes if the file does not name them, such as TZYX or YXC, in the order that ecc info "
+        "prints without this option: Z, Y and X for space, T for time, C for channels, S for "
+        "colour samples",
     )
     group.add_argument(
         "--channel",

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from ecc_core._io.files import Address, Archive, Files, Folder, is_address
+from ecc_core._io.order import in_order
 from ecc_core._io.readers import (
     dicom,
     folders,
@@ -65,8 +66,8 @@ def open_image(
     level : int, default 0
         Which resolution of a pyramid, 0 the finest.
     axes : str, optional
-        One letter for each axis of the stored array, where the file says nothing or something
-        wrong.
+        One letter for each axis, where the file says nothing or something wrong, in the order of
+        the axes without this argument.
 
     Returns
     -------
@@ -102,6 +103,9 @@ def _open(path: Path | str, series: int | None, level: int, axes: str | None) ->
     try:
         opened = _opened(path, request)
         _check(opened, request)
+        opened = in_order(opened)
+        if request.axes:
+            opened = in_order(replace(opened, axes=request.axes.upper(), affine=None))
     except (ImportError, MemoryError, InputFileError):
         raise
     except Exception as error:  # readers raise whatever they like on damaged files

@@ -36,8 +36,9 @@ def read_image(
 
     The pages of a TIFF file, and the files of a folder in the natural order of their names, are
     the first axis of a 3-D image, unless the file says that they are points in time or channels.
-    Values and dtype are those of the file. NPY files are mapped into memory. Nothing is ever
-    unpickled, and no file is read that was not named.
+    Values and dtype are those of the file. Axes are in the order T, C, Z, Y, X in all formats, so
+    that the axes of a NIfTI image are those of nibabel's in reverse. NPY files are mapped into
+    memory. Nothing is ever unpickled, and no file is read that was not named.
 
     Parameters
     ----------
@@ -56,10 +57,10 @@ def read_image(
     level : int, default 0
         Which resolution of a pyramid, 0 the finest.
     axes : str, optional
-        One letter for each axis of the file's array, where the file says nothing or something
-        wrong: ``S`` for colours, ``C`` for other channels, ``T`` for time, and ``Z``, ``Y`` and
-        ``X`` for those of the image. The arrays of NPY and NPZ files have no channels unless this
-        says so.
+        One letter for each axis, where the file says nothing or something wrong, in the order of
+        the axes of `open_image` without this argument: ``S`` for colours, ``C`` for other
+        channels, ``T`` for time, and ``Z``, ``Y`` and ``X`` for those of the image. The arrays of
+        NPY and NPZ files have no channels unless this says so.
 
     Returns
     -------

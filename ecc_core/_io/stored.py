@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.files import Stamp, stamp_of_file
 from ecc_core._io.views import REQUESTS, View
 from ecc_core.errors import InputFileError
@@ -67,6 +68,9 @@ class Opened:
     spacing: Mapping[str, float] = field(default_factory=dict)
     """Distance between neighbouring points by axis, as far as the file gives it."""
     unit: str = ""
+    """Of the spacing, as `ecc_core._io.units.calibrated` names it."""
+    affine: Affine | None = None
+    """Where the points lie, in the same unit."""
     series: int = 1
     levels: int = 1
     described: Sequence[str] | None = None
@@ -86,7 +90,8 @@ class StoredImage:
     axes : str
         One letter for each axis: ``Z``, ``Y``, ``X`` are those of the image, ``T`` is time, ``C``
         are channels, ``S`` are the samples of a colour, ``?`` are axes of which the file says
-        nothing, and other letters are other axes.
+        nothing, and other letters are other axes. They are in the order T, others, C, Z, Y, X, S,
+        whatever their order in the file.
     shape : tuple of int
     dtype : numpy.dtype
     chunks : tuple of int
@@ -95,7 +100,7 @@ class StoredImage:
         Distance of neighbouring points along those of the axes Z, Y and X for which the file says
         it, in units of `unit`.
     unit : str
-        Such as ``"micrometer"``; empty if unknown.
+        That of the file, such as ``"millimeter"`` or ``"micrometer"``; empty if unknown.
     series, levels : int
         Number of images in the file, and number of resolutions of this one.
     """
@@ -105,17 +110,18 @@ class StoredImage:
         self.array, self.file_of, self.stamp = opened.array, opened.file_of, opened.stamp
         self.shape: tuple[int, ...] = tuple(map(int, opened.array.shape))
         self.dtype = np.dtype(opened.array.dtype)
-        self.axes = (request.axes or opened.axes).upper()
-        self.chunks = tuple(map(int, opened.chunks or rows_of(self.shape)))
+        self.axes = opened.axes
+        self.chunks = tuple(map(int, opened.chunks or rows_of(self.array)))
         self.parts = tuple(map(int, opened.parts or self.chunks))
         self._at_once = opened.at_once
-        self.series, self.levels, self.unit = opened.series, opened.levels, opened.unit
+        self.series, self.levels, self.affine = opened.series, opened.levels, opened.affine
         self.described = (str(path),) if opened.described is None else opened.described
         self.spacing = {
-            letter: float(step)
-            for letter, step in opened.spacing.items()
-            if letter in self.axes and letter in "ZYX" and 0 < step < math.inf
+            letter: float(opened.spacing[letter])
+            for letter in "ZYX"
+            if letter in self.axes and 0 < opened.spacing.get(letter, 0) < math.inf
         }
+        self.unit = opened.unit if self.spacing else ""
 
     def __reduce__(self) -> Any:
         """Pickle the request only; another process opens the file again."""
@@ -210,12 +216,14 @@ def _refuse_folder(file: str) -> None:
         raise IsADirectoryError(f"{file} is a folder")
 
 
-def rows_of(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return chunks for a contiguous array: rows, or parts of long rows."""
-    if not shape:
-        return ()
-    *others, length = shape
-    return (*(1 for _ in others), max(1, min(length, LONGEST_ROW)))
+def rows_of(array: Any) -> tuple[int, ...]:
+    """Return chunks for a contiguous array: rows along the fastest axis, or parts of long rows."""
+    chunks = [1] * len(array.shape)
+    if chunks:
+        steps = getattr(array, "strides", range(len(chunks), 0, -1))
+        fastest = min(reversed(range(len(chunks))), key=lambda axis: abs(steps[axis]))
+        chunks[fastest] = max(1, min(int(array.shape[fastest]), LONGEST_ROW))
+    return tuple(chunks)
 
 
 def unnamed_axes(ndim: int) -> str:

@@ -13,9 +13,12 @@ import pytest
 import tifffile
 import zarr
 from io_helpers import write_czi, write_dicom, write_lif, write_nd2, write_nifti
+from PIL import Image
 
 from ecc_core.errors import InputFileError
 from ecc_core.io import open_image, read_image
+
+SPACING = {"Z": 2.0, "Y": 0.5, "X": 0.25}
 
 
 def noise(*shape: int, dtype: str = "i2") -> np.ndarray:
@@ -23,11 +26,16 @@ def noise(*shape: int, dtype: str = "i2") -> np.ndarray:
 
 
 def assert_opens(
-    path: Path, image: np.ndarray, axes: str, spacing: dict[str, float], **options: Any
+    path: Path,
+    image: np.ndarray,
+    axes: str,
+    spacing: dict[str, float],
+    unit: str = "",
+    **options: Any,
 ) -> None:
     opened = open_image(path, **options)
     assert (opened.axes, opened.shape, opened.dtype) == (axes, image.shape, image.dtype)
-    assert opened.spacing == spacing
+    assert (opened.spacing, opened.unit) == (spacing, unit)
     values = opened.read()
     assert values.dtype == image.dtype
     np.testing.assert_array_equal(values, image)
@@ -44,10 +52,38 @@ class TestNifti:
     def test_values_and_spacing(self, path, version):
         image = noise(7, 6, 5)
         kind = {1: nibabel.Nifti1Image, 2: nibabel.Nifti2Image}[version]
-        stored = kind(image, np.diag([0.5, 0.25, 2, 1]))
+        stored = kind(image, np.diag([0.5, 0.1, 2, 1]))
         stored.header.set_xyzt_units("mm")
         nibabel.save(stored, path)
-        assert_opens(path, image, "XYZ", {"X": 500.0, "Y": 250.0, "Z": 2000.0})
+        assert_opens(path, image.T, "ZYX", {"Z": 2.0, "Y": 0.1, "X": 0.5}, "millimeter")
+
+    @pytest.mark.parametrize(
+        ("unit", "name"),
+        [("unknown", ""), ("meter", "meter"), ("mm", "millimeter"), ("micron", "micrometer")],
+    )
+    def test_units(self, path, unit, name):
+        stored = nibabel.Nifti1Image(noise(4, 3, 2), np.diag([3, 2, 1, 1]))
+        stored.header.set_xyzt_units(unit)
+        nibabel.save(stored, path)
+        opened = open_image(path)
+        assert (opened.spacing, opened.unit) == ({"Z": 1.0, "Y": 2.0, "X": 3.0}, name)
+
+    def test_components_follow_time(self, path):
+        """The fifth axis of the file has the components of vectors."""
+        image = noise(5, 4, 3, 2, 6)
+        nibabel.save(nibabel.Nifti1Image(image, np.eye(4)), path)
+        opened = open_image(path)
+        assert (opened.axes, opened.shape) == ("TCZYX", (2, 6, 3, 4, 5))
+        np.testing.assert_array_equal(opened.read(), image.transpose(3, 4, 2, 1, 0))
+        np.testing.assert_array_equal(opened[1, 2:4, 0, 1:3, :], image[:, 1:3, 0, 1, 2:4].T)
+
+    def test_only_what_is_needed_is_read(self, tmp_path):
+        """A view of a memory map whose rows are those of the file."""
+        nibabel.save(nibabel.Nifti1Image(noise(5, 4, 3), np.eye(4)), tmp_path / "a.nii")
+        opened = open_image(tmp_path / "a.nii")
+        assert isinstance(opened.array, np.memmap)
+        assert opened.array.flags.c_contiguous
+        assert opened.chunks == (1, 1, 5)
 
     def test_scaled_values_and_time(self, path):
         image = noise(5, 4, 3, 2, dtype="f4")
@@ -56,8 +92,8 @@ class TestNifti:
         nibabel.save(stored, path)
         expected = np.asanyarray(nibabel.load(path).dataobj)
         assert expected.dtype == np.float64
-        assert_opens(path, expected, "XYZT", {"X": 1.0, "Y": 1.0, "Z": 1.0})
-        np.testing.assert_array_equal(read_image(path, time=1), expected[..., 1])
+        assert_opens(path, expected.T, "TZYX", {"X": 1.0, "Y": 1.0, "Z": 1.0})
+        np.testing.assert_array_equal(read_image(path, time=1), expected[..., 1].T)
 
     def test_damage(self, path):
         write_nifti(path, noise(9, 9, 9))
@@ -81,7 +117,21 @@ class TestNrrd:
         image = noise(5, 6, 7)
         header = {"encoding": encoding, "spacings": [0.1, 0.2, 0.3], "units": ["mm"] * 3}
         nrrd.write(str(tmp_path / "a.nrrd"), image, header, index_order="C")
-        assert_opens(tmp_path / "a.nrrd", image, "ZYX", {"X": 100.0, "Y": 200.0, "Z": 300.0})
+        steps = {"Z": 0.3, "Y": 0.2, "X": 0.1}
+        assert_opens(tmp_path / "a.nrrd", image, "ZYX", steps, "millimeter")
+
+    def test_spacing_without_a_unit(self, tmp_path):
+        header = {"space": "left-posterior-superior", "space directions": np.diag([3.0, 2, 1])}
+        nrrd.write(str(tmp_path / "a.nrrd"), noise(2, 3, 4), header, index_order="C")
+        opened = open_image(tmp_path / "a.nrrd")
+        assert (opened.spacing, opened.unit) == ({"Z": 1.0, "Y": 2.0, "X": 3.0}, "")
+
+    def test_channels_and_time_come_first(self, tmp_path):
+        """Fastest in the file are the components, slowest is time."""
+        image = noise(2, 5, 6, 7, 3)
+        header = {"kinds": ["vector", "space", "space", "space", "time"]}
+        nrrd.write(str(tmp_path / "a.nrrd"), image, header, index_order="C")
+        assert_opens(tmp_path / "a.nrrd", np.moveaxis(image, -1, 1), "TCZYX", {})
 
     def test_values_in_another_file(self, tmp_path):
         nrrd.write(str(tmp_path / "a.nhdr"), noise(5, 6, 7), detached_header=True)
@@ -106,8 +156,18 @@ class TestMrc:
         with mrcfile.new(tmp_path / "a.mrc") as file:
             file.set_data(image)
             file.voxel_size = 20
-        step = dict.fromkeys("ZYX", 0.002)
-        assert_opens(tmp_path / "a.mrc", image, "ZYX", step)
+        assert_opens(tmp_path / "a.mrc", image, "ZYX", dict.fromkeys("ZYX", 20.0), "angstrom")
+
+    def test_sections_along_another_axis(self, tmp_path):
+        """Maps of proteins may be stored in sections of x."""
+        image = noise(5, 6, 7)
+        with mrcfile.new(tmp_path / "a.mrc") as file:
+            file.set_data(image)
+            file.header.mapc, file.header.mapr, file.header.maps = 3, 2, 1
+            file.header.mx, file.header.my, file.header.mz = 5, 6, 7
+            file.voxel_size = (1, 2, 3)
+        spacing = {"Z": 3.0, "Y": 2.0, "X": 1.0}
+        assert_opens(tmp_path / "a.mrc", image.T, "ZYX", spacing, "angstrom")
 
     def test_a_stack_of_images_is_no_volume(self, tmp_path):
         with mrcfile.new(tmp_path / "a.mrc") as file:
@@ -138,7 +198,7 @@ class TestDicom:
 
     def test_a_series(self, series):
         folder, image = series
-        assert_opens(folder, image, "ZYX", {"Z": 1500.0, "Y": 500.0, "X": 250.0})
+        assert_opens(folder, image, "ZYX", {"Z": 1.5, "Y": 0.5, "X": 0.25}, "millimeter")
 
     def test_a_missing_slice(self, series):
         (series[0] / "c").unlink()
@@ -162,7 +222,7 @@ class TestDicom:
         image = noise(3, 6, 7)
         write_dicom(tmp_path / "a.dcm", image, RescaleSlope=2, RescaleIntercept=-1024)
         expected = image.astype(np.int32) * 2 - 1024
-        assert_opens(tmp_path / "a.dcm", expected, "ZYX", {"Y": 500.0, "X": 250.0})
+        assert_opens(tmp_path / "a.dcm", expected, "ZYX", {"Y": 0.5, "X": 0.25}, "millimeter")
 
     def test_truncated(self, tmp_path):
         write_dicom(tmp_path / "a.dcm", noise(6, 7))
@@ -177,7 +237,7 @@ class TestCzi:
     def test_values_and_spacing(self, tmp_path):
         image = noise(2, 3, 32, 40, dtype="u2")
         write_czi(tmp_path / "a.czi", image)
-        assert_opens(tmp_path / "a.czi", image, "CZYX", {"Z": 2.0, "Y": 0.5, "X": 0.25})
+        assert_opens(tmp_path / "a.czi", image, "CZYX", SPACING, "micrometer")
 
     def test_damage(self, tmp_path):
         (tmp_path / "a.czi").write_bytes(b"ZISRAWFILE nothing")
@@ -197,8 +257,8 @@ class TestLif:
         with pytest.raises(InputFileError, match="holds 2 images, choose one with `series`"):
             open_image(tmp_path / "a.lif")
         for number, image in enumerate(images):
-            spacing = {"Z": 2.0, "Y": 0.5, "X": 0.25}
-            assert_opens(tmp_path / "a.lif", image, "ZYX", spacing, series=number)
+            path = tmp_path / "a.lif"
+            assert_opens(path, image, "ZYX", SPACING, "micrometer", series=number)
 
     def test_channels(self, tmp_path):
         image = noise(2, 3, 12, 10, dtype="u1")
@@ -225,7 +285,7 @@ class TestNd2:
         image = noise(3, 2, 12, 10, dtype="u2")
         write_nd2(path, image)
         spacing = {"Z": 2.0, "Y": 0.25, "X": 0.25}
-        assert_opens(path, image.swapaxes(0, 1), "CZYX", spacing)
+        assert_opens(path, image.swapaxes(0, 1), "CZYX", spacing, "micrometer")
 
     @pytest.mark.parametrize("place", [0, 1])
     def test_a_missing_frame_is_not_zero(self, path, place):
@@ -242,21 +302,55 @@ class TestNd2:
 
 
 class TestSpacing:
-    def test_imagej(self, tmp_path):
-        tifffile.imwrite(
-            tmp_path / "a.tif",
-            noise(3, 4, 5),
-            imagej=True,
-            resolution=(4, 2),
-            metadata={"axes": "ZYX", "spacing": 1.5, "unit": "micron"},
-        )
-        assert open_image(tmp_path / "a.tif").spacing == {"Z": 1.5, "Y": 0.5, "X": 0.25}
+    """Of TIFF and OME-Zarr: in the unit of the file, by axis."""
+
+    def opened(self, path: Path, **options: Any) -> tuple[dict[str, float], str]:
+        tifffile.imwrite(path, noise(4, 6, 5), photometric="minisblack", **options)
+        image = open_image(path)
+        return image.spacing, image.unit
+
+    @pytest.mark.parametrize(
+        ("unit", "name"),
+        [("micron", "micrometer"), ("\\u00B5m", "micrometer"), ("mm", "millimeter"), ("", "")],
+    )
+    def test_imagej(self, tmp_path, unit, name):
+        metadata = {"axes": "ZYX", "spacing": 1.5, "unit": unit}
+        found = self.opened(tmp_path / "a.tif", imagej=True, resolution=(4, 2), metadata=metadata)
+        assert found == ({"Z": 1.5, "Y": 0.5, "X": 0.25}, name)
+
+    def test_imagej_with_a_unit_for_each_axis(self, tmp_path):
+        metadata = {"axes": "ZYX", "spacing": 1500, "unit": "micron", "yunit": "mm", "zunit": "nm"}
+        found = self.opened(tmp_path / "a.tif", imagej=True, resolution=(4, 2), metadata=metadata)
+        assert found == ({"Z": 1.5, "Y": 500.0, "X": 0.25}, "micrometer")
+
+    @pytest.mark.parametrize("kind", [{"imagej": True}, {}, {"metadata": None}])
+    def test_nothing_is_known(self, tmp_path, kind):
+        assert self.opened(tmp_path / "a.tif", **kind) == ({}, "")
+
+    @pytest.mark.parametrize(
+        ("unit", "name"), [("CENTIMETER", "centimeter"), ("INCH", "inch"), ("NONE", "")]
+    )
+    def test_resolution_tags(self, tmp_path, unit, name):
+        options = {"resolution": (2000, 1000), "resolutionunit": unit, "metadata": None}
+        found = self.opened(tmp_path / "a.tif", **options)
+        assert found == ({"Y": 0.001, "X": 0.0005}, name)
+        Image.fromarray(noise(4, 5, dtype="u1")).save(tmp_path / "b.tif", dpi=(200, 100))
+        opened = open_image(tmp_path / "b.tif")
+        assert (opened.spacing, opened.unit) == ({"Y": 0.01, "X": 0.005}, "inch")
+
+    def test_description_of_tifffile(self, tmp_path):
+        """Its unit is that of the resolution, too, for which tifffile writes inches."""
+        metadata = {"axes": "ZYX", "spacing": 1.5, "unit": "um"}
+        found = self.opened(tmp_path / "a.tif", resolution=(4, 2), metadata=metadata)
+        assert found == ({"Z": 1.5, "Y": 0.5, "X": 0.25}, "micrometer")
+        centimeters = {"resolution": (4e4, 2e4), "resolutionunit": "CENTIMETER"}
+        found = self.opened(tmp_path / "b.tif", **centimeters, metadata=metadata)
+        assert found == ({"Z": 1.5e-4, "Y": 0.5e-4, "X": 0.25e-4}, "centimeter")
 
     def test_ome_tiff(self, tmp_path):
         sizes = {"PhysicalSizeX": 250, "PhysicalSizeXUnit": "nm", "PhysicalSizeY": 0.5}
-        tifffile.imwrite(tmp_path / "a.ome.tif", noise(3, 4, 5), metadata={"axes": "ZYX", **sizes})
-        opened = open_image(tmp_path / "a.ome.tif")
-        assert (opened.spacing, opened.unit) == ({"Y": 0.5, "X": 0.25}, "micrometer")
+        found = self.opened(tmp_path / "a.ome.tif", metadata={"axes": "ZYX", **sizes})
+        assert found == ({"Y": 500.0, "X": 250.0}, "nanometer")
 
     @pytest.mark.parametrize("version", ["0.4", "0.5"])
     def test_ome_zarr(self, tmp_path, version):
@@ -278,7 +372,8 @@ class TestSpacing:
         else:
             group.attrs["ome"] = {"version": version, "multiscales": described}
         opened = open_image(tmp_path / "a.zarr", level=1)
-        assert (opened.axes, opened.spacing, opened.levels) == ("CYX", {"Y": 0.5, "X": 0.5}, 2)
+        assert (opened.axes, opened.unit, opened.levels) == ("CYX", "nanometer", 2)
+        assert opened.spacing == {"Y": 500.0, "X": 500.0}
 
 
 class TestCollections:

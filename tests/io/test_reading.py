@@ -122,7 +122,7 @@ class TestParts:
         elif name == "a.nii":
             scaled = nibabel.Nifti1Image(image / 3, np.eye(4), dtype="i2")
             nibabel.save(scaled, path)
-            image = np.asanyarray(nibabel.load(path).dataobj)
+            image = np.asanyarray(nibabel.load(path).dataobj).T
         else:
             write_zarr(path, image, **({"shards": (24, 40, 40)} if "sharded" in name else {}))
         assert_reads(path, image)
@@ -198,7 +198,7 @@ class TestChannels:
     def test_channels_without_names(self, tmp_path: Path) -> None:
         image = noise(4, 3, 7, 5)
         tifffile.imwrite(tmp_path / "a.tif", image, imagej=True, metadata={"axes": "ZCYX"})
-        assert_refused(tmp_path / "a.tif", "has 3 channels, axes ZCYX", "0 to 2")
+        assert_refused(tmp_path / "a.tif", "has 3 channels, axes CZYX", "0 to 2")
         assert_refused(tmp_path / "a.tif", "must be one of 0 to 2, got 'r'", channel="r")
         assert_reads(tmp_path / "a.tif", image[:, 2], channel=2)
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.stored import Opened, Request
-from ecc_core._io.units import in_micrometers
+from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
 __all__ = ["SUFFIXES", "open_dicom", "open_dicom_folder", "slices_in"]
@@ -40,7 +41,9 @@ def open_dicom(path: Path, _: Request) -> Opened:
     count = int(getattr(dataset, "NumberOfFrames", 1))
     frames = _Frames([dataset], count)
     if count == 1:
-        return _with_spacing(frames[(0,)], frames.axes[1:], dataset, 0)
+        opened = _with_spacing(frames[(0,)], frames.axes[1:], dataset, 0)
+        placed = "ImagePositionPatient" in dataset
+        return replace(opened, affine=_affine([dataset, dataset], 1) if placed else None)
     return _with_spacing(frames, frames.axes, dataset, getattr(dataset, "SpacingBetweenSlices", 0))
 
 
@@ -65,7 +68,8 @@ def open_dicom_folder(files: list[Path], request: Request) -> Opened:
     measured = "ImagePositionPatient" in slices[0]
     distance = gaps.mean() if measured and gaps.size else 0
     opened = _with_spacing(frames, frames.axes, slices[0], distance)
-    return replace(opened, described=list(map(str, files)), series=len(held))
+    affine = _affine([slices[i] for i in (order[0], order[-1])], len(slices)) if measured else None
+    return replace(opened, affine=affine, described=list(map(str, files)), series=len(held))
 
 
 def _header(path: Path) -> Any:
@@ -146,9 +150,21 @@ def _rescaled(stored: NDArray[Any], dataset: Any) -> NDArray[Any]:
     return stored * slope + intercept
 
 
+def _affine(ends: Sequence[Any], count: int) -> Affine | None:
+    """Return the affine of a series from its first and last slice."""
+    first, last = (np.array(dataset.ImagePositionPatient, float) for dataset in ends)
+    across, down = np.array(ends[0].ImageOrientationPatient, float).reshape(2, 3)
+    row, column = map(float, getattr(ends[0], "PixelSpacing", (0, 0)))
+    if not row * column:
+        return None
+    between = (last - first) / (count - 1) if count > 1 else np.cross(across, down)
+    steps = {"Z": between, "Y": row * down, "X": column * across}
+    return Affine.of_space(steps, first, "left-posterior-superior")
+
+
 def _with_spacing(values: Any, axes: str, dataset: Any, distance: float) -> Opened:
     row, column = getattr(dataset, "PixelSpacing", (0, 0))
     steps = {"Z": distance, "Y": row, "X": column}
-    spacing = in_micrometers(steps, dict.fromkeys("ZYX", "mm"))
+    spacing, unit = calibrated(steps, "mm")
     chunks = (1, *values.frame) if isinstance(values, _Frames) else None
-    return Opened(values, axes, chunks, spacing=spacing, unit="micrometer")
+    return Opened(values, axes, chunks, spacing=spacing, unit=unit)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._io.stored import Opened, Request, unnamed_axes
+from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
 __all__ = ["SUFFIXES", "open_hdf5"]
@@ -45,5 +46,5 @@ def _open_dataset(h5py: Any, opened: Any, inside: str) -> Opened:
     # written by ilastik's and PlantSeg's exporters, in micrometers
     steps = np.ravel(array.attrs.get("element_size_um", ()))
     known = steps.size == 3 and steps.dtype.kind == "f"
-    spacing = dict(zip("ZYX", steps.tolist(), strict=True)) if known else {}
-    return Opened(array, axes, array.chunks, spacing=spacing, unit="micrometer" if spacing else "")
+    spacing, unit = calibrated(dict(zip("ZYX", steps, strict=True)) if known else {}, "um")
+    return Opened(array, axes, array.chunks, spacing=spacing, unit=unit)

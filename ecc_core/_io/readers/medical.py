@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.stored import Opened, Request, unnamed_axes
-from ecc_core._io.units import in_micrometers
+from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
 __all__ = ["MRC_SUFFIXES", "open_mrc", "open_nifti", "open_nrrd"]
@@ -38,22 +39,30 @@ def open_nifti(path: Path, _: Request) -> Opened:
         stored = image.dataobj
         if compressed:
             stream.seek(stored.offset)
-            values = _read_array(stream, stored.shape[::-1], stored.dtype)[0].T
+            values = _read_array(stream, stored.shape[::-1], stored.dtype)[0]
         else:
-            values = stored.get_unscaled()
+            values = stored.get_unscaled().T
     scaled = (stored.slope, stored.inter) != (1, 0)
     array: Any = _Scaled(nibabel, values, stored.slope, stored.inter) if scaled else values
-    # the fourth axis is time, the fifth has the components of vectors
-    axes = "XYZTC"[: len(array.shape)]
-    unit = image.header.get_xyzt_units()[0]
-    steps = dict(zip("XYZ", map(float, image.header.get_zooms()), strict=False))
-    spacing = in_micrometers(steps, dict.fromkeys("XYZ", "" if unit == "unknown" else unit))
+    # nibabel's first axis, x, is the fastest; the fourth is time, the fifth has components
+    axes = "XYZTC"[: len(array.shape)][::-1]
+    steps = dict(zip("XYZ", image.header.get_zooms(), strict=False))
+    spacing, unit = calibrated(steps, image.header.get_xyzt_units()[0])
     return Opened(
         array,
         axes if len(axes) == len(array.shape) else unnamed_axes(len(array.shape)),
-        spacing=spacing or steps,
-        unit="micrometer" if spacing else "",
+        spacing=spacing,
+        unit=unit,
+        affine=_nifti_affine(image),
     )
+
+
+def _nifti_affine(image: Any) -> Affine | None:
+    """Return the affine of an image; None if its header has none, only distances."""
+    if not int(image.header["sform_code"]) and not int(image.header["qform_code"]):
+        return None
+    steps = dict(zip("XYZ", image.affine[:3, :3].T, strict=True))
+    return Affine(steps, image.affine[:3, 3])
 
 
 def _read_array(
@@ -110,14 +119,34 @@ def open_nrrd(path: Path, _: Request) -> Opened:
     spatial = [i for i, letter in enumerate(letters) if letter == "?"]
     named = dict(zip(spatial, unnamed_axes(len(spatial)), strict=True))
     axes = "".join(named.get(i, letter) for i, letter in enumerate(letters))
-    steps = np.asarray(header.get("spacings", ()), np.float64)
-    if "space directions" in header:
-        rows = [[np.nan] if row is None else row for row in header["space directions"]]
-        steps = np.array([np.linalg.norm(row) for row in rows])
-    pairs = dict(zip(reversed(axes), steps.tolist(), strict=False))
-    units = [unit.strip('"') for unit in header.get("space units", header.get("units", []))]
-    spacing = in_micrometers(pairs, dict.fromkeys("XYZ", units[-1] if units else ""))
-    return Opened(values, axes, spacing=spacing or pairs, unit="micrometer" if spacing else "")
+    spacing, unit, affine = _nrrd_geometry(header, axes)
+    return Opened(values, axes, spacing=spacing, unit=unit, affine=affine)
+
+
+def _nrrd_geometry(header: Any, axes: str) -> tuple[dict[str, float], str, Affine | None]:
+    """Return the distances along axes, their unit, and the places of points."""
+    if "space directions" not in header:
+        steps = np.asarray(header.get("spacings", ()), np.float64)
+        units = [unit.strip('"') for unit in header.get("units", ())]
+        named = dict(zip(reversed(axes), units, strict=False))
+        pairs = dict(zip(reversed(axes), steps.tolist(), strict=False))
+        return *calibrated(pairs, named), None
+    rows = dict(zip(reversed(axes), header["space directions"], strict=False))
+    vectors = {
+        axis: np.asarray(row, np.float64)
+        for axis, row in rows.items()
+        if axis in "ZYX" and row is not None and np.isfinite(row).all()
+    }
+    # the units belong to the coordinates, not to the axes, so that one must hold for all
+    units = list({unit.strip('"') for unit in header.get("space units", ())})
+    spacing, unit = calibrated(
+        {axis: np.linalg.norm(vector) for axis, vector in vectors.items()},
+        units[0] if len(units) == 1 else "",
+    )
+    origin = header.get("space origin")
+    if origin is None or len(origin) != 3 or not np.isfinite(origin).all():
+        return spacing, unit, None
+    return spacing, unit, Affine.of_space(vectors, origin, header.get("space", ""))
 
 
 def _gunzipped(nrrd: Any, header: Any, stream: Any) -> NDArray[Any]:
@@ -138,8 +167,10 @@ def open_mrc(path: Path, _: Request) -> Opened:
     axes = unnamed_axes(opened.data.ndim)
     if opened.is_image_stack():
         axes = "?YX"
+    elif len(axes) >= 3:  # which axes the sections, rows and columns lie along
+        along = [int(opened.header[name]) for name in ("maps", "mapr", "mapc")]
+        if sorted(along) == [1, 2, 3]:
+            axes = axes[:-3] + "".join("XYZ"[i - 1] for i in along)
     size = opened.voxel_size
-    spacing = in_micrometers(
-        {letter: float(size[letter.lower()]) for letter in "ZYX"}, dict.fromkeys("ZYX", "angstrom")
-    )
-    return Opened(opened.data, axes, spacing=spacing, unit="micrometer" if spacing else "")
+    spacing, unit = calibrated({axis: size[axis.lower()] for axis in "ZYX"}, "angstrom")
+    return Opened(opened.data, axes, spacing=spacing, unit=unit)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.stored import Opened, Request
-from ecc_core._io.units import in_micrometers
+from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
 __all__ = ["SUFFIXES", "open_microscope"]
@@ -37,7 +37,7 @@ def open_microscope(path: Path, request: Request) -> Opened:
     image.set_scene(request.pick_series([str(scene) for scene in image.scenes]))
     sizes = image.physical_pixel_sizes
     steps = {axis: getattr(sizes, axis) for axis in "ZYX"}
-    spacing = in_micrometers(steps, dict.fromkeys("ZYX", "um"))
+    spacing, unit = calibrated(steps, "um")
     lengths = dict(zip(image.dims.order, image.shape, strict=True))
     axes = "".join(a for a, n in lengths.items() if a in "YX" or n > 1)
     array = _Planes(image.get_image_dask_data(axes))
@@ -46,7 +46,7 @@ def open_microscope(path: Path, request: Request) -> Opened:
         axes,
         array.chunks,
         spacing=spacing,
-        unit="micrometer" if spacing else "",
+        unit=unit,
         series=len(image.scenes),
     )
 

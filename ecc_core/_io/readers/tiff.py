@@ -4,6 +4,7 @@ import math
 import re
 import struct
 import weakref
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.stored import Opened, Request
-from ecc_core._io.units import in_micrometers
+from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
 __all__ = ["SUFFIXES", "open_tiff"]
@@ -39,7 +40,7 @@ def open_tiff(path: Path, request: Request) -> Opened:
         level = series.levels[request.pick_level(len(series.levels))]
         _check_segments(tiff, level)
         samples = "S" if series.keyframe.photometric == tifffile.PHOTOMETRIC.RGB else "C"
-        spacing = _spacing(tiff, number)
+        spacing, unit = _calibration(tiff, number) if level is series else ({}, "")
         array = _Series(tiff, level)
     except BaseException:
         tiff.close()
@@ -50,8 +51,8 @@ def open_tiff(path: Path, request: Request) -> Opened:
         _letters(level.axes).replace("S", samples),
         array.chunks,
         at_once=True,
-        spacing=spacing if level is series else {},
-        unit="micrometer" if spacing else "",
+        spacing=spacing,
+        unit=unit,
         series=len(tiff.series),
         levels=len(series.levels),
     )
@@ -169,27 +170,45 @@ def _check_segments(tiff: Any, level: Any) -> None:
             raise ValueError(f"truncated or damaged: parts of page {number} are missing")
 
 
-def _spacing(tiff: Any, number: int) -> dict[str, float]:
-    """Return the spacing in micrometers by axis, as far as the metadata give it."""
+def _calibration(tiff: Any, number: int) -> tuple[dict[str, float], str]:
+    """Return the spacing by axis and its unit, as far as the metadata or tags give them."""
     if tiff.is_ome:
         found = re.findall(r"<(?:\w+:)?Pixels\b[^>]*>", tiff.ome_metadata)
         text = found[number] if number < len(found) else ""
         named = dict(re.findall(r'\bPhysicalSize([XYZ](?:Unit)?)\s*=\s*"([^"]*)"', text))
-        return in_micrometers(
-            {axis: named[axis] for axis in "ZYX" if axis in named},
-            {axis: named.get(f"{axis}Unit", "µm") for axis in "ZYX"},
-        )
+        units = {axis: unescape(named.get(f"{axis}Unit", "µm")) for axis in "ZYX"}
+        return calibrated(named, units)
     if tiff.is_lsm:
         sizes = tiff.lsm_metadata
-        return in_micrometers({a: sizes[f"VoxelSize{a}"] for a in "ZYX"}, dict.fromkeys("ZYX", "m"))
+        return calibrated({axis: sizes[f"VoxelSize{axis}"] for axis in "ZYX"}, "m")
+    page = tiff.series[number].keyframe
+    steps, unit = _resolution(page)
+    described: Any = {}
     if tiff.is_imagej:
         described = tiff.imagej_metadata or {}
-        units = dict.fromkeys("ZYX", described.get("unit", ""))
-        tags, steps = tiff.pages[0].tags, {"Z": described.get("spacing", 0)}
-        for axis in "XY":
-            above, below = (
-                tags[f"{axis}Resolution"].value if f"{axis}Resolution" in tags else (0, 0)
-            )
-            steps[axis] = below / above if above else 0
-        return in_micrometers(steps, units)
-    return {}
+    elif number < len(tiff.shaped_metadata or ()):
+        described = tiff.shaped_metadata[number]
+    common = str(described.get("unit", ""))
+    if common and (tiff.is_imagej or unit == "inch"):
+        unit = common  # as ImageJ does; and tifffile writes inches where it is told nothing
+    units = {
+        "X": unit or common,
+        "Y": str(described.get("yunit", unit or common)),
+        "Z": str(described.get("zunit", common)),
+    }
+    return calibrated({**steps, "Z": described.get("spacing", 0)}, units)
+
+
+def _resolution(page: Any) -> tuple[dict[str, float], str]:
+    """Return the distances that the tags of a page give, and their unit; {} if they are trivial."""
+    steps = {}
+    for axis in "YX":
+        tag = page.tags.get(f"{axis}Resolution")
+        points, lengths = (0, 0) if tag is None else tag.value
+        if points:
+            steps[axis] = lengths / points
+    unit = page.tags.get("ResolutionUnit")
+    name = {1: "", 2: "inch", 3: "cm"}.get(2 if unit is None else int(unit.value), "")
+    if not name and set(steps.values()) == {1.0}:  # written where nothing is known
+        steps = {}
+    return steps, name

@@ -10,7 +10,7 @@ import numpy as np
 
 from ecc_core._io.files import METADATA, Files
 from ecc_core._io.stored import Opened, Request, unnamed_axes
-from ecc_core._io.units import in_micrometers
+from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
 __all__ = ["attributes_of", "is_zarr", "open_zarr"]
@@ -66,20 +66,16 @@ def _open_image(files: Files, request: Request, inside: str, image: Metadata) ->
     letters = "".join(KINDS.get(a.get("type", ""), a["name"][:1].upper()) for a in axes)
     if len(letters) != len(opened.array.shape) or len(set(letters)) < len(letters):
         raise ValueError(f"its axes {letters} do not fit its shape {opened.array.shape}")
-    scale = np.ones(len(axes))
-    for source in (image, level):
-        for step in source.get("coordinateTransformations", ()):
-            if step.get("type") == "scale":
-                scale = scale * np.array(step["scale"], np.float64)
-    units = {letter: a.get("unit", "") for letter, a in zip(letters, axes, strict=True)}
-    spacing = in_micrometers(dict(zip(letters, scale.tolist(), strict=True)), units)
-    return replace(
-        opened,
-        axes=letters,
-        spacing=spacing,
-        unit="micrometer" if spacing else "",
-        levels=len(image["datasets"]),
-    )
+    scales = [
+        np.array(step["scale"], np.float64)
+        for source in (image, level)
+        for step in source.get("coordinateTransformations", ())
+        if step.get("type") == "scale"
+    ]
+    steps = np.prod(scales, axis=0).tolist() if scales else ()
+    units = {letter: a.get("unit") or "" for letter, a in zip(letters, axes, strict=True)}
+    spacing, unit = calibrated(dict(zip(letters, steps, strict=bool(scales))), units)
+    return replace(opened, axes=letters, spacing=spacing, unit=unit, levels=len(image["datasets"]))
 
 
 def _open_array(files: Files, inside: str) -> Opened:

@@ -54,7 +54,7 @@ def test_npy(stack, tmp_path, shape, noise, assert_curve, levels):
 def test_a_transposed_image(stack, tmp_path, image, write_ome, assert_curve, levels):
     axes = np.ascontiguousarray(image.transpose(1, 2, 0))
     path = write_ome(tmp_path / "a.zarr", [axes], "YXZ")
-    table = stack(path, "--thresholds", levels, "--roi", "2:18,:,3:")
+    table = stack(path, "--thresholds", levels, "--roi", "3:,2:18,:")
     assert_curve(table, image[3:, 2:18])
 
 

@@ -1,0 +1,55 @@
+"""The order of axes, which is the same for all formats."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._io.stored import Opened, rows_of
+
+__all__ = ["in_order"]
+
+LAST = "CZYXS"
+"""The axes that follow all others, in this order. Time is the first axis."""
+
+
+def in_order(opened: Opened) -> Opened:
+    """Return an image with its axes in the order T, others, C, Z, Y, X, S; nothing is read."""
+    axes = opened.axes
+    if len(axes) != len(opened.array.shape):  # another one is requested
+        return opened
+    order = sorted(range(len(axes)), key=lambda i: (axes[i] != "T", LAST.find(axes[i])))
+    if order == list(range(len(axes))):
+        return opened
+    array, file_of = opened.array, opened.file_of
+    chunks = opened.chunks or rows_of(array)
+    places = [order.index(i) for i in range(len(order))]
+
+    def reordered_file_of(chunk: tuple[int, ...]) -> str:
+        assert file_of is not None
+        return file_of(tuple(chunk[place] for place in places))
+
+    return replace(
+        opened,
+        array=array.transpose(order) if isinstance(array, np.ndarray) else _View(array, order),
+        axes="".join(axes[i] for i in order),
+        chunks=tuple(chunks[i] for i in order),
+        parts=None if opened.parts is None else tuple(opened.parts[i] for i in order),
+        file_of=None if file_of is None else reordered_file_of,
+    )
+
+
+class _View:
+    """An array with its axes in another order. Indexing reads only the requested part."""
+
+    def __init__(self, array: Any, order: list[int]) -> None:
+        self.array, self.order = array, order
+        self.shape = tuple(array.shape[i] for i in order)
+        self.dtype = array.dtype
+
+    def __getitem__(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
+        parts = dict(zip(self.order, index, strict=True))
+        values: NDArray[Any] = np.asanyarray(self.array[tuple(parts[i] for i in range(len(parts)))])
+        kept = [i for i in self.order if isinstance(parts[i], slice)]
+        return values.transpose(np.argsort(np.argsort(kept)))
