@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.blockwise import Stack, open_stack, thresholds_of
+from ecc_core._cli.lengths import Lengths
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.stack import settings_of
 from ecc_core._cli.stack_options import add_stack_arguments
@@ -80,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     images, failures = _expand(arguments.inputs)
     rows: list[Row] = []
     at: Array | None = None
+    lengths = Lengths(arguments)
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"), PARTS)
     with parts.locked(), progress_bar(steps=len(images)) as start:
         if not arguments.resume:
@@ -87,13 +89,13 @@ def run(arguments: argparse.Namespace) -> int:
         for path, place in images.items():
             start(f"curve of {Path(path).name}")
             try:
-                at, found = _rows_of(path, arguments, parts)
+                at, found = _rows_of(path, lengths, arguments, parts)
             except Exception as error:  # whatever one image does, the others get their rows
                 failures.append(_failure(path, error))
             else:
                 rows += [{"input": path, **place, **row} for row in found]
         if at is not None:
-            _write(arguments, at, rows, failures)
+            _write(arguments, at, rows, failures, lengths)
         if not failures:
             parts.clear()
     for failure in failures:
@@ -144,9 +146,11 @@ def _sorted(pattern: str) -> list[str]:
     return sorted(glob.glob(pattern), key=natural_key)  # noqa: PTH207
 
 
-def _rows_of(path: str, arguments: argparse.Namespace, parts: Parts) -> tuple[Array, list[Row]]:
+def _rows_of(
+    path: str, lengths: Lengths, arguments: argparse.Namespace, parts: Parts
+) -> tuple[Array, list[Row]]:
     """Return the thresholds, and a row for each index of the batch axes."""
-    stack = open_stack(path, arguments)
+    stack = open_stack(path, lengths, arguments)
     at = thresholds_of(stack, arguments)
     lead, labelled = len(stack.batch), stack.blocks.labels is not None
     names = [""]  # of the Euler characteristic
@@ -167,6 +171,8 @@ def _rows_of(path: str, arguments: argparse.Namespace, parts: Parts) -> tuple[Ar
         table = np.hstack([curves.places, *labels, curves.values, *others])
         if time.monotonic() - started > WORTH_KEEPING:
             parts.keep(0, stamp, table)
+    if stack.calibration:
+        lengths.keep(path, stack.calibration)
     numbers = dict(
         zip(names, np.split(table[:, lead + labelled :], len(names), axis=1), strict=True)
     )
@@ -201,7 +207,13 @@ def _stamp(stack: Stack, arguments: argparse.Namespace, at: Array) -> str:
     )
 
 
-def _write(arguments: argparse.Namespace, at: Array, rows: list[Row], failures: list[str]) -> None:
+def _write(
+    arguments: argparse.Namespace,
+    at: Array,
+    rows: list[Row],
+    failures: list[str],
+    lengths: Lengths,
+) -> None:
     known = ("input", *PLACES, "label", "numbers")
     columns: dict[str, Array] = {"input": np.array([row["input"] for row in rows], dtype=str)}
     for name in PLACES:  # empty where an image is not on a plate
@@ -213,6 +225,8 @@ def _write(arguments: argparse.Namespace, at: Array, rows: list[Row], failures: 
     if arguments.labels:
         labels = [row["label"] for row in rows]
         columns["label"] = np.array(labels, None if labels else np.int64)
+    if arguments.minkowski or arguments.direction is not None:
+        columns["unit"] = np.full(len(rows), lengths.unit)
     for name in dict.fromkeys(["", *(name for row in rows for name in row["numbers"])]):
         dtype, missing = (np.float64, np.nan) if name and arguments.minkowski else (np.int64, 0)
         values = np.full((len(rows), at.size), missing, dtype)  # for images with fewer axes

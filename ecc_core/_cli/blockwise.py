@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from ecc_core._arrays import on_host
 from ecc_core._backends.cpu.pool import available_cores
 from ecc_core._cli import options
+from ecc_core._cli.lengths import Calibration, Lengths
 from ecc_core._cli.stack_options import labels_path
 from ecc_core._io.open import open_image
 from ecc_core._io.stored import StoredImage
 from ecc_core._io.views import Blocks, Source, View, grown_chunks
 from ecc_core._optional import import_optional
+from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import (
     Direction,
     Filtration,
@@ -58,6 +60,8 @@ class Stack(NamedTuple):
     filtration : Filtration
     spacing : tuple of float or None
         Distance between neighbouring points along each spatial axis; None if it has no effect.
+    calibration : Calibration or None
+        From which the spacing is; None if it has no effect.
     """
 
     blocks: Blocks
@@ -68,6 +72,7 @@ class Stack(NamedTuple):
     side: int
     filtration: Filtration
     spacing: tuple[float, ...] | None
+    calibration: Calibration | None
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -79,11 +84,16 @@ class Stack(NamedTuple):
         return self.blocks.image.start[: -self.ndim]
 
     @property
+    def unit(self) -> str | None:
+        """Unit of the spacing; None if unknown."""
+        return (self.calibration and self.calibration.unit) or None
+
+    @property
     def batch_axes(self) -> str:
         return self.axes[: -self.ndim].lower()
 
 
-def open_stack(path: str, arguments: argparse.Namespace) -> Stack:
+def open_stack(path: str, lengths: Lengths, arguments: argparse.Namespace) -> Stack:
     """Open an image, and its labels, without reading them."""
     _check_together(arguments)
     _check_device(arguments)
@@ -97,7 +107,10 @@ def open_stack(path: str, arguments: argparse.Namespace) -> Stack:
             labels_path(arguments.labels, path), opened, image, axes, arguments
         )
     with options.blame(path):
-        spacing = _spacing(opened, axes, ndim, arguments)
+        calibration = spacing = None
+        if arguments.direction is not None or arguments.minkowski:
+            calibration = lengths.of(opened, axes)
+            spacing = tuple(check_spacing(calibration.spacing, ndim).tolist())
         direction = _direction(image.shape[-ndim:], spacing, arguments)
         filtration = replace(
             filtration_of(
@@ -110,9 +123,11 @@ def open_stack(path: str, arguments: argparse.Namespace) -> Stack:
             ),
             direction=None,  # the blocks contain the term
         )
+        if arguments.minkowski:
+            estimator_of(arguments.minkowski, spacing, filtration)
     blocks = Blocks(image, labels, label_axes, direction, arguments.device)
     sizes, workers, side = _means(image.source, blocks, ndim, arguments)
-    return Stack(blocks, axes, ndim, sizes, workers, side, filtration, spacing)
+    return Stack(blocks, axes, ndim, sizes, workers, side, filtration, spacing, calibration)
 
 
 def _check_together(arguments: argparse.Namespace) -> None:
@@ -129,10 +144,12 @@ def _check_together(arguments: argparse.Namespace) -> None:
         raise InputFileError(f"--boundary must be closed together with {other}")
     if arguments.direction is None and arguments.direction_scale is not None:
         raise InputFileError("--direction-scale needs --direction, without which it has no effect")
-    if arguments.spacing is not None and arguments.direction is None and not arguments.minkowski:
-        raise InputFileError(
-            "--spacing needs --direction or --minkowski, without which it has no effect"
-        )
+    for name in ("spacing", "unit"):
+        given = getattr(arguments, name) is not None
+        if given and arguments.direction is None and not arguments.minkowski:
+            raise InputFileError(
+                f"--{name} needs --direction or --minkowski, without which it has no effect"
+            )
 
 
 def _check_device(arguments: argparse.Namespace) -> None:
@@ -174,20 +191,6 @@ def _labels(
     order = tuple(found[axes[i]] for i in at)
     start, lengths = (tuple(of[i] for i in at) for of in (image.start, image.shape))
     return View(stored, order, start, lengths, fixed), at
-
-
-def _spacing(
-    opened: StoredImage, axes: str, ndim: int, arguments: argparse.Namespace
-) -> tuple[float, ...] | None:
-    """Return the distances between points, as given or as stored, where they have an effect."""
-    if arguments.direction is None and not arguments.minkowski:
-        return None
-    given: Any = arguments.spacing
-    if given is None:
-        given = options.spacing_of(opened, axes)
-    elif given.size == 1:
-        given = given[0]
-    return tuple(check_spacing(given, ndim).tolist())
 
 
 def _direction(

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.curve_table import NamedCurve, columns_of, plot
+from ecc_core._cli.lengths import Calibration, Lengths, add_unit_argument
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
 from ecc_core._io.results import describe_result
@@ -43,7 +44,8 @@ def add_parser(commands: Any) -> None:
         help="compute curves",
         description="Compute the exact Euler characteristic curve of each image. The table has the "
         "columns input, label (with --labels), threshold, euler_number, b0, b1, ... (with "
-        "--betti), and area and perimeter, or volume, surface and mean_breadth (with --minkowski). "
+        "--betti), and area and perimeter, or volume, surface and mean_breadth (with --minkowski), "
+        "whose unit of length is in the column unit. "
         "Without --out it is printed as CSV.",
         allow_abbrev=False,
     )
@@ -100,6 +102,7 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
         metavar="H|Z,Y,X",
         help="with --minkowski: distance between points (default: as in the file, otherwise 1)",
     )
+    add_unit_argument(parser, only="with --minkowski: ")
 
 
 def _add_points(parser: argparse.ArgumentParser) -> None:
@@ -130,7 +133,7 @@ class Input(NamedTuple):
     values: Array
     axes: str
     first: tuple[int, ...]
-    spacing: Any = None
+    calibration: Calibration
 
     @property
     def ndim(self) -> int:
@@ -144,13 +147,13 @@ class Input(NamedTuple):
             yield place, dict(named)
 
 
-def _read(path: str, arguments: argparse.Namespace) -> Input:
+def _read(path: str, lengths: Lengths, arguments: argparse.Namespace) -> Input:
     stored = options.open_input(path, arguments)
     view, axes = options.select_input(path, stored, arguments)
-    spacing = arguments.spacing
-    if arguments.minkowski and spacing is None:
-        spacing = options.spacing_of(stored, axes)
-    return Input(path, view.read_all(), axes, view.start, spacing)
+    calibration = Calibration()
+    if arguments.minkowski:
+        calibration = lengths.of(stored, axes)
+    return Input(path, view.read_all(), axes, view.start, calibration)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -160,8 +163,9 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputFileError(f"--boundary must be closed together with {other}")
     if arguments.betti and arguments.minkowski:
         raise InputFileError("--betti must not be given together with --minkowski")
-    if arguments.spacing is not None and not arguments.minkowski:
-        raise InputFileError("--spacing must be given together with --minkowski")
+    for name in ("spacing", "unit"):
+        if getattr(arguments, name) is not None and not arguments.minkowski:
+            raise InputFileError(f"--{name} must be given together with --minkowski")
     inputs = [*arguments.inputs, arguments.labels, arguments.mask]
     options.keep_inputs([arguments.plot], inputs)
     if arguments.plot:
@@ -170,13 +174,16 @@ def run(arguments: argparse.Namespace) -> None:
     labels = _read_region(arguments.labels)
     curves: list[NamedCurve] = []
     facts: list[dict[str, Any]] = []
+    lengths = Lengths(arguments)
     with progress_bar(steps=2 * len(arguments.inputs)) as start:
         for path in arguments.inputs:
             start(f"reading {Path(path).name}")
-            image = _read(path, arguments)
+            image = _read(path, lengths, arguments)
             start(f"curve of {Path(path).name}")
             with options.blame(path):
                 found = list(_curves(image, mask, labels, arguments))
+            if arguments.minkowski:
+                lengths.keep(path, image.calibration)
             curves += found
             facts.append(
                 {
@@ -184,10 +191,13 @@ def run(arguments: argparse.Namespace) -> None:
                     "axes": image.axes,
                     "shape": image.values.shape,
                     "dtype": image.values.dtype.name,
+                    **(image.calibration.facts if arguments.minkowski else {}),
                     **_described(found, image),
                 }
             )
     columns = columns_of(curves, labelled=labels is not None)
+    if arguments.minkowski:
+        columns["unit"] = np.full(columns["threshold"].size, lengths.unit)
     if arguments.out:
         metadata = {
             "software": f"napari-ecc {version()}",
@@ -239,7 +249,7 @@ def _curves(
         values = _smooth(values, arguments.smooth, ndim, arguments.boundary)
     common = {"connectivity": arguments.connectivity, "superlevel": arguments.superlevel}
     if arguments.minkowski:
-        common |= {"estimator": arguments.minkowski, "spacing": image.spacing}
+        common |= {"estimator": arguments.minkowski, "spacing": image.calibration.spacing}
     if labels is not None:
         regions = _fitting("--labels", labels, image)
         regions = regions if inside is None else np.where(inside, regions, 0)
@@ -257,10 +267,17 @@ def _curves(
         axis=axes if axes[0] else None,
         **common,
     )
+    curve = _with_unit(curve, image)
     at = _as_numbers(curve.thresholds)
     for place, named in image.places():
         euler, others = _split(curve, place)
         yield NamedCurve(image.path, named, None, at, euler, _facts(curve, EulerCurve), others)
+
+
+def _with_unit(found: Any, image: Input) -> Any:
+    """Return Minkowski functionals with their unit."""
+    unit = image.calibration.unit
+    return replace(found, spacing_units=unit) if unit else found
 
 
 def _split(found: Any, place: Any) -> tuple[Array, dict[str, Array]]:
@@ -307,6 +324,7 @@ def _region_curves(
         regions = of_regions(
             values[place], labels[place], arguments.thresholds, range=bounds, **common
         )
+        regions = _with_unit(regions, image)
         at, facts = _as_numbers(regions.thresholds), _facts(regions, RegionCurves)
         for i, label in enumerate(regions.labels):
             euler, others = _split(regions, i)
@@ -362,6 +380,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "betti",
         "minkowski",
         "spacing",
+        "unit",
         "labels",
         "mask",
         "nan",

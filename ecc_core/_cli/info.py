@@ -53,7 +53,7 @@ def _facts(image: StoredImage, arguments: argparse.Namespace) -> Iterator[tuple[
         yield "level", f"{arguments.level} of {image.levels}"
     if image.spacing:
         steps = ", ".join(f"{axis} {step}" for axis, step in image.spacing.items())
-        yield "spacing", f"{steps} {image.unit}".rstrip()
+        yield "spacing", f"{steps} {image.unit or '(unknown unit)'}"
     if image.dtype.kind not in "buif":
         yield "curve", "none: values are not real numbers"
         return

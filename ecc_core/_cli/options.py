@@ -3,7 +3,6 @@
 import argparse
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +37,6 @@ __all__ = [
     "selection_of",
     "sigma",
     "spacing",
-    "spacing_of",
     "thresholds",
     "value_range",
 ]
@@ -185,18 +183,6 @@ def select_input(path: str, image: StoredImage, arguments: argparse.Namespace) -
     """Return the part of an image that the arguments select, batch axes first, and its axes."""
     with blame(path):
         return select(image, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
-
-
-def spacing_of(image: StoredImage, axes: str) -> list[float] | None:
-    """Return the file's spacing along the spatial axes, or None; shown on stderr."""
-    spatial = [letter for letter in axes if letter in "ZYX"]
-    if not all(letter in image.spacing for letter in spatial):
-        return None
-    steps = [image.spacing[letter] for letter in spatial]
-    if set(steps) != {1.0}:
-        shown = ",".join(map(str, steps))
-        sys.stderr.write(f"ecc: spacing {shown} {image.unit}".rstrip() + f", from {image.path}\n")
-    return steps
 
 
 def selection_of(arguments: argparse.Namespace) -> dict[str, Any]:

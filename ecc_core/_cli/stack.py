@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.blockwise import Stack, open_stack, thresholds_of
+from ecc_core._cli.lengths import Lengths
 from ecc_core._cli.stack_options import add_stack_arguments
 from ecc_core._cli.summing import Curves, curves_of
 from ecc_core._cli.version import version
@@ -33,8 +34,9 @@ def add_parser(commands: Any) -> None:
         description="Compute the exact Euler characteristic curve of an image that need not fit in "
         "memory. The table has a column for each axis other than Z, Y and X, then label (with "
         "--labels), threshold, euler_number, and Betti numbers (b0, b1, ...) or Minkowski "
-        "functionals (area, perimeter, ...) if they are asked for. Partial results are kept beside "
-        "the table until it is written, and --resume goes on from them.",
+        "functionals (area, perimeter, ...) if they are asked for, and the unit of lengths. "
+        "Partial results are kept beside the table until it is written, and --resume goes on from "
+        "them.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -64,8 +66,11 @@ def run(arguments: argparse.Namespace) -> None:
     options.keep_inputs([arguments.plot], [arguments.input, arguments.labels])
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
-    stack = open_stack(arguments.input, arguments)
+    lengths = Lengths(arguments)
+    stack = open_stack(arguments.input, lengths, arguments)
     at = thresholds_of(stack, arguments)
+    if stack.calibration:
+        lengths.keep(arguments.input, stack.calibration)
     parts = Parts(arguments.out.with_name(arguments.out.name + ".parts"))
     with parts.locked():
         with options.blame(arguments.input):
@@ -86,6 +91,7 @@ def _write(stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespac
                 "shape": image.shape,
                 "dtype": image.source.dtype.name,
                 "spacing": stack.spacing and list(stack.spacing),
+                "unit": stack.unit,
             }
         ],
         **_described(stack, at, curves),
@@ -98,6 +104,8 @@ def _write(stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespac
 def _described(stack: Stack, at: Array, curves: Curves) -> dict[str, Any]:
     """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
     facts = curve_facts(replace(stack.filtration, direction=stack.blocks.direction))
+    if stack.blocks.direction is not None:
+        facts["spacing_units"] = stack.unit
     if curves.labels is None:
         values = curves.values.reshape((*stack.batch, at.size))
         return {"result": describe_result(EulerCurve(at, values, **facts))}
@@ -116,7 +124,10 @@ def _columns(stack: Stack, at: Array, curves: Curves) -> dict[str, Array]:
         columns["label"] = np.repeat(curves.labels, at.size)
     columns["threshold"] = np.tile(at, len(curves.values))
     columns["euler_number"] = curves.values.ravel()
-    return columns | {name: values.ravel() for name, values in curves.others.items()}
+    columns |= {name: values.ravel() for name, values in curves.others.items()}
+    if stack.spacing is not None:
+        columns["unit"] = np.full(curves.values.size, stack.unit or "")
+    return columns
 
 
 def settings_of(arguments: argparse.Namespace, at: Array) -> dict[str, Any]:
@@ -129,11 +140,12 @@ def settings_of(arguments: argparse.Namespace, at: Array) -> dict[str, Any]:
         "minkowski",
         "nan",
         "direction_scale",
+        "spacing",
+        "unit",
     )
     settings = {name: getattr(arguments, name) for name in names} | options.selection_of(arguments)
-    for name in ("direction", "spacing"):
-        given = getattr(arguments, name)
-        settings[name] = None if given is None else given.tolist()
+    given = arguments.direction
+    settings["direction"] = None if given is None else given.tolist()
     settings["thresholds"] = [str(t) if math.isinf(t) else t for t in at.tolist()]
     return settings
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
+from ecc_core._cli.lengths import add_unit_argument
 from ecc_core.io import IMAGE_SUFFIXES
 
 __all__ = ["add_stack_arguments", "labels_path"]
@@ -81,22 +82,24 @@ def _add_filtration(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--direction",
         type=vector,
-        metavar="A,B,C",
+        metavar="Z,Y,X",
         help="direction of a directional filtration, one number for each of the axes Z, Y and X",
     )
     what.add_argument(
         "--direction-scale",
         type=float,
         metavar="A",
-        help="factor of the directional term (default: 1)",
+        help="factor of the directional term, in values of the image per unit of length (default: "
+        "1)",
     )
     what.add_argument(
         "--spacing",
-        type=vector,
-        metavar="A,B,C",
-        help="distance between neighbouring points along each axis, or one number for all; only "
-        "with --direction or --minkowski (default: as stored in the file, or 1)",
+        type=options.spacing,
+        metavar="H|Z,Y,X",
+        help="with --direction or --minkowski: distance between points, along each axis or along "
+        "all (default: as in the file, otherwise 1)",
     )
+    add_unit_argument(what, only="with --direction or --minkowski: ")
 
 
 def positive(text: str) -> int:

@@ -1,6 +1,7 @@
 """``ecc transform``: the Euler characteristic transform of a mask or of labelled regions."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
+from ecc_core._cli.lengths import Lengths, add_unit_argument
 from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
@@ -31,7 +33,8 @@ def add_parser(commands: Any) -> None:
         help="compute the transform of a shape",
         description="Compute the Euler characteristic transform of a shape, the nonzero points of "
         "an image: for each direction, the Euler characteristic of the part below each height. The "
-        ".npz file contains the arrays directions, heights and values, and labels with --labels.",
+        ".npz file contains the arrays directions, heights and values, and labels with --labels; "
+        "read_result also reads the axes and the unit.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -75,9 +78,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--spacing",
         type=options.spacing,
-        metavar="S|A,B,C",
-        help="distance between neighbouring points, or along each axis (default: as stored, or 1)",
+        metavar="S|Z,Y,X",
+        help="distance between neighbouring points, or along each axis (default: as in the file, "
+        "otherwise 1)",
     )
+    add_unit_argument(parser)
 
 
 def _count(text: str) -> int:
@@ -92,11 +97,14 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
     stored, view, axes = options.select_single(path, arguments, "a transform is of one image")
-    if arguments.spacing is None:
-        arguments.spacing = options.spacing_of(stored, axes)
+    lengths = Lengths(arguments)
+    found = lengths.of(stored, axes)
     image = view.read_all()
     with options.blame(path):
-        result = _transform(image, arguments)
+        result = _transform(image, found.spacing, arguments)
+    lengths.keep(path, found)
+    # heights in radii have no unit
+    result = replace(result, axes=axes, units=None if arguments.normalize else found.unit or None)
     if arguments.out:
         write_result(arguments.out, result)
     if arguments.plot:
@@ -116,14 +124,14 @@ def _only_input(arguments: argparse.Namespace) -> str:
 
 
 def _transform(
-    image: NDArray[Any], arguments: argparse.Namespace
+    image: NDArray[Any], spacing: Any, arguments: argparse.Namespace
 ) -> EulerTransform | RegionTransforms:
     common = {
         "directions": arguments.directions,
         "heights": arguments.heights,
         "range": arguments.range,
         "connectivity": arguments.connectivity,
-        "spacing": arguments.spacing,
+        "spacing": spacing,
     }
     if arguments.labels:
         return region_transforms(image, normalize=arguments.normalize, **common)

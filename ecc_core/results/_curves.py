@@ -89,6 +89,9 @@ class EulerCurve(CurveResult[ArrayT]):
         :func:`dataclasses.replace`.
     boundary : {"closed", "periodic", "half-open"}
         What happens at the border of the image.
+    spacing_units : str or None
+        Unit of `spacing`, such as ``"millimeter"``. Set by the command and the plugin, which know
+        it; elsewhere set it with :func:`dataclasses.replace`.
 
     Examples
     --------
@@ -111,6 +114,7 @@ class EulerCurve(CurveResult[ArrayT]):
     spacing: tuple[float, ...] | None = None
     units: str | None = None
     boundary: str = "closed"
+    spacing_units: str | None = None
     _fields: ClassVar = ("thresholds", "values")
 
 

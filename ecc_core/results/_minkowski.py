@@ -93,6 +93,9 @@ class MinkowskiCurves(_Measured[ArrayT]):
     density : bool
         Whether the values are densities, see :meth:`densities`. Otherwise ``euler`` has an integer
         dtype.
+    spacing_units : str or None
+        Unit of `spacing`, and so of lengths; areas and volumes are in its powers. Set as in
+        :class:`ecc_core.EulerCurve`.
 
     Examples
     --------
@@ -113,6 +116,7 @@ class MinkowskiCurves(_Measured[ArrayT]):
     estimator: str = "exact"
     window: float | None = None
     density: bool = False
+    spacing_units: str | None = None
     _fields: ClassVar = ("thresholds", "values")
 
     def densities(self) -> Self:
@@ -155,7 +159,7 @@ class RegionMinkowski(_Measured[ArrayT]):
     values : (k, d + 1, n) float64 array
     length, area, perimeter, volume, surface, mean_breadth, euler : (k, n) arrays
         As in :class:`MinkowskiCurves`.
-    connectivity, superlevel, ndim, units, spacing, estimator
+    connectivity, superlevel, ndim, units, spacing, estimator, spacing_units
         As in :class:`MinkowskiCurves`.
     """
 
@@ -168,6 +172,7 @@ class RegionMinkowski(_Measured[ArrayT]):
     units: str | None = None
     spacing: tuple[float, ...] | None = None
     estimator: str = "exact"
+    spacing_units: str | None = None
     _fields: ClassVar = ("labels", "thresholds", "values")
 
     def _axes(self) -> dict[str, Any]:

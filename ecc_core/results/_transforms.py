@@ -54,8 +54,10 @@ class EulerTransform(TransformResult[ArrayT]):
     smooth : bool
         Whether this is what :func:`ecc_core.smooth_transform` returns.
     units : str or None
-        Unit of the heights, for the labels of axes. Not set by any function; set it with
-        :func:`dataclasses.replace`.
+        Unit of the heights and of `spacing`, such as ``"millimeter"``. Set by the command and the
+        plugin, which know it; elsewhere set it with :func:`dataclasses.replace`.
+    axes : str or None
+        A letter for each component of the directions, such as ``"ZYX"``. Set like `units`.
     """
 
     directions: ArrayT
@@ -66,6 +68,7 @@ class EulerTransform(TransformResult[ArrayT]):
     weighted: bool = False
     smooth: bool = False
     units: str | None = None
+    axes: str | None = None
     _fields: ClassVar = ("directions", "heights", "values")
 
     def plot(self, ax: Axes | None = None, **mesh: Any) -> Axes:
@@ -102,7 +105,7 @@ class RegionTransforms(TransformResult[ArrayT]):
     values : (m, k, n) int64 array
     normalize : {"radius", None}
         As for :func:`ecc_core.region_transforms`.
-    connectivity, spacing, smooth, units
+    connectivity, spacing, smooth, units, axes
         As in :class:`ecc_core.EulerTransform`.
     """
 
@@ -115,6 +118,7 @@ class RegionTransforms(TransformResult[ArrayT]):
     normalize: str | None = None
     smooth: bool = False
     units: str | None = None
+    axes: str | None = None
     _fields: ClassVar = ("labels", "directions", "heights", "values")
 
     def _axes(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def test_columns(files, capsys):
     names = [name for name, _ in files]
     rows = rows_of(capsys, *names, "--minkowski", "--boundary", "half-open", "--spacing", "2")
     measures = ["area", "perimeter", "volume", "surface", "mean_breadth"]
-    assert list(rows[0]) == ["input", "threshold", "euler_number", *measures]
+    assert list(rows[0]) == ["input", "threshold", "euler_number", *measures, "unit"]
     for name, image in files:
         curves = ecc.minkowski_curves(image, 9, boundary="half-open", spacing=2)
         found = [row for row in rows if row["input"] == name]

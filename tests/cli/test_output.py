@@ -60,6 +60,7 @@ class TestOutput:
                 "betti": False,
                 "minkowski": None,
                 "spacing": None,
+                "unit": None,
                 "labels": None,
                 "mask": None,
                 "nan": "raise",

@@ -164,9 +164,9 @@ class TestProcess:
         assert r"\xff.npy" in (tmp_path / "c.svg").read_text()
 
 
-def read_slowly(path: str, arguments: Any) -> Any:
+def read_slowly(*arguments: Any) -> Any:
     time.sleep(0.2)  # longer than the interval at which tqdm draws
-    return read(path, arguments)
+    return read(*arguments)
 
 
 class Terminal(io.StringIO):

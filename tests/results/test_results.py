@@ -55,6 +55,7 @@ class TestFacts:
             "spacing": None,
             "boundary": "closed",
             "units": None,
+            "spacing_units": None,
         }
 
     def test_direction(self):

@@ -1,8 +1,10 @@
-"""The spacing comes from the file unless an option says otherwise."""
+"""Spacing and unit come from the file unless an option says otherwise; a table has one unit."""
 
+import csv
 import json
 from pathlib import Path
 
+import nibabel
 import numpy as np
 import pytest
 import tifffile
@@ -10,20 +12,27 @@ from io_helpers import noise
 
 import ecc_core as ecc
 from ecc_core.cli import main
+from ecc_core.io import read_result
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "a.ome.tif"
+    sizes = {f"PhysicalSize{axis}": size for axis, size in (("X", 0.5), ("Y", 0.25))}
+    tifffile.imwrite(path, noise(9, 8) // 128, metadata={"axes": "YX", **sizes})
+    return path
 
 
 class TestSpacing:
     """It comes from the file unless an option says otherwise."""
 
-    @pytest.fixture
-    def path(self, tmp_path: Path) -> Path:
-        path = tmp_path / "a.ome.tif"
-        sizes = {f"PhysicalSize{axis}": size for axis, size in (("X", 0.5), ("Y", 0.25))}
-        tifffile.imwrite(path, noise(9, 8) // 128, metadata={"axes": "YX", **sizes})
-        return path
-
     def test_info(self, path, run):
         assert "  spacing Y 0.25, X 0.5 micrometer\n" in run("info", path)[1]
+
+    def test_info_of_an_unknown_unit(self, tmp_path, run):
+        write_nifti(tmp_path / "a.nii", "unknown")
+        expected = "  spacing Z 2.0, Y 0.5, X 0.25 (unknown unit)\n"
+        assert expected in run("info", tmp_path / "a.nii")[1]
 
     @pytest.mark.parametrize("options", [[], ["--spacing", "2,3"]])
     def test_transform(self, path, tmp_path, capsys, options):
@@ -36,6 +45,8 @@ class TestSpacing:
         with np.load(out) as found:
             np.testing.assert_array_equal(found["heights"], expected.heights)
             np.testing.assert_array_equal(found["values"], expected.values)
+        units = None if options else "micrometer"
+        assert (read_result(out).units, read_result(out).axes) == (units, "YX")
 
     @pytest.mark.parametrize("options", [[], ["--spacing", "2,3"]])
     def test_directions(self, path, tmp_path, options):
@@ -44,8 +55,138 @@ class TestSpacing:
         assert main([*command, "--direction", "1,1", *options]) == 0
         spacing = [2.0, 3.0] if options else [0.25, 0.5]
         table = json.loads(out.read_text())
-        assert table["metadata"]["inputs"][0]["spacing"] == spacing
+        (described,) = table["metadata"]["inputs"]
+        unit = None if options else "micrometer"
+        assert (described["spacing"], described["unit"]) == (spacing, unit)
+        assert table["columns"]["unit"] == [unit or ""] * 3
+        assert read_result(out).spacing_units == unit
         expected = ecc.euler_curve(
             tifffile.imread(path), [0, 1, 2], direction=(1, 1), spacing=spacing
         )
         assert table["columns"]["euler_number"] == expected.values.tolist()
+
+
+VOLUME = noise(3, 5, 4) // 128
+STEPS = (2.0, 0.5, 0.25)
+
+
+def write_nifti(path: Path, unit: str, factor: float = 1.0) -> str:
+    """Write a volume whose spacing, times a factor, has a unit."""
+    stored = nibabel.Nifti1Image(VOLUME.T, np.diag([*(factor * s for s in STEPS[::-1]), 1]))
+    stored.header.set_xyzt_units(unit)
+    nibabel.save(stored, path)
+    return str(path)
+
+
+def volume_of(path: Path, command: str) -> list[tuple[float, str]]:
+    """The volume of the points that are 0, and the unit, of each image of a table."""
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    name = "volume 0" if command == "batch" else "volume"
+    return [(float(row[name]), row["unit"]) for row in rows]
+
+
+EMPTY = np.count_nonzero(VOLUME == 0) * np.prod(STEPS)
+
+
+@pytest.mark.parametrize("command", ["curve", "stack", "batch"])
+class TestUnits:
+    def arguments(self, command: str, out: Path, *paths: str) -> list[str]:
+        fixed = ["--thresholds", "0,", "--minkowski", "exact", "--out", str(out)]
+        return [command, *paths, *fixed]
+
+    @pytest.mark.parametrize(
+        ("unit", "name"), [("mm", "millimeter"), ("micron", "micrometer"), ("unknown", "")]
+    )
+    def test_a_table_has_the_unit_of_the_file(self, tmp_path, capsys, command, unit, name):
+        path, out = write_nifti(tmp_path / "a.nii", unit), tmp_path / "out.csv"
+        assert main(self.arguments(command, out, path)) == 0
+        ((volume, found),) = volume_of(out, command)
+        assert (volume, found) == (pytest.approx(EMPTY, rel=1e-12), name)
+        shown = name or "(unknown unit)"
+        assert capsys.readouterr().err == f"ecc: spacing 2.0,0.5,0.25 {shown}, from {path}\n"
+
+    @pytest.mark.parametrize(("unit", "factor"), [("um", 1e3), ("mm", 1.0), ("m", 1e-3)])
+    def test_conversion(self, tmp_path, command, unit, factor):
+        path, out = write_nifti(tmp_path / "a.nii", "mm"), tmp_path / "out.csv"
+        assert main([*self.arguments(command, out, path), "--unit", unit]) == 0
+        ((volume, found),) = volume_of(out, command)
+        names = {"um": "micrometer", "mm": "millimeter", "m": "meter"}
+        assert (volume, found) == (pytest.approx(EMPTY * factor**3, rel=1e-12), names[unit])
+
+    def test_an_unknown_unit_is_not_converted(self, tmp_path, capsys, command):
+        path, out = write_nifti(tmp_path / "a.nii", "unknown"), tmp_path / "out.csv"
+        assert main([*self.arguments(command, out, path), "--unit", "mm"]) != 0
+        message = f"{path}: it does not say its unit, so that --unit millimeter needs --spacing\n"
+        assert capsys.readouterr().err.endswith(message)
+        spacing = ["--unit", "mm", "--spacing", "2,.5,.25"]
+        assert main([*self.arguments(command, out, path), *spacing]) == 0
+        assert volume_of(out, command) == [(pytest.approx(EMPTY, rel=1e-12), "millimeter")]
+        assert capsys.readouterr().err == ""
+
+    def test_no_spacing(self, tmp_path, capsys, command):
+        """It is 1, which is said."""
+        np.save(tmp_path / "a.npy", VOLUME)
+        path = tmp_path / "b.tif"
+        tags = {"resolution": (4, 2), "resolutionunit": "CENTIMETER", "metadata": None}
+        tifffile.imwrite(path, VOLUME, photometric="minisblack", **tags)
+        for name, words in (("a.npy", "none is"), ("b.tif", "only Y 0.5, X 0.25 centimeter is")):
+            out = tmp_path / "out.csv"
+            assert main(self.arguments(command, out, str(tmp_path / name))) == 0
+            said = f"ecc: spacing 1 (unknown unit), as {words} given by {tmp_path / name}\n"
+            assert capsys.readouterr().err == said
+            assert volume_of(out, command) == [(np.count_nonzero(VOLUME == 0), "")]
+
+    def test_a_unit_without_lengths(self, tmp_path, capsys, command):
+        path, out = write_nifti(tmp_path / "a.nii", "mm"), tmp_path / "out.csv"
+        command_line = [command, path, "--thresholds", "0,", "--out", str(out), "--unit", "mm"]
+        assert main(command_line) != 0
+        assert "--unit" in capsys.readouterr().err
+        with pytest.raises(SystemExit):
+            main([*self.arguments(command, out, path), "--unit", "parsnip"])
+        assert "must be one of kilometer, meter" in capsys.readouterr().err
+
+
+class TestMixedUnits:
+    @pytest.fixture
+    def paths(self, tmp_path: Path) -> list[str]:
+        return [
+            write_nifti(tmp_path / "a.nii", "mm"),
+            write_nifti(tmp_path / "b.nii", "micron", 1000.0),
+        ]
+
+    @pytest.mark.parametrize("command", ["curve", "batch"])
+    @pytest.mark.parametrize("other", ["micron", "unknown"])
+    def test_refused(self, tmp_path, capsys, paths, command, other):
+        write_nifti(tmp_path / "b.nii", other)
+        out = tmp_path / "out.csv"
+        arguments = [command, *paths, "--thresholds", "0,", "--minkowski", "exact"]
+        assert main([*arguments, "--out", str(out)]) == (2 if command == "curve" else 1)
+        name = "micrometer" if other == "micron" else "an unknown unit"
+        assert capsys.readouterr().err.endswith(
+            f"{paths[1]}: its lengths are in {name}, those of {paths[0]} in millimeter, but a "
+            "table has one unit: give --unit, or --spacing\n"
+        )
+        if command == "curve":
+            assert not out.exists()
+        else:
+            assert len(volume_of(out, command)) == 1
+
+    @pytest.mark.parametrize("command", ["curve", "batch"])
+    def test_converted(self, tmp_path, paths, command):
+        out = tmp_path / "out.csv"
+        arguments = [command, *paths, "--thresholds", "0,", "--minkowski", "exact"]
+        assert main([*arguments, "--out", str(out), "--unit", "mm"]) == 0
+        assert volume_of(out, command) == [(pytest.approx(EMPTY, rel=1e-12), "millimeter")] * 2
+
+    def test_each_calibration_is_said_once(self, tmp_path, capsys):
+        for name in "abc":
+            write_nifti(tmp_path / f"{name}.nii", "mm")
+        arguments = ["batch", str(tmp_path / "*.nii"), "--thresholds", "0,", "--minkowski", "exact"]
+        assert main([*arguments, "--out", str(tmp_path / "out.csv")]) == 0
+        assert capsys.readouterr().err.count("spacing") == 1
+
+    def test_directions(self, tmp_path, capsys, paths):
+        arguments = ["batch", *paths, "--thresholds", "0,", "--direction", "1,0,0"]
+        assert main([*arguments, "--out", str(tmp_path / "out.csv")]) == 1
+        assert "a table has one unit" in capsys.readouterr().err

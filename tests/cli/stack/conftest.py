@@ -81,7 +81,8 @@ def columns() -> Callable[[Path], Columns]:
     def read(path: Path) -> Columns:
         with path.open() as file:
             rows = list(csv.DictReader(file))
-        return {name: [float(row[name]) for row in rows] for name in rows[0]}
+        numbers = [name for name in rows[0] if name != "unit"]
+        return {name: [float(row[name]) for row in rows] for name in numbers}
 
     return read
 

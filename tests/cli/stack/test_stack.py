@@ -75,7 +75,13 @@ def test_settings_are_kept_and_a_figure_is_drawn(tmp_path, image, write_zarr, le
     metadata = json.loads(out.read_text())["metadata"]
     assert metadata["settings"]["thresholds"] == list(range(9))
     assert metadata["settings"]["roi"] == [[None, None], [None, None], [2, 9]]
-    described = {"axes": "ZYX", "shape": [9, 20, 7], "dtype": "uint8", "spacing": None}
+    described = {
+        "axes": "ZYX",
+        "shape": [9, 20, 7],
+        "dtype": "uint8",
+        "spacing": None,
+        "unit": None,
+    }
     assert metadata["inputs"] == [{"path": str(path), **described}]
     assert plot.stat().st_size > 0
 
