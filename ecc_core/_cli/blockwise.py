@@ -14,6 +14,7 @@ from ecc_core._backends.cpu.pool import available_cores
 from ecc_core._cli import options
 from ecc_core._cli.lengths import Calibration, Lengths
 from ecc_core._cli.stack_options import labels_path
+from ecc_core._io.affines import check_place
 from ecc_core._io.open import open_image
 from ecc_core._io.stored import StoredImage
 from ecc_core._io.views import Blocks, Source, View, grown_chunks
@@ -187,6 +188,8 @@ def _labels(
         wanted = " x ".join(f"{letter} {n}" for letter, n in whole.items())
         there = " x ".join(f"{letter} {n}" for letter, n in zip(letters, shape, strict=True))
         raise InputFileError(f"{path}: labels must have the image's shape {wanted}, got {there}")
+    with options.blame(str(image.source.path)):
+        check_place(f"--labels {path}", stored.affine, opened.affine, whole)
     at = tuple(i for i, letter in enumerate(axes) if letter in found)
     order = tuple(found[axes[i]] for i in at)
     start, lengths = (tuple(of[i] for i in at) for of in (image.start, image.shape))

@@ -15,6 +15,7 @@ from ecc_core._cli.curve_table import NamedCurve, columns_of, plot
 from ecc_core._cli.lengths import Calibration, Lengths, add_unit_argument
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
+from ecc_core._io.affines import Affine, check_place
 from ecc_core._io.results import describe_result
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
@@ -134,6 +135,7 @@ class Input(NamedTuple):
     axes: str
     first: tuple[int, ...]
     calibration: Calibration
+    affine: Affine | None
 
     @property
     def ndim(self) -> int:
@@ -153,7 +155,8 @@ def _read(path: str, lengths: Lengths, arguments: argparse.Namespace) -> Input:
     calibration = Calibration()
     if arguments.minkowski:
         calibration = lengths.of(stored, axes)
-    return Input(path, view.read_all(), axes, view.start, calibration)
+    affine = options.affine_of(stored, view, axes)
+    return Input(path, view.read_all(), axes, view.start, calibration, affine)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -211,7 +214,15 @@ def run(arguments: argparse.Namespace) -> None:
         plot(arguments.plot, curves, arguments)
 
 
-def _read_region(path: str | None) -> Array | None:
+class Region(NamedTuple):
+    """A mask or a label image."""
+
+    path: str
+    values: Array
+    affine: Affine | None
+
+
+def _read_region(path: str | None) -> Region | None:
     """Read a mask or a label image."""
     if path is None:
         return None
@@ -220,7 +231,7 @@ def _read_region(path: str | None) -> Array | None:
         raise InputFileError(
             f"{path}: a mask or label image must have one channel, got shape {image.shape}"
         )
-    return image.read()
+    return Region(path, image.read(), image.affine)
 
 
 class Functions(NamedTuple):
@@ -241,7 +252,7 @@ def _functions(arguments: argparse.Namespace) -> Functions:
 
 
 def _curves(
-    image: Input, mask: Array | None, labels: Array | None, arguments: argparse.Namespace
+    image: Input, mask: Region | None, labels: Region | None, arguments: argparse.Namespace
 ) -> Iterator[NamedCurve]:
     values, ndim = image.values, image.ndim
     inside = None if mask is None else _fitting("--mask", mask, image) != 0
@@ -296,12 +307,14 @@ def _facts(found: Any, kind: type[EulerCurve | RegionCurves]) -> dict[str, Any]:
     return {name: fact for name, fact in found.facts.items() if name in known}
 
 
-def _fitting(name: str, region: Array, image: Input) -> Array:
+def _fitting(name: str, region: Region, image: Input) -> Array:
     """Return a mask or labels, broadcast to the shape of the image."""
-    shape = image.values.shape
-    if region.shape not in (shape, shape[-image.ndim :]):
-        raise ValueError(f"{name} must have the image's shape {shape}, got {region.shape}")
-    return np.broadcast_to(region, shape)
+    shape, found = image.values.shape, region.values.shape
+    if found not in (shape, shape[-image.ndim :]):
+        raise ValueError(f"{name} must have the image's shape {shape}, got {found}")
+    lengths = dict(zip(image.axes, shape, strict=True))
+    check_place(f"{name} {region.path}", region.affine, image.affine, lengths)
+    return np.broadcast_to(region.values, shape)
 
 
 def _region_curves(

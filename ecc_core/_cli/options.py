@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.affines import Affine
 from ecc_core._io.select import select
 from ecc_core._io.views import View
 from ecc_core._request.thresholds import exact_array
@@ -26,6 +27,7 @@ __all__ = [
     "add_nan_argument",
     "add_plot_argument",
     "add_selection_arguments",
+    "affine_of",
     "blame",
     "channel",
     "keep_inputs",
@@ -183,6 +185,11 @@ def select_input(path: str, image: StoredImage, arguments: argparse.Namespace) -
     """Return the part of an image that the arguments select, batch axes first, and its axes."""
     with blame(path):
         return select(image, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
+
+
+def affine_of(image: StoredImage, view: View, axes: str) -> Affine | None:
+    """Return where a part of an image lies, if its file says it."""
+    return image.affine and image.affine.moved(dict(zip(axes, view.start, strict=True)))
 
 
 def selection_of(arguments: argparse.Namespace) -> dict[str, Any]:

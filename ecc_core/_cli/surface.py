@@ -6,6 +6,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
+from ecc_core._io.affines import Affine, check_place
 from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
@@ -74,12 +75,14 @@ def run(arguments: argparse.Namespace) -> None:
         import_optional("matplotlib", extra="io", purpose="plotting")
     paths = (arguments.first, arguments.second)
     options.keep_inputs((arguments.out, arguments.plot), paths)
-    first = _read(arguments.first, arguments)
+    first, place, lengths = _read(arguments.first, arguments)
     if arguments.second_channel is not None:
         arguments.channel = arguments.second_channel
-    second = _read(arguments.second, arguments)
+    second, other, _ = _read(arguments.second, arguments)
     flags = tuple(arguments.superlevel in (which, "both") for which in ("first", "second"))
     with options.blame(", ".join(paths)):  # either may be the cause
+        if first.shape == second.shape:
+            check_place(f"the image {arguments.second}", other, place, lengths)
         surface = euler_surface(
             first,
             second,
@@ -99,6 +102,10 @@ def run(arguments: argparse.Namespace) -> None:
         write_figure(arguments.plot, figure)
 
 
-def _read(path: str, arguments: argparse.Namespace) -> NDArray[Any]:
-    _, view, _ = options.select_single(path, arguments, "a surface is of single images")
-    return view.read_all()
+def _read(
+    path: str, arguments: argparse.Namespace
+) -> tuple[NDArray[Any], Affine | None, dict[str, int]]:
+    """Return an image, where it lies, and its length along each axis."""
+    stored, view, axes = options.select_single(path, arguments, "a surface is of single images")
+    lengths = dict(zip(axes, view.shape, strict=True))
+    return view.read_all(), options.affine_of(stored, view, axes), lengths

@@ -2,13 +2,15 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Affine", "displacement"]
+from ecc_core._io.units import UNITS
+
+__all__ = ["Affine", "check_place"]
 
 TOLERANCE = 0.1
 """Points by which a corner may be displaced: headers are rounded, quaternions to 0.001 degrees."""
@@ -34,11 +36,14 @@ class Affine:
         Place of the first point.
     space : str
         Name of the coordinates; those of different spaces cannot be compared.
+    unit : str
+        Of the coordinates, "" if unknown.
     """
 
     steps: Mapping[str, NDArray[np.float64]]
     origin: NDArray[np.float64]
     space: str = ANATOMICAL
+    unit: str = ""
 
     @classmethod
     def of_space(cls, steps: Mapping[str, Any], origin: Any, space: str) -> Self:
@@ -50,25 +55,42 @@ class Affine:
 
     def moved(self, start: Mapping[str, int]) -> Self:
         """Return the affine of a part that begins at a point given by its indices."""
-        origin = self.origin + sum(i * self.steps[axis] for axis, i in start.items())
-        return type(self)(self.steps, origin, self.space)
+        shifts = [i * self.steps[axis] for axis, i in start.items() if axis in self.steps]
+        return replace(self, origin=self.origin + sum(shifts))
 
-    def scaled(self, factor: float) -> Self:
-        """Return the affine in another unit."""
+    def in_unit(self, unit: str) -> Self:
+        """Return the affine in another unit, if both units are known."""
+        if not {self.unit, unit} <= UNITS.keys():
+            return self
+        factor = UNITS[self.unit][0] / UNITS[unit][0]
         steps = {axis: factor * step for axis, step in self.steps.items()}
-        return type(self)(steps, factor * self.origin, self.space)
+        return replace(self, steps=steps, origin=factor * self.origin, unit=unit)
 
 
-def displacement(image: Affine, other: Affine, shape: Mapping[str, int]) -> str:
-    """Return how another image of the same shape is displaced; "" if it is not.
+def check_place(
+    name: str, region: Affine | None, image: Affine | None, shape: Mapping[str, int]
+) -> None:
+    """Raise ValueError if a region of an image lies elsewhere than the image of the same shape.
 
     Parameters
     ----------
-    image, other : Affine
-        In the same unit.
+    name : str
+        Of the region, for the error.
+    region, image : Affine or None
+        None: nothing is known, so that nothing is compared.
     shape : mapping of str to int
-        Number of points along each axis Z, Y and X that both have.
+        Number of points along each axis; others than Z, Y and X are ignored.
     """
+    if region is None or image is None:
+        return
+    lengths = {axis: shape[axis] for axis in "ZYX" if axis in shape}
+    how = _displacement(image, region.in_unit(image.unit), lengths)
+    if how:
+        raise ValueError(f"{name} must lie where the image does, but its header says it is {how}")
+
+
+def _displacement(image: Affine, other: Affine, shape: Mapping[str, int]) -> str:
+    """Return how another image of the same shape is displaced; "" if it is not, or unknown."""
     axes = list(shape)
     if image.space != other.space or not {*axes} <= image.steps.keys() & other.steps.keys():
         return ""

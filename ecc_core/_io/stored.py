@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,7 +70,7 @@ class Opened:
     unit: str = ""
     """Of the spacing, as `ecc_core._io.units.calibrated` names it."""
     affine: Affine | None = None
-    """Where the points lie, in the same unit."""
+    """Where the points lie, in the same unit, whatever the affine says of its unit."""
     series: int = 1
     levels: int = 1
     described: Sequence[str] | None = None
@@ -101,6 +101,8 @@ class StoredImage:
         it, in units of `unit`.
     unit : str
         That of the file, such as ``"millimeter"`` or ``"micrometer"``; empty if unknown.
+    affine : Affine or None
+        Where the points lie in the world, if the file says it.
     series, levels : int
         Number of images in the file, and number of resolutions of this one.
     """
@@ -114,7 +116,7 @@ class StoredImage:
         self.chunks = tuple(map(int, opened.chunks or rows_of(self.array)))
         self.parts = tuple(map(int, opened.parts or self.chunks))
         self._at_once = opened.at_once
-        self.series, self.levels, self.affine = opened.series, opened.levels, opened.affine
+        self.series, self.levels = opened.series, opened.levels
         self.described = (str(path),) if opened.described is None else opened.described
         self.spacing = {
             letter: float(opened.spacing[letter])
@@ -122,6 +124,7 @@ class StoredImage:
             if letter in self.axes and 0 < opened.spacing.get(letter, 0) < math.inf
         }
         self.unit = opened.unit if self.spacing else ""
+        self.affine = opened.affine and replace(opened.affine, unit=self.unit)
 
     def __reduce__(self) -> Any:
         """Pickle the request only; another process opens the file again."""
