@@ -1,0 +1,238 @@
+"""One volume in every format that has a writer: all options mean the same in each."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import mrcfile
+import nibabel
+import nrrd
+import numpy as np
+import pytest
+import tifffile
+import zarr
+from io_helpers import noise, write_dicom, write_hdf5, write_zarr
+from skimage.measure import euler_number
+
+from ecc_core.cli import main
+from ecc_core.io import read_image, read_result
+
+STEPS = (2.0, 0.5, 0.25)  # millimeters along Z, Y and X
+GIVEN = ("--spacing", "2,.5,.25")
+TIFF = {"photometric": "minisblack", "resolution": (4, 2)}
+LEVELS = (60, 120, 180)
+PART = (slice(1, 4), slice(2, 7), slice(0, 6))
+
+
+def write_npy(path: Path, volume: np.ndarray) -> None:
+    np.save(path, volume)
+
+
+def write_npz(path: Path, volume: np.ndarray) -> None:
+    np.savez(path, volume)
+
+
+def write_tiff(path: Path, volume: np.ndarray) -> None:
+    metadata = {"axes": "ZYX", "spacing": 2.0, "unit": "mm"}
+    tifffile.imwrite(path, volume, metadata=metadata, **TIFF)
+
+
+def write_imagej(path: Path, volume: np.ndarray) -> None:
+    axes = "CZYX"[-volume.ndim :]
+    stored = np.moveaxis(volume, 0, 1) if volume.ndim > 3 else volume  # it keeps ZCYX
+    metadata = {"axes": axes if volume.ndim == 3 else "ZCYX", "spacing": 2.0, "unit": "mm"}
+    tifffile.imwrite(path, stored, imagej=True, metadata=metadata, **TIFF)
+
+
+def write_ome_tiff(path: Path, volume: np.ndarray) -> None:
+    sizes: dict[str, Any] = {"axes": "CZYX"[-volume.ndim :]}
+    for axis, step in zip("ZYX", STEPS, strict=True):
+        sizes |= {f"PhysicalSize{axis}": step, f"PhysicalSize{axis}Unit": "mm"}
+    tifffile.imwrite(path, volume, metadata=sizes, photometric="minisblack")
+
+
+def write_nifti(path: Path, volume: np.ndarray) -> None:
+    components = volume.ndim > 3
+    values = volume.T[:, :, :, None] if components else volume.T  # the fifth axis
+    stored = nibabel.Nifti1Image(values, np.diag([*STEPS[::-1], 1]))
+    stored.header.set_xyzt_units("mm")
+    nibabel.save(stored, path)
+
+
+def write_nrrd(path: Path, volume: np.ndarray) -> None:
+    vectors = np.vstack([np.diag(STEPS[::-1]), np.full((volume.ndim - 3, 3), np.nan)])
+    header = {
+        "kinds": ["domain"] * 3 + ["list"] * (volume.ndim - 3),
+        "space": "left-posterior-superior",
+        "space directions": vectors,
+        "space units": ["mm"] * 3,
+    }
+    nrrd.write(str(path), volume, header, index_order="C")
+
+
+def write_mrc(path: Path, volume: np.ndarray) -> None:
+    with mrcfile.new(path) as file:
+        file.set_data(volume.astype(np.int16))
+        file.voxel_size = tuple(1e7 * step for step in STEPS[::-1])  # angstroms
+
+
+def write_labelled_hdf5(path: Path, volume: np.ndarray) -> None:
+    """With axes and spacing as ilastik writes them."""
+    write_hdf5(path, volume)
+    with h5py.File(path, "r+") as file:
+        file["raw"].attrs["element_size_um"] = [1e3 * step for step in STEPS]
+        for dim, letter in zip(file["raw"].dims, "czyx"[-volume.ndim :], strict=True):
+            dim.label = letter
+
+
+def write_ome_zarr(path: Path, volume: np.ndarray) -> None:
+    group = zarr.create_group(path, zarr_format=2)
+    chunks = (4,) * volume.ndim
+    group.create_array("0", shape=volume.shape, dtype=volume.dtype, chunks=chunks)[...] = volume
+    axes = [{"name": a, "type": "space", "unit": "millimeter"} for a in "zyx"]
+    axes = [{"name": "c", "type": "channel"}] * (volume.ndim - 3) + axes
+    scale = {"type": "scale", "scale": [1.0] * (volume.ndim - 3) + list(STEPS)}
+    datasets = [{"path": "0", "coordinateTransformations": [scale]}]
+    group.attrs["multiscales"] = [{"axes": axes, "datasets": datasets}]
+
+
+def write_series(path: Path, volume: np.ndarray) -> None:
+    path.mkdir()
+    for place, plane in enumerate(volume):
+        write_dicom(path / f"{place}.dcm", plane, z=STEPS[0] * place)
+
+
+def write_folder(path: Path, volume: np.ndarray) -> None:
+    path.mkdir()
+    for place, plane in enumerate(volume):
+        tifffile.imwrite(path / f"slice{place}.tif", plane)
+
+
+class Format(NamedTuple):
+    write: Callable[[Path, np.ndarray], None]
+    options: tuple[str, ...] = ()
+    """Those that are needed because the file does not say it."""
+    channels: tuple[str, ...] | None = None
+    """Options for an image with channels; None where there are none."""
+
+
+FORMATS = {
+    "a.npy": Format(write_npy, GIVEN, ("--axes", "CZYX")),
+    "a.npz": Format(write_npz, GIVEN, ("--axes", "CZYX")),
+    "a.tif": Format(write_tiff),
+    "imagej.tif": Format(write_imagej, (), ()),
+    "a.ome.tif": Format(write_ome_tiff, (), ()),
+    "a.nii": Format(write_nifti, (), ("--time", "0")),
+    "a.nii.gz": Format(write_nifti, (), ("--time", "0")),
+    "a.nrrd": Format(write_nrrd, (), ()),
+    "a.mrc": Format(write_mrc),
+    "a.h5": Format(write_labelled_hdf5, (), ()),
+    "plain.zarr": Format(write_zarr, GIVEN, ("--axes", "CZYX")),
+    "a.zarr": Format(write_ome_zarr, (), ()),
+    "series": Format(write_series),
+    "folder": Format(write_folder, GIVEN),
+}
+
+
+VOLUME = (noise(5, 8, 7) // 2 + 20 * np.arange(5, dtype=np.uint8)[:, None, None]).astype(np.uint8)
+SHAPE = (VOLUME > 90).astype(np.uint8)
+CHANNELS = np.stack([noise(5, 8, 7, seed=1), VOLUME])
+PLACES = np.stack(np.meshgrid(*(np.arange(n) - (n - 1) / 2 for n in VOLUME.shape), indexing="ij"))
+PLACES *= np.array(STEPS)[:, None, None, None]
+
+
+def numbers_of(values: np.ndarray) -> list[int]:
+    return [euler_number(values <= level, connectivity=3) for level in LEVELS]
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(params=FORMATS)
+def stored(request: Any, tmp_path: Path) -> tuple[Path, Format]:
+    """The volume in a file."""
+    found = FORMATS[request.param]
+    found.write(tmp_path / request.param, VOLUME)
+    return tmp_path / request.param, found
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Any:
+    """Run a command that writes a table."""
+
+    def rows(command: str, path: Path, *options: str) -> list[dict[str, str]]:
+        levels = ",".join(map(str, LEVELS))
+        out = tmp_path / "out.csv"
+        assert main([command, str(path), "--thresholds", levels, "--out", str(out), *options]) == 0
+        return table(out)
+
+    return rows
+
+
+class TestSameVolume:
+    def test_array(self, stored):
+        np.testing.assert_array_equal(read_image(stored[0]), VOLUME)
+
+    @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
+    def test_region_of_interest(self, stored, run, command):
+        rows = run(command, stored[0], "--roi", "1:4,2:7,:6")
+        found = [rows[0][str(level)] for level in LEVELS] if command == "batch" else None
+        found = found or [row["euler_number"] for row in rows]
+        assert list(map(int, found)) == numbers_of(VOLUME[PART])
+        assert numbers_of(VOLUME[PART]) != numbers_of(VOLUME.T[PART])
+
+    @pytest.mark.parametrize("direction", [(1, 0, 0), (0, 0, 1), (1, -2, 3)])
+    def test_direction(self, stored, run, direction):
+        path, known = stored
+        unit = np.array(direction) / np.linalg.norm(direction)
+        expected = VOLUME + 30.0 * np.tensordot(unit, PLACES, axes=1)
+        options = ["--direction", ",".join(map(str, direction)), "--direction-scale", "30"]
+        rows = run("stack", path, *options, "--unit", "mm", *known.options)
+        assert [int(row["euler_number"]) for row in rows] == numbers_of(expected)
+        assert {row["unit"] for row in rows} == {"millimeter"}
+
+    @pytest.mark.parametrize("command", ["curve", "stack"])
+    def test_minkowski(self, stored, run, command):
+        """Volumes are counted; surfaces are the faces between points of the set and others."""
+        path, known = stored
+        rows = run(command, path, "--minkowski", "exact", "--unit", "mm", *known.options)
+        assert {row["unit"] for row in rows} == {"millimeter"}
+        for row, level in zip(rows, LEVELS, strict=True):
+            inside = np.pad(level >= VOLUME, 1).astype(int)
+            faces = [np.abs(np.diff(inside, axis=axis)).sum() for axis in range(3)]
+            areas = np.prod(STEPS) / np.array(STEPS)
+            assert float(row["surface"]) == pytest.approx(np.dot(faces, areas), rel=1e-12)
+            assert float(row["volume"]) == pytest.approx(inside.sum() * np.prod(STEPS), rel=1e-12)
+
+    @pytest.mark.parametrize("name", FORMATS)
+    def test_transform(self, tmp_path, name):
+        known, out = FORMATS[name], tmp_path / "out.npz"
+        known.write(tmp_path / name, SHAPE)
+        flags = ["--directions", "6", "--heights", "9", "--connectivity", "1", "--unit", "mm"]
+        assert (
+            main(["transform", str(tmp_path / name), "--out", str(out), *flags, *known.options])
+            == 0
+        )
+        found = read_result(out)
+        assert (found.axes, found.units) == ("ZYX", "millimeter")
+        for direction, row in zip(found.directions, found.values, strict=True):
+            heights = np.tensordot(direction, PLACES, axes=1)
+            below = [(SHAPE != 0) & (heights <= t) for t in found.heights]
+            assert row.tolist() == [euler_number(part, connectivity=1) for part in below]
+
+    @pytest.mark.parametrize("name", [n for n, f in FORMATS.items() if f.channels is not None])
+    @pytest.mark.parametrize("command", ["curve", "stack"])
+    def test_channels(self, tmp_path, run, name, command):
+        known = FORMATS[name]
+        known.write(tmp_path / name, CHANNELS)
+        options = [*(known.channels or ()), "--roi", "1:4,2:7,:6"]
+        rows = run(command, tmp_path / name, *options, "--channel", "1")
+        assert [int(row["euler_number"]) for row in rows] == numbers_of(VOLUME[PART])
+        rows = run(command, tmp_path / name, *options)
+        expected = [number for channel in CHANNELS for number in numbers_of(channel[PART])]
+        assert [int(row["euler_number"]) for row in rows] == expected
+        assert [int(row["c"]) for row in rows] == [0] * 3 + [1] * 3
