@@ -54,6 +54,8 @@ def _facts(image: StoredImage, arguments: argparse.Namespace) -> Iterator[tuple[
     if image.spacing:
         steps = ", ".join(f"{axis} {step}" for axis, step in image.spacing.items())
         yield "spacing", f"{steps} {image.unit or '(unknown unit)'}"
+    for note in image.notes:
+        yield "note", note
     if image.dtype.kind not in "buif":
         yield "curve", "none: values are not real numbers"
         return

@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -182,7 +183,12 @@ def open_input(path: str, arguments: argparse.Namespace) -> StoredImage:
 
 
 def select_input(path: str, image: StoredImage, arguments: argparse.Namespace) -> tuple[View, str]:
-    """Return the part of an image that the arguments select, batch axes first, and its axes."""
+    """Return the part of an image that the arguments select, batch axes first, and its axes.
+
+    Notes of its reader are shown on stderr.
+    """
+    for note in image.notes:
+        sys.stderr.write(f"ecc: {path}: {note}\n")
     with blame(path):
         return select(image, channel=arguments.channel, time=arguments.time, roi=arguments.roi)
 

@@ -71,6 +71,8 @@ class Opened:
     """Of the spacing, as `ecc_core._io.units.calibrated` names it."""
     affine: Affine | None = None
     """Where the points lie, in the same unit, whatever the affine says of its unit."""
+    notes: Sequence[str] = ()
+    """What users should know of the values, such as that 0 is white."""
     series: int = 1
     levels: int = 1
     described: Sequence[str] | None = None
@@ -103,6 +105,9 @@ class StoredImage:
         That of the file, such as ``"millimeter"`` or ``"micrometer"``; empty if unknown.
     affine : Affine or None
         Where the points lie in the world, if the file says it.
+    notes : tuple of str
+        What the file says of its values that is easily overlooked: that 0 is white, that channels
+        are amounts of ink, or that it should be turned to be shown. Values are always as stored.
     series, levels : int
         Number of images in the file, and number of resolutions of this one.
     """
@@ -117,6 +122,7 @@ class StoredImage:
         self.parts = tuple(map(int, opened.parts or self.chunks))
         self._at_once = opened.at_once
         self.series, self.levels = opened.series, opened.levels
+        self.notes = tuple(opened.notes)
         self.described = (str(path),) if opened.described is None else opened.described
         self.spacing = {
             letter: float(opened.spacing[letter])

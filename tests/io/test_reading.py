@@ -20,7 +20,6 @@ from skimage.color import rgb2gray
 from skimage.util import img_as_float
 
 from ecc_core._io import views
-from ecc_core._io.open import open_image
 from ecc_core._io.stored import Index, StoredImage
 from ecc_core.io import ImageFile, read_file, read_image, select_channel
 
@@ -52,20 +51,6 @@ class TestReading:
         )
         assert_reads(tmp_path / "a.tif", image.astype(image.dtype.newbyteorder("=")))
         assert read_file(tmp_path / "a.tif").axes == "ZYX"
-
-    @pytest.mark.parametrize("dtype", ["?", "u1", "u2", "i2", "f4"])
-    @pytest.mark.parametrize("tile", [None, (16, 16)])
-    def test_tiff_of_which_0_is_white(
-        self, tmp_path: Path, dtype: str, tile: tuple[int, int] | None
-    ) -> None:
-        """Unsigned values are inverted, as a whole and in parts."""
-        image = noise(3, 20, 17).astype(dtype) if dtype != "?" else noise(3, 20, 17) > 100
-        tifffile.imwrite(tmp_path / "a.tif", image, tile=tile, photometric="miniswhite")
-        most = {"?": True, "u1": 255, "u2": 65_535}.get(dtype)
-        shown = image if most is None else image.dtype.type(most) ^ image
-        assert_reads(tmp_path / "a.tif", shown)
-        part = (slice(1, 3), slice(2, 19), slice(0, 5))
-        np.testing.assert_array_equal(open_image(tmp_path / "a.tif")[part], shown[part])
 
     def test_pages_become_the_first_axis(self, tmp_path: Path) -> None:
         image = noise(5, 8, 7)

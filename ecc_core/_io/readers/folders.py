@@ -50,6 +50,7 @@ def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opene
         (1, *first.shape),
         spacing=first.spacing,
         unit=first.unit,
+        notes=first.notes,
         described=names,
         file_of=lambda chunk: names[chunk[0]],
     )

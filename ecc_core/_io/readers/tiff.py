@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.notes import CMYK, ZERO_IS_WHITE, orientation_notes
 from ecc_core._io.stored import Opened, Request
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
@@ -23,6 +24,15 @@ SUFFIXES = (
 )
 
 HEADER = 8
+NOTES = {
+    "MINISWHITE": ZERO_IS_WHITE,
+    "PALETTE": "values are indices into a palette of colours",
+    "SEPARATED": CMYK,
+    "CIELAB": "channels are those of CIE L*a*b*",
+    "ICCLAB": "channels are those of CIE L*a*b*",
+    "ITULAB": "channels are those of CIE L*a*b*",
+}
+"""What to say of images by their photometric interpretation."""
 
 
 def open_tiff(path: Path, request: Request) -> Opened:
@@ -55,22 +65,24 @@ def open_tiff(path: Path, request: Request) -> Opened:
         unit=unit,
         series=len(tiff.series),
         levels=len(series.levels),
+        notes=_notes(series.keyframe),
     )
 
 
-class _Series:
-    """Pages of a TIFF file as one array. Parts of it are read by strips or tiles.
+def _notes(page: Any) -> list[str]:
+    """Return what the values of a page mean, if it is not usual; they are always as stored."""
+    notes = [NOTES[page.photometric.name]] if page.photometric.name in NOTES else []
+    orientation = page.tags.get("Orientation")
+    return notes + orientation_notes(1 if orientation is None else int(orientation.value))
 
-    Unsigned values of which 0 is white (MinIsWhite) are inverted, so that 0 is black as in other
-    images; signed values and floats have no largest value to invert them by.
-    """
+
+class _Series:
+    """Pages of a TIFF file as one array. Parts of it are read by strips or tiles."""
 
     def __init__(self, tiff: Any, level: Any) -> None:
         self.tiff, self.level = tiff, level
         self.shape, self.dtype = tuple(level.shape), level.dtype.newbyteorder("=")
         page = level.keyframe
-        self.inverted = page.photometric.name == "MINISWHITE" and self.dtype.kind in "bu"
-        self.largest = (1 << page.bitspersample) - 1
         lead = len(self.shape) - len(page.shape)
         self.chunks = None
         if 0 not in self.shape and lead >= 0 and self.shape[lead:] == page.shape:
@@ -83,24 +95,21 @@ class _Series:
             for i, n in zip(index, self.shape, strict=True)
         )
         if whole:
-            return self._as_shown(self.level.asarray().reshape(self.shape))
+            return np.asarray(self.level.asarray().reshape(self.shape))
         if self.parts is None:
             zarr = import_optional("zarr", extra="dask", purpose="reading parts of TIFF files")
             store = self.level.aszarr(level=0)
             self.parts = zarr.open(store, mode="r")
             weakref.finalize(self.parts, store.close)
-        return self._as_shown(np.asarray(self.parts[index]))
-
-    def _as_shown(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the values with 0 as black. Works in place."""
-        if self.inverted:
-            np.bitwise_xor(values, self.dtype.type(self.largest), out=values)
-        return values
+        return np.asarray(self.parts[index])
 
 
 def _segment(page: Any) -> tuple[int, ...]:
     """Return the shape of a strip or tile along the axes of its page."""
-    return tuple(max(1, min(c, n)) for c, n in zip(page.chunks, page.shape, strict=True))
+    planes = (1,) * (len(page.shape) - len(page.chunks))  # of samples, if they are stored apart
+    return tuple(
+        max(1, min(c, n)) for c, n in zip((*planes, *page.chunks), page.shape, strict=True)
+    )
 
 
 def _letters(axes: str) -> str:
