@@ -9,6 +9,7 @@ import mrcfile
 import nibabel
 import nrrd
 import numpy as np
+import pydicom
 import pytest
 import tifffile
 import zarr
@@ -223,6 +224,56 @@ class TestDicom:
         write_dicom(tmp_path / "a.dcm", image, RescaleSlope=2, RescaleIntercept=-1024)
         expected = image.astype(np.int32) * 2 - 1024
         assert_opens(tmp_path / "a.dcm", expected, "ZYX", {"Y": 0.5, "X": 0.25}, "millimeter")
+
+    @pytest.mark.parametrize(
+        ("slopes", "dtype"),
+        [
+            ((0.5, 1, 0.9), "f8"),  # the usual of PET: each slice has a slope of its own
+            ((2, 0.5, 1.5), "f8"),
+            ((2, 1, 3), "i4"),
+            ((2, 1, 70_000), "f8"),  # beyond int32
+        ],
+    )
+    def test_a_slope_for_each_slice(self, tmp_path, slopes, dtype):
+        image = noise(3, 6, 7)
+        for place, slope in enumerate(slopes):
+            tags = {"RescaleSlope": slope, "RescaleIntercept": 0}
+            write_dicom(tmp_path / f"{place}.dcm", image[place], place, **tags)
+        expected = np.stack(
+            [
+                pydicom.pixels.apply_rescale(slice_.pixel_array, slice_)
+                for slice_ in (pydicom.dcmread(tmp_path / f"{i}.dcm") for i in range(3))
+            ]
+        )
+        actual = read_image(tmp_path)
+        assert actual.dtype == dtype
+        np.testing.assert_array_equal(actual, expected)
+        np.testing.assert_array_equal(actual, image * np.reshape(slopes, (3, 1, 1)))
+
+    def test_a_slope_for_each_frame(self, tmp_path):
+        """Files of several frames keep slopes in groups, one for each frame or one for all."""
+        image = noise(3, 6, 7)
+
+        def group(slope: float, intercept: float) -> pydicom.Dataset:
+            step, found = pydicom.Dataset(), pydicom.Dataset()
+            step.RescaleSlope, step.RescaleIntercept = slope, intercept
+            found.PixelValueTransformationSequence = [step]
+            return found
+
+        shared = {"SharedFunctionalGroupsSequence": [group(1, -1024)]}
+        write_dicom(tmp_path / "a.dcm", image, **shared)
+        np.testing.assert_array_equal(read_image(tmp_path / "a.dcm"), image.astype(np.int32) - 1024)
+        each = {"PerFrameFunctionalGroupsSequence": [group(s, 3) for s in (0.5, 1, 4)]}
+        write_dicom(tmp_path / "b.dcm", image, **each)
+        expected = image * np.reshape([0.5, 1, 4], (3, 1, 1)) + 3
+        assert_opens(tmp_path / "b.dcm", expected, "ZYX", {"Y": 0.5, "X": 0.25}, "millimeter")
+
+    def test_0_is_white(self, tmp_path):
+        image = noise(6, 7)
+        write_dicom(tmp_path / "a.dcm", image, PhotometricInterpretation="MONOCHROME1")
+        opened = open_image(tmp_path / "a.dcm")
+        np.testing.assert_array_equal(opened.read(), image)
+        assert opened.notes == ("0 is white and the largest value black; values are as stored",)
 
     def test_truncated(self, tmp_path):
         write_dicom(tmp_path / "a.dcm", noise(6, 7))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.affines import Affine
+from ecc_core._io.notes import ZERO_IS_WHITE
 from ecc_core._io.stored import Opened, Request
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
@@ -93,6 +94,8 @@ class _Frames:
 
     def __init__(self, headers: Sequence[Any], count: int) -> None:
         self.headers = headers
+        self.scales = [_scale(headers[i % len(headers)], i) for i in range(count)]
+        self.scaled = _scaled_dtype(headers, self.scales)
         first = next(self._read([0]))
         self.dtype, self.frame = first.dtype, first.shape
         self.shape = (count, *first.shape)
@@ -117,12 +120,16 @@ class _Frames:
         """Yield frames, rescaled."""
         pixels = import_optional("pydicom.pixels", **PURPOSE)
         if len(self.headers) == 1:
-            (dataset,) = self.headers
-            found = pixels.iter_pixels(dataset.filename, indices=numbers, view_only=True)
-            yield from (_rescaled(frame, dataset) for frame in found)
-            return
-        for dataset in (self.headers[number] for number in numbers):
-            yield _rescaled(pixels.pixel_array(dataset.filename, view_only=True), dataset)
+            found = pixels.iter_pixels(self.headers[0].filename, indices=numbers, view_only=True)
+        else:
+            files = (self.headers[number].filename for number in numbers)
+            found = (pixels.pixel_array(file, view_only=True) for file in files)
+        for number, stored in zip(numbers, found, strict=True):
+            if self.scaled is None:
+                yield stored
+            else:
+                slope, intercept = map(self.scaled.type, self.scales[number])
+                yield stored.astype(self.scaled) * slope + intercept
 
     def _compare(self, dataset: Any, what: str, here: Any, there: Any) -> None:
         """Raise an error if a file differs from the first one."""
@@ -139,15 +146,35 @@ def _place(dataset: Any) -> float:
     return float(np.cross(across, down) @ np.array(dataset.ImagePositionPatient, float))
 
 
-def _rescaled(stored: NDArray[Any], dataset: Any) -> NDArray[Any]:
-    """Return rescaled values; integers if slope and intercept are integers."""
-    slope = float(getattr(dataset, "RescaleSlope", 1))
-    intercept = float(getattr(dataset, "RescaleIntercept", 0))
-    if (slope, intercept) == (1, 0):
-        return stored
-    if slope.is_integer() and intercept.is_integer():
-        return stored.astype(np.int32) * np.int32(slope) + np.int32(intercept)
-    return stored * slope + intercept
+def _scale(dataset: Any, frame: int) -> tuple[float, float]:
+    """Return slope and intercept of a frame, which files of several frames keep in groups."""
+    groups = [
+        *getattr(dataset, "PerFrameFunctionalGroupsSequence", ())[frame : frame + 1],
+        *getattr(dataset, "SharedFunctionalGroupsSequence", ()),
+    ]
+    found = (group.get("PixelValueTransformationSequence") for group in groups)
+    source = next((steps[0] for steps in found if steps), dataset)
+    return float(source.get("RescaleSlope", 1)), float(source.get("RescaleIntercept", 0))
+
+
+def _scaled_dtype(
+    headers: Sequence[Any], scales: Sequence[tuple[float, float]]
+) -> np.dtype[Any] | None:
+    """Return the dtype of all rescaled frames, or None if they are as they are stored.
+
+    It is int32 if slopes and intercepts are integers and the values are sure to fit.
+    """
+    if set(scales) == {(1, 0)}:
+        return None
+    bits = max(header.BitsAllocated for header in headers)
+    ends = [
+        end * slope + intercept
+        for slope, intercept in set(scales)
+        for end in (-(1 << bits), 1 << bits)
+    ]
+    whole = all(number.is_integer() for scale in scales for number in scale)
+    fits = max(map(abs, ends)) <= np.iinfo(np.int32).max
+    return np.dtype(np.int32 if whole and fits else np.float64)
 
 
 def _affine(ends: Sequence[Any], count: int) -> Affine | None:
@@ -167,4 +194,6 @@ def _with_spacing(values: Any, axes: str, dataset: Any, distance: float) -> Open
     steps = {"Z": distance, "Y": row, "X": column}
     spacing, unit = calibrated(steps, "mm")
     chunks = (1, *values.frame) if isinstance(values, _Frames) else None
-    return Opened(values, axes, chunks, spacing=spacing, unit=unit)
+    white = getattr(dataset, "PhotometricInterpretation", "") == "MONOCHROME1"
+    notes = [ZERO_IS_WHITE] if white else []
+    return Opened(values, axes, chunks, spacing=spacing, unit=unit, notes=notes)
