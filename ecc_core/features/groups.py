@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ecc_core._optional import import_optional
+from ecc_core.features._permutations import (
+    blocks,
+    differences,
+    regroupings,
+    sign_flips,
+    unit_means,
+)
 from ecc_core.features._steps import (
     Curves,
     Floats,
@@ -24,7 +30,6 @@ from ecc_core.features._steps import (
 __all__ = ["CurveBand", "PermutationTest", "mean_band", "permutation_test"]
 
 Seed = int | np.random.Generator | None
-BLOCK = 2**22  # resampled values held at a time
 ROUNDING = 1e-12  # relative: a permutation that gives the same groups gives the same distance
 
 
@@ -59,8 +64,9 @@ def mean_band(
     Parameters
     ----------
     curves : EulerCurve, RegionCurves or (thresholds, values) with values (k, n), or list of curves
-        A group of at least 2 independent curves. The curves of a list may have different
-        thresholds; see :func:`align_curves`.
+        A group of at least 2 independent curves, such as the mean curve of each well or animal
+        rather than those of its cells. The curves of a list may have different thresholds; see
+        :func:`align_curves`.
     level : float, default 0.95
         The confidence level.
     kind : {"simultaneous", "pointwise"}
@@ -119,7 +125,7 @@ def mean_band(
     # A resampled mean varies by sqrt((k - 1) / k) of the standard error.
     scale = np.where(spread > 0, spread, np.inf) * np.sqrt((count - 1) / count)
     deviations = []
-    for size in _blocks(n_resamples, levels.size):
+    for size in blocks(n_resamples, levels.size):
         shares = generator.multinomial(count, np.full(count, 1 / count), size) / count
         deviation = np.abs(shares @ (values - mean)) / scale
         deviations.append(deviation.max(axis=1) if kind == "simultaneous" else deviation)
@@ -137,9 +143,11 @@ def _student(normal: Floats, degrees: int) -> Floats:
 
 
 def permutation_test(
-    a: Curves,
-    b: Curves,
+    first: Curves,
+    second: Curves,
     *,
+    units: tuple[Any, Any] | None = None,
+    paired: bool = False,
     metric: Metric = "L2",
     n_permutations: int = 9999,
     superlevel: bool | None = None,
@@ -147,37 +155,55 @@ def permutation_test(
 ) -> PermutationTest:
     """Test whether two groups of curves come from the same population.
 
-    The statistic is the distance between the mean curves of the groups. Under the null hypothesis
-    the curves are exchangeable, so the statistic is compared with its values for random
-    permutations of the curves.
+    The statistic is the distance between the mean curves of the groups. It is compared with its
+    values after permuting what is exchangeable under the null hypothesis. **What is permuted must
+    be independent**: the wells or animals that a treatment was assigned to, not the nuclei or
+    fields of view within them. Nuclei of one well resemble each other, so that a test that permutes
+    them tells apart any two groups of wells, treated or not. `units` says which curves belong
+    together.
 
     Parameters
     ----------
-    a, b : as `curves` of :func:`mean_band`
+    first, second : as `curves` of :func:`mean_band`
         The groups. Their thresholds may differ; see :func:`align_curves`.
+    units : (ids, ids), optional
+        For each curve of `first` and for each of `second`, the id of the independent unit that it
+        comes from, such as the name of a well or the number of an animal. Curves are averaged
+        within units, and units are permuted. A unit is in one group, or, if `paired`, in both.
+        Default: each curve is a unit.
+    paired : bool, default False
+        Whether each unit is in both groups, such as animals before and after a treatment. Only the
+        two curves of the same unit are then exchanged. Without `units`, the curves of `first` and
+        `second` are pairs in their order.
     metric : {"L2", "L1", "W1"}
         As for :func:`curve_distance`.
     n_permutations : int, default 9999
-        Number of random permutations. The smallest p-value is 1 / (n_permutations + 1).
+        The largest number of permutations. If there are no more than these, each is taken once;
+        otherwise, random ones are drawn.
     superlevel, rng
         As for :func:`mean_band`.
 
     Returns
     -------
     PermutationTest
-        ``statistic``, ``pvalue`` and ``null``, the distances of the permutations, of shape
-        (n_permutations,).
+        ``statistic``, ``pvalue`` and ``null``, the distances of the permutations, (k,) float64 with
+        k at most `n_permutations`.
 
     Raises
     ------
     TypeError, ValueError
-        As for :func:`curve_distance`, and for an empty group or fewer than 1 permutation.
+        As for :func:`curve_distance`, and for an empty group, fewer than 1 permutation, ids that
+        are missing or do not fit the curves, a unit in both groups without `paired` or in one only
+        with it, and pairs of groups of different sizes.
 
     Notes
     -----
-    The p-value is (1 + m) / (1 + n), where the distance is at least as large in m of n
-    permutations. Under the null hypothesis it is at most p with a probability of at most p, for
-    any numbers of curves and permutations [1]_.
+    Groups of k and l units have ``comb(k + l, k)`` permutations, and n pairs ``2**n``, which
+    reverse the sign of the differences of some pairs. If all are taken, the p-value is the share of
+    those with at least the observed distance; it is at least 2 / 70 for 4 and 4 units, and 2 / 32
+    for 5 pairs. Of n random permutations, m of which have at least the observed distance, it is
+    (1 + m) / (1 + n). Under the null hypothesis, either is at most p with a probability of at most
+    p [1]_.
 
     References
     ----------
@@ -193,38 +219,63 @@ def permutation_test(
     >>> few, many = (t, rng.poisson(3, (9, 5))), (t, rng.poisson(9, (9, 5)))
     >>> permutation_test(few, many, n_permutations=999, rng=1).pvalue
     0.001
+
+    If these are three nuclei from each of six wells, only wells can be permuted:
+
+    >>> wells = np.repeat(["A1", "A2", "A3"], 3), np.repeat(["B1", "B2", "B3"], 3)
+    >>> permutation_test(few, many, units=wells).pvalue
+    0.1
     """
     check_metric(metric)
     n_permutations = _check_positive(n_permutations, "n_permutations")
-    superlevel = one_order(superlevel, a=a, b=b)
-    first, second = rows_of(a, superlevel, "a"), rows_of(b, superlevel, "b")
-    levels, ours, theirs = join(first, second)
+    superlevel = one_order(superlevel, first=first, second=second)
+    rows = rows_of(first, superlevel, "first"), rows_of(second, superlevel, "second")
+    levels, ours, theirs = join(*rows)
     if not (len(ours) and len(theirs)):
-        raise ValueError(f"`a` and `b` must hold curves, got {len(ours)} and {len(theirs)}")
-    split = np.repeat([1 / len(ours), -1 / len(theirs)], [len(ours), len(theirs)])
-    generator = np.random.default_rng(rng)
-    values = np.concatenate([ours, theirs])
-    values -= values.mean(axis=0)  # less rounding
-    statistic = float(norms(split @ values, levels, metric))
+        raise ValueError(
+            f"`first` and `second` must hold curves, got {len(ours)} and {len(theirs)}"
+        )
+    limits = n_permutations, levels.size, np.random.default_rng(rng)
+    if paired:
+        values = _pairs(ours, theirs, units)
+        permutations = sign_flips(len(values), *limits)
+    else:
+        ours, theirs = _apart(ours, theirs, units)
+        values = np.concatenate([ours, theirs])
+        values -= values.mean(axis=0)  # less rounding
+        permutations = regroupings(len(ours), len(theirs), *limits)
+    statistic = float(norms(permutations.observed @ values, levels, metric))
     null = np.concatenate(
-        [
-            norms(_shuffles(split, size, generator) @ values, levels, metric)
-            for size in _blocks(n_permutations, levels.size)
-        ]
+        [norms(block @ values, levels, metric) for block in permutations.permuted]
     )
-    as_far = int(np.count_nonzero(null >= statistic * (1 - ROUNDING)))
-    return PermutationTest(statistic, (1 + as_far) / (1 + n_permutations), null)
+    rounding = ROUNDING * float(norms(np.abs(values).max(axis=0), levels, metric))
+    as_far = int(np.count_nonzero(null >= statistic - rounding))
+    unseen = 0 if permutations.exact else 1  # the observed groups are not among random ones
+    return PermutationTest(statistic, (unseen + as_far) / (unseen + null.size), null)
 
 
-def _shuffles(row: Floats, count: int, generator: np.random.Generator) -> Floats:
-    return generator.permuted(np.broadcast_to(row, (count, row.size)).copy(), axis=1)
+def _apart(ours: Floats, theirs: Floats, units: Any) -> tuple[Floats, Floats]:
+    """Return the curves of the units of each group."""
+    if units is None:
+        return ours, theirs
+    first, second = unit_means((ours, theirs), units)
+    if both := [unit for unit in first if unit in second]:
+        raise ValueError(
+            f"`units` must have each unit in one group unless `paired`, got {both[0]!r} in both"
+        )
+    return np.stack([*first.values()]), np.stack([*second.values()])
 
 
-def _blocks(count: int, width: int) -> Iterator[int]:
-    """Yield sizes of parts that add up to `count`, each of limited memory."""
-    most = max(1, BLOCK // width)
-    for begin in range(0, count, most):
-        yield min(most, count - begin)
+def _pairs(ours: Floats, theirs: Floats, units: Any) -> Floats:
+    """Return the differences of the units of both groups."""
+    if units is not None:
+        return differences(*unit_means((ours, theirs), units))
+    if len(ours) != len(theirs):
+        raise ValueError(
+            "`first` and `second` must hold as many curves if `paired` without `units`, "
+            f"got {len(ours)} and {len(theirs)}"
+        )
+    return ours - theirs
 
 
 def _check_positive(count: int, name: str) -> int:

@@ -39,6 +39,7 @@ KEYS = ("name", "layer", "frame", "index")
 """Columns that say which curve a row of a table belongs to."""
 MOST_NAMED = 8
 """More groups are not named one by one."""
+INDEPENDENT = "valid if the curves are independent (one per well or animal, not its cells)"
 SEED = 0
 """Of bootstrap and permutations, so that results repeat."""
 
@@ -70,8 +71,9 @@ class Comparison(NamedTuple):
             sizes = [f"{len(sizes)} groups"]
         if self.test is None:
             return f"{', '.join(sizes)}. A test needs two groups of 2 or more curves."
+        distance = f"{' and '.join(sizes)}: distance of the means {self.test.statistic:.4g}"
         result = f"p = {self.test.pvalue:.2g}, {self.test.null.size:,} permutations"
-        return f"{' and '.join(sizes)}: distance of the means {self.test.statistic:.4g}, {result}"
+        return f"{distance}, {result}; {INDEPENDENT}"
 
 
 def groups_of(

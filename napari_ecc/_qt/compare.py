@@ -26,8 +26,10 @@ explorer shows. They are computed with the explorer's settings.</p>
 <p>Curves are grouped by a pattern for their names, such as <tt>control|drug</tt>, or by a column:
 of the features of objects, or of a table that you join, with a column <tt>name</tt>,
 <tt>layer</tt>, <tt>frame</tt> or <tt>index</tt>. Of two groups the difference of the means is shown
-and tested by permutation: p is the share of random regroupings that are at least as far
-apart.</p>"""
+and tested by permutation: p is the share of regroupings that are at least as far apart.</p>
+<p>The curves of a test must be independent, such as one curve for each well or animal. Cells or
+frames of the same one resemble each other, and p is then far too small. In Python,
+<tt>ecc_core.features.permutation_test</tt> takes their wells or animals as <tt>units</tt>.</p>"""
 JOIN_TIP = "CSV or Parquet with a column name, layer, frame or index, to group by its columns"
 MOST_LINES = 200
 """Curves of a group that are drawn, evenly chosen from more."""

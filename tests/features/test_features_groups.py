@@ -127,14 +127,16 @@ def test_the_statistic_is_the_distance_of_the_means(metric):
 
 
 def test_the_p_value_counts_regroupings_as_far_apart():
-    # Two and two curves: a third of the regroupings give the same two groups.
-    t, a, b = [0.0, 1.0], [[0.0, 1], [1, 1]], [[10.0, 1], [11, 1]]
-    result = permutation_test((t, a), (t, b), n_permutations=2999, rng=0)
-    assert result.statistic == 10
-    assert_allclose(np.unique(result.null.round(9)), [0, 1, 10])
-    assert abs(result.pvalue - 1 / 3) < 3 * np.sqrt(2 / 9 / 3000)
-    as_far = np.count_nonzero(result.null.round(9) >= 10)
-    assert result.pvalue == (1 + as_far) / 3000
+    # Four and four curves: 2 of the 70 regroupings give the same two groups.
+    t, a = [0.0, 1.0], np.array([[0.0, 1], [1, 1], [2, 1], [4, 1]])
+    groups = (t, a), (t, a + np.array([100, 0]))
+    result = permutation_test(*groups, n_permutations=69, rng=0)
+    assert result.statistic == 100
+    as_far = np.count_nonzero(result.null.round(9) >= 100)
+    assert result.pvalue == (1 + as_far) / 70
+    exact = permutation_test(*groups, n_permutations=70)
+    assert exact.null.shape == (70,)
+    assert exact.pvalue == 2 / 70
 
 
 def test_identical_groups_have_a_p_value_of_one():
@@ -153,7 +155,7 @@ def test_groups_on_different_thresholds():
 def test_more_values_than_fit_in_a_block(monkeypatch):
     curves = group(np.random.default_rng(14), 8)
     band = mean_band(curves, n_resamples=100, rng=0)
-    monkeypatch.setattr("ecc_core.features.groups.BLOCK", 7 * T.size)
+    monkeypatch.setattr("ecc_core.features._permutations.BLOCK", 7 * T.size)
     small = mean_band(curves, n_resamples=100, rng=0)
     assert_allclose(small.upper, band.upper)
     assert permutation_test(curves, curves, n_permutations=100, rng=0).null.shape == (100,)
@@ -177,7 +179,7 @@ def test_groups_that_are_refused():
     one = T, np.ones((1, 12))
     with pytest.raises(ValueError, match="`curves` must hold at least 2 curves, got 1"):
         mean_band(one)
-    with pytest.raises(ValueError, match="`a` and `b` must hold curves, got 1 and 0"):
+    with pytest.raises(ValueError, match="`first` and `second` must hold curves, got 1 and 0"):
         permutation_test(one, (T, np.ones((0, 12))))
     with pytest.raises(ValueError, match="`n_permutations` must be a positive int, got -1"):
         permutation_test(one, one, n_permutations=-1)

@@ -59,6 +59,7 @@ def test_groups_are_compared_by_their_means():
     expected = permutation_test(fine, coarse, n_permutations=499, rng=0)
     assert found.test.pvalue == expected.pvalue < 0.05
     assert "fine (n = 5) and coarse (n = 5)" in found.in_words()
+    assert "valid if the curves are independent (one per well or animal" in found.in_words()
     assert compare_groups(curves).test is None
     assert compare_groups(curves, ".+").in_words().startswith("10 groups. A test needs")
     single = compare_groups(dict(list(curves.items())[:1]))
@@ -95,6 +96,7 @@ def test_comparison_in_the_dock(make_napari_viewer_proxy, open_panel, qtbot, qap
     panel.form["pattern"].value = "a|b"
     settle(qtbot, panel)
     assert "p = " in panel.work.text.text()
+    assert "valid if the curves are independent" in panel.work.text.text()
     assert "n = 3" in panel.legend.text()
     panel.form["view"].value = "Means and bands"
     assert len(panel.plot._lines) == 6

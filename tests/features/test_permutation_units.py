@@ -1,0 +1,187 @@
+"""Permutation tests of independent units and of pairs: p-values, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from ecc_core.features import permutation_test
+
+T = np.array([0.0, 1.0, 2.5, 3.0, 6.0])
+
+
+def noise(rng, *shape):
+    """Errors of curves that go together from threshold to threshold."""
+    return np.cumsum(rng.normal(size=(*shape, T.size)), axis=-1)
+
+
+def distance(a, b):
+    """The L2 distance of mean curves, which hold their values up to the next threshold."""
+    return np.sqrt(((a.mean(axis=0) - b.mean(axis=0))[:-1] ** 2 * np.diff(T)).sum())
+
+
+def scipys(first, second, kind):
+    """The exact test of SciPy, of the rows of two groups."""
+    rows, middle = np.concatenate([first, second]), len(first)
+    return stats.permutation_test(
+        (np.arange(middle), np.arange(middle, len(rows))),
+        lambda i, j: distance(rows[i.astype(int)], rows[j.astype(int)]),
+        permutation_type=kind,
+        alternative="greater",
+        vectorized=False,
+        n_resamples=np.inf,
+    )
+
+
+def agree(found, expected):
+    assert_allclose(found.statistic, expected.statistic, rtol=1e-12)
+    assert_allclose(np.sort(found.null), np.sort(expected.null_distribution), rtol=1e-9)
+    assert_allclose(found.pvalue, expected.pvalue, rtol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(4, 4), (2, 6), (5, 3)])
+def test_all_regroupings_are_scipys(sizes):
+    rng = np.random.default_rng(0)
+    first, second = (noise(rng, n) for n in sizes)
+    agree(permutation_test((T, first), (T, second)), scipys(first, second, "independent"))
+
+
+@pytest.mark.parametrize("count", [2, 5, 8])
+def test_all_sign_flips_are_scipys(count):
+    rng = np.random.default_rng(1)
+    first, second = noise(rng, count), noise(rng, count) + 0.5
+    found = permutation_test((T, first), (T, second), paired=True)
+    assert found.null.shape == (2**count,)
+    agree(found, scipys(first, second, "samples"))
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pd.Categorical])
+def test_units_are_averaged_and_permuted(kind):
+    rng = np.random.default_rng(2)
+    first, second = noise(rng, 9), noise(rng, 8) + 1
+    ids = list("bababacba"), list("xyzzzxyy")
+    found = permutation_test((T, first), (T, second), units=tuple(map(kind, ids)))
+    means = [
+        np.stack([group[np.array(names) == unit].mean(axis=0) for unit in sorted(set(names))])
+        for group, names in zip((first, second), ids, strict=True)
+    ]
+    agree(found, scipys(*means, "independent"))
+
+
+def test_pairs_of_units_go_by_their_ids():
+    rng = np.random.default_rng(3)
+    first, second = noise(rng, 9), noise(rng, 8) + 1
+    ids = [7, 3, 7, 4, 9, 9, 3, 7, 4], [9, 4, 7, 9, 3, 3, 4, 4]
+    found = permutation_test((T, first), (T, second), units=ids, paired=True)
+    means = [
+        np.stack([group[np.array(names) == unit].mean(axis=0) for unit in (3, 4, 7, 9)])
+        for group, names in zip((first, second), ids, strict=True)
+    ]
+    agree(found, scipys(*means, "samples"))
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_random_permutations_where_there_are_too_many(paired):
+    rng = np.random.default_rng(4)
+    first, second = noise(rng, 9), noise(rng, 9) + 0.5
+    options = {"paired": paired, "n_permutations": 400, "rng": 0}
+    found = permutation_test((T, first), (T, second), **options)
+    every = permutation_test((T, first), (T, second), paired=paired, n_permutations=10**5)
+    as_far = np.count_nonzero(found.null >= found.statistic)
+    assert found.null.shape == (400,)
+    assert found.pvalue == (1 + as_far) / 401
+    assert every.null.shape == (512 if paired else 48620,)
+    assert np.isin(found.null.round(9), every.null.round(9)).all()
+    assert abs(found.pvalue - every.pvalue) < 4 * np.sqrt(every.pvalue / 400)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_groups_that_differ_by_rounding_only(paired):
+    # The observed permutation is one of all, whatever its distance is rounded to.
+    first = 1e6 + noise(np.random.default_rng(5), 4)
+    found = permutation_test((T, first), (T, first + 1e-9), paired=paired)
+    assert found.pvalue >= 2 / found.null.size
+
+
+# P-values under the null hypothesis: strong effects of wells, none of the treatment. The possible
+# p-values are equally likely, and fall into bins of equal probability.
+
+
+def p_values(draw, trials, **options):
+    found = []
+    for seed in np.random.SeedSequence(20).spawn(trials):
+        first, second, units = draw(np.random.default_rng(seed))
+        found.append(permutation_test((T, first), (T, second), units=units, **options).pvalue)
+    return np.array(found)
+
+
+def chi_square(pvalues, bins):
+    counts = np.bincount(np.ceil(pvalues * bins - 1e-9).astype(int) - 1, minlength=bins)
+    return stats.chisquare(counts).pvalue
+
+
+def wells(rng):
+    """Four wells each, of 2 to 14 nuclei."""
+    groups, units = [], []
+    for group in range(2):
+        sizes = rng.integers(2, 15, 4)
+        well = np.repeat(np.arange(4), sizes)
+        groups.append(3 * noise(rng, 4)[well] + noise(rng, sizes.sum()))
+        units.append(10 * group + well)
+    return *groups, units
+
+
+def animals(rng):
+    """Two wells of 3 to 7 nuclei of each of 6 animals: one of the control, one treated."""
+    animal, groups, units = 10 * noise(rng, 6), [], []
+    for _ in range(2):
+        of = np.repeat(rng.permutation(6), rng.integers(3, 8, 6))
+        groups.append(animal[of] + 3 * noise(rng, 6)[of] + noise(rng, of.size))
+        units.append(of)
+    return *groups, units
+
+
+def test_p_values_of_wells_are_uniform_and_those_of_nuclei_are_not():
+    assert chi_square(p_values(wells, 600), 7) > 0.001
+    nuclei = p_values(
+        lambda rng: (*wells(rng)[:2], None), 60, n_permutations=99, rng=np.random.default_rng(0)
+    )
+    assert np.mean(nuclei <= 0.05) > 0.5
+
+
+def test_p_values_of_pairs_are_uniform_and_find_what_groups_do_not():
+    assert chi_square(p_values(animals, 600, paired=True), 8) > 0.001
+
+    def treated(rng):
+        first, second, units = animals(rng)
+        return first, second + 12, units
+
+    def apart(rng):
+        first, second, (control, treatment) = treated(rng)
+        return first, second, (control, 10 + treatment)
+
+    assert np.mean(p_values(treated, 60, paired=True) <= 0.05) > 0.6
+    assert np.mean(p_values(apart, 60) <= 0.05) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("units", "paired", "error", "message"),
+    [
+        ("ab", False, TypeError, "`units` must be two sequences of ids, .*, got str"),
+        (([1], [2], [3]), False, TypeError, "`units` must be two sequences of ids.* got 3 of them"),
+        (("ab", [1, 2, 3]), False, TypeError, "must have a sequence of ids for `first`, got 'ab'"),
+        (([1, 2], 5), False, TypeError, "must have a sequence of ids for `second`, got 5"),
+        (([1, 2], [3, 4]), False, ValueError, "of `second`, got 2 ids for 3 curves"),
+        (([1, 2], [3, None, 4]), False, ValueError, "each curve of `second`, got None"),
+        (([1, np.nan], [3, 4, 5]), False, ValueError, "each curve of `first`, got nan"),
+        (([1, 2], [3, 2, 4]), False, ValueError, "one group unless `paired`, got 2 in both"),
+        (([1, 2], [2, 1, 3]), True, ValueError, "got 3 in `second` only, not in `first`"),
+        (([1, 2], [2, 2, 2]), True, ValueError, "got 1 in `first` only, not in `second`"),
+        (None, True, ValueError, "as many curves if `paired` without `units`, got 2 and 3"),
+    ],
+)
+def test_units_that_are_refused(units, paired, error, message):
+    groups = (T, np.ones((2, 5))), (T, np.ones((3, 5)))
+    with pytest.raises(error, match=message):
+        permutation_test(*groups, units=units, paired=paired)
