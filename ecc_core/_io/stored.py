@@ -18,9 +18,18 @@ from ecc_core._io.files import Stamp, stamp_of_file
 from ecc_core._io.views import REQUESTS, View
 from ecc_core.errors import InputFileError
 
-__all__ = ["Index", "Opened", "Request", "StoredImage", "rows_of", "unnamed_axes"]
+__all__ = ["Index", "Opened", "Request", "StoredImage", "named_axes", "rows_of", "unnamed_axes"]
 
 LONGEST_ROW = 4096
+AXIS_NAMES = {
+    "T": "t time",
+    "C": "c ch channel channels band bands",
+    "Z": "z depth plane slice",
+    "Y": "y row rows height",
+    "X": "x col cols column columns width",
+    "S": "s sample samples rgb rgba",
+}
+LETTERS = {name: letter for letter, names in AXIS_NAMES.items() for name in names.split()}
 
 Array = NDArray[Any]
 Index = tuple[slice | int, ...]
@@ -238,3 +247,15 @@ def rows_of(array: Any) -> tuple[int, ...]:
 def unnamed_axes(ndim: int) -> str:
     """Return the letters of axes that the file does not name."""
     return "?" * (ndim - 3) + "ZYX"[max(0, 3 - ndim) :]
+
+
+def named_axes(names: Sequence[str | None]) -> str:
+    """Return the letters of axes that have names.
+
+    If no name stands for Z, Y or X, these are the axes whose names say nothing, the last one X.
+    """
+    letters = [LETTERS.get((name or "").strip().lower(), "?") for name in names]
+    if not {*letters} & {*"ZYX"}:
+        rest = iter(unnamed_axes(letters.count("?")))
+        letters = [next(rest) if letter == "?" else letter for letter in letters]
+    return "".join(letters)

@@ -1,17 +1,20 @@
 """HDF5."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ecc_core._io.stored import Opened, Request, unnamed_axes
+from ecc_core._io.stored import Opened, Request, named_axes
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
 __all__ = ["SUFFIXES", "open_hdf5"]
 
 SUFFIXES = (".h5", ".hdf5", ".he5")
+STEPS = 256
+"""Parts of a path that are followed, because links can lead to themselves."""
 
 
 def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
@@ -27,12 +30,12 @@ def open_hdf5(path: Path, _: Request, inside: str) -> Opened:
 
 def _open_dataset(h5py: Any, opened: Any, inside: str) -> Opened:
     names: list[str] = []
-    # links to other files are not among what is visited
+    # links, of which those to other files are not followed, are not among what is visited
     opened.visititems(
         lambda name, node: names.append(name) if isinstance(node, h5py.Dataset) else None
     )
     name = names[0] if not inside and len(names) == 1 else inside
-    if name not in names:
+    if name not in names and not _is_linked(h5py, opened, name):
         there = ", ".join(names) or "none"
         asked = f"has no dataset {inside}" if inside else "must hold one dataset or one be named"
         raise ValueError(f"{asked}; datasets: {there}")
@@ -41,10 +44,37 @@ def _open_dataset(h5py: Any, opened: Any, inside: str) -> Opened:
         raise ValueError(f"the values of {name} lie in other files, which are not read")
     if array.ndim == 0:
         raise ValueError(f"the dataset {name} is a single value")
-    labels = "".join(dim.label.upper() for dim in array.dims)
-    axes = labels if len(labels) == array.ndim else unnamed_axes(array.ndim)
+    axes = named_axes(_axis_names(array))
     # written by ilastik's and PlantSeg's exporters, in micrometers
     steps = np.ravel(array.attrs.get("element_size_um", ()))
     known = steps.size == 3 and steps.dtype.kind == "f"
     spacing, unit = calibrated(dict(zip("ZYX", steps, strict=True)) if known else {}, "um")
     return Opened(array, axes, array.chunks, spacing=spacing, unit=unit)
+
+
+def _is_linked(h5py: Any, opened: Any, name: str) -> bool:
+    """Whether soft links within the file lead from a name to a dataset."""
+    place, parts = opened, [part for part in name.split("/") if part]
+    for _ in range(STEPS):
+        if not parts:
+            return isinstance(place, h5py.Dataset)
+        if not isinstance(place, h5py.Group):
+            return False
+        part, *parts = parts
+        link = place.get(part, getlink=True)
+        if isinstance(link, h5py.SoftLink):
+            target = [step for step in link.path.split("/") if step not in ("", ".")]
+            place, parts = opened if link.path.startswith("/") else place, [*target, *parts]
+        elif isinstance(link, h5py.HardLink):
+            place = place[part]
+        else:
+            return False
+    return False
+
+
+def _axis_names(array: Any) -> list[str]:
+    """Return the labels of the axes, or what ilastik calls them."""
+    tags = array.attrs.get("axistags")
+    if isinstance(tags, str | bytes):
+        return [axis["key"] for axis in json.loads(tags)["axes"]]
+    return [dim.label for dim in array.dims]

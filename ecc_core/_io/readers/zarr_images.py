@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._io.files import METADATA, Files
-from ecc_core._io.stored import Opened, Request, unnamed_axes
+from ecc_core._io.stored import Opened, Request, named_axes
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
 
@@ -93,7 +93,7 @@ def _open_array(files: Files, inside: str) -> Opened:
 
     return Opened(
         array,
-        unnamed_axes(array.ndim),
+        named_axes(_dimension_names(metadata) or [None] * array.ndim),
         tuple(getattr(array, "shards", None) or array.chunks),
         tuple(array.chunks),
         described=files.described(inside),
@@ -118,6 +118,13 @@ def _metadata(files: Files, inside: str) -> Metadata:
 
 def _is_array(metadata: Metadata) -> bool:
     return ".zarray" in metadata or metadata.get("zarr.json", {}).get("node_type") == "array"
+
+
+def _dimension_names(metadata: Metadata) -> list[str | None]:
+    """Return the names of an array's axes, for which xarray has a convention in Zarr 2."""
+    if "zarr.json" in metadata:
+        return list(metadata["zarr.json"].get("dimension_names") or ())
+    return list(metadata.get(".zattrs", {}).get("_ARRAY_DIMENSIONS", ()))
 
 
 def _attributes(metadata: Metadata) -> Metadata:

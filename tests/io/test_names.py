@@ -1,0 +1,124 @@
+"""Names of axes in Zarr and HDF5 files, and links in HDF5 files."""
+
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import zarr
+from io_helpers import assert_reads, assert_refused, noise, write_hdf5
+
+import ecc_core as ecc
+from ecc_core._io.stored import named_axes
+from ecc_core.cli import main
+from ecc_core.io import open_image
+
+
+@pytest.mark.parametrize(
+    ("names", "axes"),
+    [
+        (["c", "y", "x"], "CYX"),
+        (["Time", "CHANNEL", "z", "y", "x"], "TCZYX"),
+        (["x", "y", "z"], "XYZ"),
+        (["row", "column", "band"], "YXC"),
+        (["y", "x", "rgb"], "YXS"),
+        (["time", "lat", "lon"], "TYX"),
+        ([None, None, None], "ZYX"),
+        (["a", "b", "c", "d"], "ZYCX"),
+        (["layer", "y", "x"], "?YX"),
+        ([None, None, None, None], "?ZYX"),
+        ([], ""),
+    ],
+)
+def test_letters_of_names(names: list[str | None], axes: str) -> None:
+    assert named_axes(names) == axes
+
+
+class TestZarr:
+    @pytest.fixture(params=[2, 3])
+    def path(self, request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+        path, image = tmp_path / "a.zarr", noise(3, 8, 9)
+        names = ["c", "y", "x"]
+        named = {3: {"dimension_names": names}, 2: {"attributes": {"_ARRAY_DIMENSIONS": names}}}
+        zarr.create_array(path, data=image, zarr_format=request.param, **named[request.param])
+        return path
+
+    def test_axes(self, path: Path) -> None:
+        assert open_image(path).axes == "CYX"
+        assert_reads(path, noise(3, 8, 9)[1], channel=1)
+        assert_refused(path, "has 3 channels", "choose one with `channel`")
+
+    @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
+    def test_a_curve_for_each_channel(self, path: Path, tmp_path: Path, command: str) -> None:
+        table = tmp_path / "a.json"
+        options = ["--thresholds", "10.0,99.0,200.0", "--out", str(table)]
+        assert main([command, str(path), *options]) == 0
+        columns = json.loads(table.read_text())["columns"]
+        expected = ecc.euler_curve(noise(3, 8, 9), [10, 99, 200], axis=(1, 2)).values
+        if command == "batch":  # a column for each threshold
+            found = np.transpose([columns[name] for name in ("10.0", "99.0", "200.0")])
+        else:
+            found = np.reshape(columns["euler_number"], (3, 3))
+        np.testing.assert_array_equal(found, expected)
+
+    def test_info(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["info", str(path)]) == 0
+        found = capsys.readouterr().out
+        assert "  shape   3 x 8 x 9 (CYX)\n" in found
+        assert "one for each of 3 along C" in found
+
+    def test_ome_zarr_has_axes_of_its_own(self, tmp_path: Path) -> None:
+        group = zarr.create_group(tmp_path / "a.zarr", zarr_format=3)
+        group.create_array("0", data=noise(3, 8, 9), dimension_names=["c", "y", "x"])
+        axes = [{"name": name} for name in "zyx"]
+        group.attrs["ome"] = {
+            "version": "0.5",
+            "multiscales": [{"axes": axes, "datasets": [{"path": "0"}]}],
+        }
+        assert open_image(tmp_path / "a.zarr").axes == "ZYX"
+
+
+class TestHdf5:
+    def test_labels_of_axes(self, tmp_path: Path) -> None:
+        write_hdf5(tmp_path / "a.h5", noise(3, 8, 9))
+        with h5py.File(tmp_path / "a.h5", "a") as file:
+            for dim, name in zip(file["raw"].dims, ("channel", "y", "x"), strict=True):
+                dim.label = name
+        assert open_image(tmp_path / "a.h5").axes == "CYX"
+
+    def test_tags_of_ilastik(self, tmp_path: Path) -> None:
+        image = noise(8, 9, 3)
+        write_hdf5(tmp_path / "a.h5", image)
+        with h5py.File(tmp_path / "a.h5", "a") as file:
+            keys = [{"key": key, "typeFlags": 2} for key in "yxc"]
+            file["raw"].attrs["axistags"] = json.dumps({"axes": keys})
+        assert_reads(tmp_path / "a.h5", image[..., 2], channel=2)
+
+    def test_links_within_a_file(self, tmp_path: Path) -> None:
+        image = noise(4, 5)
+        with h5py.File(tmp_path / "a.h5", "w") as file:
+            file["g/d"] = image
+            file["one"] = h5py.SoftLink("/g/d")
+            file["group"] = h5py.SoftLink("g")
+            file["g/two"] = h5py.SoftLink("d")
+            file["three"] = h5py.SoftLink("/group/two")
+            file["hard"] = file["g/d"]
+        for name in ("one", "group/d", "g/two", "three", "group/two", "hard", "g/d"):
+            with h5py.File(tmp_path / "a.h5") as file:
+                np.testing.assert_array_equal(file[name][()], image)
+            assert_reads(tmp_path / "a.h5" / name, image)
+
+    def test_links_that_lead_elsewhere(self, tmp_path: Path) -> None:
+        write_hdf5(tmp_path / "other.h5", noise(4, 5))
+        with h5py.File(tmp_path / "a.h5", "w") as file:
+            file["g/d"] = noise(4, 5)
+            file["loop"] = h5py.SoftLink("/loop")
+            file["nowhere"] = h5py.SoftLink("/nothing")
+            file["below"] = h5py.SoftLink("/g/d/below")
+            file["outside"] = h5py.ExternalLink("other.h5", "raw")
+            file["all"] = h5py.ExternalLink("other.h5", "/")
+            file["to_outside"] = h5py.SoftLink("/outside")
+            file["in_all"] = h5py.SoftLink("/all/raw")
+        for name in ("loop", "nowhere", "below", "outside", "all/raw", "to_outside", "in_all"):
+            assert_refused(tmp_path / "a.h5" / name, f"has no dataset {name}")
