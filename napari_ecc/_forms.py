@@ -169,7 +169,8 @@ def save_transform(
         superlevel=superlevel,
         connectivity=connectivity,
     )
-    facts = {"layer": layer.name, "threshold": f"{threshold:g}"}
+    unit = transform.units or ""
+    facts = {"layer": layer.name, "threshold": f"{threshold:g}", "unit of lengths": unit}
     write_columns(str(path), transform_columns(transform, "height"), facts)
     show_info(f"Saved {path}")
 

@@ -9,7 +9,7 @@ from napari.layers import Image, Labels
 from psygnal import Signal
 
 from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import Part, part_in_words
+from napari_ecc._controller.layers import Part, part_in_words, unit_of
 from napari_ecc._controller.links import Links
 from napari_ecc._controller.session import session_of
 from napari_ecc._workers import Runner
@@ -83,7 +83,13 @@ class DockController:
         if layer is not None:
             words = part_in_words(layer, part)
             source = str(layer.source.path or layer.source.sample or "")
-            self._facts = {"layer": layer.name, "source": source, "part": words, "state": state}
+            self._facts = {
+                "layer": layer.name,
+                "source": source,
+                "part": words,
+                "unit of lengths": unit_of(layer, part),
+                "state": state,
+            }
             self.subject = f"{layer.name}, {words}{' · ' if state else ''}{state}"
         self.subject_changed.emit()
 

@@ -25,6 +25,7 @@ __all__ = [
     "select",
     "selection_of",
     "snapshot",
+    "unit_of",
     "values_of",
 ]
 
@@ -174,6 +175,12 @@ def selection_of(layer: Any, part: Part) -> Selection:
         parts.append(as_indexable(level)[index])
     spacing = np.abs(np.asarray(layer.scale, dtype=float))[list(axes)]
     return Selection(tuple(parts), axes, part, spacing)
+
+
+def unit_of(layer: Any, part: Part) -> str:
+    """Return the unit of lengths along the axes of a part; those of several, if they differ."""
+    units = [str(unit) for unit, at in zip(layer.units, part, strict=True) if isinstance(at, slice)]
+    return ", ".join(dict.fromkeys(units))
 
 
 def values_of(layer: Any, selection: Selection) -> Selection:

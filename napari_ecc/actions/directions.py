@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ecc_core import EulerTransform
 from napari_ecc._controller.direction_sweep import Cache, Sweep, curves_along
-from napari_ecc._controller.layers import Part, selection_of, values_of
+from napari_ecc._controller.layers import Part, selection_of, unit_of, values_of
 from napari_ecc._controller.loading import fitting_level
 from napari_ecc._model.directions import circle
 from napari_ecc.actions._layers import checked
@@ -57,6 +58,7 @@ def layer_transform(
     Returns
     -------
     EulerTransform
+        With the layer's unit as the `units` of heights.
 
     Raises
     ------
@@ -82,4 +84,5 @@ def layer_transform(
         n_heights=heights,
     )
     image = np.asarray(sweep.level.array)
-    return curves_along(sweep, Cache(), image, np.asarray(directions, dtype=np.float64))
+    found = curves_along(sweep, Cache(), image, np.asarray(directions, dtype=np.float64))
+    return found if slope is not None else replace(found, units=unit_of(layer, selection.where))

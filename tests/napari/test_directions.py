@@ -11,6 +11,7 @@ from qtpy.QtCore import Qt
 from scipy.ndimage import gaussian_filter
 
 import ecc_core as ecc
+from napari_ecc import actions
 from napari_ecc._controller import direction_sweep, loading
 from napari_ecc._controller.direction_arrow import NAME
 from napari_ecc._qt.theme import colours_of
@@ -426,3 +427,16 @@ def test_a_click_on_the_curve_marks_the_height(directions, qtbot, drag_mouse, sc
     panel.model.turn(60)
     settle(qtbot, panel)
     assert not [layer for layer in viewer.layers if layer.name.endswith("≥ t")]
+
+
+def test_heights_have_the_unit_of_the_layer():
+    from napari.layers import Labels
+
+    disk = np.hypot(*np.mgrid[-5:6, -5:6]) < 4
+    layer = Labels(disk.astype(np.uint8), scale=(2, 2), units=("mm", "mm"))
+    found = actions.layer_transform(layer, 4, 9, threshold=1)
+    assert found.units == "millimeter"
+    assert_array_equal(found.values, ecc.euler_transform(disk, found.directions, 9, spacing=2)[2])
+    assert actions.layer_transform(layer, 4, 9, slope=1.0).units is None
+    mixed = Labels(disk.astype(np.uint8), units=("mm", "um"))
+    assert actions.layer_transform(mixed, 4, 9, threshold=1).units == "millimeter, micrometer"

@@ -130,11 +130,12 @@ def test_saved_files_say_how_they_were_computed(explorer, qtbot, tmp_path):
     import pyarrow.parquet as parquet
 
     image = np.random.default_rng(0).integers(0, 50, (12, 14)).astype(np.uint8)
-    _, panel = explorer(image, name="cells")
+    _, panel = explorer(image, name="cells", units=("um", "um"))
     panel.save(str(tmp_path / "curve"))
     lines = (tmp_path / "curve.csv").read_text().splitlines()
     assert lines[1] == "# layer: cells"
     assert "# part: whole image" in lines
+    assert "# unit of lengths: micrometer" in lines
     assert "# state: complete" in lines
     assert "# code:     viewer.layers['cells']," in lines
     panel.save(str(tmp_path / "curve.parquet"))

@@ -145,8 +145,10 @@ def test_forms_of_actions(make_napari_viewer, qtbot, tmp_path):
     form.threshold.value, form.directions.value, form.heights.value = 20, 4, 10
     form.call_button.native.click()
     table = pd.read_csv(tmp_path / "transform.csv", comment="#")
-    expected = actions.layer_transform(image, 4, 10, threshold=20).values
-    assert_array_equal(table["euler_characteristic"], expected.ravel())
+    expected = actions.layer_transform(image, 4, 10, threshold=20)
+    assert_array_equal(table["euler_characteristic"], expected.values.ravel())
+    assert expected.units == "pixel"
+    assert "# unit of lengths: pixel" in (tmp_path / "transform.csv").read_text()
 
     _commands.compare_layers(viewer)
     form = viewer.window.dock_widgets["Compare layers"]
