@@ -145,11 +145,10 @@ class _Stack:
         current = 0
         for block in blocks:
             layout = lay_out(block, self.source.shape, self.ndim)
-            arrays = self._arrays(layout, plans[current])
-            if self._stage(plans[current], layout, arrays[0]):
+            keys, *others = self._arrays(layout, plans[current])
+            while self._stage(plans[current], layout, keys):
                 current += 1
-                arrays = self._arrays(layout, plans[current])
-                self._stage(plans[current], layout, arrays[0])
+                keys, *others = self._arrays(layout, plans[current])
             found = histograms[current]
             if found is None:
                 parts = images, SUBTABLES * (plans[current].top + 1)
@@ -157,7 +156,6 @@ class _Stack:
                 histograms[current] = found
             scan = scan_fields_3d if self.ndim == 3 else scan_fields_2d
             sides = layout.low, layout.high, self.filtration.cubes
-            keys, *others = arrays
             scan(keys, layout.geometry, *sides, *others, *found)
         return histograms
 

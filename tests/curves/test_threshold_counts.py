@@ -1,0 +1,122 @@
+"""Every function at every width of codes, against sets that are counted one by one."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from threshold_cases import (
+    COUNTS,
+    DTYPES,
+    KINDS,
+    Case,
+    at_thresholds,
+    betti_numbers,
+    case_of,
+    euler_numbers,
+    functionals,
+)
+
+import ecc_core as ecc
+
+SHAPES = ((6, 7), (3, 4, 5))
+MANY = COUNTS.index(4095)
+SIDES = [*itertools.product(SHAPES, (1, None), (False, True))]
+
+
+def euler_curve(case, thresholds, **options):
+    return ecc.euler_curve(case.image, thresholds, mask=case.mask, nan="omit", **options).values
+
+
+def betti_curves(case, thresholds, **options):
+    return ecc.betti_curves(case.image, thresholds, mask=case.mask, nan="omit", **options).values
+
+
+def minkowski_curves(case, thresholds, **options):
+    return ecc.minkowski_curves(
+        case.image, thresholds, mask=case.mask, nan="omit", **options
+    ).values
+
+
+def of_first_region(function):
+    """Values of region 1 of two, which is the part of the image that the case shows."""
+
+    def values(case, thresholds, **options):
+        labels = np.where(case.shown, 1, 2)
+        found = function(np.nan_to_num(case.image), labels, thresholds, **options)
+        return found.values[found.labels == 1][0]
+
+    return values
+
+
+FUNCTIONS = {
+    "euler_curve": (euler_curve, euler_numbers),
+    "region_curves": (of_first_region(ecc.region_curves), euler_numbers),
+    "betti_curves": (betti_curves, betti_numbers),
+    "region_betti_curves": (of_first_region(ecc.region_betti_curves), betti_numbers),
+    "minkowski_curves": (minkowski_curves, functionals),
+    "region_minkowski": (of_first_region(ecc.region_minkowski), functionals),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_number_of_thresholds(name, dtype):
+    function, count_sets = FUNCTIONS[name]
+    first = DTYPES.index(dtype)
+    for number, kind in enumerate(KINDS):
+        # Over all kinds and dtypes, each of the sides comes with each kind, and with many thresholds.
+        shape, connectivity, superlevel = SIDES[(number + first) % len(SIDES)]
+        many = (number - first) % 3 == 0
+        case = case_of(kind, dtype, shape)
+        options = {"connectivity": connectivity, "superlevel": superlevel}
+        known = count_sets(case, connectivity or len(shape), superlevel)
+        for count in COUNTS if many else COUNTS[:MANY]:
+            found = function(case, case.thresholds(count), **options)
+            expected = at_thresholds(known, case, count, superlevel)
+            message = f"{kind}, {count} thresholds, {options}"
+            assert_allclose(found, expected, rtol=1e-13, atol=1e-12, err_msg=message)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_surfaces(dtype):
+    """The second image admits all points at its last threshold, and none at its first."""
+    for number, kind in enumerate(KINDS):
+        shape, connectivity, superlevel = SIDES[number]
+        case = case_of(kind, dtype, shape)
+        other = np.zeros(shape, np.int16)
+        admitted = [1, 0] if superlevel else [0, 1]
+        known = euler_numbers(case, connectivity or len(shape), superlevel)
+        options = {"connectivity": connectivity, "superlevel": superlevel, "nan": "omit"}
+        options["mask"] = case.mask
+        for count in COUNTS if number in (4, 7) else COUNTS[:MANY]:
+            thresholds, steps = case.thresholds(count), np.array([-1, 1])
+            expected = np.outer(at_thresholds(known, case, count, superlevel), admitted)
+            found = ecc.euler_surface(case.image, other, thresholds, steps, **options)
+            assert_array_equal(found.values, expected)
+            found = ecc.euler_surface(other, case.image, steps, thresholds, **options)
+            assert_array_equal(found.values, expected.T)
+
+
+@pytest.mark.parametrize("dtype", ["u2", "i2", "f2", "f4", "f8"])
+def test_images_of_many_points(dtype):
+    """Large images of 16 bits are counted by value, and several threads share them."""
+    small = case_of("both", dtype, (6, 7))
+    image = np.pad(small.image, ((0, 394), (0, 343)), constant_values=small.image.max())
+    case = Case(image, None, small.range)
+    for superlevel in (False, True):
+        known = euler_numbers(case, 2, superlevel)
+        for count in (255, 256, 257, 4097, 65_536):
+            thresholds = case.thresholds(count)
+            expected = at_thresholds(known, case, count, superlevel)
+            found = ecc.euler_curve(image, thresholds, superlevel=superlevel)
+            assert_array_equal(found.values, expected)
+            found = ecc.minkowski_curves(image, thresholds, superlevel=superlevel)
+            assert_array_equal(found.euler, expected)
+
+
+def test_the_default_number_of_thresholds():
+    image = np.random.default_rng(0).standard_normal((40, 50))
+    curves = ecc.minkowski_curves(image, range=(-1, 1))
+    assert curves.thresholds.shape == (256,)
+    assert_array_equal(curves.area, [np.count_nonzero(image <= t) for t in curves.thresholds])
