@@ -21,11 +21,20 @@ class _ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Features of images, or of rows of flattened images; `_prefix` begins their names."""
 
     _prefix: ClassVar[str]
+    _negative: ClassVar[bool] = True
+    """Whether images can have negative values."""
     image_shape: tuple[int, ...] | None
     image_shape_: tuple[int, ...]
 
     def _images(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        array: NDArray[Any] = validate_data(self, X, reset=reset, allow_nd=True, dtype="numeric")
+        array: NDArray[Any] = validate_data(
+            self,
+            X,
+            reset=reset,
+            allow_nd=True,
+            dtype="numeric",
+            ensure_non_negative=not self._negative,
+        )
         if self.image_shape is not None:
             shape = tuple(self.image_shape)
             if array.ndim != 2 or math.prod(shape) != array.shape[1]:
@@ -64,6 +73,7 @@ class _ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.positive_only = not self._negative
         tags.transformer_tags.preserves_dtype = []  # features have a dtype of their own
         return tags
 
@@ -331,7 +341,8 @@ class EulerTransformTransformer(_TransformTransformer):
 class RegionTransformsTransformer(_TransformTransformer):
     """Mean Euler characteristic transform of the objects of label images, as features.
 
-    Every object is treated as if it stood alone. Images without objects have the features 0.
+    Every object is treated as if it stood alone. Images without objects have the features 0. The
+    input are integers from 0, as the tags of the estimator say to scikit-learn.
 
     Parameters
     ----------
@@ -364,6 +375,8 @@ class RegionTransformsTransformer(_TransformTransformer):
     >>> RegionTransformsTransformer(4, 8).fit_transform(labels).shape
     (1, 32)
     """
+
+    _negative = False
 
     def __init__(
         self,
@@ -402,6 +415,11 @@ class RegionTransformsTransformer(_TransformTransformer):
         sums = np.stack([transform.values.sum(axis=0).ravel() for transform in found])
         counts = np.array([max(len(transform.labels), 1) for transform in found])
         return np.asarray(sums / counts[:, None])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True  # labels, which are coded as integers
+        return tags
 
     def _transform(self, image: NDArray[Any], directions: Any, heights: Any, bounds: Any) -> Any:
         return region_transforms(

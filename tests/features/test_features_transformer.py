@@ -25,6 +25,14 @@ from ecc_core.features import (
 NOT_RUN = {"check_array_api_input"}
 
 
+def not_met(estimator):
+    """Checks that cannot pass, and why."""
+    if not isinstance(estimator, RegionTransformsTransformer):
+        return {}
+    reason = "gives floats: labels are integers, and floats are refused"
+    return dict.fromkeys(["check_dtype_object", "check_estimators_dtypes"], reason)
+
+
 @pytest.fixture(scope="module")
 def images():
     return np.random.default_rng(0).normal(size=(10, 12, 9)).astype(np.float32)
@@ -36,7 +44,10 @@ def images():
         EulerCurveTransformer(thresholds=[0.0, 1.0], superlevel=True),
         EulerCurveTransformer(9, range=(-1, 1), connectivity=1, workers=1),
         EulerTransformTransformer(3, 5, threshold=0.5),
-    ]
+        RegionTransformsTransformer(3, 5),
+        RegionTransformsTransformer(2, [-1.0, 0.0, 1.0], connectivity=1, normalize=None),
+    ],
+    expected_failed_checks=not_met,
 )
 def test_scikit_learns_own_checks(estimator, check):
     if check.func.__name__ in NOT_RUN:
@@ -180,7 +191,9 @@ def test_what_transformers_of_shapes_refuse(images):
     with pytest.raises(ValueError, match="`heights`"):
         EulerTransformTransformer(heights=[1, 0]).fit(images)
     with pytest.raises(TypeError, match="`labels` must"):
-        RegionTransformsTransformer().fit(images)
+        RegionTransformsTransformer().fit(abs(images))
+    with pytest.raises(ValueError, match="Negative values in data"):
+        RegionTransformsTransformer().fit(np.full((2, 5, 5), -1))
     transformer = EulerTransformTransformer(3, 3).fit(images)
     with pytest.raises(ValueError, match=r"images of shape \(12, 9\), as in `fit`, got \(12, 8\)"):
         transformer.transform(images[:, :, :8])
