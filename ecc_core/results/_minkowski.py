@@ -22,6 +22,7 @@ class _Measured(CurveResult[ArrayT]):
     """Functionals along the last axis but one of the values, also by name."""
 
     ndim: int | None
+    spacing_units: str | None
     _quantity: ClassVar = "functional"
 
     def __post_init__(self) -> None:
@@ -33,6 +34,13 @@ class _Measured(CurveResult[ArrayT]):
         """Names of the functionals, in their order in `values`."""
         values: Any = self.values
         return MEASURES[values.shape[-2] - 1]
+
+    @property
+    def measure_units(self) -> tuple[str, ...]:
+        """Unit of each functional, such as ``"millimeter^2"``; "" if it has none, or is unknown."""
+        unit, last = self.spacing_units, len(self.measures) - 1
+        missing = last if vars(self).get("density") else 0
+        return tuple(_power(unit, last - k - missing) if unit else "" for k in range(last + 1))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "values" or name not in self.measures:
@@ -61,6 +69,13 @@ class _Measured(CurveResult[ArrayT]):
         matplotlib.figure.Figure
         """
         return plotting().plot_minkowski_curves(self, **line)  # type: ignore[no-any-return]
+
+
+def _power(unit: str, exponent: int) -> str:
+    """Return a power of a unit."""
+    if exponent == 0:
+        return ""
+    return unit if exponent == 1 else f"{unit}^{exponent}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

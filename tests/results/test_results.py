@@ -323,3 +323,42 @@ class TestPlot:
     def test_superlevel_steps(self):
         assert RESULTS["curve"].plot().lines[-1].get_drawstyle() == "steps-pre"
         assert RESULTS["batch"].plot().lines[-1].get_drawstyle() == "steps-post"
+
+
+class TestUnits:
+    """Of functionals: those of lengths, to the power of the functional."""
+
+    @pytest.mark.parametrize(
+        ("shape", "units"),
+        [
+            ((5,), ("mm", "")),
+            ((5, 4), ("mm^2", "mm", "")),
+            ((5, 4, 3), ("mm^3", "mm^2", "mm", "")),
+        ],
+    )
+    def test_functionals(self, shape, units):
+        image = np.arange(np.prod(shape)).reshape(shape)
+        curves = ecc.minkowski_curves(image, [3])
+        assert curves.measure_units == ("",) * len(units)
+        curves = dataclasses.replace(curves, spacing_units="mm")
+        assert curves.measure_units == units
+        regions = ecc.region_minkowski(image, image % 3, [3])
+        regions = dataclasses.replace(regions, spacing_units="mm")
+        assert (regions.measure_units, regions.select(1).spacing_units) == (units, "mm")
+
+    def test_densities(self):
+        """The volume has none, and the Euler characteristic that of the inverse volume."""
+        curves = ecc.minkowski_curves(np.zeros((2, 2, 2)), [0], boundary="periodic")
+        densities = dataclasses.replace(curves, spacing_units="um").densities()
+        assert densities.measure_units == ("", "um^-1", "um^-2", "um^-3")
+
+    def test_scaling_confirms_the_powers(self):
+        """Lengths of twice the unit have half the number."""
+        image = np.random.default_rng(0).integers(0, 9, (6, 7, 5))
+        once = ecc.minkowski_curves(image, [4], spacing=2.0)
+        twice = ecc.minkowski_curves(image, [4], spacing=4.0)
+        once = dataclasses.replace(once, spacing_units="mm")
+        powers = [int(unit.partition("^")[2] or bool(unit)) for unit in once.measure_units]
+        assert powers == [3, 2, 1, 0]
+        expected = once.values * np.array([2.0**power for power in powers])[:, None]
+        np.testing.assert_array_equal(twice.values, expected)
