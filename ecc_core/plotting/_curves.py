@@ -210,10 +210,11 @@ def plot_minkowski_curves(curves: MinkowskiCurves | RegionMinkowski, **line: Any
     thresholds, values = on_host(curves.thresholds), on_host(curves.values)
     figure = new_figure(figsize=(4.5, 1.6 * len(curves.measures)), layout="constrained")
     panels = figure.subplots(len(curves.measures), sharex=True)
-    for k, (name, ax) in enumerate(zip(curves.measures, panels, strict=True)):
+    names = zip(curves.measures, curves.measure_units, strict=True)
+    for k, ((name, unit), ax) in enumerate(zip(names, panels, strict=True)):
         pair = EulerCurve(thresholds, values[..., k, :], superlevel=curves.superlevel)
         plot_curve(pair, ax, **line)
-        ax.set(ylabel=name.replace("_", " "), xlabel="")
+        ax.set(ylabel=name.replace("_", " ") + (f" ({unit})" if unit else ""), xlabel="")
     units = f" ({curves.units})" if curves.units else ""
     panels[-1].set(xlabel=f"threshold{units}")
     return figure

@@ -346,6 +346,14 @@ class TestUnits:
         regions = dataclasses.replace(regions, spacing_units="mm")
         assert (regions.measure_units, regions.select(1).spacing_units) == (units, "mm")
 
+    def test_panels_name_them(self):
+        curves = ecc.minkowski_curves(np.eye(5), 5)
+        named = dataclasses.replace(curves, spacing_units="mm").plot()
+        labels = [ax.get_ylabel() for ax in named.axes]
+        assert labels[:2] == ["area (mm^2)", "perimeter (mm)"]
+        assert "mm" not in labels[2]
+        assert curves.plot().axes[0].get_ylabel() == "area"
+
     def test_densities(self):
         """The volume has none, and the Euler characteristic that of the inverse volume."""
         curves = ecc.minkowski_curves(np.zeros((2, 2, 2)), [0], boundary="periodic")
