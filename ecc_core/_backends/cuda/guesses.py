@@ -36,11 +36,17 @@ MAGIC = np.float32(1 << 23)  # added to a guess, to round it
 
 
 def line_through(first: float, final: float, from_guess: int, to_guess: int, last: int) -> Line:
-    """Return the line by which two keys have two guesses, of which `last` is the greatest."""
-    low, span = np.float64(first), np.float64(final) - np.float64(first)
+    """Return the line by which two keys have two guesses, of which `last` is the greatest.
+
+    If there is none, all keys have the guess 0. Other flat lines would not be monotonic: zero times
+    an infinite key is NaN, whose guess is 0.
+    """
     with np.errstate(all="ignore"):
-        scale = np.float32((to_guess - from_guess) / last / span if span else 0)
-        offset = np.float32(from_guess / max(last, 1) - low * np.float64(scale))
+        low, span = np.float64(first), np.float64(final) - np.float64(first)
+        scale = np.float32(np.float64(to_guess - from_guess) / last / span)
+        offset = np.float32(np.float64(from_guess) / last - low * np.float64(scale))
+    if not (np.isfinite(scale) and np.isfinite(offset) and scale):
+        offset = scale = np.float32(0)
     return offset, scale, np.float32(last)
 
 
@@ -52,8 +58,6 @@ def _limited(unit: Array) -> NDArray[np.float32]:
 def _units(keys: Array, line: Line) -> NDArray[np.float32]:
     """Return guesses between 0 and 1, as the device computes them."""
     offset, scale, _ = line
-    if not (np.isfinite(scale) and np.isfinite(offset)):
-        return np.zeros(keys.size, np.float32)
     return _limited(multiply_add(keys, scale, offset))
 
 

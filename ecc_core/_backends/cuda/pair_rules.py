@@ -81,6 +81,7 @@ class PairRule(NamedTuple):
         return np.concatenate([part.ravel().view(np.uint8) for part in parts]) if parts else None
 
 
+@np.errstate(all="ignore")  # what overflows is infinite, and does not fit
 def pair_rule(values: Array, thresholds: Array, keys: Array, superlevel: bool) -> PairRule | None:
     """Return the cheapest rule of the kernels of pairs for levels `values`, or None.
 
@@ -228,8 +229,7 @@ def _affine_fit(
     if thresholds.size == count > 1:
         slopes.insert(0, (float(thresholds[-1]) - float(thresholds[0])) / (count - 1))
     for slope in slopes:
-        with np.errstate(all="ignore"):
-            near = np.float32(-side / (slope * span))
+        near = np.float32(-side / (slope * span))
         if not 1e-30 < abs(near) < 1e30:
             continue
         for scale in (near, np.nextafter(near, np.float32(0)), np.nextafter(near, 2 * near)):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from fake_cupy import guarded
+from skimage.measure import euler_number
 
 from ecc_core._backends.cpu.surface.launch import surface
 from ecc_core._request.filtration import filtrations_of
@@ -39,3 +40,37 @@ def test_surfaces(emulator, case, connectivity, superlevel):
     assert found.dtype == np.int64
     if expected.size:
         assert emulator.launched == ["recode", "recode", "surface"]
+
+
+ENDS = ("largest", "both", "beyond a single", "one infinite", "all")
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint64"])
+def test_values_at_both_ends_of_a_dtype(emulator, dtype, ends, superlevel):
+    """Against scikit-image. Keys may be infinite as float32, by which bins are guessed."""
+    rng = np.random.default_rng(1)
+    info = np.finfo(dtype) if dtype[0] == "f" else np.iinfo(dtype)
+    first = rng.integers(0, 3, (1, 6, 9)).astype(np.uint8)
+    second = rng.integers(0, 5, (1, 6, 9)).astype(dtype)
+    at = {
+        "largest": [info.max],
+        "both": [info.min, info.max],
+        "beyond a single": [-1e299, 1e299],
+        "one infinite": [np.inf],
+        "all": [-np.inf, info.min, -1, 0, 1, info.max],
+    }
+    values = [info.min, info.max] + [-np.inf, np.inf] * (dtype[0] == "f")
+    second[rng.random(second.shape) < 0.6] = 0
+    second.flat[:28] = np.resize(np.array(values, dtype), 28)
+    thresholds = np.arange(3), np.array(at[ends])
+    filtrations = filtrations_of(2, None, superlevel, "raise")
+    emulator.clear()
+    surface = emulator.backend.surface.surface
+    found = np.asarray(surface(guarded(first), guarded(second), thresholds, filtrations))
+    for i, j in np.ndindex(*found.shape[1:]):
+        a, b = thresholds[0][i], thresholds[1][j].item()
+        one = first[0] >= a if superlevel else first[0] <= a
+        other = [v >= b if superlevel else v <= b for v in second.ravel().tolist()]
+        assert found[0, i, j] == euler_number(one & np.reshape(other, one.shape), 2)
