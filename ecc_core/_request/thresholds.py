@@ -228,7 +228,7 @@ def _spread(low: Number, high: Number, count: int) -> Array:
         return _spread_integers(low, high, count)
     low, high = float(low), float(high)
     if not math.isfinite(high - low):
-        return 2 * np.linspace(low / 2, high / 2, count)
+        return 4 * np.linspace(low / 4, high / 4, count)
     if 0 < high - low < SUBNORMAL_SPAN:
         return np.linspace(low * SCALE, high * SCALE, count) / SCALE
     return np.linspace(low, high, count)

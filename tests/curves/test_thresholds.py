@@ -48,6 +48,10 @@ def test_a_range_wider_than_the_largest_float(backend):
         found = ecc.euler_curve(backend.asarray(image), 5, **options)
         np.testing.assert_allclose(found.thresholds, np.array([-1.7, -0.85, 0, 0.85, 1.7]) * 1e308)
         assert_curves_equal(found, reference.euler_curve(image, found.thresholds))
+    largest = np.finfo(float).max
+    for count in range(2, 300):  # for some, the last step goes beyond the largest float
+        found = ecc.euler_curve(backend.asarray(image), count, range=(-largest, largest))
+        np.testing.assert_array_equal(found.thresholds[[0, -1]], [-largest, largest])
 
 
 def test_default_is_256_thresholds(backend):
