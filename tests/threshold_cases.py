@@ -101,7 +101,7 @@ def euler_numbers(case: Case, connectivity: int, superlevel: bool) -> NDArray[np
 
 
 def betti_numbers(case: Case, connectivity: int, superlevel: bool) -> NDArray[np.int64]:
-    """Return labelled components of sets and of their complements, and what is left, (d, levels)."""
+    """Return components of sets and of their complements, and what is left, (d, levels)."""
     ndim = case.image.ndim
     own = generate_binary_structure(ndim, connectivity)
     other = generate_binary_structure(ndim, ndim + 1 - connectivity)

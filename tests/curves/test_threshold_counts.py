@@ -24,18 +24,13 @@ MANY = COUNTS.index(4095)
 SIDES = [*itertools.product(SHAPES, (1, None), (False, True))]
 
 
-def euler_curve(case, thresholds, **options):
-    return ecc.euler_curve(case.image, thresholds, mask=case.mask, nan="omit", **options).values
+def of_image(function):
+    """Values of the image."""
 
+    def values(case, thresholds, **options):
+        return function(case.image, thresholds, mask=case.mask, nan="omit", **options).values
 
-def betti_curves(case, thresholds, **options):
-    return ecc.betti_curves(case.image, thresholds, mask=case.mask, nan="omit", **options).values
-
-
-def minkowski_curves(case, thresholds, **options):
-    return ecc.minkowski_curves(
-        case.image, thresholds, mask=case.mask, nan="omit", **options
-    ).values
+    return values
 
 
 def of_first_region(function):
@@ -50,11 +45,11 @@ def of_first_region(function):
 
 
 FUNCTIONS = {
-    "euler_curve": (euler_curve, euler_numbers),
+    "euler_curve": (of_image(ecc.euler_curve), euler_numbers),
     "region_curves": (of_first_region(ecc.region_curves), euler_numbers),
-    "betti_curves": (betti_curves, betti_numbers),
+    "betti_curves": (of_image(ecc.betti_curves), betti_numbers),
     "region_betti_curves": (of_first_region(ecc.region_betti_curves), betti_numbers),
-    "minkowski_curves": (minkowski_curves, functionals),
+    "minkowski_curves": (of_image(ecc.minkowski_curves), functionals),
     "region_minkowski": (of_first_region(ecc.region_minkowski), functionals),
 }
 
@@ -65,7 +60,7 @@ def test_every_number_of_thresholds(name, dtype):
     function, count_sets = FUNCTIONS[name]
     first = DTYPES.index(dtype)
     for number, kind in enumerate(KINDS):
-        # Over all kinds and dtypes, each of the sides comes with each kind, and with many thresholds.
+        # Over all dtypes, every kind comes with every side and with many thresholds.
         shape, connectivity, superlevel = SIDES[(number + first) % len(SIDES)]
         many = (number - first) % 3 == 0
         case = case_of(kind, dtype, shape)
