@@ -9,17 +9,11 @@ from typing import Any
 
 import cupy
 
-from ecc_core._backends.cuda.tiling import RESOURCES
+from ecc_core._backends.cuda.tiling import REGISTERS, RESOURCES
 
 __all__ = ["compares_shorts", "function", "kernel", "processors", "shared_limit"]
 
 SOURCE = Path(__file__).parent / "source"
-
-# Bytes of local memory of a thread beyond which kernels of pairs are compiled without asynchronous
-# copies (docs/design/cuda.md).
-SPILL = 64
-# Registers of a thread. Given as an option as well, the limit makes the compiler recompute less.
-REGISTERS = {"pairs2d": 128, "lines": 128, "pairs3d": 168, "bytes2d": 128, "bytes3d": 128}
 
 
 @cache
@@ -45,12 +39,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     """
     given = dict(options)
     given["THREADS"], given["BLOCKS"] = RESOURCES[source]
-    if not source.startswith(("pairs", "lines", "shorts")):
-        return function(source, "curve", device, tuple(given.items()))
-    found = function(source, "curve", device, (*given.items(), ("ASYNC", 1)))
-    if found.local_size_bytes > SPILL:
-        found = function(source, "curve", device, (*given.items(), ("ASYNC", 0)))
-    return found
+    return function(source, "curve", device, tuple(given.items()))
 
 
 @lru_cache(maxsize=512)

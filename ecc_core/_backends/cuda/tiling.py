@@ -32,6 +32,8 @@ RESOURCES = {
     "bytes3d": (512, 1),
     "shorts3d": (384, 1),
 }
+# Registers of a thread. Given as an option as well, the limit makes the compiler recompute less.
+REGISTERS = {"pairs2d": 128, "lines": 128, "pairs3d": 168, "bytes2d": 128, "bytes3d": 128}
 # Warps on a multiprocessor.
 RESIDENT_WARPS = {name: threads * blocks // 32 for name, (threads, blocks) in RESOURCES.items()}
 # Counts of a block are 32-bit integers. A point adds at most 7, in pairs 16 times as much.

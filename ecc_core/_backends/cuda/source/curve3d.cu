@@ -52,24 +52,18 @@ struct Column {
 constexpr int kAhead =
     3;  // rows copied ahead; divides kLaneRows + 1, so that every slice finds its own in place
 
-// Only kernels that keep everything in registers copy asynchronously: one that did not gave wrong
-// numbers.
-constexpr bool kAsync = kVector && IsFloat<Key>::value;
-
 // Samples on their way to a lane through shared memory.
 struct QuadQueue {
     Quad* lane;
 
     __device__ __forceinline__ void ask(int row, const Walk& walk, const Columns& columns) const {
         Quad* slot = lane + row % kAhead * 32;
-        if (kAsync) {
+        if (kVector) {
             constexpr int bytes = sizeof(Quad) < 16 ? sizeof(Quad) : 16;
 #pragma unroll
             for (int i = 0; i < (int)sizeof(Quad); i += bytes)
                 copy_ahead<bytes>((char*)slot + i, walk.data + i);
             end_of_copy();
-        } else if (kVector) {
-            *slot = *(const Quad*)walk.data;
         } else {
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x)
@@ -78,7 +72,7 @@ struct QuadQueue {
     }
 
     __device__ __forceinline__ void take(int row, Key (&out)[kLaneWidth]) const {
-        if (kAsync) wait_for_copy<kAhead - 1>();
+        if (kVector) wait_for_copy<kAhead - 1>();
         const Quad quad = lane[row % kAhead * 32];
 #pragma unroll
         for (int x = 0; x < kLaneWidth; ++x) out[x] = admit(quad.v[x]);

@@ -6,7 +6,6 @@
 // row below: item i is rows i - 1 and i + 7.
 constexpr int kItems = kPairRows8 + 2;
 
-constexpr bool kAhead = kVector && ECC_ASYNC;
 // Items that shared memory has room for.
 constexpr int kRing = sizeof(Quad) < 16 && !kShorts ? kItems : kItems / 2;
 
@@ -40,10 +39,8 @@ struct Feed {
     __device__ __forceinline__ void copy(Quad* to, long long offset) const {
         const char* const from = next + offset;
         const int lane = lane_again();
-        if (kAhead) {
+        if (kVector) {
             copy_quad_ahead(to + lane, from);
-        } else if (kVector) {
-            to[lane] = *(const Quad*)from;
         } else {
 #pragma unroll
             for (int x = 0; x < kLaneWidth; ++x)
@@ -70,10 +67,11 @@ struct Feed {
         if (i > 0) copy(to + 32, high);
         if (kMask && !at_end) copy_mask(i, 0, low);
         if (kMask && i > 0) copy_mask(i, 32, high);
-        if (kAhead || kMask) end_of_copy();
-        if (at_end && --slices > 0) {
-            next += slice;
-            if (kMask) mask += slice / (int)sizeof(Element);
+        if (kVector || kMask) end_of_copy();
+        if (at_end) {
+            const long long step = --slices > 0 ? slice : 0;  // chosen, as in Walk (image.cuh)
+            next += step;
+            if (kMask) mask += step / (int)sizeof(Element);
         }
     }
 
@@ -86,7 +84,7 @@ struct Feed {
     // Returns the lane's samples of item `i`, of which the second row is 32 quads after the first.
     // Items are taken in order, and each call starts to copy another one.
     __device__ __forceinline__ const Quad* take(int i) {
-        if (kAhead || kMask) wait_for_copy<kRing - 2>();
+        if (kVector || kMask) wait_for_copy<kRing - 2>();
         ask((i + kRing - 1) % kItems);
         return ring + i % kRing * 64 + lane_again();
     }

@@ -41,7 +41,9 @@ struct Columns {
     }
 };
 
-// A lane's four columns on their way down the rows.
+// A lane's four columns on their way down the rows. What is added is chosen, not whether to add: before
+// CUDA 13.4 the compiler may spill a pointer only where it was changed, and then reload an older one
+// (docs/design/cuda.md).
 struct Walk {
     const char* data;
 
@@ -49,7 +51,7 @@ struct Walk {
         : data((const char*)(row + (kVector ? columns.at[0] : 0))) {}
 
     __device__ __forceinline__ void advance(const Image& image, bool move) {
-        if (move) data += image.row * (long long)sizeof(Element);
+        data += move ? image.row * (long long)sizeof(Element) : 0;
     }
 };
 

@@ -35,7 +35,7 @@ struct Lines {
     __device__ __forceinline__ void copy(Quad* to, int y, int r) const {
         const Element* const from = row(r);
         const unsigned first = left(y, r) + lane_again() * kLaneWidth, last = image.width - 1;
-        if (kAsync) {
+        if (kVector) {
             copy_lane_ahead(to, from + min(first, last + 1 - kLaneWidth));
         } else {
             Quad samples;
@@ -49,7 +49,7 @@ struct Lines {
     __device__ __forceinline__ void ask(const RowQueue& queue, int y, int r) const {
         copy(queue.slot(r), y, r);
         copy(queue.slot(r, 1), y, r + kPairRows8);
-        if (kAsync) end_of_copy();
+        if (kVector) end_of_copy();
     }
 
     // Puts a code where the image has no column.

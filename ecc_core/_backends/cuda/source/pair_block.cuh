@@ -25,8 +25,6 @@ __device__ __forceinline__ void load_quad(Quad& quad, const Element* row,
     }
 }
 
-constexpr bool kAsync = kVector && ECC_ASYNC;
-
 // Bytes of a lane that are next to each other. A row of a warp in shared memory has 16 bytes of each lane,
 // then, for 64-bit types, the other 16 of each, so that lanes use different banks.
 constexpr int kPart = sizeof(Quad) < 16 ? (int)sizeof(Quad) : 16;
@@ -72,7 +70,7 @@ struct PairQueue {
 
     __device__ __forceinline__ static void copy(Quad* to, const Element* row,
                                                 const LaneColumns& columns) {
-        if (kAsync) {
+        if (kVector) {
             copy_lane_ahead(to, row);
         } else {
             Quad samples;
@@ -99,12 +97,12 @@ struct PairQueue {
             copy_ahead<4>(shown(i), image.shown(low));
             copy_ahead<4>(shown(i) + 32, image.shown(high));
         }
-        if (kAsync || kMask) end_of_copy();
+        if (kVector || kMask) end_of_copy();
     }
 
     __device__ __forceinline__ void take(int i, const Encoder& encode, pair (&out)[kLaneWidth],
                                          PairCheck& check) const {
-        if (kAsync || kMask) wait_for_copy<copies - 1>();
+        if (kVector || kMask) wait_for_copy<copies - 1>();
         const Quad low = read_lane(slot(i)), high = read_lane(slot(i, 1));
         encode(&low, &high, out, check);
         if (kMask) hide(out, shown(i)[0], shown(i)[32]);

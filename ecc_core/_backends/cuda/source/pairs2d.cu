@@ -115,7 +115,7 @@ struct Start {
     // Called when nothing but the rows in the queue is still on its way.
     __device__ __forceinline__ void take(const Encoder& encode, pair (&p)[kLaneWidth],
                                          pair (&row_up)[kLaneWidth], PairCheck& check) const {
-        if (kBatch && kAsync) wait_for_copy<kCopies>();
+        if (kBatch && kVector) wait_for_copy<kCopies>();
         const Quad above = kBatch ? read_lane(waiting(0)) : up;
         const Quad first = kBatch ? read_lane(waiting(1)) : low;
         const Quad eighth = kBatch ? read_lane(waiting(2)) : high;
@@ -208,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     start.rows = room + kCacheBytes + RowQueue::kBytes;
     if (begin < end) {  // on their way while counts are cleared
         start.ask(strip, begin);
-        if (kBatch && kAsync) end_of_copy();
+        if (kBatch && kVector) end_of_copy();
         __syncwarp();  // keeps the compiler from asking for the others first
 #pragma unroll
         for (int r = 1; r <= kCopies; ++r) strip.ask(queue, begin, r);

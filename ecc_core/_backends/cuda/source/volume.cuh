@@ -43,9 +43,9 @@ struct BorderFeed {
         advance();
     }
     __device__ __forceinline__ void advance() {
-        if (--slices <= 0) return;
-        next += slice;
-        if (kMask) mask += slice;
+        const long long step = --slices > 0 ? slice : 0;  // chosen, as in Walk (image.cuh)
+        next += step;
+        if (kMask) mask += step;
     }
 };
 
