@@ -55,7 +55,7 @@ def open_image(
 ) -> StoredImage:
     """Open an image without reading its values.
 
-    Those of PNG, JPEG and NPZ files are read at once.
+    Those of PNG, JPEG and similar files, NPZ files and compressed medical files are read at once.
 
     Parameters
     ----------

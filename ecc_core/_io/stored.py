@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ecc_core._io.affines import Affine
 from ecc_core._io.files import Stamp, stamp_of_file
+from ecc_core._io.limits import check_memory
 from ecc_core._io.views import REQUESTS, View
 from ecc_core.errors import InputFileError
 
@@ -149,6 +150,8 @@ class StoredImage:
         return f"<StoredImage {str(self.path)!r}: {self.axes} {self.shape} {self.dtype}>"
 
     def __getitem__(self, index: Index) -> Array:
+        if not isinstance(self.array, np.ndarray):
+            check_memory(self._size_of(index), self.path)
         try:
             if self.file_of is not None and not self.remote:
                 for chunk in self._chunks_of(index):
@@ -173,6 +176,12 @@ class StoredImage:
         if isinstance(self.array, np.ndarray):
             return True
         return self._at_once and index == tuple(slice(0, n) for n in self.shape)
+
+    def _size_of(self, index: Index) -> int:
+        """Return the bytes in a box."""
+        sides = (part.stop - part.start for part in index if isinstance(part, slice))
+        size: int = math.prod(sides) * self.dtype.itemsize
+        return size
 
     def _damaged(self, index: Index) -> tuple[slice, ...]:
         """Return the first stored chunk in a box that cannot be read."""

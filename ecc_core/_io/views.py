@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.limits import check_memory
 from ecc_core._optional import import_optional
 from ecc_core._request.filtration import Direction
 
@@ -86,6 +87,7 @@ class View(NamedTuple):
         source, whole = self.source, tuple(slice(0, n) for n in self.shape)
         if source.reads_at_once(self._index(whole)):
             return self.read(whole)
+        check_memory(math.prod(self.shape) * source.dtype.itemsize, source.path)
         values = np.empty(self.shape, source.dtype)
         least = LEAST_PART
         if source.remote:

@@ -131,11 +131,6 @@ class TestBadFiles:
             tmp_path / "a.tif", "holds 2 images, choose one with `series`: 0 ((7, 5)), 1 ((8, 5))"
         )
 
-    @pytest.mark.parametrize(("colour_type", "samples"), [(2, 3), (4, 2), (6, 4)])
-    def test_png_that_would_lose_bits(self, tmp_path: Path, colour_type: int, samples: int) -> None:
-        write_deep_png(tmp_path / "a.png", noise(7, 5, samples, dtype="u2"), colour_type)
-        assert_refused(tmp_path / "a.png", "16-bit PNG", "save it as TIFF", channel=0)
-
     def test_the_hand_written_png_is_one(self, tmp_path: Path) -> None:
         image = noise(7, 5, dtype="u2")
         write_deep_png(tmp_path / "a.png", image, 0)

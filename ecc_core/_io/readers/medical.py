@@ -1,6 +1,8 @@
 """NIfTI, NRRD and MRC."""
 
 import gzip
+import math
+import os
 import struct
 from collections.abc import Sequence
 from io import BytesIO
@@ -11,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._io.affines import Affine
+from ecc_core._io.limits import check_held
 from ecc_core._io.stored import Opened, Request, unnamed_axes
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
@@ -68,7 +71,7 @@ def _nifti_affine(image: Any) -> Affine | None:
 def _read_array(
     stream: Any, shape: Sequence[int], dtype: np.dtype[Any]
 ) -> tuple[NDArray[Any], bool]:
-    """Read an array in pieces, so that it is in memory only once, and all that follows.
+    """Read a compressed array in pieces, so that it is in memory only once, and all that follows.
 
     Returns
     -------
@@ -76,6 +79,7 @@ def _read_array(
     surplus : bool
         Whether anything followed.
     """
+    check_held(math.prod(map(int, shape)) * dtype.itemsize, os.fstat(stream.fileno()).st_size)
     values = np.empty(shape, dtype)
     room = values.reshape(-1).view(np.uint8).data
     while room:

@@ -1,11 +1,13 @@
 """NPY and NPZ."""
 
+import math
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from ecc_core._io.archives import names_in_archive
+from ecc_core._io.limits import DEFLATE, check_held, check_memory
 from ecc_core._io.stored import Opened, Request, unnamed_axes
 
 __all__ = ["open_npy", "open_npz"]
@@ -38,5 +40,25 @@ def open_npz(path: Path, _: Request, inside: str) -> Opened:
             raise ValueError(
                 f"must hold one array or one be named, as in {path.name}/NAME; arrays: {names}"
             )
-        values = archive[inside or archive.files[0]]
+        name = inside or archive.files[0]
+        _check_size(path, archive.zip, name if name in archive.zip.namelist() else f"{name}.npy")
+        values = archive[name]
     return Opened(values, unnamed_axes(values.ndim))
+
+
+def _check_size(path: Path, archive: zipfile.ZipFile, name: str) -> None:
+    """Check that an array fits into its part of the archive, and into memory."""
+    entry = archive.getinfo(name)
+    ratio = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: DEFLATE}.get(entry.compress_type)
+    if ratio is not None:
+        check_held(entry.file_size, entry.compress_size, ratio)
+    with archive.open(entry) as stream:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0
+        if version != (1, 0):  # the later ones have headers of the same form
+            read = np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(stream)
+        if not dtype.hasobject:  # which is refused whatever its size
+            size = math.prod(shape) * dtype.itemsize
+            check_held(size, entry.file_size - stream.tell(), 1)
+            check_memory(size, path)

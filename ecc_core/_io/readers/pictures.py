@@ -1,59 +1,109 @@
-"""PNG and JPEG."""
+"""PNG, JPEG, JPEG 2000, GIF, BMP and WebP."""
 
+import math
 import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+from ecc_core._io.limits import check_held, check_memory
+from ecc_core._io.notes import CMYK, orientation_notes
 from ecc_core._io.stored import Opened, Request
 from ecc_core._optional import import_optional
 
 __all__ = ["SUFFIXES", "open_picture"]
 
-SUFFIXES = (".png", ".jpg", ".jpeg")
+JPEG_2000 = (".jp2", ".j2k", ".jpx")
+SUFFIXES = (".png", ".jpg", ".jpeg", *JPEG_2000, ".gif", ".bmp", ".webp")
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-DEEP = (b"\x10\x02", b"\x10\x04", b"\x10\x06")
-"""Bit depth 16 with colours or alpha, of which Pillow silently keeps the upper 8 bits."""
+SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+"""Samples of a pixel by the colour type of PNG."""
+COPIES = 3
+"""Of a picture in memory, because Pillow decodes it as a whole and copies it twice."""
+ORIENTATION = 0x112
+EXTRA = {"extra": "io", "purpose": "reading PNG, JPEG and similar files"}
 
 
 def open_picture(path: Path, _: Request) -> Opened:
-    """Open and decode a PNG or JPEG file."""
-    imageio = import_optional("imageio.v3", extra="io", purpose="reading PNG and JPEG files")
+    """Open and decode a picture."""
+    if path.suffix.lower() in JPEG_2000:
+        return _open_jpeg_2000(path)
+    imageio = import_optional("imageio.v3", **EXTRA)
+    deep = False
     with path.open("rb") as stream:
         if stream.read(len(SIGNATURE)) == SIGNATURE:
-            _check_png(stream)
+            deep = _check_png(stream)
     try:
+        notes = _check_picture(path)
+        if deep:  # of which Pillow silently keeps the upper 8 bits
+            codecs = import_optional("imagecodecs", **EXTRA)
+            return Opened(codecs.png_decode(path.read_bytes()), "YXS", notes=notes)
         with _any_size(), imageio.imopen(path, "r", plugin="pillow") as file:
             values = file.read(index=0)
             mode = file.metadata(index=0)["mode"]
     except (OSError, SyntaxError) as error:
-        raise ValueError(f"not a PNG or JPEG image, or truncated: {error}") from error
+        kind = path.suffix[1:].upper()
+        raise ValueError(f"not a {kind} image, or truncated: {error}") from error
     samples = "S" if mode in ("LA", "P", "PA", "RGB", "RGBA") else "C"
-    return Opened(values, "YX" if values.ndim == 2 else "YX" + samples)
+    return Opened(values, "YX" if values.ndim == 2 else "YX" + samples, notes=notes)
 
 
-def _check_png(stream: IO[bytes]) -> None:
-    """Check the checksums of a PNG file; Pillow does not check those of the pixels."""
-    kind = b""
+def _check_picture(path: Path) -> list[str]:
+    """Check what the header describes, and return what users should know of it."""
+    from PIL import Image
+
+    with _any_size(), Image.open(path) as image:
+        if getattr(image, "n_frames", 1) > 1:
+            raise ValueError(f"animated {image.format} is not supported")
+        check_memory(COPIES * math.prod(image.size) * len(image.getbands()), path)
+        orientation = orientation_notes(image.getexif().get(ORIENTATION, 1))
+        return [CMYK] * (image.mode == "CMYK") + orientation
+
+
+def _open_jpeg_2000(path: Path) -> Opened:
+    codecs = import_optional("imagecodecs", **EXTRA)
+    content = path.read_bytes()
+    start = content.find(b"\xff\x4f\xff\x51")  # of the codestream, whose first part is the size
+    if start < 0 or len(content) < start + 42:
+        raise ValueError("not a JPEG 2000 image, or truncated")
+    right, low, left, top, *_, samples = struct.unpack(">8IH", content[start + 8 : start + 42])
+    decoded = 4 * (right - left) * (low - top) * samples  # as int32
+    check_memory(decoded, path)
+    values: Any = codecs.jpeg2k_decode(content)
+    return Opened(values, "YX" if values.ndim == 2 else "YXS" if values.shape[-1] < 5 else "YXC")
+
+
+def _check_png(stream: IO[bytes]) -> bool:
+    """Check what Pillow does not: the checksums, and whether the pixels can be in the file.
+
+    Return whether the picture has 16 bits and colours or alpha.
+    """
+    kind, described, stored, deep = b"", 0, 0, False
     while kind != b"IEND":
         head = stream.read(8)
         if len(head) < 8:
-            raise ValueError("not a PNG or JPEG image, or truncated")
+            raise ValueError("not a PNG image, or truncated")
         length, kind = struct.unpack(">I4s", head)
         content = stream.read(length)
         if stream.read(4) != struct.pack(">I", zlib.crc32(content, zlib.crc32(kind))):
             raise ValueError(f"truncated or damaged in its part {kind!r}")
-        if kind == b"IHDR" and content[8:10] in DEEP:
-            raise ValueError("16-bit PNG with colours or alpha is not supported, save it as TIFF")
+        if kind == b"IHDR":
+            columns, rows, bits, colour = struct.unpack(">IIBB", content[:10])
+            described = rows * columns * bits * SAMPLES.get(colour, 1) // 8
+            deep = bits == 16 and colour != 0
+        if kind == b"IDAT":
+            stored += length
         if kind == b"acTL":
             raise ValueError("animated PNG is not supported")
+    check_held(described, stored)
+    return deep
 
 
 @contextmanager
 def _any_size() -> Iterator[None]:
-    """Lift Pillow's limit on the number of pixels, which is meant for files from strangers."""
+    """Lift Pillow's limit on the number of pixels: whether they fit into memory is checked."""
     from PIL import Image
 
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
