@@ -12,6 +12,7 @@ from ecc_core._io.readers import (
     folders,
     hdf5,
     medical,
+    metaimage,
     microscopes,
     numpy_files,
     pictures,
@@ -31,6 +32,7 @@ _FILES: dict[str, Callable[[Path, Request], Opened]] = {
     ".nii.gz": medical.open_nifti,
     ".nrrd": medical.open_nrrd,
     **dict.fromkeys(medical.MRC_SUFFIXES, medical.open_mrc),
+    **dict.fromkeys(metaimage.SUFFIXES, metaimage.open_metaimage),
     **dict.fromkeys(dicom.SUFFIXES, dicom.open_dicom),
     **dict.fromkeys(microscopes.SUFFIXES, microscopes.open_microscope),
 }
@@ -137,7 +139,7 @@ def _opened(path: Path | str, request: Request) -> Opened:
 
 
 def _suffix(path: Path) -> str:
-    """Return the suffix that determines the format, which may be .nii.gz."""
+    """Return the suffix that determines the format, which may be .nii.gz or .mrc.gz."""
     last = path.suffix.lower()
     return Path(path.stem).suffix.lower() + last if last == ".gz" else last
 

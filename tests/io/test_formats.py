@@ -170,6 +170,21 @@ class TestMrc:
         spacing = {"Z": 3.0, "Y": 2.0, "X": 1.0}
         assert_opens(tmp_path / "a.mrc", image.T, "ZYX", spacing, "angstrom")
 
+    @pytest.mark.parametrize("name", ["a.mrc.gz", "a.map.gz", "a.mrc"])
+    def test_compressed(self, tmp_path, name):
+        image = noise(5, 6, 7)
+        with mrcfile.new(tmp_path / name, compression="gzip") as file:
+            file.set_data(image)
+            file.voxel_size = 20
+        assert_opens(tmp_path / name, image, "ZYX", dict.fromkeys("ZYX", 20.0), "angstrom")
+        content = (tmp_path / name).read_bytes()
+        flipped = bytearray(gzip.compress(gzip.decompress(content), 0))
+        flipped[-100] ^= 1  # a voxel, stored as it is
+        for damaged in (content[:30], content[:-1], content[:-60], flipped):
+            (tmp_path / name).write_bytes(damaged)
+            with pytest.raises(InputFileError, match=name):
+                read_image(tmp_path / name)
+
     def test_a_stack_of_images_is_no_volume(self, tmp_path):
         with mrcfile.new(tmp_path / "a.mrc") as file:
             file.set_data(noise(5, 6, 7))

@@ -20,7 +20,10 @@ from ecc_core._optional import import_optional
 
 __all__ = ["MRC_SUFFIXES", "open_mrc", "open_nifti", "open_nrrd"]
 
-MRC_SUFFIXES = (".mrc", ".map", ".rec", ".st")
+MRC_SUFFIXES = tuple(
+    suffix + packed for packed in ("", ".gz") for suffix in (".mrc", ".map", ".rec", ".st")
+)
+GZIP = b"\x1f\x8b"
 NIFTI_2 = 540
 """Length of the header of NIfTI-2; that of NIfTI-1 is 348."""
 PIECE = 1 << 20
@@ -165,9 +168,17 @@ def _gunzipped(nrrd: Any, header: Any, stream: Any) -> NDArray[Any]:
 
 
 def open_mrc(path: Path, _: Request) -> Opened:
-    """Open an MRC file as a memory map."""
+    """Open an MRC file as a memory map. A compressed one is read completely."""
     mrcfile = import_optional("mrcfile", extra="mrc", purpose="reading MRC files")
-    opened = mrcfile.mmap(path, mode="r")
+    with path.open("rb") as stream:
+        compressed = stream.read(len(GZIP)) == GZIP
+    if compressed:
+        with gzip.open(path) as stream:
+            opened = mrcfile.mrcinterpreter.MrcInterpreter(iostream=stream)
+            while stream.read(PIECE):  # the checksum stands at the end
+                pass
+    else:
+        opened = mrcfile.mmap(path, mode="r")
     axes = unnamed_axes(opened.data.ndim)
     if opened.is_image_stack():
         axes = "?YX"

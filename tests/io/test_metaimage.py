@@ -1,0 +1,158 @@
+"""MetaImage files: values and places are those of SimpleITK, which also writes them."""
+
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import SimpleITK
+from io_helpers import assert_reads, assert_refused, noise
+
+from ecc_core.cli import main
+from ecc_core.io import open_image, read_file
+
+FILES = [("a.mha", False), ("a.mha", True), ("a.mhd", False), ("a.mhd", True)]
+
+
+def write(path: Path, image: np.ndarray, *, compressed: bool = False, **options: Any) -> Any:
+    written = SimpleITK.GetImageFromArray(image, **options)
+    SimpleITK.WriteImage(written, str(path), useCompression=compressed)
+    return written
+
+
+@pytest.mark.parametrize(("name", "compressed"), FILES)
+class TestFiles:
+    @pytest.mark.parametrize("shape", [(20, 17), (5, 6, 7)])
+    @pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"])
+    def test_values(
+        self, tmp_path: Path, name: str, compressed: bool, shape: tuple[int, ...], dtype: str
+    ) -> None:
+        image = noise(*shape, dtype=dtype)
+        write(tmp_path / name, image, compressed=compressed)
+        other = SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(tmp_path / name)))
+        np.testing.assert_array_equal(other, image)
+        assert_reads(tmp_path / name, image)
+        assert open_image(tmp_path / name).axes == "ZYX"[3 - len(shape) :]
+
+    def test_spacing_and_places(self, tmp_path: Path, name: str, compressed: bool) -> None:
+        image = SimpleITK.GetImageFromArray(noise(5, 6, 7))
+        image.SetSpacing((0.5, 0.25, 2))
+        image.SetOrigin((10, -20, 30))
+        image.SetDirection((0, 1, 0, 0, 0, 1, 1, 0, 0))
+        SimpleITK.WriteImage(image, str(tmp_path / name), useCompression=compressed)
+        opened = open_image(tmp_path / name)
+        assert opened.spacing == {"Z": 2.0, "Y": 0.25, "X": 0.5}
+        assert opened.unit == "millimeter"
+        assert opened.affine is not None
+        for x, y, z in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (3, 4, 2)):
+            there = np.array(image.TransformIndexToPhysicalPoint((x, y, z))) * (-1, -1, 1)
+            here = opened.affine.moved({"X": x, "Y": y, "Z": z}).origin
+            np.testing.assert_allclose(here, there, rtol=1e-12)
+
+    def test_channels(self, tmp_path: Path, name: str, compressed: bool) -> None:
+        for dtype, axes in (("u1", "ZYXS"), ("f4", "CZYX")):
+            image = noise(5, 6, 7, 3, dtype=dtype)
+            write(tmp_path / name, image, compressed=compressed, isVector=True)
+            assert read_file(tmp_path / name).axes == axes
+            assert_reads(tmp_path / name, image[..., 1], channel=1)
+
+    def test_four_axes(self, tmp_path: Path, name: str, compressed: bool) -> None:
+        image = noise(2, 5, 6, 7)
+        write(tmp_path / name, image, compressed=compressed, isVector=False)
+        assert open_image(tmp_path / name).axes == "?ZYX"
+        assert_reads(tmp_path / name, image[1], axes="TZYX", time=1)
+
+    def test_damage(self, tmp_path: Path, name: str, compressed: bool) -> None:
+        image = noise(9, 9, 9)
+        write(tmp_path / name, image, compressed=compressed)
+        files = sorted(tmp_path.iterdir())
+        assert len(files) == (1 if name == "a.mha" else 2)
+        for file in files:
+            content = file.read_bytes()
+            for cut in (*range(0, len(content), len(content) // 20), len(content) - 1):
+                file.write_bytes(content[:cut])
+                assert_refused(tmp_path / name)
+            for at in range(0, len(content) if compressed and file.suffix != ".mhd" else 0, 7):
+                if content[at:].find(b"ElementDataFile") < 0:  # beyond the header
+                    file.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+                    try:
+                        assert_reads(tmp_path / name, image)
+                    except ValueError:
+                        assert_refused(tmp_path / name)
+            file.write_bytes(content)
+        assert_reads(tmp_path / name, image)
+
+
+class TestHeaders:
+    def write(self, path: Path, content: bytes, **lines: Any) -> None:
+        header = {"ObjectType": "Image", "NDims": 2, "DimSize": "4 3", "ElementType": "MET_USHORT"}
+        header |= lines
+        header.setdefault("ElementDataFile", "LOCAL")
+        text = "".join(f"{name} = {value}\n" for name, value in header.items())
+        path.write_bytes(text.encode() + content)
+
+    @pytest.mark.parametrize("name", ["BinaryDataByteOrderMSB", "ElementByteOrderMSB"])
+    def test_big_endian(self, tmp_path: Path, name: str) -> None:
+        image = noise(3, 4, dtype="u2")
+        path = tmp_path / "a.mha"
+        self.write(path, image.astype(">u2").tobytes(), **{name: "True"})
+        other = SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(path)))
+        np.testing.assert_array_equal(other, image)
+        np.testing.assert_array_equal(read_file(path).values, image)
+
+    @pytest.mark.parametrize("skipped", [9, -1])
+    def test_values_after_another_header(self, tmp_path: Path, skipped: int) -> None:
+        image = noise(3, 4, dtype="u2")
+        (tmp_path / "values.raw").write_bytes(bytes(9) + image.tobytes())
+        self.write(tmp_path / "a.mhd", b"", HeaderSize=skipped, ElementDataFile="values.raw")
+        other = SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(tmp_path / "a.mhd")))
+        np.testing.assert_array_equal(other, image)
+        assert_reads(tmp_path / "a.mhd", image)
+
+    def test_files_elsewhere(self, tmp_path: Path) -> None:
+        (tmp_path / "inner").mkdir()
+        path = tmp_path / "inner" / "a.mhd"
+        (tmp_path / "secret.raw").write_bytes(bytes(24))
+        for name in ("../secret.raw", str(tmp_path / "secret.raw"), "..", "C:\\secret.raw"):
+            self.write(path, b"", ElementDataFile=name)
+            assert_refused(path, "lie outside of its folder")
+        for name in ("LIST", "LIST 2", "slice%03d.raw 1 3 1"):
+            self.write(path, b"", ElementDataFile=name)
+            assert_refused(path, "a file for each slice")
+        self.write(path, b"", ElementDataFile="gone.raw")
+        assert_refused(path, "gone.raw, which is missing")
+
+    def test_what_does_not_fit(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.mha"
+        self.write(path, bytes(25))
+        assert_refused(path, "1 bytes follow the values")
+        self.write(path, bytes(24), DimSize="1000000 1000000")
+        assert_refused(path, "it describes 2000000000000 bytes")
+        packed = zlib.compress(bytes(24))
+        self.write(path, packed, DimSize="1000000 1000000", CompressedData="True")
+        assert_refused(path, "it describes 2000000000000 bytes")
+        self.write(path, packed, DimSize="4 2", CompressedData="True")
+        assert_refused(path, "it holds more values than it describes")
+        for lines in (
+            {"NDims": 3},
+            {"DimSize": "0 3"},
+            {"ElementType": "MET_STRING"},
+            {"BinaryData": "False"},
+        ):
+            self.write(path, bytes(24), **lines)
+            assert_refused(path)
+
+    def test_a_constant_image(self, tmp_path: Path) -> None:
+        image = np.zeros((2000, 3000), np.uint8)
+        write(tmp_path / "a.mha", image, compressed=True)
+        assert_reads(tmp_path / "a.mha", image)
+
+    def test_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        write(tmp_path / "a.mha", noise(5, 6, 7))
+        np.save(tmp_path / "a.npy", noise(5, 6, 7))
+        found = []
+        for name in ("a.mha", "a.npy"):
+            assert main(["curve", str(tmp_path / name), "--thresholds", "9"]) == 0
+            found.append(capsys.readouterr().out.replace(name, ""))
+        assert found[0] == found[1]
