@@ -258,7 +258,7 @@ __device__ __forceinline__ unsigned global_byte(const void* address) {
 
 __device__ __forceinline__ float shared_float(unsigned address) {
     float value;
-    asm("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address));
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
     return value;
 }
 
@@ -269,7 +269,7 @@ __device__ __forceinline__ int shared_key(unsigned address, int) {
 }
 __device__ __forceinline__ long long shared_key(unsigned address, long long) {
     long long value;
-    asm("ld.shared.s64 %0, [%1];" : "=l"(value) : "r"(address));
+    asm volatile("ld.shared.s64 %0, [%1];" : "=l"(value) : "r"(address) : "memory");
     return value;
 }
 __device__ __forceinline__ double shared_key(unsigned address, double) {
@@ -278,19 +278,22 @@ __device__ __forceinline__ double shared_key(unsigned address, double) {
 
 __device__ __forceinline__ uint2 shared_words(unsigned address) {
     uint2 value;
-    asm("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "r"(address));
+    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
+                 : "=r"(value.x), "=r"(value.y)
+                 : "r"(address)
+                 : "memory");
     return value;
 }
 
 __device__ __forceinline__ int shared_int(unsigned address) {
     int value;
-    asm("ld.shared.s32 %0, [%1];" : "=r"(value) : "r"(address));
+    asm volatile("ld.shared.s32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
     return value;
 }
 
 __device__ __forceinline__ unsigned shared_short(unsigned address) {
     unsigned short value;
-    asm("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(address));
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(address) : "memory");
     return value;
 }
 
