@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -57,7 +58,7 @@ class ChannelController(DockController):
         self._set = IntersectionOverlay(viewer)
         self._comparing = Runner("Points in both sets")
         self._shown: tuple[Any, Channels, Surface] | None = None
-        self._code = ""
+        self._code: Callable[[], str] = str
         self._part: Any = None
         events, dims = self.model.events, viewer.dims.events
         self._links.add(self._choose_second, self.others.names_changed)
@@ -66,7 +67,6 @@ class ChannelController(DockController):
         self._links.add(self.request, *(getattr(events, name) for name in SETTINGS))
         self._links.add(self._show_both, events.place, events.show_both)
         self._links.add(self._on_dims, dims.current_step, dims.order)
-        self._links.add(self._on_removed, viewer.layers.events.removed)
         self._on_layers()
 
     @property
@@ -79,7 +79,7 @@ class ChannelController(DockController):
         super().close()
         self._comparing.close()
         self.others.close()
-        self._set.remove()
+        self._set.close()
 
     def request(self, *_: Any) -> None:
         """Compute the surface in the background."""
@@ -102,7 +102,10 @@ class ChannelController(DockController):
         except ValueError as error:
             self._show_nothing(str(error))
             return
-        code = script(call("surface", "layer_surface", first, second, **options))
+
+        def code() -> str:
+            return script(call("surface", "layer_surface", first, second, **options))
+
         self.runner.submit(
             partial(compute_surface, what), partial(self._on_surface, first, what, code)
         )
@@ -117,7 +120,7 @@ class ChannelController(DockController):
 
     def python_call(self) -> str:
         """Return the code of the surface; "" if there is none."""
-        return self._code
+        return self._code()
 
     def save_table(self, path: str) -> None:
         """Write a row for each pair of thresholds; see `write_columns`."""
@@ -163,7 +166,7 @@ class ChannelController(DockController):
         if part_of(self.viewer, layer, self.session.explorer.scope) != self._part:
             self.request()
 
-    def _on_surface(self, layer: Any, what: Channels, code: str, step: Step) -> None:
+    def _on_surface(self, layer: Any, what: Channels, code: Callable[[], str], step: Step) -> None:
         if step.value is None:
             return
         surface = step.value.values
@@ -182,19 +185,14 @@ class ChannelController(DockController):
         place, shown = self.model.place, self._shown
         if shown is None or place is None or not self.model.show_both:
             self._comparing.cancel()
-            self._set.hide()
+            self._set.remove_soon()
             return
         layer, what, surface = shown
 
-        def on_step(step: Step) -> None:
-            if layer in self.viewer.layers:
-                self._set.show(layer, what, step.value)
-
-        self._comparing.submit(lambda: iter([Step(surface.both(place))]), on_step)
-
-    def _on_removed(self, event: Any) -> None:
-        if self._set.is_shown_by(event.value):
-            self._set.forget()
+        self._comparing.submit(
+            lambda: iter([Step(surface.both(place))]),
+            lambda step: self._set.show(layer, what, step.value),
+        )
 
     def _on_stopped(self) -> None:
         self.model.status = "Cancelled."
@@ -204,7 +202,7 @@ class ChannelController(DockController):
 
     def _show_nothing(self, why: str) -> None:
         self.runner.cancel()
-        self._shown, self._part, self._code = None, None, ""
+        self._shown, self._part, self._code = None, None, str
         self.model.surface = self.model.place = None
         self._set.remove()
         self.model.status = why

@@ -42,7 +42,7 @@ class CloserLook:
     """
 
     def __init__(self, viewer: Any, model: ExplorerModel) -> None:
-        self.points = PointsOverlay(viewer)
+        self.points = PointsOverlay(viewer, self._untick)
         self._model = model
         self._counting = Runner("Counting components")
         self._locating = Runner("Critical points")
@@ -52,6 +52,9 @@ class CloserLook:
         self._field: Field | None = None
         self._counted = np.zeros(0)
         """Thresholds of the job that counts."""
+
+    def _untick(self) -> None:
+        self._model.show_changes = False
 
     def set_field(self, layer: Any, selection: Selection, field: Field) -> None:
         """Set what is examined."""
@@ -68,7 +71,7 @@ class CloserLook:
     def forget(self) -> None:
         """Stop, and examine nothing."""
         self.cancel()
-        self.points.hide()
+        self.points.remove_soon()
         self._layer = self._selection = self._field = None
         self._model.betti = None
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_ecc._controller.layers import Selection
-from napari_ecc._controller.overlays import keep_selection
+from napari_ecc._controller.overlays import Overlay
 from napari_ecc._model.directions import direction_from_ray
 
 __all__ = ["DirectionArrow"]
@@ -49,7 +49,7 @@ class _Place(NamedTuple):
         return np.array([self.layer.data_to_world(p) for p in (self.centre, tip)])
 
 
-class DirectionArrow:
+class DirectionArrow(Overlay):
     """A Vectors layer with one vector, from the middle of an image.
 
     Parameters
@@ -59,91 +59,65 @@ class DirectionArrow:
         Called with the direction that the user drags the arrow to.
     removed : callable
         Called when the user has removed the layer.
-
-    Attributes
-    ----------
-    layer : napari.layers.Vectors or None
     """
 
     def __init__(
         self, viewer: Any, moved: Callable[[Floats], None], removed: Callable[[], None]
     ) -> None:
-        self.viewer = viewer
-        self.layer: Any = None
-        self._moved, self._removed = moved, removed
+        super().__init__(viewer, removed)
+        self._moved = moved
         self._place: _Place | None = None
-        self._adding = False
         viewer.mouse_drag_callbacks.append(self._on_press)
-        viewer.layers.events.removed.connect(self._on_removed)
 
     def close(self) -> None:
         """Remove the arrow and disconnect."""
-        self.viewer.layers.events.removed.disconnect(self._on_removed)
-        self.viewer.mouse_drag_callbacks.remove(self._on_press)
-        self.hide()
+        self._viewer.mouse_drag_callbacks.remove(self._on_press)
+        super().close()
 
-    def hide(self) -> None:
+    def remove(self) -> None:
         """Remove the arrow."""
-        layer, self.layer, self._place = self.layer, None, None
-        if layer is not None and layer in self.viewer.layers:
-            self.viewer.layers.remove(layer)
+        self._place = None
+        super().remove()
 
     def show(self, layer: Any, selection: Selection, direction: Floats) -> None:
         """Draw the arrow on a layer."""
         shape = np.array(selection.full.shape)
-        centre = np.round(np.asarray(layer.world_to_data(self.viewer.dims.point), dtype=float))
+        centre = np.round(np.asarray(layer.world_to_data(self._viewer.dims.point), dtype=float))
         centre[list(selection.axes)] = (shape - 1) / 2
         sides = shape * selection.spacing
-        self._place = _Place(layer, selection, centre, direction, LENGTH * sides[-2:].min())
-        foot, tip = self._place.ends()
+        place = _Place(layer, selection, centre, direction, LENGTH * sides[-2:].min())
+        foot, tip = place.ends()
         scale = self._scale(layer)
-        data = np.array([[foot, tip - foot]]) / scale
-        if self._adding:  # the new layer has moved the sliders
-            return
-        if self.layer is None:
-            self._adding = True
-            self._add(layer, data, scale, float(WIDTH * sides.max()))
-            self._adding = False
-        elif not np.array_equal([self.layer.scale, *self.layer.data[0]], [scale, *data[0]]):
-            self.layer.scale = scale
-            self.layer.data = data
+        self._show(
+            layer,
+            self._viewer.add_vectors,
+            {"scale": scale, "data": np.array([[foot, tip - foot]]) / scale},
+            name=NAME,
+            vector_style="arrow",
+            edge_width=float(WIDTH * sides.max()),
+            edge_color=COLOUR,
+            opacity=1.0,
+            blending="translucent_no_depth",
+            units=layer.units,
+            axis_labels=layer.axis_labels,
+        )
+        self._place = place
 
     def _scale(self, layer: Any) -> Floats:
         """Return world units along displayed axes, to avoid distortion, and slider steps elsewhere.
 
         napari lets a slider go in the smallest steps of all layers.
         """
-        dims = self.viewer.dims
+        dims = self._viewer.dims
         scale = np.array(layer.scale, dtype=np.float64)
         scale[_own_axes(dims.displayed, layer.ndim - dims.ndim)] = 1.0
         return scale
-
-    def _add(self, layer: Any, data: Floats, scale: Floats, width: float) -> None:
-        self.layer = keep_selection(
-            self.viewer,
-            self.viewer.add_vectors,
-            data,
-            name=NAME,
-            vector_style="arrow",
-            edge_width=width,
-            edge_color=COLOUR,
-            opacity=1.0,
-            blending="translucent_no_depth",
-            scale=scale,
-            units=layer.units,
-            axis_labels=layer.axis_labels,
-        )
-
-    def _on_removed(self, event: Any) -> None:
-        if self.layer is not None and self.layer == event.value:
-            self.layer = self._place = None
-            self._removed()
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
         """Turn the arrow while the mouse button is down."""
         if self._place is None or not self._near_tip(event):
             return
-        camera = self.viewer.scene.camera
+        camera = self._viewer.scene.camera
         camera.mouse_pan = False
         yield
         while event.type == "mouse_move":
@@ -160,7 +134,7 @@ class DirectionArrow:
         if event.view_direction is not None:
             ray = np.asarray(event.view_direction)[-tip.size :][shown]
             gap = gap - np.dot(gap, ray) * ray
-        return bool(np.linalg.norm(gap) * self.viewer.scene.camera.zoom <= GRAB)
+        return bool(np.linalg.norm(gap) * self._viewer.scene.camera.zoom <= GRAB)
 
     def _follow(self, event: Any) -> None:
         """Point to the mouse; in 2-D, keep the component normal to the plane."""

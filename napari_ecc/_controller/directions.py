@@ -79,9 +79,9 @@ class DirectionController(DockController):
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "directions", "Euler transform")
         self.model = DirectionModel()
-        self.arrow = DirectionArrow(self.viewer, self.model.point, self._arrow_removed)
-        self.marker = HeightMarker(self.viewer)
-        self._set = SetOverlay(self.viewer)
+        self.arrow = DirectionArrow(viewer, self.model.point, self._untick_arrow)
+        self.marker = HeightMarker(viewer, self._unmark)
+        self._set = SetOverlay(viewer, self._untick_set)
         self._place_arrow = qthrottled(self._draw_arrow, timeout=ARROW_EVERY, leading=False)
         self._cache = Cache()
         self._version = 0
@@ -93,11 +93,11 @@ class DirectionController(DockController):
         explorer, model, dims = self.session.explorer.events, self.model, viewer.dims.events
         self._links.add(self._change_layer, explorer.image)
         sets = (explorer.scope, explorer.threshold, explorer.superlevel, explorer.connectivity)
+        self._links.add(self.request, explorer.show_set)
         settings = ("filtration", "slope", "n_directions", "n_heights", "show_arrow")
         self._links.add(self.request, *sets, model.turned)
         self._links.add(self.request, *(getattr(model.events, name) for name in settings))
         self._links.add(self._on_height, model.events.height)
-        self._links.add(self._on_removed, viewer.layers.events.removed)
         self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
         self._change_layer()
 
@@ -106,8 +106,8 @@ class DirectionController(DockController):
         super().close()
         self._place_arrow.cancel()
         self.arrow.close()
-        self.marker.hide()
-        self._set.remove()
+        self.marker.close()
+        self._set.close()
 
     def request(self, *_: Any) -> None:
         """Compute what is missing for the current state."""
@@ -150,7 +150,7 @@ class DirectionController(DockController):
         explorer = self.session.explorer
         shown = explorer.show_set and "explorer" not in self.session.controllers
         if self.model.filtration != "height" or not shown:
-            self._set.hide()
+            self._set.remove_soon()
         else:
             settings = replace(explorer, sigma=0.0)
             self._set.show(self._layer, selection, Field(selection.full, None), settings)
@@ -271,9 +271,9 @@ class DirectionController(DockController):
     def _show_nothing(self, why: str) -> None:
         self.runner.cancel()
         self._sweep, self._selection, self._rows_key = None, None, ()
-        self.arrow.hide()
-        self.marker.hide()
-        self._set.hide()
+        self.arrow.remove()
+        self.marker.remove()
+        self._set.remove_soon()
         self.model.curve = self.model.transform = None
         self.model.status = why
         self.show_part()
@@ -312,7 +312,7 @@ class DirectionController(DockController):
         if self.model.show_arrow:
             self.arrow.show(self._layer, self._selection, self.model.direction)
         else:
-            self.arrow.hide()
+            self.arrow.remove()
 
     def _draw_marker(self, selection: Selection) -> None:
         by_height = self.model.filtration == "height"
@@ -336,14 +336,15 @@ class DirectionController(DockController):
             place = int(np.argmin(np.abs(curve.thresholds - self.model.height))) + count
             self.mark(curve.thresholds[min(max(place, 0), curve.thresholds.size - 1)])
 
-    def _on_removed(self, event: Any) -> None:
-        """Handle the removal of a layer of this dock or of the image."""
-        if self._set.is_shown_by(event.value):
-            self._set.forget()
-            self.session.explorer.show_set = self._layer is None
-        if self.marker.layer is not None and self.marker.layer == event.value:
-            self.marker.layer = None
-            self.model.height = math.nan
+    def _on_names(self) -> None:
+        super()._on_names()
+        self._set.rename()
 
-    def _arrow_removed(self) -> None:
+    def _untick_set(self) -> None:
+        self.session.explorer.show_set = False
+
+    def _untick_arrow(self) -> None:
         self.model.show_arrow = False
+
+    def _unmark(self) -> None:
+        self.model.height = math.nan

@@ -57,7 +57,10 @@ class DockController:
         self._links.add(self._on_stopped, self.runner.stopped)
         self._links.add(self._on_failed, self.runner.failed)
         self._links.add(self._on_display, viewer.dims.events.ndisplay)
-        self._on_display()
+        self._links.add(self._on_names, self.images.names_changed)
+        self._shown_part: tuple[Any, Part, str] = (None, (), "")
+        if viewer.dims.ndisplay == 3:
+            self._on_display()
 
     @property
     def layer(self) -> Any | None:
@@ -79,6 +82,7 @@ class DockController:
 
     def show_part(self, layer: Any = None, part: Part = (), state: str = "") -> None:
         """Set the description of the displayed part of a layer; empty without arguments."""
+        self._shown_part = layer, part, state
         self.subject, self._facts = "", {}
         if layer is not None:
             words = part_in_words(layer, part)
@@ -109,9 +113,12 @@ class DockController:
         self.viewer.open_sample("napari-ecc", self.sample)
 
     def _on_display(self, *_: Any) -> None:
-        """Select the volume if it is displayed, as a slice of it would not be visible."""
-        if self.viewer.dims.ndisplay == 3:
-            self.session.explorer.scope = "volume"
+        """Select what is displayed, the volume or a slice of it."""
+        self.session.explorer.scope = "volume" if self.viewer.dims.ndisplay == 3 else "slice"
+
+    def _on_names(self) -> None:
+        """Follow the names of layers."""
+        self.show_part(*self._shown_part)
 
     def _on_stopped(self) -> None:
         """Report that the user has cancelled the job, and how much is complete."""

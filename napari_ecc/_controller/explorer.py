@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
 from napari.layers import Labels, Shapes
 from napari.utils.notifications import show_info
 from numpy.typing import ArrayLike
-from qtpy.QtCore import QTimer
 
 from ecc_core import EulerCurve
 from napari_ecc._controller.closer import CloserLook
@@ -64,7 +62,7 @@ class ExplorerController(DockController):
         self.regions = LayerChoice(viewer, self.model, "roi", Shapes, Labels, optional=True)
         self.closer = CloserLook(viewer, self.model)
         self._labels = LabelsMaker(viewer, self.session.history)
-        self._set = SetOverlay(viewer)
+        self._set = SetOverlay(viewer, self._untick)
         self._histogram = ValueHistogram(self.model)
         self._wanted: Source | None = None
         self._shown: Source | None = None
@@ -90,14 +88,13 @@ class ExplorerController(DockController):
         for runner in self._runners:
             runner.close()
         self.regions.close()
-        self._set.remove()
-        self.closer.points.remove()
+        self._set.close()
+        self.closer.points.close()
 
     def _connect(self) -> None:
         events: Any = self.model.events
         dims = self.viewer.dims.events
         self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
-        self._links.add(self._on_removed, self.viewer.layers.events.removed)
         self._links.add(self._on_image, events.image)
         self._links.add(self._watch, events.roi)
         self._links.add(self.request_curve, events.roi)
@@ -107,19 +104,12 @@ class ExplorerController(DockController):
         self._links.add(self._on_show_set, events.show_set)
         self._links.add(self.request_curve, *(getattr(events, name) for name in CURVE_FIELDS))
 
-    def _on_removed(self, event: Any) -> None:
-        for overlay, option in (
-            (self._set, "show_set"),
-            (self.closer.points, "show_changes"),
-        ):
-            if overlay.is_shown_by(event.value):
-                overlay.forget()
-                QTimer.singleShot(0, partial(self._untick, option, self.layer))
+    def _on_names(self) -> None:
+        super()._on_names()
+        self._set.rename()
 
-    def _untick(self, option: str, layer: Any) -> None:
-        """Handle the removal of an overlay by the user."""
-        if layer is not None and layer == self.layer:
-            setattr(self.model, option, False)
+    def _untick(self) -> None:
+        self.model.show_set = False
 
     def _on_image(self, *_: Any) -> None:
         """Handle the selection of another layer."""
@@ -153,7 +143,7 @@ class ExplorerController(DockController):
     def _show_nothing(self, why: str) -> None:
         self.runner.cancel()
         self.closer.forget()
-        self._set.hide()
+        self._set.remove_soon()
         self._field = self._wanted = self._shown = None
         self.model.curve = None
         self.model.histogram = None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_ecc._controller.layers import Selection, placement
-from napari_ecc._controller.overlays import keep_selection
+from napari_ecc._controller.overlays import Overlay
 
 __all__ = ["HeightMarker"]
 
@@ -20,75 +20,36 @@ NAME = "Euler height"
 FACES = np.array([[0, 1, 2], [0, 2, 3]])
 
 
-class HeightMarker:
-    """A Vectors layer with a line, or a Surface layer with a plane.
-
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-
-    Attributes
-    ----------
-    layer : napari layer or None
-    """
-
-    def __init__(self, viewer: Any) -> None:
-        self._viewer = viewer
-        self.layer: Any = None
-        self._adding = False
-
-    def hide(self) -> None:
-        """Remove the marker."""
-        layer, self.layer = self.layer, None
-        if layer is not None and layer in self._viewer.layers:
-            self._viewer.layers.remove(layer)
+class HeightMarker(Overlay):
+    """A Vectors layer with a line, or a Surface layer with a plane."""
 
     def show(self, layer: Any, selection: Selection, direction: Floats, height: float) -> None:
         """Mark the points of a height along a direction; NaN marks none."""
-        if self._adding:  # the new layer has moved the sliders
-            return
         if math.isnan(height):
-            self.hide()
+            self.remove()
             return
         corners = self._corners(layer, selection, direction, height)
-        solid = len(corners) == 4
-        if self._fits(corners.shape[1], solid):
-            self.layer.data = (corners, FACES) if solid else _vector(corners)
-            return
-        self.hide()
-        self._adding = True
-        where = placement(layer)
-        if solid:
-            self.layer = keep_selection(
-                self._viewer,
-                self._viewer.add_surface,
-                (corners, FACES, np.ones(4)),
-                name=NAME,
-                colormap=["black", COLOUR],
-                contrast_limits=(0, 1),
-                opacity=0.4,
-                shading="none",
-                **where,
-            )
+        if len(corners) == 4:
+            add = self._viewer.add_surface
+            data: Any = (corners, FACES, np.ones(4))
+            look = {
+                "colormap": ["black", COLOUR],
+                "contrast_limits": (0, 1),
+                "opacity": 0.4,
+                "shading": "none",
+            }
         else:
-            self.layer = keep_selection(
-                self._viewer,
-                self._viewer.add_vectors,
-                _vector(corners),
-                vector_style="line",
-                name=NAME,
-                edge_color=COLOUR,
-                edge_width=max(1.0, 0.006 * max(selection.full.shape)),
-                blending="translucent_no_depth",
-                **where,
-            )
-        self._adding = False
-
-    def _fits(self, ndim: int, solid: bool) -> bool:
-        layer = self.layer
-        if layer is None or layer not in self._viewer.layers:
-            return False
-        return bool(layer.ndim == ndim and hasattr(layer, "vertices") == solid)
+            add = self._viewer.add_vectors
+            data = np.array([[corners[0], corners[1] - corners[0]]])
+            look = {
+                "vector_style": "line",
+                "edge_color": COLOUR,
+                "edge_width": max(1.0, 0.006 * max(selection.full.shape)),
+                "blending": "translucent_no_depth",
+            }
+        fits = hasattr(self.layer, "vertices") == (len(corners) == 4)
+        content = {"data": data, **placement(layer)}
+        self._show(layer, add, content, fits=fits, name=NAME, **look)
 
     def _corners(
         self, layer: Any, selection: Selection, direction: Floats, height: float
@@ -104,8 +65,3 @@ class HeightMarker:
         axes = list(selection.axes)
         corners[:, axes] = (shape - 1) / 2 + world / selection.spacing
         return corners
-
-
-def _vector(ends: Floats) -> Floats:
-    """Return the start and the extent of a vector between two points, (1, 2, ndim)."""
-    return np.array([[ends[0], ends[1] - ends[0]]])

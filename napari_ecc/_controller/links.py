@@ -14,10 +14,10 @@ class Links:
     def __init__(self) -> None:
         self._links: list[tuple[Any, Callable[..., Any]]] = []
 
-    def add(self, callback: Callable[..., Any], *signals: Any) -> None:
-        """Connect a function to signals."""
+    def add(self, callback: Callable[..., Any], *signals: Any, **options: Any) -> None:
+        """Connect a function to signals, with options of their ``connect``."""
         for signal in signals:
-            signal.connect(callback)
+            signal.connect(callback, **options)
             self._links.append((signal, callback))
 
     def close(self) -> None:

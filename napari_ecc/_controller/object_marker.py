@@ -82,12 +82,12 @@ class ObjectMarker(Overlay):
     def close(self) -> None:
         """Remove the outline and disconnect."""
         self.runner.close()
-        self.remove()
+        super().close()
 
     def clear(self) -> None:
         """Remove the outline."""
         self.runner.cancel()
-        self.hide()
+        self.remove_soon()
 
     def mark(self, layer: Any, part: Part, label: int) -> None:
         """Outline an object of a part of a Labels layer."""
@@ -99,15 +99,15 @@ class ObjectMarker(Overlay):
         )
 
     def _on_outline(self, layer: Any, selection: Selection, level: Level, found: Any) -> None:
-        if not isinstance(found, Outline) or layer not in self._viewer.layers:
+        if not isinstance(found, Outline):
             return
         step = level.spacing / selection.spacing
         start = np.array(found.start) * step + (step - 1) / 2
         content = embedded(found.points.astype(np.uint8), layer, selection, start, step)
         self._show(
+            layer,
             self._viewer.add_labels,
             content,
-            fits=self.layer is not None and self.layer.ndim == layer.ndim,
             name=NAME,
             opacity=0.9,
             blending="translucent_no_depth",

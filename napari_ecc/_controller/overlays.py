@@ -15,6 +15,7 @@ from qtpy.QtCore import QTimer
 from napari_ecc._controller.critical import CriticalPoints
 from napari_ecc._controller.curves import Field
 from napari_ecc._controller.layers import PLUGIN_KEY, Selection, levels_of, placement
+from napari_ecc._controller.links import Links
 from napari_ecc._settings import read_settings
 
 __all__ = [
@@ -25,24 +26,12 @@ __all__ = [
     "SetOverlay",
     "colours_of_effects",
     "embedded",
-    "keep_selection",
 ]
 
 CLEAR = (0.0, 0.0, 0.0, 0.0)
 RAISES = ("#ffd97d", "#ffb703", "#fb6f00")
 LOWERS = ("#f5a8d0", "#e0479e", "#99004d")
 """Colours of points that raise and that lower the Euler characteristic by 1, 2, and more."""
-
-
-def keep_selection(viewer: Any, add: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Add a layer without selecting it."""
-    selected = set(viewer.layers.selection)
-    active = viewer.layers.selection.active
-    layer = add(*args, metadata={PLUGIN_KEY: True}, **kwargs)
-    viewer.layers.selection.clear()
-    viewer.layers.selection.update(selected)
-    viewer.layers.selection.active = active
-    return layer
 
 
 def embedded(
@@ -83,32 +72,62 @@ def embedded(
 
 
 class Overlay:
-    """A layer of the plugin, which the user may remove."""
+    """A layer of the plugin, directly above the one that it describes.
 
-    def __init__(self, viewer: Any) -> None:
+    It follows that layer when layers are added or moved.
+
+    Parameters
+    ----------
+    viewer : napari.viewer.Viewer
+    removed : callable or None, default None
+        Called when the user has removed the overlay.
+
+    Attributes
+    ----------
+    layer : napari layer or None
+    """
+
+    rank = 1
+    """Of several overlays on a layer those of lower rank lie below the others."""
+
+    def __init__(self, viewer: Any, removed: Callable[[], None] | None = None) -> None:
         self._viewer = viewer
+        self._removed = removed
         self.layer: Any | None = None
-        self._hiding = False
+        self._described: Any = None
+        self._adding = self._ending = False
+        self._links = Links()
+        events = viewer.layers.events
+        # last: when napari has made what it draws of a new layer
+        self._links.add(self._arrange, events.inserted, events.reordered, position="last")
+        self._links.add(self._on_removed, events.removed)
 
-    def is_shown_by(self, layer: Any) -> bool:
-        """Whether this is the overlay's layer."""
-        return self.layer is not None and self.layer == layer
+    def close(self) -> None:
+        """Remove the layer, and follow layers no longer."""
+        self._links.close()
+        self.remove()
 
-    def forget(self) -> None:
-        """Handle the removal of the layer by the user."""
-        self.layer = None
+    def _on_removed(self, event: Any) -> None:
+        if self.layer is not None and self.layer == event.value:
+            self.layer = None
+            QTimer.singleShot(0, self._report_removal)
 
-    def hide(self) -> None:
-        """Show nothing, unless there is something to show before the window is drawn.
+    def _report_removal(self) -> None:
+        """Tell that the user has removed the overlay, unless all layers have been removed."""
+        if self._removed is not None and self._described in self._viewer.layers:
+            self._removed()
 
-        The layer is kept: removing one takes napari a while.
+    def remove_soon(self) -> None:
+        """Remove the layer, unless there is something to show before the window is drawn.
+
+        Removing and adding layers takes napari a while.
         """
-        self._hiding = True
-        QTimer.singleShot(0, self._hide)
+        self._ending = True
+        QTimer.singleShot(0, self._end)
 
-    def _hide(self) -> None:
-        if self.layer is not None and self._hiding:
-            self.layer.visible = False
+    def _end(self) -> None:
+        if self._ending:
+            self.remove()
 
     def remove(self) -> None:
         """Remove the layer, if there is one."""
@@ -121,31 +140,74 @@ class Overlay:
         if self.layer is not None:
             self.layer.refresh()
 
+    def _arrange(self, *_: Any) -> None:
+        """Move the layer above the described one and overlays of it of lower or equal rank."""
+        layers = list(self._viewer.layers)
+        if self.layer not in layers or self._described not in layers:
+            return
+        now, place = layers.index(self.layer), layers.index(self._described) + 1
+        while place < len(layers) and _rank(layers[place]) <= self.rank:
+            if place == now:
+                return
+            place += 1
+        self._viewer.layers.move(now, place)
+
     def _show(
-        self, add: Callable[..., Any], content: dict[str, Any], *, fits: bool, **initial: Any
+        self,
+        described: Any,
+        add: Callable[..., Any],
+        content: dict[str, Any],
+        *,
+        fits: bool = True,
+        **initial: Any,
     ) -> None:
         """Update the layer, or replace it if there is none or it does not fit.
 
+        Nothing is shown of a layer that has been removed.
+
         Parameters
         ----------
+        described : napari layer
         add : callable
             Adds a layer to the viewer.
         content : dict
             Attributes of the layer. Those that have not changed are not set, because napari slices
             and draws a layer again for each one that is.
-        fits : bool
-            Whether the layer, if there is one, can take the content.
+        fits : bool, default True
+            Whether the layer, if there is one with as many axes as `described`, can take the
+            content.
         **initial
             Attributes of a new layer only.
         """
-        self._hiding = False
-        if self.layer is not None and fits:
-            for name, value in {**content, "visible": True}.items():
+        # A new layer may move the sliders, and the removal of the last one does before it is told
+        if self._adding or described not in self._viewer.layers:
+            return
+        self._ending, self._described = False, described
+        if self.layer is None or not fits or self.layer.ndim != described.ndim:
+            self.remove()
+            self._adding = True
+            self.layer = self._add(add, **initial, **content)
+            self._adding = False
+        else:
+            for name, value in content.items():
                 if not _is_same(name, getattr(self.layer, name), value):
                     setattr(self.layer, name, value)
-            return
-        self.remove()
-        self.layer = keep_selection(self._viewer, add, **initial, **content)
+        self._arrange()
+
+    def _add(self, add: Callable[..., Any], **content: Any) -> Any:
+        """Add a layer without selecting it."""
+        selection = self._viewer.layers.selection
+        selected, active = set(selection), selection.active
+        layer = add(metadata={PLUGIN_KEY: self.rank}, **content)
+        selection.clear()
+        selection.update(selected)
+        selection.active = active
+        return layer
+
+
+def _rank(layer: Any) -> float:
+    """Return the rank of an overlay, and infinity for other layers."""
+    return float(layer.metadata.get(PLUGIN_KEY, math.inf))
 
 
 def _is_same(name: str, known: Any, wanted: Any) -> bool:
@@ -166,8 +228,10 @@ class SetOverlay(Overlay):
     colormap has a step in its middle, and the contrast limits put the threshold there.
     """
 
-    def __init__(self, viewer: Any) -> None:
-        super().__init__(viewer)
+    rank = 0
+
+    def __init__(self, viewer: Any, removed: Callable[[], None]) -> None:
+        super().__init__(viewer, removed)
         self._dtype = np.dtype(bool)
         self._superlevel = True
 
@@ -187,22 +251,30 @@ class SetOverlay(Overlay):
         settings = {"colour": "#00d1b2", "opacity": 0.45, **read_settings("overlay")}
         content = {
             **self._data(image, selection, field, model),
-            "name": f"{image.name} {'≥' if model.superlevel else '≤'} t",
+            "name": self._name(image),
             "colormap": _step(settings["colour"], model.superlevel),
             "rendering": "mip" if model.superlevel else "minip",
             "contrast_limits": self._limits(model.threshold),
         }
         multiscale = isinstance(content["data"], list)
-        shown = self.layer
         self._show(
+            image,
             self._viewer.add_image,
             content,
-            fits=shown is not None and (shown.ndim, shown.multiscale) == (image.ndim, multiscale),
+            fits=getattr(self.layer, "multiscale", False) == multiscale,
             opacity=settings["opacity"],
             blending="translucent_no_depth",
             interpolation2d="nearest",
             multiscale=multiscale,
         )
+
+    def _name(self, image: Any) -> str:
+        return f"{image.name} {'≥' if self._superlevel else '≤'} t"
+
+    def rename(self) -> None:
+        """Follow the name of the image."""
+        if self.layer is not None:
+            self.layer.name = self._name(self._described)
 
     def _data(self, image: Any, selection: Selection, field: Field, model: Any) -> dict[str, Any]:
         if field.mask is None and not model.sigma:
@@ -284,9 +356,9 @@ class PointsOverlay(Overlay):
             **placement(image),
         }
         self._show(
+            image,
             self._viewer.add_points,
             content,
-            fits=self.layer is not None and self.layer.ndim == points.shape[1],
             name="changes at t",
             border_width=0,
             blending="translucent_no_depth",

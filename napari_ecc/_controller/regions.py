@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -61,14 +62,13 @@ class RegionController(DockController):
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
         self._picker = LabelPicker(viewer, lambda: self.objects.layer, self.pick)
         self._marker = ObjectMarker(viewer)
-        self._frames: dict[str, tuple[Regions, str]] = {}
+        self._frames: dict[str, tuple[Regions, Callable[[], str]]] = {}
         """By part, what has been measured since layers or settings changed, and its code."""
         self._seen: Part = ()
         self._changed = False
         events = self.model.events
         self._links.add(self._on_other_layer, explorer.events.image, events.labels)
         self._links.add(self._select_in_layer, events.selected)
-        self._links.add(self._on_removed, viewer.layers.events.removed)
         self._links.add(self._on_dims, viewer.dims.events.current_step, viewer.dims.events.order)
         self._links.add(self._on_stale, *(getattr(events, name) for name in SETTINGS))
         self._on_other_layer()
@@ -170,7 +170,7 @@ class RegionController(DockController):
         """The call that gives the table; "" if there is none."""
         labels = self.objects.layer
         known = None if labels is None else self._frames.get(str(self._part(labels)))
-        return "" if known is None else known[1]
+        return "" if known is None else known[1]()
 
     def save_table(self, path: str) -> None:
         """Write a row for each object as CSV or Parquet; see `write_columns`."""
@@ -180,7 +180,7 @@ class RegionController(DockController):
         columns: dict[str, ArrayLike] = {"label": regions.labels, **feature_columns(regions)}
         write_columns(path, columns, self.facts)
 
-    def _prepare(self, image: Any, labels: Any) -> tuple[Measure, str]:
+    def _prepare(self, image: Any, labels: Any) -> tuple[Measure, Callable[[], str]]:
         """What to measure, and the same as Python."""
         model = self.model
         if labels is None:
@@ -198,7 +198,7 @@ class RegionController(DockController):
         }
         what = measure_of(labels, image, **options)
         images = () if image is None else (image,)
-        return what, script(call("table", "region_table", labels, *images, **options))
+        return what, lambda: script(call("table", "region_table", labels, *images, **options))
 
     def _on_stopped(self) -> None:
         kept = "the objects are those of the last measurement."
@@ -208,7 +208,7 @@ class RegionController(DockController):
     def _on_failed(self, message: str) -> None:
         self._forget(message)
 
-    def _on_step(self, step: Step, labels: Any, code: str, part: Part) -> None:
+    def _on_step(self, step: Step, labels: Any, code: Callable[[], str], part: Part) -> None:
         if step.value is None:
             return
         regions, features = step.value
@@ -253,10 +253,6 @@ class RegionController(DockController):
         self._marker.mark(layer, self._part(layer), label)
         if layer.selected_label != label:
             layer.selected_label = label
-
-    def _on_removed(self, event: Any) -> None:
-        if self._marker.is_shown_by(event.value):
-            self._marker.forget()
 
     def _on_selected_label(self, event: Any) -> None:
         self.pick(int(event.source.selected_label))

@@ -96,9 +96,9 @@ class IntersectionOverlay(Overlay):
         settings = {"colour": "#00d1b2", "opacity": 0.45, **read_settings("overlay")}
         colours = {1: settings["colour"], None: "transparent"}
         self._show(
+            layer,
             self._viewer.add_labels,
             content,
-            fits=self.layer is not None and self.layer.ndim == layer.ndim,
             name=NAME,
             opacity=settings["opacity"],
             blending="translucent_no_depth",

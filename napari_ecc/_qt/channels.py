@@ -94,6 +94,7 @@ class ChannelExplorer(Panel):
     def _offer_layers(self) -> None:
         self.form.offer("image", self.controller.images.names, self.explorer.image)
         self.form.offer("second", self.controller.others.names, self.model.second)
+        self.map.set_labels(self.model.second, self.explorer.image)
 
     def _show_status(self, *_: Any) -> None:
         self.work.set_text(self.model.status)

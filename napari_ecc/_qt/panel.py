@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from qtpy.QtCore import QEvent, QSize, Qt, QTimer
+from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import (
     QDockWidget,
     QLabel,
@@ -72,6 +73,7 @@ class Panel(QWidget):
         self._build()
         self.listen(controller.images.names_changed, self.show_empty)
         self.listen(controller.subject_changed, self.show_subject)
+        self.listen(controller.viewer.layers.events.removed, self._make_canvas_current)
         self.setMinimumHeight(LOWEST)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
 
@@ -193,11 +195,25 @@ class Panel(QWidget):
                 self.deleteLater()
         return bool(super().event(event))
 
-    def _make_room(self) -> None:
-        """Become a tab if the docks of the plugin would be too low below each other."""
+    def _main_window(self) -> QMainWindow | None:
         dock = self.parent()
         window = dock.parent() if isinstance(dock, QDockWidget) else None
-        if not isinstance(window, QMainWindow) or dock.isFloating():
+        return window if isinstance(window, QMainWindow) else None
+
+    def _make_canvas_current(self, *_: Any) -> None:
+        """Let napari delete what it drew of a layer in the OpenGL context that it drew it in.
+
+        It does so in whatever context is current, and may crash: docs/design/napari-crash.md.
+        """
+        window = self._main_window()
+        if window is not None:
+            for canvas in window.centralWidget().findChildren(QOpenGLWidget):
+                canvas.makeCurrent()
+
+    def _make_room(self) -> None:
+        """Become a tab if the docks of the plugin would be too low below each other."""
+        dock, window = self.parent(), self._main_window()
+        if window is None or dock.isFloating():
             return
         area = window.dockWidgetArea(dock)
         docks = [panel.parent() for panel in window.findChildren(Panel)]

@@ -71,7 +71,7 @@ def test_a_click_sets_both_thresholds(channels, qtbot, drag_mouse, qapp, tmp_pat
     table = pd.read_csv(tmp_path / "surface.csv", comment="#")
     assert_array_equal(table["euler_characteristic"], panel.model.surface.values.ravel())
     panel.overlay["show_both"].value = False
-    qtbot.waitUntil(lambda: not shown.visible, timeout=TIMEOUT)
+    qtbot.waitUntil(lambda: not overlays(viewer), timeout=TIMEOUT)
     viewer.window.remove_dock_widget(panel)
     assert not overlays(viewer)
 

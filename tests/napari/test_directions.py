@@ -279,7 +279,7 @@ def test_clear_messages(directions, qtbot):
 def test_arrow_can_be_removed(directions, qtbot):
     viewer, panel = directions(smooth(20, 20))
     viewer.layers.remove(NAME)
-    assert not panel.angles["show_arrow"].value
+    qtbot.waitUntil(lambda: not panel.angles["show_arrow"].value, timeout=TIMEOUT)
     panel.model.turn(50)
     settle(qtbot, panel)
     assert NAME not in viewer.layers
@@ -422,8 +422,9 @@ def test_a_click_on_the_curve_marks_the_height(directions, qtbot, drag_mouse, sc
     shown = [layer for layer in viewer.layers if layer.name.endswith("≥ t")]
     assert len(shown) == 1
     viewer.layers.remove(marker)
-    assert np.isnan(panel.model.height)
+    qtbot.waitUntil(lambda: np.isnan(panel.model.height), timeout=TIMEOUT)
     viewer.layers.remove(shown[0])
+    qtbot.waitUntil(lambda: not panel.explorer.show_set, timeout=TIMEOUT)
     panel.model.turn(60)
     settle(qtbot, panel)
     assert not [layer for layer in viewer.layers if layer.name.endswith("≥ t")]

@@ -1,0 +1,142 @@
+"""Where the set is drawn among the layers: pixels of a window that is shown."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from napari_helpers import TIMEOUT, overlays, settle
+from qtpy.QtWidgets import QApplication
+
+APART = 30
+"""Pixels between the middle of the canvas and the points that are looked at."""
+
+
+def half(ndim, axis):
+    """An image whose greater half along one of the last two axes is bright."""
+    image = np.full((40,) * ndim, 50, np.uint8)
+    np.moveaxis(image, axis, -1)[..., 20:] = 200
+    return image
+
+
+def coloured_quadrants(viewer):
+    """The quadrants of the canvas in which the set is seen, as (below the middle, right of it)."""
+    picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
+    middle = np.array(picture.shape[:2]) // 2
+    at = {(y > 0, x > 0): middle + APART * np.array((y, x)) for y, x in product((-1, 1), repeat=2)}
+    return {place for place, (y, x) in at.items() if np.ptp(picture[y, x]) > 40}
+
+
+class Layers:
+    """Does to the layers of a viewer what a user does."""
+
+    def __init__(self, viewer, panel, ndim):
+        self.viewer, self.panel, self.ndim, self.count = viewer, panel, ndim, 0
+
+    @property
+    def images(self):
+        return [layer for layer in self.viewer.layers if layer not in overlays(self.viewer)]
+
+    @property
+    def explored(self):
+        return self.viewer.layers[self.panel.model.image]
+
+    def open(self):
+        axis = -1 - self.count % 2
+        self.viewer.add_image(half(self.ndim, axis), name=f"{self.count}", metadata={"axis": axis})
+        self.count += 1
+
+    def choose(self):
+        others = [layer for layer in self.images if layer != self.explored]
+        self.panel.model.image = (others or self.images)[-1].name
+
+    def move(self):
+        """Drag the lowest layer to the top."""
+        self.viewer.layers.move(0, len(self.viewer.layers))
+
+    def move_overlay(self):
+        self.viewer.layers.move(self.viewer.layers.index(overlays(self.viewer)[0]), 0)
+
+    def rename(self):
+        self.explored.name += "'"
+
+    def remove(self):
+        if len(self.images) == 1:
+            self.open()
+        self.viewer.layers.remove(self.explored.name)
+
+    def check(self):
+        """The set of the explored image lies on it, and is seen unless another image does."""
+        (overlay,) = overlays(self.viewer)
+        layers = list(self.viewer.layers)
+        assert layers.index(overlay) == layers.index(self.explored) + 1
+        assert overlay.name == f"{self.explored.name} ≥ t"
+        assert overlay not in self.viewer.layers.selection
+        across = self.explored.metadata["axis"] == -1
+        inside = {place for place in product((False, True), repeat=2) if place[across]}
+        on_top = self.images[-1] == self.explored
+        assert coloured_quadrants(self.viewer) == (inside if on_top else set())
+
+
+ACTIONS = "open", "choose", "move", "move_overlay", "rename", "remove"
+
+
+def every_pair(items):
+    """A sequence in which each item follows each item, itself included (de Bruijn)."""
+    sequence = []
+    for first, item in enumerate(items):
+        sequence.append(item)
+        for later in items[first + 1 :]:
+            sequence += [item, later]
+    return [*sequence, items[0]]
+
+
+def test_every_pair():
+    pairs = every_pair(ACTIONS)
+    assert set(pairwise(pairs)) == set(product(ACTIONS, repeat=2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_the_set_lies_directly_above_the_explored_layer(explorer, qtbot, ndim):
+    """Whatever is opened, chosen, moved, renamed or removed, after whatever else."""
+    viewer, panel = explorer(show=True)
+    layers = Layers(viewer, panel, ndim)
+    layers.open()
+    viewer.dims.ndisplay = ndim
+    for action in every_pair(ACTIONS):
+        getattr(layers, action)()
+        settle(qtbot, panel)
+        QApplication.processEvents()
+        panel.model.threshold = 200.0
+        layers.check()
+
+
+def test_other_overlays_lie_above_the_set(explorer, qtbot):
+    """In the order of their ranks, and none is selected."""
+    viewer, panel = explorer(half(2, -1), name="below")
+    panel.overlays["show_changes"].value = True
+    panel.model.window = 0.5
+    settle(qtbot, panel)
+    viewer.add_image(half(2, -2), name="above")
+    expected = ["below", "below ≥ t", "changes at t", "above"]
+    assert [layer.name for layer in viewer.layers] == expected
+    panel.overlays["show_set"].value = False
+    panel.overlays["show_set"].value = True
+    assert [layer.name for layer in viewer.layers] == expected
+    viewer.layers.reverse()
+    assert [layer.name for layer in viewer.layers] == ["above", *expected[:-1]]
+
+
+def test_all_overlays_return_after_all_layers_have_been_removed(open_panel, qtbot):
+    """Only an overlay that is removed by itself is not wanted any more."""
+    viewer, panel = open_panel("Euler directions", half(2, -1))
+    qtbot.waitUntil(lambda: len(overlays(viewer)) == 2, timeout=TIMEOUT)
+    viewer.layers.clear()
+    settle(qtbot, panel)
+    QApplication.processEvents()
+    assert not overlays(viewer)
+    viewer.add_image(half(2, -2))
+    qtbot.waitUntil(lambda: len(overlays(viewer)) == 2, timeout=TIMEOUT)
+    viewer.layers.remove("Euler direction")
+    qtbot.waitUntil(lambda: not panel.model.show_arrow, timeout=TIMEOUT)
+    assert len(overlays(viewer)) == 1
