@@ -35,6 +35,25 @@ def write_nrrd(path: Path, values: np.ndarray, affine: np.ndarray, space: str) -
     return str(path)
 
 
+def write_metaimage(path: Path, values: np.ndarray, affine: np.ndarray) -> str:
+    """Write the place as ITK does, in LPS."""
+    moved = np.diag([-1, -1, 1]) @ affine[:3]
+    steps = np.linalg.norm(moved[:, :3], axis=0)
+    header = {
+        "NDims": 3,
+        "TransformMatrix": (moved[:, :3] / steps).T.ravel(),
+        "Offset": moved[:, 3],
+        "ElementSpacing": steps,
+        "DimSize": np.array(values.shape),
+        "ElementType": "MET_UCHAR",
+        "ElementDataFile": "LOCAL",
+    }
+    texts = {k: " ".join(map(str, np.ravel(value))) for k, value in header.items()}
+    lines = "".join(f"{name} = {text}\n" for name, text in texts.items())
+    path.write_bytes(lines.encode() + values.T.tobytes())
+    return str(path)
+
+
 def turned(vector: Any, degrees: float) -> np.ndarray:
     """The affine, rotated about its first point."""
     affine = AFFINE.copy()
@@ -90,8 +109,10 @@ class TestAffines:
             assert (image in message, words in message, message.count("\n")) == (True, True, 1)
         header = nibabel.load(labels).affine
         flat = write_nrrd(tmp_path / "labels.nrrd", LABELS, header, "left-posterior-superior")
-        assert main(commands(image, flat, out)[0]) == 2
-        assert words in capsys.readouterr().err
+        meta = write_metaimage(tmp_path / "labels.mha", LABELS, header)
+        for other in (flat, meta):
+            assert main(commands(image, other, out)[0]) == 2
+            assert words in capsys.readouterr().err
 
     def test_shifts_are_in_points(self, tmp_path, capsys, image):
         """They are measured along the axes of the image."""
@@ -135,6 +156,7 @@ class TestAffines:
             write_nrrd(tmp_path / "b.nrrd", LABELS, AFFINE, "left-posterior-superior"),
             write_nrrd(tmp_path / "c.nrrd", LABELS, AFFINE, "right-anterior-superior"),
             write_nrrd(tmp_path / "d.nrrd", LABELS, AFFINE, "left-anterior-superior"),
+            write_metaimage(tmp_path / "e.mha", LABELS, AFFINE),
         ]
         for labels in places:
             for command in commands(image, labels, tmp_path / "out.csv"):

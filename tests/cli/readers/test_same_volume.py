@@ -72,6 +72,21 @@ def write_nrrd(path: Path, volume: np.ndarray) -> None:
     nrrd.write(str(path), volume, header, index_order="C")
 
 
+def write_metaimage(path: Path, volume: np.ndarray) -> None:
+    """As ITK does, with channels beside each other."""
+    header = {
+        "NDims": 3,
+        "DimSize": "7 8 5",
+        "ElementSpacing": " ".join(map(str, STEPS[::-1])),
+        "ElementNumberOfChannels": volume.size // VOLUME.size,
+        "ElementType": "MET_UCHAR",
+        "ElementDataFile": "LOCAL",
+    }
+    lines = "".join(f"{name} = {value}\n" for name, value in header.items())
+    values = np.moveaxis(volume, 0, -1) if volume.ndim > 3 else volume
+    path.write_bytes(lines.encode() + values.tobytes())
+
+
 def write_mrc(path: Path, volume: np.ndarray) -> None:
     with mrcfile.new(path) as file:
         file.set_data(volume.astype(np.int16))
@@ -127,6 +142,7 @@ FORMATS = {
     "a.nii": Format(write_nifti, (), ("--time", "0")),
     "a.nii.gz": Format(write_nifti, (), ("--time", "0")),
     "a.nrrd": Format(write_nrrd, (), ()),
+    "a.mha": Format(write_metaimage, (), ()),
     "a.mrc": Format(write_mrc),
     "a.h5": Format(write_labelled_hdf5, (), ()),
     "plain.zarr": Format(write_zarr, GIVEN, ("--axes", "CZYX")),
