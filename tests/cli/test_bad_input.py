@@ -29,7 +29,7 @@ class TestBadInput:
         (tmp_path / "text.png").write_text("no image")
         (tmp_path / "folder.png").mkdir()
         np.save(tmp_path / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
-        assert "not a PNG or JPEG image" in refuse(command, tmp_path / "text.png")
+        assert "not a PNG image" in refuse(command, tmp_path / "text.png")
         assert "neither a Zarr image nor image files" in refuse(command, tmp_path / "folder.png")
         assert "no such file" in refuse(command, tmp_path / "none.png")
         assert "Python objects" in refuse(command, tmp_path / "pickled.npy")
