@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import on_host
-from ecc_core.results import CurveResult, agreed_superlevel
+from ecc_core.results import CurveResult, check_agreement, functionals_of
 
 __all__ = [
     "Curve",
@@ -20,10 +20,10 @@ __all__ = [
     "as_steps",
     "check_level",
     "check_metric",
+    "comparable",
     "join",
     "norms",
     "one_grid",
-    "one_order",
     "rows_of",
 ]
 
@@ -42,26 +42,34 @@ class Steps(NamedTuple):
     """batch + (n,)"""
 
 
-def one_order(superlevel: bool | None, **given: Curves) -> bool:
-    """Return whether curves are those of superlevel sets, from the curves or as given.
+def comparable(superlevel: bool | None, functional: str | None, **given: Curves) -> tuple[Any, ...]:
+    """Check that curves can be compared, and return their direction and one functional of each.
 
     Raises
     ------
     ValueError
-        If they differ, or say something else than what is given.
+        If curves do not agree, or if `functional` does not name one of theirs.
     """
-    named: dict[str, Any] = {}
-    for name, curves in given.items():
-        several = isinstance(curves, list)
-        named |= {f"{name}[{i}]": c for i, c in enumerate(curves)} if several else {name: curves}
-    orders = {name: agreed_superlevel(c, superlevel, name) for name, c in named.items()}
-    if len(set(orders.values())) > 1:
-        first, other = (next(n for n, o in orders.items() if o is order) for order in (False, True))
-        raise ValueError(
-            "curves must all be of sublevel or all of superlevel sets, "
-            f"got sublevel sets in `{first}` and superlevel sets in `{other}`"
-        )
-    return any(orders.values())
+    chosen = [_one_functional(curves, functional, name) for name, curves in given.items()]
+    return check_agreement(superlevel, functional, **given), *chosen
+
+
+def _one_functional(curves: Curves, functional: str | None, name: str) -> Any:
+    if isinstance(curves, list):
+        each = enumerate(curves)
+        return [_one_functional(curve, functional, f"{name}[{i}]") for i, curve in each]
+    if not isinstance(curves, CurveResult):
+        if functional is not None:
+            raise ValueError(f"`functional` must be None for a pair of arrays, got {functional!r}")
+        return curves
+    names = functionals_of(curves)
+    if functional not in names and (functional is not None or len(names) > 1):
+        one_of = " or ".join(map(repr, names))
+        raise ValueError(f"`functional` must be {one_of} for `{name}`, got {functional!r}")
+    if len(names) == 1:
+        return curves
+    assert functional is not None
+    return curves.thresholds, curves.values[..., names.index(functional), :]
 
 
 def as_steps(curve: Curve, superlevel: bool, name: str = "curve") -> Steps:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
-from ecc_core.features._steps import Curve, Floats, as_steps, one_order
-from ecc_core.results import RegionBettiCurves, RegionCurves
+from ecc_core.features._steps import Curve, Floats, as_steps
+from ecc_core.results import CurveResult, agreed_superlevel, check_agreement
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -92,7 +92,7 @@ def curve_descriptors(
     >>> int(found.zero_crossings), float(found.first_zero_crossing), float(found.negative_peak_at)
     (2, 3.0, 3.0)
     """
-    superlevel = one_order(superlevel, curve=curve)
+    superlevel = agreed_superlevel(curve, superlevel)
     levels, values = as_steps(curve, superlevel)
     sizes = _check_size(size, values.shape[:-1])
     widths = np.diff(levels)
@@ -162,9 +162,10 @@ def descriptor_table(
 
     Parameters
     ----------
-    curves : EulerCurve, RegionCurves, (thresholds, values), or a mapping of names to single curves
-        Betti curves are batches of curves. Rows are indexed by the labels of the regions (and the
-        dimension of Betti numbers), the names, or the position in the batch.
+    curves : result of curves, (thresholds, values), or a mapping of names to single curves
+        Betti and Minkowski curves are batches of curves. Rows are indexed by the names; the labels
+        of regions, the dimensions of Betti numbers and the names of functionals, as in
+        :meth:`ecc_core.results.Result.to_pandas`; or the position in the batch.
     superlevel, size
         As for :func:`curve_descriptors`; for a mapping, one size per curve or one for all.
 
@@ -178,7 +179,8 @@ def descriptor_table(
     ImportError
         If pandas is not installed.
     TypeError, ValueError
-        As for :func:`curve_descriptors`, and if a mapping is empty or contains batches.
+        As for :func:`curve_descriptors`, if a mapping is empty or contains batches, and if its
+        curves differ as for :func:`curve_distance`.
 
     Examples
     --------
@@ -195,13 +197,22 @@ def descriptor_table(
         return _named_table(curves, superlevel, size, pandas)
     found = curve_descriptors(curves, superlevel=superlevel, size=size)
     columns = {name: np.ravel(part) for name, part in found._asdict().items()}
-    if isinstance(curves, RegionCurves):
-        return pandas.DataFrame(columns, index=pandas.Index(on_host(curves.labels), name="label"))
-    if isinstance(curves, RegionBettiCurves):
-        axes = on_host(curves.labels), np.arange(curves.values.shape[1])
-        index = pandas.MultiIndex.from_product(axes, names=["label", "dimension"])
-        return pandas.DataFrame(columns, index=index)
-    return pandas.DataFrame(columns)
+    return pandas.DataFrame(columns, index=_index_of(curves, pandas))
+
+
+def _index_of(curves: Curve, pandas: Any) -> Any:
+    """Return the index of the rows of a batch, named as in :meth:`Result.to_pandas`."""
+    if not isinstance(curves, CurveResult):
+        return None
+    axes = {name: on_host(at) for name, at in curves._axes().items() if name != "threshold"}
+    if not axes:
+        return None
+    batch = np.shape(curves.values)[: -1 - len(axes)]
+    axes = {f"batch_{i}": np.arange(n) for i, n in enumerate(batch)} | axes
+    if len(axes) > 1:
+        return pandas.MultiIndex.from_product(axes.values(), names=[*axes])
+    ((name, at),) = axes.items()
+    return pandas.Index(at, name=name)
 
 
 def _named_table(
@@ -210,9 +221,9 @@ def _named_table(
     if not curves:
         raise ValueError("`curves` must hold at least one curve, got none")
     sizes = _check_size(size, (len(curves),))
+    order = check_agreement(superlevel, **{f"curves[{name!r}]": c for name, c in curves.items()})
     rows = []
     for (name, curve), one_size in zip(curves.items(), sizes, strict=True):
-        order = one_order(superlevel, **{f"curves[{name!r}]": curve})
         values = as_steps(curve, order, f"curves[{name!r}]").values
         if values.ndim != 1:
             raise ValueError(

@@ -13,13 +13,13 @@ from ecc_core.features._steps import (
     Metric,
     as_steps,
     check_metric,
+    comparable,
     join,
     norms,
     one_grid,
-    one_order,
     rows_of,
 )
-from ecc_core.results import EulerCurve
+from ecc_core.results import EulerCurve, check_agreement
 
 __all__ = ["align_curves", "curve_distance", "distance_matrix"]
 
@@ -46,7 +46,8 @@ def align_curves(curves: list[Curve], *, superlevel: bool | None = None) -> Eule
     Raises
     ------
     TypeError, ValueError
-        As for :func:`curve_descriptors`, and if the list is empty or contains batches.
+        As for :func:`curve_descriptors`, if the list is empty or contains batches, and if curves
+        differ as for :func:`curve_distance`.
 
     Examples
     --------
@@ -57,7 +58,7 @@ def align_curves(curves: list[Curve], *, superlevel: bool | None = None) -> Eule
     """
     if not isinstance(curves, list):
         raise TypeError(f"`curves` must be a list of curves, got a {type(curves).__name__}")
-    superlevel = one_order(superlevel, curves=curves)
+    superlevel = check_agreement(superlevel, curves=curves)
     levels, values = rows_of(curves, superlevel, "curves")
     facts = {**_shared_facts(curves), "superlevel": superlevel}
     if superlevel:
@@ -73,19 +74,27 @@ def _shared_facts(curves: list[Curve]) -> dict[str, Any]:
 
 
 def curve_distance(
-    a: Curve, b: Curve, *, metric: Metric = "L2", superlevel: bool | None = None
+    a: Curve,
+    b: Curve,
+    *,
+    metric: Metric = "L2",
+    functional: str | None = None,
+    superlevel: bool | None = None,
 ) -> float:
     """Distance between two curves.
 
     Parameters
     ----------
-    a, b : EulerCurve or (thresholds, values)
+    a, b : EulerCurve, BettiCurves, MinkowskiCurves or (thresholds, values)
         Single curves. If their thresholds differ, they are compared at the union of both; see
         :func:`align_curves`.
     metric : {"L2", "L1", "W1"}
         "L1": the integral of ``abs(a - b)`` from the smallest to the largest threshold of both
         curves. "L2": the square root of the integral of ``(a - b)**2``. "W1": the integral of
         ``abs(A - B)``, where A and B are the integrals of a and b up to a threshold.
+    functional : str, optional
+        Which functional of Minkowski curves is compared, such as "perimeter", or which number of
+        Betti curves, such as "b0". Required for these.
     superlevel : bool, optional
         As for :func:`curve_descriptors`.
 
@@ -96,7 +105,10 @@ def curve_distance(
     Raises
     ------
     TypeError, ValueError
-        As for :func:`curve_descriptors`, and for batches or an unknown metric.
+        As for :func:`curve_descriptors`, for batches or an unknown metric, for a `functional` that
+        the curves do not have, and for curves that differ in what results know of them:
+        connectivity, boundary, direction, units, the functional and its estimator, or the number of
+        axes of the image. Pairs of arrays know nothing.
 
     Notes
     -----
@@ -118,30 +130,36 @@ def curve_distance(
     [5.0, 15.0]
     """
     check_metric(metric)
-    superlevel = one_order(superlevel, a=a, b=b)
-    pair = [as_steps(curve, superlevel, name) for curve, name in ((a, "a"), (b, "b"))]
+    superlevel, *chosen = comparable(superlevel, functional, a=a, b=b)
+    pair = [as_steps(curve, superlevel, name) for curve, name in zip(chosen, "ab", strict=True)]
     for one, name in zip(pair, "ab", strict=True):
         if one.values.ndim != 1:
             raise ValueError(
                 f"`{name}` must be a single curve, got values of shape {one.values.shape} "
-                "(use `distance_matrix`)"
+                "(use `distance_matrix` for batches)"
             )
     levels, values = one_grid(pair)
     return float(norms(values[0] - values[1], levels, metric))
 
 
 def distance_matrix(
-    a: Curves, b: Curves | None = None, *, metric: Metric = "L2", superlevel: bool | None = None
+    a: Curves,
+    b: Curves | None = None,
+    *,
+    metric: Metric = "L2",
+    functional: str | None = None,
+    superlevel: bool | None = None,
 ) -> Floats:
     """Distances between all curves of one set and all curves of another, or of the same set.
 
     Parameters
     ----------
-    a : EulerCurve, RegionCurves or (thresholds, values) with values (k, n), or list of curves
-        The curves of a list may have different thresholds; see :func:`align_curves`.
+    a : result of k curves, (thresholds, values) with values (k, n), or list of curves
+        Such as EulerCurve of a batch, or RegionCurves. The curves of a list may have different
+        thresholds; see :func:`align_curves`.
     b : the same, optional
         Default: `a` itself.
-    metric, superlevel
+    metric, functional, superlevel
         As for :func:`curve_distance`. Integrals extend over the thresholds of all curves.
 
     Returns
@@ -163,14 +181,15 @@ def distance_matrix(
            [4., 6., 0.]])
     """
     check_metric(metric)
-    superlevel = one_order(superlevel, a=a) if b is None else one_order(superlevel, a=a, b=b)
+    given = {"a": a} if b is None else {"a": a, "b": b}
+    superlevel, a, *other = comparable(superlevel, functional, **given)
     rows = rows_of(a, superlevel, "a")
     if b is None:
         square = np.zeros((len(rows.values),) * 2)
         for i, curve in enumerate(rows.values[1:], 1):
             square[i, :i] = norms(rows.values[:i] - curve, rows.levels, metric)
         return square + square.T
-    levels, ours, theirs = join(rows, rows_of(b, superlevel, "b"))
+    levels, ours, theirs = join(rows, rows_of(other[0], superlevel, "b"))
     result = np.empty((len(ours), len(theirs)))
     for i, curve in enumerate(ours):
         result[i] = norms(theirs - curve, levels, metric)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +25,7 @@ from ecc_core.features._gaussian import (
     lattice_curve,
 )
 from ecc_core.features._steps import Floats, check_level
+from ecc_core.results import CurveResult, agree, curve_facts, meaning
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,16 +36,43 @@ Seed = int | np.random.Generator | None
 Covariance = Callable[[Floats], Floats] | ArrayLike
 
 
-class ExpectedCurve(NamedTuple):
-    """Thresholds, the expected curve, and a band for the curve of one image."""
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpectedCurve(CurveResult[Any]):
+    """Thresholds, the expected curve, and a band for the curve of one image.
+
+    Unpacks into its five arrays.
+
+    Attributes
+    ----------
+    thresholds, mean : (n,) float64 arrays
+    error : (n,) float64 array
+        Standard error of the numerical integration in `mean`.
+    lower, upper : (n,) float64 arrays or None
+        The band; None without replicas.
+    connectivity : int or None
+        None for the kinematic formula, which does not depend on it.
+    superlevel, ndim, boundary
+        As in :class:`ecc_core.EulerCurve`.
+    """
 
     thresholds: Floats
     mean: Floats
     error: Floats
-    """Standard error of the numerical integration in `mean`."""
-    lower: Floats | None
-    """Lower end of the band; None without replicas, and so for `upper`."""
-    upper: Floats | None
+    lower: Floats | None = None
+    upper: Floats | None = None
+    connectivity: int | None = None
+    superlevel: bool = False
+    ndim: int | None = None
+    boundary: str = "closed"
+    _fields: ClassVar = ("thresholds", "mean", "error", "lower", "upper")
+
+    @property
+    def values(self) -> Floats:
+        """The expected curve."""
+        return self.mean
+
+    def _preview(self) -> Self:
+        return self
 
     def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
         """Plot the expected curve and its band, for example over measured curves.
@@ -58,14 +87,25 @@ class ExpectedCurve(NamedTuple):
         Returns
         -------
         matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            If curves that :func:`ecc_core.plotting.plot_curve` has drawn on the axes are of the
+            other direction (sublevel or superlevel sets), connectivity or boundary.
         """
         if ax is None:
             figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
             ax = figures.Figure(figsize=(3.5, 2.4), layout="constrained").add_subplot()
             ax.set(xlabel="threshold", ylabel="Euler characteristic")
-        (drawn,) = ax.plot(self.thresholds, self.mean, **{"label": "expected", **line})
+        drawn = (getattr(there, "ecc_meaning", {}) for there in ax.lines)
+        agree(
+            {"the expected curve": meaning(self)}
+            | {f"line {i} of the axes": known for i, known in enumerate(drawn)}
+        )
+        (middle,) = ax.plot(self.thresholds, self.mean, **{"label": "expected", **line})
         if self.lower is not None and self.upper is not None:
-            colour = drawn.get_color()
+            colour = middle.get_color()
             ax.fill_between(self.thresholds, self.lower, self.upper, color=colour, alpha=0.2, lw=0)
         return ax
 
@@ -134,7 +174,7 @@ def expected_gaussian_curve(
     -------
     ExpectedCurve
         ``thresholds``, ``mean`` and ``error``, (n,) float64, and ``lower`` and ``upper``, (n,)
-        float64 or None.
+        float64 or None. It knows what it is the curve of, and compares with such curves only.
 
     Raises
     ------
@@ -200,6 +240,7 @@ def expected_gaussian_curve(
     sizes = _check_shape(shape)
     at = check_threshold_array(thresholds).astype(np.float64)
     filtration = filtration_of(len(sizes), connectivity, superlevel, "raise", None, boundary)
+    facts = curve_facts(filtration)
     centre = check_real(mean, "mean")
     if (covariance is None) == (spectral_moments is None):
         raise ValueError("one of `covariance` and `spectral_moments` must be given, and not both")
@@ -211,7 +252,8 @@ def expected_gaussian_curve(
         scale = 1.0 if variance is None else check_positive(variance, "variance")
         u = (at - centre) / math.sqrt(scale) * (1 if filtration.superlevel else -1)
         expected = kinematic_curve(u, sizes, steps, moments / scale, filtration.boundary)
-        return ExpectedCurve(at, expected, np.zeros(at.size), None, None)
+        facts["connectivity"] = None
+        return ExpectedCurve(at, expected, np.zeros(at.size), **facts)
     check_unused("with `covariance`", variance=variance)
     generator = np.random.default_rng(rng)
     field = Field(covariance, sizes, spacing, filtration)
@@ -219,14 +261,14 @@ def expected_gaussian_curve(
     expected, error = lattice_curve(u, field, generator)
     if replicas is None:
         check_unused("without `replicas`", level=level)
-        return ExpectedCurve(at, expected, error, None, None)
+        return ExpectedCurve(at, expected, error, **facts)
     count, inside = _check_replicas(replicas), check_level(0.95 if level is None else level)
     squares = np.zeros(at.size)
     for image in field.simulate(count, generator):
         squares += (_curve(image + centre, at, filtration) - expected) ** 2
     special = import_optional("scipy.special", extra="features", purpose="bands")
     reach = special.stdtrit(count, (1 + inside) / 2) * np.sqrt(squares / count)
-    return ExpectedCurve(at, expected, error, expected - reach, expected + reach)
+    return ExpectedCurve(at, expected, error, expected - reach, expected + reach, **facts)
 
 
 def _curve(image: Floats, at: Floats, filtration: Filtration) -> Any:

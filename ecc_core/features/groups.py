@@ -21,9 +21,9 @@ from ecc_core.features._steps import (
     Metric,
     check_level,
     check_metric,
+    comparable,
     join,
     norms,
-    one_order,
     rows_of,
 )
 
@@ -56,6 +56,7 @@ def mean_band(
     level: float = 0.95,
     kind: Literal["simultaneous", "pointwise"] = "simultaneous",
     n_resamples: int = 2000,
+    functional: str | None = None,
     superlevel: bool | None = None,
     rng: Seed = None,
 ) -> CurveBand:
@@ -63,7 +64,7 @@ def mean_band(
 
     Parameters
     ----------
-    curves : EulerCurve, RegionCurves or (thresholds, values) with values (k, n), or list of curves
+    curves : result of k curves, (thresholds, values) with values (k, n), or list of curves
         A group of at least 2 independent curves, such as the mean curve of each well or animal
         rather than those of its cells. The curves of a list may have different thresholds; see
         :func:`align_curves`.
@@ -74,8 +75,8 @@ def mean_band(
         confidence. "pointwise": it contains the mean at any single threshold, and is narrower.
     n_resamples : int, default 2000
         Number of bootstrap samples.
-    superlevel : bool, optional
-        As for :func:`curve_descriptors`.
+    functional, superlevel
+        As for :func:`curve_distance`.
     rng : int or numpy.random.Generator, optional
         Seed or generator, for reproducible results.
 
@@ -89,7 +90,7 @@ def mean_band(
     ImportError
         If SciPy is not installed.
     TypeError, ValueError
-        As for :func:`curve_descriptors`, and for fewer than 2 curves, a level outside 0 to 1, an
+        As for :func:`curve_distance`, and for fewer than 2 curves, a level outside 0 to 1, an
         unknown kind, or fewer than 1 bootstrap sample.
 
     Notes
@@ -114,7 +115,7 @@ def mean_band(
     if kind not in ("simultaneous", "pointwise"):
         raise ValueError(f'`kind` must be "simultaneous" or "pointwise", got {kind!r}')
     n_resamples = _check_positive(n_resamples, "n_resamples")
-    superlevel = one_order(superlevel, curves=curves)
+    superlevel, curves = comparable(superlevel, functional, curves=curves)
     levels, values = rows_of(curves, superlevel, "curves")
     count = len(values)
     if count < 2:
@@ -150,6 +151,7 @@ def permutation_test(
     paired: bool = False,
     metric: Metric = "L2",
     n_permutations: int = 9999,
+    functional: str | None = None,
     superlevel: bool | None = None,
     rng: Seed = None,
 ) -> PermutationTest:
@@ -180,7 +182,7 @@ def permutation_test(
     n_permutations : int, default 9999
         The largest number of permutations. If there are no more than these, each is taken once;
         otherwise, random ones are drawn.
-    superlevel, rng
+    functional, superlevel, rng
         As for :func:`mean_band`.
 
     Returns
@@ -228,7 +230,7 @@ def permutation_test(
     """
     check_metric(metric)
     n_permutations = _check_positive(n_permutations, "n_permutations")
-    superlevel = one_order(superlevel, first=first, second=second)
+    superlevel, first, second = comparable(superlevel, functional, first=first, second=second)
     rows = rows_of(first, superlevel, "first"), rows_of(second, superlevel, "second")
     levels, ours, theirs = join(*rows)
     if not (len(ours) and len(theirs)):

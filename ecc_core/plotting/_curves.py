@@ -16,6 +16,7 @@ from ecc_core.results import (
     MinkowskiCurves,
     RegionMinkowski,
     agreed_superlevel,
+    meaning,
 )
 
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ def plot_curve(
     lines = values[..., finite].reshape(-1, np.count_nonzero(finite))
     steps = "steps-pre" if superlevel else "steps-post"
     style = {"linewidth": 1.0, "solid_joinstyle": "miter", "drawstyle": steps, **line}
-    ax.plot(thresholds[finite], lines.T, label=label, **style)
+    known = meaning(curve) or {"superlevel": superlevel}
+    drawn: list[Any] = ax.plot(thresholds[finite], lines.T, label=label, **style)
+    for artist in drawn:
+        artist.ecc_meaning = known  # what is drawn over it must agree with
     return ax
 
 

@@ -5,6 +5,7 @@ connectivity and the other arguments that its meaning depends on, so that nothin
 twice when it is plotted, described, compared or saved.
 """
 
+from ecc_core.results._agreement import agree, check_agreement, functionals_of, meaning
 from ecc_core.results._base import Result
 from ecc_core.results._curves import (
     CurveResult,
@@ -46,9 +47,13 @@ __all__ = [
     "RegionTransforms",
     "Result",
     "TransformResult",
+    "agree",
     "agreed_superlevel",
+    "check_agreement",
     "columns",
     "curve_facts",
+    "functionals_of",
+    "meaning",
     "surface_facts",
     "transform_facts",
 ]

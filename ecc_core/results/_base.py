@@ -105,7 +105,8 @@ class Result(Sequence[ArrayT]):
 
     def to_numpy(self) -> Self:
         """Return the result with NumPy arrays, copied from a device or computed by dask."""
-        host = {name: on_host(getattr(self, name)) for name in self._fields}
+        arrays = self._asdict().items()
+        host = {name: None if array is None else on_host(array) for name, array in arrays}
         return replace(self, **host)  # type: ignore[type-var]
 
     def to_pandas(self) -> DataFrame:

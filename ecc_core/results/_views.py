@@ -33,6 +33,8 @@ def summary(array: Any) -> str:
         )
     if isinstance(array, np.ndarray):
         return f"<{array.dtype} {array.shape}>"
+    if array is None:
+        return "None"
     kind = type(array)
     library = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
     dtype = str(getattr(array, "dtype", "?")).rpartition(".")[2]

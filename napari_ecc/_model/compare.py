@@ -20,6 +20,7 @@ from ecc_core.features import (
     mean_band,
     permutation_test,
 )
+from ecc_core.results import check_agreement
 
 __all__ = [
     "MOST_NAMED",
@@ -160,9 +161,11 @@ def compare_groups(
     Raises
     ------
     ValueError
-        If `by` is not a column of `features`.
+        If `by` is not a column of `features`, or curves differ in what must agree; see
+        :func:`ecc_core.features.curve_distance`.
     """
     names = list(curves)
+    check_agreement(None, **curves)
     groups = groups_of(names, pattern, None if not by else values_of(names, features, by))
     bands = {name: _band([curves[at] for at in members]) for name, members in groups.items()}
     difference = test = None

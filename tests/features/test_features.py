@@ -132,7 +132,7 @@ def test_aligned_curves_keep_what_they_share(images):
     curves = [ecc.euler_curve(i, 8, superlevel=True, connectivity=1) for i in images[:2]]
     aligned = align_curves(curves)
     assert aligned.facts == curves[0].facts
-    curves.append(ecc.euler_curve(images[2], 8, superlevel=True))
+    curves.append(ecc.EulerCurve([0, 1], [2, 1], superlevel=True))  # of unknown connectivity
     assert align_curves(curves).connectivity is None
     assert align_curves(curves).superlevel
 
@@ -195,6 +195,18 @@ def test_table_of_regions_named_curves_and_batches(images):
     assert named.loc["b", "minimum"] == -2.5
     batch = descriptor_table((T, [CHI, CHI, CHI]))
     assert len(batch) == 3
+    betti = descriptor_table(ecc.betti_curves(images[0], 32))
+    assert (betti.index.name, list(betti.index)) == ("dimension", [0, 1])
+    minkowski = ecc.minkowski_curves(images, 32, axis=(1, 2))
+    one = descriptor_table(ecc.minkowski_curves(images[4], minkowski.thresholds))
+    assert (one.index.name, list(one.index)) == ("measure", ["area", "perimeter", "euler"])
+    assert one.loc["area", "maximum"] == images[4].size
+    many = descriptor_table(minkowski)
+    assert list(many.index.names) == ["batch_0", "measure"]
+    pd.testing.assert_frame_equal(many.loc[4], one)
+    each = descriptor_table(ecc.region_minkowski(images[0], labels, 32))
+    assert list(each.index.names) == ["label", "measure"]
+    assert each.loc[(9, "area"), "maximum"] == np.count_nonzero(labels == 9)
     assert list(batch.columns) == list(named.columns) == list(table.columns)
 
 

@@ -66,6 +66,16 @@ def test_groups_are_compared_by_their_means():
     assert_array_equal(single.bands["all"].mean, fine[0].values)
 
 
+def test_curves_that_differ_are_not_compared():
+    curves = {
+        "closed": ecc.euler_curve(noise(0, 1.0), 16),
+        "superlevel": ecc.euler_curve(noise(1, 1.0), 16, boundary="periodic"),
+    }
+    for pattern in ("", "closed|super", ".*"):  # one group, two, and one of each
+        with pytest.raises(ValueError, match=r"agree in `boundary`.* 'periodic' in `superlevel`"):
+            compare_groups(curves, pattern)
+
+
 def test_actions_without_a_window():
     layers = [Image(noise(k, 1.5), name=f"image {k}") for k in range(3)]
     curves = actions.layer_curves(layers, thresholds=32, superlevel=False)
