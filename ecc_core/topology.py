@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ecc_core._arrays import given_on_host, is_lazy, on_host
 from ecc_core._arrays.origin import kept_points, origin_of, region_labels
 from ecc_core._request.filtration import check_closed, filtration_of
-from ecc_core._request.image import geometry_of, split_masked
+from ecc_core._request.image import as_booleans, geometry_of, split_masked
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
 from ecc_core.results import BettiCurves, PersistencePairs, RegionBettiCurves, curve_facts
@@ -315,6 +315,7 @@ def persistence_pairs(
     origin = origin_of(image)
     numbers = origin.betti_numbers("persistence_pairs")
     array = origin.image(image)
+    array = as_booleans(array) if array.dtype.kind == "b" else array
     geometry = geometry_of(array.shape)
     ndim = geometry.ndim
     filtration = filtration_of(ndim, connectivity, superlevel, nan)

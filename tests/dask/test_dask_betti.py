@@ -1,5 +1,7 @@
 """Betti curves of dask arrays are those of arrays in memory, for all chunks; nothing waits long."""
 
+import itertools
+
 import dask
 import dask.array as da
 import numpy as np
@@ -8,6 +10,7 @@ from dask.order import diagnostics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from topology_helpers import betti_numbers
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import launch
@@ -51,6 +54,23 @@ def test_chunks_of_several_blocks(connectivity, superlevel, levels, monkeypatch)
     at = np.unique(np.linspace(0, levels - 1, 9).astype(int))
     lazy = ecc.betti_curves(da.from_array(image, chunks=(6, (1, 4, 7), 5)), at, **options)
     assert lazy.to_numpy() == ecc.betti_curves(image, at, **options)
+
+
+@pytest.mark.parametrize("count", [255, 256, 257])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u8"])
+def test_values_on_both_sides_of_all_thresholds(dtype, count):
+    """Some blocks hold no value before the first threshold, and some none behind the last."""
+    rng = np.random.default_rng(6)
+    for shape in ((9, 20), (4, 6, 8)):
+        image = rng.normal(1000, 300, shape).astype(dtype)
+        for connectivity, superlevel in itertools.product((1, len(shape)), (False, True)):
+            options = {"connectivity": connectivity, "superlevel": superlevel}
+            lazy = da.from_array(image, chunks=4)
+            found = ecc.betti_curves(lazy, count, range=(400, 1300), **options).to_numpy()
+            for numbers, t in list(zip(found.values.T, found.thresholds, strict=True))[::17]:
+                assert_array_equal(
+                    numbers, betti_numbers(image >= t if superlevel else image <= t, connectivity)
+                )
 
 
 def test_masks_nan_and_batches():

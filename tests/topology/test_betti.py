@@ -3,31 +3,17 @@
 import itertools
 
 import cripser
-import gudhi
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_array_equal
-from scipy.ndimage import generate_binary_structure, label
+from topology_helpers import connectivities, counted
 
 import ecc_core as ecc
 from ecc_core._backends.cpu.betti import launch
 
 SHAPES = [(41,), (1,), (13, 17), (1, 9), (6, 1), (3, 70), (7, 8, 9), (1, 6, 5), (5, 1, 1)]
 CUTS = [(1, 2, 1), (3, 4, 5), (2, 20, 3)]
-
-
-def connectivities(ndim):
-    return sorted({1, ndim})
-
-
-def counted(foreground, connectivity):
-    """Components of a set, and those of its complement that do not reach the padded border."""
-    ndim = foreground.ndim
-    around = np.pad(~foreground, 1, constant_values=True)
-    own = generate_binary_structure(ndim, connectivity)
-    other = generate_binary_structure(ndim, ndim + 1 - connectivity if ndim > 1 else 1)
-    return label(foreground, own)[1], label(around, other)[1] - 1
 
 
 def check(curves, image, shown=None):
@@ -98,9 +84,6 @@ def test_dtypes(dtype):
 def test_large_integers_are_exact():
     image = np.array([[2**53 + 1, 2**53 + 3, 2**53]])
     assert_array_equal(ecc.betti_curves(image, [2**53, 2**53 + 1]).values[0], [1, 2])
-    births, deaths, *_ = ecc.persistence_pairs(image, 0)
-    assert_array_equal(births, [2**53, 2**53 + 1])
-    assert_array_equal(deaths, [np.iinfo(np.int64).max, 2**53 + 3])
 
 
 @pytest.mark.parametrize("superlevel", [False, True])
@@ -123,8 +106,6 @@ def test_masks_and_nan(dtype, superlevel, monkeypatch):
         if dtype == np.float32:
             holed = np.where(shown, image, np.nan).astype(dtype)
             assert ecc.betti_curves(holed, np.arange(9), nan="omit", **options) == curves
-            pairs = ecc.persistence_pairs(image, 2, mask=shown, **options)
-            assert ecc.persistence_pairs(holed, 2, nan="omit", **options) == pairs
 
 
 @pytest.mark.parametrize("count", [256, 257, 70_000])
@@ -134,36 +115,6 @@ def test_many_thresholds(count):
     check(ecc.betti_curves(image, curves.thresholds[:: count // 7]), image)
     few = ecc.betti_curves(image, curves.thresholds[:: count // 7])
     assert_array_equal(curves.values[:, :: count // 7], few.values)
-
-
-def diagram(image, connectivity, dimension):
-    """Births and deaths by GUDHI."""
-    name = "vertices" if connectivity == 1 else "top_dimensional_cells"
-    cubical = gudhi.CubicalComplex(**{name: image.astype(float)})
-    cubical.compute_persistence(homology_coeff_field=2)
-    found = np.reshape(cubical.persistence_intervals_in_dimension(dimension), (-1, 2))
-    return found[np.lexsort(found.T[::-1])]
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_pairs_equal_gudhi(shape):
-    rng = np.random.default_rng(8)
-    images = [rng.integers(0, levels, shape, np.uint8) for levels in (1, 2, 6, 256)]
-    images.append(rng.random(shape).astype(np.float32))
-    for image, connectivity in itertools.product(images, connectivities(len(shape))):
-        for dimension, superlevel in itertools.product({0, len(shape) - 1}, (False, True)):
-            pairs = ecc.persistence_pairs(
-                image, dimension, connectivity=connectivity, superlevel=superlevel
-            )
-            found = pairs.to_gudhi()
-            signed = -image.astype(float) if superlevel else image
-            assert_array_equal(
-                found[np.lexsort(found.T[::-1])], diagram(signed, connectivity, dimension)
-            )
-            assert_array_equal(image[tuple(pairs.birth_points.T)], pairs.births)
-            ended = ~pairs.essential
-            assert_array_equal(image[tuple(pairs.death_points[ended].T)], pairs.deaths[ended])
-            assert np.all(pairs.death_points[pairs.essential] == -1)
 
 
 def test_equals_cripser():
@@ -202,9 +153,6 @@ def test_torch_in_torch_out():
     assert isinstance(curves.values, torch.Tensor)
     assert isinstance(curves.euler, torch.Tensor)
     assert curves.to_numpy() == ecc.betti_curves(image.numpy(), 4)
-    pairs = ecc.persistence_pairs(image, 0)
-    assert isinstance(pairs.births, torch.Tensor)
-    assert pairs.to_numpy() == ecc.persistence_pairs(image.numpy(), 0)
 
 
 def test_numbers_of_known_shapes():
@@ -223,7 +171,6 @@ def test_numbers_of_known_shapes():
 
 def test_empty_and_infinite():
     assert_array_equal(ecc.betti_curves(np.zeros((0, 4)), [1.0]).values, [[0], [0]])
-    assert len(ecc.persistence_pairs(np.zeros((0, 4)), 1).births) == 0
     assert ecc.betti_curves(np.zeros((3, 4)), []).values.shape == (2, 0)
     infinite = np.array([-np.inf, 3, np.inf, 2, -np.inf])
     assert_array_equal(ecc.betti_curves(infinite, [-np.inf, 2, 3, np.inf]).values, [[2, 2, 2, 1]])
@@ -241,9 +188,6 @@ def test_empty_and_infinite():
         (lambda: ecc.betti_curves(np.zeros((2, 2)), "exact", axis=0), ValueError, "batch"),
         (lambda: ecc.betti_curves(np.zeros((2, 2)), workers=0), ValueError, "`workers`"),
         (lambda: ecc.betti_curves(np.zeros((2, 2)), mask=[True]), (TypeError, ValueError), "mask"),
-        (lambda: ecc.persistence_pairs(np.zeros((2, 2, 2)), 1), ValueError, "`dimension`.*0 or 2"),
-        (lambda: ecc.persistence_pairs(np.zeros(3), True), ValueError, "`dimension`"),
-        (lambda: ecc.persistence_pairs(np.full(3, np.nan), 0), ValueError, "nan="),
     ],
 )
 def test_bad_input(call, error, message):
@@ -264,15 +208,3 @@ def test_results_say_what_they_are():
     ax = curves.plot()
     assert [line.get_label() for line in ax.get_lines()[1:]] == ["$b_0$", "$b_1$"]
     assert "<img" in curves._repr_html_()
-
-
-def test_pairs_can_be_shown():
-    pairs = ecc.persistence_pairs(np.array([0, 3, 1, 2, 0]), 0)
-    table = pairs.to_pandas()
-    assert table.value.tolist()[2:] == [0, 3, 1, 2]
-    assert table.event.tolist() == ["birth", "death"] * 3
-    assert pairs.to_xarray().dims == ("class", "event")
-    _, ended, lasting = pairs.plot().get_lines()
-    assert_array_equal(np.transpose(ended.get_data()), [[0, 3], [1, 2]])
-    assert_array_equal(lasting.get_data(), [[0], [3]])
-    assert "<img" in pairs._repr_html_()

@@ -7,6 +7,7 @@ points at which such paths leave the block. For each node there are
 - ``places``: the place of its point,
 - ``births``: the key at which it begins,
 - ``opens``: the key at which other blocks can reach its component,
+- ``closed``: whether they never can, which no key can say, as points may have the last one,
 - ``tree``: its parent in the tree of joined components,
 - ``merged``: its parent by those joins that no other block can change.
 """
@@ -166,17 +167,19 @@ def plant(
     places: Any,
     births: Any,
     opens: Any,
+    closed: Any,
     tree: Any,
     merged: Any,
     histogram: Any,
 ) -> None:
     """Make each node a tree of its own, and count the minima in the histogram."""
     keys, faces, rim, places = bare(keys), bare(faces), bare(rim), bare(places)
-    births, opens, histogram = bare(births), bare(opens), bare(histogram)
-    tree, merged = bare(tree), bare(merged)
+    births, opens, closed = bare(births), bare(opens), bare(closed)
+    tree, merged, histogram = bare(tree), bare(merged), bare(histogram)
+    last = opens.dtype.type(ALL)
     for node in range(nodes):
         tree[node], merged[node] = node, node
-        opens[node] = ALL
+        opens[node], closed[node] = last, node < minima
     for node in range(1 if frame else 0, nodes):
         births[node] = keys[places[node]]
         if node >= minima:
@@ -184,7 +187,7 @@ def plant(
         elif histogram.size:
             histogram[births[node]] += 1
     if frame:
-        places[0], births[0], opens[0] = -1, 0, 0
+        places[0], births[0], opens[0], closed[0] = -1, 0, 0, False
     at = 0
     for k in range(faces.shape[0]):
         for i in range(faces[k, 3]):
@@ -192,6 +195,7 @@ def plant(
                 key = keys[faces[k, 0] + i * faces[k, 1] + j * faces[k, 2]]
                 if key < opens[rim[at]]:
                     opens[rim[at]] = key
+                closed[rim[at]] = False
                 at += 1
 
 
@@ -220,6 +224,7 @@ def join_basins(
     places: Any,
     births: Any,
     opens: Any,
+    closed: Any,
     tree: Any,
     merged: Any,
     histogram: Any,
@@ -234,7 +239,7 @@ def join_basins(
     is listed in `kept`. Returns the numbers of edges kept and of pairs.
     """
     keys, edges, order, kept = bare(keys), bare(edges), bare(order), bare(kept)
-    places, births, opens = bare(places), bare(births), bare(opens)
+    places, births, opens, closed = bare(places), bare(births), bare(opens), bare(closed)
     tree, merged, histogram, pairs = bare(tree), bare(merged), bare(histogram), bare(pairs)
     edges_kept, lives = 0, 0
     for k in range(count):
@@ -250,7 +255,7 @@ def join_basins(
         ):
             elder, younger, way = younger, elder, second
         key = keys[np.uint64(place)]
-        if opens[younger] > key:
+        if opens[younger] > key or closed[younger]:
             if histogram.size:
                 histogram[key] -= 1
             if pairs.size and births[younger] < key:
@@ -263,6 +268,7 @@ def join_basins(
         tree[younger] = elder
         if opens[younger] < opens[elder]:
             opens[elder] = opens[younger]
+        closed[elder] &= closed[younger]
     return edges_kept, lives
 
 

@@ -23,12 +23,6 @@ __all__ = ["SPARE", "Field", "Worker"]
 Array = NDArray[Any]
 
 SPARE = 64  # keys behind a block that vectors read but do not use
-WIDER = {
-    1: np.uint16,
-    2: np.uint32,
-    4: np.uint64,
-    8: np.uint64,
-}  # dtypes with a key beyond all others
 NOWHERE = (False, False, False), (False, False, False)
 SORTED_BINS = 1 << 16  # up to which edges are sorted by counting
 
@@ -115,11 +109,11 @@ class Worker:
         faces = grid.faces(staged.block, staged.steps)
         rim = take("rim", int(np.prod(faces[:, 3:5], axis=1).sum()), np.int32)
         nodes = basins.label_faces(*paths, faces, places, nodes, rim)
-        wide = WIDER[keys.itemsize]
         trees = (
             places,
-            take("births", nodes, wide),
-            take("opens", nodes, wide),
+            take("births", nodes, keys.dtype),
+            take("opens", nodes, keys.dtype),
+            take("closed", nodes, np.bool_),
             take("tree", nodes, np.int32),
             take("merged", nodes, np.int32),
         )

@@ -214,13 +214,15 @@ class Nodes:
         As of :class:`Part`.
     opens : (n,) array
         The keys at which the components with these roots can be reached from outside.
+    closed : (n,) bool array
+        Whether they never can.
     tree, merged : (n,) int32 arrays
         Parents by all edges, and by those whose effect is final.
     """
 
     def __init__(self, count: int) -> None:
         self.births, self.places = np.zeros(count, np.uint64), np.zeros(count, np.int64)
-        self.opens = np.full(count, ALL, np.uint64)
+        self.opens, self.closed = np.full(count, ALL, np.uint64), np.ones(count, np.bool_)
         self.tree = np.arange(count, dtype=np.int32)
         self.merged = self.tree
 
@@ -245,6 +247,7 @@ class Nodes:
             self.places,
             self.births,
             self.opens,
+            self.closed,
             self.tree,
             self.merged,
             histogram,

@@ -10,7 +10,7 @@ from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.scan import bare
 from ecc_core._backends.cpu.compiling import kernel
 
-__all__ = ["cross_edges", "follow_exits", "list_exits", "lower_opens", "write_surface"]
+__all__ = ["cross_edges", "follow_exits", "list_exits", "open_face", "write_surface"]
 
 
 @kernel()
@@ -84,14 +84,15 @@ def coordinates(place: Any, layout: Any) -> Any:
 
 
 @kernel()
-def lower_opens(opens: Any, tree: Any, nodes: Any, keys: Any) -> None:
-    """Lower the `opens` of the components on an open face to the keys of its points."""
-    opens, tree = bare(opens), bare(tree)
+def open_face(opens: Any, closed: Any, tree: Any, nodes: Any, keys: Any) -> None:
+    """Open the components on an open face at the keys of its points."""
+    opens, closed, tree = bare(opens), bare(closed), bare(tree)
     for i in range(nodes.shape[0]):
         for j in range(nodes.shape[1]):
             root = find(tree, nodes[i, j])
             if keys[i, j] < opens[root]:
                 opens[root] = keys[i, j]
+            closed[root] = False
 
 
 @kernel()

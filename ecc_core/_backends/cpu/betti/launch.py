@@ -17,12 +17,14 @@ from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.sources import Block, Source
 from ecc_core._request.filtration import Filtration
+from ecc_core._request.image import as_booleans
 
 __all__ = [
     "betti_curves",
     "exact_betti_curves",
     "grow",
     "persistence_pairs",
+    "rank_plans",
 ]
 
 Array = NDArray[Any]
@@ -48,15 +50,8 @@ def betti_curves(
         return result
     euler = launch.curve(image, thresholds, filtration, mask=mask, workers=workers)
     kinds = kinds_of(filtration)
-    given = curve_plans(
-        image.dtype.newbyteorder("="),
-        thresholds,
-        filtration.superlevel,
-        False,
-        masked=mask is not None,
-        points=image[0].size,
-    )
-    plans = [plan for plan in given if plan.least == 0]
+    masked = mask is not None
+    plans = rank_plans(image.dtype, thresholds, filtration, masked=masked, points=image[0].size)
     bins = plans[-1].top + 1
 
     def join(queue: Iterator[tuple[Forest, Values]]) -> None:
@@ -76,6 +71,21 @@ def betti_curves(
     alone = workers if together == 1 else 1
     share(range(count), each, together)
     return result
+
+
+def rank_plans(
+    dtype: np.dtype[Any], thresholds: Array, filtration: Filtration, *, masked: bool, points: int
+) -> list[Plan]:
+    """Return the plans whose keys are ranks, which are comparable whatever plan a block fits."""
+    plans = curve_plans(
+        dtype.newbyteorder("="),
+        thresholds,
+        filtration.superlevel,
+        False,
+        masked=masked,
+        points=points,
+    )
+    return [plan for plan in plans if plan.least == 0]
 
 
 def _field(image: Array, mask: Array | None) -> Field:
@@ -137,6 +147,7 @@ def exact_betti_curves(
     workers: int | None = None,
 ) -> tuple[Array, Values]:
     """Return the levels at which Betti numbers of an image (batch of 1) change, and the numbers."""
+    image = as_booleans(image) if image.dtype.kind == "b" else image
     options: dict[str, Any] = {"mask": mask, "workers": workers}
     levels = [launch.exact_curve(image, filtration, **options)[0]]
     for dimension in {0, filtration.ndim - 1}:

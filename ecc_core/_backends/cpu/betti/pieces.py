@@ -19,9 +19,9 @@ from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.basins import number_nodes
 from ecc_core._backends.cpu.betti.blocks import SPARE, Field
 from ecc_core._backends.cpu.betti.forest import Forest, Nodes
-from ecc_core._backends.cpu.betti.glue import cross_edges, lower_opens
-from ecc_core._backends.cpu.betti.launch import cumulate, grow
-from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
+from ecc_core._backends.cpu.betti.glue import cross_edges, open_face
+from ecc_core._backends.cpu.betti.launch import cumulate, grow, rank_plans
+from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source
 from ecc_core._request.filtration import Filtration
@@ -75,8 +75,7 @@ class Piece(NamedTuple):
 
 def _plans(dtype: Any, thresholds: Array, filtration: Filtration, masked: bool) -> list[Plan]:
     """Return the plans of keys, which are the same for all pieces of an image."""
-    order = dtype.newbyteorder("=")
-    return curve_plans(order, thresholds, filtration.superlevel, False, masked=masked, points=0)
+    return rank_plans(dtype, thresholds, filtration, masked=masked, points=0)
 
 
 def piece_of(
@@ -145,9 +144,10 @@ def _reduced(
 ) -> Graph:
     """Join nodes along edges, and return what other boxes can still change."""
     if frame:  # it begins before all others, and is never final
-        nodes.places[0], nodes.opens[0] = -1, 0
+        nodes.places[0], nodes.births[0] = -1, 0
+        nodes.opens[0], nodes.closed[0] = 0, False
     for side, own in faces.items():
-        lower_opens(nodes.opens, nodes.tree, ends[side], own)
+        open_face(nodes.opens, nodes.closed, nodes.tree, ends[side], own)
     kept, _ = nodes.join(edges, keys, np.argsort(keys, kind="stable"), histogram)
     count = nodes.births.size
     numbers, roots = np.empty(count, np.int32), np.empty(count, np.int32)
