@@ -16,6 +16,7 @@ from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import part_of, problem_with
 from napari_ecc._controller.loading import describe
 from napari_ecc._controller.output import write_columns
+from napari_ecc._controller.refreshes import on_refresh
 from napari_ecc._controller.surfaces import (
     Channels,
     IntersectionOverlay,
@@ -156,6 +157,7 @@ class ChannelController(DockController):
         for layer in (self.layer, self.others.layer):
             if layer is not None:
                 self._of_layer.add(self.request, layer.events.data, layer.events.scale)
+                on_refresh(self.viewer, layer, self._of_layer, self.request)
         self.model.place = None
         self.request()
 

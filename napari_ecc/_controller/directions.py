@@ -32,6 +32,7 @@ from napari_ecc._controller.layers import (
 from napari_ecc._controller.loading import Level, describe, fitting_level
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.overlays import SetOverlay
+from napari_ecc._controller.refreshes import on_refresh
 from napari_ecc._model.directions import DirectionModel
 from napari_ecc._workers import Step
 
@@ -287,6 +288,7 @@ class DirectionController(DockController):
         if layer is not None:
             self._of_layer.add(self._on_data, layer.events.data)
             self._of_layer.add(self.request, layer.events.scale)
+            on_refresh(self.viewer, layer, self._of_layer, self._on_data)
         self._on_data()
 
     def _on_data(self, *_: Any) -> None:

@@ -26,6 +26,7 @@ from napari_ecc._controller.layers import (
 )
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.overlays import SetOverlay
+from napari_ecc._controller.refreshes import on_refresh
 from napari_ecc._controller.sources import QuickKinds, Source
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.explorer import Curve, ExplorerModel
@@ -135,6 +136,7 @@ class ExplorerController(DockController):
                 place = [emitters[name] for name in PLACE_EVENTS]
                 self._of_layer.add(self._set.refresh, *data)
                 self._of_layer.add(self.request_curve, *data, *place)
+                on_refresh(self.viewer, layer, self._of_layer, self.recompute)
 
     def _forget_curve(self) -> None:
         self._show_nothing("")
@@ -174,6 +176,11 @@ class ExplorerController(DockController):
             self._show_nothing(str(error))
             return
         self._submit(self._wanted)
+
+    def recompute(self) -> None:
+        """Compute the curve again, of data that may have been changed in place."""
+        self._set.refresh()
+        self.request_curve()
 
     def resume(self) -> None:
         """Resume a curve that has been cancelled."""

@@ -24,7 +24,8 @@ def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
     bins : int
         How many, 2 or more.
     whole : bool
-        The image is of integers: where they are fewer than `bins`, each is a threshold.
+        The image is of integers, and so are the thresholds: all of them where they are fewer than
+        `bins`.
 
     Returns
     -------
@@ -38,6 +39,10 @@ def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
     """
     if whole and high - low < bins:
         return np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
+    if low == high:
+        return np.array([low], dtype=np.float64)
+    if whole:
+        return np.round(np.linspace(math.floor(low), math.ceil(high), bins))
     return np.linspace(low, high, bins)
 
 

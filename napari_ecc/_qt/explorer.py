@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from magicgui.widgets import FloatSpinBox, Slider
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QSizePolicy
@@ -136,10 +137,12 @@ class EulerExplorer(Panel):
     def _actions(self) -> Any:
         history = self.controller.session.history
         labels_tip = "A Labels layer of the components of the set"
+        recompute_tip = "Compute the curve again, after a change of the data in place"
         save_tip = "The curve as CSV, Parquet, PNG or SVG"
         return buttons(
             make_labels=("Make Labels", labels_tip, self.controller.make_labels),
             undo=("Undo", "Undo the last change to layers", history.undo),
+            recompute=("Recompute", recompute_tip, self.controller.recompute),
             save=("Save…", save_tip, self.save.ask),
             copy=("Copy Python", "The call that gives this curve", self.copy_python),
         )
@@ -185,7 +188,7 @@ class EulerExplorer(Panel):
         span = float(curve.thresholds[-1] - curve.thresholds[0])
         with self.slider.changed.blocked(), self.value.changed.blocked():
             self.slider.max = max(1, curve.thresholds.size - 1)
-            whole = curve.thresholds.size == span + 1
+            whole = np.array_equal(curve.thresholds, np.round(curve.thresholds))
             digits = 0 if whole else max(0, 3 - math.floor(math.log10(span or 1)))
             self.value.native.setDecimals(digits)
             self.value.native.setSingleStep(span / max(1, curve.thresholds.size - 1) or 1)

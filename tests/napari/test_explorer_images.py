@@ -84,6 +84,30 @@ def test_dtypes(explorer, qtbot, dtype):
         assert_array_equal(coloured(overlay, image), image <= t)
 
 
+def test_thresholds_of_integers_are_integers(explorer, qtbot):
+    """What is typed is what is used and shown, where the thresholds are not all of the levels."""
+    image = (smooth(40, 50, dtype=np.float64) * 4000 - 2000).astype(np.int16)
+    _, panel = explorer(image)
+    curve = assert_curve_of(panel, image)
+    assert_array_equal(curve.thresholds, curve.thresholds.astype(int))
+    panel.controller.step(7)
+    assert panel.value.value == panel.model.threshold
+    panel.value.value = -13
+    assert panel.model.threshold == -13
+    settle(qtbot, panel)
+    assert panel.model.counts.numbers == ecc.betti_numbers(image >= -13)
+
+
+def test_the_scope_follows_the_view(explorer, qtbot):
+    """A volume in 3-D, and the slice that is shown after that."""
+    volume = smooth(12, 30, 40)
+    viewer, panel = explorer(volume)
+    for ndisplay, shown in ((3, volume), (2, volume[viewer.dims.current_step[0]])):
+        viewer.dims.ndisplay = ndisplay
+        settle(qtbot, panel)
+        assert_curve_of(panel, shown)
+
+
 def test_nan_is_left_out_and_infinity_is_no_bound(explorer):
     image = smooth(40, 50, dtype=np.float32)
     image[:5], image[5], image[6] = np.nan, np.inf, -np.inf

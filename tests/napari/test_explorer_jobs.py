@@ -154,3 +154,35 @@ def test_end_during_work(explorer, qtbot, held, messages, end):
     go.set()
     qtbot.waitUntil(lambda: not controller.running, timeout=TIMEOUT)
     assert messages == []
+
+
+def test_changes_in_place_are_noticed(explorer, qtbot):
+    """After ``refresh``; a slider that moves another layer does not hide it; or by Recompute."""
+    image = smooth(30, 40)
+    viewer, panel = explorer(image.copy(), name="image")
+    viewer.add_image(smooth(5, 30, 40))
+    layer = viewer.layers["image"]
+    viewer.dims.set_current_step(0, 4)
+    layer.data[:, :20] = 0
+    layer.refresh()
+    settle(qtbot, panel)
+    assert_curve_of(panel, layer.data)
+    inside = layer.data >= panel.model.threshold
+    assert panel.model.counts.numbers == ecc.betti_numbers(inside)
+
+    layer.visible = False  # napari does not refresh it
+    layer.data[:] = image.T.reshape(30, 40)
+    panel.actions["recompute"].native.click()
+    settle(qtbot, panel)
+    assert_curve_of(panel, layer.data)
+
+
+def test_another_slice_is_no_change_in_place(explorer, qtbot):
+    volume = smooth(6, 30, 40)
+    viewer, panel = explorer(volume)
+    panel.model.scope = "volume"
+    settle(qtbot, panel)
+    curve = panel.model.curve
+    viewer.dims.set_current_step(0, 1)
+    settle(qtbot, panel)
+    assert panel.model.curve is curve

@@ -185,6 +185,11 @@ def test_levels():
     assert_array_equal(even_levels(-2, 3, 6, whole=True), [-2, -1, 0, 1, 2, 3])
     assert_array_equal(even_levels(0, 10, 6, whole=True), [0, 2, 4, 6, 8, 10])
     assert even_levels(0, 1, 7, whole=False).size == 7
+    assert_array_equal(even_levels(3.5, 3.5, 7, whole=False), [3.5])
+    levels = even_levels(-30_000, 30_001, 256, whole=True)
+    assert_array_equal(levels, np.unique(levels.astype(int)))
+    assert levels.size == 256
+    assert (levels[0], levels[-1]) == (-30_000, 30_001)
 
 
 def test_landmarks():
