@@ -207,7 +207,7 @@ def functionals_of_rows(rows: Counts, *, estimators: Sequence[Estimator]) -> NDA
     The Euler characteristic is that of the last estimator.
     """
     kinds = [len(estimator.cells.groups) for estimator in estimators]
-    counts = rows.reshape(len(rows), sum(kinds), -1)
+    counts = rows.reshape(len(rows), sum(kinds), rows.shape[1] // sum(kinds))
     values = functionals(counts[:, : kinds[0]], estimators[0])
     values[:, -1] = functionals(counts[:, -kinds[-1] :], estimators[-1])[:, -1]
     return values

@@ -177,3 +177,9 @@ def test_what_is_found_when_computing():
         ecc.region_curves(ZEROS, labels, LEVELS).values.compute()
     with pytest.raises(ValueError, match="`image` must not contain NaN"):
         ecc.euler_coefficients(da.full((4, 4), np.nan, chunks=2)).compute()
+
+
+def test_minkowski_functionals_of_no_regions_are_empty():
+    image, labels = da.zeros((4, 6), chunks=3), da.zeros((4, 6), dtype=int, chunks=3)
+    found = ecc.region_minkowski(image, labels, [0.0, 1.0])
+    assert found.values.compute().shape == (0, 3, 2)
