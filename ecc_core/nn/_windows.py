@@ -68,7 +68,7 @@ def window_curves(
         compute = tiled_curves
         pays = stride >= LEAST * _kinds(curves)
     # The shapes of tiles of images of unknown size are too involved for exported graphs.
-    known = all(type(length) is int for length in image.shape)
+    known = all(type(length) is int for length in image.shape) and image.numel() > 0
     if known and pays and count > 1 and side % stride == 0:
         if mask is not None:
             never = -math.inf if curves.superlevel else math.inf

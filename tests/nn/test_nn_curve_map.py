@@ -230,3 +230,11 @@ def test_errors_of_calls():
         layer(noise(1, 9, 5))
     with pytest.raises(ValueError, match="`image` must not contain NaN"):
         layer(torch.full((1, 9, 9), math.nan))
+
+
+@pytest.mark.parametrize("window", [8, 32])
+@pytest.mark.parametrize("shape", [(0, 1), (2, 0)])
+def test_maps_of_no_images_are_empty(window, shape):
+    layer = EulerCurveMap(5, window=window, stride=window // 2, range=(0, 1))
+    side = 64 // (window // 2)
+    assert layer(torch.rand(*shape, 64, 64)).shape == (shape[0], 5 * shape[1], side, side)
