@@ -71,8 +71,8 @@ class EulerCurveLoss(nn.Module):
     ValueError
         If `thresholds`, `window` or `p` is less than 1, `sharpness` is not positive, a `weight` is
         negative or all are 0, or `reduction`, `connectivity` or `n_spatial` is invalid. In a call,
-        if the shapes do not match, or on the CPU if predictions are not between 0 and 1, as logits
-        without `from_logits`.
+        if the shapes do not match, or on the CPU if predictions (as logits without `from_logits`)
+        or targets of floats are not between 0 and 1.
 
     Notes
     -----
@@ -130,8 +130,7 @@ class EulerCurveLoss(nn.Module):
         check_connectivity(connectivity, self.n_spatial)
         self.connectivity = self.n_spatial if connectivity is None else connectivity
         count = _parameters.check_positive_int(thresholds, "thresholds")
-        levels = (torch.arange(count, dtype=torch.get_default_dtype()) + 0.5) / count
-        self.register_buffer("thresholds", levels, persistent=False)
+        self.register_buffer("thresholds", _levels(count), persistent=False)
         self.sharpness = _parameters.SLOPE_OF_STEP * count if sharpness is None else sharpness
         _parameters.log_of(self.sharpness, "sharpness")
         if isinstance(p, bool) or not isinstance(p, int | float):
@@ -149,7 +148,16 @@ class EulerCurveLoss(nn.Module):
         _arguments.check_flag(from_logits, "from_logits")
         self.from_logits = from_logits
         self.ignore_index = ignore_index
-        self.register_buffer("weight", _as_weights(weight), persistent=False)
+        self._weight = _as_weights(weight)
+        given = None if self._weight is None else torch.as_tensor(self._weight).clone()
+        self.register_buffer("weight", given, persistent=False)
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Set the thresholds and weights again, for example after ``to_empty``."""
+        self.thresholds.copy_(_levels(len(self.thresholds)))
+        if self.weight is not None and self._weight is not None:
+            self.weight.copy_(self._weight)
 
     def forward(self, prediction: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
         """Compute the loss.
@@ -171,7 +179,9 @@ class EulerCurveLoss(nn.Module):
             of_classes = target.dim() < prediction.dim() and prediction.shape[axis] > 1
             prediction = prediction.softmax(axis) if of_classes else prediction.sigmoid()
         else:
-            _check_probabilities(prediction)
+            _check_probabilities(prediction, "prediction", "pass from_logits=True for logits")
+        if target.is_floating_point():
+            _check_probabilities(target, "target", "pass masks of 0 and 255 as integers")
         if shown is not None:
             shown = shown.expand(prediction.shape)
         with torch.no_grad():
@@ -264,11 +274,15 @@ class EulerCurveLoss(nn.Module):
         return ", ".join([f"thresholds={len(self.thresholds)}", *settings])
 
 
+def _levels(count: int) -> Tensor:
+    return (torch.arange(count, dtype=torch.get_default_dtype()) + 0.5) / count
+
+
 def _as_weights(weight: Any) -> Tensor | None:
     if weight is None:
         return None
     try:
-        weights = torch.as_tensor(weight, dtype=torch.get_default_dtype())
+        weights = torch.as_tensor(weight, dtype=torch.get_default_dtype(), device="cpu")
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"`weight` must be real numbers, got {weight!r}") from error
     if weights.dim() != 1:
@@ -280,18 +294,17 @@ def _as_weights(weight: Any) -> Tensor | None:
     return weights
 
 
-def _check_probabilities(prediction: Tensor) -> None:
-    """Refuse logits, where a look at the values does not wait for a device or break a graph."""
+def _check_probabilities(given: Tensor, name: str, advice: str) -> None:
+    """Refuse other values, where a look at them does not wait for a device or break a graph."""
     if (
-        prediction.device.type != "cpu"
-        or prediction.numel() == 0
+        given.device.type != "cpu"
+        or given.numel() == 0
         or torch.compiler.is_compiling()
         or torch._C._are_functorch_transforms_active()
     ):
         return
-    low, high = (bound.item() for bound in prediction.detach().aminmax())
+    low, high = (bound.item() for bound in given.detach().aminmax())
     if low < -ROUNDING or high > 1 + ROUNDING:
         raise ValueError(
-            "`prediction` must be between 0 and 1 (pass from_logits=True for logits), got "
-            f"{low if low < -ROUNDING else high:g}"
+            f"`{name}` must be between 0 and 1 ({advice}), got {low if low < -ROUNDING else high:g}"
         )

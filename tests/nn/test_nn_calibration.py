@@ -5,7 +5,13 @@ import copy
 import pytest
 import torch
 
-from ecc_core.nn import EulerCurveLayer, EulerTransformLayer, parameter_groups
+from ecc_core.nn import (
+    EulerCurveLayer,
+    EulerCurveLoss,
+    EulerCurveMap,
+    EulerTransformLayer,
+    parameter_groups,
+)
 
 
 def draw(*shape):
@@ -123,3 +129,67 @@ def test_parameter_groups():
         parameter.grad = torch.zeros_like(parameter)
     torch.optim.AdamW([others, own]).step()
     assert torch.equal(model[1].thresholds, thresholds)
+
+
+@pytest.mark.parametrize("options", [{}, {"learn_thresholds": False}, {"directions": 2}])
+def test_states_without_calibrated_thresholds_leave_calibration_on(options):
+    images = 255 * torch.rand(4, 1, 16, 16, generator=torch.Generator().manual_seed(0))
+
+    def made():
+        return torch.nn.Sequential(EulerCurveLayer(4, **options), torch.nn.Linear(4, 2))
+
+    expected = made()
+    expected[0].calibrate(images)
+    for state in ({"1.bias": torch.zeros(2)}, made().state_dict()):
+        model = made()
+        model.load_state_dict(state, strict=False)
+        model(images)
+        assert torch.equal(model[0].thresholds, expected[0].thresholds)
+    model.load_state_dict(made().state_dict())  # the initial state, again
+    model(images / 10)
+    assert model[0].thresholds.max() < expected[0].thresholds.max() / 5
+
+
+def test_calibrated_states_end_calibration():
+    student, images = EulerCurveLayer(4), 9 * draw(2, 16, 16)
+    student.calibrate(images)
+    older = {name: value for name, value in student.state_dict().items() if name != "calibrated"}
+    older["log_sharpness"] = older["log_sharpness"][0]
+    for state in (student.state_dict(), older):
+        layer = EulerCurveLayer(4)
+        layer.load_state_dict(state)
+        layer(100 * images)
+        assert torch.equal(layer.thresholds, student.thresholds)
+        assert torch.equal(layer.sharpness, student.sharpness)
+
+
+def test_averages_of_models_are_calibrated_with_their_model():
+    student = EulerCurveLayer(4, learn_thresholds=False)
+    teacher = torch.optim.swa_utils.AveragedModel(student)
+    student(9 * draw(2, 16, 16))
+    teacher.update_parameters(student)
+    teacher(900 * draw(2, 16, 16))
+    assert torch.equal(teacher.module.thresholds, student.thresholds)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: EulerCurveLayer(4, directions=2, learn_thresholds=False),
+        lambda: EulerCurveMap(4, range=(2, 5), normalize="batch"),
+        lambda: EulerTransformLayer(3, 4, range=(-5, 5), learn_sharpness=True),
+        lambda: EulerCurveLoss(weight=[1, 2]),
+    ],
+)
+def test_parameters_and_buffers_are_reset_after_to_empty(make):
+    with torch.device("meta"):
+        module = make()
+    module = module.to_empty(device="cpu")
+    for tensor in (*module.parameters(), *module.buffers()):
+        tensor.detach().fill_(77)
+    for part in module.modules():
+        part.reset_parameters()
+    expected = dict(make().named_buffers()) | dict(make().named_parameters())
+    found = dict(module.named_buffers()) | dict(module.named_parameters())
+    torch.testing.assert_close(found, expected)
+    assert found

@@ -44,11 +44,17 @@ class TestStart:
         assert names == set(expected)
         fixed = dict.fromkeys(["learn_thresholds", *ALL_CURVE], False)
         assert list(curve_layer(**fixed).parameters()) == []
-        assert len(curve_layer(**fixed).state_dict()) == 4
+        assert set(curve_layer(**fixed).state_dict()) == {
+            "fixed_thresholds",
+            *expected[1:],
+            "calibrated",
+        }
 
     def test_device_and_dtype(self):
         layer = curve_layer(dtype=torch.float64)
-        assert {value.dtype for value in layer.state_dict().values()} == {torch.float64}
+        state = layer.state_dict()
+        assert state.pop("calibrated").dtype == torch.int64
+        assert {value.dtype for value in state.values()} == {torch.float64}
         assert curve_layer(device="meta").thresholds.is_meta
         assert layer.to(torch.float32).directions.dtype == torch.float32
 

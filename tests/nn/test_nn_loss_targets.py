@@ -185,3 +185,11 @@ class TestErrors:
         assert EulerCurveLoss(reduction="none")(empty, empty).shape == (0, 2)
         assert EulerCurveLoss(reduction="sum")(empty, empty) == 0
         assert EulerCurveLoss(window=4)(empty, empty).isnan()
+
+
+def test_refuses_float_targets_that_are_no_probabilities():
+    mask = torch.zeros(1, 1, 8, 8)
+    mask[..., 2:5, 2:5] = 255
+    with pytest.raises(ValueError, match=r"`target` must be between 0 and 1 .*got 255"):
+        EulerCurveLoss()(mask / 255, mask)
+    assert EulerCurveLoss()(mask / 255, mask.to(torch.uint8)) == 0

@@ -40,10 +40,12 @@ class EulerLayer(nn.Module):
             raise ValueError(f'`hard` must be None or "forward", got {hard!r}')
         self.hard = hard
         self._factory = factory
+        self._initial: dict[str, Tensor] = {}
 
     def _add_state(self, name: str, value: Any, learn: bool) -> None:
         """Register a parameter if it is learned and a buffer otherwise, so that both are saved."""
-        tensor = torch.as_tensor(value, **self._factory)
+        self._initial[name] = torch.as_tensor(value, dtype=torch.float64, device="cpu")
+        tensor = torch.as_tensor(self._initial[name], **self._factory).clone()
         if learn:
             self.register_parameter(name, nn.Parameter(tensor))
         else:
@@ -57,8 +59,8 @@ class EulerLayer(nn.Module):
         if not learn:
             self._add_state(f"fixed_{name}", values, learn)
             return gap
-        step = torch.tensor(1.0 if gap is None else gap, dtype=torch.float64)
-        free = _parameters.free_increasing(torch.as_tensor(values), step)
+        step = torch.tensor(1.0 if gap is None else gap, dtype=torch.float64, device="cpu")
+        free = _parameters.free_increasing(torch.from_numpy(values), step)
         self._add_state(f"free_{name}", free, learn)
         self._add_state(f"{name}_step", step, learn=False)
         return gap
@@ -77,7 +79,8 @@ class EulerLayer(nn.Module):
                     "got None"
                 )
             sharpness = _parameters.SLOPE_OF_STEP / gap
-        self._add_state("log_sharpness", _parameters.log_of(sharpness, "sharpness"), learn)
+        # FSDP cannot divide a parameter without axes.
+        self._add_state("log_sharpness", [_parameters.log_of(sharpness, "sharpness")], learn)
 
     def _add_directions(self, directions: int | ArrayLike, learn: bool) -> int:
         """Set up directions. Return how many there are."""
@@ -85,10 +88,31 @@ class EulerLayer(nn.Module):
         self._add_state("free_directions", unit, learn)
         return len(unit)
 
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Set parameters and buffers to their initial values, as after ``to_empty``."""
+        for name, value in self._initial.items():
+            tensor = getattr(self, name)
+            if hasattr(tensor, "device_mesh"):  # divided between processes, as by FSDP
+                from torch.distributed.tensor import distribute_tensor
+
+                value = distribute_tensor(
+                    value.to(tensor.device), tensor.device_mesh, tensor.placements
+                )
+            tensor.copy_(value)
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *arguments: Any
+    ) -> None:
+        key = f"{prefix}log_sharpness"  # has no axes in older states
+        if isinstance(state_dict.get(key), Tensor):
+            state_dict[key] = state_dict[key].reshape(1)
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
+
     @property
     def sharpness(self) -> Tensor:
         """Sharpness of the steps, a positive scalar."""
-        return self.log_sharpness.exp()
+        return self.log_sharpness.exp().reshape(())
 
     @property
     def directions(self) -> Tensor:

@@ -23,6 +23,7 @@ class CalibratedLayer(EulerLayer):
 
     free_thresholds: Tensor
     thresholds_step: Tensor
+    calibrated: Tensor
 
     def _add_curves(
         self,
@@ -38,12 +39,40 @@ class CalibratedLayer(EulerLayer):
         if normalize not in (None, "points", "batch"):
             raise ValueError(f'`normalize` must be None, "points" or "batch", got {normalize!r}')
         self.normalize = normalize
-        self._needs_range = bounds is None and as_count(thresholds, "thresholds") is not None
-        self._needs_scale = False
+        self._estimates_range = bounds is None and as_count(thresholds, "thresholds") is not None
+        self._estimates_scale = False
         self._default_sharpness = sharpness is None
-        bounds = (0.0, 1.0) if self._needs_range else bounds
+        bounds = (0.0, 1.0) if self._estimates_range else bounds
         gap = self._add_levels("thresholds", thresholds, bounds, learn_thresholds)
         self._add_sharpness(sharpness, gap, learn_sharpness)
+
+    def _add_calibration(self) -> None:
+        """Set up the record of whether what is estimated from images has been estimated.
+
+        A buffer, so that it goes wherever the thresholds go: into states, to the copies of an
+        average of models, to other processes. It is an integer since averages do not take booleans.
+        """
+        known = not (self._estimates_range or self._estimates_scale)
+        self.register_buffer("calibrated", torch.tensor(int(known), device=self._factory["device"]))
+        self._may_need_calibration = not known  # so that calibrated layers do not read the buffer
+
+    def reset_parameters(self) -> None:
+        """Set parameters and buffers to their initial values, as after ``to_empty``.
+
+        A layer that estimates its range or direction scale from images is calibrated anew.
+        """
+        super().reset_parameters()
+        self._may_need_calibration = self._estimates_range or self._estimates_scale
+        self.calibrated.fill_(int(not self._may_need_calibration))
+
+    def _needs_calibration(self) -> bool:
+        if self._may_need_calibration:
+            self._may_need_calibration = not self.calibrated.item()
+        return self._may_need_calibration
+
+    def _set_calibrated(self) -> None:
+        self.calibrated.fill_(1)
+        self._may_need_calibration = False
 
     def _add_norm(self, curves: int) -> None:
         """Set up the normalization of this number of curves of an image and channel."""
@@ -74,9 +103,9 @@ class CalibratedLayer(EulerLayer):
         ValueError
             If no value is finite.
         """
-        if self._needs_range:
+        if self._needs_calibration():
             self._spread_thresholds(*_parameters.bounds_of(data, quantiles))
-        self._needs_range = False
+            self._set_calibrated()
 
     def _spread_thresholds(self, low: float, high: float) -> None:
         count = self.thresholds.numel()
@@ -94,22 +123,32 @@ class CalibratedLayer(EulerLayer):
 
     def _calibrate_if_needed(self, image: Tensor) -> None:
         """Calibrate the layer with its first batch."""
-        if not (self._needs_range or self._needs_scale):
+        if not self._may_need_calibration:
+            return
+        compiling = torch.compiler.is_compiling()
+        if not (compiling or self._needs_calibration()):
             return
         distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
-        if torch.compiler.is_compiling() or (
-            distributed and torch.distributed.get_world_size() > 1
-        ):
-            what = "`range` or `direction_scale`" if self._needs_scale else "`range`"
+        if compiling or (distributed and torch.distributed.get_world_size() > 1):
+            what = "`range` or `direction_scale`" if self._estimates_scale else "`range`"
             raise RuntimeError(
                 f"a layer ({type(self).__name__}) without {what} must be calibrated with "
                 "`layer.calibrate(images)` before it is compiled or distributed"
             )
         self.calibrate(_arguments.widened(_arguments.check_tensor(image, "image")))
 
-    def _load_from_state_dict(self, *arguments: Any, **options: Any) -> None:
-        super()._load_from_state_dict(*arguments, **options)
-        self._needs_range = self._needs_scale = False  # the state holds both
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *arguments: Any
+    ) -> None:
+        key = f"{prefix}calibrated"
+        if not any(f"{prefix}{kind}_thresholds" in state_dict for kind in ("free", "fixed")):
+            state_dict.pop(key, None)  # says nothing of the thresholds that this layer keeps
+        else:
+            # Older states do not have the key.
+            calibrated = state_dict.setdefault(key, torch.ones_like(self.calibrated))
+            estimates = self._estimates_range or self._estimates_scale
+            self._may_need_calibration = estimates and not calibrated.item()
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     @property
     def thresholds(self) -> Tensor:

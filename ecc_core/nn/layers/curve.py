@@ -150,7 +150,7 @@ class EulerCurveLayer(CalibratedLayer):
             thresholds, range, sharpness, superlevel, normalize, learn_thresholds, learn_sharpness
         )
         self.directed = directions is not None
-        self._needs_scale = self.directed and direction_scale is None
+        self._estimates_scale = self.directed and direction_scale is None
         count = 1
         if directions is not None:
             count = self._add_directions(directions, learn_directions)
@@ -159,6 +159,7 @@ class EulerCurveLayer(CalibratedLayer):
             start = 1.0 if direction_scale is None else direction_scale
             scale = _parameters.log_of(start, "direction_scale")
             self._add_state("log_direction_scale", [scale] * count, learn_direction_scale)
+        self._add_calibration()
         self._add_norm(count)
 
     @torch.no_grad()
@@ -185,17 +186,19 @@ class EulerCurveLayer(CalibratedLayer):
         ValueError
             If no value is finite.
         """
+        if not self._needs_calibration():
+            return
         low, high = _parameters.bounds_of(data, quantiles)
-        if not self._needs_range:
+        if not self._estimates_range:
             low, high = self.thresholds[0].item(), self.thresholds[-1].item()
-        if self._needs_scale:
+        if self._estimates_scale:
             shape = data.shape[data.dim() - self.n_spatial :]
             sides = [count * step for count, step in zip(shape, self.spacing, strict=True)]
             self.log_direction_scale.fill_(math.log((high - low or 1.0) / max(sides)))
-        if self._needs_range:
+        if self._estimates_range:
             reach = (high - low) / 2 if self.directed else 0.0
             self._spread_thresholds(low - reach, high + reach)
-        self._needs_range = self._needs_scale = False
+        self._set_calibrated()
 
     @property
     def direction_scale(self) -> Tensor:

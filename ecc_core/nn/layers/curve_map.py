@@ -133,6 +133,7 @@ class EulerCurveMap(CalibratedLayer):
         if isinstance(padding, str) and padding != "same":
             raise TypeError(f'`padding` must be an int or "same", got {padding!r}')
         self.padding = None if padding == "same" else as_count(padding, "padding")
+        self._add_calibration()
         self._add_norm(len(self.window))
 
     def forward(self, image: Tensor, mask: Tensor | None = None) -> Tensor:
