@@ -36,6 +36,7 @@ TYPES = {
         results.EulerSurface,
         results.EulerTransform,
         results.RegionTransforms,
+        results.PersistencePairs,
     )
 }
 COLUMNS = {
@@ -64,7 +65,7 @@ def write_result(
         The file. Its suffix determines the type: ``.npz`` files contain the arrays by name, and
         ``.csv``, ``.parquet`` and ``.json`` files the table that
         :meth:`~ecc_core.results.Result.to_pandas` returns.
-    result : EulerCurve, BettiCurves, EulerTransform or another result of curves or transforms
+    result : EulerCurve, BettiCurves, PersistencePairs, EulerTransform or another result
         Arrays on a device are copied to the host, and dask arrays are computed.
     metadata : mapping, optional
         Additional metadata of types that JSON supports, for ``.parquet`` and ``.json``.
@@ -152,7 +153,7 @@ def read_result(path: str | os.PathLike[str], *, source: str | None = None) -> R
 
     Returns
     -------
-    EulerCurve, BettiCurves, EulerTransform or another result of curves or transforms
+    EulerCurve, BettiCurves, PersistencePairs, EulerTransform or another result
         Equal to the result that was written, with NumPy arrays.
 
     Raises
@@ -213,12 +214,19 @@ def _from_columns(
     table: Mapping[str, list[Any]], kind: Any, name: str, described: Mapping[str, Any]
 ) -> NDArray[Any]:
     """Return an array of a result from the long table, which repeats it along the other axes."""
-    dtype, whole = np.dtype(described["dtypes"][name]), described["shapes"]["values"]
+    dtype, shapes = np.dtype(described["dtypes"][name]), described["shapes"]
+    if kind is results.PersistencePairs:  # a birth and a death in turn
+        rows = slice(name.startswith("death"), None, 2)
+        if name in ("births", "deaths"):
+            return _numbers(table[kind._quantity][rows], dtype)
+        axes = range(shapes[name][1])
+        return np.stack([_numbers(table[f"point_{i}"][rows], dtype) for i in axes], axis=-1)
+    whole = shapes["values"]
     if name == "values":
         return _numbers(table[kind._quantity], dtype).reshape(whole)
     column, axis = COLUMNS[name]
     if name == "directions":
-        ndim = described["shapes"][name][1]
+        ndim = shapes[name][1]
         parts = [_along(table[f"{column}_{i}"], axis, whole, dtype) for i in range(ndim)]
         return np.stack(parts, axis=-1)
     return _along(table[column], axis, whole, dtype)

@@ -44,6 +44,10 @@ class Result(Sequence[ArrayT]):
         """Return the name and the coordinates of each of the last axes of `values`."""
         raise NotImplementedError
 
+    def _more_columns(self) -> dict[str, Any]:
+        """Return columns of the table behind that of the values, by name."""
+        return {}
+
     def _preview(self) -> Self:
         """Return the part of a large result that fits in a small figure."""
         return self
@@ -80,7 +84,10 @@ class Result(Sequence[ArrayT]):
         return replace(self, **changes)  # type: ignore[type-var]
 
     def __eq__(self, other: object) -> bool:
-        """Whether type, facts, arrays and dtypes are equal. Computes dask arrays."""
+        """Whether type, facts, arrays and dtypes, but for byte order, are equal.
+
+        Computes dask arrays.
+        """
         if type(other) is not type(self):
             return NotImplemented
         return self.facts == other.facts and all(map(_same, self, other))
@@ -149,8 +156,13 @@ def _same(a: Any, b: Any) -> bool:
         return True
     if not (isinstance(a, type(b)) or isinstance(b, type(a))):
         return False
-    kinds = [(x.dtype, tuple(x.shape), getattr(x, "device", None)) for x in (a, b)]
+    kinds = [(_native(x.dtype), tuple(x.shape), getattr(x, "device", None)) for x in (a, b)]
     return kinds[0] == kinds[1] and bool((a == b).all())
+
+
+def _native(dtype: Any) -> Any:
+    """Return a dtype without its byte order, which is no part of the numbers: pickles drop it."""
+    return dtype.newbyteorder("=") if isinstance(dtype, np.dtype) else dtype
 
 
 def as_floats(numbers: Any) -> tuple[float, ...] | None:

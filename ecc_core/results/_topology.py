@@ -192,6 +192,11 @@ class PersistencePairs(Result[ArrayT]):
         births: Any = self.births
         return {"class": np.arange(len(births)), "event": np.array(["birth", "death"])}
 
+    def _more_columns(self) -> dict[str, Any]:
+        """Return the indices of the points along each axis of the image."""
+        points = np.stack([on_host(self.birth_points), on_host(self.death_points)], axis=1)
+        return {f"point_{i}": points[..., i].ravel() for i in range(points.shape[-1])}
+
     def plot(self, ax: Axes | None = None, **markers: Any) -> Axes:
         """Plot the persistence diagram; see :func:`ecc_core.plotting.plot_persistence`.
 

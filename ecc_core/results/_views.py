@@ -78,8 +78,7 @@ def columns(result: Result[Any]) -> dict[str, NDArray[Any]]:
         shape[place] = len(array)
         for column, part in _parts(name, array).items():
             found[column] = np.broadcast_to(part.reshape(shape), values.shape).ravel()
-    found[result._quantity] = values.ravel()
-    return found
+    return {**found, result._quantity: values.ravel(), **result._more_columns()}
 
 
 def _parts(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -40,6 +40,15 @@ RESULTS = {
     "Betti numbers of regions": ecc.region_betti_curves(IMAGE, LABELS, 3),
     "surface": ecc.euler_surface(IMAGE, FLOATS, 4, [0.1, 0.5], superlevel=(False, True)),
     "surfaces": ecc.euler_surface(*np.stack([IMAGE, -IMAGE])[:, None], 3, 2, axis=(1, 2)),
+    "pairs": ecc.persistence_pairs(FLOATS, 1, superlevel=True, connectivity=1),
+    "pairs that never end": ecc.persistence_pairs(np.array([0, np.inf, -0.1, 3, np.inf]), 0),
+    "pairs of booleans": ecc.persistence_pairs(IMAGE > 4, 0),
+    "pairs of large integers": ecc.persistence_pairs(IMAGE + (2**53 + 1), 0),
+    "pairs of unsigned integers": ecc.persistence_pairs(
+        np.array([[0, 2**64 - 1, 2**64 - 2, 0, 2**53 + 1]], np.uint64), 0, superlevel=True
+    ),
+    "pairs of a volume": ecc.persistence_pairs(np.stack([IMAGE, IMAGE % 3, IMAGE % 4]), 2),
+    "no pairs": ecc.persistence_pairs(np.zeros((3, 4)), 1),
     "units": dataclasses.replace(ecc.euler_curve(IMAGE, 2), units='"µm",\n'),
 }
 

@@ -152,6 +152,15 @@ class TestEquality:
         assert copy.facts == result.facts
 
     @every_result
+    def test_byte_order_does_not_count(self, result):
+        """Pickles hold arrays in the byte order of the machine."""
+        arrays = result._asdict().items()
+        swapped = {name: array.astype(array.dtype.newbyteorder(">")) for name, array in arrays}
+        swapped = dataclasses.replace(result, **swapped)
+        assert not any(array.dtype.isnative for array in swapped)
+        assert pickle.loads(pickle.dumps(swapped)) == swapped == result
+
+    @every_result
     def test_every_array_counts(self, result):
         for name in result._fields:
             array = getattr(result, name).copy()
