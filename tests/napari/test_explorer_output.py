@@ -152,12 +152,13 @@ def test_forms_of_actions(make_napari_viewer, qtbot, tmp_path):
 
     _commands.compare_layers(viewer)
     form = viewer.window.dock_widgets["Compare layers"]
-    form.path.value, form.groups.value = tmp_path / "bands.csv", "image|movie"
-    viewer.layers.selection = {image, movie}
+    other = viewer.add_image(image.data[::-1, :20], name="other")
+    form.path.value, form.groups.value = tmp_path / "bands.csv", "image|other"
+    viewer.layers.selection = {image, other}
     form.call_button.native.click()
     table = pd.read_csv(tmp_path / "bands.csv", comment="#")
     assert_array_equal(table["mean"][table["group"] == "image"], actions.layer_curve(image).values)
-    assert "# result: image (n = 1), movie (n = 1)" in (tmp_path / "bands.csv").read_text()
+    assert "# result: image (n = 1), other (n = 1)" in (tmp_path / "bands.csv").read_text()
 
     _commands.measure_regions(viewer)
     form = viewer.window.dock_widgets["Measure regions"]
