@@ -89,9 +89,9 @@ def euler_transform(
     Parameters
     ----------
     image : (n,), (m, n) or (p, m, n) array
-        The object, boolean or with values 0 and 1, such as ``labels == 5`` for one region of a
-        label image. With `weighted`, finite integer or floating weights. Masked elements of a
-        ``numpy.ma`` array are not part of the object.
+        The object: boolean, or 0 and one other value such as 1 or 255, for example ``labels == 5``
+        for one region of a label image. With `weighted`, finite integer or floating weights. Masked
+        elements of a ``numpy.ma`` array are not part of the object.
     directions : int or (k, d) array, default 64
         Number of directions, see :func:`sample_directions`, or an array of vectors of any length.
         Components are in the order of the axes of the image.
@@ -133,10 +133,10 @@ def euler_transform(
     TypeError
         If images, directions, heights or spacings are not real numbers.
     ValueError
-        For an image with values other than 0 and 1 unless `weighted`, weights that are infinite,
-        NaN or 2**62 and more, a direction that is zero or not finite or has not d components,
-        spacings that are not positive, heights that decrease or are NaN, an int without `range` for
-        an image without points, and a wrong connectivity or number of axes.
+        For an image with more values than 0 and another one unless `weighted`, weights that are
+        infinite, NaN or 2**62 and more, a direction that is zero or not finite or has not d
+        components, spacings that are not positive, heights that decrease or are NaN, an int without
+        `range` for an image without points, and a wrong connectivity or number of axes.
 
     Notes
     -----

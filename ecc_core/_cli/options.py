@@ -17,7 +17,14 @@ from ecc_core._io.select import select
 from ecc_core._io.views import View
 from ecc_core._request.thresholds import exact_array
 from ecc_core.errors import InputFileError
-from ecc_core.io import FIGURE_SUFFIXES, IMAGE_SUFFIXES, StoredImage, check_output, open_image
+from ecc_core.io import (
+    FIGURE_SUFFIXES,
+    IMAGE_SUFFIXES,
+    TABLE_SUFFIXES,
+    StoredImage,
+    check_output,
+    open_image,
+)
 
 __all__ = [
     "INPUT",
@@ -28,16 +35,20 @@ __all__ = [
     "add_nan_argument",
     "add_plot_argument",
     "add_selection_arguments",
+    "add_table_argument",
+    "add_thresholds_argument",
     "affine_of",
     "blame",
     "channel",
     "keep_inputs",
+    "number",
     "one_line",
     "open_input",
     "output",
     "select_input",
     "select_single",
     "selection_of",
+    "settle_estimator",
     "sigma",
     "spacing",
     "thresholds",
@@ -116,10 +127,55 @@ def add_minkowski_argument(parser: Any) -> None:
     parser.add_argument(
         "--minkowski",
         nargs="?",
-        const="exact",
+        const=True,
         choices=("exact", "crofton-2", "crofton-4", "crofton-3", "crofton-13"),
-        help="add area and perimeter, or volume, surface and mean breadth: exact for the union of "
-        "the cells (default), or estimated from 2 or 4 (2-D), 3 or 13 (3-D) directions",
+        help="add area and perimeter, or volume, surface and mean breadth. For natural objects, "
+        "whose surface is smooth, use crofton-4 (2-D) or crofton-13 (3-D), which estimate from 4 "
+        "or 13 directions; crofton-2 and crofton-3 use only those of the axes. exact, the default, "
+        "measures the pixels or voxels as they are: steps make the perimeter of a disk 4/pi and "
+        "the surface of a ball 3/2 times too large",
+    )
+
+
+def settle_estimator(arguments: argparse.Namespace) -> None:
+    """Let --minkowski without a value be exact, and say so."""
+    if arguments.minkowski is True:
+        arguments.minkowski = "exact"
+        sys.stderr.write(
+            "ecc: --minkowski exact: perimeters and surfaces of smooth objects are up to 3/2 times "
+            "too large; crofton-4 (2-D) or crofton-13 (3-D) suits these\n"
+        )
+
+
+def add_thresholds_argument(
+    parser: Any, name: str = "--thresholds", *, count: int = 256, exact: bool = False, of: str = ""
+) -> None:
+    """Declare an argument for thresholds."""
+    parser.add_argument(
+        name,
+        type=thresholds,
+        default=count,
+        metavar=f"{count}|exact|a,b,c" if exact else f"{count}|a,b,c",
+        help=f"number of thresholds{of}, evenly spaced over the range; "
+        + ("exact for every level at which a curve changes; " if exact else "")
+        + f"or an increasing list of thresholds, in which 110, is the one threshold 110 (default: "
+        f"{count})",
+    )
+
+
+def add_table_argument(parser: Any, *, required: bool = False, names: bool = True) -> None:
+    """Declare the argument for a table; `names`: whether it has columns of file names."""
+    formulas = (
+        ". In CSV, an apostrophe precedes file names that begin with =, +, - or @, which "
+        "spreadsheets would take for formulas"
+    )
+    parser.add_argument(
+        "--out",
+        type=output(TABLE_SUFFIXES),
+        required=required,
+        metavar="FILE",
+        help="table to write: .csv, or .parquet or .json, which include the settings"
+        + (formulas if names else ""),
     )
 
 
@@ -238,9 +294,11 @@ def thresholds(text: str) -> int | str | NDArray[Any]:
         return text
     if re.fullmatch(r"0*[1-9]\d*", text):
         return int(text)
+    if re.fullmatch(r"[+-]?\d+", text):
+        raise argparse.ArgumentTypeError(
+            f"must be how many, at least 1, got {text!r}; the one threshold {text} is '{text},'"
+        )
     try:
-        if re.fullmatch(r"[+-]?\d+", text):  # a single threshold has a comma or a point
-            raise ValueError
         return _numbers(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
@@ -255,6 +313,15 @@ def value_range(text: str) -> tuple[Any, Any]:
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be two numbers lo,hi, got {text!r}") from None
     return low, high
+
+
+def number(text: str) -> NDArray[Any]:
+    """Return one number, as an array of it."""
+    try:
+        (_,) = numbers = _numbers(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+    return numbers
 
 
 def _numbers(text: str) -> NDArray[Any]:
@@ -311,10 +378,27 @@ def blame(path: str | os.PathLike[str]) -> Iterator[None]:
         raise InputFileError(f"{path}: {one_line(error)}") from error
 
 
+ARGUMENTS = {
+    "image": "the image",
+    "first": "the first image",
+    "second": "the second image",
+    "axis": "--axes",
+    "estimator": "--minkowski",
+}
+"""What the command calls arguments of the library; others are options of the same name."""
+
+
 def one_line(error: BaseException) -> str:
-    """Return the message of an error in one line."""
+    """Return the message of an error in one line, with options instead of Python's arguments."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
         return "not enough memory" + (f": {error}" if str(error) else "")
-    return " ".join(str(error).split()) or type(error).__name__
+    message = " ".join(str(error).split()) or type(error).__name__
+    message = re.sub(r'\b(\w+)="([\w-]+)"', r"--\1 \2", message)
+    message = message.replace("must be None", "must not be given")
+    return re.sub(r"`(\w+)`", lambda found: _option(found[1]), message)
+
+
+def _option(argument: str) -> str:
+    return ARGUMENTS.get(argument) or "--" + argument.replace("_", "-")

@@ -12,6 +12,7 @@ from ecc_core._cli import options
 from ecc_core._cli.lengths import Lengths, add_unit_argument
 from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
+from ecc_core._request.levels import round_to_levels
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_figure, write_result
 from ecc_core.transforms import (
@@ -31,10 +32,11 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "transform",
         help="compute the transform of a shape",
-        description="Compute the Euler characteristic transform of a shape, the nonzero points of "
-        "an image: for each direction, the Euler characteristic of the part below each height. The "
-        ".npz file contains the arrays directions, heights and values, and labels with --labels; "
-        "read_result also reads the axes and the unit.",
+        description="Compute the Euler characteristic transform of a shape: for each direction, "
+        "the Euler characteristic of the part below each height. The shape is an image of 0 and "
+        "one other value, or the points of an image at or above a --threshold. The .npz file "
+        "contains the arrays directions, heights and values, and labels with --labels; read_result "
+        "also reads the axes and the unit.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
@@ -47,6 +49,12 @@ def add_parser(commands: Any) -> None:
     )
     kind.add_argument(
         "--weighted", action="store_true", help="use the values of the image as weights"
+    )
+    kind.add_argument(
+        "--threshold",
+        type=options.number,
+        metavar="T",
+        help="the shape is the points whose value is at least T",
     )
     parser.add_argument(
         "--out", type=options.output((".npz",)), metavar="FILE", help="file to write: .npz"
@@ -139,7 +147,24 @@ def _transform(
         return euler_transform(image, weighted=True, **common)
     if image.dtype.kind == "f" and np.isnan(image).any():
         raise ValueError("a shape must have no NaN")
-    return euler_transform(image != 0, **common)
+    if arguments.threshold is not None:
+        return euler_transform(_at_least(arguments.threshold, image), **common)
+    values = image[image != 0]
+    if (values != values[:1]).any():
+        raise ValueError(
+            "a shape must have 0 and one other value; --threshold T takes the points of at least "
+            "T, --labels each label, --weighted the values as weights"
+        )
+    return euler_transform(image, **common)
+
+
+def _at_least(threshold: NDArray[Any], image: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where an image reaches a threshold, without rounding either."""
+    levels = round_to_levels(threshold, image.dtype.newbyteorder("="), True)
+    if levels.values.size == 0:
+        return np.zeros(image.shape, np.bool_)
+    reached: NDArray[np.bool_] = image >= levels.values
+    return reached
 
 
 def _plot(path: Path, name: str, result: EulerTransform | RegionTransforms) -> None:

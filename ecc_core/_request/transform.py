@@ -49,18 +49,21 @@ def check_axes(shape: tuple[int, ...], name: str) -> None:
 
 
 def as_mask(image: Array, shown: Array | None) -> NDArray[np.bool_]:
-    """Return a boolean image; other dtypes must contain 0 and 1 only. Masked points are False."""
+    """Return a boolean image; others must have no two values but 0. Masked points are False."""
     if image.dtype == np.bool_:
         if isinstance(image, np.ndarray):  # on devices every value but 0 is True
             image = as_booleans(image)
     else:
-        binary = (image == 0) | (image == 1)
-        if not (binary if shown is None else binary | ~shown).all():
+        if shown is not None:
+            image = np.where(shown, image, image.dtype.type(0))
+        inside: NDArray[np.bool_] = image != 0
+        value = 0 if image.size == 0 else image.max() or image.min()
+        if not ((image == value) | ~inside).all():
             raise ValueError(
-                "`image` must be boolean, or 0 and 1, unless `weighted` is True, "
-                f"got {image.dtype} with other values"
+                "`image` must be boolean, or 0 and one other value, unless `weighted` is True, got "
+                f"{image.dtype} with more values"
             )
-        image = image == 1
+        return inside
     return image if shown is None else image & shown
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from skimage.measure import euler_number
 
 import ecc_core as ecc
 from ecc_core.cli import main
@@ -35,15 +36,42 @@ def check(found, expected):
         np.testing.assert_array_equal(found[name], values)
 
 
-def test_shape(path):
+def saved(path, array):
+    """A path with another array."""
+    other = path.with_name("other.npy")
+    np.save(other, array)
+    return other
+
+
+@pytest.mark.parametrize("value", [1, 3, 255])
+def test_shape(path, value):
     expected = ecc.euler_transform(IMAGE != 0)
-    check(run(path), expected)
+    other = saved(path, (IMAGE != 0) * np.uint8(value))
+    check(run(other), expected)
     assert read_result(path.with_name("out.npz")) == replace(expected, axes="YX")
+    np.testing.assert_array_equal(expected.values[:, -1], euler_number(IMAGE != 0, 2))
+
+
+@pytest.mark.parametrize("threshold", ["2", "1.5", "0", "4", "300", "-1"])
+def test_threshold(path, threshold):
+    """The shape is where the image is at least the threshold."""
+    found = run(path, f"--threshold={threshold}", "--range", "-99,99")
+    shape = IMAGE.astype(float) >= float(threshold)
+    check(found, ecc.euler_transform(shape, range=(-99, 99)))
+    np.testing.assert_array_equal(found["values"][:, -1], euler_number(shape, 2))
+
+
+def test_thresholds_are_not_rounded(path):
+    image = np.array([[2**53, 2**53 + 1, 0], [1, 2**53 + 1, 2**53 + 2]])
+    for array, threshold in ((image, str(2**53 + 1)), (np.array([[0.1]], "f4"), "0.1")):
+        found = run(saved(path, array), "--threshold", threshold, "--range", "-9,9")
+        shape = [[v >= (int if v > 1 else float)(threshold) for v in row] for row in array.tolist()]
+        np.testing.assert_array_equal(found["values"][:, -1], euler_number(np.array(shape), 2))
 
 
 def test_options(path):
     found = run(
-        path,
+        saved(path, IMAGE > 0),
         *("--directions", "7", "--heights", "9", "--range", "-3,4", "--connectivity", "1"),
         *("--spacing", "0.5,2"),
     )
@@ -67,10 +95,11 @@ def test_labels(path):
 @pytest.mark.parametrize("options", [[], ["--labels"]])
 def test_plot(path, options):
     plot = path.with_name("plot.svg")
-    assert main(["transform", str(path), "--plot", str(plot), "--heights", "9", *options]) == 0
+    given = path if options else saved(path, IMAGE > 0)
+    assert main(["transform", str(given), "--plot", str(plot), "--heights", "9", *options]) == 0
     text = plot.read_text()
     assert text.startswith("<?xml")
-    names = ["label 1", "label 2", "label 3"] if options else ["image.npy"]
+    names = ["label 1", "label 2", "label 3"] if options else ["other.npy"]
     for name in names:
         assert f"<!-- {name} -->" in text
     assert list(path.parent.glob("*.npz")) == []
@@ -82,8 +111,11 @@ def test_plot(path, options):
         (["--out", "x.npy"], "argument --out: "),
         (["--out", "o.npz", "--directions", "0"], "must be a positive number, got '0'"),
         (["--out", "o.npz", "--spacing", "a"], "must be numbers, got 'a'"),
-        (["--out", "o.npz", "--spacing", "0"], "`spacing` must be positive and finite, got 0.0"),
-        (["--out", "o.npz", "--connectivity", "3"], "must be 1 or 2 for a 2-D image, got 3"),
+        (["--out", "o.npz", "--labels", "--spacing", "0"], "--spacing must be positive and finite"),
+        (["--out", "o.npz"], "0 and one other value; --threshold T takes the points of at least T"),
+        (["--out", "o.npz", "--threshold", "a"], "must be a number, got 'a'"),
+        (["--out", "o.npz", "--threshold", "2,3"], "must be a number, got '2,3'"),
+        (["--out", "o.npz", "--labels", "--connectivity", "3"], "must be 1 or 2 for a 2-D image"),
         (["--out", "o.npz", "--labels", "--weighted"], "not allowed with argument"),
         (["--out", "o.npz", "--normalize", "radius"], "--normalize needs --labels"),
         ([], "nothing to write: give --out, --plot or both"),
@@ -109,8 +141,8 @@ def test_files_that_cannot_be_used(path, capsys):
     out = ["--out", str(path.with_name("o.npz"))]
     for arguments, message in (
         ([str(nan)], "nan.npy: a shape must have no NaN"),
-        ([str(nan), "--weighted"], "nan.npy: `image` must be finite where it holds weights, got"),
-        ([str(nan), "--labels"], "nan.npy: `labels` must have an integer dtype, got float64"),
+        ([str(nan), "--weighted"], "nan.npy: the image must be finite where it holds weights, got"),
+        ([str(nan), "--labels"], "nan.npy: --labels must have an integer dtype, got float64"),
         ([str(path), str(nan)], "nan.npy: a transform is of one image, got more"),
         ([str(path.with_name("none.npy"))], "none.npy"),
     ):

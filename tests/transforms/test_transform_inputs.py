@@ -131,16 +131,16 @@ def test_heights_of_any_spread(heights):
     ("arguments", "error", "message"),
     [
         (
-            {"image": [[0, 2]]},
+            {"image": [[0, 2, 1]]},
             ValueError,
-            "`image` must be boolean, or 0 and 1, unless `weighted` is True, "
-            "got int64 with other values",
+            "`image` must be boolean, or 0 and one other value, unless `weighted` is True, "
+            "got int64 with more values",
         ),
         (
             {"image": [[0, np.nan]]},
             ValueError,
-            "`image` must be boolean, or 0 and 1, unless `weighted` is True, "
-            "got float64 with other values",
+            "`image` must be boolean, or 0 and one other value, unless `weighted` is True, "
+            "got float64 with more values",
         ),
         (
             {"image": [[1j]]},
