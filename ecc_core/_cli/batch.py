@@ -26,7 +26,7 @@ from ecc_core._io.plates import PlateImage, images_of_plate
 from ecc_core._io.readers.folders import natural_key
 from ecc_core._request.estimator import MEASURES
 from ecc_core.errors import InputFileError
-from ecc_core.io import TABLE_SUFFIXES, write_table
+from ecc_core.io import write_table
 
 __all__ = ["add_parser"]
 
@@ -57,13 +57,7 @@ def add_parser(commands: Any) -> None:
         help="images as for ecc stack, patterns such as 'images/*.ome.zarr', or OME-Zarr plates, "
         "whose fields have columns plate, well, row, column and field",
     )
-    parser.add_argument(
-        "--out",
-        type=options.output(TABLE_SUFFIXES),
-        required=True,
-        metavar="FILE",
-        help="table to write: .csv, or .parquet or .json, which include the settings",
-    )
+    options.add_table_argument(parser, required=True)
     parser.add_argument(
         "--resume", action="store_true", help="reuse the results of an interrupted or failed run"
     )
@@ -79,6 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     ):
         raise InputFileError("--thresholds must differ, because each has a column of its own")
     images, failures = _expand(arguments.inputs)
+    options.settle_estimator(arguments)
     rows: list[Row] = []
     at: Array | None = None
     lengths = Lengths(arguments)
@@ -227,6 +222,8 @@ def _write(
         columns["label"] = np.array(labels, None if labels else np.int64)
     if arguments.minkowski or arguments.direction is not None:
         columns["unit"] = np.full(len(rows), lengths.unit)
+    if arguments.minkowski:
+        columns["estimator"] = np.full(len(rows), arguments.minkowski)
     for name in dict.fromkeys(["", *(name for row in rows for name in row["numbers"])]):
         dtype, missing = (np.float64, np.nan) if name and arguments.minkowski else (np.int64, 0)
         values = np.full((len(rows), at.size), missing, dtype)  # for images with fewer axes

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
-from ecc_core._cli.curve_table import NamedCurve, columns_of, plot
+from ecc_core._cli.curve_table import Curve, NamedCurve, columns_of, plot
 from ecc_core._cli.lengths import Calibration, Lengths, add_unit_argument
 from ecc_core._cli.progress import progress_bar
 from ecc_core._cli.version import version
@@ -19,19 +19,8 @@ from ecc_core._io.affines import Affine, check_place
 from ecc_core._io.results import describe_result
 from ecc_core._optional import import_optional
 from ecc_core.errors import InputFileError
-from ecc_core.io import (
-    TABLE_SUFFIXES,
-    open_image,
-    write_csv,
-    write_table,
-)
-from ecc_core.results import (
-    BettiResult,
-    EulerCurve,
-    MinkowskiCurves,
-    RegionCurves,
-    RegionMinkowski,
-)
+from ecc_core.io import open_image, write_csv, write_table
+from ecc_core.results import BettiCurves, EulerCurve, MinkowskiCurves, RegionCurves
 
 __all__ = ["add_parser"]
 
@@ -59,24 +48,12 @@ def add_parser(commands: Any) -> None:
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--out",
-        type=options.output(TABLE_SUFFIXES),
-        metavar="FILE",
-        help="table to write: .csv, or .parquet or .json, which include the settings",
-    )
+    options.add_table_argument(parser)
     options.add_plot_argument(parser)
 
 
 def _add_filtration(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--thresholds",
-        type=options.thresholds,
-        default=256,
-        metavar="256|exact|a,b,c",
-        help="number of thresholds, evenly spaced over the range; exact for every level at which a "
-        "curve changes; or an increasing list of thresholds (default: 256)",
-    )
+    options.add_thresholds_argument(parser, exact=True)
     parser.add_argument(
         "--range",
         type=options.value_range,
@@ -173,6 +150,7 @@ def run(arguments: argparse.Namespace) -> None:
     options.keep_inputs([arguments.plot], inputs)
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
+    options.settle_estimator(arguments)
     mask = _read_region(arguments.mask)
     labels = _read_region(arguments.labels)
     curves: list[NamedCurve] = []
@@ -198,7 +176,7 @@ def run(arguments: argparse.Namespace) -> None:
                     **_described(found, image),
                 }
             )
-    columns = columns_of(curves, labelled=labels is not None)
+    columns = columns_of(curves, labelled=labels is not None, estimator=arguments.minkowski)
     if arguments.minkowski:
         columns["unit"] = np.full(columns["threshold"].size, lengths.unit)
     if arguments.out:
@@ -235,20 +213,21 @@ def _read_region(path: str | None) -> Region | None:
 
 
 class Functions(NamedTuple):
-    """What computes the curves of an image, and of its regions."""
+    """What computes the curves of an image, and of its regions, and what holds one of them."""
 
     of_image: Callable[..., Any]
     of_regions: Callable[..., Any]
+    one: type[Curve]
 
 
 def _functions(arguments: argparse.Namespace) -> Functions:
     from ecc_core import curves, geometry, topology
 
     if arguments.minkowski:
-        return Functions(geometry.minkowski_curves, geometry.region_minkowski)
+        return Functions(geometry.minkowski_curves, geometry.region_minkowski, MinkowskiCurves)
     if arguments.betti:
-        return Functions(topology.betti_curves, topology.region_betti_curves)
-    return Functions(curves.euler_curve, curves.region_curves)
+        return Functions(topology.betti_curves, topology.region_betti_curves, BettiCurves)
+    return Functions(curves.euler_curve, curves.region_curves, EulerCurve)
 
 
 def _curves(
@@ -281,30 +260,14 @@ def _curves(
     curve = _with_unit(curve, image)
     at = _as_numbers(curve.thresholds)
     for place, named in image.places():
-        euler, others = _split(curve, place)
-        yield NamedCurve(image.path, named, None, at, euler, _facts(curve, EulerCurve), others)
+        one = replace(curve, thresholds=at, values=curve.values[place])
+        yield NamedCurve(image.path, named, None, one)
 
 
 def _with_unit(found: Any, image: Input) -> Any:
     """Return Minkowski functionals with their unit."""
     unit = image.calibration.unit
     return replace(found, spacing_units=unit) if unit else found
-
-
-def _split(found: Any, place: Any) -> tuple[Array, dict[str, Array]]:
-    """The Euler characteristics at a place of a result, and the other columns."""
-    values = found.values[place]
-    if isinstance(found, BettiResult):
-        return found.euler[place], {f"b{k}": numbers for k, numbers in enumerate(values)}
-    if isinstance(found, MinkowskiCurves | RegionMinkowski):
-        return found.euler[place], dict(zip(found.measures[:-1], values, strict=False))
-    return values, {}
-
-
-def _facts(found: Any, kind: type[EulerCurve | RegionCurves]) -> dict[str, Any]:
-    """Return the facts of a result that curves of its Euler characteristic have too."""
-    known = {field.name for field in fields(kind)}
-    return {name: fact for name, fact in found.facts.items() if name in known}
 
 
 def _fitting(name: str, region: Region, image: Input) -> Array:
@@ -332,32 +295,39 @@ def _region_curves(
         finite = values[np.isfinite(values)]
         if finite.size:  # one range for all places
             bounds = finite.min().item(), finite.max().item()
-    of_regions = _functions(arguments).of_regions
+    functions = _functions(arguments)
     for place, named in places:
-        regions = of_regions(
+        regions = functions.of_regions(
             values[place], labels[place], arguments.thresholds, range=bounds, **common
         )
         regions = _with_unit(regions, image)
-        at, facts = _as_numbers(regions.thresholds), _facts(regions, RegionCurves)
-        for i, label in enumerate(regions.labels):
-            euler, others = _split(regions, i)
-            yield NamedCurve(image.path, named, label, at, euler, facts, others)
+        at = _as_numbers(regions.thresholds)
+        for label, own in zip(regions.labels, regions.values, strict=True):
+            yield NamedCurve(image.path, named, label, functions.one(at, own, **regions.facts))
 
 
 def _described(curves: list[NamedCurve], image: Input) -> dict[str, Any]:
     """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
     if not curves:
         return {}
-    first, values = curves[0], np.stack([curve.values for curve in curves])
+    first, values = curves[0], np.stack([curve.euler for curve in curves])
+    at = first.thresholds
     if first.label is None:
         batch = image.values.shape[: -image.ndim]
-        values = values.reshape((*batch, first.thresholds.size))
-        return {"result": describe_result(EulerCurve(first.thresholds, values, **first.facts))}
+        facts = _facts(first.curve, EulerCurve)
+        curve = EulerCurve(at, values.reshape((*batch, at.size)), **facts)
+        return {"result": describe_result(curve)}
     if first.place:
         return {}
     labels = np.array([curve.label for curve in curves])
-    described = describe_result(RegionCurves(labels, first.thresholds, values, **first.facts))
-    return {"result": described}
+    regions = RegionCurves(labels, at, values, **_facts(first.curve, RegionCurves))
+    return {"result": describe_result(regions)}
+
+
+def _facts(found: Curve, kind: type[EulerCurve | RegionCurves]) -> dict[str, Any]:
+    """Return the facts of a result that curves of its Euler characteristic have too."""
+    known = {field.name for field in fields(kind)}
+    return {name: fact for name, fact in found.facts.items() if name in known}
 
 
 def _as_numbers(thresholds: Array) -> Array:

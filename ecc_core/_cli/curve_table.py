@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 from ecc_core._io.write import printable
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_figure
+from ecc_core.results import BettiCurves, EulerCurve, MinkowskiCurves
 
-__all__ = ["NamedCurve", "columns_of", "plot"]
+__all__ = ["Curve", "NamedCurve", "columns_of", "plot"]
 
 Array = NDArray[Any]
+
+
+Curve = EulerCurve | BettiCurves | MinkowskiCurves
 
 
 class NamedCurve(NamedTuple):
@@ -22,16 +26,32 @@ class NamedCurve(NamedTuple):
     path: str
     place: dict[str, int]
     label: np.integer[Any] | None
-    thresholds: Array
-    values: Array
-    facts: dict[str, Any]
-    others: dict[str, Array]
-    """Further columns of the table, by name."""
+    curve: Curve
+
+    @property
+    def thresholds(self) -> Array:
+        return self.curve.thresholds
+
+    @property
+    def euler(self) -> Array:
+        found: Array = self.curve.values if isinstance(self.curve, EulerCurve) else self.curve.euler
+        return found
+
+    @property
+    def others(self) -> dict[str, Array]:
+        """The other columns of the table, by name."""
+        if isinstance(self.curve, BettiCurves):
+            return {f"b{k}": numbers for k, numbers in enumerate(self.curve.values)}
+        if isinstance(self.curve, MinkowskiCurves):
+            return dict(zip(self.curve.measures[:-1], self.curve.values, strict=False))
+        return {}
 
 
-def columns_of(curves: list[NamedCurve], *, labelled: bool) -> dict[str, Array]:
+def columns_of(
+    curves: list[NamedCurve], *, labelled: bool, estimator: str | None
+) -> dict[str, Array]:
     """Return columns with one row for each threshold of each curve."""
-    sizes = [curve.values.size for curve in curves]
+    sizes = [curve.thresholds.size for curve in curves]
     paths = np.array([curve.path for curve in curves], dtype=str)
     columns = {"input": np.repeat(paths, sizes)}
     for name in sorted({name for curve in curves for name in curve.place}):
@@ -41,12 +61,18 @@ def columns_of(curves: list[NamedCurve], *, labelled: bool) -> dict[str, Array]:
         labels = np.array([c.label for c in curves]) if curves else np.empty(0, np.int64)
         columns["label"] = np.repeat(labels, sizes)
     columns["threshold"] = _joined_thresholds([curve.thresholds for curve in curves])
-    columns["euler_number"] = np.concatenate([np.empty(0, np.int64), *(c.values for c in curves)])
-    for name in dict.fromkeys(name for curve in curves for name in curve.others):
-        dtype = next(c.others[name].dtype for c in curves if name in c.others)
+    columns["euler_number"] = np.concatenate([np.empty(0, np.int64), *(c.euler for c in curves)])
+    others = [curve.others for curve in curves]
+    for name in dict.fromkeys(name for found in others for name in found):
+        dtype = next(found[name].dtype for found in others if name in found)
         missing = np.nan if dtype.kind == "f" else 0  # for images with fewer axes
-        parts = [c.others.get(name, np.full(c.values.size, missing, dtype)) for c in curves]
+        parts = [
+            found.get(name, np.full(n, missing, dtype))
+            for found, n in zip(others, sizes, strict=True)
+        ]
         columns[name] = np.concatenate(parts)
+    if estimator:
+        columns["estimator"] = np.full(sum(sizes), estimator)
     return columns
 
 
@@ -76,5 +102,5 @@ def plot(path: Path, curves: list[NamedCurve], arguments: argparse.Namespace) ->
             words.append(f"label {curve.label}")
         if several or not words:
             words.insert(0, Path(curve.path).name if distinct else curve.path)
-        named[printable(" ".join(words))] = (curve.thresholds, curve.values)
-    write_figure(path, plot_curves(named, superlevel=arguments.superlevel))
+        named[printable(" ".join(words))] = curve.curve
+    write_figure(path, plot_curves(named))

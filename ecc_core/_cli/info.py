@@ -67,7 +67,7 @@ def _facts(image: StoredImage, arguments: argparse.Namespace) -> Iterator[tuple[
             image, channel=arguments.channel, time=arguments.time, roi=arguments.roi
         )
     except ValueError as error:
-        yield "curve", f"none: {error}"
+        yield "curve", f"none: {options.one_line(error)}"
         return
     if arguments.channel is not None:
         yield "channel", shown(arguments.channel)

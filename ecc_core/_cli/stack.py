@@ -11,15 +11,23 @@ from numpy.typing import NDArray
 
 from ecc_core._cli import options
 from ecc_core._cli.blockwise import Stack, open_stack, thresholds_of
+from ecc_core._cli.curve_table import Curve
 from ecc_core._cli.lengths import Lengths
 from ecc_core._cli.stack_options import add_stack_arguments
 from ecc_core._cli.summing import Curves, curves_of
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts
 from ecc_core._io.results import describe_result
+from ecc_core._io.write import printable
 from ecc_core._optional import import_optional
-from ecc_core.io import TABLE_SUFFIXES, write_figure, write_table
-from ecc_core.results import EulerCurve, RegionCurves, curve_facts
+from ecc_core.io import write_figure, write_table
+from ecc_core.results import (
+    BettiCurves,
+    EulerCurve,
+    MinkowskiCurves,
+    RegionCurves,
+    curve_facts,
+)
 
 __all__ = ["add_parser", "settings_of"]
 
@@ -45,13 +53,7 @@ def add_parser(commands: Any) -> None:
         metavar="INPUT",
         help=options.INPUT,
     )
-    parser.add_argument(
-        "--out",
-        type=options.output(TABLE_SUFFIXES),
-        required=True,
-        metavar="FILE",
-        help="table to write: .csv, .parquet or .json",
-    )
+    options.add_table_argument(parser, required=True, names=False)
     parser.add_argument(
         "--resume",
         action="store_true",
@@ -66,6 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
     options.keep_inputs([arguments.plot], [arguments.input, arguments.labels])
     if arguments.plot:
         import_optional("matplotlib", extra="io", purpose="plotting")
+    options.settle_estimator(arguments)
     lengths = Lengths(arguments)
     stack = open_stack(arguments.input, lengths, arguments)
     at = thresholds_of(stack, arguments)
@@ -96,9 +99,12 @@ def _write(stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespac
         ],
         **_described(stack, at, curves),
     }
-    write_table(arguments.out, _columns(stack, at, curves), metadata=metadata)
+    columns = _columns(stack, at, curves)
+    if arguments.minkowski:
+        columns["estimator"] = np.full(curves.values.size, arguments.minkowski)
+    write_table(arguments.out, columns, metadata=metadata)
     if arguments.plot:
-        _plot(arguments.plot, stack, at, curves, superlevel=arguments.superlevel)
+        _plot(arguments.plot, stack, at, curves, arguments)
 
 
 def _described(stack: Stack, at: Array, curves: Curves) -> dict[str, Any]:
@@ -150,14 +156,23 @@ def settings_of(arguments: argparse.Namespace, at: Array) -> dict[str, Any]:
     return settings
 
 
-def _plot(path: Path, stack: Stack, at: Array, curves: Curves, *, superlevel: bool) -> None:
+def _plot(
+    path: Path, stack: Stack, at: Array, curves: Curves, arguments: argparse.Namespace
+) -> None:
     from ecc_core.plotting import plot_curves
 
-    named = {}
-    for row, (place, values) in enumerate(zip(curves.places.tolist(), curves.values, strict=True)):
+    others = [*curves.others.values()]
+    facts: dict[str, Any] = {"superlevel": arguments.superlevel}
+    named: dict[str, Curve] = {}
+    for row, (place, euler) in enumerate(zip(curves.places.tolist(), curves.values, strict=True)):
         pairs = zip(stack.batch_axes.upper(), place, strict=True)
         words = [f"{letter} {i}" for letter, i in pairs]
         if curves.labels is not None:
             words.append(f"label {curves.labels[row]}")
-        named[" ".join(words) or "image"] = (at, values)
-    write_figure(path, plot_curves(named, superlevel=superlevel))
+        curve: Curve = EulerCurve(at, euler, **facts)
+        if arguments.betti:
+            curve = BettiCurves(at, np.stack([own[row] for own in others]), **facts)
+        elif arguments.minkowski:
+            curve = MinkowskiCurves(at, np.stack([*(own[row] for own in others), euler]), **facts)
+        named[" ".join(words) or printable(Path(arguments.input).name)] = curve
+    write_figure(path, plot_curves(named))

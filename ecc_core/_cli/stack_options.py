@@ -55,13 +55,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
 
 def _add_filtration(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("curve")
-    what.add_argument(
-        "--thresholds",
-        type=options.thresholds,
-        default=256,
-        metavar="256|a,b,c",
-        help="number of thresholds, evenly spaced over the range, or a list of them (default: 256)",
-    )
+    options.add_thresholds_argument(what)
     what.add_argument(
         "--range",
         type=options.value_range,

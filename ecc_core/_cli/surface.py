@@ -45,12 +45,8 @@ def add_parser(commands: Any) -> None:
     )
     options.add_plot_argument(parser)
     for which in ("first", "second"):
-        parser.add_argument(
-            f"--thresholds-{which}",
-            type=options.thresholds,
-            default=64,
-            metavar="64|a,b,c",
-            help=f"number of thresholds of the {which} image, or the thresholds (default: 64)",
+        options.add_thresholds_argument(
+            parser, f"--thresholds-{which}", count=64, of=f" of the {which} image"
         )
         parser.add_argument(
             f"--range-{which}",

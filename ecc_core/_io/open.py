@@ -134,7 +134,8 @@ def _opened(path: Path | str, request: Request) -> Opened:
         raise ValueError("not a file")
     reader = _FILES.get(_suffix(path))
     if reader is None:
-        raise ValueError(f"type not supported, must be one of {', '.join(IMAGE_SUFFIXES)}")
+        found = path.suffix or "none"
+        raise ValueError(f"type not supported, got {found}; ecc info --help lists those that are")
     return reader(path, request)
 
 

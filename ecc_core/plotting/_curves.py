@@ -1,34 +1,21 @@
-"""Figures of Euler characteristic curves, Betti curves and Minkowski functionals."""
+"""Figures of one Euler characteristic curve, and of Betti curves."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import on_host
-from ecc_core._optional import import_optional
 from ecc_core.plotting._figures import COLUMN, FAINT, new_figure
-from ecc_core.results import (
-    BettiResult,
-    CurveResult,
-    EulerCurve,
-    MinkowskiCurves,
-    RegionMinkowski,
-    agreed_superlevel,
-    meaning,
-)
+from ecc_core.results import BettiResult, CurveResult, EulerCurve, agreed_superlevel, meaning
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-__all__ = ["Curve", "plot_betti_curves", "plot_curve", "plot_curves", "plot_minkowski_curves"]
+__all__ = ["Curve", "plot_betti_curves", "plot_curve"]
 
 Curve = CurveResult[Any] | tuple[ArrayLike, ArrayLike]
 """An `EulerCurve`, or a pair of thresholds and values."""
-
-MOST_NAMED_CURVES = 10
 
 
 def plot_curve(
@@ -100,50 +87,6 @@ def plot_curve(
     return ax
 
 
-def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) -> "Figure":
-    """Plot several named curves on the same axes.
-
-    Parameters
-    ----------
-    curves : mapping of str to EulerCurve
-        Curves by name. Up to ten curves are listed in a legend. More are drawn thin and without
-        a legend, from dark to light in the order of the mapping.
-    superlevel : bool, optional
-        As for :func:`plot_curve`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-
-    Examples
-    --------
-    >>> from ecc_core.plotting import plot_curves
-    >>> figure = plot_curves({"a": ([0, 1], [2, 1]), "b": ([0, 1], [5, 1])})
-    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    ['a', 'b']
-    """
-    figure = new_figure(figsize=(6.0, 3.6), layout="constrained")
-    ax = figure.add_subplot()
-    colormaps = import_optional("matplotlib", extra="io", purpose="plotting").colormaps
-    colours = colormaps["viridis"](np.linspace(0, 0.85, len(curves)))
-    few = len(curves) <= MOST_NAMED_CURVES
-    style = {"linewidth": 1.2} if few else {"linewidth": 0.5, "alpha": 0.7}
-    handles = []
-    for curve, colour in zip(curves.values(), colours, strict=True):
-        plot_curve(curve, ax, superlevel=superlevel, label=None, color=colour, **style)
-        handles.append(ax.lines[-1])
-    if few:
-        legend = ax.legend(handles, [" "] * len(handles), frameon=False)
-        for text, name in zip(legend.texts, curves, strict=True):
-            text.set(text=name, parse_math=False)  # names may hold $ or begin with _
-    return figure
-
-
 def plot_betti_curves(curves: BettiResult, ax: "Axes | None" = None, **line: Any) -> "Axes":
     """Plot each Betti number as a step function, on a scale that shows small and large ones.
 
@@ -173,6 +116,7 @@ def plot_betti_curves(curves: BettiResult, ax: "Axes | None" = None, **line: Any
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['$b_0$', '$b_1$']
     """
+    own = ax is None
     thresholds, values = on_host(curves.thresholds), on_host(curves.values)
     for k in range(values.shape[-2]):
         pair = EulerCurve(thresholds, values[..., k, :], superlevel=curves.superlevel)
@@ -181,44 +125,6 @@ def plot_betti_curves(curves: BettiResult, ax: "Axes | None" = None, **line: Any
     assert ax is not None
     units = f" ({curves.units})" if curves.units else ""
     ax.set(xlabel=f"threshold{units}", ylabel="Betti number", yscale="symlog")
-    ax.legend(frameon=False)
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if own else {}
+    ax.legend(frameon=False, **beside)
     return ax
-
-
-def plot_minkowski_curves(curves: MinkowskiCurves | RegionMinkowski, **line: Any) -> "Figure":
-    """Plot each Minkowski functional as a step function, one below the other.
-
-    Parameters
-    ----------
-    curves : MinkowskiCurves or RegionMinkowski
-    **line
-        Passed on to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-
-    Examples
-    --------
-    >>> import numpy as np, ecc_core as ecc
-    >>> from ecc_core.plotting import plot_minkowski_curves
-    >>> figure = plot_minkowski_curves(ecc.minkowski_curves(np.eye(5)))
-    >>> [ax.get_ylabel() for ax in figure.axes]
-    ['area', 'perimeter', 'euler']
-    """
-    thresholds, values = on_host(curves.thresholds), on_host(curves.values)
-    figure = new_figure(figsize=(4.5, 1.6 * len(curves.measures)), layout="constrained")
-    panels = figure.subplots(len(curves.measures), sharex=True)
-    names = zip(curves.measures, curves.measure_units, strict=True)
-    for k, ((name, unit), ax) in enumerate(zip(names, panels, strict=True)):
-        pair = EulerCurve(thresholds, values[..., k, :], superlevel=curves.superlevel)
-        plot_curve(pair, ax, **line)
-        ax.set(ylabel=name.replace("_", " ") + (f" ({unit})" if unit else ""), xlabel="")
-    units = f" ({curves.units})" if curves.units else ""
-    panels[-1].set(xlabel=f"threshold{units}")
-    return figure

@@ -37,7 +37,7 @@ class TestBadInput:
 
     def test_colours(self, refuse: Any, tmp_path: Path) -> None:
         imageio.imwrite(tmp_path / "a.png", noise(7, 5, 3))
-        assert "choose one with `channel`: 0 to 2, r, g, b, gray" in refuse(
+        assert "choose one with --channel: 0 to 2, r, g, b, gray" in refuse(
             "curve", tmp_path / "a.png"
         )
 
@@ -46,7 +46,7 @@ class TestBadInput:
         [
             (np.float64(3), "shape ()"),
             (np.zeros((2, 2, 2, 2)), "shape (2, 2, 2, 2)"),
-            (np.zeros((0, 5)), "`range`"),
+            (np.zeros((0, 5)), "--range"),
             (np.full((3, 3), np.nan), "NaN"),
             (np.zeros((3, 3), complex), "complex128"),
             (np.full((3, 3), "a"), "<U1"),
@@ -63,24 +63,24 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("flags", "words"),
         [
-            (["--thresholds", "9,1"], "`thresholds`"),
-            (["--thresholds", "1,nan"], "`thresholds`"),
-            (["--thresholds", "0"], "must be how many"),
+            (["--thresholds", "9,1"], "--thresholds"),
+            (["--thresholds", "1,nan"], "--thresholds"),
+            (["--thresholds", "0"], "at least 1, got '0'; the one threshold 0 is '0,'"),
             (["--thresholds", "some"], "must be how many, exact, or numbers"),
             (["--thresholds", "1,,2"], "must be how many, exact, or numbers"),
-            (["--thresholds", "-3"], "must be how many"),
+            (["--thresholds", "-3"], "at least 1, got '-3'; the one threshold -3 is '-3,'"),
             (["--range", "1"], "must be two numbers lo,hi, got '1'"),
             (["--range", "1,2,3"], "must be two numbers lo,hi"),
-            (["--range", "5,1"], "`range`"),
-            (["--range", "0,1", "--thresholds", "exact"], "`range`"),
-            (["--connectivity", "3"], "`connectivity` must be 1 or 2 for a 2-D image, got 3"),
+            (["--range", "5,1"], "--range"),
+            (["--range", "0,1", "--thresholds", "exact"], "--range"),
+            (["--connectivity", "3"], "--connectivity must be 1 or 2 for a 2-D image, got 3"),
             (["--connectivity", "x"], "invalid int value: 'x'"),
             (["--smooth", "0"], "must be a positive number of pixels, got '0'"),
             (["--smooth", "x"], "must be a positive number of pixels"),
             (["--smooth", "nan"], "must be a positive number of pixels"),
             (["--nan", "drop"], "invalid choice: 'drop'"),
-            (["--channel", "0"], "`channel` must be left out"),
-            (["--axes", "X"], "`axes` must be one letter per axis"),
+            (["--channel", "0"], "--channel must be left out"),
+            (["--axes", "X"], "--axes must be one letter per axis"),
             (["--conn", "1"], "unrecognized arguments"),
         ],
     )
@@ -107,7 +107,7 @@ class TestBadInput:
         assert "none.png: no such file" in refuse("curve", image_file, flag, "none.png")
         if flag == "--labels":
             for name in ("negative", "float"):
-                assert "`labels`" in refuse("curve", image_file, flag, tmp_path / f"{name}.npy")
+                assert "--labels" in refuse("curve", image_file, flag, tmp_path / f"{name}.npy")
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
     def test_smoothing_would_spread(self, refuse: Any, tmp_path: Path, bad: float) -> None:

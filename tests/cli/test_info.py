@@ -44,7 +44,7 @@ class TestInfo:
         Image.fromarray(noise(6, 8, 3)).save(tmp_path / "a.png")
         assert main(["info", str(tmp_path / "a.png")]) == 0
         assert "  shape   6 x 8 x 3 (YXS)\n" in (lines := capsys.readouterr().out)
-        assert "choose one with `channel`: 0 to 2, r, g, b, gray" in lines
+        assert "choose one with --channel: 0 to 2, r, g, b, gray" in lines
         assert main(["info", str(tmp_path / "a.png"), "--channel", "g"]) == 0
         green = noise(6, 8, 3)[..., 1]
         assert f"  range   {green.min()} to {green.max()}\n" in capsys.readouterr().out
@@ -56,7 +56,7 @@ class TestInfo:
             (
                 np.zeros((2, 2, 2, 2)),
                 "none: nothing says what the axes of shape (2, 2, 2, 2) are, "
-                "give `axes`, such as TZYX or CZYX",
+                "give --axes, such as TZYX or CZYX",
             ),
             (np.zeros((0, 5)), "none: no finite value"),
             (np.full(3, np.inf), "none: no finite value"),

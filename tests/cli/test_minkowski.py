@@ -2,11 +2,15 @@
 
 import csv
 import io
+import json
+import re
 
 import imageio.v3 as imageio
 import numpy as np
+import pyarrow.parquet as parquet
 import pytest
 import tifffile
+from pyarrow.csv import read_csv
 
 import ecc_core as ecc
 from ecc_core.cli import main
@@ -31,7 +35,7 @@ def test_columns(files, capsys):
     names = [name for name, _ in files]
     rows = rows_of(capsys, *names, "--minkowski", "--boundary", "half-open", "--spacing", "2")
     measures = ["area", "perimeter", "volume", "surface", "mean_breadth"]
-    assert list(rows[0]) == ["input", "threshold", "euler_number", *measures, "unit"]
+    assert list(rows[0]) == ["input", "threshold", "euler_number", *measures, "estimator", "unit"]
     for name, image in files:
         curves = ecc.minkowski_curves(image, 9, boundary="half-open", spacing=2)
         found = [row for row in rows if row["input"] == name]
@@ -53,6 +57,44 @@ def test_labels_and_estimators(files, capsys, tmp_path):
     for label in (1, 3):
         numbers = [float(row["perimeter"]) for row in rows if row["label"] == str(label)]
         np.testing.assert_array_equal(numbers, regions.select(label).perimeter)
+
+
+def sides(binary):
+    """The number of sides of pixels at which a set ends."""
+    padded = np.pad(binary, 1)
+    return sum(np.count_nonzero(np.diff(padded, axis=axis)) for axis in (0, 1))
+
+
+@pytest.mark.parametrize("command", ["curve", "stack", "batch"])
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet"])
+def test_the_estimator_is_named(files, capsys, tmp_path, command, suffix):
+    name, image = files[0]
+    out = tmp_path / f"table{suffix}"
+    for value, expected in ([], "exact"), (["exact"], "exact"), (["crofton-4"], "crofton-4"):
+        options = ["--thresholds", "99.0", "--out", str(out), "--minkowski", *value]
+        assert main([command, name, *options]) == 0
+        printed, said = capsys.readouterr()
+        assert printed == ""
+        lines = [line for line in said.splitlines() if "--minkowski" in line]
+        assert len(lines) == (not value)
+        if lines:
+            assert re.fullmatch("ecc: --minkowski exact: .*crofton-4.*crofton-13.*", lines[0])
+        if suffix == ".json":
+            columns = json.loads(out.read_text())["columns"]
+        else:
+            table = read_csv(out) if suffix == ".csv" else parquet.read_table(out)
+            columns = table.to_pydict()
+        assert columns["estimator"] == [expected]
+        (perimeter,) = columns["perimeter 99.0" if command == "batch" else "perimeter"]
+        assert (perimeter == sides(image <= 99)) == (expected == "exact")
+
+
+@pytest.mark.parametrize("command", ["curve", "stack", "batch"])
+def test_the_help_says_what_suits_natural_objects(capsys, command):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "For natural objects, whose surface is smooth, use crofton-4 (2-D) or crofton-13" in said
 
 
 def test_arguments_that_do_not_go_together(files, capsys):

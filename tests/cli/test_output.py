@@ -157,3 +157,25 @@ class TestOutput:
         flags = ["--out", tmp_path / "c.csv", "--plot", tmp_path / "c.png"]
         assert "missing.png: no such file" in refuse("curve", image_file, "missing.png", *flags)
         assert [p.name for p in tmp_path.iterdir()] == ["image.png"]
+
+
+@pytest.mark.parametrize("command", ["curve", "batch"])
+def test_help_on_names_that_spreadsheets_take_for_formulas(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    command: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "an apostrophe precedes file names that begin with =, +, - or @" in said
+    monkeypatch.chdir(tmp_path)
+    for start in "=+@-":
+        name = f"{start}a.npy"
+        np.save(name, noise(4, 5))
+        flags = ["--thresholds", "99.0", "--out", "c.csv"]
+        assert main([command, *flags, "--", name]) == 0
+        header, row = Path("c.csv").read_text().splitlines()
+        assert header.split(",")[0] == "input"
+        assert row.split(",")[0] == f"'{name}"

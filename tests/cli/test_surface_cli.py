@@ -53,10 +53,10 @@ def test_channels_of_one_file(paths, tmp_path):
     ("arguments", "message"),
     [
         (["{0}", "{1}"], "nothing to write: give --out, --plot or both"),
-        (["{0}", "{2}", "--axes", "CYX", "--out", "{o}"], "`axes` must be one letter"),
+        (["{0}", "{2}", "--axes", "CYX", "--out", "{o}"], "--axes must be one letter"),
         (["{2}", "{2}", "--axes", "CYX", "--out", "{o}"], "choose one with --channel"),
-        (["{0}", "{1}", "--out", "{o}", "--thresholds-first", "exact"], "`thresholds_first` must"),
-        (["{0}", "{2}", "--out", "{o}"], "`first` and `second` must have the same shape"),
+        (["{0}", "{1}", "--out", "{o}", "--thresholds-first", "exact"], "--thresholds-first must"),
+        (["{0}", "{2}", "--out", "{o}"], "second image must have the same shape"),
     ],
 )
 def test_errors(paths, tmp_path, capsys, arguments, message):

@@ -33,7 +33,7 @@ class TestBadFiles:
 
     def test_unknown_type(self, tmp_path: Path) -> None:
         (tmp_path / "a.txt").write_text("1 2 3")
-        assert_refused(tmp_path / "a.txt", "type not supported, must be one of .png, .jpg")
+        assert_refused(tmp_path / "a.txt", "type not supported, got .txt; ecc info --help lists")
 
     @pytest.mark.parametrize("content", [b"", b"just some text\n", b"PK\x03\x04 not really"])
     @pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif", ".npy", ".npz"])

@@ -113,7 +113,7 @@ class TestPlotCurves:
         names = ["a.png", "_b.png", "$c$.png", "d"]
         figure = plot_curves(dict.fromkeys(names, curve))
         FigureCanvasAgg(figure).draw()
-        legend = figure.axes[0].get_legend()
+        (legend,) = figure.legends
         assert [text.get_text() for text in legend.get_texts()] == names
         assert not any(text.get_parse_math() for text in legend.get_texts())
         colours = [to_hex(line.get_color()) for line in legend.get_lines()]
@@ -123,8 +123,33 @@ class TestPlotCurves:
     def test_many_are_not(self, image: np.ndarray) -> None:
         curve = ecc.euler_curve(image)
         figure = plot_curves({str(i): curve for i in range(11)})
-        assert figure.axes[0].get_legend() is None
+        assert figure.legends == []
         assert len(figure.axes[0].lines) == 12
+
+    @pytest.mark.parametrize("function", [ecc.euler_curve, ecc.betti_curves, ecc.minkowski_curves])
+    @pytest.mark.parametrize("name", ["a", "a file with a name of sixty characters" + "." * 22])
+    def test_the_legend_covers_nothing(self, image: np.ndarray, function: Any, name: str) -> None:
+        figure = plot_curves({f"{name}{i}": function(image + i) for i in range(10)})
+        FigureCanvasAgg(figure).draw()
+        legend = figure.legends[0].get_window_extent()
+        panels = [ax.get_tightbbox() for ax in figure.axes]
+        assert all(panel.x1 <= legend.x0 for panel in panels)
+        assert legend.x1 <= figure.bbox.x1 + 1
+        widths = [ax.get_window_extent().width / figure.dpi for ax in figure.axes]
+        assert all(width > 4.5 for width in widths)
+
+    def test_superlevel_sets_of_several_quantities(self, image: np.ndarray) -> None:
+        figure = plot_curves({"a": ecc.betti_curves(image, [50, 99], superlevel=True)})
+        for ax, name in zip(figure.axes, ("$b_0$", "$b_1$"), strict=True):
+            assert ax.get_ylabel() == name
+            assert ax.get_ylim()[0] == 0
+            assert ax.lines[-1].get_drawstyle() == "steps-pre"
+
+    def test_the_legend_of_betti_curves_covers_nothing(self, image: np.ndarray) -> None:
+        ax = ecc.betti_curves(image).plot()
+        FigureCanvasAgg(ax.figure).draw()
+        assert ax.get_window_extent().x1 <= ax.get_legend().get_window_extent().x0
+        assert ax.get_legend().get_window_extent().x1 <= ax.figure.bbox.x1 + 1
 
     def test_none(self) -> None:
         FigureCanvasAgg(plot_curves({})).draw()

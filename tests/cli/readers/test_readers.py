@@ -25,7 +25,7 @@ class TestFormats:
         write(path, image)
         assert curves(path) == [curve_at_levels(image)]
         assert "shape   20 x 17 (YX)" in run("info", path)[1]
-        assert run("transform", path)[0] == 0
+        assert run("transform", path, "--threshold", "100")[0] == 0
 
     @pytest.mark.parametrize("pack", [False, True])
     def test_zarr_in_an_archive(self, curves, tmp_path, pack):
@@ -67,7 +67,7 @@ class TestFormats:
         assert curves(path, "--series", "0") == [curve_at_levels(big)]
         assert curves(path, "--series", "0", "--level", "1") == [curve_at_levels(small)]
         assert curves(path, "--series", "1") == [curve_at_levels(other)]
-        assert "holds 2 images, choose one with `series`" in refused(path)
+        assert "holds 2 images, choose one with --series" in refused(path)
         assert "has levels 0 to 1, got level 2" in refused(path, "--series", "0", "--level", "2")
 
 
@@ -82,7 +82,7 @@ class TestTime:
         assert [row["t"] for row in csv.DictReader(io.StringIO(text))] == ["2"] * 4 + ["3"] * 4
         assert "one for each of 4 along T" in run("info", path)[1]
         assert "choose one with --time" in run("transform", path)[1]
-        assert run("transform", path, "--time", "1")[0] == 0
+        assert run("transform", path, "--time", "1", "--threshold", "100")[0] == 0
 
     def test_labels_mask_and_smoothing_of_a_movie(self, run, tmp_path):
         movie, labels = noise(3, 9, 8), noise(3, 9, 8, seed=1) // 100

@@ -81,7 +81,7 @@ def columns() -> Callable[[Path], Columns]:
     def read(path: Path) -> Columns:
         with path.open() as file:
             rows = list(csv.DictReader(file))
-        numbers = [name for name in rows[0] if name != "unit"]
+        numbers = [name for name in rows[0] if name not in ("unit", "estimator")]
         return {name: [float(row[name]) for row in rows] for name in numbers}
 
     return read

@@ -18,13 +18,13 @@ def test_bad_images(refused, tmp_path, image, write_zarr):
     (tmp_path / "empty").mkdir()
     assert "holds neither a Zarr image nor image files" in refused(tmp_path / "empty")
     (tmp_path / "a.txt").write_text("text")
-    assert "type not supported, must be one of .png" in refused(tmp_path / "a.txt")
+    assert "type not supported, got .txt; ecc info --help lists" in refused(tmp_path / "a.txt")
     (tmp_path / "a.tif").write_bytes(b"II*\0 nothing")
     assert str(tmp_path / "a.tif") in refused(tmp_path / "a.tif")
     zarr.create_group(tmp_path / "group.zarr").create_array("x", shape=(2, 2), dtype="u1")
     assert "is no OME-Zarr image; arrays in this group: x" in refused(tmp_path / "group.zarr")
     path = write_zarr(tmp_path / "complex.zarr", image.astype("complex64"))
-    assert "`image` must have a boolean, integer or real floating dtype" in refused(path)
+    assert "the image must have a boolean, integer or real floating dtype" in refused(path)
 
 
 def test_objects_are_refused(refused, tmp_path):
@@ -61,19 +61,19 @@ def test_a_corrupt_chunk(refused, tmp_path, image, write_zarr):
     ("arguments", "message"),
     [
         (["--range", "300,400"], "--range 300,400 has no value of uint8"),
-        (["--range", "4,1"], "`range` must be finite with low <= high"),
-        (["--thresholds", "2,1"], "`thresholds` must be increasing"),
+        (["--range", "4,1"], "--range must be finite with low <= high"),
+        (["--thresholds", "2,1"], "--thresholds must be increasing"),
         (["--thresholds", "1,2", "--range", "0,1"], "--range must be left out"),
         (["--thresholds", "exact"], "--thresholds must be a number or a list"),
-        (["--connectivity", "2"], "`connectivity` must be 1 or 3"),
-        (["--roi", ":,:"], "`roi` must have a range for each of the axes ZYX, got 2"),
-        (["--channel", "0"], "`channel` must be left out, the axes ZYX have none, got 0"),
-        (["--axes", "YX"], "`axes` must be one letter per axis"),
+        (["--connectivity", "2"], "--connectivity must be 1 or 3"),
+        (["--roi", ":,:"], "--roi must have a range for each of the axes ZYX, got 2"),
+        (["--channel", "0"], "--channel must be left out, the axes ZYX have none, got 0"),
+        (["--axes", "YX"], "--axes must be one letter per axis"),
         (["--axes", "ABC"], "none of its axes ABC of shape (9, 20, 17) is Z, Y or X"),
-        (["--roi", "3:3,:,:"], "`roi` leaves nothing of axis Z, of 9"),
-        (["--direction", "1,0"], r"`direction` must have shape (3,), got (2,)"),
-        (["--direction", "0,0,0"], "`direction` must be finite and not zero"),
-        (["--direction", "1,0,0", "--spacing", "0"], "`spacing` must be positive and finite"),
+        (["--roi", "3:3,:,:"], "--roi leaves nothing of axis Z, of 9"),
+        (["--direction", "1,0"], r"--direction must have shape (3,), got (2,)"),
+        (["--direction", "0,0,0"], "--direction must be finite and not zero"),
+        (["--direction", "1,0,0", "--spacing", "0"], "--spacing must be positive and finite"),
         (["--spacing", "2"], "--spacing needs --direction"),
         (["--direction-scale", "2"], "--direction-scale needs --direction"),
         (["--max-memory", "1"], "need --max-memory of at least 1M"),
@@ -111,7 +111,7 @@ def test_labels(refused, tmp_path, image, write_zarr, levels):
     message = refused(path, *arguments, tmp_path / "small.npy")
     assert "labels must have the image's shape Z 9 x Y 20 x X 17, got Z 8 x Y 20 x X 17" in message
     message = refused(path, *arguments, tmp_path / "negative.npy")
-    assert "`labels` must not be negative, got -1" in message
+    assert "--labels must not be negative, got -1" in message
     assert "no such file or folder" in refused(path, *arguments, tmp_path / "none.npy")
 
 

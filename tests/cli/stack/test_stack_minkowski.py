@@ -146,7 +146,7 @@ def test_batch(tmp_path, noise, write_zarr):
         rows = list(csv.DictReader(file))
     names = ["volume", "surface", "mean_breadth", "area", "perimeter"]
     columns = [f"{k}{t}" for k in ("", *(f"{name} " for name in names)) for t in (2, 5)]
-    assert list(rows[0]) == ["input", "unit", *columns]
+    assert list(rows[0]) == ["input", "unit", "estimator", *columns]
     for row, image in zip(rows, images.values(), strict=True):
         known = ecc.minkowski_curves(image, [2, 5], boundary="periodic")
         assert [int(row["2"]), int(row["5"])] == known.euler.tolist()
@@ -159,12 +159,12 @@ def test_batch(tmp_path, noise, write_zarr):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--minkowski", "--betti"], "--betti must not be given together with --minkowski"),
+        (["--minkowski", "exact", "--betti"], "--betti must not be given together with"),
         (["--boundary", "periodic", "--betti"], "--boundary must be closed together with --betti"),
         (["--boundary", "half-open", "--labels", "b"], "must be closed together with --labels"),
         (["--boundary", "periodic", "--direction", "1,0,0"], "heights differ on opposite sides"),
-        (["--minkowski", "crofton-4"], "`estimator` must be 'exact', 'crofton-3' or 'crofton-13'"),
-        (["--minkowski", "--spacing", "1,2"], "`spacing` must be one number or 3 of them"),
+        (["--minkowski", "crofton-4"], "--minkowski must be 'exact', 'crofton-3' or 'crofton-13'"),
+        (["--minkowski", "exact", "--spacing", "1,2"], "--spacing must be one number or 3 of them"),
     ],
 )
 def test_arguments_that_do_not_go_together(

@@ -1,0 +1,152 @@
+"""Figures of several curves by name, and of Minkowski functionals: a panel for each quantity."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ecc_core._arrays import on_host
+from ecc_core._optional import import_optional
+from ecc_core.plotting._curves import Curve, plot_curve
+from ecc_core.plotting._figures import new_figure
+from ecc_core.results import BettiResult, EulerCurve, MinkowskiCurves, RegionMinkowski
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+__all__ = ["plot_curves", "plot_minkowski_curves"]
+
+MOST_NAMED_CURVES = 10
+EULER = "Euler characteristic"
+
+
+def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) -> "Figure":
+    """Plot several named curves on the same axes.
+
+    Parameters
+    ----------
+    curves : mapping of str to EulerCurve, BettiCurves or MinkowskiCurves
+        Curves by name. There is a panel for each Betti number or functional. Up to ten curves are
+        listed in a legend beside the panels. More are drawn thin and without a legend, from dark
+        to light in the order of the mapping.
+    superlevel : bool, optional
+        As for :func:`plot_curve`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from ecc_core.plotting import plot_curves
+    >>> figure = plot_curves({"a": ([0, 1], [2, 1]), "b": ([0, 1], [5, 1])})
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['a', 'b']
+    """
+    colormaps = import_optional("matplotlib", extra="io", purpose="plotting").colormaps
+    few = len(curves) <= MOST_NAMED_CURVES
+    colours = colormaps["tab10" if few else "viridis"]
+    shades = range(len(curves)) if few else np.linspace(0, 0.85, len(curves))
+    style: dict[str, Any] = {"linewidth": 1.2} if few else {"linewidth": 0.5, "alpha": 0.7}
+    quantities = [_quantities(curve) for curve in curves.values()]
+    figure, panels = _panels([label for found in quantities for label in found] or [EULER], 6.0)
+    handles = []
+    for found, shade in zip(quantities, shades, strict=True):
+        for label, curve in found.items():
+            ax = panels[label]
+            plot_curve(curve, ax, superlevel=superlevel, color=colours(shade), **style)
+        handles.append(ax.lines[-1])
+    _describe(panels)
+    figure.align_ylabels()
+    if few and handles:
+        _name(figure, handles, list(curves))
+    return figure
+
+
+def plot_minkowski_curves(curves: MinkowskiCurves | RegionMinkowski, **line: Any) -> "Figure":
+    """Plot each Minkowski functional as a step function, one below the other.
+
+    Parameters
+    ----------
+    curves : MinkowskiCurves or RegionMinkowski
+    **line
+        Passed on to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> from ecc_core.plotting import plot_minkowski_curves
+    >>> figure = plot_minkowski_curves(ecc.minkowski_curves(np.eye(5)))
+    >>> [ax.get_ylabel() for ax in figure.axes]
+    ['area', 'perimeter', 'Euler characteristic']
+    """
+    quantities = _quantities(curves)
+    figure, panels = _panels(quantities, 4.5)
+    for label, curve in quantities.items():
+        plot_curve(curve, panels[label], **line)
+    _describe(panels)
+    figure.align_ylabels()
+    return figure
+
+
+def _quantities(curve: Any) -> dict[str, Curve]:
+    """Return the curve of each Betti number or functional by its label."""
+    if isinstance(curve, BettiResult):
+        labels = [f"$b_{k}$" for k in range(curve.values.shape[-2])]
+    elif isinstance(curve, MinkowskiCurves | RegionMinkowski):
+        labels = [
+            EULER if name == "euler" else name.replace("_", " ") + (f" ({unit})" if unit else "")
+            for name, unit in zip(curve.measures, curve.measure_units, strict=True)
+        ]
+    else:
+        return {EULER: curve}
+    thresholds, values = on_host(curve.thresholds), on_host(curve.values)
+    facts = {"superlevel": curve.superlevel, "units": curve.units}
+    return {
+        label: EulerCurve(thresholds, values[..., k, :], **facts) for k, label in enumerate(labels)
+    }
+
+
+def _panels(labels: Iterable[str], width: float) -> tuple["Figure", dict[str, "Axes"]]:
+    """Return a figure, and its panels by label, that of the Euler characteristic last."""
+    order = sorted(dict.fromkeys(labels), key=lambda label: label == EULER)
+    height = 3.6 if len(order) == 1 else 1.6 * len(order)
+    figure = new_figure(figsize=(width, height), layout="constrained")
+    panels = figure.subplots(len(order), sharex=True, squeeze=False)[:, 0]
+    return figure, dict(zip(order, panels, strict=True))
+
+
+def _describe(panels: Mapping[str, "Axes"]) -> None:
+    """Label the axes of panels with curves, the thresholds at the last one only."""
+    for label, ax in panels.items():
+        if ax.get_xlabel():
+            ax.set_ylabel(label)
+            ax.label_outer()
+        if label.startswith("$b_"):
+            ax.set_yscale("symlog")
+            ax.set_ylim(bottom=0)
+
+
+def _name(figure: "Figure", handles: Sequence["Line2D"], names: Sequence[str]) -> None:
+    """Add a legend at the right of the panels, for which the figure becomes wider."""
+    legend = figure.legend(handles, [" "] * len(handles), loc="outside right upper", frameon=False)
+    for text, name in zip(legend.texts, names, strict=True):
+        text.set(text=name, parse_math=False)  # names may hold $ or begin with _
+    width = legend.get_window_extent().width / figure.dpi
+    figure.set_figwidth(figure.get_figwidth() + width)
