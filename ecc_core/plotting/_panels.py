@@ -111,7 +111,7 @@ def _quantities(curve: Any) -> dict[str, Curve]:
         labels = [f"$b_{k}$" for k in range(curve.values.shape[-2])]
     elif isinstance(curve, MinkowskiCurves | RegionMinkowski):
         labels = [
-            EULER if name == "euler" else name.replace("_", " ") + (f" ({unit})" if unit else "")
+            EULER if name == "euler" else name.replace("_", " ") + (f"\n({unit})" if unit else "")
             for name, unit in zip(curve.measures, curve.measure_units, strict=True)
         ]
     else:

@@ -359,7 +359,7 @@ class TestUnits:
         curves = ecc.minkowski_curves(np.eye(5), 5)
         named = dataclasses.replace(curves, spacing_units="mm").plot()
         labels = [ax.get_ylabel() for ax in named.axes]
-        assert labels[:2] == ["area (mm^2)", "perimeter (mm)"]
+        assert labels[:2] == ["area\n(mm^2)", "perimeter\n(mm)"]
         assert "mm" not in labels[2]
         assert curves.plot().axes[0].get_ylabel() == "area"
 
