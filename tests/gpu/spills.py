@@ -1,6 +1,6 @@
-"""Curves by kernels that were compiled with too few registers: python spills.py REGISTERS.
+"""Curves by kernels that have too few registers: python spills.py FACTOR.
 
-Prints the bytes of local memory that the kernels of each source use. Images are chosen so that all
+They are compiled for a multiple of the blocks that a multiprocessor can have at once. Prints the bytes of local memory that the kernels of each source use. Images are chosen so that all
 kernels that copy rows asynchronously run, with and without masks.
 """
 
@@ -43,7 +43,9 @@ def cases():
 
 
 def main():
-    REGISTERS.update(dict.fromkeys(RESOURCES, int(sys.argv[1])))
+    REGISTERS.clear()
+    for source, (threads, blocks) in RESOURCES.items():
+        RESOURCES[source] = threads, int(sys.argv[1]) * blocks
     function, local = compiling.function, defaultdict(int)
 
     def recorded(source, *arguments):

@@ -142,7 +142,7 @@ def test_torch_tensors():
 @pytest.mark.parametrize(
     ("image", "options", "message"),
     [
-        (np.array([[0, 2]]), {}, "`image` must be boolean, or 0 and 1, unless `weighted` is True"),
+        (np.array([[0, 2, 1]]), {}, "`image` must be boolean, or 0 and one other value, unless"),
         (np.array([[1.0, np.nan]]), {"weighted": True}, "`image` must be finite .* got NaN"),
         (np.array([[2**62]]), {"weighted": True}, r"`image` must hold weights below 2\*\*62"),
     ],
