@@ -1,7 +1,8 @@
 """Curves by kernels that have too few registers: python spills.py FACTOR.
 
-They are compiled for a multiple of the blocks that a multiprocessor can have at once. Prints the bytes of local memory that the kernels of each source use. Images are chosen so that all
-kernels that copy rows asynchronously run, with and without masks.
+They are compiled for a multiple of the blocks that a multiprocessor can have at once. Prints the
+bytes of local memory that the kernels of each source use. Images are chosen so that all kernels
+that copy rows asynchronously run, with and without masks.
 """
 
 import sys
