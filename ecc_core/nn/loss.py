@@ -217,6 +217,12 @@ class EulerCurveLoss(nn.Module):
             kind = getattr(target, "dtype", type(target).__name__)
             raise TypeError(f"`target` must be a tensor of real numbers, got {kind}")
         shape, given = tuple(prediction.shape), tuple(target.shape)
+        if len(shape) > self.n_spatial + 2:
+            raise ValueError(
+                f"`prediction` must have at most {self.n_spatial + 2} axes (batch, class and "
+                f"n_spatial={self.n_spatial}), got {shape}; pass n_spatial=3 for volumes, or "
+                "flatten the first axes"
+            )
         axis = len(shape) - self.n_spatial - 1
         classes = shape[axis] if axis >= 0 else 1
         if classes == 1 and axis > 0 and given == shape[:axis] + shape[axis + 1 :]:

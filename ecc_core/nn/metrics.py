@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
@@ -12,6 +13,9 @@ import numpy as np
 from ecc_core.topology import betti_curves
 
 __all__ = ["BettiError"]
+
+ROUNDING = 1e-3
+"""How far probabilities may be from [0, 1], as those of 16 bits may."""
 
 
 class BettiError:
@@ -31,11 +35,15 @@ class BettiError:
     window : int or tuple of ndim ints, optional
         Tile images with windows of this shape and average their errors, so that the location of
         objects matters as well as their number. Windows at the far border may be smaller.
+    from_logits : bool, default False
+        Whether predictions are logits: points whose sigmoid is at least `threshold` belong to the
+        objects.
 
     Raises
     ------
     ValueError
-        If `ndim` is not 1, 2 or 3, or `window` is not a positive int or `ndim` of them.
+        If `ndim` is not 1, 2 or 3, `window` is not a positive int or `ndim` of them, or `threshold`
+        is not between 0 and 1 with `from_logits`.
 
     Examples
     --------
@@ -55,10 +63,16 @@ class BettiError:
         threshold: float = 0.5,
         connectivity: int | None = None,
         window: SupportsIndex | Sequence[SupportsIndex] | None = None,
+        from_logits: bool = False,
     ) -> None:
         if ndim not in (1, 2, 3):
             raise ValueError(f"`ndim` must be 1, 2 or 3, got {ndim!r}")
+        if from_logits and not 0 < threshold < 1:
+            raise ValueError(
+                f"`threshold` must be between 0 and 1 with `from_logits`, got {threshold!r}"
+            )
         self.ndim, self.threshold, self.connectivity = ndim, threshold, connectivity
+        self.from_logits = from_logits
         self.window = None if window is None else _window(window, ndim)
 
     def __call__(self, prediction: Any, target: Any) -> Any:
@@ -79,7 +93,8 @@ class BettiError:
         Raises
         ------
         ValueError
-            If the shapes differ or have fewer than `ndim` axes.
+            If the shapes differ or have fewer than `ndim` axes, or if floats are not between 0 and
+            1, as `threshold` is, unless `from_logits` is set.
         TypeError, BackendError
             As for :func:`ecc_core.betti_curves`.
         """
@@ -92,6 +107,9 @@ class BettiError:
         spatial = shape[len(shape) - self.ndim :]
         if 0 in spatial:
             raise ValueError(f"`prediction` must have points, got shape {shape}")
+        if not self.from_logits:
+            self._check_probabilities(prediction, "prediction", " (from_logits=True takes logits)")
+        self._check_probabilities(target, "target", "")
         steps = self.window or spatial
         starts = itertools.product(*(range(0, n, w) for n, w in zip(spatial, steps, strict=True)))
         errors = [
@@ -102,14 +120,28 @@ class BettiError:
 
     def _error(self, prediction: Any, target: Any, part: Any) -> Any:
         """Errors of one window in each image."""
-        first, second = (self._numbers(image[part]) for image in (prediction, target))
-        return abs(first - second).sum(-1)
+        least = self.threshold
+        if self.from_logits:
+            least = math.log(least / (1 - least))
+        first = self._numbers(prediction[part], least)
+        return abs(first - self._numbers(target[part], self.threshold)).sum(-1)
 
-    def _numbers(self, image: Any) -> Any:
+    def _check_probabilities(self, image: Any, name: str, advice: str) -> None:
+        """Refuse logits, and masks of 0 and 255 as floats."""
+        if 0 in image.shape or "float" not in str(image.dtype) or not 0 < self.threshold < 1:
+            return
+        low, high = float(image.min()), float(image.max())
+        if low < -ROUNDING or high > 1 + ROUNDING:
+            raise ValueError(
+                f"`{name}` must be between 0 and 1, as `threshold` is{advice}, "
+                f"got {low if low < -ROUNDING else high:g}"
+            )
+
+    def _numbers(self, image: Any, least: float) -> Any:
         """Betti numbers of the images, of shape (..., ndim)."""
         curves = betti_curves(
             image,
-            [self.threshold],
+            [least],
             connectivity=self.connectivity,
             superlevel=True,
             axis=tuple(range(image.ndim - self.ndim, image.ndim)),

@@ -67,3 +67,28 @@ def test_bad_shapes(pair):
         BettiError(2)(prediction, target[0])
     with pytest.raises(ValueError, match="points"):
         BettiError(2)(prediction[..., :0], target[..., :0])
+
+
+def test_logits(pair):
+    prediction, target = pair
+    logits = np.log(prediction / (1 - prediction))
+    for threshold in (0.5, 0.2):
+        expected = BettiError(2, threshold=threshold)(prediction, target)
+        found = BettiError(2, threshold=threshold, from_logits=True)
+        assert_array_equal(found(logits, target), expected)
+        assert_array_equal(found(torch.from_numpy(logits), torch.from_numpy(target)), expected)
+    with pytest.raises(ValueError, match="`threshold` must be between 0 and 1 with `from_logits`"):
+        BettiError(2, threshold=0, from_logits=True)
+
+
+@pytest.mark.parametrize("library", [np.asarray, torch.from_numpy])
+def test_what_are_no_probabilities(pair, library):
+    prediction, target = map(library, pair)
+    with pytest.raises(ValueError, match=r"`prediction` must be between 0 and 1.*from_logits=True"):
+        BettiError(2)(4 * prediction - 2, target)
+    with pytest.raises(ValueError, match=r"`target` must be between 0 and 1.*got 255"):
+        BettiError(2)(prediction, library(255.0 * pair[1]))
+    whole = library(pair[1].astype(np.uint8) * np.uint8(255))  # integers of masks are compared
+    assert_array_equal(BettiError(2)(whole, target), np.zeros((2, 3)))
+    bright = BettiError(2, threshold=127.5)  # images that are no probabilities
+    assert_array_equal(bright(255 * prediction, 255.0 * target), BettiError(2)(prediction, target))

@@ -193,3 +193,13 @@ def test_refuses_float_targets_that_are_no_probabilities():
     with pytest.raises(ValueError, match=r"`target` must be between 0 and 1 .*got 255"):
         EulerCurveLoss()(mask / 255, mask)
     assert EulerCurveLoss()(mask / 255, mask.to(torch.uint8)) == 0
+
+
+def test_volumes_need_three_spatial_axes():
+    """As images, their slices would be compared."""
+    volumes = torch.rand(2, 1, 5, 6, 7)
+    with pytest.raises(ValueError, match=r"at most 4 axes.*n_spatial=3 for volumes"):
+        EulerCurveLoss()(volumes, volumes > 0.5)
+    EulerCurveLoss(n_spatial=3)(volumes, volumes > 0.5)
+    with pytest.raises(ValueError, match=r"at most 3 axes.*n_spatial=1"):
+        EulerCurveLoss(n_spatial=1)(volumes[0], volumes[0] > 0.5)
