@@ -115,12 +115,10 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
             walk.advance(image, begin + r + 1 < image.height);
             ahead[r].load(walk, columns);
         }
-        Trits above = {0, 0};  // what the row before takes from this one, in the low four bits
-        if (begin > 0) {
-            const Planes2 w =
-                compare<1>(strip, begin - kLaneRows, p, before, walk, cache, check);
-            above = taken(w.m, w.m_left, w.below);
-        }
+        // What the row before takes from this one, in the low four bits. The first row is compared with
+        // itself: a value set under a condition must not be spilled.
+        const Planes2 w = compare<1>(strip, begin - kLaneRows, p, before, walk, cache, check);
+        Trits above = taken(w.m, w.m_left, begin > 0 ? w.below : 0u);
         for (int row = begin; row < end; row += kLaneRows) {
             const Planes2 w = compare<kLaneRows>(strip, row, p, ahead, walk, cache, check);
             if (kCubes && row == 0) {
