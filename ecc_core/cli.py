@@ -103,7 +103,13 @@ def _quiet_readers() -> Iterator[None]:
         for library in TALKATIVE:
             logging.getLogger(library).setLevel(logging.CRITICAL)
             warnings.filterwarnings("ignore", module=rf"{library}(\.|$)")
+        warnings.showwarning = _show_warning
         yield
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning in one line."""
+    print(f"ecc: warning: {one_line(message)}", file=sys.stderr)
 
 
 def _prepare_streams() -> None:

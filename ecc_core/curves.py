@@ -25,6 +25,8 @@ from ecc_core._arrays.repeats import (
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.filtration import check_closed, direction_of, filtration_of
 from ecc_core._request.image import (
+    all_axes,
+    geometry_by_axis,
     geometry_of,
     split_masked,
 )
@@ -102,7 +104,13 @@ def euler_number(
     if number is not None:
         return number
     values = euler_curve(
-        image, LEAST, connectivity=connectivity, superlevel=True, nan="omit", boundary=boundary
+        image,
+        LEAST,
+        connectivity=connectivity,
+        superlevel=True,
+        nan="omit",
+        axis=all_axes(image),
+        boundary=boundary,
     ).values
     if call is not None:
         origin = origin_of(image)
@@ -288,7 +296,7 @@ def euler_curve(
     image, mask = split_masked(image, mask)
     origin = origin_of(image)
     array = origin.image(image)
-    geometry = geometry_of(array.shape, axis)
+    geometry = geometry_by_axis(array.shape, axis)
     added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
     filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, added, boundary)
     batched = " together with batch axes" if geometry.batch else None
@@ -308,6 +316,8 @@ def euler_curve(
     if levels.needs_range and not origin.on_host:
         filtration = replace(filtration, nan="omit")  # the range was found, so there is none
     values = backend.curve(images, at, filtration, **options)
+    if origin.on_host:
+        levels.warn_if_missed(at, values, find_range, "image")
     counts = origin.wrap(values.reshape((*geometry.batch, at.size)))
     return EulerCurve(origin.thresholds(thresholds, at), counts, **facts)
 
@@ -493,6 +503,8 @@ def region_curves(
     )
     at = levels.over(find_range, shape)
     ids, values = backend.region_curves(array, regions, at, filtration, workers=threads)
+    if origin.on_host:
+        levels.warn_if_missed(at, values, find_range, "image")
     facts = curve_facts(filtration)
     if call is not None:
         remember_regions(call, backend, (array, regions), at, filtration, facts)

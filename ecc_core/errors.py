@@ -1,4 +1,10 @@
-"""Exceptions of :mod:`ecc_core` other than ``TypeError`` and ``ValueError``."""
+"""Exceptions of :mod:`ecc_core` other than ``TypeError`` and ``ValueError``, and warnings."""
+
+import itertools
+import sys
+import traceback
+import warnings
+from pathlib import Path
 
 __all__ = ["BackendError", "EccError", "InputFileError"]
 
@@ -21,3 +27,11 @@ def nan_message(name: str) -> str:
 
 
 NAN_MESSAGE = nan_message("image")
+PACKAGE = str(Path(__file__).parent)
+
+
+def warn_caller(message: str) -> None:
+    """Warn once for each line that calls the package."""
+    frames = (frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe()))
+    inside = itertools.takewhile(lambda file: file.startswith(PACKAGE), frames)
+    warnings.warn(message, stacklevel=1 + len(list(inside)))

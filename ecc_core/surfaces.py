@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.origin import kept_points, origin_of
 from ecc_core._request.filtration import filtrations_of
-from ecc_core._request.image import check_same_shape, geometry_of, image_named, split_masked
+from ecc_core._request.image import check_same_shape, geometry_by_axis, image_named, split_masked
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core.results import EulerSurface, surface_facts
 
@@ -138,7 +138,7 @@ def euler_surface(
     origin = origin_of(first, "first")
     arrays = [origin.image(*named) for named in zip((first, second), NAMES, strict=True)]
     check_same_shape(*(array.shape for array in arrays))
-    geometry = geometry_of(arrays[0].shape, axis, "first")
+    geometry = geometry_by_axis(arrays[0].shape, axis, "first")
     filtrations = filtrations_of(geometry.ndim, connectivity, superlevel, nan)
     levels = [
         parse_thresholds(given_on_host(at), bounds, name=name, no_exact="")
@@ -150,13 +150,20 @@ def euler_surface(
     if mask is not None:
         options["mask"] = geometry.stack(kept_points(origin, mask, geometry))
     images = [geometry.stack(array) for array in arrays]
+    finds = [
+        partial(origin.backend().value_range, image, filtration, **options)
+        for image, filtration in zip(images, filtrations, strict=True)
+    ]
     at = []
-    for name, image, level, filtration in zip(NAMES, images, levels, filtrations, strict=True):
-        find_range = partial(origin.backend().value_range, image, filtration, **options)
+    for name, find_range, level in zip(NAMES, finds, levels, strict=True):
         with image_named(name):
             at.append(level.over(find_range, geometry.spatial))
     a, b = at
     values = origin.surfaces().surface(images[0], images[1], (a, b), filtrations, **options)
+    if origin.on_host and values.size:
+        ends = values[..., -1], values[..., -1, :]  # all of the other image has entered
+        for name, find_range, level, t, end in zip(NAMES, finds, levels, at, ends, strict=True):
+            level.warn_if_missed(t, end, find_range, name)
     return EulerSurface(
         origin.thresholds(thresholds_first, a),
         origin.thresholds(thresholds_second, b),

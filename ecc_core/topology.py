@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike
 from ecc_core._arrays import given_on_host, is_lazy, on_host
 from ecc_core._arrays.origin import kept_points, origin_of, region_labels
 from ecc_core._request.filtration import check_closed, filtration_of
-from ecc_core._request.image import as_booleans, geometry_of, split_masked
+from ecc_core._request.image import (
+    all_axes,
+    as_booleans,
+    geometry_by_axis,
+    geometry_of,
+    split_masked,
+)
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
 from ecc_core.results import BettiCurves, PersistencePairs, RegionBettiCurves, curve_facts
@@ -58,7 +64,8 @@ def betti_numbers(image: ArrayLike, connectivity: int | None = None) -> tuple[in
     """
     # No image has values between 0 and the smallest of its own dtype.
     least = np.array([np.nextafter(0.0, 1.0)])
-    curves = betti_curves(image, least, connectivity=connectivity, superlevel=True, nan="omit")
+    options: dict[str, Any] = {"superlevel": True, "nan": "omit", "axis": all_axes(image)}
+    curves = betti_curves(image, least, connectivity=connectivity, **options)
     if is_lazy(image):
         return tuple(curves.values[:, 0])
     return tuple(int(count) for count in on_host(curves.values)[:, 0])
@@ -163,7 +170,7 @@ def betti_curves(
     image, mask = split_masked(image, mask)
     origin = origin_of(image)
     array = origin.image(image)
-    geometry = geometry_of(array.shape, axis)
+    geometry = geometry_by_axis(array.shape, axis)
     filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
     batched = " together with batch axes" if geometry.batch else None
     levels = parse_thresholds(given_on_host(thresholds), range, no_exact=batched)
@@ -177,6 +184,8 @@ def betti_curves(
     find_range = partial(origin.backend().value_range, images, filtration, **options)
     at = levels.over(find_range, geometry.spatial)
     values = backend.betti_curves(images, at, filtration, **options)
+    if origin.on_host:
+        levels.warn_if_missed(at, values, find_range, "image")
     counts = origin.wrap(values.reshape((*geometry.batch, geometry.ndim, at.size)))
     return BettiCurves(origin.thresholds(thresholds, at), counts, **curve_facts(filtration))
 
@@ -257,6 +266,8 @@ def region_betti_curves(
     find_range = partial(origin.backend().value_range, array[None], filtration, **options)
     at = levels.over(find_range, shape)
     ids, values = numbers.region_betti_curves(array, regions, at, filtration, workers=threads)
+    if origin.on_host:
+        levels.warn_if_missed(at, values, find_range, "image")
     at = origin.thresholds(thresholds, at)
     return RegionBettiCurves(origin.wrap(ids), at, origin.wrap(values), **curve_facts(filtration))
 

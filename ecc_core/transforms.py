@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ecc_core._arrays import given_on_host, on_host
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._request.filtration import check_closed, check_connectivity, check_flag, check_spacing
-from ecc_core._request.image import split_masked
+from ecc_core._request.image import split_masked, warn_of_thin_volume
 from ecc_core._request.thresholds import as_count
 from ecc_core._request.transform import (
     as_label_image,
@@ -172,6 +172,9 @@ def euler_transform(
     threads = origin.workers(workers)
     ndim = len(given.shape)
     connectivity = check_connectivity(connectivity, ndim)
+    if spacing is None and as_count(directions, "directions") is not None:
+        advice = "pass `spacing` if it is one, or each image by itself"
+        warn_of_thin_volume(given.shape, advice)
     steps = check_spacing(given_on_host(spacing), ndim)
     vectors = _directions(directions, ndim)
     at, count = parse_heights(given_on_host(heights), range)

@@ -33,6 +33,11 @@ class NumPy(Adapter):
         return dtype
 
     def unwrap(self, array: Any, name: str) -> NDArray[Any]:
+        if isinstance(array, list | tuple) and array and getattr(array[0], "ndim", 0) > 1:
+            raise TypeError(
+                f"`{name}` must be one array, got a {type(array).__name__} of {len(array)}; pass "
+                "them one by one, or stack them and name the spatial axes in `axis`"
+            )
         try:
             return np.asarray(array)
         except ValueError:

@@ -16,7 +16,7 @@ from ecc_core._backends.spans import Cut
 from ecc_core._blocks.blocks import Settings
 from ecc_core._request.estimator import Estimator, estimator_of
 from ecc_core._request.filtration import Filtration, filtration_of
-from ecc_core._request.image import check_label_values, geometry_of, split_masked
+from ecc_core._request.image import check_label_values, geometry_by_axis, geometry_of, split_masked
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core.results import MinkowskiCurves, RegionMinkowski, curve_facts
 
@@ -71,7 +71,7 @@ def curves_of_image(
     image, mask = split_masked(image, mask)
     origin = origin_of(image)
     array = origin.image(image)
-    geometry = geometry_of(array.shape, axis)
+    geometry = geometry_by_axis(array.shape, axis)
     filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, None, boundary)
     chosen = estimator_of(estimator, given_on_host(spacing), filtration)
     levels = parse_thresholds(given_on_host(thresholds), range, no_exact=NO_EXACT)
@@ -86,6 +86,8 @@ def curves_of_image(
     if not chosen.exact:
         euler = backend.curve(images, at, filtration, **options)
         values[:, -1] = on_host(euler)
+    if origin.on_host:
+        levels.warn_if_missed(at, values, find_range, "image")
     return MinkowskiCurves(
         origin.thresholds(thresholds, at),
         origin.wrap(values.reshape((*geometry.batch, geometry.ndim + 1, at.size))),
@@ -126,6 +128,8 @@ def curves_of_regions(
         array, regions, at, chosen.cells, filtration, workers=threads
     )
     values = functionals(counts, chosen)
+    if origin.on_host:
+        levels.warn_if_missed(at, values, find_range, "image")
     if not chosen.exact:
         _, euler = backend.region_curves(array, regions, at, filtration, workers=threads)
         values[:, -1] = on_host(euler)

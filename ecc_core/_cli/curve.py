@@ -254,7 +254,7 @@ def _curves(
         range=arguments.range,
         mask=inside,
         nan=arguments.nan,
-        axis=axes if axes[0] else None,
+        axis=axes,
         **common,
     )
     curve = _with_unit(curve, image)

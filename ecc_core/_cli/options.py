@@ -388,8 +388,8 @@ ARGUMENTS = {
 """What the command calls arguments of the library; others are options of the same name."""
 
 
-def one_line(error: BaseException) -> str:
-    """Return the message of an error in one line, with options instead of Python's arguments."""
+def one_line(error: BaseException | str) -> str:
+    """Return a message in one line, with options instead of Python's arguments."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):

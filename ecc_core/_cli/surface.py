@@ -89,6 +89,7 @@ def run(arguments: argparse.Namespace) -> None:
             connectivity=arguments.connectivity,
             superlevel=(flags[0], flags[1]),
             nan=arguments.nan,
+            axis=range(first.ndim),
         )
     if arguments.out:
         names = [printable(path) for path in paths]

@@ -23,7 +23,7 @@ from ecc_core._dask.arguments import (
 )
 from ecc_core._dask.borders import bordered
 from ecc_core._request.filtration import direction_of, filtration_of, filtrations_of
-from ecc_core._request.image import check_ids, geometry_of, spatial_axes
+from ecc_core._request.image import check_ids, geometry_by_axis, geometry_of
 from ecc_core.results import EulerCurve, EulerSurface, RegionCurves, curve_facts, surface_facts
 
 __all__ = ["checked_blocks", "whole_coefficients", "whole_curve", "whole_regions", "whole_surface"]
@@ -50,7 +50,7 @@ def whole_curve(
     """The lazy result of :func:`ecc_core.euler_curve` for a dask array."""
     check_no_workers(workers)
     image = check_dask_image(image)
-    axes = spatial_axes(image.shape, axis)
+    axes = geometry_by_axis(image.shape, axis).axes
     spatial = tuple(image.shape[a] for a in axes)
     added = direction_of(given_on_host(direction), direction_scale, spacing, spatial)
     if added is not None:
@@ -85,7 +85,7 @@ def checked_blocks(
 ) -> CheckedBlocks:
     """Return checked arguments, with the spatial axes of the image last."""
     image = check_dask_image(image)
-    geometry = geometry_of(image.shape, axis)
+    geometry = geometry_by_axis(image.shape, axis)
     filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, None, boundary)
     at = given_thresholds(thresholds, bounds)
     image, mask = split_masked_chunks(image, aligned(mask, image, geometry.axes))
@@ -111,7 +111,7 @@ def whole_surface(
     """Return the lazy result of :func:`ecc_core.euler_surface` if an image is a dask array."""
     check_no_workers(workers)
     first, second = paired(first, second)
-    geometry = geometry_of(first.shape, axis, "first")
+    geometry = geometry_by_axis(first.shape, axis, "first")
     filtrations = filtrations_of(geometry.ndim, connectivity, superlevel, nan)
     names = ("thresholds_first", "thresholds_second")
     a, b = map(given_thresholds, thresholds, ranges, names)

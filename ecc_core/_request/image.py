@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._request.filtration import as_numbers
-from ecc_core.errors import NAN_MESSAGE, nan_message
+from ecc_core.errors import NAN_MESSAGE, nan_message, warn_caller
 
 __all__ = [
     "Geometry",
+    "all_axes",
     "as_booleans",
     "check_ids",
     "check_image_dtype",
@@ -25,11 +26,15 @@ __all__ = [
     "check_mask",
     "check_same_shape",
     "check_window",
+    "geometry_by_axis",
     "geometry_of",
     "image_named",
     "spatial_axes",
     "split_masked",
+    "warn_of_thin_volume",
 ]
+
+THIN = 4  # points along an axis that is rather one of colours, channels or images
 
 
 class Geometry(NamedTuple):
@@ -93,6 +98,30 @@ def geometry_of(
     return _geometry(shape, spatial_axes(shape, axis, name))
 
 
+def geometry_by_axis(
+    shape: Sequence[int],
+    axis: SupportsIndex | Sequence[SupportsIndex] | None,
+    name: str = "image",
+) -> Geometry:
+    """`geometry_of` for the argument `axis` of a function; warns where it is probably missing."""
+    if axis is None:
+        warn_of_thin_volume(
+            shape, "name the two spatial axes in `axis`, or all three for a volume", name
+        )
+    return geometry_of(shape, axis, name)
+
+
+def all_axes(image: Any) -> tuple[int, ...] | None:
+    """The argument `axis` for an image that is a volume if it has three axes."""
+    return (0, 1, 2) if getattr(image, "ndim", 0) == 3 else None
+
+
+def warn_of_thin_volume(shape: Sequence[int], advice: str, name: str = "image") -> None:
+    """Warn of three axes, the first or last of which is probably not spatial."""
+    if len(shape) == 3 and min(shape[0], shape[2]) <= THIN < sorted(shape)[1]:
+        warn_caller(f"`{name}` of shape {tuple(shape)} is taken for a volume: {advice}")
+
+
 @lru_cache(maxsize=256)
 def _geometry(shape: tuple[int, ...], axes: tuple[int, ...]) -> Geometry:
     lead = tuple(a for a in range(len(shape)) if a not in axes)
@@ -133,8 +162,13 @@ def check_image_dtype(dtype: np.dtype[Any], name: str = "image") -> None:
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise TypeError(
             f"`{name}` must have a boolean, integer or real floating dtype of at most 64 bits, "
-            f"got {dtype}"
+            f"got {dtype}{_advice(dtype)}"
         )
+
+
+def _advice(dtype: np.dtype[Any]) -> str:
+    """What to do with a path, or an image of a library that reads files."""
+    return "; read a file with `ecc_core.io.read_image`" if dtype.kind in "OSU" else ""
 
 
 @contextmanager
@@ -176,7 +210,9 @@ def check_mask(
 ) -> None:
     """Check that a mask is boolean and has the image's shape or its spatial shape."""
     if dtype != np.bool_:
-        raise TypeError(f"`mask` must be boolean (True: keep the point), got {dtype}")
+        raise TypeError(
+            f"`mask` must be boolean (True: keep the point), got {dtype}{_advice(dtype)}"
+        )
     if shape not in (image_shape, spatial):
         expected = f"{image_shape}" if image_shape == spatial else f"{image_shape} or {spatial}"
         raise ValueError(f"`mask` must have the image's shape {expected}, got {shape}")
@@ -193,7 +229,7 @@ def check_label_type(
 ) -> None:
     """Check that labels are integers and have the image's shape."""
     if dtype.kind not in "biu":
-        raise TypeError(f"`labels` must have an integer dtype, got {dtype}")
+        raise TypeError(f"`labels` must have an integer dtype, got {dtype}{_advice(dtype)}")
     if shape != image_shape:
         raise ValueError(f"`labels` must have the image's shape {image_shape}, got {shape}")
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core.errors import warn_caller
+
 __all__ = [
     "Thresholds",
     "as_count",
@@ -28,6 +30,7 @@ Number = int | float
 KEPT_COUNT = 1 << 12  # thresholds up to which even ones, and what was checked, are kept
 SUBNORMAL_SPAN = 2.0**-900  # below which the step between thresholds may lose bits
 SCALE = 2.0**200
+FEW = 50  # fewer than one threshold in this many is hardly any
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,28 @@ class Thresholds:
                 )
             bounds = _number(low), _number(high)
         return even_thresholds(*bounds, self.count)
+
+    def warn_if_missed(
+        self, at: Array, values: Array, find_range: Callable[[], tuple[Any, Any]], name: str
+    ) -> None:
+        """Warn if hardly any of the thresholds given lies among the values of the image.
+
+        A few values of the first curve tell whether that may be, so that the range of the image is
+        rarely looked for.
+        """
+        if self.needs_range or at.size < 3 or values.size == 0:
+            return
+        samples = values.reshape(-1, at.size)[0, :: max(1, (at.size - 1) // 4)].tolist()
+        if sum(map(operator.ne, samples, samples[1:])) > 2:
+            return
+        low, high = find_range()
+        if low is None or low == high:
+            return
+        if FEW * np.count_nonzero((at >= low) & (at <= high)) < at.size:
+            warn_caller(
+                f"hardly any threshold from {at[0]:g} to {at[-1]:g} lies among the values of "
+                f"`{name}`, which are from {low:g} to {high:g}"
+            )
 
 
 def parse_thresholds(

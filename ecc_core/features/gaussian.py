@@ -278,6 +278,7 @@ def _curve(image: Floats, at: Floats, filtration: Filtration) -> Any:
         at,
         connectivity=filtration.connectivity,
         superlevel=filtration.superlevel,
+        axis=range(image.ndim),
         boundary=boundary,
     ).values
 

@@ -48,6 +48,7 @@ def count_all(
         "superlevel": superlevel,
         "connectivity": connectivity,
         "nan": "omit",
+        "axis": range(field.data.ndim),
     }
     data, mask = field.data, field.mask
     if isinstance(data, np.ndarray) and data.size <= BLOCK:

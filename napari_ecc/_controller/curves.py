@@ -281,7 +281,8 @@ def _whole(field: Field, request: Request, stage: Stage = "complete") -> Curve:
     levels = even_levels(low, high, request.bins, whole=field.data.dtype.kind in "biu")
     mask = None if field.mask is None else to_device(field.mask)
     image = to_device(field.data)
-    values = ecc.euler_curve(image, levels, mask=mask, **request.options).values
+    axes = range(image.ndim)
+    values = ecc.euler_curve(image, levels, mask=mask, axis=axes, **request.options).values
     return Curve(levels, to_host(values), request.superlevel, stage)
 
 

@@ -77,7 +77,7 @@ class Cache:
     def range(self, image: NDArray[Any]) -> tuple[float, float]:
         """Return the smallest and largest finite value."""
         if self._range is None:
-            ends = ecc.euler_curve(image, 2, nan="omit").thresholds
+            ends = ecc.euler_curve(image, 2, nan="omit", axis=range(image.ndim)).thresholds
             self._range = float(ends[0]), float(ends[1])
         return self._range
 
@@ -127,6 +127,7 @@ def curves_along(
             connectivity=connectivity,
             superlevel=sweep.superlevel,
             nan="omit",
+            axis=range(image.ndim),
             direction=direction,
             direction_scale=sweep.slope,
             spacing=spacing,

@@ -50,7 +50,8 @@ def compute_frames(frames: Frames) -> Iterator[Step]:
     found: Found = []
     for key, index in frames.wanted:
         frame = np.asarray(frames.data[index])
-        values = ecc.euler_curve(to_device(frame), frames.n_thresholds, **frames.options).values
+        image, axes = to_device(frame), range(frame.ndim)
+        values = ecc.euler_curve(image, frames.n_thresholds, axis=axes, **frames.options).values
         found.append((key, to_host(values)))
         yield Step(found, len(found), len(frames.wanted))
 

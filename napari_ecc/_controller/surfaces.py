@@ -80,6 +80,7 @@ def compute_surface(what: Channels) -> Iterator[Step]:
         superlevel=what.superlevel,
         connectivity=what.connectivity,
         nan="omit",
+        axis=range(first.ndim),
         workers=WORKERS,
     )
     yield Step(Surface(surface, (first, second)))
