@@ -215,6 +215,13 @@ def euler_curve(
     BackendError
         If `devices` are given and CuPy or a CUDA device is missing.
 
+    Warns
+    -----
+    UserWarning
+        If an image of three axes has at most four points along the first or last one, and `axis` is
+        not given: the axis is rather one of channels or images. If hardly any of the thresholds
+        lies among the values of the image (in host memory only).
+
     See Also
     --------
     euler_coefficients : Contribution of every point.

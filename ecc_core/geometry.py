@@ -72,6 +72,11 @@ def minkowski_curves(
     BackendError
         If the array is on a device whose backend cannot count cells.
 
+    Warns
+    -----
+    UserWarning
+        As for :func:`ecc_core.euler_curve`.
+
     See Also
     --------
     region_minkowski : Functionals of labelled regions.

@@ -86,6 +86,11 @@ def euler_surface(
     BackendError
         If the images are on a device whose backend has no surfaces.
 
+    Warns
+    -----
+    UserWarning
+        As for :func:`ecc_core.euler_curve`.
+
     See Also
     --------
     euler_curve : One image. A surface at a threshold that excludes no point is the curve of the

@@ -133,6 +133,11 @@ def betti_curves(
     BackendError
         For arrays on a device.
 
+    Warns
+    -----
+    UserWarning
+        As for :func:`ecc_core.euler_curve`.
+
     Notes
     -----
     Every point that is no minimum joins the neighbour with the lowest value, so only points whose

@@ -138,6 +138,12 @@ def euler_transform(
         components, spacings that are not positive, heights that decrease or are NaN, an int without
         `range` for an image without points, and a wrong connectivity or number of axes.
 
+    Warns
+    -----
+    UserWarning
+        If an image of three axes has at most four points along the first or last one, and neither
+        directions nor `spacing` say that it is a volume.
+
     Notes
     -----
     Heights are computed in float64 as ``(u[0] * x[0] + u[1] * x[1]) + u[2] * x[2]``, where every
