@@ -1,9 +1,9 @@
 """The CUDA backend on the CPU: its logic is tested without a device.
 
 `cuda.hpp` has CUDA C++, `device.cuh` and `compare_shorts.cuh` stand for the files of that name,
-which are instructions of the device, and `grid.cpp` runs blocks. Around the kernels is the
-product's own Python, with `fake_cupy.py` in place of CuPy. What a CPU cannot tell: time, the
-compiler for devices, and most races.
+which are instructions of the device, and `grid.cpp` runs blocks of what `kernel.cpp` is compiled
+to. Around the kernels is the product's own Python, with `fake_cupy.py` in place of CuPy. What a CPU
+cannot tell: time, the compiler for devices, and most races.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -72,6 +74,9 @@ class Emulator:
             file.write_text(file.read_text().replace("extern __shared__", "extern"))
         for name in STANDS_IN:
             shutil.copy(HERE / name, sources)
+        # What kernels call is found here.
+        self._launch = self._compile("grid.cpp", "grid", mode=ctypes.RTLD_GLOBAL).launch
+        self._launch.restype = ctypes.c_char_p
         self.backend.recipe.SLICED_LEAST = 0  # images of tests are small
         for module in vars(self.backend).values():
             for name, value in (
@@ -88,14 +93,19 @@ class Emulator:
     ):
         key = (source, name, macros)
         if key not in self._libraries:
-            target = self._folder / f"{len(self._libraries)}.so"
-            command = [self._compiler, *FLAGS.split(), f"-I{HERE}", f"-I{self._folder / 'source'}"]
-            command += [f'-DKERNEL="{source}.cu"', f"-DNAME={name}"]
-            command += [f"-DECC_{macro}={value}" for macro, value in macros]
-            subprocess.run([*command, str(HERE / "grid.cpp"), "-o", str(target)], check=True)
-            self._libraries[key] = ctypes.CDLL(str(target))
-            self._libraries[key].launch.restype = ctypes.c_char_p
-        return _Kernel(source, self._libraries[key], self.launched)
+            defined = [f'-DKERNEL="{source}.cu"', f"-DNAME={name}"]
+            defined += [f"-DECC_{macro}={value}" for macro, value in macros]
+            self._libraries[key] = self._compile("kernel.cpp", str(len(self._libraries)), *defined)
+        run = self._libraries[key].run
+        return _Kernel(source, partial(self._launch, run), self.launched)
+
+    def _compile(
+        self, file: str, name: str, *options: str, mode: int = ctypes.DEFAULT_MODE
+    ) -> ctypes.CDLL:
+        target = self._folder / f"{name}.so"
+        command = [self._compiler, *FLAGS.split(), f"-I{HERE}", f"-I{self._folder / 'source'}"]
+        subprocess.run([*command, *options, str(HERE / file), "-o", str(target)], check=True)
+        return ctypes.CDLL(str(target), mode)
 
     def clear(self) -> None:
         """Forget plans, which depend on the number of multiprocessors."""
@@ -119,8 +129,8 @@ class _Kernel:
 
     local_size_bytes = 0
 
-    def __init__(self, source: str, library: ctypes.CDLL, launched: list[str]) -> None:
-        self.source, self.library, self.launched = source, library, launched
+    def __init__(self, source: str, launch: Callable[..., bytes], launched: list[str]) -> None:
+        self.source, self.launch, self.launched = source, launch, launched
         self.kernel = SimpleNamespace(ptr=len(KERNELS))  # what the driver launches
         KERNELS[self.kernel.ptr] = self.run
 
@@ -134,7 +144,7 @@ class _Kernel:
         """Run with the address of the arguments' addresses."""
         self.launched.append(self.source)
         given = ctypes.c_void_p(arguments)
-        broken = self.library.launch((ctypes.c_uint * 3)(*grid), threads, shared, given)
+        broken = self.launch((ctypes.c_uint * 3)(*grid), threads, shared, given)
         assert not broken, broken.decode()
 
 

@@ -1,4 +1,4 @@
-// Runs the kernel NAME of the file KERNEL, block by block.
+// Runs a kernel, which `kernel.cpp` is compiled to, block by block.
 #include "cuda.hpp"
 
 #include <algorithm>
@@ -7,10 +7,7 @@
 #include <memory>
 #include <string>
 #include <ucontext.h>
-#include <utility>
 #include <vector>
-
-#include KERNEL
 
 Index threadIdx, blockIdx, blockDim, gridDim;
 alignas(1024) uint4 memory[1 << 14];
@@ -91,17 +88,10 @@ void run_block() {
     }
 }
 
+void (*kernel)(void* const* arguments);
 void* const* arguments;
-template <class... Types, std::size_t... index>
-void call(void (*kernel)(Types...), std::index_sequence<index...>) {
-    kernel(*(std::decay_t<Types>*)arguments[index]...);
-}
-template <class... Types>
-void call(void (*kernel)(Types...)) {
-    call(kernel, std::index_sequence_for<Types...>());
-}
 void run_thread() {
-    call(NAME);
+    kernel(arguments);
     self().done = true;
     _longjmp(scheduler, 1);
 }
@@ -175,9 +165,11 @@ void finish_groups(int but) {
 }
 
 // Returns the rule that was broken first, or an empty string.
-extern "C" const char* launch(const unsigned* grid, unsigned block_threads, int shared_memory,
-                              void* const* given) {
+extern "C" const char* launch(void (*run)(void* const*), const unsigned* grid,
+                              unsigned block_threads, int shared_memory, void* const* given) {
     broken.clear();
+    declared.clear();
+    kernel = run;
     shared_bytes = shared_memory;
     arguments = given;
     gridDim = {grid[0], grid[1], grid[2]};
