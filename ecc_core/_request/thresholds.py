@@ -93,7 +93,8 @@ class Thresholds:
         low, high = find_range()
         if low is None or low == high:
             return
-        if FEW * np.count_nonzero((at >= low) & (at <= high)) < at.size:
+        t, low, high = at.astype(np.float64), float(low), float(high)
+        if FEW * np.count_nonzero((t >= low) & (t <= high)) < at.size:
             warn_caller(
                 f"hardly any threshold from {at[0]:g} to {at[-1]:g} lies among the values of "
                 f"`{name}`, which are from {low:g} to {high:g}"

@@ -103,9 +103,9 @@ class TestProcess:
     @pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
     def test_interrupted(self, image_file: str, tmp_path: Path) -> None:
         code = (
-            "import os, signal, sys, ecc_core.curves\n"
+            "import signal, sys, ecc_core.curves\n"
             "from ecc_core.cli import main\n"
-            "def interrupt(*_, **__): os.kill(os.getpid(), signal.SIGINT)\n"
+            "def interrupt(*_, **__): signal.raise_signal(signal.SIGINT)\n"
             "ecc_core.curves.euler_curve = interrupt\n"
             "sys.exit(main(sys.argv[1:]))"
         )

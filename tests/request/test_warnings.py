@@ -96,10 +96,16 @@ RANGES = {
 @pytest.mark.parametrize("function", RANGES.values(), ids=RANGES)
 @pytest.mark.parametrize(
     ("image", "low", "high"),
-    [(GREY, 0, 255), (GREY, 10, 20), ((60000 * GREY).astype(np.uint16), 0.0, 1.0), (-GREY, 0, 1)],
+    [
+        (1e39 * GREY.astype(np.float64), -2, -1),
+        (GREY, 0, 255),
+        (GREY, 10, 20),
+        ((60000 * GREY).astype(np.uint16), 0.0, 1.0),
+        (-GREY, 0, 1),
+    ],
 )
 def test_thresholds_that_hardly_meet_the_values(function, image, low, high, found):
-    function(image, np.linspace(low, high, 256))
+    function(image, np.linspace(low, high, 256, dtype=np.float32))
     (message,) = found()
     assert f"from {low:g} to {high:g}" in message
     assert f"from {image.min():g} to {image.max():g}" in message
