@@ -14,7 +14,7 @@ import ecc_core as ecc
 from napari_ecc._controller.layers import PLUGIN_KEY
 from napari_ecc._qt.panel import Panel
 
-ACTIONS = 500
+ACTIONS = 300
 DOCKS = ("explorer", "directions", "regions", "series", "compare", "channels")
 
 

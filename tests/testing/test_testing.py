@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import find, given
+from hypothesis import find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
@@ -161,7 +161,11 @@ def test_interesting_images_are_drawn(interesting):
 def test_nan_only_on_demand():
     find(strategies.images(dtypes=["float32"], nan=True), lambda image: np.isnan(image).any())
     with pytest.raises(NoSuchExample):
-        find(strategies.images(dtypes=["float32"]), lambda image: np.isnan(image).any())
+        find(
+            strategies.images(dtypes=["float32"]),
+            lambda image: np.isnan(image).any(),
+            settings=settings(max_examples=300),
+        )
 
 
 def test_hypothesis_is_not_imported():
