@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, SupportsIndex, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._arrays import given_on_host, is_lazy
-from ecc_core._arrays.origin import kept_points, origin_of, region_labels
+from ecc_core._arrays import is_lazy
+from ecc_core._arrays.origin import origin_of
 from ecc_core._arrays.repeats import (
     remember,
     remember_coefficients,
@@ -22,15 +21,10 @@ from ecc_core._arrays.repeats import (
     repeat_curve,
     repeat_number,
 )
+from ecc_core._arrays.request import Request
 from ecc_core._blocks.streamed import streamed_curve
-from ecc_core._request.filtration import check_closed, direction_of, filtration_of
-from ecc_core._request.image import (
-    all_axes,
-    geometry_by_axis,
-    geometry_of,
-    split_masked,
-)
-from ecc_core._request.thresholds import parse_thresholds
+from ecc_core._request.filtration import check_closed, filtration_of
+from ecc_core._request.image import all_axes
 from ecc_core._types import (
     CoefficientOptions,
     CurveOptions,
@@ -259,74 +253,45 @@ def euler_curve(
     >>> ecc.euler_curve(np.zeros((3, 3)), [0], boundary="periodic").values  # a torus
     array([0])
     """
+    options: dict[str, Any] = {
+        "range": range,
+        "connectivity": connectivity,
+        "superlevel": superlevel,
+        "mask": mask,
+        "nan": nan,
+        "axis": axis,
+        "workers": workers,
+        "direction": direction,
+        "direction_scale": direction_scale,
+        "spacing": spacing,
+        "boundary": boundary,
+    }
     if devices is not None:
-        return streamed_curve(
-            image,
-            thresholds,
-            range,
-            devices,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            nan=nan,
-            mask=mask,
-            axis=axis,
-            workers=workers,
-            direction=direction,
-            direction_scale=direction_scale,
-            spacing=spacing,
-            boundary=boundary,
-        )
+        return streamed_curve(image, thresholds, devices, **options)
     if is_lazy(image):
         from ecc_core._dask.whole import whole_curve
 
-        return whole_curve(
-            image,
-            thresholds,
-            range=range,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            mask=mask,
-            nan=nan,
-            axis=axis,
-            workers=workers,
-            direction=direction,
-            direction_scale=direction_scale,
-            spacing=spacing,
-            boundary=boundary,
-        )
+        return whole_curve(image, thresholds, **options)
     remembered = "curve", connectivity, superlevel, nan, boundary
     others = range, mask, axis, workers, direction, direction_scale, spacing
     given, call, curve = repeat_curve((image,), thresholds, remembered, others)
     if curve is not None:
         at, values, facts = curve
         return EulerCurve(at, values, **facts)
-    image, mask = split_masked(image, mask)
-    origin = origin_of(image)
-    array = origin.image(image)
-    geometry = geometry_by_axis(array.shape, axis)
-    added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
-    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, added, boundary)
-    batched = " together with batch axes" if geometry.batch else None
-    levels = parse_thresholds(given, range, no_exact=batched)
-    options = {"mask": None, "workers": origin.workers(workers)}
-    if mask is not None:
-        options["mask"] = geometry.stack(kept_points(origin, mask, geometry))
-    images, backend = geometry.stack(array), origin.backend()
-    if levels.exact:
-        found = backend.exact_curve(images, filtration, **options)
-        return EulerCurve(*map(origin.wrap, found), **curve_facts(filtration))
-    find_range = partial(backend.value_range, images, filtration, **options)
-    at = levels.over(find_range, geometry.spatial)
-    facts = curve_facts(filtration)
+    request = Request.of(image, given, no_exact=None, **options)
+    origin, filtration = request.origin, request.filtration
+    backend, facts = origin.backend(), curve_facts(filtration)
+    if request.levels.exact:
+        found = backend.exact_curve(request.images, filtration, **request.options)
+        return EulerCurve(*map(origin.wrap, found), **facts)
+    at = request.thresholds()
     if call is not None:
-        remember(call, backend, images, levels.count or at, filtration, facts)
-    if levels.needs_range and not origin.on_host:
+        remember(call, backend, request.images, request.levels.count or at, filtration, facts)
+    if request.levels.needs_range and not origin.on_host:
         filtration = replace(filtration, nan="omit")  # the range was found, so there is none
-    values = backend.curve(images, at, filtration, **options)
-    if origin.on_host:
-        levels.warn_if_missed(at, values, find_range, "image")
-    counts = origin.wrap(values.reshape((*geometry.batch, at.size)))
-    return EulerCurve(origin.thresholds(thresholds, at), counts, **facts)
+    values = backend.curve(request.images, at, filtration, **request.options)
+    request.warn_if_missed(at, values)
+    return EulerCurve(origin.thresholds(thresholds, at), request.spread(values, at.size), **facts)
 
 
 @overload
@@ -373,12 +338,16 @@ def euler_coefficients(
     >>> ecc.euler_coefficients(np.array([3, 1, 2, 0]))  # minima add a component, maxima join two
     array([ 0,  1, -1,  1], dtype=int8)
     """
+    options: dict[str, Any] = {
+        "connectivity": connectivity,
+        "superlevel": superlevel,
+        "mask": mask,
+        "nan": nan,
+    }
     if is_lazy(image):
         from ecc_core._dask.whole import whole_coefficients
 
-        lazy: NDArray[np.int8] = whole_coefficients(
-            image, connectivity=connectivity, superlevel=superlevel, mask=mask, nan=nan
-        )
+        lazy: NDArray[np.int8] = whole_coefficients(image, **options)
         return lazy
     call, found = repeat_coefficients(
         image, ("coefficients", connectivity, superlevel, nan), (mask,)
@@ -386,16 +355,12 @@ def euler_coefficients(
     if found is not None:
         known: NDArray[np.int8] = found
         return known
-    image, mask = split_masked(image, mask)
-    origin = origin_of(image)
-    array = origin.image(image)
-    geometry = geometry_of(array.shape)
-    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
-    kept = None if mask is None else kept_points(origin, mask, geometry)[None]
-    counts = origin.backend().coefficients(array[None], filtration, mask=kept)
+    request = Request.of(image, axis=all_axes(image), **options)
+    backend, filtration = request.origin.backend(), request.filtration
+    counts = backend.coefficients(request.images, filtration, mask=request.mask)
     if call is not None:
-        remember_coefficients(call, origin.backend(), array[None], filtration)
-    result: NDArray[np.int8] = origin.wrap(counts[0])
+        remember_coefficients(call, backend, request.images, filtration)
+    result: NDArray[np.int8] = request.origin.wrap(counts[0])
     return result
 
 
@@ -476,18 +441,16 @@ def region_curves(
            [1]]))
     """
     check_closed(boundary, "for regions, each of which stands alone")
+    options: dict[str, Any] = {
+        "range": range,
+        "connectivity": connectivity,
+        "superlevel": superlevel,
+        "workers": workers,
+    }
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.whole import whole_regions
 
-        return whole_regions(
-            image,
-            labels,
-            thresholds,
-            range=range,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            workers=workers,
-        )
+        return whole_regions(image, labels, thresholds, **options)
     call, given = None, thresholds
     if type(thresholds) is not int:  # a number of thresholds takes the range of the image first
         remembered = "regions", connectivity, superlevel
@@ -495,26 +458,14 @@ def region_curves(
         if known is not None:
             at, (ids, values), facts = known
             return RegionCurves(ids, at, values, **facts)
-    image, mask = split_masked(image, None)
-    origin = origin_of(image)
-    array = origin.image(image)
-    shape = tuple(array.shape)
-    filtration = filtration_of(geometry_of(shape).ndim, connectivity, superlevel)
-    threads = origin.workers(workers)
-    levels = parse_thresholds(given, range, no_exact="")
-    regions = region_labels(origin, labels, mask, shape)
-    backend = origin.backend()
-    labelled = (regions != 0)[None] if levels.needs_range else None
-    find_range = partial(
-        backend.value_range, array[None], filtration, mask=labelled, workers=threads
-    )
-    at = levels.over(find_range, shape)
-    ids, values = backend.region_curves(array, regions, at, filtration, workers=threads)
-    if origin.on_host:
-        levels.warn_if_missed(at, values, find_range, "image")
-    facts = curve_facts(filtration)
+    request = Request.of(image, given, labels=labels, axis=all_axes(image), **options)
+    origin, filtration = request.origin, request.filtration
+    backend, facts = origin.backend(), curve_facts(filtration)
+    at, arrays = request.thresholds(), (request.images[0], request.labels)
+    ids, values = backend.region_curves(*arrays, at, filtration, workers=request.workers)
+    request.warn_if_missed(at, values)
     if call is not None:
-        remember_regions(call, backend, (array, regions), at, filtration, facts)
+        remember_regions(call, backend, arrays, at, filtration, facts)
     at = origin.thresholds(thresholds, at)
     return RegionCurves(origin.wrap(ids), at, origin.wrap(values), **facts)
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from ecc_core._arrays import is_lazy
-from ecc_core._blocks.minkowski import curves_of_image, curves_of_regions
+from ecc_core._arrays import given_on_host, is_lazy, on_host
+from ecc_core._arrays.request import Request
+from ecc_core._blocks.minkowski import NO_EXACT, functionals, minkowski_facts
+from ecc_core._request.estimator import Estimator as Chosen
+from ecc_core._request.estimator import estimator_of
+from ecc_core._request.image import all_axes
 from ecc_core.results import MinkowskiCurves, RegionMinkowski
 
 __all__ = ["minkowski_curves", "region_minkowski"]
@@ -112,7 +117,6 @@ def minkowski_curves(
     """
     options: dict[str, Any] = {
         "range": range,
-        "spacing": spacing,
         "boundary": boundary,
         "connectivity": connectivity,
         "superlevel": superlevel,
@@ -120,13 +124,33 @@ def minkowski_curves(
         "nan": nan,
         "axis": axis,
         "workers": workers,
-        "estimator": estimator,
     }
     if is_lazy(image):
         from ecc_core._dask.minkowski import lazy_curves
 
-        return lazy_curves(image, thresholds, **options)
-    return curves_of_image(image, thresholds, **options)
+        return lazy_curves(image, thresholds, spacing=spacing, estimator=estimator, **options)
+    request = Request.of(image, thresholds, no_exact=NO_EXACT, **options)
+    chosen = estimator_of(estimator, given_on_host(spacing), request.filtration)
+    at, values = _functionals(request, chosen)
+    window = chosen.size(request.geometry.spatial, request.filtration)
+    return MinkowskiCurves(
+        request.origin.thresholds(thresholds, at),
+        request.spread(values, *values.shape[1:]),
+        **minkowski_facts(request.filtration, chosen),
+        window=None if request.mask is not None else window,
+    )
+
+
+def _functionals(request: Request, chosen: Chosen) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the thresholds, and the functionals of each image, (images, measures, n)."""
+    at, images, filtration = request.thresholds(), request.images, request.filtration
+    count = request.origin.cell_counts().cell_counts
+    values = functionals(count(images, at, chosen.cells, filtration, **request.options), chosen)
+    if not chosen.exact:
+        euler = request.origin.backend().curve(images, at, filtration, **request.options)
+        values[:, -1] = on_host(euler)
+    request.warn_if_missed(at, values)
+    return at, values
 
 
 def region_minkowski(
@@ -180,14 +204,32 @@ def region_minkowski(
     """
     options: dict[str, Any] = {
         "range": range,
-        "spacing": spacing,
         "connectivity": connectivity,
         "superlevel": superlevel,
         "workers": workers,
-        "estimator": estimator,
     }
     if is_lazy(image) or is_lazy(labels):
         from ecc_core._dask.minkowski import lazy_regions
 
-        return lazy_regions(image, labels, thresholds, **options)
-    return curves_of_regions(image, labels, thresholds, **options)
+        return lazy_regions(
+            image, labels, thresholds, spacing=spacing, estimator=estimator, **options
+        )
+    request = Request.of(
+        image, thresholds, no_exact=NO_EXACT, labels=labels, axis=all_axes(image), **options
+    )
+    origin, filtration, threads = request.origin, request.filtration, request.workers
+    chosen = estimator_of(estimator, given_on_host(spacing), filtration)
+    arrays, at = (request.images[0], request.labels), request.thresholds()
+    count = origin.cell_counts().region_cell_counts
+    ids, counts = count(*arrays, at, chosen.cells, filtration, workers=threads)
+    values = functionals(counts, chosen)
+    if not chosen.exact:
+        _, euler = origin.backend().region_curves(*arrays, at, filtration, workers=threads)
+        values[:, -1] = on_host(euler)
+    request.warn_if_missed(at, values)
+    return RegionMinkowski(
+        origin.wrap(ids),
+        origin.thresholds(thresholds, at),
+        origin.wrap(values),
+        **minkowski_facts(filtration, chosen),
+    )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, Literal, SupportsIndex
+from typing import Literal, SupportsIndex
 
 from numpy.typing import ArrayLike
 
-from ecc_core._arrays import given_on_host, is_lazy
-from ecc_core._arrays.origin import kept_points, origin_of
-from ecc_core._request.filtration import filtrations_of
-from ecc_core._request.image import check_same_shape, geometry_by_axis, image_named, split_masked
-from ecc_core._request.thresholds import parse_thresholds
+from ecc_core._arrays import is_lazy
+from ecc_core._arrays.origin import origin_of
+from ecc_core._arrays.request import Request
+from ecc_core._request.filtration import flag_pair
+from ecc_core._request.image import check_same_shape, geometry_by_axis, split_masked
 from ecc_core.results import EulerSurface, surface_facts
 
 __all__ = ["EulerSurface", "euler_surface"]
@@ -141,37 +140,36 @@ def euler_surface(
     first, mask = split_masked(first, mask)
     second, mask = split_masked(second, mask)
     origin = origin_of(first, "first")
-    arrays = [origin.image(*named) for named in zip((first, second), NAMES, strict=True)]
-    check_same_shape(*(array.shape for array in arrays))
-    geometry = geometry_by_axis(arrays[0].shape, axis, "first")
-    filtrations = filtrations_of(geometry.ndim, connectivity, superlevel, nan)
-    levels = [
-        parse_thresholds(given_on_host(at), bounds, name=name, no_exact="")
-        for at, bounds, name in zip(
-            given, ranges, (f"thresholds_{name}" for name in NAMES), strict=True
+    shapes = [origin.image(*named).shape for named in zip((first, second), NAMES, strict=True)]
+    check_same_shape(*shapes)
+    axes = geometry_by_axis(shapes[0], axis, "first").axes
+    a, b = (
+        Request.of(
+            image,
+            at,
+            name=name,
+            like=origin,
+            range=bounds,
+            connectivity=connectivity,
+            superlevel=flag,
+            mask=mask,
+            nan=nan,
+            axis=axes,
+            workers=workers,
         )
-    ]
-    options: dict[str, Any] = {"mask": None, "workers": origin.workers(workers)}
-    if mask is not None:
-        options["mask"] = geometry.stack(kept_points(origin, mask, geometry))
-    images = [geometry.stack(array) for array in arrays]
-    finds = [
-        partial(origin.backend().value_range, image, filtration, **options)
-        for image, filtration in zip(images, filtrations, strict=True)
-    ]
-    at = []
-    for name, find_range, level in zip(NAMES, finds, levels, strict=True):
-        with image_named(name):
-            at.append(level.over(find_range, geometry.spatial))
-    a, b = at
-    values = origin.surfaces().surface(images[0], images[1], (a, b), filtrations, **options)
-    if origin.on_host and values.size:
-        ends = values[..., -1], values[..., -1, :]  # all of the other image has entered
-        for name, find_range, level, t, end in zip(NAMES, finds, levels, at, ends, strict=True):
-            level.warn_if_missed(t, end, find_range, name)
+        for image, at, name, bounds, flag in zip(
+            (first, second), given, NAMES, ranges, flag_pair(superlevel), strict=True
+        )
+    )
+    at, filtrations = (a.thresholds(), b.thresholds()), (a.filtration, b.filtration)
+    compute = origin.surfaces().surface
+    values = compute(a.images, b.images, at, filtrations, **a.options)
+    if values.size:
+        a.warn_if_missed(at[0], values[..., -1])  # where all of the other image has entered
+        b.warn_if_missed(at[1], values[..., -1, :])
     return EulerSurface(
-        origin.thresholds(thresholds_first, a),
-        origin.thresholds(thresholds_second, b),
-        origin.wrap(values.reshape((*geometry.batch, a.size, b.size))),
+        origin.thresholds(thresholds_first, at[0]),
+        origin.thresholds(thresholds_second, at[1]),
+        a.spread(values, at[0].size, at[1].size),
         **surface_facts(filtrations),
     )

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ecc_core._arrays import given_on_host, is_lazy, on_host
-from ecc_core._arrays.origin import kept_points, origin_of, region_labels
-from ecc_core._request.filtration import check_closed, filtration_of
-from ecc_core._request.image import (
-    all_axes,
-    as_booleans,
-    geometry_by_axis,
-    geometry_of,
-    split_masked,
-)
-from ecc_core._request.thresholds import parse_thresholds
+from ecc_core._arrays import is_lazy, on_host
+from ecc_core._arrays.request import Request
+from ecc_core._request.filtration import check_closed
+from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._types import Thresholds
 from ecc_core.results import BettiCurves, PersistencePairs, RegionBettiCurves, curve_facts
 
@@ -158,41 +150,30 @@ def betti_curves(
     array([2, 1, 0])
     """
     check_closed(boundary, "for Betti numbers, which neither add up over windows nor wrap around")
+    options: dict[str, Any] = {
+        "range": range,
+        "connectivity": connectivity,
+        "superlevel": superlevel,
+        "mask": mask,
+        "nan": nan,
+        "axis": axis,
+        "workers": workers,
+    }
     if is_lazy(image):
         from ecc_core._dask.betti import whole_betti_curves
 
-        return whole_betti_curves(
-            image,
-            thresholds,
-            range=range,
-            connectivity=connectivity,
-            superlevel=superlevel,
-            mask=mask,
-            nan=nan,
-            axis=axis,
-            workers=workers,
-        )
-    image, mask = split_masked(image, mask)
-    origin = origin_of(image)
-    array = origin.image(image)
-    geometry = geometry_by_axis(array.shape, axis)
-    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan)
-    batched = " together with batch axes" if geometry.batch else None
-    levels = parse_thresholds(given_on_host(thresholds), range, no_exact=batched)
-    options = {"mask": None, "workers": origin.workers(workers)}
-    if mask is not None:
-        options["mask"] = geometry.stack(kept_points(origin, mask, geometry))
-    images, backend = geometry.stack(array), origin.betti_numbers("betti_curves")
-    if levels.exact:
-        found = backend.exact_betti_curves(images, filtration, **options)
-        return BettiCurves(*map(origin.wrap, found), **curve_facts(filtration))
-    find_range = partial(origin.backend().value_range, images, filtration, **options)
-    at = levels.over(find_range, geometry.spatial)
-    values = backend.betti_curves(images, at, filtration, **options)
-    if origin.on_host:
-        levels.warn_if_missed(at, values, find_range, "image")
-    counts = origin.wrap(values.reshape((*geometry.batch, geometry.ndim, at.size)))
-    return BettiCurves(origin.thresholds(thresholds, at), counts, **curve_facts(filtration))
+        return whole_betti_curves(image, thresholds, **options)
+    request = Request.of(image, thresholds, no_exact=None, **options)
+    origin, filtration, facts = request.origin, request.filtration, curve_facts(request.filtration)
+    backend = origin.betti_numbers("betti_curves")
+    if request.levels.exact:
+        found = backend.exact_betti_curves(request.images, filtration, **request.options)
+        return BettiCurves(*map(origin.wrap, found), **facts)
+    at = request.thresholds()
+    values = backend.betti_curves(request.images, at, filtration, **request.options)
+    request.warn_if_missed(at, values)
+    counts = request.spread(values, filtration.ndim, at.size)
+    return BettiCurves(origin.thresholds(thresholds, at), counts, **facts)
 
 
 def region_betti_curves(
@@ -257,22 +238,24 @@ def region_betti_curves(
     """
     _check_eager(image)
     _check_eager(labels, "labels")
-    image, mask = split_masked(image, None)
-    origin = origin_of(image)
-    numbers = origin.betti_numbers("region_betti_curves")
-    array = origin.image(image)
-    shape = tuple(array.shape)
-    filtration = filtration_of(geometry_of(shape).ndim, connectivity, superlevel)
-    threads = origin.workers(workers)
-    levels = parse_thresholds(given_on_host(thresholds), range, no_exact="")
-    regions = region_labels(origin, labels, mask, shape)
-    labelled = (regions != 0)[None] if levels.needs_range else None
-    options: Any = {"mask": labelled, "workers": threads}
-    find_range = partial(origin.backend().value_range, array[None], filtration, **options)
-    at = levels.over(find_range, shape)
-    ids, values = numbers.region_betti_curves(array, regions, at, filtration, workers=threads)
-    if origin.on_host:
-        levels.warn_if_missed(at, values, find_range, "image")
+    request = Request.of(
+        image,
+        thresholds,
+        labels=labels,
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        axis=all_axes(image),
+        workers=workers,
+    )
+    origin, filtration, threads = request.origin, request.filtration, request.workers
+    backend, arrays = (
+        origin.betti_numbers("region_betti_curves"),
+        (request.images[0], request.labels),
+    )
+    at = request.thresholds()
+    ids, values = backend.region_betti_curves(*arrays, at, filtration, workers=threads)
+    request.warn_if_missed(at, values)
     at = origin.thresholds(thresholds, at)
     return RegionBettiCurves(origin.wrap(ids), at, origin.wrap(values), **curve_facts(filtration))
 
@@ -327,21 +310,24 @@ def persistence_pairs(
            [ 1.,  2.]])
     """
     _check_eager(image)
-    image, mask = split_masked(image, mask)
-    origin = origin_of(image)
+    request = Request.of(
+        image,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        nan=nan,
+        axis=all_axes(image),
+        workers=workers,
+    )
+    origin, filtration, array = request.origin, request.filtration, request.images[0]
     numbers = origin.betti_numbers("persistence_pairs")
-    array = origin.image(image)
     array = as_booleans(array) if array.dtype.kind == "b" else array
-    geometry = geometry_of(array.shape)
-    ndim = geometry.ndim
-    filtration = filtration_of(ndim, connectivity, superlevel, nan)
-    threads = origin.workers(workers)
+    ndim = filtration.ndim
     if isinstance(dimension, bool) or dimension not in (0, ndim - 1):
         allowed = f"0 or {ndim - 1}" if ndim > 1 else "0"
         raise ValueError(f"`dimension` must be {allowed} for a {ndim}-D image, got {dimension!r}")
-    kept = None if mask is None else kept_points(origin, mask, geometry)[None]
     births, deaths = numbers.persistence_pairs(
-        array[None], int(dimension), filtration, mask=kept, workers=threads
+        array[None], int(dimension), filtration, **request.options
     )
     dtype = array.dtype.newbyteorder("=")
     values = array.reshape(-1)[np.stack([births, deaths])].astype(dtype)

@@ -27,9 +27,9 @@ TOGETHER = "together with `devices`"
 def streamed_curve(
     image: Any,
     thresholds: Any,
-    bounds: tuple[float, float] | None,
     devices: Any,
     *,
+    range: tuple[float, float] | None,
     connectivity: int | None,
     superlevel: bool,
     nan: str,
@@ -40,7 +40,7 @@ def streamed_curve(
     if isinstance(image, np.ma.MaskedArray):
         unused["mask"] = image.mask
     check_unused(TOGETHER, **unused)
-    levels = parse_thresholds(given_on_host(thresholds), bounds, no_exact=f" {TOGETHER}")
+    levels = parse_thresholds(given_on_host(thresholds), range, no_exact=f" {TOGETHER}")
     origin, volume = _unwrap(image, devices)
     shape = tuple(volume.shape)
     if len(shape) not in (2, 3):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -28,6 +29,7 @@ __all__ = [
     "direction_of",
     "filtration_of",
     "filtrations_of",
+    "flag_pair",
 ]
 
 BOUNDARIES = ("closed", "periodic", "half-open")
@@ -155,11 +157,16 @@ def filtrations_of(
     ndim: int, connectivity: Any, superlevel: Any, nan: Any
 ) -> tuple[Filtration, Filtration]:
     """The filtrations of two images of one shape; `superlevel` is one flag, or one for each."""
+    first, second = (filtration_of(ndim, connectivity, one, nan) for one in flag_pair(superlevel))
+    return first, second
+
+
+def flag_pair(superlevel: Any) -> Sequence[Any]:
+    """One flag for each of two images."""
     pair = superlevel if isinstance(superlevel, tuple | list) else (superlevel, superlevel)
     if len(pair) != 2:
         raise ValueError(f"`superlevel` must be one flag or two of them, got {superlevel!r}")
-    first, second = (filtration_of(ndim, connectivity, one, nan) for one in pair)
-    return first, second
+    return pair
 
 
 def _filtration(

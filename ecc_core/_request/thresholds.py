@@ -87,8 +87,8 @@ class Thresholds:
         """
         if self.needs_range or at.size < 3 or values.size == 0:
             return
-        samples = values.reshape(-1, at.size)[0, :: max(1, (at.size - 1) // 4)].tolist()
-        if sum(map(operator.ne, samples, samples[1:])) > 2:
+        samples = values.reshape(-1, at.size)[0, :: max(1, (at.size - 1) // 8)].tolist()
+        if len(set(samples)) > 3:  # one of them at most would lie among the values
             return
         low, high = find_range()
         if low is None or low == high:

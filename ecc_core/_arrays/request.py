@@ -1,0 +1,121 @@
+"""A call of a public function with arrays in memory: arguments checked, arrays unwrapped."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from ecc_core._arrays import given_on_host
+from ecc_core._arrays.origin import Origin, kept_points, origin_of, region_labels
+from ecc_core._request.filtration import Filtration, direction_of, filtration_of
+from ecc_core._request.image import Geometry, geometry_by_axis, image_named, split_masked
+from ecc_core._request.thresholds import Thresholds, parse_thresholds
+
+__all__ = ["Request"]
+
+
+class Request(NamedTuple):
+    """What a backend computes.
+
+    Attributes
+    ----------
+    name : str
+        As messages call the image.
+    origin : Origin
+    geometry : Geometry
+    filtration : Filtration
+    levels : Thresholds
+    images : array of shape (images, *spatial)
+    mask : array of the same shape, or None
+    labels : array of the image's shape, or None
+        0 where the image is masked.
+    workers : int or None
+    """
+
+    name: str
+    origin: Origin
+    geometry: Geometry
+    filtration: Filtration
+    levels: Thresholds
+    images: Any
+    mask: Any
+    labels: Any
+    workers: int | None
+
+    @classmethod
+    def of(
+        cls,
+        image: Any,
+        thresholds: Any = 0,
+        *,
+        name: str = "image",
+        like: Origin | None = None,
+        range: Any = None,
+        no_exact: str | None = "",
+        connectivity: Any = None,
+        superlevel: Any = False,
+        mask: Any = None,
+        labels: Any = None,
+        nan: Any = "raise",
+        axis: Any = None,
+        workers: Any = None,
+        direction: Any = None,
+        direction_scale: Any = None,
+        spacing: Any = None,
+        boundary: Any = "closed",
+    ) -> Request:
+        """Check the arguments of a public function.
+
+        Parameters
+        ----------
+        like : Origin, optional
+            Where the image must be, if there is another one.
+        no_exact : str or None
+            Ends the message where "exact" is refused; None: it is not, except with batch axes.
+        """
+        image, mask = split_masked(image, mask)
+        origin = like or origin_of(image, name)
+        array = origin.image(image, name)
+        geometry = geometry_by_axis(array.shape, axis, name)
+        added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
+        filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, added, boundary)
+        if no_exact is None and geometry.batch:
+            no_exact = " together with batch axes"
+        which = "thresholds" if name == "image" else f"thresholds_{name}"
+        levels = parse_thresholds(given_on_host(thresholds), range, name=which, no_exact=no_exact)
+        threads = origin.workers(workers)
+        if labels is not None:
+            labels = region_labels(origin, labels, mask, geometry.shape)
+            mask = None
+        if mask is not None:
+            mask = geometry.stack(kept_points(origin, mask, geometry))
+        images = geometry.stack(array)
+        return cls(name, origin, geometry, filtration, levels, images, mask, labels, threads)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments of a backend's functions of images."""
+        return {"mask": self.mask, "workers": self.workers}
+
+    def find_range(self) -> tuple[Any, Any]:
+        """Return the smallest and the largest finite value, of labelled points if there are."""
+        mask = self.mask
+        if self.labels is not None and self.levels.needs_range:
+            mask = (self.labels != 0)[None]
+        find = self.origin.backend().value_range
+        with image_named(self.name):
+            return find(self.images, self.filtration, mask=mask, workers=self.workers)
+
+    def thresholds(self) -> NDArray[Any]:
+        """Return the thresholds on the host."""
+        return self.levels.over(self.find_range, self.geometry.spatial)
+
+    def warn_if_missed(self, at: NDArray[Any], values: NDArray[Any]) -> None:
+        """Warn if hardly any threshold lies among the values of an image on the host."""
+        if self.origin.on_host:
+            self.levels.warn_if_missed(at, values, self.find_range, self.name)
+
+    def spread(self, values: Any, *shape: int) -> Any:
+        """Return values (images, ...) with the batch axes of the image, and `shape` behind them."""
+        return self.origin.wrap(values.reshape((*self.geometry.batch, *shape)))
