@@ -38,9 +38,9 @@ def betti_numbers(image: ArrayLike, connectivity: int | None = None) -> tuple[in
     Raises
     ------
     TypeError
-        If the image is not of real numbers of at most 64 bits.
+        If the image does not have a boolean, integer or real floating dtype of at most 64 bits.
     ValueError
-        If the image has no or more than 3 axes, or for another connectivity.
+        If the image does not have 1 to 3 axes, or the connectivity is invalid.
 
     See Also
     --------
@@ -85,7 +85,7 @@ def betti_curves(
     ----------
     image : array of 1 to 3 spatial axes
         Booleans, integers or real floats of up to 64 bits in host memory, in any memory layout;
-        never written to. The points that a ``numpy.ma`` array masks never enter. For a dask array,
+        never written to. Masked points of a ``numpy.ma`` array never enter. For a dask array,
         `values` is a dask array too, and `thresholds` must be an array, or an int together with
         `range`.
     thresholds : int, array or "exact", default 256
@@ -123,7 +123,7 @@ def betti_curves(
         For NaN, thresholds that are not increasing or NaN, "exact" with batch axes, an int without
         a range for an image without finite values, and arguments that do not fit the image's shape.
     BackendError
-        For arrays on a device.
+        If the image is on a device whose backend does not compute Betti curves.
 
     Warns
     -----
@@ -217,7 +217,7 @@ def region_betti_curves(
         If labels are negative or have another shape than the image, a labelled point is NaN,
         `thresholds` is "exact", and as for :func:`betti_curves`.
     BackendError
-        For arrays on a device.
+        If the image is on a device; only the CPU computes Betti curves of regions.
 
     See Also
     --------

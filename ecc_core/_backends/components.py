@@ -1,4 +1,4 @@
-"""Which components make up the Betti numbers of an image, whatever counts them."""
+"""Which components make up the Betti numbers of an image, on any backend."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def spans_of(
     """Return the ranges of the lowest corners of each kind of group, (kinds, axes, 2).
 
     Groups that enter with their first point may extend one point beyond a closed border. The groups
-    of a block begin inside of it, and not at last points that belong to another block.
+    of a block have their lowest corner in it, but not at last points that are a neighbour's.
     """
     ndim = len(shape)
     inside = cut or (Cut((1,) * ndim, (1,) * ndim) if boundary == "half-open" else None)

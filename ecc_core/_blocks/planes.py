@@ -1,4 +1,4 @@
-"""What a block leaves behind for its neighbours, and the boxes that its cells to them lie in.
+"""The planes of a block that its neighbours need, and the boxes of the cells between them.
 
 Let F be the curve of a box of the image on its own. Sublevel sets of boxes intersect in those of
 their common points (V) or closed cubes (T), and the Euler characteristic is additive, so along an

@@ -1,9 +1,9 @@
 """Sum over the blocks of an image that is read from the disk, in a window that moves over it.
 
 A graph of all blocks would grow with the image. Here a block is read shortly before it is used, and
-what it leaves behind, its outermost planes, is dropped with the last earlier neighbour's share. So
-what waits is one layer of blocks. It is bounded too: an image of a large cross-section is divided
-into columns along its first axis, and the blocks beside a column are read once more.
+only its outermost planes are kept, until all earlier neighbours have been computed. So memory is
+that of one layer of blocks. It is bounded, too: an image of a large cross-section is divided into
+columns along its first axis, and the blocks beside a column are read once more.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def _sum_of_blocks(
 
     A block is combined with its own layer and the previous one, so that one plane of each is kept
     for the next layer. The sums are a chain, so that dask works through the blocks in their order;
-    in a tree the planes of many layers would wait.
+    with a tree, it would keep the planes of many layers.
     """
     shared = dask.delayed(settings, traverse=False, pure=True)
     counts = emitted.numblocks[lead:]

@@ -1,4 +1,4 @@
-"""Estimators of Minkowski functionals: which cells they count, and what each of them counts for.
+"""Estimators of Minkowski functionals: the cells that they count, and the weight of each cell.
 
 All are linear in numbers of cells, or of groups of neighbouring points:
 

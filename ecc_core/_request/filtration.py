@@ -1,4 +1,4 @@
-"""What a filtration is: the complex, the order in which points enter, and who never does."""
+"""Filtrations: the complex, the order in which points enter, and which points never enter."""
 
 from __future__ import annotations
 

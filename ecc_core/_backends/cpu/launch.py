@@ -41,7 +41,7 @@ Values = NDArray[np.int64]
 
 INTERLEAVED = 16  # images that are read together where their points lie side by side
 SHORT_ROW = 48  # points in a row that do not fill a vector
-BLOCKS_A_CHANCE = 16  # of this many blocks one may not fit a plan before it is given up
+BLOCKS_A_TRIAL = 16  # of this many blocks one may not fit a plan before it is given up
 NO_HISTOGRAM = np.zeros((1, 1), np.int64)
 
 
@@ -126,11 +126,11 @@ class _Stack:
 
         def work(queue: Iterator[Block]) -> None:
             scanner = self.scanner()
-            chances = [1 + len(blocks) // BLOCKS_A_CHANCE] * len(plans)
+            trials = [1 + len(blocks) // BLOCKS_A_TRIAL] * len(plans)
             histograms: list[Values | None] = [None] * len(plans)
             for block in queue:
                 own = out if alone else out[block.start[0] : block.stop[0]]
-                _add_block(scanner, plans, chances, block, nan, histograms, len(own))
+                _add_block(scanner, plans, trials, block, nan, histograms, len(own))
                 if not alone:
                     add(histograms, own)
                     histograms = [None] * len(plans)
@@ -215,7 +215,7 @@ def spatial_order(image: Array) -> tuple[list[int], list[slice]]:
 def _add_block(
     scanner: Scanner,
     plans: list[Plan],
-    chances: list[int],
+    trials: list[int],
     block: Block,
     nan: str,
     histograms: list[Values | None],
@@ -223,17 +223,17 @@ def _add_block(
 ) -> None:
     """Add a block to the histogram of the first plan that its keys fit, one row an image.
 
-    A plan loses one of its `chances` with each block that does not fit.
+    `trials` are the numbers of blocks that may still not fit each plan before it is given up.
     """
     for number, plan in enumerate(plans):
-        if chances[number] == 0:
+        if trials[number] == 0:
             continue
         has_nan, unfit = scanner.stage(plan, block)
         if has_nan and nan == "raise":
             raise ValueError(NAN_MESSAGE)
         if not unfit:
             break
-        chances[number] -= 1
+        trials[number] -= 1
     histogram = histograms[number]
     if histogram is None:
         histogram = histograms[number] = np.zeros((rows, plan.top + 1), np.int64)

@@ -1,4 +1,4 @@
-"""Device arrays of CuPy and torch, and how the kernels see their memory."""
+"""Device arrays of CuPy and torch, and their layout as the kernels take it."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Number:
         return found
 
     def flags(self, _memory: Any) -> None:
-        """Return None: integers are finite."""
+        """Return None, since integers are never NaN."""
 
 
 def _least_byte(variant: Variant, thresholds: NDArray[Any]) -> tuple[int, bool]:

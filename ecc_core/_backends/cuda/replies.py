@@ -62,7 +62,7 @@ class Reply:
         return found
 
     def release(self) -> None:
-        """Leave it to the next call."""
+        """Make the reply available to the next call."""
         _free[self._device].append(self)
 
 

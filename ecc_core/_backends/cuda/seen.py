@@ -1,4 +1,4 @@
-"""Small arrays that were read before, which the device compares with what they held then."""
+"""Small device arrays whose values are known on the host unless the device finds them changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters that are zero before and after each call, without being cleared."""
+"""Counters that kernels leave at zero, so that no call has to clear them."""
 
 from __future__ import annotations
 

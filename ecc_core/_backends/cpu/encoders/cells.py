@@ -57,7 +57,7 @@ def cell_loader(levels: Levels, cubes: bool, top: int, least: int) -> Callable[.
     nothing = entering.dtype.type(0)
     flip = full if levels.superlevel else nothing
     entering = entering ^ flip
-    # Reported are the values beyond all levels, or those up to the first one.
+    # The loader reports whether there are values beyond all levels, or up to the first one.
     turn, limit = (full, ~entering.min() - one) if least else (nothing, entering.max(initial=0))
     stored, count = full if cubes else nothing, values.size
     if cubes:
@@ -96,7 +96,7 @@ def _table(values: Array, bounds: Array, ascending: bool, base: int, never: int)
     slope, cell, count = min(choices, key=lambda choice: _cost(choice[1], choice[2]))
     held = np.bincount(cell, minlength=count + 1)
     before = np.cumsum(held) - held if ascending else values.size - np.cumsum(held)
-    # Without the highest bit, which marks; a key of -1 is that of a value beyond all levels.
+    # The highest bit marks crowded cells. A key of -1 is that of a value beyond all levels.
     first = (base + before).astype(np.uint64) & ~kernels.CROWDED
     # Behind the last bound there is none to compare with.
     only = np.append(bounds, bounds.dtype.type(0))[np.minimum(before, bounds.size)]

@@ -45,14 +45,14 @@ class _Fields:
         offset = builder.add(start, builder.mul(stride, llvm.I64(kind)))
         return llvm.load(builder, self.data, builder.add(offset, llvm.I64(shift)), llvm.I64, ROWS)
 
-    def along_x(self, along: list[Any], across: list[Any], wins: Any, planes: int) -> list[Any]:
-        """Return along - wins * across - (1 - wins before) * (across before)."""
+    def along_x(self, along: list[Any], across: list[Any], owns: Any, planes: int) -> list[Any]:
+        """Return along - owns * across - (1 - owns before) * (across before)."""
         logic = self.logic
-        lost = logic.masked(across, logic.inv(wins))
+        of_next = logic.masked(across, logic.inv(owns))
         offset = self.builder.add(self.at, llvm.I64(ROWS * self.carried))
-        self.carried += len(lost)
-        incoming = logic.shifted(lost, self.carry, offset, along, self.edge)
-        total = logic.subtract(along, logic.masked(across, wins), planes)
+        self.carried += len(of_next)
+        incoming = logic.shifted(of_next, self.carry, offset, along, self.edge)
+        total = logic.subtract(along, logic.masked(across, owns), planes)
         return logic.subtract(total, incoming, planes)
 
     def write(self, fields: list[list[Any]]) -> None:
@@ -68,16 +68,16 @@ class _Fields:
 
 
 def _in_plane(fields: _Fields, row: Any, stride: Any) -> tuple[Any, list[list[Any]]]:
-    """Return a plane of the points that win to the right, and the fields x, y and xy."""
+    """Return a plane of the points that own the cells to the right, and the fields x, y and xy."""
     logic = fields.logic
-    wins = fields.plane(row, stride, 2)
+    owns = fields.plane(row, stride, 2)
     ones = [logic.ones, logic.inv(logic.ones)]  # 1
     along_y, across_y = (
         logic.difference([fields.plane(row, stride, kind, -1)], [fields.plane(row, stride, kind)])
         for kind in (0, 1)
     )
-    x = fields.along_x(ones, ones, wins, 2)
-    return wins, [x, along_y, fields.along_x(along_y, across_y, wins, 3)]
+    x = fields.along_x(ones, ones, owns, 2)
+    return owns, [x, along_y, fields.along_x(along_y, across_y, owns, 3)]
 
 
 @intrinsic
@@ -127,13 +127,13 @@ def fields_3d(
         def plane(start: Any, kind: int, shift: int = 0) -> Any:
             return fields.plane(start, stride, kind, shift)
 
-        wins, in_plane = _in_plane(fields, row, stride)
+        owns, in_plane = _in_plane(fields, row, stride)
         along_z, across_z = (
             logic.difference([plane(before, kind)], [plane(between, kind)]) for kind in (0, 1)
         )
         along_yz, across_yz = (logic.along_two_axes(plane, row, between, before, k) for k in (0, 1))
-        xz = fields.along_x(along_z, across_z, wins, 3)
-        xyz = fields.along_x(along_yz, across_yz, wins, 4)
+        xz = fields.along_x(along_z, across_z, owns, 3)
+        xyz = fields.along_x(along_yz, across_yz, owns, 4)
         fields.write([*in_plane, along_z, xz, along_yz, xyz])
         return context.get_dummy_value()
 

@@ -1,7 +1,7 @@
 """Scan a staged block of keys and labels: the coefficients of each region by itself.
 
-A point owns a cell if it beats the cell's other points. In the V-construction of one region a point
-beats nothing outside of it; in the T-construction it beats all that is outside.
+A point owns a cell if its key is the largest of the cell. In the V-construction of one region, a
+point owns no cell that extends beyond the region; in the T-construction, points outside own none.
 """
 
 from __future__ import annotations
@@ -101,22 +101,22 @@ def _coefficients_2d(planes: Any, at: Any, strides: Any, outside: Any, first: An
 
 @kernel()
 def _coefficients_3d(
-    planes: Any, at: Any, strides: Any, behind: Any, outside: Any, first: Any, beats: Any
+    planes: Any, at: Any, strides: Any, behind: Any, outside: Any, first: Any, owned: Any
 ) -> Any:
     """As :func:`_coefficients_2d`; the slice before has its planes `behind` further."""
     for i in range(13):
         step = behind if i >= 4 else 0
-        beats[i], beats[25 - i] = _pair(planes, at, i, strides, step, outside, first)
+        owned[i], owned[25 - i] = _pair(planes, at, i, strides, step, outside, first)
     total = (ALL, NONE, NONE, NONE)
     for i in range(6):
-        total = _take(total, beats[_EDGES[i, 0]])
+        total = _take(total, owned[_EDGES[i, 0]])
     for i in range(12):
-        square = beats[_SQUARES[i, 0]] & beats[_SQUARES[i, 1]] & beats[_SQUARES[i, 2]]
+        square = owned[_SQUARES[i, 0]] & owned[_SQUARES[i, 1]] & owned[_SQUARES[i, 2]]
         total = _add(total, square)
     for i in range(8):
         cube = ALL
         for j in range(7):
-            cube &= beats[_CUBES[i, j]]
+            cube &= owned[_CUBES[i, j]]
         total = _take(total, cube)
     return total
 
@@ -155,7 +155,7 @@ def scan_regions(
     directions: Any,
     cubes: Any,
     planes: Any,
-    beats: Any,
+    owned: Any,
     event_keys: Any,
     event_labels: Any,
     event_coefficients: Any,
@@ -173,7 +173,7 @@ def scan_regions(
         Directions: 4 within a slice, or all 13.
     cubes : bool
         T-construction.
-    planes, beats : uint64 arrays
+    planes, owned : uint64 arrays
         Scratch.
     histograms : (regions, bins) integer array
         To add to; row i is label i + 1.
@@ -221,7 +221,7 @@ def scan_regions(
                     a, b, c, d = _coefficients_2d(planes, at, strides, flip, first)
                 else:
                     a, b, c, d = _coefficients_3d(
-                        planes, at, strides, parity_step - 2 * current, flip, first, beats
+                        planes, at, strides, parity_step - 2 * current, flip, first, owned
                     )
                 wanted = (a | b | c | d) & valid
                 point = (z + 1) * slice_stride + (row + 1) * pitch + 64 * word

@@ -97,7 +97,7 @@ class _Scanner:
         counts = np.int32 if image.array.size < 1 << 28 else np.int64
         self.histograms = np.zeros((0, plan.top + 1), counts)
         self._directions = len(DIRECTIONS) if ndim == 3 else 4
-        self._beats = np.empty(2 * self._directions, np.uint64)
+        self._owned = np.empty(2 * self._directions, np.uint64)
 
     @property
     def bins(self) -> int:
@@ -145,7 +145,7 @@ class _Scanner:
             self._directions,
             self.cubes,
             scratch.take("planes", 4 * self._directions * words * (rows + 2), np.uint64),
-            self._beats,
+            self._owned,
             scratch.take("event keys", EVENT_ROOM, self.plan.key_dtype),
             scratch.take("event regions", EVENT_ROOM, regions.dtype),
             scratch.take("event coefficients", EVENT_ROOM, np.int8),

@@ -30,12 +30,13 @@ def order_planes(
     out: Any,
     back: Any,
 ) -> Any:
-    """For `rows` rows, which points beat their neighbour in one direction, and the reverse.
+    """Find the points that own the cell to their neighbour in one direction, and the reverse.
 
     `here` and `there` are the offsets of the first 64 points and of their neighbours in `keys` and
-    `labels`. A point beats one of the same label if its key is at least as large (the neighbour, if
-    its key is larger). One of another label is beaten by both if `flip` is all ones, by neither if
-    it is 0. Writes the points' planes at `out` + row and the neighbours' at `back` + row.
+    `labels`. A point owns the cell to one of the same label if its key is at least as large (the
+    neighbour, if its key is larger). The cell to one of another label is owned by both if `flip` is
+    all ones, by neither if it is 0. Writes the points' planes at `out` + row and the neighbours'
+    at `back` + row, for `rows` rows.
     """
     sig = types.void(
         keys,
@@ -65,12 +66,12 @@ def order_planes(
 
         with cgutils.for_range(builder, rows) as loop:
             step = builder.mul(loop.index, pitch)
-            wins = compare(keys, sig.args[0], ">=", step)
+            owns = compare(keys, sig.args[0], ">=", step)
             same = compare(labels, sig.args[1], "==", step)
-            for offset, plane in ((out, wins), (back, builder.not_(wins))):
-                beats = builder.and_(builder.xor(plane, flip), same)
+            for offset, plane in ((out, owns), (back, builder.not_(owns))):
+                owned = builder.and_(builder.xor(plane, flip), same)
                 address = builder.gep(data, [builder.add(offset, loop.index)])
-                builder.store(builder.xor(beats, flip), address)
+                builder.store(builder.xor(owned, flip), address)
         return context.get_dummy_value()
 
     return sig, codegen

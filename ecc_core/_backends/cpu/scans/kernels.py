@@ -3,8 +3,8 @@
 A staged block is a flat array of unsigned keys with one point of halo around the block's own
 points (see ``encoders/kernels.py``). Kernels always compute the sublevel curve of the
 V-construction of the keys; what differs in the T-construction is the order of the keys, which the
-loader reverses, and what happens at the borders of the image: those of `cubes` (T) behave as if
-the points outside never won against a point inside, those of vertices (V) as if there were no cell.
+loader reverses, and what happens at the borders of the image: the points inside own the cells to
+the points outside if points are `cubes` (T). If they are vertices (V), there are no such cells.
 """
 
 from __future__ import annotations

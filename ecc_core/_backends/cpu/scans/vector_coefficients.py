@@ -109,17 +109,17 @@ class Logic:
 
         ``plane(start, kind, shift)`` loads a plane; the starts are as of `coefficients_3d`.
         """
-        wins, before_loses = plane(row, kind), self.inv(plane(row, kind, -1))
+        to_next, to_previous = plane(row, kind), self.inv(plane(row, kind, -1))  # cells it owns
         pairs = kind + 2  # the same maximised over y
         gained = self.total(
             self.inv(plane(between, kind)),
-            self.both(wins, self.inv(plane(before, pairs))),
-            self.both(before_loses, self.inv(plane(before, pairs, -1))),
+            self.both(to_next, self.inv(plane(before, pairs))),
+            self.both(to_previous, self.inv(plane(before, pairs, -1))),
         )
         spent = self.total(
             self.inv(plane(before, kind)),
-            self.both(wins, self.inv(plane(between, pairs))),
-            self.both(before_loses, self.inv(plane(between, pairs, -1))),
+            self.both(to_next, self.inv(plane(between, pairs))),
+            self.both(to_previous, self.inv(plane(between, pairs, -1))),
         )
         return self.difference(gained, spent)
 
@@ -178,11 +178,11 @@ def _finish(
     logic: Logic,
     along: list[Any],
     across: list[Any],
-    wins: Any,
+    owns: Any,
     sig: Any,
     args: Any,
 ) -> Any:
-    """Add the last axis: c = along - wins * across - (the point before loses) * across(before)."""
+    """Add the last axis: c = along - owns * across - (1 - owns before) * across before."""
     carry_type, _, _, out_type, into_type = sig.args[-5:]
     carry, offset, edge, out, into = args[-5:]
     data, target = (
@@ -190,9 +190,9 @@ def _finish(
         llvm.data(context, builder, out_type, out),
     )
     edge_plane = llvm.each(builder, edge, ROWS)
-    lost = logic.masked(across, logic.inv(wins))
-    incoming = logic.shifted(lost, data, offset, along, edge_plane)
-    total = logic.subtract(along, logic.masked(across, wins), COEFFICIENT_PLANES)
+    of_next = logic.masked(across, logic.inv(owns))
+    incoming = logic.shifted(of_next, data, offset, along, edge_plane)
+    total = logic.subtract(along, logic.masked(across, owns), COEFFICIENT_PLANES)
     total = logic.subtract(total, incoming, COEFFICIENT_PLANES)
     nonzero = total[0]
     for plane in total[1:]:
@@ -243,7 +243,7 @@ def coefficients_2d(
             return llvm.load(builder, data, builder.add(offset, llvm.I64(shift)), llvm.I64, ROWS)
 
         def along(kind: int) -> list[Any]:
-            # [loses to below] - [row above loses to it], with wins = not loses
+            # The planes tell which rows own the cells between them and the next ones.
             return logic.difference([plane(kind, -1)], [plane(kind)])
 
         return _finish(context, builder, logic, along(0), along(1), plane(2), sig, args)

@@ -33,7 +33,7 @@ class _Rows:
     def maximum(self, a: Any, b: Any) -> Any:
         return self.builder.select(self.builder.icmp_unsigned(">", a, b), a, b)
 
-    def wins(self, a: Any, b: Any) -> Any:
+    def owns(self, a: Any, b: Any) -> Any:
         return self.builder.bitcast(self.builder.icmp_unsigned(">=", a, b), llvm.I64)
 
     def load(self, start: Any, pitch: Any, row: Any) -> tuple[Any, Any, Any]:
@@ -70,18 +70,18 @@ class _Rows:
         here, right, across = current[0]
         below, _, below_across = coming[0]
         in_plane = [
-            self.wins(here, below),
-            self.wins(across, below_across),
-            self.wins(here, right),
+            self.owns(here, below),
+            self.owns(across, below_across),
+            self.owns(here, right),
         ]
         if len(current) == 1:
             return in_plane
         (next_here, _, next_across), (next_below, _, next_below_across) = current[1], coming[1]
         between_slices = [
-            self.wins(here, next_here),
-            self.wins(across, next_across),
-            self.wins(self.maximum(here, below), self.maximum(next_here, next_below)),
-            self.wins(
+            self.owns(here, next_here),
+            self.owns(across, next_across),
+            self.owns(self.maximum(here, below), self.maximum(next_here, next_below)),
+            self.owns(
                 self.maximum(across, below_across), self.maximum(next_across, next_below_across)
             ),
         ]

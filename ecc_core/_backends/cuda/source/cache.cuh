@@ -15,8 +15,8 @@ struct Event {
     int amount;
 };
 
-// Takes an event off a word. `columns`: address of the columns of the word in the first row. Where
-// there is none, it is any sample with zero: so lanes need not part, and wait for each other.
+// Takes an event off a word. `columns`: address of the columns of the word in the first row. If there
+// is none left, returns any sample with amount 0, so that the lanes of a warp do not diverge.
 __device__ __forceinline__ Event take_event(unsigned columns, unsigned b0, unsigned b1, unsigned b2,
                                             unsigned b3, unsigned& events) {
     const unsigned last = columns + 7 * kCacheRow + 3 * 2;  // of bit 31

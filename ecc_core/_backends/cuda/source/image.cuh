@@ -21,7 +21,7 @@ struct __align__(4 * sizeof(Element) < 16 ? 4 * sizeof(Element) : 16) Quad {
     Element v[kLaneWidth];
 };
 
-// Four samples to shared memory, behind the program's back.
+// Copies four samples to shared memory asynchronously.
 __device__ __forceinline__ void copy_quad_ahead(void* to, const void* from) {
     constexpr int bytes = sizeof(Quad) < 16 ? sizeof(Quad) : 16;
 #pragma unroll

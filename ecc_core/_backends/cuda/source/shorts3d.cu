@@ -37,7 +37,7 @@ struct Both {
         return Own::words({add_truncated(column[0], low), add_truncated(column[1], low),
                            add_truncated(column[2], high), add_truncated(column[3], high)});
     }
-    // As the rows see them that follow.
+    // As seen from the rows that follow.
     __device__ __forceinline__ plane before() const {
         return {__byte_perm(__float_as_uint(column[0]), __float_as_uint(column[2]), 0x5410),
                 __byte_perm(__float_as_uint(column[1]), __float_as_uint(column[3]), 0x5410)};
@@ -57,7 +57,7 @@ struct Comparisons {
         return i > 0 ? compare_pair(a, b, to, low, high) : compare_pair(a, b, to, low);
     }
 
-    // With the samples to the right, of which the last is `next`.
+    // Compares with the samples to the right; `next` is to the right of the last one.
     template <class Rows>
     __device__ __forceinline__ void right(Rows& rows, int i, const pair (&row)[kLaneWidth],
                                           pair next) {
@@ -357,7 +357,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         ShortBorder border_p = borders.take(ends.columns(p), here.width);
         Combiner combine(image, here);
         Comparisons comparisons = {0.0f};
-        // uniform(): else the compiler thinks that lanes may differ, and lets them part.
+        // uniform(): without it the compiler assumes that lanes may differ, and diverges.
         for (int s = unit.start; s < uniform(here.end); ++s) {
             const PairPlanes3 w = compare(p, feed, count, comparisons);
             ShortBorder border_q = borders.take(ends.columns(p), here.width);

@@ -206,7 +206,7 @@ __device__ __forceinline__ void compare_below(const Column (&p)[kLaneWidth], con
     right[kLaneWidth - 1] = owned_by_second(before, first_of_next);
 }
 
-// Where a warp is in the image.
+// Position of a warp in the image.
 struct Place {
     plane top, bottom;  // the first and the last row of the image
     bool last;          // whether the lane has the last column, of the warp or of the image

@@ -88,7 +88,7 @@ struct Tile {
 constexpr int kPadding = kLanes + 4;  // samples before and after a tile, a multiple of 16 bytes
 
 // Whether each point has a larger key than a neighbour; indices are the neighbour's offset plus one.
-struct Wins {
+struct Ownership {
     plane at[3][3][3];
 };
 
@@ -97,7 +97,7 @@ constexpr int kExchanged = 9;  // planes that other rows read
 // Compares each step except the last with the neighbours that follow in raster order, and takes the
 // other comparisons from the neighbours. `exchange` is (kExchanged, rows, lanes). The column's own
 // points are steps 1 to kOwn, and the bit of step i is at position kOwn - i.
-__device__ __forceinline__ Wins compare(const Tile& tile, plane* exchange) {
+__device__ __forceinline__ Ownership compare(const Tile& tile, plane* exchange) {
     plane ahead[2][3][3] = {};  // whether the neighbour at (dz, dy - 1, dx - 1) has the larger key
     constexpr int first = kFlat ? 1 : 0, last = kFlat ? 1 : 2;
     Real now[3][3];
@@ -140,7 +140,7 @@ __device__ __forceinline__ Wins compare(const Tile& tile, plane* exchange) {
         }
         __syncthreads();
     }
-    Wins wins;
+    Ownership owns;
     int k = 0;
 #pragma unroll
     for (int z = 0; z < 2; ++z) {
@@ -149,7 +149,7 @@ __device__ __forceinline__ Wins compare(const Tile& tile, plane* exchange) {
 #pragma unroll
             for (int x = 0; x < 3; ++x) {
                 if (z == 0 && (y == 0 || (y == 1 && x < 2))) continue;
-                wins.at[z + 1][y][x] = ~ahead[z][y][x];
+                owns.at[z + 1][y][x] = ~ahead[z][y][x];
                 // The opposite neighbour has compared itself with this point.
                 plane behind = ahead[z][y][x];
                 if (y != 1) {
@@ -161,15 +161,15 @@ __device__ __forceinline__ Wins compare(const Tile& tile, plane* exchange) {
                 } else if (x == 2) {
                     behind = __shfl_up_sync(kWarp, behind, 1);
                 }
-                wins.at[1 - z][2 - y][2 - x] = z ? behind >> 1 : behind;
+                owns.at[1 - z][2 - y][2 - x] = z ? behind >> 1 : behind;
             }
         }
     }
-    return wins;
+    return owns;
 }
 
 // The number of points minus edges plus squares minus cubes that each point owns.
-__device__ __forceinline__ Digits coefficients(const Wins& w) {
+__device__ __forceinline__ Digits coefficients(const Ownership& w) {
     Digits plus = {~0u, 0, 0, 0}, minus = {0, 0, 0, 0};
     plane square_zx[2][2];
 #pragma unroll

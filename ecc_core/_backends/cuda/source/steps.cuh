@@ -16,7 +16,7 @@ struct Outside {
         : left(first == 0), right(first + kWarpWidth >= width) {}
 };
 
-// Coefficients of rows by themselves.
+// Coefficients of rows without the rows beside them.
 struct Steps : Trits {
     __device__ __forceinline__ Steps(plane plus, plane minus) : Trits{plus, minus} {}
     // What is taken away where these rows are maxima.
