@@ -105,6 +105,7 @@ class TestProcess:
         code = (
             "import signal, sys, ecc_core.curves\n"
             "from ecc_core.cli import main\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it\n"
             "def interrupt(*_, **__): signal.raise_signal(signal.SIGINT)\n"
             "ecc_core.curves.euler_curve = interrupt\n"
             "sys.exit(main(sys.argv[1:]))"
