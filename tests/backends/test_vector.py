@@ -1,6 +1,7 @@
 """The vector intrinsics of the CPU kernels and their plain twins: equal on random input."""
 
 import inspect
+import itertools
 
 import numpy as np
 import pytest
@@ -102,8 +103,9 @@ def order_functions():
     return both("order_planes")
 
 
-@pytest.mark.parametrize("labels_dtype", ["uint16", "uint32"])
-@pytest.mark.parametrize("dtype", KEY_DTYPES)
+@pytest.mark.parametrize(
+    ("dtype", "labels_dtype"), zip(KEY_DTYPES, itertools.cycle(["uint16", "uint32"]), strict=False)
+)
 def test_order_planes(order_functions, dtype, labels_dtype):
     rng = np.random.default_rng(3)
     for top, flip in ((3, 0), (np.iinfo(dtype).max, ALL)):
