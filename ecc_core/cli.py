@@ -15,7 +15,7 @@ from io import StringIO, TextIOBase, TextIOWrapper
 from typing import Any, NoReturn
 
 from ecc_core._cli import batch, curve, info, stack, surface, transform
-from ecc_core._cli.options import one_line
+from ecc_core._cli.errors import one_line
 from ecc_core.errors import EccError
 
 __all__ = ["main"]
@@ -193,10 +193,21 @@ def _parser() -> argparse.ArgumentParser:
         "on stderr; 130 if interrupted.",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    parser.add_argument(
+        "--version",
+        action=_Version,
+        nargs=0,
+        default=argparse.SUPPRESS,
+        help="show the version and exit",
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
-        command.add_parser(commands)
+        name = command.__name__.rpartition(".")[2]
+        own = commands.add_parser(
+            name, help=command.HELP, description=command.DESCRIPTION, allow_abbrev=False
+        )
+        command.add_arguments(own)
+        own.set_defaults(run=command.run)
     return parser
 
 

@@ -1,9 +1,10 @@
-"""Images larger than memory: how they are opened, and their curves."""
+"""Images larger than memory: the arguments of their curves, and how they are opened."""
 
 import argparse
 import math
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +13,13 @@ from numpy.typing import NDArray
 from ecc_core._arrays import on_host
 from ecc_core._backends.cpu.pool import available_cores
 from ecc_core._cli import options
+from ecc_core._cli.curve_table import places_of
+from ecc_core._cli.errors import blame, one_line
+from ecc_core._cli.inputs import open_input, select_input
 from ecc_core._cli.lengths import Calibration, Lengths
-from ecc_core._cli.stack_options import labels_path
+from ecc_core._cli.outputs import check_measures
 from ecc_core._io.affines import check_place
-from ecc_core._io.open import open_image
+from ecc_core._io.open import IMAGE_SUFFIXES, open_image
 from ecc_core._io.stored import StoredImage
 from ecc_core._io.views import Blocks, Source, View, grown_chunks
 from ecc_core._optional import import_optional
@@ -31,7 +35,7 @@ from ecc_core._request.filtration import (
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import BackendError, InputFileError
 
-__all__ = ["Stack", "open_stack", "thresholds_of"]
+__all__ = ["Stack", "add_blockwise_arguments", "open_stack", "thresholds_of"]
 
 Array = NDArray[Any]
 
@@ -40,6 +44,30 @@ BLOCKS_IN_MEMORY = 5  # for each worker: encoded and decoded points, planes and 
 FRONT_SHARE = 4  # of the memory, for planes that wait for later blocks
 LEAST_SIDE = 8  # narrower columns would read too many blocks twice
 SAMPLED_BLOCKS = 8
+STEM_ENDS = (*IMAGE_SUFFIXES, ".ome", ".gz")
+
+
+def add_blockwise_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the image, the curve and the resources."""
+    options.add(
+        options.add_selection(parser),
+        "--labels",
+        metavar="PATH",
+        after=". {input} is replaced by the path of the image and {stem} by the path without "
+        "suffix, as in {input}/labels/cells or {stem}_labels.tif",
+    )
+    curve = parser.add_argument_group("curve")
+    options.add(curve, "--thresholds")
+    usual = (
+        " (default: the range of the data type for 8-bit images, else the minimum and maximum of a "
+        "few blocks, which are printed)"
+    )
+    options.add(curve, "--range", after=usual)
+    options.add(curve, "--connectivity", "--superlevel", "--boundary", "--betti", "--minkowski")
+    options.add(curve, "--nan", "--direction", "--direction-scale")
+    options.add(curve, "--spacing", "--unit", before="with --direction or --minkowski: ")
+    resources = parser.add_argument_group("resources")
+    options.add(resources, "--workers", "--max-memory", "--scheduler", "--device")
 
 
 class Stack(NamedTuple):
@@ -80,9 +108,9 @@ class Stack(NamedTuple):
         return self.blocks.image.shape[: -self.ndim]
 
     @property
-    def first(self) -> tuple[int, ...]:
-        """Index in the stored image of the first entry along each batch axis."""
-        return self.blocks.image.start[: -self.ndim]
+    def places(self) -> NDArray[np.int64]:
+        """Indices in the stored image of the entries along the batch axes, one row for each."""
+        return places_of(self.batch, self.blocks.image.start[: -self.ndim])
 
     @property
     def unit(self) -> str | None:
@@ -93,21 +121,26 @@ class Stack(NamedTuple):
     def batch_axes(self) -> str:
         return self.axes[: -self.ndim].lower()
 
+    def description(self) -> list[Any]:
+        """What identifies the image and its labels, apart from their values."""
+        views = [view for view in (self.blocks.image, self.blocks.labels) if view is not None]
+        return [[view.source.description(), *view[1:]] for view in views]
+
 
 def open_stack(path: str, lengths: Lengths, arguments: argparse.Namespace) -> Stack:
     """Open an image, and its labels, without reading them."""
     _check_together(arguments)
     _check_device(arguments)
-    opened = options.open_input(path, arguments)
-    image, axes = options.select_input(path, opened, arguments)
+    opened = open_input(path, arguments)
+    image, axes = select_input(path, opened, arguments)
     ndim = sum(letter in "ZYX" for letter in axes)
     labels: View | None = None
     label_axes: tuple[int, ...] = ()
     if arguments.labels:
         labels, label_axes = _labels(
-            labels_path(arguments.labels, path), opened, image, axes, arguments
+            _labels_path(arguments.labels, path), opened, image, axes, arguments
         )
-    with options.blame(path):
+    with blame(path):
         calibration = spacing = None
         if arguments.direction is not None or arguments.minkowski:
             calibration = lengths.of(opened, axes)
@@ -133,16 +166,11 @@ def open_stack(path: str, lengths: Lengths, arguments: argparse.Namespace) -> St
 
 def _check_together(arguments: argparse.Namespace) -> None:
     """Refuse options that do not go together."""
-    if arguments.betti:
-        if arguments.labels:
-            raise InputFileError("--betti must not be given together with --labels: use ecc curve")
-        if arguments.minkowski:
-            raise InputFileError("--betti must not be given together with --minkowski")
-        if arguments.device != "cpu":
-            raise InputFileError(f"--betti must be given with --device cpu, got {arguments.device}")
-    if arguments.boundary != "closed" and (arguments.betti or arguments.labels):
-        other = "--betti" if arguments.betti else "--labels"
-        raise InputFileError(f"--boundary must be closed together with {other}")
+    if arguments.betti and arguments.labels:
+        raise InputFileError("--betti must not be given together with --labels: use ecc curve")
+    if arguments.betti and arguments.device != "cpu":
+        raise InputFileError(f"--betti must be given with --device cpu, got {arguments.device}")
+    check_measures(arguments)
     if arguments.direction is None and arguments.direction_scale is not None:
         raise InputFileError("--direction-scale needs --direction, without which it has no effect")
     for name in ("spacing", "unit"):
@@ -162,6 +190,14 @@ def _check_device(arguments: argparse.Namespace) -> None:
         cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
         raise BackendError(f"--device cuda needs a CUDA device: {error}") from None
+
+
+def _labels_path(pattern: str, image: str) -> str:
+    """Return the path of the label image of an image."""
+    stem = image
+    while (suffix := Path(stem).suffix.lower()) in STEM_ENDS:
+        stem = stem[: -len(suffix)]
+    return pattern.replace("{input}", image).replace("{stem}", stem)
 
 
 def _labels(
@@ -188,7 +224,7 @@ def _labels(
         wanted = " x ".join(f"{letter} {n}" for letter, n in whole.items())
         there = " x ".join(f"{letter} {n}" for letter, n in zip(letters, shape, strict=True))
         raise InputFileError(f"{path}: labels must have the image's shape {wanted}, got {there}")
-    with options.blame(str(image.source.path)):
+    with blame(str(image.source.path)):
         check_place(f"--labels {path}", stored.affine, opened.affine, whole)
     at = tuple(i for i, letter in enumerate(axes) if letter in found)
     order = tuple(found[axes[i]] for i in at)
@@ -247,7 +283,7 @@ def thresholds_of(stack: Stack, arguments: argparse.Namespace) -> Array:
             return check_threshold_array(wanted)
         low, high = check_range(arguments.range or _usual_range(stack))
     except ValueError as error:
-        raise InputFileError(options.one_line(error)) from None
+        raise InputFileError(one_line(error)) from None
     dtype = stack.blocks.dtype
     if dtype.kind in "iu" and (low > np.iinfo(dtype).max or high < np.iinfo(dtype).min):
         raise InputFileError(f"--range {low},{high} has no value of {dtype}")

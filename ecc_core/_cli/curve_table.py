@@ -1,106 +1,208 @@
-"""The curves of ``ecc curve`` as a table and a figure."""
+"""The curves of images, as they are computed, and as tables and figures."""
 
-import argparse
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._io.results import describe_result
 from ecc_core._io.write import printable
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_figure
-from ecc_core.results import BettiCurves, EulerCurve, MinkowskiCurves
+from ecc_core.results import (
+    BettiCurves,
+    BettiResult,
+    CurveResult,
+    EulerCurve,
+    MinkowskiCurves,
+    RegionCurves,
+)
 
-__all__ = ["Curve", "NamedCurve", "columns_of", "plot"]
+__all__ = [
+    "Curves",
+    "Found",
+    "columns_of",
+    "curves_in",
+    "described",
+    "heads_of",
+    "joined",
+    "measures_of",
+    "places_of",
+    "plot",
+]
 
 Array = NDArray[Any]
 
 
-Curve = EulerCurve | BettiCurves | MinkowskiCurves
+class Curves(NamedTuple):
+    """Curves of an image: one for each index of its batch axes, or for each label there.
+
+    Attributes
+    ----------
+    axes : str
+        Letters of the batch axes.
+    thresholds : (n,) array
+    places : (k, batch axes) int64 array
+        Indices in the file.
+    labels : (k,) array or None
+    values : (k, n) int64 array
+    others : mapping of str to (k, n) arrays
+        Betti numbers or Minkowski functionals by name.
+    """
+
+    axes: str
+    thresholds: Array
+    places: NDArray[np.int64]
+    labels: Array | None
+    values: NDArray[np.int64]
+    others: Mapping[str, Array] = MappingProxyType({})
 
 
-class NamedCurve(NamedTuple):
-    """The curve of an input at one index of its batch axes, or of one labelled region there."""
-
-    path: str
-    place: dict[str, int]
-    label: np.integer[Any] | None
-    curve: Curve
-
-    @property
-    def thresholds(self) -> Array:
-        return self.curve.thresholds
-
-    @property
-    def euler(self) -> Array:
-        found: Array = self.curve.values if isinstance(self.curve, EulerCurve) else self.curve.euler
-        return found
-
-    @property
-    def others(self) -> dict[str, Array]:
-        """The other columns of the table, by name."""
-        if isinstance(self.curve, BettiCurves):
-            return {f"b{k}": numbers for k, numbers in enumerate(self.curve.values)}
-        if isinstance(self.curve, MinkowskiCurves):
-            return dict(zip(self.curve.measures[:-1], self.curve.values, strict=False))
-        return {}
+Found = Sequence[tuple[str, Curves]]
+"""Paths of images and their curves; a path may come more than once."""
 
 
-def columns_of(
-    curves: list[NamedCurve], *, labelled: bool, estimator: str | None
-) -> dict[str, Array]:
+def places_of(batch: Sequence[int], first: Sequence[int]) -> NDArray[np.int64]:
+    """Return the indices in the file of all places on the batch axes, one row for each."""
+    indices = np.array([*np.ndindex(*batch)], np.int64)
+    return indices.reshape((math.prod(batch), len(batch))) + np.array(first, np.int64)
+
+
+def curves_in(result: CurveResult[Any], axes: str, places: NDArray[np.int64]) -> Curves:
+    """Return the curves of a result, which are at these places on the batch axes."""
+    at, values = result.thresholds, result.values
+    rows = (len(places), at.size)
+    if isinstance(result, BettiResult):
+        names = tuple(f"b{k}" for k in range(values.shape[-2]))
+    else:
+        names = getattr(result, "measures", ())[:-1]
+    return Curves(
+        axes,
+        at.astype(np.uint8) if at.dtype == np.bool_ else at,
+        places,
+        getattr(result, "labels", None),
+        getattr(result, "euler", values).reshape(rows),
+        {name: values[..., k, :].reshape(rows) for k, name in enumerate(names)},
+    )
+
+
+def columns_of(found: Found, axes: str | None = None) -> dict[str, Array]:
     """Return columns with one row for each threshold of each curve."""
-    sizes = [curve.thresholds.size for curve in curves]
-    paths = np.array([curve.path for curve in curves], dtype=str)
-    columns = {"input": np.repeat(paths, sizes)}
-    for name in sorted({name for curve in curves for name in curve.place}):
-        places = [curve.place.get(name, -1) for curve in curves]  # -1: it has no such axis
-        columns[name] = np.repeat(np.array(places, np.int64), sizes)
-    if labelled:
-        labels = np.array([c.label for c in curves]) if curves else np.empty(0, np.int64)
-        columns["label"] = np.repeat(labels, sizes)
-    columns["threshold"] = _joined_thresholds([curve.thresholds for curve in curves])
-    columns["euler_number"] = np.concatenate([np.empty(0, np.int64), *(c.euler for c in curves)])
-    others = [curve.others for curve in curves]
-    for name in dict.fromkeys(name for found in others for name in found):
-        dtype = next(found[name].dtype for found in others if name in found)
-        missing = np.nan if dtype.kind == "f" else 0  # for images with fewer axes
-        parts = [
-            found.get(name, np.full(n, missing, dtype))
-            for found, n in zip(others, sizes, strict=True)
-        ]
-        columns[name] = np.concatenate(parts)
-    if estimator:
-        columns["estimator"] = np.full(sum(sizes), estimator)
+    curves = [own for _, own in found]
+    thresholds = [own.thresholds for own in curves]
+    sizes = [at.size for at in thresholds]
+    heads = heads_of(found, axes).items()
+    columns = {name: joined(map(np.repeat, parts, sizes)) for name, parts in heads}
+    _check_one_type(thresholds)
+    columns["threshold"] = joined(np.tile(own.thresholds, len(own.values)) for own in curves)
+    for name, parts in measures_of(curves):
+        columns[name or "euler_number"] = joined(part.ravel() for part in parts)
     return columns
 
 
-def _joined_thresholds(thresholds: list[Array]) -> Array:
-    """Return all thresholds in one array, without changing any by a conversion."""
-    joined = np.concatenate(thresholds) if thresholds else np.empty(0)
-    parts = np.split(joined, np.cumsum([t.size for t in thresholds])[:-1]) if thresholds else []
-    for part, whole in zip(parts, thresholds, strict=True):
-        if part.tolist() != whole.tolist():
-            dtypes = sorted({t.dtype.name for t in thresholds})
-            raise InputFileError(
-                f"thresholds of types {', '.join(dtypes)} do not fit into one table exactly; "
-                "write one table for each type"
-            )
-    return joined
+def joined(parts: Iterable[Array]) -> Array:
+    """Return arrays one after the other; there may be none."""
+    return np.concatenate([*parts] or [np.empty(0)])
 
 
-def plot(path: Path, curves: list[NamedCurve], arguments: argparse.Namespace) -> None:
+def heads_of(found: Found, axes: str | None = None) -> dict[str, list[Array]]:
+    """Return what tells the curves of each image from others: its path, indices and labels."""
+    heads = {"input": [np.full(len(own.values), path) for path, own in found]}
+    for axis in axes or sorted({letter for _, own in found for letter in own.axes}):
+        heads[axis] = [
+            own.places[:, own.axes.index(axis)]
+            if axis in own.axes
+            else np.full(len(own.values), -1)  # it has no such axis
+            for _, own in found
+        ]
+    labels = [own.labels for _, own in found if own.labels is not None]
+    if labels:
+        heads["label"] = _with_common_type(labels)
+    return heads
+
+
+def _with_common_type(labels: list[Array]) -> list[Array]:
+    """Return labels that remain integers when they are joined."""
+    if np.result_type(*labels).kind != "f":
+        return labels
+    every = np.array([label for own in labels for label in own.tolist()])
+    return np.split(every, np.cumsum([own.size for own in labels])[:-1])
+
+
+def measures_of(curves: Sequence[Curves]) -> Iterator[tuple[str, list[Array]]]:
+    """Yield each measure by name, "" for the Euler characteristic, and its curves of each image."""
+    yield "", [own.values for own in curves]
+    for name in dict.fromkeys(name for own in curves for name in own.others):
+        dtype = next(own.others[name].dtype for own in curves if name in own.others)
+        missing = np.nan if dtype.kind == "f" else 0  # for images with fewer axes
+        yield (
+            name,
+            [own.others.get(name, np.full(own.values.shape, missing, dtype)) for own in curves],
+        )
+
+
+def _check_one_type(thresholds: list[Array]) -> None:
+    """Raise an error if a conversion to a common type would change thresholds."""
+    common = np.result_type(*thresholds, np.uint8)
+    if any(at.astype(common).tolist() != at.tolist() for at in thresholds):
+        dtypes = sorted({at.dtype.name for at in thresholds})
+        raise InputFileError(
+            f"thresholds of types {', '.join(dtypes)} do not fit into one table exactly; "
+            "write one table for each type"
+        )
+
+
+def described(curves: Curves, batch: tuple[int, ...], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `ecc_core.io.read_result` needs; {} for labels along batch axes."""
+    at, values = curves.thresholds, curves.values
+    if curves.labels is not None and batch:
+        return {}
+    kind: Any = EulerCurve if curves.labels is None else RegionCurves
+    known = {field.name for field in fields(kind)}
+    facts = {name: fact for name, fact in facts.items() if name in known}
+    if curves.labels is None:
+        result = kind(at, values.reshape((*batch, at.size)), **facts)
+    else:
+        result = kind(curves.labels, at, values, **facts)
+    return {"result": describe_result(result)}
+
+
+def plot(path: Path, found: Found, *, superlevel: bool, unit: str | None) -> None:
+    """Draw all curves, with names that tell them apart."""
     from ecc_core.plotting import plot_curves
 
-    several = len(set(arguments.inputs)) > 1
-    distinct = len({Path(i).name for i in arguments.inputs}) == len(set(arguments.inputs))
+    inputs = {name for name, _ in found}
+    distinct = len({Path(name).name for name in inputs}) == len(inputs)
     named = {}
-    for curve in curves:
-        words = [f"{axis.upper()} {i}" for axis, i in curve.place.items()]
-        if curve.label is not None:
-            words.append(f"label {curve.label}")
-        if several or not words:
-            words.insert(0, Path(curve.path).name if distinct else curve.path)
-        named[printable(" ".join(words))] = curve.curve
+    for name, curves in found:
+        shown = Path(name).name if distinct else name
+        for row in range(len(curves.values)):
+            words = _words(curves, row)
+            if len(inputs) > 1 or not words:
+                words.insert(0, shown)
+            named[printable(" ".join(words))] = _result(curves, row, superlevel, unit)
     write_figure(path, plot_curves(named))
+
+
+def _words(curves: Curves, row: int) -> list[str]:
+    pairs = zip(curves.axes.upper(), curves.places[row], strict=True)
+    words = [f"{axis} {i}" for axis, i in pairs]
+    return words if curves.labels is None else [*words, f"label {curves.labels[row]}"]
+
+
+def _result(
+    curves: Curves, row: int, superlevel: bool, unit: str | None
+) -> EulerCurve | BettiCurves | MinkowskiCurves:
+    at, euler = curves.thresholds, curves.values[row]
+    others = [values[row] for values in curves.others.values()]
+    if not others:
+        return EulerCurve(at, euler, superlevel=superlevel)
+    if "b0" in curves.others:
+        return BettiCurves(at, np.stack(others), superlevel=superlevel)
+    values = np.stack([*others, euler])
+    return MinkowskiCurves(at, values, superlevel=superlevel, spacing_units=unit)

@@ -9,35 +9,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
+from ecc_core._cli.errors import blame, one_line
+from ecc_core._cli.inputs import open_input
 from ecc_core._io.select import select, shown
 from ecc_core._io.views import View, grown_chunks
 from ecc_core.io import StoredImage
 
-__all__ = ["add_parser"]
+__all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
 
 Array = NDArray[Any]
+
+HELP = "describe image files"
+DESCRIPTION = (
+    "Print the shape, axes, data type, spacing, range and number of NaN of images, and the curve "
+    "that `ecc curve` computes by default."
+)
 
 SLAB = 1 << 26  # bytes that are read at once
 
 
-def add_parser(commands: Any) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "info",
-        help="describe image files",
-        description="Print the shape, axes, data type, spacing, range and number of NaN of images, "
-        "and the curve that `ecc curve` computes by default.",
-        allow_abbrev=False,
-    )
-    parser.set_defaults(run=run)
-    options.add_image_arguments(parser)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    options.add(parser, "inputs")
+    options.add_selection(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print a few lines for each input."""
     for path in arguments.inputs:
-        image = options.open_input(path, arguments)
-        with options.blame(path):
+        image = open_input(path, arguments)
+        with blame(path):
             facts = list(_facts(image, arguments))
         lines = [path, *(f"  {name:<7} {text}" for name, text in facts)]
         sys.stdout.write("\n".join(lines) + "\n")
@@ -67,7 +68,7 @@ def _facts(image: StoredImage, arguments: argparse.Namespace) -> Iterator[tuple[
             image, channel=arguments.channel, time=arguments.time, roi=arguments.roi
         )
     except ValueError as error:
-        yield "curve", f"none: {options.one_line(error)}"
+        yield "curve", f"none: {one_line(error)}"
         return
     if arguments.channel is not None:
         yield "channel", shown(arguments.channel)

@@ -4,30 +4,11 @@ import argparse
 import sys
 from typing import Any, NamedTuple
 
-from ecc_core._io.units import UNITS, converted, unit_named
+from ecc_core._io.units import UNITS, converted
 from ecc_core.errors import InputFileError
 from ecc_core.io import StoredImage
 
-__all__ = ["Calibration", "Lengths", "add_unit_argument"]
-
-
-def add_unit_argument(parser: Any, only: str = "") -> None:
-    """Declare the argument for the unit of lengths."""
-    parser.add_argument(
-        "--unit",
-        type=unit,
-        metavar="UNIT",
-        help=f"{only}unit of lengths, such as mm or um: that of the file is converted to it, and "
-        "that of --spacing is said by it (default: as in the file)",
-    )
-
-
-def unit(text: str) -> str:
-    """Return the usual name of a unit."""
-    name = unit_named(text)
-    if name not in UNITS:
-        raise argparse.ArgumentTypeError(f"must be one of {', '.join(UNITS)}, got {text!r}")
-    return name
+__all__ = ["Calibration", "Lengths"]
 
 
 class Calibration(NamedTuple):

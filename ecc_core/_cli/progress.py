@@ -1,38 +1,46 @@
-"""A progress bar for those who wait."""
+"""Progress bars for those who wait."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ecc_core._optional import import_optional
 
-__all__ = ["progress_bar"]
+__all__ = ["bar", "progress_bar"]
 
-PATIENCE = 1.0  # seconds before it shows
+PATIENCE = 1.0  # seconds before a bar shows
 
 
 @contextmanager
-def progress_bar(steps: int) -> Iterator[Callable[[str], None]]:
-    """Show a bar on stderr, if that is a terminal, once the work has taken a second.
+def bar(**settings: Any) -> Iterator[Any]:
+    """Show a bar of tqdm on stderr, if that is a terminal, once the work has taken a second.
 
-    Yields the function to call, with what is being done, at the start of each step.
+    Yields None without tqdm.
     """
     try:
         tqdm = import_optional("tqdm", extra="io", purpose="a progress bar")
     except ImportError:  # the work does without
-        yield lambda _: None
+        yield None
         return
-    form = "{desc} {percentage:3.0f}%|{bar}| {elapsed}"
-    with tqdm.tqdm(
-        total=steps, delay=PATIENCE, disable=None, file=sys.stderr, leave=False, bar_format=form
-    ) as bar:
+    where = {"delay": PATIENCE, "disable": None, "file": sys.stderr, "leave": False}
+    with tqdm.tqdm(**where, **settings) as shown:
+        yield shown
+
+
+@contextmanager
+def progress_bar(steps: int) -> Iterator[Callable[[str], None]]:
+    """Yield the function to call, with what is being done, at the start of each step."""
+    with bar(total=steps, bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}") as shown:
         started = False
 
         def start(what: str) -> None:
             nonlocal started
-            bar.set_description_str(what, refresh=False)
+            if shown is None:
+                return
+            shown.set_description_str(what, refresh=False)
             if started:
-                bar.update()
+                shown.update()
             started = True
 
         yield start

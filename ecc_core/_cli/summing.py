@@ -3,15 +3,13 @@
 import argparse
 import logging
 import math
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple
 from functools import lru_cache, partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,39 +27,23 @@ from ecc_core._blocks.minkowski import functionals_of_rows
 from ecc_core._blocks.regions import add_tables, labels_of, values_of
 from ecc_core._blocks.window import Group, Work, cluster_errors, run_groups
 from ecc_core._cli.blockwise import Stack
+from ecc_core._cli.curve_table import Curves
+from ecc_core._cli.progress import bar
 from ecc_core._cli.version import version
 from ecc_core._io.parts import Parts, fingerprint
-from ecc_core._optional import import_optional
 from ecc_core._request.estimator import MEASURES
 from ecc_core.errors import BackendError, InputFileError
 
-__all__ = ["Curves", "curves_of"]
+__all__ = ["curves_of"]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
+Rows = tuple[Values, Array | None, Values, Mapping[str, Array]]
+"""Places, labels, Euler characteristics and other measures of curves, one row for each."""
 
 LEAST_GROUP, MOST_GROUP = 16, 512  # blocks whose sum is kept on the disk
 MANY_GROUPS = 4096
 REQUESTS = 32  # on their way at once, about files behind an address
-PATIENCE = 1.0  # seconds before the progress bar shows
-
-
-class Curves(NamedTuple):
-    """Curves of an image: one for each index of its batch axes, or for each label there.
-
-    Attributes
-    ----------
-    places : (k, batch axes) int64 array
-    labels : (k,) array or None
-    values : (k, n) int64 array
-    others : mapping of str to (k, n) arrays
-        Betti numbers or Minkowski functionals by name.
-    """
-
-    places: Values
-    labels: Array | None
-    values: Values
-    others: Mapping[str, Array] = MappingProxyType({})
 
 
 def curves_of(
@@ -103,7 +85,7 @@ def curves_of(
             )
     if errors:
         raise errors[0]
-    return total.curves()
+    return Curves(stack.batch_axes, at, *total.rows())
 
 
 def _work_of(stack: Stack, at: Array, arguments: argparse.Namespace) -> tuple[Work, "_Total"]:
@@ -147,11 +129,10 @@ def _on_cluster(scheduler: str | None) -> Iterator[None]:
 def _job(stack: Stack, work: Work, size: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what the partial sums depend on, apart from the values of the image."""
     direction = stack.blocks.direction
-    views = [view for view in (stack.blocks.image, stack.blocks.labels) if view is not None]
     at = work.settings.thresholds
     return {
         "version": version(),
-        "views": [[view.source.description(), *view[1:]] for view in views],
+        "views": stack.description(),
         "direction": None if direction is None else astuple(direction),
         "edges": work.edges,
         "groups": [size, stack.side],
@@ -219,15 +200,14 @@ class _Total(Protocol):
 
     def add(self, group: Group, values: Values) -> None: ...
 
-    def curves(self) -> Curves: ...
+    def rows(self) -> Rows: ...
 
 
 class _CurveTotal:
     """The curve, or the numbers of cells, of each index of the batch axes."""
 
     def __init__(self, stack: Stack, work: Work) -> None:
-        self.work = work
-        self.first = stack.first
+        self.work, self.places = work, stack.places
         self.values = np.zeros((*stack.batch, work.settings.size), np.int64)
 
     def _part(self, group: Group) -> Values:
@@ -239,12 +219,9 @@ class _CurveTotal:
     def add(self, group: Group, values: Values) -> None:
         self._part(group)[...] += values
 
-    def curves(self) -> Curves:
-        *batch, n = self.values.shape
-        count = math.prod(batch)
-        places = np.array(list(np.ndindex(*batch)), np.int64).reshape((count, len(batch)))
-        places += np.array(self.first, np.int64)
-        return Curves(places, None, *_measured(self.values.reshape((count, n)), self.work))
+    def rows(self) -> Rows:
+        rows = self.values.reshape((len(self.places), -1))
+        return self.places, None, *_measured(rows, self.work)
 
 
 class _RegionTotal:
@@ -252,7 +229,7 @@ class _RegionTotal:
 
     def __init__(self, stack: Stack, work: Work, dtype: np.dtype[Any]) -> None:
         empty = np.zeros((0, 1 + work.settings.size), np.int64)
-        self.work, self.dtype, self.lead, self.first = work, dtype, len(stack.batch), stack.first
+        self.work, self.dtype, self.places = work, dtype, stack.places
         self.tables = dict.fromkeys(np.ndindex(*stack.batch), empty)
 
     def fits(self, group: Group, values: Values) -> bool:
@@ -261,17 +238,12 @@ class _RegionTotal:
     def add(self, group: Group, values: Values) -> None:
         self.tables[group.images] = add_tables([self.tables[group.images], values])
 
-    def curves(self) -> Curves:
+    def rows(self) -> Rows:
         tables = list(self.tables.values())
-        counts = [len(table) for table in tables]
-        places = np.array(list(self.tables), np.int64).reshape((len(tables), self.lead))
-        places += np.array(self.first, np.int64)
         rows = np.concatenate([values_of(table, order=self.dtype) for table in tables])
-        return Curves(
-            np.repeat(places, counts, axis=0),
-            np.concatenate([labels_of(table, order=self.dtype) for table in tables]),
-            *_measured(rows, self.work),
-        )
+        labels = np.concatenate([labels_of(table, order=self.dtype) for table in tables])
+        places = np.repeat(self.places, list(map(len, tables)), axis=0)
+        return places, labels, *_measured(rows, self.work)
 
 
 def _measured(rows: Values, work: Work) -> tuple[Values, Mapping[str, Array]]:
@@ -288,7 +260,7 @@ class _BettiTotal:
     """The pieces of each place on the batch axes, joined as they come."""
 
     def __init__(self, stack: Stack, work: BettiWork) -> None:
-        self.work, self.first = work, stack.first
+        self.work, self.places = work, stack.places
         self.images = {place: JoinedBoxes(work) for place in np.ndindex(*stack.batch)}
 
     def fits(self, group: Group, values: Values) -> bool:
@@ -302,41 +274,31 @@ class _BettiTotal:
         box = tuple((part.start, part.stop) for part in group.column)
         self.images[group.images].add(box, unpacked(values))
 
-    def curves(self) -> Curves:
+    def rows(self) -> Rows:
         settings = self.work.settings
         ndim, n = settings.filtration.ndim, settings.thresholds.size
         betti = np.zeros((len(self.images), ndim, n), np.int64)
         for values, joined in zip(betti, self.images.values(), strict=True):
             for piece in joined.pieces.values():  # one, or none of an image without points
                 values[...] = numbers_of([piece], settings, ())
-        places = np.array(list(self.images), np.int64).reshape((len(betti), -1))
-        places += np.array(self.first, np.int64)
         euler = betti[:, 0::2].sum(axis=1) - betti[:, 1::2].sum(axis=1)
-        return Curves(places, None, euler, {f"b{k}": betti[:, k] for k in range(ndim)})
+        return self.places, None, euler, {f"b{k}": betti[:, k] for k in range(ndim)}
 
 
 @contextmanager
 def _progress(
     stack: Stack, groups: Sequence[Group], missing: Sequence[int]
 ) -> Iterator[Callable[[Group], None]]:
-    """Show bytes, rate and remaining time on stderr, if it is a terminal."""
-    try:
-        tqdm = import_optional("tqdm", extra="io", purpose="a progress bar")
-    except ImportError:  # the work does without
-        yield lambda _: None
-        return
+    """Show bytes, rate and remaining time."""
     blocks = sum(group.stop - group.first for group in groups)
     left = sum(groups[number].stop - groups[number].first for number in missing)
     view = stack.blocks.image
     share = math.prod(view.shape) * view.source.dtype.itemsize / max(blocks, 1)
-    with tqdm.tqdm(
-        total=share * blocks,
-        initial=share * (blocks - left),
-        unit="B",
-        unit_scale=True,
-        delay=PATIENCE,
-        disable=None,
-        file=sys.stderr,
-        leave=False,
-    ) as bar:
-        yield lambda group: bar.update(share * (group.stop - group.first))
+    size = {"total": share * blocks, "initial": share * (blocks - left)}
+    with bar(unit="B", unit_scale=True, **size) as shown:
+
+        def advance(group: Group) -> None:
+            if shown is not None:
+                shown.update(share * (group.stop - group.first))
+
+        yield advance

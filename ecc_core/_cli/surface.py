@@ -6,77 +6,66 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
+from ecc_core._cli.errors import blame
+from ecc_core._cli.inputs import affine_of, select_single
+from ecc_core._cli.outputs import check_outputs
+from ecc_core._cli.values import channel, output
 from ecc_core._io.affines import Affine, check_place
 from ecc_core._io.write import printable
-from ecc_core._optional import import_optional
-from ecc_core.errors import InputFileError
 from ecc_core.io import RESULT_SUFFIXES, write_figure, write_result
 from ecc_core.surfaces import euler_surface
 
-__all__ = ["add_parser"]
+__all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
+
+HELP = "compute the surface of two images or channels"
+DESCRIPTION = (
+    "Compute the Euler characteristic of the points that are below a threshold in both of two "
+    "images, for all pairs of thresholds. The table has one row for each pair."
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "surface",
-        help="compute the surface of two images or channels",
-        description="Compute the Euler characteristic of the points that are below a threshold in "
-        "both of two images, for all pairs of thresholds. The table has one row for each pair.",
-        allow_abbrev=False,
-    )
-    parser.set_defaults(run=run)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
     parser.add_argument("first", metavar="FIRST", help="first image")
     parser.add_argument(
         "second", metavar="SECOND", help="second image of the same shape; may be the same file"
     )
-    group = options.add_selection_arguments(parser)
-    group.add_argument(
+    options.add_selection(parser).add_argument(
         "--second-channel",
-        type=options.channel,
+        type=channel,
         metavar="C",
         help="channel of the second image (default: as --channel)",
     )
-    parser.add_argument(
-        "--out",
-        type=options.output(RESULT_SUFFIXES),
-        metavar="FILE",
-        help=f"file to write: {', '.join(RESULT_SUFFIXES)}",
-    )
-    options.add_plot_argument(parser)
+    suffixes = ", ".join(RESULT_SUFFIXES)
+    options.add(parser, "--out", type=output(RESULT_SUFFIXES), help=f"file to write: {suffixes}")
+    options.add(parser, "--plot")
     for which in ("first", "second"):
-        options.add_thresholds_argument(
-            parser, f"--thresholds-{which}", count=64, of=f" of the {which} image"
-        )
-        parser.add_argument(
-            f"--range-{which}",
-            type=options.value_range,
-            metavar="LO,HI",
-            help=f"range of the thresholds of the {which} image (default: that of its values)",
-        )
-    options.add_connectivity_argument(parser)
-    parser.add_argument(
+        image = f"{which} image: "
+        number: dict[str, Any] = {"default": 64, "metavar": "64|a,b,c"}
+        options.add(parser, "--thresholds", of=f"-{which}", before=image, **number)
+        usual = " (default: that of its values)"
+        options.add(parser, "--range", of=f"-{which}", before=image, after=usual)
+    options.add(parser, "--connectivity")
+    options.add(
+        parser,
         "--superlevel",
+        action="store",
         choices=("first", "second", "both"),
-        help="use superlevel sets, image >= threshold, of the first image, the second or both",
+        after=", of the first image, the second or both",
     )
-    options.add_nan_argument(parser)
+    options.add(parser, "--nan")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the surface and write it."""
-    if arguments.out is None and arguments.plot is None:
-        raise InputFileError("nothing to write: give --out, --plot or both")
-    if arguments.plot:
-        import_optional("matplotlib", extra="io", purpose="plotting")
     paths = (arguments.first, arguments.second)
-    options.keep_inputs((arguments.out, arguments.plot), paths)
+    check_outputs(arguments, paths)
     first, place, lengths = _read(arguments.first, arguments)
     if arguments.second_channel is not None:
         arguments.channel = arguments.second_channel
     second, other, _ = _read(arguments.second, arguments)
     flags = tuple(arguments.superlevel in (which, "both") for which in ("first", "second"))
-    with options.blame(", ".join(paths)):  # either may be the cause
+    with blame(", ".join(paths)):  # either may be the cause
         if first.shape == second.shape:
             check_place(f"the image {arguments.second}", other, place, lengths)
         surface = euler_surface(
@@ -103,6 +92,6 @@ def _read(
     path: str, arguments: argparse.Namespace
 ) -> tuple[NDArray[Any], Affine | None, dict[str, int]]:
     """Return an image, where it lies, and its length along each axis."""
-    stored, view, axes = options.select_single(path, arguments, "a surface is of single images")
+    stored, view, axes = select_single(path, arguments, "a surface is of single images")
     lengths = dict(zip(axes, view.shape, strict=True))
-    return view.read_all(), options.affine_of(stored, view, axes), lengths
+    return view.read_all(), affine_of(stored, view, axes), lengths

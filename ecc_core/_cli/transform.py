@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._cli import options
-from ecc_core._cli.lengths import Lengths, add_unit_argument
+from ecc_core._cli.errors import blame
+from ecc_core._cli.inputs import select_single
+from ecc_core._cli.lengths import Lengths
+from ecc_core._cli.outputs import check_outputs
+from ecc_core._cli.values import number, output, positive
 from ecc_core._io.write import printable
-from ecc_core._optional import import_optional
 from ecc_core._request.levels import round_to_levels
 from ecc_core.errors import InputFileError
 from ecc_core.io import write_figure, write_result
@@ -22,25 +25,23 @@ from ecc_core.transforms import (
     region_transforms,
 )
 
-__all__ = ["add_parser"]
+__all__ = ["DESCRIPTION", "HELP", "add_arguments", "run"]
 
 MOST_PANELS = 12
+HELP = "compute the transform of a shape"
+DESCRIPTION = (
+    "Compute the Euler characteristic transform of a shape: for each direction, the Euler "
+    "characteristic of the part below each height. The shape is an image of 0 and one other value, "
+    "or the points of an image at or above a --threshold. The .npz file contains the arrays "
+    "directions, heights and values, and labels with --labels; read_result also reads the axes and "
+    "the unit."
+)
 
 
-def add_parser(commands: Any) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "transform",
-        help="compute the transform of a shape",
-        description="Compute the Euler characteristic transform of a shape: for each direction, "
-        "the Euler characteristic of the part below each height. The shape is an image of 0 and "
-        "one other value, or the points of an image at or above a --threshold. The .npz file "
-        "contains the arrays directions, heights and values, and labels with --labels; read_result "
-        "also reads the axes and the unit.",
-        allow_abbrev=False,
-    )
-    parser.set_defaults(run=run)
-    options.add_image_arguments(parser)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    options.add(parser, "inputs")
+    options.add_selection(parser)
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument(
         "--labels",
@@ -52,63 +53,41 @@ def add_parser(commands: Any) -> None:
     )
     kind.add_argument(
         "--threshold",
-        type=options.number,
+        type=number,
         metavar="T",
         help="the shape is the points whose value is at least T",
     )
-    parser.add_argument(
-        "--out", type=options.output((".npz",)), metavar="FILE", help="file to write: .npz"
+    options.add(parser, "--out", type=output((".npz",)), help="file to write: .npz")
+    options.add(parser, "--plot", after=f"; the first {MOST_PANELS} labels with --labels")
+    for name, count in {"directions": 64, "heights": 128}.items():
+        parser.add_argument(
+            f"--{name}",
+            type=positive,
+            default=count,
+            metavar="N",
+            help=f"number of {name} (default: {count})",
+        )
+    heights = (
+        "range of the heights (default: plus and minus half the diagonal of the image, or of the "
+        "bounding box of the largest label)"
     )
-    options.add_plot_argument(parser, f"; the first {MOST_PANELS} labels with --labels")
-    parser.add_argument(
-        "--directions",
-        type=_count,
-        default=64,
-        metavar="N",
-        help="number of directions (default: 64)",
-    )
-    parser.add_argument(
-        "--heights", type=_count, default=128, metavar="N", help="number of heights (default: 128)"
-    )
-    parser.add_argument(
-        "--range",
-        type=options.value_range,
-        metavar="LO,HI",
-        help="range of the heights (default: plus and minus half the diagonal of the image, or of "
-        "the bounding box of the largest label)",
-    )
+    options.add(parser, "--range", help=heights)
     parser.add_argument(
         "--normalize",
         choices=("radius",),
         help="with --labels: divide heights by the radius of each label",
     )
-    options.add_connectivity_argument(parser)
-    parser.add_argument(
-        "--spacing",
-        type=options.spacing,
-        metavar="S|Z,Y,X",
-        help="distance between neighbouring points, or along each axis (default: as in the file, "
-        "otherwise 1)",
-    )
-    add_unit_argument(parser)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"must be a positive number, got {text!r}")
-    return int(text)
+    options.add(parser, "--connectivity", "--spacing", "--unit")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the transform and write it."""
-    path = _only_input(arguments)
-    if arguments.plot:
-        import_optional("matplotlib", extra="io", purpose="plotting")
-    stored, view, axes = options.select_single(path, arguments, "a transform is of one image")
+    path = _checked_input(arguments)
+    stored, view, axes = select_single(path, arguments, "a transform is of one image")
     lengths = Lengths(arguments)
     found = lengths.of(stored, axes)
     image = view.read_all()
-    with options.blame(path):
+    with blame(path):
         result = _transform(image, found.spacing, arguments)
     lengths.keep(path, found)
     # heights in radii have no unit
@@ -119,15 +98,13 @@ def run(arguments: argparse.Namespace) -> None:
         _plot(arguments.plot, printable(Path(path).name), result)
 
 
-def _only_input(arguments: argparse.Namespace) -> str:
+def _checked_input(arguments: argparse.Namespace) -> str:
     if len(arguments.inputs) > 1:
         raise InputFileError(f"{arguments.inputs[1]}: a transform is of one image, got more")
-    if arguments.out is None and arguments.plot is None:
-        raise InputFileError("nothing to write: give --out, --plot or both")
     if arguments.normalize and not arguments.labels:
         raise InputFileError("--normalize needs --labels")
     path: str = arguments.inputs[0]
-    options.keep_inputs((arguments.out, arguments.plot), [path])
+    check_outputs(arguments, [path])
     return path
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from scipy.ndimage import generate_binary_structure, label
 from skimage.measure import euler_number
 
-from ecc_core._cli import curve_table, stack
+from ecc_core._cli import curve_table
 from ecc_core.cli import main
 
 AT = np.array([50, 100, 127, 200])
@@ -22,8 +22,7 @@ Lines = dict[str, list[list[float]]]
 def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     """The figures that commands write."""
     found: list[Figure] = []
-    for module in (curve_table, stack):
-        monkeypatch.setattr(module, "write_figure", lambda _, figure: found.append(figure))
+    monkeypatch.setattr(curve_table, "write_figure", lambda _, figure: found.append(figure))
     return found
 
 

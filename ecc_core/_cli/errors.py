@@ -1,0 +1,46 @@
+"""Errors as the command says them: in one line that names the file and the options."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ecc_core.errors import InputFileError
+
+__all__ = ["blame", "one_line"]
+
+ARGUMENTS = {
+    "image": "the image",
+    "first": "the first image",
+    "second": "the second image",
+    "axis": "--axes",
+    "estimator": "--minkowski",
+}
+"""What the command calls arguments of the library; others are options of the same name."""
+
+
+@contextmanager
+def blame(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in errors that its contents cause."""
+    try:
+        yield
+    except InputFileError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise InputFileError(f"{path}: {one_line(error)}") from error
+
+
+def one_line(error: BaseException | str) -> str:
+    """Return a message in one line, with options instead of Python's arguments."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        return "not enough memory" + (f": {error}" if str(error) else "")
+    message = " ".join(str(error).split()) or type(error).__name__
+    message = re.sub(r'\b(\w+)="([\w-]+)"', r"--\1 \2", message)
+    message = message.replace("must be None", "must not be given")
+    return re.sub(r"`(\w+)`", lambda found: _option(found[1]), message)
+
+
+def _option(argument: str) -> str:
+    return ARGUMENTS.get(argument) or "--" + argument.replace("_", "-")
