@@ -1,43 +1,44 @@
 """Euler characteristic curves and transforms of 2-D and 3-D images: exact and fast."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ecc_core.curves import (
-    euler_coefficients,
-    euler_curve,
-    euler_number,
-    region_curves,
-    warmup,
-)
-from ecc_core.geometry import minkowski_curves, region_minkowski
-from ecc_core.results import (
-    BettiCurves,
-    EulerCurve,
-    EulerSurface,
-    EulerTransform,
-    MinkowskiCurves,
-    PersistencePairs,
-    RegionBettiCurves,
-    RegionCurves,
-    RegionMinkowski,
-    RegionTransforms,
-)
-from ecc_core.shards import euler_curve_shards
-from ecc_core.surfaces import euler_surface
-from ecc_core.topology import (
-    betti_curves,
-    betti_numbers,
-    persistence_pairs,
-    region_betti_curves,
-)
-from ecc_core.transforms import (
-    euler_transform,
-    region_transforms,
-    sample_directions,
-    smooth_transform,
-    transform_distance,
-)
+if TYPE_CHECKING:
+    from ecc_core.curves import (
+        euler_coefficients,
+        euler_curve,
+        euler_number,
+        region_curves,
+        warmup,
+    )
+    from ecc_core.geometry import minkowski_curves, region_minkowski
+    from ecc_core.results import (
+        BettiCurves,
+        EulerCurve,
+        EulerSurface,
+        EulerTransform,
+        MinkowskiCurves,
+        PersistencePairs,
+        RegionBettiCurves,
+        RegionCurves,
+        RegionMinkowski,
+        RegionTransforms,
+    )
+    from ecc_core.shards import euler_curve_shards
+    from ecc_core.surfaces import euler_surface
+    from ecc_core.topology import (
+        betti_curves,
+        betti_numbers,
+        persistence_pairs,
+        region_betti_curves,
+    )
+    from ecc_core.transforms import (
+        euler_transform,
+        region_transforms,
+        sample_directions,
+        smooth_transform,
+        transform_distance,
+    )
 
 __all__ = [
     "BettiCurves",
@@ -70,11 +71,20 @@ __all__ = [
     "warmup",
 ]
 
-_SUBMODULES = ("dask", "features", "io", "nn", "plotting", "testing")
+_HOMES = ("curves", "geometry", "results", "shards", "surfaces", "topology", "transforms")
+_SUBMODULES = (*_HOMES, "dask", "errors", "features", "io", "nn", "plotting", "testing")
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public submodule when it is first used: each loads a library of its own."""
+    """Import names and public submodules when they are first used, so that `ecc` starts at once."""
     if name in _SUBMODULES:
         return importlib.import_module(f"ecc_core.{name}")
+    if name in __all__:
+        modules = (importlib.import_module(f"ecc_core.{home}") for home in _HOMES)
+        found = next(getattr(module, name) for module in modules if name in module.__all__)
+        return globals().setdefault(name, found)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

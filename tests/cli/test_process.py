@@ -140,7 +140,7 @@ class TestProcess:
             f"            with contextlib.suppress({'BaseException' if swallowed else ''}):\n"
             "                os.kill(os.getpid(), signal.SIGINT)\n"
             "sys.meta_path.insert(0, Interrupting())\n"
-            "from ecc_command import main\n"
+            "from ecc_core._command import main\n"
             "sys.exit(main())"
         )
         done = subprocess.run(

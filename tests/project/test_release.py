@@ -1,11 +1,9 @@
 """What a release needs: metadata that PyPI takes, a conda recipe, and versions that agree."""
 
 import re
-import runpy
 import tomllib
 from pathlib import Path
 
-import pytest
 import yaml
 from packaging.requirements import Requirement
 
@@ -13,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 PYTHON = PROJECT["requires-python"].removeprefix(">=")
-REPOSITORY = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
+REPOSITORY = PROJECT.get("urls", {}).get("Source", "")
 
 
 def text_of(*path: str) -> str:
@@ -26,27 +24,6 @@ def oldest() -> dict[str, str]:
     lines = [*PROJECT["dependencies"], *(line for extra in extras for line in extra)]
     wanted = {found.name: str(found.specifier) for found in map(Requirement, lines)}
     return {name: version.removeprefix(">=") for name, version in wanted.items()}
-
-
-@pytest.mark.parametrize(
-    ("address", "urls"),
-    [
-        ("", {}),
-        (
-            "https://example.org/napari-ecc/",
-            {
-                "Source": "https://example.org/napari-ecc",
-                "Issues": "https://example.org/napari-ecc/issues",
-                "Changelog": "https://example.org/napari-ecc/blob/main/CHANGELOG.md",
-            },
-        ),
-    ],
-)
-def test_urls_follow_from_one_setting(address, urls):
-    hook = runpy.run_path(str(ROOT / "hatch_build.py"))["RepositoryHook"]
-    metadata = {}
-    hook(str(ROOT), {"repository": address}).update(metadata)
-    assert metadata == {"urls": urls}
 
 
 def test_the_citation_names_the_same_repository_and_version():
