@@ -1,31 +1,34 @@
 """Figures of one Euler characteristic curve, and of Betti curves."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ecc_core._arrays import on_host
-from ecc_core.plotting._figures import COLUMN, FAINT, new_figure
-from ecc_core.results import BettiResult, CurveResult, EulerCurve, agreed_superlevel, meaning
+from ecc_core.plotting._figures import COLUMN, EULER, FAINT, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+    from ecc_core.results import BettiResult, CurveResult
 
 __all__ = ["Curve", "plot_betti_curves", "plot_curve"]
 
-Curve = CurveResult[Any] | tuple[ArrayLike, ArrayLike]
+Curve: TypeAlias = "CurveResult[Any] | tuple[ArrayLike, ArrayLike]"
 """An `EulerCurve`, or a pair of thresholds and values."""
 
 
 def plot_curve(
     curve: Curve,
-    ax: "Axes | None" = None,
+    ax: Axes | None = None,
     *,
     superlevel: bool | None = None,
     label: str | None = None,
     **line: Any,
-) -> "Axes":
+) -> Axes:
     """Plot an Euler characteristic curve as a step function.
 
     A value holds from its threshold up to the next one; for superlevel sets, down to the previous
@@ -70,24 +73,24 @@ def plot_curve(
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
         units = getattr(curve, "units", None)
         ax.set_xlabel(f"threshold ({units})" if units else "threshold")
-        ax.set_ylabel("Euler characteristic")
+        ax.set_ylabel(EULER)
         ax.spines[["top", "right"]].set_visible(False)
         ax.locator_params(axis="y", integer=True)
         ax.margins(x=0.01)
-    superlevel = agreed_superlevel(curve, superlevel)
+    meaning = getattr(curve, "_meaning", None)  # a pair knows what is given
+    known = meaning(superlevel=superlevel) if meaning else {"superlevel": bool(superlevel)}
     thresholds, values = (on_host(a) for a in tuple(curve)[-2:])
     finite = np.isfinite(thresholds)
     lines = values[..., finite].reshape(-1, np.count_nonzero(finite))
-    steps = "steps-pre" if superlevel else "steps-post"
+    steps = "steps-pre" if known["superlevel"] else "steps-post"
     style = {"linewidth": 1.0, "solid_joinstyle": "miter", "drawstyle": steps, **line}
-    known = meaning(curve) or {"superlevel": superlevel}
     drawn: list[Any] = ax.plot(thresholds[finite], lines.T, label=label, **style)
     for artist in drawn:
         artist.ecc_meaning = known  # what is drawn over it must agree with
     return ax
 
 
-def plot_betti_curves(curves: BettiResult, ax: "Axes | None" = None, **line: Any) -> "Axes":
+def plot_betti_curves(curves: BettiResult[Any], ax: Axes | None = None, **line: Any) -> Axes:
     """Plot each Betti number as a step function, on a scale that shows small and large ones.
 
     Parameters
@@ -117,11 +120,9 @@ def plot_betti_curves(curves: BettiResult, ax: "Axes | None" = None, **line: Any
     ['$b_0$', '$b_1$']
     """
     own = ax is None
-    thresholds, values = on_host(curves.thresholds), on_host(curves.values)
-    for k in range(values.shape[-2]):
-        pair = EulerCurve(thresholds, values[..., k, :], superlevel=curves.superlevel)
-        ax = plot_curve(pair, ax, **{"color": f"C{k}", **line})
-        ax.lines[-1].set_label(f"$b_{k}$")
+    for k, (label, curve) in enumerate(curves._quantities().items()):
+        ax = plot_curve(curve, ax, **{"color": f"C{k}", **line})
+        ax.lines[-1].set_label(label)
     assert ax is not None
     units = f" ({curves.units})" if curves.units else ""
     ax.set(xlabel=f"threshold{units}", ylabel="Betti number", yscale="symlog")

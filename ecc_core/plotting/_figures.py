@@ -10,10 +10,11 @@ from ecc_core._optional import import_optional
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLUMN", "FAINT", "diverging_colours", "new_figure"]
+__all__ = ["COLUMN", "EULER", "FAINT", "diverging_colours", "new_figure"]
 
 COLUMN = 3.5  # inches, one column of a two-column page
 FAINT = "#d0d0d0"
+EULER = "Euler characteristic"
 
 
 def new_figure(**settings: Any) -> "Figure":

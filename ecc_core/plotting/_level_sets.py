@@ -1,5 +1,7 @@
 """Figures of an image, its level sets and its curves, for a column of a journal."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from ecc_core.plotting._figures import COLUMN, new_figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+
 
 __all__ = ["THRESHOLD_COLOURS", "plot_level_sets"]
 
@@ -52,8 +55,8 @@ def plot_level_sets(
     curves: Mapping[int, Curve],
     *,
     title: str = "",
-    figure: "Figure | SubFigure | None" = None,
-) -> "Figure | SubFigure":
+    figure: Figure | SubFigure | None = None,
+) -> Figure | SubFigure:
     """Plot an image, its sublevel sets at up to three thresholds, and its curves below them.
 
     Each threshold has the same colour as its set, and the Euler numbers of the set are shown
@@ -138,7 +141,7 @@ def plot_level_sets(
 
 
 def _draw_set(
-    frame: "Axes", panel: NDArray[Any], t: float, numbers: Mapping[int, int], colour: str
+    frame: Axes, panel: NDArray[Any], t: float, numbers: Mapping[int, int], colour: str
 ) -> None:
     colors = import_optional("matplotlib.colors", extra="io", purpose="plotting")
     shades = colors.LinearSegmentedColormap.from_list("shades", [PAPER, colour])
@@ -155,8 +158,8 @@ def _value_at(curve: Curve, threshold: float) -> int:
 
 
 def _axes_in_inches(
-    figure: "Figure | SubFigure", left: float, top: float, width: float, height: float
-) -> "Axes":
+    figure: Figure | SubFigure, left: float, top: float, width: float, height: float
+) -> Axes:
     """Add axes at a distance from the figure's upper left corner."""
     full_width, full_height = figure.bbox.width / figure.dpi, figure.bbox.height / figure.dpi
     bottom = full_height - top - height

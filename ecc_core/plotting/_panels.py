@@ -1,28 +1,29 @@
 """Figures of several curves by name, and of Minkowski functionals: a panel for each quantity."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
 from ecc_core.plotting._curves import Curve, plot_curve
-from ecc_core.plotting._figures import new_figure
-from ecc_core.results import BettiResult, EulerCurve, MinkowskiCurves, RegionMinkowski
+from ecc_core.plotting._figures import EULER, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+    from ecc_core.results import MinkowskiCurves, RegionMinkowski
+
 __all__ = ["plot_curves", "plot_minkowski_curves"]
 
 MOST_NAMED_CURVES = 10
-EULER = "Euler characteristic"
 
 
-def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) -> "Figure":
+def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) -> Figure:
     """Plot several named curves on the same axes.
 
     Parameters
@@ -70,7 +71,9 @@ def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) 
     return figure
 
 
-def plot_minkowski_curves(curves: MinkowskiCurves | RegionMinkowski, **line: Any) -> "Figure":
+def plot_minkowski_curves(
+    curves: MinkowskiCurves[Any] | RegionMinkowski[Any], **line: Any
+) -> Figure:
     """Plot each Minkowski functional as a step function, one below the other.
 
     Parameters
@@ -105,25 +108,13 @@ def plot_minkowski_curves(curves: MinkowskiCurves | RegionMinkowski, **line: Any
     return figure
 
 
-def _quantities(curve: Any) -> dict[str, Curve]:
+def _quantities(curve: Curve) -> dict[str, Curve]:
     """Return the curve of each Betti number or functional by its label."""
-    if isinstance(curve, BettiResult):
-        labels = [f"$b_{k}$" for k in range(curve.values.shape[-2])]
-    elif isinstance(curve, MinkowskiCurves | RegionMinkowski):
-        labels = [
-            EULER if name == "euler" else name.replace("_", " ") + (f"\n({unit})" if unit else "")
-            for name, unit in zip(curve.measures, curve.measure_units, strict=True)
-        ]
-    else:
-        return {EULER: curve}
-    thresholds, values = on_host(curve.thresholds), on_host(curve.values)
-    facts = {"superlevel": curve.superlevel, "units": curve.units}
-    return {
-        label: EulerCurve(thresholds, values[..., k, :], **facts) for k, label in enumerate(labels)
-    }
+    quantities = getattr(curve, "_quantities", lambda: {EULER: curve})
+    return {**quantities()}
 
 
-def _panels(labels: Iterable[str], width: float) -> tuple["Figure", dict[str, "Axes"]]:
+def _panels(labels: Iterable[str], width: float) -> tuple[Figure, dict[str, Axes]]:
     """Return a figure, and its panels by label, that of the Euler characteristic last."""
     order = sorted(dict.fromkeys(labels), key=lambda label: label == EULER)
     height = 3.6 if len(order) == 1 else 1.6 * len(order)
@@ -132,7 +123,7 @@ def _panels(labels: Iterable[str], width: float) -> tuple["Figure", dict[str, "A
     return figure, dict(zip(order, panels, strict=True))
 
 
-def _describe(panels: Mapping[str, "Axes"]) -> None:
+def _describe(panels: Mapping[str, Axes]) -> None:
     """Label the axes of panels with curves, the thresholds at the last one only."""
     for label, ax in panels.items():
         if ax.get_xlabel():
@@ -143,7 +134,7 @@ def _describe(panels: Mapping[str, "Axes"]) -> None:
             ax.set_ylim(bottom=0)
 
 
-def _name(figure: "Figure", handles: Sequence["Line2D"], names: Sequence[str]) -> None:
+def _name(figure: Figure, handles: Sequence[Line2D], names: Sequence[str]) -> None:
     """Add a legend at the right of the panels, for which the figure becomes wider."""
     legend = figure.legend(handles, [" "] * len(handles), loc="outside right upper", frameon=False)
     for text, name in zip(legend.texts, names, strict=True):

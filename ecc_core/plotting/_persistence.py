@@ -1,20 +1,23 @@
 """Persistence diagrams."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ecc_core._arrays import on_host
 from ecc_core.plotting._figures import COLUMN, FAINT, new_figure
-from ecc_core.results import PersistencePairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ecc_core.results import PersistencePairs
+
 __all__ = ["plot_persistence"]
 
 
-def plot_persistence(pairs: PersistencePairs, ax: "Axes | None" = None, **markers: Any) -> "Axes":
+def plot_persistence(pairs: PersistencePairs[Any], ax: Axes | None = None, **markers: Any) -> Axes:
     """Plot a persistence diagram: a point for each class, its death over its birth.
 
     The farther a point lies from the diagonal, the longer its class lasts. Classes that never die

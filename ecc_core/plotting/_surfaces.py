@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecc_core.plotting._figures import COLUMN, diverging_colours, new_figure
+from ecc_core.plotting._figures import COLUMN, EULER, diverging_colours, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,7 +15,7 @@ __all__ = ["plot_surface"]
 
 
 def plot_surface(
-    surface: "EulerSurface",
+    surface: "EulerSurface[Any]",
     ax: "Axes | None" = None,
     *,
     contours: int = 8,
@@ -85,5 +85,5 @@ def plot_surface(
         axis.set_label_text(f"{name} threshold ({units})" if units else f"{name} threshold")
     if colorbar:
         bar = ax.figure.colorbar(image, ax=ax, extend="both")
-        bar.set_label("Euler characteristic")
+        bar.set_label(EULER)
     return ax

@@ -22,7 +22,11 @@ PANEL, PANELS_A_ROW = 2.2, 4  # inches
 
 
 def plot_transform(
-    transform: "EulerTransform", ax: "Axes | None" = None, *, colorbar: bool = True, **mesh: Any
+    transform: "EulerTransform[Any]",
+    ax: "Axes | None" = None,
+    *,
+    colorbar: bool = True,
+    **mesh: Any,
 ) -> "Axes":
     """Plot a transform as a heat map with directions on the x-axis and heights on the y-axis.
 
@@ -76,7 +80,7 @@ def plot_transform(
 
 
 def plot_transform_polar(
-    transform: "EulerTransform",
+    transform: "EulerTransform[Any]",
     ax: "PolarAxes | None" = None,
     *,
     colorbar: bool = True,
@@ -143,7 +147,7 @@ def plot_transform_polar(
     return ax
 
 
-def plot_transforms(transforms: "Mapping[str, EulerTransform]") -> "Figure":
+def plot_transforms(transforms: "Mapping[str, EulerTransform[Any]]") -> "Figure":
     """Plot several transforms side by side with a common colour scale.
 
     Parameters
@@ -199,7 +203,7 @@ def _axes(**settings: Any) -> "Axes":
     return axes
 
 
-def _finite(transform: "EulerTransform") -> tuple[NDArray[Any], NDArray[Any]]:
+def _finite(transform: "EulerTransform[Any]") -> tuple[NDArray[Any], NDArray[Any]]:
     finite = np.isfinite(transform.heights)
     return transform.heights[finite], transform.values[:, finite]
 

@@ -5,51 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from ecc_core.results._curves import CurveResult, agreed_superlevel
-from ecc_core.results._minkowski import MinkowskiCurves, RegionMinkowski
-from ecc_core.results._topology import BettiResult
 
 __all__ = ["agree", "check_agreement", "functionals_of", "meaning"]
 
 
 def functionals_of(curve: Any) -> tuple[str, ...]:
     """Return the names of what a result has along the last axis but one; "euler" without one."""
-    if isinstance(curve, MinkowskiCurves | RegionMinkowski):
-        return curve.measures
-    if isinstance(curve, BettiResult):
-        return tuple(f"b{k}" for k in np.arange(np.shape(curve.values)[-2]))
-    return ("euler",)
+    return curve._functionals if isinstance(curve, CurveResult) else ("euler",)
 
 
 def meaning(curve: Any, functional: str | None = None) -> dict[str, Any]:
-    """Return the facts in which curves must agree to be compared, without those that are unknown.
-
-    With a functional, of that one of Betti or Minkowski curves.
-    """
-    if not isinstance(curve, CurveResult):
-        return {}
-    facts = curve.facts
-    several = functionals_of(curve)
-    name = functional or (several[0] if len(several) == 1 else type(curve)._quantity)
-    known = {fact: facts.get(fact) for fact in ("ndim", "connectivity", "units")}
-    known = {fact: value for fact, value in known.items() if value is not None}
-    known |= {
-        "functional": name,
-        "superlevel": curve.superlevel,
-        "boundary": facts.get("boundary", "closed"),
-        "density": facts.get("density", False),
-        "direction": facts.get("direction"),
-    }
-    measured = "estimator" in facts and name != "euler"  # or all functionals
-    if measured:
-        known["estimator"] = facts["estimator"]
-    if known["direction"] is not None:
-        known["direction_scale"] = facts["direction_scale"]
-    if measured or known["density"] or known["direction"] is not None:
-        known["spacing_units"] = facts.get("spacing_units")  # numbers depend on it, known or not
-    return known
+    """Return the facts in which a curve must agree with others; none of a pair of arrays."""
+    return curve._meaning(functional) if isinstance(curve, CurveResult) else {}
 
 
 def agree(meanings: Mapping[str, Mapping[str, Any]]) -> None:

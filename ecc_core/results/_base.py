@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, overload
@@ -24,7 +23,7 @@ else:
 
     ArrayT = TypeVar("ArrayT")  # its default needs Python 3.13
 
-__all__ = ["ArrayT", "Result", "as_floats", "plain", "plotting", "row_of"]
+__all__ = ["ArrayT", "Result", "as_floats", "plain", "row_of"]
 
 
 class Result(Sequence[ArrayT]):
@@ -184,8 +183,3 @@ def plain(result: Any, **converters: Callable[[Any], Any]) -> None:
             value = getattr(result, name)
             if type(value) is not bool and (value is not None or convert is bool):
                 object.__setattr__(result, name, convert(value))
-
-
-def plotting() -> Any:
-    """Return the plotting module, which imports this one and needs matplotlib."""
-    return importlib.import_module("ecc_core.plotting")

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from ecc_core.results._base import ArrayT, Result, as_floats, plain, plotting, row_of
+from ecc_core._arrays import on_host
+from ecc_core.plotting import plot_curve
+from ecc_core.plotting._figures import EULER
+from ecc_core.results._base import ArrayT, Result, as_floats, plain, row_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from matplotlib.axes import Axes
 
     from ecc_core._request.filtration import Filtration
@@ -19,6 +24,7 @@ __all__ = [
     "RegionCurves",
     "agreed_superlevel",
     "curve_facts",
+    "each_quantity",
 ]
 
 MOST_DRAWN = 20
@@ -42,6 +48,44 @@ class CurveResult(Result[ArrayT]):
         rows = values.reshape((-1, values.shape[-1]))[:MOST_DRAWN]
         return replace(self, values=rows)  # type: ignore[type-var]
 
+    @property
+    def _functionals(self) -> tuple[str, ...]:
+        """Names of what is along the last axis but one of the values; "euler" without one."""
+        return ("euler",)
+
+    def _quantities(self) -> Mapping[str, CurveResult[Any]]:
+        """Return the curve of each functional by its label in figures."""
+        return {EULER: self}
+
+    def _meaning(
+        self, functional: str | None = None, *, superlevel: bool | None = None
+    ) -> dict[str, Any]:
+        """Return the facts in which curves must agree to be compared, without unknown ones.
+
+        With a functional, of that one of Betti or Minkowski curves. `superlevel` may be given as
+        for a pair.
+        """
+        facts = self.facts
+        several = self._functionals
+        name = functional or (several[0] if len(several) == 1 else self._quantity)
+        known = {fact: facts.get(fact) for fact in ("ndim", "connectivity", "units")}
+        known = {fact: value for fact, value in known.items() if value is not None}
+        known |= {
+            "functional": name,
+            "superlevel": agreed_superlevel(self, superlevel),
+            "boundary": facts.get("boundary", "closed"),
+            "density": facts.get("density", False),
+            "direction": facts.get("direction"),
+        }
+        measured = "estimator" in facts and name != "euler"  # or all functionals
+        if measured:
+            known["estimator"] = facts["estimator"]
+        if known["direction"] is not None:
+            known["direction_scale"] = facts["direction_scale"]
+        if measured or known["density"] or known["direction"] is not None:
+            known["spacing_units"] = facts.get("spacing_units")  # numbers depend on it
+        return known
+
     def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
         """Plot as step functions; see :func:`ecc_core.plotting.plot_curve`.
 
@@ -56,7 +100,7 @@ class CurveResult(Result[ArrayT]):
         -------
         matplotlib.axes.Axes
         """
-        return plotting().plot_curve(self, ax, **line)  # type: ignore[no-any-return]
+        return plot_curve(self, ax, **line)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,6 +227,15 @@ class LocalCurves(CurveResult[ArrayT]):
     ndim: int | None = None
     units: str | None = None
     _fields: ClassVar = ("thresholds", "values")
+
+
+def each_quantity(curves: Any, labels: Sequence[str]) -> dict[str, CurveResult[Any]]:
+    """Return the curves along the last axis but one of the values by their labels in figures."""
+    thresholds, values = on_host(curves.thresholds), on_host(curves.values)
+    facts = {"superlevel": curves.superlevel, "units": curves.units}
+    return {
+        label: EulerCurve(thresholds, values[..., k, :], **facts) for k, label in enumerate(labels)
+    }
 
 
 def agreed_superlevel(curve: Any, given: bool | None, name: str = "curve") -> bool:

@@ -9,10 +9,14 @@ import numpy as np
 
 from ecc_core._arrays import adapter_of
 from ecc_core._request.estimator import MEASURES
-from ecc_core.results._base import ArrayT, as_floats, plain, plotting, row_of
-from ecc_core.results._curves import MOST_DRAWN, CurveResult
+from ecc_core.plotting import plot_minkowski_curves
+from ecc_core.plotting._figures import EULER
+from ecc_core.results._base import ArrayT, as_floats, plain, row_of
+from ecc_core.results._curves import MOST_DRAWN, CurveResult, each_quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.figure import Figure
 
 __all__ = ["MinkowskiCurves", "RegionMinkowski"]
@@ -56,6 +60,17 @@ class _Measured(CurveResult[ArrayT]):
     def _axes(self) -> dict[str, Any]:
         return {"measure": np.array(self.measures), "threshold": self.thresholds}
 
+    @property
+    def _functionals(self) -> tuple[str, ...]:
+        return self.measures
+
+    def _quantities(self) -> Mapping[str, CurveResult[Any]]:
+        labels = [
+            EULER if name == "euler" else name.replace("_", " ") + (f"\n({unit})" if unit else "")
+            for name, unit in zip(self.measures, self.measure_units, strict=True)
+        ]
+        return each_quantity(self, labels)
+
     def plot(self, **line: Any) -> Figure:  # type: ignore[override]
         """Plot each functional as a step function, one below the other.
 
@@ -68,7 +83,7 @@ class _Measured(CurveResult[ArrayT]):
         -------
         matplotlib.figure.Figure
         """
-        return plotting().plot_minkowski_curves(self, **line)  # type: ignore[no-any-return]
+        return plot_minkowski_curves(self, **line)  # type: ignore[arg-type]
 
 
 def _power(unit: str, exponent: int) -> str:

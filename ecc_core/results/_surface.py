@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from ecc_core.results._base import ArrayT, Result, plain, plotting
+from ecc_core.plotting import plot_surface
+from ecc_core.results._base import ArrayT, Result, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +87,7 @@ connectivity=2)
         -------
         matplotlib.axes.Axes
         """
-        return plotting().plot_surface(self, ax, **mesh)  # type: ignore[no-any-return]
+        return plot_surface(self, ax, **mesh)
 
 
 def surface_facts(filtrations: tuple[Filtration, Filtration]) -> dict[str, Any]:

@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
-from ecc_core.results._base import ArrayT, Result, plotting, row_of
-from ecc_core.results._curves import MOST_DRAWN, CurveResult
+from ecc_core.plotting import plot_betti_curves, plot_persistence
+from ecc_core.results._base import ArrayT, Result, row_of
+from ecc_core.results._curves import MOST_DRAWN, CurveResult, each_quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
 
 __all__ = ["BettiCurves", "BettiResult", "PersistencePairs", "RegionBettiCurves"]
@@ -31,6 +34,14 @@ class BettiResult(CurveResult[ArrayT]):
         total: ArrayT = values[..., 0::2, :].sum(-2) - values[..., 1::2, :].sum(-2)
         return total
 
+    @property
+    def _functionals(self) -> tuple[str, ...]:
+        values: Any = self.values
+        return tuple(f"b{k}" for k in range(values.shape[-2]))
+
+    def _quantities(self) -> Mapping[str, CurveResult[Any]]:
+        return each_quantity(self, [f"$b_{k}$" for k in range(len(self._functionals))])
+
     def plot(self, ax: Axes | None = None, **line: Any) -> Axes:
         """Plot each Betti number as a step function, on a scale that shows small and large ones.
 
@@ -45,7 +56,7 @@ class BettiResult(CurveResult[ArrayT]):
         -------
         matplotlib.axes.Axes
         """
-        return plotting().plot_betti_curves(self, ax, **line)  # type: ignore[no-any-return]
+        return plot_betti_curves(self, ax, **line)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -211,7 +222,7 @@ class PersistencePairs(Result[ArrayT]):
         -------
         matplotlib.axes.Axes
         """
-        return plotting().plot_persistence(self, ax, **markers)  # type: ignore[no-any-return]
+        return plot_persistence(self, ax, **markers)
 
     @property
     def essential(self) -> ArrayT:

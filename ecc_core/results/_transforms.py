@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ecc_core._arrays import on_host
-from ecc_core.results._base import ArrayT, Result, as_floats, plain, plotting, row_of
+from ecc_core.plotting import plot_transform, plot_transforms
+from ecc_core.results._base import ArrayT, Result, as_floats, plain, row_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +86,7 @@ class EulerTransform(TransformResult[ArrayT]):
         -------
         matplotlib.axes.Axes
         """
-        return plotting().plot_transform(self, ax, **mesh)  # type: ignore[no-any-return]
+        return plot_transform(self, ax, **mesh)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,7 +159,7 @@ class RegionTransforms(TransformResult[ArrayT]):
         """
         labels = on_host(self.labels).tolist()
         named = {f"label {label}": self.select(label) for label in labels}
-        return plotting().plot_transforms(named)  # type: ignore[no-any-return]
+        return plot_transforms(named)
 
 
 def transform_facts(ndim: int, connectivity: int | None, spacing: Any) -> dict[str, Any]:
