@@ -71,8 +71,8 @@ __all__ = [
     "warmup",
 ]
 
-_HOMES = ("curves", "geometry", "results", "shards", "surfaces", "topology", "transforms")
-_SUBMODULES = (*_HOMES, "dask", "errors", "features", "io", "nn", "plotting", "testing")
+_MODULES = ("curves", "geometry", "results", "shards", "surfaces", "topology", "transforms")
+_SUBMODULES = (*_MODULES, "dask", "errors", "features", "io", "nn", "plotting", "testing")
 
 
 def __getattr__(name: str) -> Any:
@@ -80,7 +80,7 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"ecc_core.{name}")
     if name in __all__:
-        modules = (importlib.import_module(f"ecc_core.{home}") for home in _HOMES)
+        modules = (importlib.import_module(f"ecc_core.{module}") for module in _MODULES)
         found = next(getattr(module, name) for module in modules if name in module.__all__)
         return globals().setdefault(name, found)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
