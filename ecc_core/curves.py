@@ -253,6 +253,14 @@ def euler_curve(
     >>> ecc.euler_curve(np.zeros((3, 3)), [0], boundary="periodic").values  # a torus
     array([0])
     """
+    given, call = thresholds, None
+    if devices is None:
+        remembered = "curve", connectivity, superlevel, nan, boundary
+        others = range, mask, axis, workers, direction, direction_scale, spacing
+        given, call, curve = repeat_curve((image,), thresholds, remembered, others)
+        if curve is not None:
+            at, values, facts = curve
+            return EulerCurve(at, values, **facts)
     options: dict[str, Any] = {
         "range": range,
         "connectivity": connectivity,
@@ -272,12 +280,6 @@ def euler_curve(
         from ecc_core._dask.whole import whole_curve
 
         return whole_curve(image, thresholds, **options)
-    remembered = "curve", connectivity, superlevel, nan, boundary
-    others = range, mask, axis, workers, direction, direction_scale, spacing
-    given, call, curve = repeat_curve((image,), thresholds, remembered, others)
-    if curve is not None:
-        at, values, facts = curve
-        return EulerCurve(at, values, **facts)
     request = Request.of(image, given, no_exact=None, **options)
     origin, filtration = request.origin, request.filtration
     backend, facts = origin.backend(), curve_facts(filtration)
