@@ -10,17 +10,11 @@ import pandas as pd
 from napari.layers import Image, Labels
 from numpy.typing import ArrayLike
 
-from napari_ecc._controller.code import call, script
+from napari_ecc._controller.code import call
 from napari_ecc._controller.curve_sets import compute_curves, curve_table, frames_of
 from napari_ecc._controller.curves import Request, request_of
 from napari_ecc._controller.docks import NO_IMAGE, DockController
-from napari_ecc._controller.layers import (
-    PLUGIN_KEY,
-    part_in_words,
-    part_of,
-    problem_with,
-    selection_of,
-)
+from napari_ecc._controller.layers import PLUGIN_KEY, part_in_words, problem_with, selection_of
 from napari_ecc._controller.output import write_columns
 from napari_ecc._model.compare import CompareModel, Curves, compare_groups, groups_of, joined
 from napari_ecc._workers import Runner, Step
@@ -45,26 +39,18 @@ class CompareController(DockController):
     """
 
     sample = "drops"
+    model: CompareModel
 
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "compare", "Euler curves of layers")
         self.model = CompareModel(status=NOTHING)
         self._testing = Runner("Permutation test")
+        self.runners.append(self._testing)
         self._calls: list[str] = []
         self._last: tuple[dict[str, Request], Features, str] | None = None
         self._links.add(self._on_incomparable, self._testing.failed)
         events = self.model.events
         self._links.add(self._compare, events.curves, events.pattern, events.by, events.features)
-
-    @property
-    def running(self) -> bool:
-        """Whether curves are computed or compared."""
-        return self.runner.running or self._testing.running
-
-    def close(self) -> None:
-        """Stop, and disconnect from the viewer."""
-        super().close()
-        self._testing.close()
 
     def add_layers(self) -> None:
         """Add the curves of the selected layers; of all images if fewer than two are selected."""
@@ -77,7 +63,7 @@ class CompareController(DockController):
         chosen = [layer for layer in own if layer in self.viewer.layers.selection]
         layers = chosen if len(chosen) > 1 else [at for at in own if isinstance(at, Image)]
         layers = [layer for layer in layers if not problem_with(layer)]
-        parts = [part_of(self.viewer, layer, self._scope) for layer in layers]
+        parts = [self.part_in_view(layer) for layer in layers]
         wanted = {
             layer.name: request_of(layer, selection_of(layer, part), **self._options)
             for layer, part in zip(layers, parts, strict=True)
@@ -88,11 +74,12 @@ class CompareController(DockController):
 
     def add_frames(self) -> None:
         """Add the curves of all frames of the image along its first axis."""
-        layer = self.layer
-        if layer is None or problem_with(layer):
-            self.model.status = NO_IMAGE if layer is None else problem_with(layer)
+        try:
+            layer = self.checked_layer()
+        except ValueError as error:
+            self.model.status = str(error)
             return
-        part = part_of(self.viewer, layer, self._scope)
+        part = self.part_in_view(layer)
         if isinstance(part[0], slice):
             words = part_in_words(layer, part)
             self.model.status = f"“{layer.name}” has no frames besides its {words}."
@@ -129,7 +116,7 @@ class CompareController(DockController):
         ValueError, OSError
             If there are no curves yet, or the table does not fit or cannot be read.
         """
-        self._known()
+        self._curves()
         parquet = Path(path).suffix.lower() == ".parquet"
         features = pd.read_parquet(path) if parquet else pd.read_csv(path, comment="#")
         rows = joined(self.model.table, features).to_dict("records")
@@ -161,18 +148,17 @@ class CompareController(DockController):
             missing = {k: v for k, v in wanted.items() if k not in self.model.curves}
             self._submit(missing, features, code)
 
-    def python_call(self) -> str:
-        """Return the code of the curves and their comparison; "" if there are no curves."""
+    def _statements(self) -> list[str]:
         if not self.model.curves:
-            return ""
+            return []
         collected = [f"{code}\nall_curves |= curves" for code in self._calls]
         curves = _Name("all_curves")
         compared = call("comparison", "compare_groups", curves, **self.model.grouping)
-        return script("all_curves = {}", *collected, compared)
+        return ["all_curves = {}", *collected, compared]
 
     def save_curves(self, path: str) -> None:
         """Write a row for each curve and threshold; see `write_columns`."""
-        curves, grouping = self._known(), self.model.grouping
+        curves, grouping = self._curves(), self.model.grouping
         values = grouping["features"][self.model.by] if self.model.by else None
         groups = groups_of(list(curves), self.model.pattern, values)
         group = {name: title for title, members in groups.items() for name in members}
@@ -187,7 +173,7 @@ class CompareController(DockController):
 
     def save_table(self, path: str) -> None:
         """Write a row for each curve with its descriptors; see `write_columns`."""
-        table = curve_table(self._known(), self.model.table)
+        table = curve_table(self._curves(), self.model.table)
         write_columns(path, {str(name): table[name].to_numpy() for name in table}, self.facts)
 
     @property
@@ -200,10 +186,6 @@ class CompareController(DockController):
         return {**super().facts, "groups": groups, "result": result, "state": state}
 
     @property
-    def _scope(self) -> str:
-        return self.session.explorer.scope
-
-    @property
     def _options(self) -> dict[str, Any]:
         """The thresholds of the Euler explorer."""
         explorer = self.session.explorer
@@ -214,7 +196,7 @@ class CompareController(DockController):
             "smoothing": explorer.sigma,
         }
 
-    def _known(self) -> Curves:
+    def _curves(self) -> Curves:
         if not self.model.curves:
             raise ValueError("There is no curve yet.")
         return self.model.curves
@@ -262,8 +244,8 @@ class CompareController(DockController):
     def _on_incomparable(self, message: str) -> None:
         self.model.status = f"The curves cannot be compared: {message}"
 
-    def _on_stopped(self) -> None:
-        self.model.status = f"Cancelled: {self._missing()} curves are missing."
+    def _known(self) -> str:
+        return f"{self._missing()} curves are missing"
 
     def _on_failed(self, message: str) -> None:
         self.model.status = message

@@ -13,18 +13,17 @@ from psygnal import Signal
 from superqt.utils import qthrottled
 
 from ecc_core import EulerTransform
-from napari_ecc._controller.code import call, script
+from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import Field
 from napari_ecc._controller.direction_arrow import DirectionArrow
 from napari_ecc._controller.direction_output import curve_columns, transform_columns
 from napari_ecc._controller.direction_sweep import Cache, Sweep, compute_sweep
-from napari_ecc._controller.docks import NO_IMAGE, DockController
+from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.height_marker import HeightMarker
 from napari_ecc._controller.layers import (
     Selection,
     contrast_limits,
     levels_of,
-    part_of,
     problem_with,
     selection_of,
     values_of,
@@ -32,7 +31,6 @@ from napari_ecc._controller.layers import (
 from napari_ecc._controller.loading import Level, describe, fitting_level
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.overlays import SetOverlay
-from napari_ecc._controller.refreshes import on_refresh
 from napari_ecc._model.directions import DirectionModel
 from napari_ecc._workers import Step
 
@@ -76,6 +74,7 @@ class DirectionController(DockController):
     """
 
     limits_changed = Signal()
+    model: DirectionModel
 
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "directions", "Euler transform")
@@ -91,7 +90,8 @@ class DirectionController(DockController):
         self._sweep: Sweep | None = None
         self._rows_key: tuple[Any, ...] = ()
         self._rows: Floats = np.zeros((0, 0))
-        explorer, model, dims = self.session.explorer.events, self.model, viewer.dims.events
+        self._owned += [self.arrow, self.marker, self._set]
+        explorer, model = self.session.explorer.events, self.model
         self._links.add(self._change_layer, explorer.image)
         sets = (explorer.scope, explorer.threshold, explorer.superlevel, explorer.connectivity)
         self._links.add(self.request, explorer.show_set)
@@ -99,38 +99,22 @@ class DirectionController(DockController):
         self._links.add(self.request, *sets, model.turned)
         self._links.add(self.request, *(getattr(model.events, name) for name in settings))
         self._links.add(self._on_height, model.events.height)
-        self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
         self._change_layer()
 
     def close(self) -> None:
         """Stop, disconnect from the viewer, and remove the overlays."""
         super().close()
         self._place_arrow.cancel()
-        self.arrow.close()
-        self.marker.close()
-        self._set.close()
 
-    def request(self, *_: Any) -> None:
-        """Compute what is missing for the current state."""
-        layer = self._layer
-        problem = NO_IMAGE if layer is None else problem_with(layer)
-        if problem:
-            self._show_nothing(problem)
-            return
-        explorer, model = self.session.explorer, self.model
-        selection = values_of(
-            layer, selection_of(layer, part_of(self.viewer, layer, explorer.scope))
-        )
-        try:
-            level = fitting_level(selection, layer.name)
-        except ValueError as error:
-            self._show_nothing(str(error))
-            return
+    def _start(self) -> None:
+        layer, explorer, model = self.checked_layer(), self.session.explorer, self.model
+        selection = values_of(layer, selection_of(layer, self.part_in_view(layer)))
+        level = fitting_level(selection, layer.name)
         if math.isnan(explorer.threshold):
             if "explorer" not in self.session.controllers:
                 explorer.threshold = float(np.mean(contrast_limits(layer)))  # asks again
             return
-        self._selection = selection
+        self._selection, self._part = selection, selection.where
         model.ndim = len(selection.axes)
         self._sweep = sweep = self._sweep_of(selection, level)
         circle = model.directions
@@ -155,10 +139,6 @@ class DirectionController(DockController):
         else:
             settings = replace(explorer, sigma=0.0)
             self._set.show(self._layer, selection, Field(selection.full, None), settings)
-
-    def resume(self) -> None:
-        """Compute the rows that are missing."""
-        self.request()
 
     def _curve_at_once(self, sweep: Sweep) -> bool:
         """Show the curve now, where it takes milliseconds and nothing else is missing."""
@@ -188,11 +168,10 @@ class DirectionController(DockController):
             str(layer.units[-1]),
         )
 
-    def python_call(self) -> str:
-        """Return the code of the curve and the transform; "" if there are none."""
+    def _statements(self) -> list[str]:
         sweep, selection, model = self._sweep, self._selection, self.model
         if sweep is None or selection is None or model.curve is None:
-            return ""
+            return []
         by_height = sweep.filtration == "height"
         options = {
             "heights": sweep.n_heights,
@@ -204,10 +183,10 @@ class DirectionController(DockController):
         }
         along = {"directions": [model.direction], **options}
         around = {"directions": model.n_directions, "elevation": model.elevation, **options}
-        return script(
+        return [
             call("_, levels, (chi,)", "layer_transform", self._layer, **along),
             call("transform", "layer_transform", self._layer, **around),
-        )
+        ]
 
     def save_curve(self, path: str) -> None:
         """Write the curve as CSV or Parquet; see `write_columns`."""
@@ -252,60 +231,44 @@ class DirectionController(DockController):
                 self._show_set(self._selection)
 
     def _result_line(self, level: Level) -> str:
+        if self._missing():
+            return f"Partial: {self._known()} …"
         size = level.note or describe(level.array.shape)
-        missing = self._missing()
-        if missing:
-            return f"Partial: {len(self._rows) - missing} of {len(self._rows)} directions …"
         return f"{size}, {level.array.dtype} · CPU"
 
     def _missing(self) -> int:
         """Return the number of missing rows of the transform."""
         return int(np.isnan(self._rows).any(axis=1).sum())
 
-    def _on_stopped(self) -> None:
-        known = len(self._rows) - self._missing()
-        self.model.status = f"Cancelled: {known} of {len(self._rows)} directions."
+    def _known(self) -> str:
+        return f"{len(self._rows) - self._missing()} of {len(self._rows)} directions"
 
-    def _on_failed(self, message: str) -> None:
-        self._show_nothing(message)
-
-    def _show_nothing(self, why: str) -> None:
-        self.runner.cancel()
+    def _clear(self) -> None:
         self._sweep, self._selection, self._rows_key = None, None, ()
         self.arrow.remove()
         self.marker.remove()
         self._set.remove_soon()
         self.model.curve = self.model.transform = None
-        self.model.status = why
-        self.show_part()
 
     def _change_layer(self, *_: Any) -> None:
         """Follow the explorer to another layer or to no layer."""
-        self._of_layer.close()
-        if self.images.layer != self._layer:
-            self._show_nothing("")
-        self._layer = layer = self.images.layer
-        if layer is not None:
-            self._of_layer.add(self._on_data, layer.events.data)
-            self._of_layer.add(self.request, layer.events.scale)
-            on_refresh(self.viewer, layer, self._of_layer, self._on_data)
-        self._on_data()
+        if self.layer != self._layer:
+            self.show_nothing()
+        self._layer = self.layer
+        self._watch()
+        self.refresh()
 
-    def _on_data(self, *_: Any) -> None:
+    def refresh(self, *_: Any) -> None:
+        """Compute everything again."""
         self._version += 1
         self._set.refresh()
         self.limits_changed.emit()
         self.request()
 
     def _on_dims(self, *_: Any) -> None:
-        """React to a change of slice, except for changes that the arrow's own layer causes."""
-        if self._sweep is None or self._selection is None:
-            return
-        part = part_of(self.viewer, self._layer, self.session.explorer.scope)
-        if part != self._selection.where:
-            self.request()
-        else:
-            self._place_arrow()
+        """Follow the sliders, also of axes that the layer does not have."""
+        super()._on_dims()
+        self._place_arrow()
 
     def _draw_arrow(self) -> None:
         if self._selection is None or self._sweep is None:

@@ -1,4 +1,4 @@
-"""The base class of the controllers of docks."""
+"""The life that all docks share: inputs, a job, and what is shown of it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ from typing import Any
 from napari.layers import Image, Labels
 from psygnal import Signal
 
+from napari_ecc._controller.code import script
 from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import Part, part_in_words, unit_of
+from napari_ecc._controller.layers import Part, part_in_words, part_of, problem_with, unit_of
 from napari_ecc._controller.links import Links
+from napari_ecc._controller.refreshes import on_refresh
 from napari_ecc._controller.session import session_of
 from napari_ecc._workers import Runner
 
-__all__ = ["NO_IMAGE", "DockController"]
+__all__ = ["DockController"]
 
 NO_IMAGE = "Open an image, or a sample."
+DATA_EVENTS = ("data", "paint", "labels_update")
+PLACE_EVENTS = ("scale", "translate", "rotate", "shear", "affine")
 
 
 class DockController:
     """Follows the image layer of a session, and runs one job at a time.
+
+    A change of the layers, of the displayed part or of the settings calls `request`, which starts
+    the job of the dock. The dock shows the results as they come, or nothing but the reason why
+    there are none.
 
     Parameters
     ----------
@@ -33,9 +41,14 @@ class DockController:
     Attributes
     ----------
     session : Session
+    model : evented dataclass
+        Settings and results of the dock, with a `status` line.
     images : LayerChoice
         Of the image, which is the same in all docks.
     runner : Runner
+        Of the job.
+    runners : list of Runner
+        All runners of the dock.
     subject : str
         What is shown: the layer, and the part of it.
     subject_changed : Signal
@@ -44,6 +57,7 @@ class DockController:
     sample = "coins"
     """What `open_sample` opens."""
     subject_changed = Signal()
+    model: Any
 
     def __init__(self, viewer: Any, topic: str, description: str) -> None:
         self.viewer = viewer
@@ -51,12 +65,19 @@ class DockController:
         self.session.controllers[topic] = self
         self.images = LayerChoice(viewer, self.session.explorer, "image", Image, Labels)
         self.runner = Runner(description)
+        self.runners = [self.runner]
         self.subject = ""
+        self._owned: list[Any] = [self.images]
+        """Choices and overlays, which are closed with the dock."""
+        self._part: Part | None = None
+        """What the job is of; None without one."""
         self._facts: dict[str, str] = {}
-        self._links, self._of_layer = Links(), Links()
+        self._links, self._of_layers = Links(), Links()
+        dims = viewer.dims.events
         self._links.add(self._on_stopped, self.runner.stopped)
         self._links.add(self._on_failed, self.runner.failed)
-        self._links.add(self._on_display, viewer.dims.events.ndisplay)
+        self._links.add(self._on_display, dims.ndisplay)
+        self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
         self._links.add(self._on_names, self.images.names_changed)
         self._shown_part: tuple[Any, Part, str] = (None, (), "")
         if viewer.dims.ndisplay == 3:
@@ -68,17 +89,64 @@ class DockController:
         return self.images.layer
 
     @property
+    def layers(self) -> tuple[Any, ...]:
+        """The layers whose data the job depends on; None for those that are not chosen."""
+        return (self.layer,)
+
+    @property
+    def scope(self) -> str:
+        """Which part of the layer is meant; see `part_of`."""
+        return self.session.explorer.scope
+
+    @property
     def running(self) -> bool:
-        """Whether a job is running."""
-        return self.runner.running
+        """Whether any job is running."""
+        return any(runner.running for runner in self.runners)
+
+    def part_in_view(self, layer: Any) -> Part:
+        """Return the part of a layer that is meant now."""
+        return part_of(self.viewer, layer, self.scope)
+
+    def checked_layer(self) -> Any:
+        """Return the selected layer.
+
+        Raises
+        ------
+        ValueError
+            If there is none, or it has no curve.
+        """
+        problem = NO_IMAGE if self.layer is None else problem_with(self.layer)
+        if problem:
+            raise ValueError(problem)
+        return self.layer
+
+    def request(self, *_: Any) -> None:
+        """Compute what is missing in the background, or show why that is impossible."""
+        try:
+            self._start()
+        except ValueError as error:
+            self.show_nothing(str(error))
 
     def resume(self) -> None:
         """Resume the job that the user has cancelled."""
-        raise NotImplementedError
+        self.request()
+
+    def refresh(self, *_: Any) -> None:
+        """Compute again, as the data have changed, maybe in place."""
+        self.request()
 
     def python_call(self) -> str:
         """Return the code of what is shown; "" if nothing is shown."""
-        raise NotImplementedError
+        statements = self._statements()
+        return script(*statements) if statements else ""
+
+    def show_nothing(self, why: str = "") -> None:
+        """Stop, and show nothing but why."""
+        self.runner.cancel()
+        self._part = None
+        self._clear()
+        self.model.status = why
+        self.show_part()
 
     def show_part(self, layer: Any = None, part: Part = (), state: str = "") -> None:
         """Set the description of the displayed part of a layer; empty without arguments."""
@@ -112,9 +180,53 @@ class DockController:
         """Open sample layers."""
         self.viewer.open_sample("napari-ecc", self.sample)
 
+    def close(self) -> None:
+        """Stop, disconnect from the viewer, and remove the overlays."""
+        self._links.close()
+        self._of_layers.close()
+        for part in (*self.runners, *self._owned):
+            part.close()
+
+    def _start(self) -> None:
+        """Start the job; raise a ValueError that says why there is none."""
+        raise NotImplementedError
+
+    def _clear(self) -> None:
+        """Remove all results."""
+        raise NotImplementedError
+
+    def _statements(self) -> list[str]:
+        """Return the statements of `python_call`."""
+        raise NotImplementedError
+
+    def _known(self) -> str:
+        """Return which results there are, for the message about a cancelled job."""
+        return ""
+
+    def _watch(self) -> None:
+        """Follow the data of the layers, and where they are."""
+        self._of_layers.close()
+        for layer in self.layers:
+            if layer is not None:
+                emitters = layer.events.emitters
+                data = [emitters[name] for name in DATA_EVENTS if name in emitters]
+                self._of_layers.add(self.refresh, *data)
+                self._of_layers.add(self.request, *(emitters[name] for name in PLACE_EVENTS))
+                on_refresh(self.viewer, layer, self._of_layers, self.refresh)
+
     def _on_display(self, *_: Any) -> None:
         """Select what is displayed, the volume or a slice of it."""
         self.session.explorer.scope = "volume" if self.viewer.dims.ndisplay == 3 else "slice"
+
+    def _on_dims(self, *_: Any) -> None:
+        """Follow the sliders to another part."""
+        layer, part = self.layer, self._part
+        if layer is not None and part is not None and part != self.part_in_view(layer):
+            self._on_part()
+
+    def _on_part(self) -> None:
+        """Handle a change of the part in view."""
+        self.request()
 
     def _on_names(self) -> None:
         """Follow the names of layers."""
@@ -122,15 +234,9 @@ class DockController:
 
     def _on_stopped(self) -> None:
         """Report that the user has cancelled the job, and how much is complete."""
-        raise NotImplementedError
+        known = self._known()
+        self.model.status = f"Cancelled: {known}." if known else "Cancelled."
 
     def _on_failed(self, message: str) -> None:
-        """Show nothing but what went wrong."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Stop, and disconnect from the viewer."""
-        self._links.close()
-        self.runner.close()
-        self._of_layer.close()
-        self.images.close()
+        """Show what went wrong."""
+        self.show_nothing(message)

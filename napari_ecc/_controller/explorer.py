@@ -12,33 +12,24 @@ from numpy.typing import ArrayLike
 
 from ecc_core import EulerCurve
 from napari_ecc._controller.closer import CloserLook
-from napari_ecc._controller.code import script
 from napari_ecc._controller.curves import Field, Progress, request_of, result_of
-from napari_ecc._controller.docks import NO_IMAGE, DockController
+from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.histogram import ValueHistogram
 from napari_ecc._controller.labels import LabelsMaker
 from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import (
-    contrast_limits,
-    part_of,
-    problem_with,
-    selection_of,
-)
+from napari_ecc._controller.layers import contrast_limits, selection_of
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.overlays import SetOverlay
-from napari_ecc._controller.refreshes import on_refresh
 from napari_ecc._controller.sources import QuickKinds, Source
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.explorer import Curve, ExplorerModel
 from napari_ecc._model.levels import extrema, following, zero_crossings
-from napari_ecc._workers import Runner, Step
+from napari_ecc._workers import Step
 
 __all__ = ["ExplorerController"]
 
 CURVE_FIELDS = ("superlevel", "connectivity", "bins", "sigma", "scope")
 OUTDATED = "The curve is that of earlier settings."
-DATA_EVENTS = ("data", "paint", "labels_update")
-PLACE_EVENTS = ("scale", "translate", "rotate", "shear", "affine")
 
 
 class ExplorerController(DockController):
@@ -57,14 +48,18 @@ class ExplorerController(DockController):
         Counts components and finds critical points.
     """
 
+    model: ExplorerModel
+
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "explorer", "Euler curve")
-        self.model: ExplorerModel = self.session.explorer
+        self.model = self.session.explorer
         self.regions = LayerChoice(viewer, self.model, "roi", Shapes, Labels, optional=True)
         self.closer = CloserLook(viewer, self.model)
         self._labels = LabelsMaker(viewer, self.session.history)
         self._set = SetOverlay(viewer, self._untick)
         self._histogram = ValueHistogram(self.model)
+        self.runners += [*self.closer.runners, self._labels.runner, *self._histogram.runners]
+        self._owned += [self.regions, self._set, self.closer.points]
         self._wanted: Source | None = None
         self._shown: Source | None = None
         self._field: Field | None = None
@@ -75,35 +70,19 @@ class ExplorerController(DockController):
         self._on_image()
 
     @property
-    def running(self) -> bool:
-        """Whether anything is being computed."""
-        return any(runner.running for runner in self._runners)
-
-    @property
-    def _runners(self) -> tuple[Runner, ...]:
-        return self.runner, *self.closer.runners, self._labels.runner, *self._histogram.runners
-
-    def close(self) -> None:
-        """Stop all jobs and remove the overlays."""
-        super().close()
-        for runner in self._runners:
-            runner.close()
-        self.regions.close()
-        self._set.close()
-        self.closer.points.close()
+    def layers(self) -> tuple[Any, ...]:
+        """The image and the region of interest."""
+        return self.layer, self.regions.layer
 
     def _connect(self) -> None:
         events: Any = self.model.events
-        dims = self.viewer.dims.events
-        self._links.add(self._on_dims, dims.current_step, dims.order, dims.ndisplay)
         self._links.add(self._on_image, events.image)
-        self._links.add(self._watch, events.roi)
-        self._links.add(self.request_curve, events.roi)
+        self._links.add(self._on_region, events.roi)
         self._links.add(self._on_threshold, events.threshold)
         self._links.add(self.closer.locate, events.window, events.show_changes)
         self._links.add(self._show_histogram, events.show_histogram)
         self._links.add(self._on_show_set, events.show_set)
-        self._links.add(self.request_curve, *(getattr(events, name) for name in CURVE_FIELDS))
+        self._links.add(self.request, *(getattr(events, name) for name in CURVE_FIELDS))
 
     def _on_names(self) -> None:
         super()._on_names()
@@ -116,71 +95,34 @@ class ExplorerController(DockController):
         """Handle the selection of another layer."""
         layer = self.layer
         if layer is None or layer != self._explored:
-            self._forget_curve()
-        self._explored = layer
-        self._watch()
+            self.show_nothing()
+            self.model.threshold = math.nan
         if layer is None:
             self._set.remove()
             self.closer.points.remove()
-            self.model.status = NO_IMAGE
-        else:
-            self.request_curve()
+        self._explored = layer
+        self._on_region()
 
-    def _watch(self, *_: Any) -> None:
-        """Recompute when the data of the image or of the region change."""
-        self._of_layer.close()
-        for layer in (self.layer, self.regions.layer):
-            if layer is not None:
-                emitters = layer.events.emitters
-                data = [emitters[name] for name in DATA_EVENTS if name in emitters]
-                place = [emitters[name] for name in PLACE_EVENTS]
-                self._of_layer.add(self._set.refresh, *data)
-                self._of_layer.add(self.request_curve, *data, *place)
-                on_refresh(self.viewer, layer, self._of_layer, self.recompute)
+    def _on_region(self) -> None:
+        self._watch()
+        self.request()
 
-    def _forget_curve(self) -> None:
-        self._show_nothing("")
-        self.model.threshold = math.nan
-
-    def _show_nothing(self, why: str) -> None:
-        self.runner.cancel()
+    def _clear(self) -> None:
         self.closer.forget()
         self._set.remove_soon()
         self._field = self._wanted = self._shown = None
         self.model.curve = None
         self.model.histogram = None
-        self.model.status = why
-        self.show_part()
 
-    def _on_dims(self, *_: Any) -> None:
-        layer, wanted = self.layer, self._wanted
-        if layer is None or wanted is None:
-            return
-        if part_of(self.viewer, layer, self.model.scope) != wanted.selection.where:
-            self.request_curve()
-
-    def request_curve(self, *_: Any) -> None:
-        """Recompute the curve in the background."""
-        layer = self.layer
-        if layer is None:
-            return
-        problem = problem_with(layer)
-        if problem:
-            self._forget_curve()
-            self._set.remove()
-            self._show_nothing(problem)
-            return
-        try:
-            self._wanted = self._source(layer)
-        except ValueError as error:
-            self._show_nothing(str(error))
-            return
+    def _start(self) -> None:
+        self._wanted = self._source(self.checked_layer())
+        self._part = self._wanted.selection.where
         self._submit(self._wanted)
 
-    def recompute(self) -> None:
+    def refresh(self, *_: Any) -> None:
         """Compute the curve again, of data that may have been changed in place."""
         self._set.refresh()
-        self.request_curve()
+        self.request()
 
     def resume(self) -> None:
         """Resume a curve that has been cancelled."""
@@ -195,7 +137,7 @@ class ExplorerController(DockController):
     def _source(self, layer: Any) -> Source:
         """Return the request for the layers in their current state."""
         model = self.model
-        selection = selection_of(layer, part_of(self.viewer, layer, model.scope))
+        selection = selection_of(layer, self.part_in_view(layer))
         options: dict[str, Any] = {
             "region": self.regions.layer,
             "thresholds": model.bins,
@@ -251,10 +193,6 @@ class ExplorerController(DockController):
         else:
             self.model.status = f"Cancelled. {OUTDATED}"
 
-    def _on_failed(self, message: str) -> None:
-        """Handle an error of the curve."""
-        self._show_nothing(message)
-
     def _on_threshold(self) -> None:
         self._set.move(self.model.threshold)
         self.closer.look()
@@ -306,16 +244,15 @@ class ExplorerController(DockController):
             return
         self._labels.make(shown.layer, shown.selection, self._field, self.model)
 
-    def python_call(self) -> str:
-        """Return the code of the curve; "" if there is none."""
+    def _statements(self) -> list[str]:
         shown, curve = self._shown, self.model.curve
         if shown is None or curve is None:
-            return ""
+            return []
         bounds = (float(curve.thresholds[0]), float(curve.thresholds[-1]))
         calls = [shown.code("t, chi", "layer_curve", range=bounds)]
         if self.model.show_betti:
             calls.append(shown.code("t, betti", "layer_betti_curves", range=bounds))
-        return script(*calls)
+        return calls
 
     def complete_curve(self) -> tuple[str, EulerCurve, str] | None:
         """Return name, curve and code of what is shown, if it is complete."""

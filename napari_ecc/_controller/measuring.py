@@ -62,7 +62,7 @@ class Measure(NamedTuple):
 
 def measure_of(
     labels: Any,
-    image: Any,
+    image: Any = None,
     *,
     part: Part,
     thresholds: int,

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from napari.layers import Labels
 from numpy.typing import ArrayLike, NDArray
 
-from napari_ecc._controller.code import call, script
+from napari_ecc._controller.code import call
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.history import change_features
 from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import Part, part_of
-from napari_ecc._controller.measuring import Measure, frame_of, measure, measure_of, named_curves
+from napari_ecc._controller.layers import Part
+from napari_ecc._controller.measuring import frame_of, measure, measure_of, named_curves
 from napari_ecc._controller.object_marker import ObjectMarker
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.region_features import classes_of, classified, rows_of
@@ -54,62 +55,69 @@ class RegionController(DockController):
     """
 
     sample = "labelled_coins"
+    model: RegionModel
 
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "regions", "Euler curves of regions")
         explorer = self.session.explorer
         self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
-        self._picker = LabelPicker(viewer, lambda: self.objects.layer, self.pick)
+        self._picker = LabelPicker(viewer, lambda: self.layer, self.pick)
         self._marker = ObjectMarker(viewer)
+        self._owned += [self.objects, self._picker, self._marker]
+        self.runners.append(self._marker.runner)
         self._frames: dict[str, tuple[Regions, Callable[[], str]]] = {}
         """By part, what has been measured since layers or settings changed, and its code."""
-        self._seen: Part = ()
         self._changed = False
         events = self.model.events
         self._links.add(self._on_other_layer, explorer.events.image, events.labels)
         self._links.add(self._select_in_layer, events.selected)
-        self._links.add(self._on_dims, viewer.dims.events.current_step, viewer.dims.events.order)
         self._links.add(self._on_stale, *(getattr(events, name) for name in SETTINGS))
         self._on_other_layer()
 
-    def close(self) -> None:
-        """Stop, and disconnect from the viewer."""
-        super().close()
-        self._picker.close()
-        self._marker.close()
-        self.objects.close()
+    @property
+    def layer(self) -> Any | None:
+        """The Labels layer."""
+        return self.objects.layer
+
+    @property
+    def scope(self) -> str:
+        """Which part of the labels is meant."""
+        return self.model.scope
 
     @property
     def empty(self) -> bool:
         """Whether there is no Labels layer."""
         return not self.objects.names
 
-    @property
-    def running(self) -> bool:
-        """Whether objects are measured, or one is sought for its mark."""
-        return self.runner.running or self._marker.runner.running
-
     def measure(self) -> None:
         """Measure all objects in the background; the results become features of their layer."""
-        image, labels = self.images.layer, self.objects.layer
-        try:
-            what, code = self._prepare(image, labels)
-        except ValueError as error:
-            self._forget(str(error))
-            return
+        self.request()
+
+    def _start(self) -> None:
+        labels, image, model = self.layer, self.images.layer, self.model
+        if labels is None:
+            raise ValueError(NO_LAYERS)
+        images = () if image is None or isinstance(image, Labels) else (image,)
+        part = self._part = self.part_in_view(labels)
+        options: dict[str, Any] = {
+            "part": part,
+            "thresholds": model.n_thresholds,
+            "directions": model.n_directions,
+            "heights": model.n_heights,
+            "betti": model.with_betti,
+            "minkowski": model.with_minkowski,
+            "superlevel": model.superlevel,
+            "connectivity": model.connectivity,
+        }
+        what = measure_of(labels, *images, **options)
+        code = partial(call, "table", "region_table", labels, *images, **options)
         self.model.status = "Measuring …"
         self._changed = False
-        assert labels is not None
-        part = self._seen = self._part(labels)
         features = labels.features
         self.runner.submit(
             lambda: measure(what, features), lambda step: self._on_step(step, labels, code, part)
         )
-
-    def resume(self) -> None:
-        """Measure again."""
-        self.measure()
 
     def pick(self, label: int) -> None:
         """Select an object; what is not one selects none."""
@@ -119,12 +127,12 @@ class RegionController(DockController):
 
     def classify(self, labels: NDArray[np.integer]) -> None:
         """Put objects into the present class: a column of the features, which can be undone."""
-        layer = self.objects.layer
+        layer = self.layer
         if layer is None or not labels.size:
             return
         try:
             features = classified(
-                layer.features, labels, self.model.class_name, frame_of(self._part(layer))
+                layer.features, labels, self.model.class_name, frame_of(self.part_in_view(layer))
             )
         except ValueError as error:
             self.model.status = str(error)
@@ -134,26 +142,26 @@ class RegionController(DockController):
         self.model.status = f"{labels.size:,} object{'s' * (labels.size != 1)} put in {title}"
 
     def _read_classes(self, *_: Any) -> None:
-        layer, regions = self.objects.layer, self.model.regions
+        layer, regions = self.layer, self.model.regions
         if layer is None or regions is None:
             self.model.classes = ()
         else:
-            frame = frame_of(self._part(layer))
+            frame = frame_of(self.part_in_view(layer))
             self.model.classes = tuple(classes_of(layer.features, regions.labels, frame))
 
     def colours(self) -> NDArray[np.float64]:
         """Colours of the objects in the canvas, (n, 4), from 0 to 1."""
-        layer, regions = self.objects.layer, self.model.regions
+        layer, regions = self.layer, self.model.regions
         if layer is None or regions is None:
             return np.zeros((0, 4))
         return np.asarray(layer.colormap.map(np.asarray(regions.labels)), dtype=np.float64)
 
     def object_curves(self) -> tuple[Curves, dict[str, dict[str, Any]], str] | None:
         """Curves and features of the objects in view by name, and their code; None without any."""
-        layer, regions, image = self.objects.layer, self.model.regions, self.images.layer
+        layer, regions, image = self.layer, self.model.regions, self.images.layer
         if layer is None or regions is None or regions.curves is None or image is None:
             return None
-        part = self._part(layer)
+        part = self.part_in_view(layer)
         frame = frame_of(part)
         curves = named_curves(regions.curves, layer.name, frame)
         rows = zip(curves, rows_of(layer.features, regions.labels, frame), strict=True)
@@ -166,11 +174,10 @@ class RegionController(DockController):
         }
         return curves, features, call("curves", "object_curves", layer, image, **options)
 
-    def python_call(self) -> str:
-        """The call that gives the table; "" if there is none."""
-        labels = self.objects.layer
-        known = None if labels is None else self._frames.get(str(self._part(labels)))
-        return "" if known is None else known[1]()
+    def _statements(self) -> list[str]:
+        labels = self.layer
+        known = None if labels is None else self._frames.get(str(self.part_in_view(labels)))
+        return [] if known is None else [known[1]()]
 
     def save_table(self, path: str) -> None:
         """Write a row for each object as CSV or Parquet; see `write_columns`."""
@@ -180,33 +187,10 @@ class RegionController(DockController):
         columns: dict[str, ArrayLike] = {"label": regions.labels, **feature_columns(regions)}
         write_columns(path, columns, self.facts)
 
-    def _prepare(self, image: Any, labels: Any) -> tuple[Measure, Callable[[], str]]:
-        """What to measure, and the same as Python."""
-        model = self.model
-        if labels is None:
-            raise ValueError(NO_LAYERS)
-        image = None if isinstance(image, Labels) else image
-        options: dict[str, Any] = {
-            "part": part_of(self.viewer, labels, model.scope),
-            "thresholds": model.n_thresholds,
-            "directions": model.n_directions,
-            "heights": model.n_heights,
-            "betti": model.with_betti,
-            "minkowski": model.with_minkowski,
-            "superlevel": model.superlevel,
-            "connectivity": model.connectivity,
-        }
-        what = measure_of(labels, image, **options)
-        images = () if image is None else (image,)
-        return what, lambda: script(call("table", "region_table", labels, *images, **options))
-
-    def _on_stopped(self) -> None:
-        kept = "the objects are those of the last measurement."
-        nothing = "nothing has been measured."
-        self.model.status = f"Cancelled: {nothing if self.model.regions is None else kept}"
-
-    def _on_failed(self, message: str) -> None:
-        self._forget(message)
+    def _known(self) -> str:
+        if self.model.regions is None:
+            return "nothing has been measured"
+        return "the objects are those of the last measurement"
 
     def _on_step(self, step: Step, labels: Any, code: Callable[[], str], part: Part) -> None:
         if step.value is None:
@@ -219,13 +203,9 @@ class RegionController(DockController):
         if labels in self.viewer.layers:
             change_features(self.session.history, labels, features)
 
-    def _part(self, labels: Any) -> Part:
-        """The part of the labels that is meant now."""
-        return part_of(self.viewer, labels, self.model.scope)
-
     def _show_frame(self, labels: Any) -> None:
         """Show the objects of the frame in view, if they have been measured."""
-        part = self._part(labels)
+        part = self.part_in_view(labels)
         known = self._frames.get(str(part))
         self.model.selected = 0
         self.model.regions = None if known is None else known[0]
@@ -238,19 +218,19 @@ class RegionController(DockController):
         self.show_part(labels, part, "complete")
         self.model.status = f"{count:,} object{'s' if count != 1 else ''} · CPU"
 
-    def _on_dims(self, *_: Any) -> None:
+    def _on_part(self) -> None:
         """Show the objects of another frame."""
-        labels = self.objects.layer
-        if labels is not None and self._frames and self._part(labels) != self._seen:
-            self._seen = self._part(labels)
+        labels = self.layer
+        if labels is not None and self._frames:
+            self._part = self.part_in_view(labels)
             self._show_frame(labels)
 
     def _select_in_layer(self, label: int) -> None:
-        layer = self.objects.layer
+        layer = self.layer
         if layer is None or not label:
             self._marker.clear()
             return
-        self._marker.mark(layer, self._part(layer), label)
+        self._marker.mark(layer, self.part_in_view(layer), label)
         if layer.selected_label != label:
             layer.selected_label = label
 
@@ -258,18 +238,18 @@ class RegionController(DockController):
         self.pick(int(event.source.selected_label))
 
     def _on_other_layer(self, *_: Any) -> None:
-        self._of_layer.close()
+        self._of_layers.close()
         self._marker.remove()
-        layer = self.objects.layer
+        layer = self.layer
         if layer is None:
-            self._forget(NO_LAYERS)
+            self.show_nothing(NO_LAYERS)
             return
-        self._of_layer.add(self._on_selected_label, layer.events.selected_label)
-        self._of_layer.add(self._read_classes, layer.events.features)
-        self._of_layer.add(self._on_stale, layer.events.data, layer.events.paint)
+        self._of_layers.add(self._on_selected_label, layer.events.selected_label)
+        self._of_layers.add(self._read_classes, layer.events.features)
+        self._of_layers.add(self._on_stale, layer.events.data, layer.events.paint)
         if self.images.layer is not None:
-            self._of_layer.add(self._on_stale, self.images.layer.events.data)
-        self._forget("Press Measure.")
+            self._of_layers.add(self._on_stale, self.images.layer.events.data)
+        self.show_nothing("Press Measure.")
 
     def _on_stale(self, *_: Any) -> None:
         self._changed = True
@@ -277,10 +257,7 @@ class RegionController(DockController):
         if self.model.regions is not None:
             self.model.status = STALE
 
-    def _forget(self, why: str) -> None:
-        self.runner.cancel()
+    def _clear(self) -> None:
         self._frames.clear()
         self.model.regions = None
         self.model.selected = 0
-        self.model.status = why
-        self.show_part()

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from psygnal import Signal
 
 import ecc_core as ecc
-from napari_ecc._controller.code import call, script
+from napari_ecc._controller.code import call
 from napari_ecc._controller.devices import device_name, to_device, to_host
-from napari_ecc._controller.docks import NO_IMAGE, DockController
+from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layers import (
     Part,
     as_indexable,
@@ -30,7 +30,7 @@ from napari_ecc._workers import Step
 
 __all__ = ["SeriesController"]
 
-SETTINGS = ("axis", "superlevel", "connectivity", "n_thresholds", "range")
+SETTINGS = ("scope", "axis", "superlevel", "connectivity", "n_thresholds", "range")
 
 
 class Frames(NamedTuple):
@@ -71,8 +71,8 @@ class SeriesController(DockController):
     """
 
     layer_changed = Signal()
-
     sample = "drops"
+    model: SeriesModel
 
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "series", "Euler curves of frames")
@@ -81,9 +81,7 @@ class SeriesController(DockController):
         self._layer: Any = None
         events = self.model.events
         self._links.add(self._change_layer, explorer.events.image)
-        self._links.add(self._reshape, events.scope)
         self._links.add(self.request, *(getattr(events, name) for name in SETTINGS))
-        self._links.add(self._on_dims, viewer.dims.events.current_step)
         self._change_layer()
 
     def axis_names(self) -> list[str]:
@@ -98,20 +96,13 @@ class SeriesController(DockController):
         if self._layer is not None and not problem_with(self._layer):
             self.model.range = contrast_limits(self._layer)
 
-    def request(self, *_: Any) -> None:
-        """Compute the curves that are missing, in the background."""
+    def _start(self) -> None:
         model = self.model
-        if not model.shape:
-            return
+        self._reshape()
         wanted = [(model.key(index), index) for index in model.missing()]
         if not wanted:
             self.runner.cancel()
             self._tell()
-            return
-        try:
-            data = self._data(wanted[0][1])
-        except ValueError as error:
-            self._show_nothing(str(error))
             return
         taken = 0
 
@@ -122,13 +113,9 @@ class SeriesController(DockController):
                 taken = step.done
                 self._tell()
 
-        frames = Frames(data, wanted, model.n_thresholds, self._options())
+        frames = Frames(self._data(wanted[0][1]), wanted, model.n_thresholds, self._options())
         self.runner.submit(lambda: compute_frames(frames), on_step)
         self._tell()
-
-    def resume(self) -> None:
-        """Compute the frames that are missing."""
-        self.request()
 
     def show_frame(self, frame: float) -> None:
         """Move the viewer's slider."""
@@ -136,15 +123,13 @@ class SeriesController(DockController):
             missing = self.viewer.dims.ndim - self._layer.ndim
             self.viewer.dims.set_current_step(self.model.axis + missing, round(frame))
 
-    def python_call(self) -> str:
-        """Return the code of what is shown; "" if nothing is shown."""
-        model, layer = self.model, self._layer
-        if layer is None or not model.shape:
-            return ""
+    def _statements(self) -> list[str]:
+        model = self.model
+        if not model.shape:
+            return []
         options = {**self._options(), "nan": None}
-        part = (*model.index, *[slice(None)] * self._frame_ndim)
-        options |= {"axis": model.axis, "part": part, "thresholds": model.n_thresholds}
-        return script(call("t, chi", "frame_curves", layer, **options))
+        options |= {"axis": model.axis, "part": self._frame, "thresholds": model.n_thresholds}
+        return [call("t, chi", "frame_curves", self._layer, **options)]
 
     def save_table(self, path: str) -> None:
         """Write a row for each known frame and threshold; see `write_columns`.
@@ -168,6 +153,11 @@ class SeriesController(DockController):
     def _frame_ndim(self) -> int:
         return 2 if self.model.scope == "slice" else 3
 
+    @property
+    def _frame(self) -> Part:
+        """The frame in view."""
+        return (*self.model.index, *(slice(None),) * self._frame_ndim)
+
     def _options(self) -> dict[str, Any]:
         return {
             "range": self.model.range,
@@ -185,62 +175,52 @@ class SeriesController(DockController):
         selection = selection_of(self._layer, (*index, *frame))
         return levels[fitting_level(selection, self._layer.name).number]
 
+    def _known(self) -> str:
+        return f"{self.model.length - len(self.model.missing())} of {self.model.length} frames"
+
     def _tell(self) -> None:
-        model = self.model
-        known = model.length - len(model.missing())
         where = device_name() or "CPU"
         shape = levels_of(self._layer)[0].shape[-self._frame_ndim :]
-        state = "" if known == model.length else "Partial: "
+        state = "Partial: " if self.model.missing() else ""
         self._show_frame_in_view()
-        model.status = f"{state}{known} of {model.length} frames of {describe(shape)} · {where}"
+        self.model.status = f"{state}{self._known()} of {describe(shape)} · {where}"
 
     def _show_frame_in_view(self) -> None:
-        missing = len(self.model.missing())
-        state = f"{self.model.length - missing} of {self.model.length} frames known"
-        part: Part = (*self.model.index, *(slice(None),) * self._frame_ndim)
-        self.show_part(self._layer, part, state if missing else "complete")
-
-    def _on_stopped(self) -> None:
-        known = self.model.length - len(self.model.missing())
-        self.model.status = f"Cancelled: {known} of {self.model.length} frames."
+        state = f"{self._known()} known" if self.model.missing() else "complete"
+        self.show_part(self._layer, self._frame, state)
 
     def _on_failed(self, message: str) -> None:
         self.model.status = message
 
     def _change_layer(self, *_: Any) -> None:
-        self._of_layer.close()
-        self._layer = layer = self.images.layer
-        self.model.rows.clear()
-        if layer is not None:
-            self._of_layer.add(self._on_data, layer.events.data)
-        if layer is not None and not problem_with(layer):
-            with self.model.events.blocked():
-                self.model.range = contrast_limits(layer)
-        self._reshape()
+        self._layer = self.layer
+        self._watch()
+        with self.model.events.blocked():
+            self.take_contrast_limits()
+        self.refresh()
 
-    def _on_data(self, *_: Any) -> None:
+    def refresh(self, *_: Any) -> None:
+        """Compute all curves again."""
         self.model.rows.clear()
-        self._reshape()
+        with self.model.events.blocked():
+            self.model.shape = ()
+        self.request()
 
-    def _reshape(self, *_: Any) -> None:
+    def _reshape(self) -> None:
         """Determine the frames."""
-        layer, model = self._layer, self.model
-        problem = NO_IMAGE if layer is None else problem_with(layer)
-        if not problem and layer.ndim <= self._frame_ndim:
+        layer, model = self.checked_layer(), self.model
+        if layer.ndim <= self._frame_ndim:
             frame = "planes" if model.scope == "slice" else "volumes"
-            problem = (
+            raise ValueError(
                 f"“{layer.name}” must have an axis of time, channels or the like besides those of "
                 f"its {frame}, got {layer.ndim} axes."
             )
-        if problem:
-            self._show_nothing(problem)
-            return
-        with model.events.blocked():
-            model.shape = tuple(levels_of(layer)[0].shape[: -self._frame_ndim])
-            model.axis = min(model.axis, len(model.shape) - 1)
-            model.index = self._index()
-        self.layer_changed.emit()
-        self.request()
+        shape = tuple(levels_of(layer)[0].shape[: -self._frame_ndim])
+        if shape != model.shape:
+            with model.events.blocked():
+                model.shape, model.axis = shape, min(model.axis, len(shape) - 1)
+                model.index = self._index()
+            self.layer_changed.emit()
 
     def _index(self) -> Index:
         """Return the position of the viewer's sliders."""
@@ -260,10 +240,7 @@ class SeriesController(DockController):
             if self.model.missing():
                 self.request()
 
-    def _show_nothing(self, why: str) -> None:
-        self.runner.cancel()
+    def _clear(self) -> None:
         with self.model.events.blocked():
             self.model.shape, self.model.index, self.model.axis = (), (), 0
-        self.model.status = why
-        self.show_part()
         self.layer_changed.emit()

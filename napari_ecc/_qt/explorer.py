@@ -142,7 +142,7 @@ class EulerExplorer(Panel):
         return buttons(
             make_labels=("Make Labels", labels_tip, self.controller.make_labels),
             undo=("Undo", "Undo the last change to layers", history.undo),
-            recompute=("Recompute", recompute_tip, self.controller.recompute),
+            recompute=("Recompute", recompute_tip, self.controller.refresh),
             save=("Save…", save_tip, self.save.ask),
             copy=("Copy Python", "The call that gives this curve", self.copy_python),
         )

@@ -99,7 +99,7 @@ def test_cancel_and_newest_request(explorer, qtbot, held, tmp_path):
     go.set()
     settle(qtbot, panel)
     assert_marked_as_incomplete(panel, tmp_path)
-    panel.controller.request_curve()
+    panel.controller.request()
     for name in ("small", "slow", "small [1]"):
         panel.form["image"].value = name
     settle(qtbot, panel)
