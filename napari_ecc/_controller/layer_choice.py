@@ -62,7 +62,12 @@ class LayerChoice:
     @property
     def layer(self) -> Any | None:
         """The chosen layer."""
-        return layer_named(self.viewer, getattr(self.model, self.field))
+        return layer_named(self.viewer, self.name)
+
+    @property
+    def name(self) -> str:
+        """The name of the chosen layer, or ""."""
+        return str(getattr(self.model, self.field))
 
     @property
     def names(self) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from qtpy.QtWidgets import QLabel
 
 from napari_ecc._controller.channels import ChannelController
@@ -57,7 +56,6 @@ class ChannelExplorer(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(ChannelController(napari_viewer), ABOUT, GUIDE)
-        self.explorer = self.controller.session.explorer
         self.map = HeatMap("second", "first")
         self.readout = QLabel()
         # The first set and the connectivity are this dock's, layer and part the explorer's
@@ -81,38 +79,28 @@ class ChannelExplorer(Panel):
 
     def _connect(self) -> None:
         controller, events = self.controller, self.model.events
-        for chosen in (controller.images, controller.others):
-            self.listen(chosen.names_changed, self._offer_layers)
-        self.listen(events.surface, self._show_surface)
-        self.listen(events.place, self._show_place)
-        self.listen(events.status, self._show_status)
+        self.offer(self.form, "image", controller.images)
+        self.offer(self.form, "second", controller.others)
+        names = controller.images.names_changed, controller.others.names_changed
+        self.show(self._show_names, *names)
+        self.show(self._show_surface, events.surface)
+        self.show(self._show_place, events.place)
         self.map.placed.connect(controller.move)
-        self._offer_layers()
-        self._show_status()
-        self._show_surface()
 
-    def _offer_layers(self) -> None:
-        self.form.offer("image", self.controller.images.names, self.explorer.image)
-        self.form.offer("second", self.controller.others.names, self.model.second)
+    def _show_names(self) -> None:
         self.map.set_labels(self.model.second, self.explorer.image)
 
-    def _show_status(self, *_: Any) -> None:
-        self.work.set_text(self.model.status)
-        if self.model.surface is None:
-            self._show_surface()
-
-    def _show_surface(self, *_: Any) -> None:
+    def _show_surface(self) -> None:
         surface = self.model.surface
         if surface is None:
-            none = np.zeros(0)
-            self.map.set_values(np.zeros((0, 0)), none, none, self.model.status)
+            self.map.clear()
         else:
-            self.map.set_labels(self.model.second, self.explorer.image)
+            self._show_names()
             first, second, values = surface
             self.map.set_values(values, second, first)
         self._show_place()
 
-    def _show_place(self, *_: Any) -> None:
+    def _show_place(self) -> None:
         place, value = self.model.place, self.model.value()
         if place is None or value is None:
             self.map.set_marker(None)

@@ -13,7 +13,7 @@ from napari_ecc._controller.compare import CompareController
 from napari_ecc._model.compare import MOST_NAMED, Comparison
 from napari_ecc._qt.form import Form, buttons, choice, text
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import CurvePlot, Line
+from napari_ecc._qt.plot import CurvePlot, Line, step_line
 from napari_ecc._qt.saving import Saver, ask_for_table, attempt
 from napari_ecc._qt.theme import PALETTE
 
@@ -96,37 +96,31 @@ class CurveComparison(Panel):
 
     def _connect(self) -> None:
         events = self.model.events
-        self.listen(events.curves, self._offer_columns)
-        self.listen(events.features, self._offer_columns)
-        self.listen(events.curves, self._show_curves)
-        self.listen(events.comparison, self._show_curves)
-        self.listen(events.view, self._show_curves)
-        self.listen(events.status, self._show_status)
-        self._offer_columns()
-        self._show_status()
-        self._show_curves()
+        self.show(self._offer_columns, events.curves, events.features)
+        self.show(self._show_curves, events.curves, events.comparison, events.view)
 
-    def _offer_columns(self, *_: Any) -> None:
+    def _offer_columns(self) -> None:
         columns = [name for name in self.model.table.columns if name != "name"]
         self.form.offer("by", {"name": "", **{name: name for name in columns}}, self.model.by)
 
-    def _show_status(self, *_: Any) -> None:
-        self.work.set_text(self.model.status)
-        if not self.model.curves:
-            self.plot.set_lines([], self.model.status)
+    @property
+    def message(self) -> str:
+        """What the plot shows while there is nothing to draw."""
+        if self.model.curves and self.model.view == "difference":
+            return "The difference is that of two groups: type a pattern such as control|drug."
+        return super().message
 
-    def _show_curves(self, *_: Any) -> None:
+    def _show_curves(self) -> None:
         comparison, curves = self.model.comparison, self.model.curves
+        self.plot.set_message(self.message)
         if not curves:
-            self.plot.set_lines([], self.model.status)
+            self.plot.set_lines([])
             self.legend.clear()
             self.table.clear()
             return
         if comparison is None:
             return
-        missing = self.model.view == "difference" and comparison.difference is None
-        message = "The difference is that of two groups: type a pattern such as control|drug."
-        self.plot.set_lines([] if missing else self._lines(comparison), message)
+        self.plot.set_lines(self._lines(comparison))
         named = [
             f"<span style='color: {_colour(k)}'>●</span> {name} (n = {len(members)})"
             for k, (name, members) in enumerate(comparison.groups.items())
@@ -138,18 +132,21 @@ class CurveComparison(Panel):
     def _lines(self, comparison: Comparison) -> list[Line]:
         curves = self.model.curves
         superlevel = next(iter(curves.values())).superlevel
-        style = "step-left" if superlevel else "step-right"
-        if self.model.view == "difference" and comparison.difference is not None:
-            return [Line(*comparison.difference, style)]
+        if self.model.view == "difference":
+            found = comparison.difference
+            return [] if found is None else [step_line(*found, superlevel)]
         lines = []
         for k, (name, members) in enumerate(comparison.groups.items()):
+            colour = _colour(k)
             if self.model.view == "curves":
-                found = [curves[at] for at in members[:: -(-len(members) // MOST_LINES)]]
-                lines += [Line(at.thresholds, at.values, style, _colour(k), 1.2) for at in found]
+                some = [curves[at] for at in members[:: -(-len(members) // MOST_LINES)]]
+                look: dict[str, Any] = {"colour": colour, "width": 1.2}
+                lines += [step_line(at.thresholds, at.values, superlevel, **look) for at in some]
             else:
                 t, mean, low, high = comparison.bands[name]
-                lines += [Line(t, y, style, _colour(k), 0.8, dashed=True) for y in (low, high)]
-                lines.append(Line(t, mean, style, _colour(k), 2.0))
+                look = {"colour": colour, "width": 0.8, "dashed": True}
+                lines += [step_line(t, y, superlevel, **look) for y in (low, high)]
+                lines.append(step_line(t, mean, superlevel, colour=colour, width=2.0))
         return lines
 
     def _show_table(self, comparison: Comparison) -> None:

@@ -9,7 +9,7 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
-from napari_ecc._qt.theme import PAPER, PlotColours
+from napari_ecc._qt.painted import PaintedWidget
 
 __all__ = ["DirectionDial"]
 
@@ -18,12 +18,13 @@ HEAD = 12.0  # length of the arrow head
 FINE, COARSE = 1.0, 15.0  # degrees a key press
 
 
-class DirectionDial(QWidget):
+class DirectionDial(PaintedWidget):
     """Circle with an arrow from its centre; 0 degrees point down, 90 to the right.
 
     Drag the arrow, turn the wheel or use the arrow keys (Page Up and Down for larger steps).
     """
 
+    preferred = QSize(124, 124)
     turned = Signal(float)
     """The angle in degrees, by the user."""
 
@@ -31,16 +32,12 @@ class DirectionDial(QWidget):
         super().__init__(parent)
         self._angle = 0.0
         self._names = ("y", "x")
-        self._colours = PAPER
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(False)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.CrossCursor)
         self.setToolTip("Drag to turn the direction; the wheel and the arrow keys turn it by 1°")
         self.setAccessibleName("Azimuth")
-
-    def sizeHint(self) -> QSize:
-        """Square."""
-        return QSize(124, 124)
 
     @property
     def angle(self) -> float:
@@ -55,11 +52,6 @@ class DirectionDial(QWidget):
     def set_axis_names(self, down: str, right: str) -> None:
         """Name the axes that point down and right."""
         self._names = (down, right)
-        self.update()
-
-    def set_colours(self, colours: PlotColours) -> None:
-        """Apply the colours of a theme."""
-        self._colours = colours
         self.update()
 
     def tip(self) -> QPointF:

@@ -25,7 +25,7 @@ from napari_ecc._qt.form import (
 )
 from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import CurvePlot, Line
+from napari_ecc._qt.plot import CurvePlot, step_line
 from napari_ecc._qt.saving import Saver
 
 __all__ = ["DirectionExplorer"]
@@ -83,7 +83,6 @@ class DirectionExplorer(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(DirectionController(napari_viewer), ABOUT, GUIDE)
-        self.explorer = self.controller.session.explorer
         self.plot = CurvePlot("height", "χ")
         self.map = HeatMap("height", "azimuth °")
         controller = self.controller
@@ -122,24 +121,16 @@ class DirectionExplorer(Panel):
         self.dial.turned.connect(model.turn)
         self.plot.threshold_moved.connect(controller.mark)
         self.plot.stepped.connect(controller.step)
-        self.listen(model.events.height, self.plot.set_threshold)
+        self._links.add(self.plot.set_threshold, model.events.height)
         self.map.picked.connect(model.turn)
         self.angles["azimuth"].changed.connect(model.turn)
         self.angles["elevation"].changed.connect(self._raise)
-        self.listen(controller.images.names_changed, self._offer_layers)
-        self.listen(controller.limits_changed, self._show_limits)
-        self.listen(model.turned, self._show_direction)
-        self.listen(model.events.ndim, self._show_rows)
-        self.listen(model.events.filtration, self._show_rows)
-        self.listen(model.events.curve, self._show_curve)
-        self.listen(model.events.transform, self._show_transform)
-        self.listen(model.events.status, self._show_curve)
-        self._offer_layers()
-        for show in (self._show_limits, self._show_rows, self._show_curve, self._show_transform):
-            show()
-
-    def _offer_layers(self) -> None:
-        self.form.offer("image", self.controller.images.names, self.explorer.image)
+        self.offer(self.form, "image", controller.images)
+        self.show(self._show_limits, controller.limits_changed)
+        self.show(self._show_direction, model.turned)
+        self.show(self._show_rows, model.events.ndim, model.events.filtration)
+        self.show(self._show_curve, model.events.curve)
+        self.show(self._show_transform, model.events.transform)
 
     def _raise(self, elevation: float) -> None:
         self.model.turn(self.model.azimuth, elevation)
@@ -155,7 +146,7 @@ class DirectionExplorer(Panel):
         self.dial.set_axis_names(*limits.axis_names)
         self._show_rows()
 
-    def _show_rows(self, *_: Any) -> None:
+    def _show_rows(self) -> None:
         """Show what matters for this filtration and number of axes."""
         plane, solid = self.model.filtration == "plane", self.model.ndim == 3
         self.form.set_visible("threshold", not plane)
@@ -178,19 +169,17 @@ class DirectionExplorer(Panel):
         step = 360 / self.model.n_directions
         return azimuth if azimuth < 360 - step / 2 else azimuth - 360
 
-    def _show_curve(self, *_: Any) -> None:
-        curve, model = self.model.curve, self.model
-        self.work.set_text(model.status)
+    def _show_curve(self) -> None:
+        curve = self.model.curve
         if curve is None:
-            self.plot.set_lines([], model.status)
+            self.plot.set_lines([])
         else:
-            style = "step-left" if curve.superlevel else "step-right"
-            self.plot.set_lines([Line(curve.thresholds, curve.values, style)])
+            self.plot.set_lines([step_line(curve.thresholds, curve.values, curve.superlevel)])
 
-    def _show_transform(self, *_: Any) -> None:
+    def _show_transform(self) -> None:
         transform = self.model.transform
         if transform is None:
-            self.map.set_values(np.zeros((0, 0)), np.zeros(0), np.zeros(0))
+            self.map.clear()
         else:
             rows = 360 * np.arange(len(transform.directions)) / len(transform.directions)
             self.map.set_values(transform.values, transform.heights, rows)

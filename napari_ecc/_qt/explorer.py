@@ -24,7 +24,7 @@ from napari_ecc._qt.form import (
     whole_number,
 )
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
+from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, betti_lines, step_line
 from napari_ecc._qt.saving import Saver
 
 __all__ = ["EulerExplorer"]
@@ -149,39 +149,25 @@ class EulerExplorer(Panel):
 
     def _connect(self) -> None:
         controller, events = self.controller, self.model.events
-        for chosen in (controller.images, controller.regions):
-            self.listen(chosen.names_changed, self._offer_layers)
-        self.listen(events.curve, self._show_curve)
-        self.listen(events.threshold, self._show_threshold)
-        self.listen(events.betti, self._show_lines)
-        self.listen(events.betti, self._show_readout)
-        self.listen(events.show_betti, self._show_lines)
-        self.listen(events.show_betti, self._show_readout)
-        self.listen(events.histogram, self._show_histogram)
-        self.listen(events.status, self._show_status)
-        for event in (events.changes, events.show_changes, events.window):
-            self.listen(event, self._show_changes)
-        self.listen(controller.session.history.changed, self._show_undo)
+        self.offer(self.form, "image", controller.images)
+        self.offer(self.settings, "roi", controller.regions, **{"all of it": ""})
+        self.show(self._show_curve, events.curve)
+        self.show(self._show_threshold, events.threshold)
+        self.show(self._show_lines, events.betti, events.show_betti)
+        self.show(self._show_readout, events.betti, events.show_betti)
+        self.show(self._show_histogram, events.histogram)
+        self.show(self._show_changes, events.changes, events.show_changes, events.window)
+        self.show(self._show_undo, controller.session.history.changed)
         self.plot.threshold_moved.connect(controller.snap)
         self.plot.stepped.connect(controller.step)
         self.slider.changed.connect(self._slide)
         self.value.changed.connect(self._type)
         self.overlays["window_percent"].changed.connect(self._set_window)
-        self._offer_layers()
-        self._show_undo(controller.session.history.newest)
-        self._show_status()
-        self._show_changes()
-        self._show_curve()
-
-    def _offer_layers(self) -> None:
-        self.form.offer("image", self.controller.images.names, self.model.image)
-        regions = {"all of it": "", **{name: name for name in self.controller.regions.names}}
-        self.settings.offer("roi", regions, self.model.roi)
 
     def _show_curve(self) -> None:
         curve = self.model.curve
         if curve is None:
-            self.plot.set_lines([], self.model.status)
+            self.plot.set_lines([])
             self._show_threshold()
             return
         self._show_lines()
@@ -196,12 +182,12 @@ class EulerExplorer(Panel):
         self.plot.repaint()  # now, before the layers are drawn
 
     def _show_lines(self) -> None:
-        """Return the curve and, behind it, the Betti curves if they are shown."""
+        """Draw the curve and, behind it, the Betti curves if they are wanted."""
         curve, betti = self.model.curve, self.model.betti
         if curve is None:
             return
-        style = "step-left" if curve.superlevel else "step-right"
-        line = Line(curve.thresholds, curve.values, style, dashed=not curve.complete)
+        incomplete = not curve.complete
+        line = step_line(curve.thresholds, curve.values, curve.superlevel, dashed=incomplete)
         if betti is None or not self.model.show_betti:
             self.plot.set_lines([line], note=curve.in_words())
             return
@@ -241,11 +227,6 @@ class EulerExplorer(Panel):
             text += f"&nbsp;&nbsp; {counts.in_words(colours)}"
         self.readout.setText(text)
 
-    def _show_status(self) -> None:
-        self.work.set_text(self.model.status)
-        if self.model.curve is None:
-            self.plot.set_lines([], self.model.status)
-
     def _show_changes(self) -> None:
         shown, total = self.model.changes
         self.overlays.display("window_percent", 100 * self.model.window)
@@ -259,7 +240,8 @@ class EulerExplorer(Panel):
         self.changes.setText(f"{of_all} critical points in the window<br>{legend}")
         self.plot.set_band(self.controller.closer.window())
 
-    def _show_undo(self, newest: str) -> None:
+    def _show_undo(self) -> None:
+        newest = self.controller.session.history.newest
         self.actions["undo"].enabled = bool(newest)
         self.actions["undo"].tooltip = f"Undo: {newest}" if newest else "Nothing to undo"
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QLinearGradient, QPainter, QPen, QPolygonF, qRgb
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from qtpy.QtWidgets import QWidget
 
 from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes, tick_label
+from napari_ecc._qt.painted import PaintedWidget
 from napari_ecc._qt.pictures import new_image
-from napari_ecc._qt.plot import LOWEST
 from napari_ecc._qt.theme import PAPER, PlotColours
 
 __all__ = ["HeatMap"]
@@ -27,7 +27,7 @@ BAR = QSize(72, 8)
 HANDLE = 5.0
 
 
-class HeatMap(QWidget):
+class HeatMap(PaintedWidget):
     """Values in a diverging colour scale about zero, with a marker on one row.
 
     Its sides are those of a `CurvePlot`, so that one below the other has the same abscissa. What
@@ -41,6 +41,7 @@ class HeatMap(QWidget):
         The user points to these coordinates of the columns and of the rows.
     """
 
+    preferred = QSize(360, 220)
     pictures = (".png",)
     """Suffixes of files that it can be saved as."""
     picked = Signal(float)
@@ -48,9 +49,6 @@ class HeatMap(QWidget):
 
     def __init__(self, x_label: str, y_label: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setMinimumHeight(LOWEST)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setMouseTracking(True)
         self._labels = (x_label, y_label)
         self._row_ticks: Sequence[float] | None = None
         self._values: NDArray[Any] = np.zeros((0, 0))
@@ -58,16 +56,15 @@ class HeatMap(QWidget):
         self._largest = 1.0
         self._indices = np.zeros((0, 0), dtype=np.uint8)
         self._image = QImage()
-        self._message = ""
         self._marker: float | None = None
         self._column: float | None = None
         self._hover: tuple[int, int] | None = None
-        self._colours = PAPER
         self._table = colour_table(PAPER)
 
-    def sizeHint(self) -> QSize:
-        """Preferred size."""
-        return QSize(360, 220)
+    @property
+    def empty(self) -> bool:
+        """Whether there are no values."""
+        return bool(self._image.isNull())
 
     @property
     def marker(self) -> float | None:
@@ -82,7 +79,7 @@ class HeatMap(QWidget):
         self.update()
 
     def set_values(
-        self, values: NDArray[Any], columns: Floats, rows: Floats, message: str = ""
+        self, values: NDArray[Any], columns: Floats, rows: Floats, message: str | None = None
     ) -> None:
         """Show values.
 
@@ -92,15 +89,20 @@ class HeatMap(QWidget):
             NaN where they are unknown.
         columns, rows : arrays
             Evenly spaced coordinates of both axes.
-        message : str, default ""
-            Shown where there is nothing to draw.
+        message : str, optional
+            As in `set_message`.
         """
-        self._values, self._columns, self._rows, self._message = values, columns, rows, message
+        self._values, self._columns, self._rows = values, columns, rows
+        self._message = self._message if message is None else message
         known = np.abs(values[np.isfinite(values)])
         self._largest = float(known.max(initial=1.0))
         self._indices = colour_indices(values, self._largest)
         self._hover = None
         self._redraw()
+
+    def clear(self) -> None:
+        """Show no values."""
+        self.set_values(np.zeros((0, 0)), np.zeros(0), np.zeros(0))
 
     def set_marker(self, row: float | None, column: float | None = None) -> None:
         """Mark the coordinate of a row, and of a column."""
@@ -108,9 +110,9 @@ class HeatMap(QWidget):
         self.update()
 
     def set_colours(self, colours: PlotColours) -> None:
-        """Change the colours."""
-        self._colours, self._table = colours, colour_table(colours)
-        self._redraw()
+        """Apply the colours of a theme."""
+        self._table = colour_table(colours)
+        super().set_colours(colours)
 
     def map_area(self) -> QRectF:
         """Return the area of the map."""
@@ -184,10 +186,8 @@ class HeatMap(QWidget):
         painter.fillRect(self.rect(), QColor(self._colours.background))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = self.map_area()
-        if self._image.isNull():
-            painter.setPen(QColor(self._colours.text))
-            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-            painter.drawText(area, flags, self._message)
+        if self.empty:
+            self._paint_message(painter, area, self._colours)
             return
         crowded = self._image.height() > area.height() or self._image.width() > area.width()
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, crowded)
@@ -214,7 +214,7 @@ class HeatMap(QWidget):
 
     def _cell(self, at: QPointF) -> tuple[int, int] | None:
         area = self.map_area()
-        if self._image.isNull() or not area.contains(at):
+        if self.empty or not area.contains(at):
             return None
         rows, columns = self._indices.shape
         row = int((at.y() - area.top()) / area.height() * rows)

@@ -21,7 +21,10 @@ from qtpy.QtWidgets import (
 )
 from superqt import QCollapsible
 
+from napari_ecc._controller.layer_choice import LayerChoice
+from napari_ecc._controller.links import Links
 from napari_ecc._qt.form import Form, buttons
+from napari_ecc._qt.painted import PaintedWidget
 from napari_ecc._qt.progress import WorkLine
 from napari_ecc._qt.saving import copy_code
 from napari_ecc._qt.theme import PlotColours, follow_theme
@@ -54,12 +57,16 @@ class Panel(QWidget):
         self.controller = controller
         self.model = controller.model
         self._guide = guide
+        self.explorer = controller.session.explorer
         self._forms: list[Form] = []
+        self._plots: list[PaintedWidget] = []
         self._sections: list[QCollapsible] = []
         self._ends: list[Callable[[], Any]] = []
+        self._links = Links()
         self._docked = False
         self.destroyed.connect(partial(_finish, self._ends))
         self.until_closed(controller.close)
+        self.until_closed(self._links.close)
         self.work = WorkLine(controller)
         self.subject = QLabel()
         self.subject.setTextFormat(Qt.TextFormat.PlainText)
@@ -71,9 +78,10 @@ class Panel(QWidget):
         self._content.setSpacing(6)
         self._explanation = about
         self._build()
-        self.listen(controller.images.names_changed, self.show_empty)
-        self.listen(controller.subject_changed, self.show_subject)
-        self.listen(controller.viewer.layers.events.removed, self._make_canvas_current)
+        self.show(self.show_empty, controller.images.names_changed)
+        self.show(self.show_subject, controller.subject_changed)
+        self.show(self.show_status, self.model.events.status)
+        self._links.add(self._make_canvas_current, controller.viewer.layers.events.removed)
         self.setMinimumHeight(LOWEST)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
 
@@ -94,8 +102,6 @@ class Panel(QWidget):
         layout.addWidget(area, stretch=1)
         layout.addWidget(self.work)
         self._show_about()
-        self.show_empty()
-        self.show_subject()
 
     def add(self, part: Any, *, stretch: int = 0) -> None:
         """Append a widget of Qt or magicgui, or a layout."""
@@ -150,6 +156,17 @@ class Panel(QWidget):
         self.subject.setText(self.controller.subject)
         self.subject.setVisible(bool(self.controller.subject))
 
+    @property
+    def message(self) -> str:
+        """What plots show while there is nothing to draw."""
+        return str(self.model.status)
+
+    def show_status(self) -> None:
+        """Set the status line, and the message of the plots."""
+        self.work.set_text(self.model.status)
+        for plot in self._plots:
+            plot.set_message(self.message)
+
     def show_empty(self) -> None:
         """Show a button that opens a sample if there is no layer."""
         self.empty.visible = self.controller.empty
@@ -166,23 +183,44 @@ class Panel(QWidget):
         self._forms.append(form)
         return form
 
-    def paint(self, *widgets: Any) -> None:
-        """Let plots follow the colours of napari's theme."""
+    def offer(self, form: Form, name: str, choice: LayerChoice, **more: str) -> None:
+        """Offer the layers of a choice in a combo box of a form.
+
+        Parameters
+        ----------
+        form : Form
+        name : str
+            Of the combo box.
+        choice : LayerChoice
+        **more : str
+            Other values to choose from, by the text that the user reads.
+        """
+
+        def offer_layers() -> None:
+            names = {**more, **{name: name for name in choice.names}}
+            form.offer(name, names, choice.name)
+
+        self.show(offer_layers, choice.names_changed)
+
+    def paint(self, *plots: PaintedWidget) -> None:
+        """Let plots follow the colours of napari's theme, and show the status while empty."""
 
         def set_colours(colours: PlotColours) -> None:
-            for widget in widgets:
-                widget.set_colours(colours)
+            for plot in plots:
+                plot.set_colours(colours)
 
+        self._plots += plots
+        self.show_status()
         self.until_closed(follow_theme(self.controller.viewer, set_colours))
 
     def until_closed(self, end: Callable[[], Any]) -> None:
         """Call a function when the panel is closed, in reverse order."""
         self._ends.append(end)
 
-    def listen(self, signal: Any, callback: Callable[..., Any]) -> None:
-        """Connect a signal until the panel is closed."""
-        signal.connect(callback)
-        self.until_closed(lambda: signal.disconnect(callback))
+    def show(self, callback: Callable[..., Any], *signals: Any) -> None:
+        """Call a function now, and when a signal is emitted until the panel is closed."""
+        self._links.add(callback, *signals)
+        callback()
 
     def event(self, event: Any) -> bool:
         """Clean up when napari removes the panel from its dock, as it does to close it."""

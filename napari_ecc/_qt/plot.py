@@ -9,24 +9,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from qtpy.QtCore import QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from qtpy.QtWidgets import QWidget
 
 from ecc_core import BettiCurves
 from napari_ecc._model.explorer import BETTI_NAMES
 from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes
+from napari_ecc._qt.painted import PaintedWidget
 from napari_ecc._qt.pictures import EXPORT_SIZE, new_image, new_svg
 from napari_ecc._qt.theme import PALETTE, PAPER, PlotColours
 
-__all__ = ["BETTI_COLOURS", "CurvePlot", "Line", "betti_lines"]
+__all__ = ["BETTI_COLOURS", "CurvePlot", "Line", "betti_lines", "step_line"]
 
 BETTI_COLOURS = PALETTE[1:4]
 
 TOP = 10
 GRAB = 8
 SHIFTED, ALL_STEPS = 10, 2**30
-LOWEST = 110
 
 
 class Line(NamedTuple):
@@ -55,17 +55,21 @@ class Line(NamedTuple):
     label: str = ""
 
 
+def step_line(x: NDArray[Any], y: NDArray[Any], superlevel: bool, **look: Any) -> Line:
+    """A line with the steps of a curve of sub- or superlevel sets."""
+    return Line(x, y, "step-left" if superlevel else "step-right", **look)
+
+
 def betti_lines(curves: BettiCurves) -> list[Line]:
     """A line for each Betti number, with what it counts in the legend."""
-    style = "step-left" if curves.superlevel else "step-right"
     names = BETTI_NAMES[len(curves.values)]
     return [
-        Line(curves.thresholds, values, style, colour, label=many)
+        step_line(curves.thresholds, values, curves.superlevel, colour=colour, label=many)
         for values, colour, (_, many) in zip(curves.values, BETTI_COLOURS, names, strict=False)
     ]
 
 
-class CurvePlot(QWidget):
+class CurvePlot(PaintedWidget):
     """Curves over thresholds, one of which can be dragged.
 
     The curves are drawn once into a pixmap; a drag only redraws the line. The mouse wheel
@@ -91,25 +95,22 @@ class CurvePlot(QWidget):
 
     def __init__(self, x_label: str, y_label: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setMinimumHeight(LOWEST)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._labels = (x_label, y_label)
         self._lines: tuple[Line, ...] = ()
         self._bounds = (0.0, 1.0, 0.0, 1.0)
-        self._message = self._note = ""
+        self._note = ""
         self._threshold: float | None = None
         self._band: tuple[float, float] | None = None
         self._bars: tuple[NDArray[Any], NDArray[Any]] | None = None
-        self._colours = PAPER
         self._backdrop: QPixmap | None = None
         self._dragging = False
         self._stretch = 1.0
 
-    def sizeHint(self) -> QSize:
-        """Preferred size."""
-        return QSize(360, 240)
+    @property
+    def empty(self) -> bool:
+        """Whether there are no curves."""
+        return not self._lines
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -121,20 +122,21 @@ class CurvePlot(QWidget):
         """Return the position of the line."""
         return self._threshold
 
-    def set_lines(self, lines: Sequence[Line], message: str = "", note: str = "") -> None:
+    def set_lines(self, lines: Sequence[Line], message: str | None = None, note: str = "") -> None:
         """Draw these curves.
 
         Parameters
         ----------
         lines : sequence of Line
             The last one on top.
-        message : str, default ""
-            Shown where there is nothing to draw.
+        message : str, optional
+            As in `set_message`.
         note : str, default ""
             Written above the curves, also in saved pictures: what they are not.
         """
         self._lines = tuple(line for line in lines if len(line.x))
-        self._message, self._note = message, note
+        self._message = self._message if message is None else message
+        self._note = note
         self._set_bounds()
 
     def set_bars(self, edges: NDArray[Any] | None, counts: NDArray[Any] | None = None) -> None:
@@ -157,11 +159,6 @@ class CurvePlot(QWidget):
         """Shade the thresholds between two values, or none."""
         self._band = band
         self.update()
-
-    def set_colours(self, colours: PlotColours) -> None:
-        """Change the colours."""
-        self._colours = colours
-        self._redraw()
 
     def position_of(self, x: float) -> float:
         """Return the horizontal pixel of a threshold."""
@@ -290,9 +287,7 @@ class CurvePlot(QWidget):
         painter.fillRect(area, QColor(colours.background))
         frame = self._frame(area)
         if not self._lines:
-            painter.setPen(QColor(colours.text))
-            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-            painter.drawText(area.adjusted(16, 8, -16, -8), flags, self._message)
+            self._paint_message(painter, area.adjusted(16, 8, -16, -8), colours)
             return
         most = max(2, int(frame.plot.height() / 45))
         ticks = nice_ticks(frame.y0, frame.y1, most, whole=True)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from qtpy.QtWidgets import QWidget
 from skimage.measure import points_in_poly
 
-from napari_ecc._qt.theme import PALETTE, PAPER, PlotColours
+from napari_ecc._qt.painted import PaintedWidget
+from napari_ecc._qt.theme import PALETTE
 
 __all__ = ["RegionScatter"]
 
@@ -24,7 +25,7 @@ CLICK = 5.0
 """Pixels that the mouse may move in a click."""
 
 
-class RegionScatter(QWidget):
+class RegionScatter(PaintedWidget):
     """Points in two coordinates, in the colours of their labels, with rings for their classes.
 
     Click a point to select it; draw around points with the mouse to put them in a class.
@@ -37,6 +38,7 @@ class RegionScatter(QWidget):
         The indices of the points that the user has drawn around.
     """
 
+    preferred = QSize(320, 240)
     picked = Signal(int)
     lassoed = Signal(object)
 
@@ -50,19 +52,7 @@ class RegionScatter(QWidget):
         self._lasso: list[tuple[float, float]] = []
         self._selected = -1
         self._hover = -1
-        self._colours = PAPER
         self.setMinimumSize(QSize(220, 150))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setMouseTracking(True)
-
-    def sizeHint(self) -> QSize:
-        """About as high as wide."""
-        return QSize(320, 240)
-
-    def set_colours(self, colours: PlotColours) -> None:
-        """Apply the colours of a theme."""
-        self._colours = colours
-        self.update()
 
     def set_points(
         self, points: Floats, shades: NDArray[np.floating], texts: list[str], names: tuple[str, str]

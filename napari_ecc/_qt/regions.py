@@ -22,7 +22,7 @@ from napari_ecc._qt.form import (
     whole_number,
 )
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import CurvePlot, Line, betti_lines
+from napari_ecc._qt.plot import CurvePlot, betti_lines, step_line
 from napari_ecc._qt.region_scatter import RegionScatter
 from napari_ecc._qt.saving import Saver
 from napari_ecc._qt.theme import PAPER, PlotColours, follow_theme
@@ -84,7 +84,6 @@ class RegionExplorer(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(RegionController(napari_viewer), ABOUT, GUIDE)
-        self.explorer = self.controller.session.explorer
         self._colours = PAPER
         self.plot = CurvePlot("threshold t", "χ")
         self.scatter = RegionScatter()
@@ -100,6 +99,7 @@ class RegionExplorer(Panel):
         self.add(self.scatter, stretch=1)
         self.add(self.actions)
         self._connect()
+        self.paint(self.plot, self.scatter)
         self.until_closed(follow_theme(napari_viewer, self._set_colours))
 
     def _actions(self) -> Any:
@@ -112,44 +112,30 @@ class RegionExplorer(Panel):
         )
 
     def _connect(self) -> None:
-        events, history = self.model.events, self.controller.session.history
-        for chosen in (self.controller.images, self.controller.objects):
-            self.listen(chosen.names_changed, self._offer_layers)
-        self.listen(events.regions, self._show_regions)
-        self.listen(events.basis, self._show_points)
-        self.listen(events.selected, self._show_selected)
-        self.listen(events.status, self._show_status)
-        self.listen(history.changed, self._show_undo)
-        self.listen(events.classes, self._show_classes)
+        controller, events = self.controller, self.model.events
+        self.offer(self.form, "image", controller.images)
+        self.offer(self.form, "labels", controller.objects)
+        self.show(self.show_empty, controller.objects.names_changed)
+        self.show(self._show_points, events.regions, events.basis)
+        self.show(self._show_selected, events.regions, events.selected)
+        self.show(self._show_classes, events.classes)
+        self.show(self._show_undo, controller.session.history.changed)
         self.scatter.picked.connect(self._pick_point)
         self.scatter.lassoed.connect(self._classify)
-        self._offer_layers()
-        self._show_undo(history.newest)
-        self._show_status()
-        self._show_regions()
 
-    def _offer_layers(self) -> None:
-        self.form.offer("image", self.controller.images.names, self.explorer.image)
-        self.form.offer("labels", self.controller.objects.names, self.model.labels)
-        self.show_empty()
-
-    def _show_undo(self, newest: str) -> None:
-        self.actions["undo"].enabled = bool(newest)
+    def _show_undo(self) -> None:
+        self.actions["undo"].enabled = bool(self.controller.session.history.newest)
 
     def _set_colours(self, colours: PlotColours) -> None:
         self._colours = colours
-        self.plot.set_colours(colours)
-        self.scatter.set_colours(colours)
         self._show_curves()
 
-    def _show_status(self) -> None:
-        self.work.set_text(self.model.status)
-        if self.model.regions is None:
-            self.plot.set_lines([], self.model.status)
-
-    def _show_regions(self) -> None:
-        self._show_points()
-        self._show_selected()
+    @property
+    def message(self) -> str:
+        """What the plot shows while there is nothing to draw."""
+        if self.model.regions is not None and self.model.regions.curves is None:
+            return "Without an image, the shapes of the objects are measured."
+        return super().message
 
     def _show_points(self) -> None:
         regions = self.model.regions
@@ -182,22 +168,20 @@ class RegionExplorer(Panel):
         self._show_curves()
 
     def _show_curves(self) -> None:
-        """Return some curves behind that of the selected object."""
+        """Draw the curve of the selected object in front of some others."""
         regions = self.model.regions
-        if regions is None:
-            self.plot.set_lines([], self.model.status)
-            return
-        if regions.curves is None:
-            self.plot.set_lines([], "Without an image, the shapes of the objects are measured.")
+        if regions is None or regions.curves is None:
+            self.plot.set_lines([])
             return
         _, thresholds, values = regions.curves
-        style = "step-left" if regions.curves.superlevel else "step-right"
+        superlevel = regions.curves.superlevel
         some = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_LINES)).astype(int))
-        faint = self._colours.axis
-        lines = [Line(thresholds, values[k], style, faint, width=0.8) for k in some.tolist()]
+        look = {"colour": self._colours.axis, "width": 0.8}
+        lines = [step_line(thresholds, values[k], superlevel, **look) for k in some.tolist()]
         row = regions.row(self.model.selected)
         if row is not None:
-            lines.append(Line(thresholds, values[row], style, self._colours.accent, width=2.4))
+            look = {"colour": self._colours.accent, "width": 2.4}
+            lines.append(step_line(thresholds, values[row], superlevel, **look))
             if regions.betti is not None:
                 lines += betti_lines(regions.betti.select(self.model.selected))
         self.plot.set_lines(lines)

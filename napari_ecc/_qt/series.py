@@ -19,7 +19,7 @@ from napari_ecc._qt.form import (
 )
 from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import CurvePlot, Line
+from napari_ecc._qt.plot import CurvePlot, step_line
 from napari_ecc._qt.saving import Saver
 
 __all__ = ["SeriesExplorer"]
@@ -62,7 +62,6 @@ class SeriesExplorer(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(SeriesController(napari_viewer), ABOUT, GUIDE)
-        self.explorer = self.controller.session.explorer
         self.plot = CurvePlot("threshold t", "χ")
         self.map = HeatMap("threshold t", "frame")
         self.save = Saver(self, "series.csv", self.controller.save_table, self.map)
@@ -88,19 +87,13 @@ class SeriesExplorer(Panel):
         for name in ("low", "high"):
             self.settings[name].native.setDecimals(4)
             self.settings[name].changed.connect(self._set_range)
-        self.listen(self.controller.images.names_changed, self._offer_layers)
-        self.listen(self.controller.layer_changed, self._show_layer)
-        self.listen(model.stored, self._show_curves)
-        self.listen(events.index, self._show_cursor)
-        self.listen(events.range, self._show_range)
-        self.listen(events.status, self._show_status)
-        for name in ("axis", "superlevel", "connectivity", "n_thresholds", "range"):
-            self.listen(getattr(events, name), self._show_curves)
+        self.offer(self.form, "image", self.controller.images)
+        self.show(self._show_layer, self.controller.layer_changed)
+        self.show(self._show_cursor, events.index)
+        self.show(self._show_range, events.range)
+        shown = ("axis", "superlevel", "connectivity", "n_thresholds", "range")
+        self.show(self._show_curves, model.stored, *(getattr(events, name) for name in shown))
         self.map.picked.connect(self.controller.show_frame)
-        self._show_layer()
-
-    def _offer_layers(self) -> None:
-        self.form.offer("image", self.controller.images.names, self.explorer.image)
 
     def _set_range(self, *_: Any) -> None:
         low, high = self.settings["low"].value, self.settings["high"].value
@@ -109,45 +102,37 @@ class SeriesExplorer(Panel):
 
     def _show_layer(self) -> None:
         """Update axes, range and curves for another layer."""
-        self._offer_layers()
         names = self.controller.axis_names()
         self.form.offer("axis", {name: k for k, name in enumerate(names)}, self.model.axis)
         self._show_range()
         self._show_curves()
-        self._show_status()
 
-    def _show_range(self, *_: Any) -> None:
+    def _show_range(self) -> None:
         low, high = self.model.range
         for name, value in (("low", low), ("high", high)):
             self.settings[name].native.setSingleStep((high - low) / 100 or 1.0)
             self.settings.display(name, value)
 
-    def _show_curves(self, *_: Any) -> None:
+    def _show_curves(self) -> None:
         model = self.model
-        frames = np.arange(model.length, dtype=np.float64)
         self.map.set_labels("threshold t", self._axis_name())
         if model.shape:
+            frames = np.arange(model.length, dtype=np.float64)
             self.map.set_values(model.table(), model.thresholds, frames)
         else:
-            self.map.set_values(np.zeros((0, 0)), np.zeros(0), frames)
+            self.map.clear()
         self._show_cursor()
 
     def _axis_name(self) -> str:
         names = self.controller.axis_names()
         return names[self.model.axis].rpartition(" ")[0] if names else "frame"
 
-    def _show_cursor(self, *_: Any) -> None:
+    def _show_cursor(self) -> None:
         """Mark the displayed frame on the map, and show its curve."""
         model = self.model
         self.map.set_marker(float(model.cursor) if model.shape else None)
         values = model.rows.get(model.key(model.index)) if model.shape else None
         if values is None:
-            self.plot.set_lines([], model.status)
+            self.plot.set_lines([])
         else:
-            style = "step-left" if model.superlevel else "step-right"
-            self.plot.set_lines([Line(model.thresholds, values, style)])
-
-    def _show_status(self, *_: Any) -> None:
-        self.work.set_text(self.model.status)
-        if not self.model.shape:
-            self.plot.set_lines([], self.model.status)
+            self.plot.set_lines([step_line(model.thresholds, values, model.superlevel)])
