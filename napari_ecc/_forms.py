@@ -1,18 +1,20 @@
 """The actions as commands with forms that ask for layers, options and a file."""
 
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from magicgui import magic_factory
 from napari import Viewer
 from napari.layers import Image, Labels
 from napari.utils.notifications import show_info
+from numpy.typing import ArrayLike
 
 from napari_ecc import actions
-from napari_ecc._controller.direction_output import transform_columns
 from napari_ecc._controller.history import change_features
-from napari_ecc._controller.output import write_columns
+from napari_ecc._controller.output import long_columns, transform_columns, write_columns
 from napari_ecc._controller.region_features import merged
 from napari_ecc._controller.session import session_of
 
@@ -25,235 +27,103 @@ __all__ = [
     "save_transform",
 ]
 
-FILE = {"mode": "w", "filter": "*.csv *.parquet", "label": "save as"}
-COUNT = {"min": 2, "max": 65536}
-DIRECTIONS = {"min": 1, "max": 4096}
-REAL = {"min": -1e300, "max": 1e300}
 NEIGHBOURS = [("Diagonals", None), ("Sides only", 1)]
+FILE_TIP = "A file of the suffix .csv or .parquet"
+SAVED = {"mode": "w", "filter": "*.csv *.parquet", "label": "save as", "tooltip": FILE_TIP}
+File = Annotated[Path, SAVED]
+Axis = Annotated[int, {"tooltip": "The axis that the frames follow one another along"}]
+Pattern = Annotated[str, {"tooltip": "A regular expression for the names of layers"}]
+Count = Annotated[int, {"min": 2, "max": 65536}]
+Directions = Annotated[int, {"min": 1, "max": 4096}]
+Real = Annotated[float, {"min": -1e300, "max": 1e300}]
 Connectivity = Annotated[int | None, {"choices": NEIGHBOURS, "nullable": True}]
 
+SETS = {"superlevel": (bool, True), "connectivity": (Connectivity, None)}
+CURVE = {"thresholds": (Count, 256), **SETS, "smoothing": (float, 0.0)}
 
-@magic_factory(call_button="Save", path=FILE, thresholds=COUNT)
-def save_curve(
-    layer: Image,
-    path: Path,
-    thresholds: int = 256,
-    superlevel: bool = True,
-    connectivity: Connectivity = None,
-    smoothing: float = 0.0,
-) -> None:
-    """Save the Euler characteristic curve of a layer, of its last three axes.
+
+def _form(button: str, **options: tuple[Any, Any]) -> Callable[[Callable[..., None]], Any]:
+    """Make a form of a function.
 
     Parameters
     ----------
-    layer : napari Image layer
-    path : Path
-        A file of the suffix .csv or .parquet.
-    thresholds, superlevel, connectivity, smoothing
-        As in `napari_ecc.actions.layer_curve`.
+    button : str
+        Text of the button that calls the function.
+    **options : (type, default)
+        Keyword arguments that the function passes on to one of the actions.
     """
-    t, chi = actions.layer_curve(
-        layer,
-        thresholds=thresholds,
-        superlevel=superlevel,
-        connectivity=connectivity,
-        smoothing=smoothing,
-    )
-    write_columns(str(path), {"threshold": t, "euler_characteristic": chi}, {"layer": layer.name})
-    show_info(f"Saved {path}")
+
+    def make(function: Callable[..., None]) -> Any:
+        signature = inspect.signature(function)
+        own = [at for at in signature.parameters.values() if at.kind != at.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=value)
+            for name, (kind, value) in options.items()
+        ]
+        whole = signature.replace(parameters=[*own, *more])
+        function.__signature__ = whole  # type: ignore[attr-defined]
+        return magic_factory(function, call_button=button)
+
+    return make
 
 
-@magic_factory(call_button="Save", path=FILE, thresholds=COUNT)
-def save_layer_table(
-    viewer: Viewer,
-    path: Path,
-    thresholds: int = 256,
-    superlevel: bool = True,
-    connectivity: Connectivity = None,
-    smoothing: float = 0.0,
-) -> None:
-    """Save a table with a row for each selected layer: descriptors and values of its curve.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    path : Path
-        A file of the suffix .csv or .parquet.
-    thresholds, superlevel, connectivity, smoothing
-        As in `save_curve`.
-
-    Raises
-    ------
-    ValueError
-        If no Image layer is selected.
-    """
-    curves = actions.layer_curves(
-        _selected_images(viewer),
-        thresholds=thresholds,
-        superlevel=superlevel,
-        connectivity=connectivity,
-        smoothing=smoothing,
-    )
-    table = actions.curve_table(curves)
-    write_columns(str(path), {str(name): table[name].to_numpy() for name in table})
-    show_info(f"Saved {path}")
+@_form("Save", **CURVE)
+def save_curve(layer: Image, path: File, **options: Any) -> None:
+    """Save the Euler characteristic curve of a layer, of its last three axes."""
+    t, chi = actions.layer_curve(layer, **options)
+    _save(path, {"threshold": t, "euler_characteristic": chi}, layer=layer.name)
 
 
-@magic_factory(call_button="Save", path=FILE, thresholds=COUNT)
-def save_frames(
-    layer: Image,
-    path: Path,
-    axis: int = 0,
-    thresholds: int = 128,
-    superlevel: bool = True,
-    connectivity: Connectivity = None,
-) -> None:
-    """Save the Euler characteristic curve of every frame of a layer.
-
-    Parameters
-    ----------
-    layer : napari Image layer
-        Its frames are planes of the last two axes.
-    path : Path
-        A file of the suffix .csv or .parquet.
-    axis : int, default 0
-        The axis that the frames follow one another along.
-    thresholds, superlevel, connectivity
-        As in `save_curve`.
-    """
-    t, chi = actions.frame_curves(
-        layer,
-        axis=axis,
-        thresholds=thresholds,
-        superlevel=superlevel,
-        connectivity=connectivity,
-    )
-    columns = {
-        "frame": np.repeat(np.arange(len(chi)), t.size),
-        "threshold": np.tile(t, len(chi)),
-        "euler_characteristic": chi.ravel(),
-    }
-    write_columns(str(path), columns, {"layer": layer.name})
-    show_info(f"Saved {path}")
+@_form("Save", **CURVE)
+def save_layer_table(viewer: Viewer, path: File, **options: Any) -> None:
+    """Save a table with a row for each selected layer: descriptors and values of its curve."""
+    table = actions.curve_table(actions.layer_curves(_selected_images(viewer), **options))
+    _save(path, {str(name): table[name].to_numpy() for name in table})
 
 
-@magic_factory(call_button="Save", path=FILE, directions=DIRECTIONS, heights=COUNT, threshold=REAL)
-def save_transform(
-    layer: Image,
-    path: Path,
-    threshold: float,
-    directions: int = 64,
-    heights: int = 128,
-    superlevel: bool = True,
-    connectivity: Connectivity = None,
-) -> None:
-    """Save the directional curves of the set at a threshold, of the last three axes of a layer.
-
-    Parameters
-    ----------
-    layer : napari Image layer
-    path : Path
-        A file of the suffix .csv or .parquet.
-    threshold : float
-        Of the set.
-    directions, heights
-        As in `napari_ecc.actions.layer_transform`.
-    superlevel, connectivity
-        As in `save_curve`.
-    """
-    transform = actions.layer_transform(
-        layer,
-        directions,
-        heights,
-        threshold=threshold,
-        superlevel=superlevel,
-        connectivity=connectivity,
-    )
-    unit = transform.units or ""
-    facts = {"layer": layer.name, "threshold": f"{threshold:g}", "unit of lengths": unit}
-    write_columns(str(path), transform_columns(transform, "height"), facts)
-    show_info(f"Saved {path}")
+@_form("Save", axis=(Axis, 0), thresholds=(Count, 128), **SETS)
+def save_frames(layer: Image, path: File, **options: Any) -> None:
+    """Save the Euler characteristic curve of every frame of a layer, planes of its last axes."""
+    t, chi = actions.frame_curves(layer, **options)
+    _save(path, long_columns({"frame": np.arange(len(chi))}, "threshold", t, chi), layer=layer.name)
 
 
-@magic_factory(call_button="Compare", path=FILE, thresholds=COUNT)
+@_form("Save", directions=(Directions, 64), heights=(Count, 128), **SETS)
+def save_transform(layer: Image, path: File, threshold: Real, **options: Any) -> None:
+    """Save the directional curves of the set at a threshold, of the last three axes of a layer."""
+    transform = actions.layer_transform(layer, threshold=threshold, **options)
+    facts = {"threshold": f"{threshold:g}", "unit of lengths": transform.units or ""}
+    _save(path, transform_columns(transform, "height"), layer=layer.name, **facts)
+
+
+@_form("Compare", **CURVE)
 def compare_layers(
-    viewer: Viewer,
-    path: Path,
-    groups: str = "control|drug",
-    thresholds: int = 256,
-    superlevel: bool = True,
-    connectivity: Connectivity = None,
-    smoothing: float = 0.0,
+    viewer: Viewer, path: File, groups: Pattern = "control|drug", **options: Any
 ) -> None:
-    """Compare groups of the selected layers, and save the mean and band of each.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    path : Path
-        A file of the suffix .csv or .parquet.
-    groups : str
-        A regular expression for the names of layers.
-    thresholds, superlevel, connectivity, smoothing
-        As in `save_curve`.
-
-    Raises
-    ------
-    ValueError
-        If no Image layer is selected.
-    """
-    curves = actions.layer_curves(
-        _selected_images(viewer),
-        thresholds=thresholds,
-        superlevel=superlevel,
-        connectivity=connectivity,
-        smoothing=smoothing,
+    """Compare groups of the selected layers, and save the mean and band of each."""
+    found = actions.compare_groups(
+        actions.layer_curves(_selected_images(viewer), **options), groups
     )
-    found = actions.compare_groups(curves, groups)
     sizes = [len(band.thresholds) for band in found.bands.values()]
     columns = {"group": np.repeat(list(found.bands), sizes)}
     for k, name in enumerate(("threshold", "mean", "lower", "upper")):
         columns[name] = np.concatenate([band[k] for band in found.bands.values()])
-    write_columns(str(path), columns, {"groups": groups, "result": found.in_words()})
-    show_info(f"{found.in_words()}. Saved {path}")
+    _save(path, columns, groups=groups, result=found.in_words())
 
 
-@magic_factory(call_button="Measure", thresholds=COUNT)
-def measure_regions(
-    viewer: Viewer,
-    labels: Labels,
-    image: Image,
-    thresholds: int = 32,
-    directions: int = 8,
-    heights: int = 16,
-    superlevel: bool = True,
-    connectivity: Connectivity = None,
-) -> None:
-    """Add curves and transforms of the objects of a Labels layer to its features.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    labels : napari Labels layer
-    image : napari Image layer
-        Of the same shape.
-    thresholds, directions, heights
-        As in `napari_ecc.actions.region_table`.
-    superlevel, connectivity
-        As in `save_curve`.
-    """
-    table = actions.region_table(
-        labels,
-        image,
-        thresholds=thresholds,
-        directions=directions,
-        heights=heights,
-        superlevel=superlevel,
-        connectivity=connectivity,
-    )
+@_form("Measure", thresholds=(Count, 32), directions=(int, 8), heights=(int, 16), **SETS)
+def measure_regions(viewer: Viewer, labels: Labels, image: Image, **options: Any) -> None:
+    """Add curves and transforms of the objects of a Labels layer to its features."""
+    table = actions.region_table(labels, image, **options)
     columns = {str(name): table[name].to_numpy() for name in table if name != "index"}
     features = merged(labels.features, table["index"], columns)
     change_features(session_of(viewer).history, labels, features)
+
+
+def _save(path: Path, columns: Mapping[str, ArrayLike], **facts: str) -> None:
+    write_columns(str(path), columns, facts)
+    result = f"{facts['result']}. " if "result" in facts else ""
+    show_info(f"{result}Saved {path}")
 
 
 def _selected_images(viewer: Viewer) -> list[Image]:

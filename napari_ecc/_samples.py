@@ -34,12 +34,7 @@ def labelled_coins() -> list[LayerData]:
 
 
 def vessels(shape: tuple[int, int, int] = (96, 160, 160)) -> list[LayerData]:
-    """A generated network of bent vessels in a noisy volume, uint8, with slices 2 um apart.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    """
+    """A generated network of bent vessels in a noisy volume, uint8, with slices 2 um apart."""
     from scipy.ndimage import distance_transform_edt, gaussian_filter
 
     rng = np.random.default_rng(5)
@@ -72,12 +67,7 @@ def _wandering_path(
 
 
 def drops(frames: int = 40, side: int = 160) -> list[LayerData]:
-    """Generated drops that drift and merge, uint8 (frames, side, side), with time as first axis.
-
-    Parameters
-    ----------
-    frames, side : int
-    """
+    """Generated drops that drift and merge, uint8 (frames, side, side), with time as first axis."""
     rng = np.random.default_rng(3)
     start = rng.uniform(0.08, 0.92, (24, 2))
     end = 0.5 + 0.45 * (start - 0.5) + rng.normal(0, 0.04, (24, 2))

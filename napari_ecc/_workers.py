@@ -21,7 +21,7 @@ FORWARD_EVERY = 0.1
 """Seconds between two intermediate results that reach the GUI."""
 
 SHOW_PROGRESS_AFTER = 0.5
-"""Seconds after which a job has earned a progress bar."""
+"""Seconds after which the progress bar of a job is shown."""
 
 log = logging.getLogger(__name__)
 
@@ -190,7 +190,7 @@ class Runner:
         while self._arrived:
             try:
                 self._arrived.popleft()()
-            except Exception as error:  # the events after it, the end above all, must be handled
+            except Exception as error:  # later events, above all the end, must still be handled
                 failure = failure or error
         self._delivering = False
         if failure is not None:
@@ -205,7 +205,7 @@ class Runner:
             return
         try:
             on_step(step)
-        except Exception as error:  # the layer may be gone by now
+        except Exception as error:  # the layer may have been removed
             log.debug("a result could not be shown", exc_info=True)
             self._report(error)
         if step.total > 1 and generation == self._generation:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from dask import array as da
 from numpy.typing import NDArray
 
 import ecc_core as ecc
@@ -18,7 +17,7 @@ from napari_ecc._workers import Step
 __all__ = ["count_all"]
 
 BLOCK = 1 << 23
-"""Points of the blocks of an image in memory, about 0.1 s: a job can be cancelled between them."""
+"""Points per block of an image in memory, about 0.1 s: a job can be cancelled between blocks."""
 
 
 def count_all(
@@ -50,17 +49,11 @@ def count_all(
         "nan": "omit",
         "axis": range(field.data.ndim),
     }
-    data, mask = field.data, field.mask
-    if isinstance(data, np.ndarray) and data.size <= BLOCK:
-        yield Step(ecc.betti_curves(data, thresholds, mask=mask, workers=WORKERS, **options))
+    if isinstance(field.data, np.ndarray) and field.data.size <= BLOCK:
+        options |= {"mask": field.mask, "workers": WORKERS}
+        yield Step(ecc.betti_curves(field.data, thresholds, **options))
         return
-    if not isinstance(data, da.Array):
-        limit = BLOCK * data.dtype.itemsize
-        # name=False: the name would be a hash of all values
-        chunks = da.core.normalize_chunks("auto", data.shape, limit, data.dtype)
-        data = da.from_array(data, chunks=chunks, name=False)
-    if mask is not None:
-        mask = da.from_array(mask, chunks=data.chunks, name=False)
+    data, mask = field.blocks(BLOCK)
     lazy = ecc.betti_curves(data, thresholds, mask=mask, **options)
     values: Any = lazy.values
     for found in as_completed(values.to_delayed().ravel().tolist()):

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 from napari.layers import Image, Labels
-from numpy.typing import ArrayLike
 
 from napari_ecc._controller.code import call
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.loading import describe
-from napari_ecc._controller.output import write_columns
+from napari_ecc._controller.output import long_columns, write_columns
 from napari_ecc._controller.surfaces import (
     Channels,
     IntersectionOverlay,
@@ -34,13 +32,8 @@ SETTINGS = ("superlevel", "superlevel_second", "connectivity", "n_thresholds")
 class ChannelController(DockController):
     """Keeps the surface of two layers up to date, and shows the points in both sets.
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-
     Attributes
     ----------
-    model : ChannelModel
     others : LayerChoice
         Of the second channel.
     """
@@ -103,12 +96,8 @@ class ChannelController(DockController):
         surface = self.model.surface
         if surface is None:
             raise ValueError("There is no surface yet.")
-        first, second = surface.thresholds_first, surface.thresholds_second
-        columns: dict[str, ArrayLike] = {
-            "threshold_first": np.repeat(first, second.size),
-            "threshold_second": np.tile(second, first.size),
-            "euler_characteristic": surface.values.ravel(),
-        }
+        first, second, values = surface
+        columns = long_columns({"threshold_first": first}, "threshold_second", second, values)
         write_columns(path, columns, self.facts)
 
     @property
@@ -117,7 +106,7 @@ class ChannelController(DockController):
         return {**super().facts, "second layer": self.model.second}
 
     def _choose_second(self, *_: Any) -> bool:
-        """Choose another layer than the first, if there is one; return whether that was needed."""
+        """Make the second layer differ from the first; return whether it had to be changed."""
         rest = [name for name in self.others.names if name != self.session.explorer.image]
         needed = bool(rest) and self.model.second not in rest
         if needed:
@@ -127,7 +116,7 @@ class ChannelController(DockController):
     def _on_layers(self, *_: Any) -> None:
         """Follow two different layers, and their data."""
         self._of_layers.close()
-        if self._choose_second():  # asks again
+        if self._choose_second():  # emits a signal that calls this method again
             return
         self._watch()
         self.model.place = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from ecc_core import BettiCurves
 from napari_ecc._controller.betti import count_all
 from napari_ecc._controller.critical import CriticalPoints, find_critical_points
 from napari_ecc._controller.curves import Field
-from napari_ecc._controller.layers import Selection
 from napari_ecc._controller.loading import can_be_held
 from napari_ecc._controller.overlays import PointsOverlay
+from napari_ecc._controller.sources import Source
 from napari_ecc._model.explorer import ExplorerModel
 from napari_ecc._settings import read_settings
 from napari_ecc._workers import Job, Runner, Step
@@ -23,7 +24,7 @@ from napari_ecc._workers import Job, Runner, Step
 __all__ = ["CloserLook"]
 
 SETTLED = 0.12
-"""Seconds without a move after which a threshold is looked at more closely."""
+"""Seconds after the last move of the threshold until details are computed."""
 
 
 class CloserLook:
@@ -42,24 +43,20 @@ class CloserLook:
     """
 
     def __init__(self, viewer: Any, model: ExplorerModel) -> None:
-        self.points = PointsOverlay(viewer, self._untick)
+        self.points = PointsOverlay(viewer, partial(setattr, model, "show_changes", False))
         self._model = model
         self._counting = Runner("Counting components")
         self._locating = Runner("Critical points")
         self.runners = self._counting, self._locating
-        self._layer: Any = None
-        self._selection: Selection | None = None
+        self._source: Source | None = None
         self._field: Field | None = None
         self._counted = np.zeros(0)
-        """Thresholds of the job that counts."""
+        """Thresholds at which components are being counted."""
 
-    def _untick(self) -> None:
-        self._model.show_changes = False
-
-    def set_field(self, layer: Any, selection: Selection, field: Field) -> None:
+    def set_field(self, source: Source, field: Field) -> None:
         """Set what is examined."""
         self.cancel()
-        self._layer, self._selection, self._field = layer, selection, field
+        self._source, self._field = source, field
         self._model.betti = None
 
     def cancel(self) -> None:
@@ -72,7 +69,7 @@ class CloserLook:
         """Stop, and examine nothing."""
         self.cancel()
         self.points.remove_soon()
-        self._layer = self._selection = self._field = None
+        self._source = self._field = None
         self._model.betti = None
 
     def look(self) -> None:
@@ -126,10 +123,10 @@ class CloserLook:
         )
 
     def _on_points(self, step: Step) -> None:
-        found = step.value
-        if not isinstance(found, CriticalPoints) or self._selection is None:
+        found, source = step.value, self._source
+        if not isinstance(found, CriticalPoints) or source is None:
             return
-        self.points.show(self._layer, self._selection, found)
+        self.points.show(source.layer, source.selection, found)
         self._model.changes = (len(found.points), found.total)
 
 

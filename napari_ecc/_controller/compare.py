@@ -14,7 +14,7 @@ from napari_ecc._controller.code import call
 from napari_ecc._controller.curve_sets import compute_curves, curve_table, frames_of
 from napari_ecc._controller.curves import Request, request_of
 from napari_ecc._controller.docks import NO_IMAGE, DockController
-from napari_ecc._controller.layers import PLUGIN_KEY, part_in_words, problem_with, selection_of
+from napari_ecc._controller.layers import names_of, part_in_words, problem_with, selection_of
 from napari_ecc._controller.output import write_columns
 from napari_ecc._model.compare import CompareModel, Curves, compare_groups, groups_of, joined
 from napari_ecc._workers import Runner, Step
@@ -27,16 +27,7 @@ Features = dict[str, dict[str, Any]]
 
 
 class CompareController(DockController):
-    """Collects curves and compares their groups.
-
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-
-    Attributes
-    ----------
-    model : CompareModel
-    """
+    """Collects curves and compares their groups."""
 
     sample = "drops"
     model: CompareModel
@@ -54,12 +45,7 @@ class CompareController(DockController):
 
     def add_layers(self) -> None:
         """Add the curves of the selected layers; of all images if fewer than two are selected."""
-        kinds = (Image, Labels)
-        own = [
-            layer
-            for layer in self.viewer.layers
-            if isinstance(layer, kinds) and PLUGIN_KEY not in layer.metadata
-        ]
+        own = [self.viewer.layers[name] for name in names_of(self.viewer, Image, Labels)]
         chosen = [layer for layer in own if layer in self.viewer.layers.selection]
         layers = chosen if len(chosen) > 1 else [at for at in own if isinstance(at, Image)]
         layers = [layer for layer in layers if not problem_with(layer)]
@@ -135,14 +121,15 @@ class CompareController(DockController):
 
     def clear(self) -> None:
         """Remove all curves."""
-        self.runner.cancel()
+        self.show_nothing(NOTHING)
+
+    def _clear(self) -> None:
         self._calls.clear()
         self.model.by = ""
         self.model.features = {}
         self.model.curves = {}
 
-    def resume(self) -> None:
-        """Compute the curves that are missing."""
+    def _start(self) -> None:
         if self._last is not None:
             wanted, features, code = self._last
             missing = {k: v for k, v in wanted.items() if k not in self.model.curves}
@@ -227,8 +214,6 @@ class CompareController(DockController):
         self.model.comparison = None
         if not curves:
             self._testing.cancel()
-            self.subject, self.model.status = "", NOTHING
-            self.subject_changed.emit()
             return
         grouping = self.model.grouping
         job = (Step(compare_groups(at, **grouping)) for at in (curves,))

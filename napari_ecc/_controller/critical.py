@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from dask import array as da
+from dask.array.core import slices_from_chunks
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
 import ecc_core as ecc
-from napari_ecc._controller.curves import Field
+from napari_ecc._controller.curves import BLOCK, Field
 from napari_ecc._controller.delayed import as_completed
 from napari_ecc._workers import Step
 
@@ -64,24 +64,15 @@ def find_critical_points(
     Step
         The `CriticalPoints` of the blocks so far.
     """
-    data = field.data
-    if not isinstance(data, da.Array):
-        data = da.from_array(data, chunks="auto", name=False)
-    image = _blocks_with_halo(data)
-    masks = None
-    if field.mask is not None:
-        mask = da.from_array(field.mask, chunks=data.chunks, name=False)
-        masks = _blocks_with_halo(mask)
+    data, mask = field.blocks(BLOCK)
+    effects = ecc.euler_coefficients(
+        data, connectivity=connectivity, superlevel=superlevel, mask=mask, nan="omit"
+    )
     find = delayed(_in_block, pure=False)
-    options = {
-        "connectivity": connectivity,
-        "superlevel": superlevel,
-        "nan": "omit",
-    }
-    parts = [
-        find(block, None if masks is None else masks[at][0], cut, origin, window, options)
-        for at, (block, cut, origin) in image.items()
-    ]
+    # Unoptimized graphs share the tasks that read a block, so each block is read once
+    arrays = (array.to_delayed(optimize_graph=False).ravel() for array in (data, effects))
+    blocks = zip(*arrays, slices_from_chunks(data.chunks), strict=True)
+    parts = [find(values, changes, place, window) for values, changes, place in blocks]
     none = np.zeros((0, field.data.ndim), np.int64)
     found = CriticalPoints(none, none[:, 0], np.zeros(0), 0)
     done = 0
@@ -92,40 +83,16 @@ def find_critical_points(
         yield Step(found, done, len(parts))
 
 
-Blocks = dict[tuple[int, ...], tuple[Any, tuple[slice, ...], tuple[int, ...]]]
-
-
-def _blocks_with_halo(array: Any) -> Blocks:
-    """Return delayed blocks with a padding of one point, slices that remove it, and origins."""
-    grown = da.overlap.overlap(array, depth=1, boundary="none").to_delayed()
-    starts = [np.concatenate([[0], np.cumsum(sizes)]).tolist() for sizes in array.chunks]
-    result: Blocks = {}
-    for at in np.ndindex(grown.shape):
-        origin = tuple(starts[axis][i] for axis, i in enumerate(at))
-        cut = tuple(
-            slice(int(i > 0), int(i > 0) + size[i])
-            for i, size in zip(at, array.chunks, strict=True)
-        )
-        result[at] = (grown[at], cut, origin)
-    return result
-
-
 def _in_block(
-    block: NDArray[Any],
-    mask: NDArray[np.bool_] | None,
-    cut: tuple[slice, ...],
-    origin: tuple[int, ...],
+    values: NDArray[Any],
+    effects: NDArray[np.int8],
+    place: tuple[slice, ...],
     window: tuple[float, float],
-    options: dict[str, Any],
 ) -> CriticalPoints:
-    """Return the critical points of a block without its padding."""
-    effects = ecc.euler_coefficients(block, mask=mask, **options)[cut]
-    values = block[cut]
+    """Return the critical points of a block at a place of the image."""
     chosen = (effects != 0) & (values >= window[0]) & (values <= window[1])
-    points = np.argwhere(chosen)
-    return CriticalPoints(
-        points + np.array(origin), effects[chosen].astype(np.int64), values[chosen], len(points)
-    )
+    points = np.argwhere(chosen) + [at.start for at in place]
+    return CriticalPoints(points, effects[chosen].astype(np.int64), values[chosen], len(points))
 
 
 def _joined(a: CriticalPoints, b: CriticalPoints, middle: float, most: int) -> CriticalPoints:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from dask import array as da
+from dask.array.core import normalize_chunks
 from numpy.typing import NDArray
 
 import ecc_core as ecc
@@ -25,16 +26,16 @@ from napari_ecc._workers import Step
 __all__ = ["Field", "Progress", "Request", "compute_curve", "request_of", "result_of"]
 
 AT_ONCE = 1 << 26
-"""Points of an array in memory up to which its curve is computed in one call."""
+"""Largest number of points of an array in memory whose curve is computed in one call."""
 
 BLOCK = 1 << 24
-"""Points of the slabs in which a larger array in memory is processed."""
+"""Points per slab of a larger array in memory."""
 
 PREVIEW = 1 << 24
-"""Points up to which the coarsest level of a multiscale image is loaded for a preview."""
+"""Largest number of points of a coarsest level that is loaded for a preview."""
 
 SAMPLE = 1 << 20
-"""Points of a large array in memory that a preview is made of."""
+"""Number of points of a large array in memory that are sampled for a preview."""
 
 Array = NDArray[Any]
 
@@ -60,6 +61,20 @@ class Field:
         inside = values >= threshold if superlevel else values <= threshold
         result: NDArray[np.bool_] = inside if self.mask is None else inside & self.mask[start:stop]
         return result
+
+    def blocks(self, points: int) -> tuple[da.Array, da.Array | None]:
+        """Return data and mask as dask arrays, those in memory in blocks of about `points`."""
+        data, mask = self.data, self.mask
+        if not isinstance(data, da.Array):
+            limit = points * data.dtype.itemsize
+            chunks = normalize_chunks("auto", data.shape, limit, data.dtype)
+            data = _chunked(data, chunks)
+        return data, None if mask is None else _chunked(mask, data.chunks)
+
+
+def _chunked(array: Array, chunks: Any) -> Any:
+    # Without name=False, dask computes a hash of all values
+    return da.from_array(array, chunks=chunks, name=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,14 +112,14 @@ class Request:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What, besides the size, the time of a curve depends on."""
+        """What the computing time depends on, besides the size."""
         full = self.levels[-1]
         sets = self.superlevel, self.connectivity, self.bins
         return (full.dtype, full.ndim, full.flags.c_contiguous, any(self.sigma), *sets)
 
     @property
     def in_memory(self) -> bool:
-        """Whether nothing must be read or drawn before the curve."""
+        """Whether the curve can be computed without reading data or drawing a mask first."""
         return len(self.levels) == 1 and not is_lazy(self.levels[0]) and self.read_mask is None
 
     @property
@@ -301,8 +316,7 @@ def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iter
     low, high = request.bounds or _value_range(Field(image, mask))
     if not isinstance(image, da.Array):
         rows = max(1, BLOCK // math.prod(image.shape[1:]))
-        # name=False: the name would be a hash of all values
-        image = da.from_array(image, chunks=(rows, *image.shape[1:]), name=False)
+        image = _chunked(image, (rows, *image.shape[1:]))
     smoothed = _smoothed(image, request.sigma)
     field = Field(smoothed if any(request.sigma) else given, mask)
     levels = even_levels(low, high, request.bins, whole=smoothed.dtype.kind in "biu")

@@ -14,11 +14,11 @@ from dask.callbacks import Callback
 __all__ = ["as_completed"]
 
 WAIT = 0.1
-"""Seconds without a result after which the caller gets a turn, to notice that it is cancelled."""
+"""Seconds to wait for a result before the caller can check whether it is cancelled."""
 
 
 WORKERS = max(1, (os.cpu_count() or 1) - 1)
-"""Threads: one core is left for the window."""
+"""Number of threads: one core is left for the user interface."""
 
 
 class _StoppedError(Exception):

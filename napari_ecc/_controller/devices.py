@@ -26,13 +26,7 @@ def device_name() -> str:
 
 
 def to_device(array: NDArray[Any]) -> Any:
-    """Return the array on the CUDA device, or unchanged if there is none.
-
-    Parameters
-    ----------
-    array : NumPy array
-        Of a dtype that `ecc_core` takes.
-    """
+    """Return the array on the CUDA device, or unchanged if there is none."""
     if not device_name():
         return array
     import cupy

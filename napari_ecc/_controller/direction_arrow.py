@@ -106,7 +106,7 @@ class DirectionArrow(Overlay):
     def _scale(self, layer: Any) -> Floats:
         """Return world units along displayed axes, to avoid distortion, and slider steps elsewhere.
 
-        napari lets a slider go in the smallest steps of all layers.
+        The steps of a slider in napari are the smallest ones of all layers.
         """
         dims = self._viewer.dims
         scale = np.array(layer.scale, dtype=np.float64)

@@ -20,10 +20,10 @@ __all__ = ["Cache", "Result", "Sweep", "compute_sweep", "curves_along"]
 Floats = NDArray[np.float64]
 
 AT_ONCE = 0.01
-"""Seconds up to which a curve is not worth another thread: to redraw the window takes longer."""
+"""Seconds below which a curve is computed in the main thread: redrawing takes longer than that."""
 
 POINTS_A_CALL = 2**30
-"""Points times directions of one call, between which a job can be cancelled."""
+"""Largest product of points and directions in one call: a job can be cancelled between calls."""
 
 
 class Sweep(NamedTuple):

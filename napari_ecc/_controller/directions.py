@@ -16,7 +16,6 @@ from ecc_core import EulerTransform
 from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import Field
 from napari_ecc._controller.direction_arrow import DirectionArrow
-from napari_ecc._controller.direction_output import curve_columns, transform_columns
 from napari_ecc._controller.direction_sweep import Cache, Sweep, compute_sweep
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.height_marker import HeightMarker
@@ -29,9 +28,10 @@ from napari_ecc._controller.layers import (
     values_of,
 )
 from napari_ecc._controller.loading import Level, describe, fitting_level
-from napari_ecc._controller.output import write_columns
+from napari_ecc._controller.output import transform_columns, write_columns
 from napari_ecc._controller.overlays import SetOverlay
 from napari_ecc._model.directions import DirectionModel
+from napari_ecc._model.levels import stepped
 from napari_ecc._workers import Step
 
 __all__ = ["DirectionController"]
@@ -39,7 +39,7 @@ __all__ = ["DirectionController"]
 Floats = NDArray[np.float64]
 
 ARROW_EVERY = 30
-"""Milliseconds between two moves of the arrow, so that the curve is drawn before the canvas is."""
+"""Milliseconds between two moves of the arrow, so that the curve is redrawn first."""
 
 
 class Limits(NamedTuple):
@@ -61,13 +61,8 @@ class DirectionController(DockController):
     A change of the direction alone computes one curve; a change of the set, the slice or the
     elevation computes the transform, too, after the curve. Both are exact.
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-
     Attributes
     ----------
-    model : DirectionModel
     arrow : DirectionArrow
     limits_changed : Signal
         Another layer, or other data.
@@ -79,9 +74,12 @@ class DirectionController(DockController):
     def __init__(self, viewer: Any) -> None:
         super().__init__(viewer, "directions", "Euler transform")
         self.model = DirectionModel()
-        self.arrow = DirectionArrow(viewer, self.model.point, self._untick_arrow)
-        self.marker = HeightMarker(viewer, self._unmark)
-        self._set = SetOverlay(viewer, self._untick_set)
+        explorer, model = self.session.explorer, self.model
+        self.arrow = DirectionArrow(
+            viewer, model.point, partial(setattr, model, "show_arrow", False)
+        )
+        self.marker = HeightMarker(viewer, partial(setattr, model, "height", math.nan))
+        self._set = SetOverlay(viewer, partial(setattr, explorer, "show_set", False))
         self._place_arrow = qthrottled(self._draw_arrow, timeout=ARROW_EVERY, leading=False)
         self._cache = Cache()
         self._version = 0
@@ -91,12 +89,11 @@ class DirectionController(DockController):
         self._rows_key: tuple[Any, ...] = ()
         self._rows: Floats = np.zeros((0, 0))
         self._owned += [self.arrow, self.marker, self._set]
-        explorer, model = self.session.explorer.events, self.model
-        self._links.add(self._change_layer, explorer.image)
-        sets = (explorer.scope, explorer.threshold, explorer.superlevel, explorer.connectivity)
-        self._links.add(self.request, explorer.show_set)
+        events = explorer.events
+        sets = (events.scope, events.threshold, events.superlevel, events.connectivity)
         settings = ("filtration", "slope", "n_directions", "n_heights", "show_arrow")
-        self._links.add(self.request, *sets, model.turned)
+        self._links.add(self._change_layer, events.image)
+        self._links.add(self.request, events.show_set, *sets, model.turned)
         self._links.add(self.request, *(getattr(model.events, name) for name in settings))
         self._links.add(self._on_height, model.events.height)
         self._change_layer()
@@ -112,7 +109,7 @@ class DirectionController(DockController):
         level = fitting_level(selection, layer.name)
         if math.isnan(explorer.threshold):
             if "explorer" not in self.session.controllers:
-                explorer.threshold = float(np.mean(contrast_limits(layer)))  # asks again
+                explorer.threshold = float(np.mean(contrast_limits(layer)))  # calls request
             return
         self._selection, self._part = selection, selection.where
         model.ndim = len(selection.axes)
@@ -122,7 +119,7 @@ class DirectionController(DockController):
         if rows_key != self._rows_key:
             self._rows_key = rows_key
             self._rows = np.full((len(circle), sweep.n_heights), np.nan)
-        if isinstance(selection.full, np.ndarray):  # others are shown when they have been read
+        if isinstance(selection.full, np.ndarray):  # lazy data are shown once they are read
             self._show_set(selection)
         if not self._curve_at_once(sweep):
             rows = self._rows.copy()
@@ -190,16 +187,21 @@ class DirectionController(DockController):
 
     def save_curve(self, path: str) -> None:
         """Write the curve as CSV or Parquet; see `write_columns`."""
-        if self.model.curve is None:
+        curve = self.model.curve
+        if curve is None:
             raise ValueError("There is no curve yet.")
-        write_columns(path, curve_columns(self.model.curve, self.model.filtration), self.facts)
+        columns = {self._level: curve.thresholds, "euler_characteristic": curve.values}
+        write_columns(path, columns, self.facts)
 
     def save_transform(self, path: str) -> None:
         """Write the transform as CSV or Parquet; see `write_columns`."""
         if self.model.transform is None:
             raise ValueError("There is no transform yet.")
-        columns = transform_columns(self.model.transform, self.model.filtration)
-        write_columns(path, columns, self.facts)
+        write_columns(path, transform_columns(self.model.transform, self._level), self.facts)
+
+    @property
+    def _level(self) -> str:
+        return "height" if self.model.filtration == "height" else "threshold"
 
     def _sweep_of(self, selection: Selection, level: Level) -> Sweep:
         explorer, model = self.session.explorer, self.model
@@ -291,25 +293,14 @@ class DirectionController(DockController):
         """Mark the nearest height of the curve."""
         curve = self.model.curve
         if curve is not None and self.model.filtration == "height":
-            nearest = np.argmin(np.abs(curve.thresholds - height))
-            self.model.height = float(curve.thresholds[nearest])
+            self.model.height = stepped(curve.thresholds, height)
 
     def step(self, count: int) -> None:
         """Move the marked height by a number of steps of the curve."""
         curve = self.model.curve
         if curve is not None and not math.isnan(self.model.height):
-            place = int(np.argmin(np.abs(curve.thresholds - self.model.height))) + count
-            self.mark(curve.thresholds[min(max(place, 0), curve.thresholds.size - 1)])
+            self.mark(stepped(curve.thresholds, self.model.height, count))
 
     def _on_names(self) -> None:
         super()._on_names()
         self._set.rename()
-
-    def _untick_set(self) -> None:
-        self.session.explorer.show_set = False
-
-    def _untick_arrow(self) -> None:
-        self.model.show_arrow = False
-
-    def _unmark(self) -> None:
-        self.model.height = math.nan

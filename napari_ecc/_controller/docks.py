@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
@@ -10,9 +11,15 @@ from psygnal import Signal
 
 from napari_ecc._controller.code import script
 from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import Part, part_in_words, part_of, problem_with, unit_of
+from napari_ecc._controller.layers import (
+    Part,
+    is_lazy,
+    part_in_words,
+    part_of,
+    problem_with,
+    unit_of,
+)
 from napari_ecc._controller.links import Links
-from napari_ecc._controller.refreshes import on_refresh
 from napari_ecc._controller.session import session_of
 from napari_ecc._workers import Runner
 
@@ -212,7 +219,7 @@ class DockController:
                 data = [emitters[name] for name in DATA_EVENTS if name in emitters]
                 self._of_layers.add(self.refresh, *data)
                 self._of_layers.add(self.request, *(emitters[name] for name in PLACE_EVENTS))
-                on_refresh(self.viewer, layer, self._of_layers, self.refresh)
+                _on_refresh(self.viewer, layer, self._of_layers, self.refresh)
 
     def _on_display(self, *_: Any) -> None:
         """Select what is displayed, the volume or a slice of it."""
@@ -240,3 +247,28 @@ class DockController:
     def _on_failed(self, message: str) -> None:
         """Show what went wrong."""
         self.show_nothing(message)
+
+
+def _on_refresh(viewer: Any, layer: Any, links: Links, changed: Callable[[], None]) -> None:
+    """Notice ``layer.data[...] = ...; layer.refresh()``, napari's idiom for changes in place.
+
+    napari emits the same event when it draws another slice, another view, or other data; those
+    have events of their own. Data that are not in memory, or of several resolutions, are left out:
+    napari draws them whenever the camera moves, and to compute them again takes a while.
+    """
+    if getattr(layer, "multiscale", False) or is_lazy(layer.data) or problem_with(layer):
+        return
+
+    def state() -> tuple[Any, ...]:
+        place = part_of(viewer, layer, "slice"), viewer.dims.ndisplay, tuple(layer.scale)
+        return layer.data, place
+
+    drawn = state()
+
+    def on_drawn(_: Any) -> None:
+        nonlocal drawn
+        before, drawn = drawn, state()
+        if before[0] is drawn[0] and before[1] == drawn[1]:
+            changed()
+
+    links.add(on_drawn, layer.events.set_data)

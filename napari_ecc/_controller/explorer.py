@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from napari_ecc._controller.overlays import SetOverlay
 from napari_ecc._controller.sources import QuickKinds, Source
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.explorer import Curve, ExplorerModel
-from napari_ecc._model.levels import extrema, following, zero_crossings
+from napari_ecc._model.levels import extrema, following, stepped, zero_crossings
 from napari_ecc._workers import Step
 
 __all__ = ["ExplorerController"]
@@ -35,13 +36,8 @@ OUTDATED = "The curve is that of earlier settings."
 class ExplorerController(DockController):
     """Synchronises the model, the layers of a viewer and the overlays.
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-
     Attributes
     ----------
-    model : ExplorerModel
     regions : LayerChoice
         Of the region of interest.
     closer : CloserLook
@@ -56,7 +52,7 @@ class ExplorerController(DockController):
         self.regions = LayerChoice(viewer, self.model, "roi", Shapes, Labels, optional=True)
         self.closer = CloserLook(viewer, self.model)
         self._labels = LabelsMaker(viewer, self.session.history)
-        self._set = SetOverlay(viewer, self._untick)
+        self._set = SetOverlay(viewer, partial(setattr, self.model, "show_set", False))
         self._histogram = ValueHistogram(self.model)
         self.runners += [*self.closer.runners, self._labels.runner, *self._histogram.runners]
         self._owned += [self.regions, self._set, self.closer.points]
@@ -87,9 +83,6 @@ class ExplorerController(DockController):
     def _on_names(self) -> None:
         super()._on_names()
         self._set.rename()
-
-    def _untick(self) -> None:
-        self.model.show_set = False
 
     def _on_image(self, *_: Any) -> None:
         """Handle the selection of another layer."""
@@ -156,7 +149,7 @@ class ExplorerController(DockController):
             self.closer.forget()
             self.model.histogram = None
         else:
-            self.closer.set_field(layer, selection, field)
+            self.closer.set_field(source, field)
         model = self.model
         model.curve = curve
         if math.isnan(model.threshold) and curve.thresholds.size:
@@ -213,9 +206,7 @@ class ExplorerController(DockController):
         """Move the threshold by a number of thresholds of the curve."""
         curve, threshold = self.model.curve, self.model.threshold
         if curve is not None and not math.isnan(threshold):
-            place = curve.index_of(threshold) + count
-            last = curve.thresholds.size - 1
-            self.model.threshold = float(curve.thresholds[min(max(place, 0), last)])
+            self.model.threshold = stepped(curve.thresholds, threshold, count)
 
     def jump(self, kind: str, step: int) -> None:
         """Move the threshold to a landmark of the curve.
@@ -263,18 +254,7 @@ class ExplorerController(DockController):
         return shown.name, result_of(curve, shown.request), code
 
     def save_table(self, path: str) -> None:
-        """Write the curve as CSV or Parquet.
-
-        Parameters
-        ----------
-        path : str
-            Its suffix decides.
-
-        Raises
-        ------
-        ValueError, OSError
-            For another suffix, or if it cannot be written.
-        """
+        """Write the curve as CSV or Parquet; see `write_columns`."""
         curve = self.model.curve
         if curve is None:
             raise ValueError("There is no curve yet.")

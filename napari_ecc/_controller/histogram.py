@@ -17,7 +17,7 @@ __all__ = ["ValueHistogram", "compute_histogram"]
 
 BINS = 128
 MOST_POINTS = 2**22
-"""Of a larger image evenly spaced points are taken."""
+"""Larger images are sampled at evenly spaced points."""
 
 
 class ValueHistogram:

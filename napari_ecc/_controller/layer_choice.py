@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from napari.layers import Image
 from psygnal import Signal
 
 from napari_ecc._controller.layers import layer_named, names_of
@@ -23,15 +22,16 @@ class LayerChoice:
     field : str
         Of the model; holds the name.
     *kinds : type
-        Classes of the layers to choose from; Image if there are none. Layers of the first one are
-        chosen without being asked for; others only if the viewer has none of it at first.
+        Classes of the layers to choose from. A layer of the first class is
+        selected automatically; one of another class only when the dock is opened, and only if there
+        is none of the first.
     optional : bool, default False
-        No layer is chosen unless the user chooses one.
+        Whether to leave the choice to the user.
 
     Attributes
     ----------
     names_changed : Signal
-        Layers came, went or were renamed.
+        Layers were added, removed or renamed.
     """
 
     names_changed = Signal()
@@ -39,7 +39,7 @@ class LayerChoice:
     def __init__(
         self, viewer: Any, model: Any, field: str, *kinds: Any, optional: bool = False
     ) -> None:
-        self.viewer, self.model, self.field, self.kinds = viewer, model, field, kinds or (Image,)
+        self.viewer, self.model, self.field, self.kinds = viewer, model, field, kinds
         self.optional = optional
         self._layer: Any = None
         self._links = Links()
@@ -48,7 +48,7 @@ class LayerChoice:
         self._links.add(self._on_inserted, viewer.layers.events.inserted)
         self._links.add(self._on_removed, viewer.layers.events.removed)
         self._links.add(self._remember, self._signal)
-        self.pick(*self.kinds)
+        self._pick(*self.kinds)
         self._remember()
 
     def close(self) -> None:
@@ -74,14 +74,14 @@ class LayerChoice:
         """The layers that can be selected."""
         return names_of(self.viewer, *self.kinds)
 
-    def pick(self, *kinds: Any) -> None:
+    def _pick(self, *kinds: Any) -> None:
         """Select the viewer's active layer or the last one, unless one is selected."""
         if self.layer is None:
             setattr(self.model, self.field, "" if self.optional else self._first_of(kinds))
 
     def _first_of(self, kinds: tuple[Any, ...]) -> str:
         active = self.viewer.layers.selection.active
-        for kind in kinds or self.kinds[:1]:
+        for kind in kinds:
             names = names_of(self.viewer, kind)
             if names:
                 return active.name if active is not None and active.name in names else names[-1]
@@ -96,12 +96,12 @@ class LayerChoice:
 
     def _on_inserted(self, event: Any) -> None:
         event.value.events.name.connect(self._on_renamed)
-        self.pick()
+        self._pick(self.kinds[0])
         self.names_changed.emit()
 
     def _on_removed(self, event: Any) -> None:
         event.value.events.name.disconnect(self._on_renamed)
-        self.pick()
+        self._pick(self.kinds[0])
         self._remember()
         self.names_changed.emit()
 

@@ -22,7 +22,6 @@ __all__ = [
     "part_of",
     "placement",
     "problem_with",
-    "select",
     "selection_of",
     "snapshot",
     "unit_of",
@@ -115,7 +114,7 @@ def as_indexable(array: Any) -> Any:
 def snapshot(array: Any) -> Any:
     """Return a copy of an array in memory, because the user may paint on the layer.
 
-    A lazy array is returned as it is: what a worker reads of it is a copy.
+    A lazy array is returned unchanged: reading from it makes a copy anyway.
     """
     return array if is_lazy(array) else array.copy()
 
@@ -196,11 +195,6 @@ def contrast_limits(layer: Any) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def select(viewer: Any, layer: Any, scope: str) -> Selection:
-    """Return the displayed plane of a layer, or its volume; see `part_of`."""
-    return selection_of(layer, part_of(viewer, layer, scope))
-
-
 def part_in_words(layer: Any, part: Part) -> str:
     """Describe a part of a layer, such as "slice z = 12 of 40" or "volume, t = 3 of 20"."""
     shape = levels_of(layer)[0].shape
@@ -221,17 +215,7 @@ def axis_name(layer: Any, axis: int) -> str:
 
 
 def placement(layer: Any) -> dict[str, Any]:
-    """Return arguments that align a new layer with `layer`.
-
-    Parameters
-    ----------
-    layer : napari layer
-
-    Returns
-    -------
-    dict
-        For ``viewer.add_labels`` and the like.
-    """
+    """Return arguments of a new layer, such as its scale, that align it with `layer`."""
     return {
         "scale": layer.scale,
         "translate": layer.translate,

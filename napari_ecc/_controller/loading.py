@@ -15,7 +15,7 @@ from napari_ecc._workers import Step
 __all__ = ["MOST_POINTS", "Level", "can_be_held", "describe", "fitting_level", "load"]
 
 MOST_POINTS = 2**28
-"""Of an image that is not in memory; a larger one would have to be loaded whole."""
+"""Largest number of points that are loaded into memory."""
 
 PIECE_POINTS = 2**22
 

@@ -35,7 +35,7 @@ __all__ = [
 
 MOST_OBJECTS = 100_000
 ESTIMATORS: dict[int, Any] = {2: "crofton-4", 3: "crofton-13"}
-"""Of Minkowski functionals, by the number of axes: those of smooth sets."""
+"""Estimators of Minkowski functionals, suited to smooth sets, by the number of axes."""
 
 
 def frame_of(part: Part) -> int | None:
@@ -45,50 +45,27 @@ def frame_of(part: Part) -> int | None:
 
 
 class Measure(NamedTuple):
-    """Everything that a measurement depends on."""
+    """Everything that a measurement depends on; see `region_table` for the options."""
 
     image: Level | None
     labels: Level
     name: str
     frame: int | None
+    thresholds: int
     superlevel: bool
     connectivity: int | None
-    n_thresholds: int
-    n_directions: int
-    n_heights: int
-    with_betti: bool
-    with_minkowski: bool
+    directions: int = 1
+    heights: int = 2
+    betti: bool = False
+    minkowski: bool = False
 
 
-def measure_of(
-    labels: Any,
-    image: Any = None,
-    *,
-    part: Part,
-    thresholds: int,
-    directions: int = 1,
-    heights: int = 2,
-    superlevel: bool,
-    connectivity: int | None,
-    betti: bool = False,
-    minkowski: bool = False,
-) -> Measure:
+def measure_of(labels: Any, image: Any = None, *, part: Part, **options: Any) -> Measure:
     """Return the request for layers in their current state; see `region_table`."""
     objects = selection_of(labels, part)
     found = _copied(fitting_level(objects, labels.name))
-    return Measure(
-        image=None if image is None else _copied(matching_level(labels, objects, found, image)),
-        labels=found,
-        name=labels.name,
-        frame=frame_of(part),
-        superlevel=superlevel,
-        connectivity=connectivity,
-        n_thresholds=thresholds,
-        n_directions=directions,
-        n_heights=heights,
-        with_betti=betti,
-        with_minkowski=minkowski,
-    )
+    other = None if image is None else _copied(matching_level(labels, objects, found, image))
+    return Measure(other, found, labels.name, frame_of(part), **options)
 
 
 def _copied(level: Level) -> Level:
@@ -121,7 +98,7 @@ def _curves(what: Measure, image: NDArray[Any], labels: NDArray[Any]) -> RegionC
     return ecc.region_curves(
         image,
         labels,
-        what.n_thresholds,
+        what.thresholds,
         superlevel=what.superlevel,
         connectivity=what.connectivity,
     )
@@ -140,9 +117,9 @@ def measure(what: Measure, features: Any) -> Iterator[Step]:
         curves = _curves(what, image, labels)
         thresholds, superlevel = curves.thresholds, what.superlevel
     sets: Any = {"superlevel": superlevel, "connectivity": what.connectivity}
-    if what.with_betti:
+    if what.betti:
         betti = ecc.region_betti_curves(image, labels, thresholds, **sets)
-    if what.with_minkowski:
+    if what.minkowski:
         minkowski = ecc.region_minkowski(
             image,
             labels,
@@ -157,8 +134,8 @@ def measure(what: Measure, features: Any) -> Iterator[Step]:
     yield Step(None, 1, 3)
     transforms = ecc.region_transforms(
         labels,
-        what.n_directions,
-        what.n_heights,
+        what.directions,
+        what.heights,
         connectivity=what.connectivity,
         spacing=what.labels.spacing,
         normalize="radius",

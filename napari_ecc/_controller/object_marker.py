@@ -25,7 +25,7 @@ NAME = "selected object"
 
 
 class Outline(NamedTuple):
-    """Return the points next to an object.
+    """The points next to an object.
 
     Attributes
     ----------
@@ -65,10 +65,6 @@ def outline(level: Level, label: int) -> Iterator[Step]:
 class ObjectMarker(Overlay):
     """A Labels layer of the points next to an object, so that the object itself stays visible.
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-
     Attributes
     ----------
     runner : Runner
@@ -101,9 +97,8 @@ class ObjectMarker(Overlay):
     def _on_outline(self, layer: Any, selection: Selection, level: Level, found: Any) -> None:
         if not isinstance(found, Outline):
             return
-        step = level.spacing / selection.spacing
-        start = np.array(found.start) * step + (step - 1) / 2
-        content = embedded(found.points.astype(np.uint8), layer, selection, start, step)
+        points = found.points.astype(np.uint8)
+        content = embedded(points, layer, selection, level.spacing, found.start)
         self._show(
             layer,
             self._viewer.add_labels,

@@ -1,15 +1,54 @@
-"""Tables as files."""
+"""Tables of results, and their files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from io import TextIOWrapper
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from ecc_core import EulerTransform
 from ecc_core.io import atomic_file, check_output, write_csv, write_table
 
-__all__ = ["write_columns"]
+__all__ = ["long_columns", "transform_columns", "write_columns"]
+
+COMPONENTS = ("u_z", "u_y", "u_x")
+
+
+def long_columns(
+    rows: Mapping[str, ArrayLike], level: str, levels: ArrayLike, values: ArrayLike
+) -> dict[str, ArrayLike]:
+    """Columns with an entry for each row of a table of curves and each of their levels.
+
+    Parameters
+    ----------
+    rows : mapping of str to (k,) array
+        Columns that describe the rows of the table.
+    level : str
+        Name of the column of levels.
+    levels : (n,) array
+    values : (k, n) array
+    """
+    table = np.asarray(values)
+    columns = {name: np.repeat(column, table.shape[1]) for name, column in rows.items()}
+    columns[level] = np.tile(levels, len(table))
+    return {**columns, "euler_characteristic": table.ravel().astype(np.int64)}
+
+
+def transform_columns(transform: EulerTransform, level: str) -> dict[str, ArrayLike]:
+    """Columns of a table with a row for each direction and level.
+
+    Raises
+    ------
+    ValueError
+        If the transform is not complete.
+    """
+    if np.isnan(transform.values).any():
+        raise ValueError("The transform is not complete yet.")
+    directions, levels, values = transform
+    names = COMPONENTS[3 - directions.shape[1] :]
+    return long_columns(dict(zip(names, directions.T, strict=True)), level, levels, values)
 
 
 def write_columns(

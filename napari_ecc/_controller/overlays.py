@@ -38,8 +38,8 @@ def embedded(
     array: NDArray[Any],
     layer: Any,
     selection: Selection,
+    spacing: ArrayLike | None = None,
     start: ArrayLike = 0,
-    step: ArrayLike = 1,
 ) -> dict[str, Any]:
     """Return the arguments of a layer that is aligned with the selected part.
 
@@ -50,8 +50,10 @@ def embedded(
     layer : napari layer
         That the selection is of.
     selection : Selection
-    start, step : (d,) array or number, default 0 and 1
-        Where the array begins in the selection, and the distance of its points.
+    spacing : (d,) array, optional
+        Distance of the array's points in world units; None: that of the selection.
+    start : (d,) array or number, default 0
+        Where the array begins, in its own points.
 
     Returns
     -------
@@ -59,8 +61,9 @@ def embedded(
         ``data`` with the axes of `layer`, and where it is.
     """
     axes = list(selection.axes)
+    step = 1 if spacing is None else np.asarray(spacing) / selection.spacing
     corner = np.array([0 if isinstance(at, slice) else at for at in selection.where], float)
-    corner[axes] = start
+    corner[axes] = np.multiply(start, step) + np.subtract(step, 1) / 2
     shape = np.ones(corner.size, int)
     shape[axes] = array.shape
     scale = np.array(layer.scale)
@@ -88,7 +91,7 @@ class Overlay:
     """
 
     rank = 1
-    """Of several overlays on a layer those of lower rank lie below the others."""
+    """Overlays of lower rank lie below those of higher rank on the same layer."""
 
     def __init__(self, viewer: Any, removed: Callable[[], None] | None = None) -> None:
         self._viewer = viewer
@@ -98,7 +101,7 @@ class Overlay:
         self._adding = self._ending = False
         self._links = Links()
         events = viewer.layers.events
-        # last: when napari has made what it draws of a new layer
+        # Connected last: napari must have created the visual of a new layer before
         self._links.add(self._arrange, events.inserted, events.reordered, position="last")
         self._links.add(self._on_removed, events.removed)
 
@@ -113,7 +116,7 @@ class Overlay:
             QTimer.singleShot(0, self._report_removal)
 
     def _report_removal(self) -> None:
-        """Tell that the user has removed the overlay, unless all layers have been removed."""
+        """Report that the user has removed the overlay, unless its layer is gone, too."""
         if self._removed is not None and self._described in self._viewer.layers:
             self._removed()
 
@@ -179,7 +182,7 @@ class Overlay:
         **initial
             Attributes of a new layer only.
         """
-        # A new layer may move the sliders, and the removal of the last one does before it is told
+        # Adding a layer may move the sliders, and so does removing one, before its event is emitted
         if self._adding or described not in self._viewer.layers:
             return
         self._ending, self._described = False, described
@@ -236,16 +239,7 @@ class SetOverlay(Overlay):
         self._superlevel = True
 
     def show(self, image: Any, selection: Selection, field: Field, model: Any) -> None:
-        """Show the set at the model's threshold.
-
-        Parameters
-        ----------
-        image : napari Image layer
-        selection : Selection
-        field : Field
-            That the curve was computed of.
-        model : ExplorerModel
-        """
+        """Show the set of a field at the model's threshold on an image."""
         self._superlevel = model.superlevel
         self._dtype = field.data.dtype
         settings = {"colour": "#00d1b2", "opacity": 0.45, **read_settings("overlay")}
@@ -302,7 +296,7 @@ class SetOverlay(Overlay):
             upper = float(math.ceil(t) if self._superlevel else math.floor(t) + 1)
             step = max(1.0, float(np.spacing(np.float32(abs(upper)))))
         else:
-            # napari shows float64 as float32, so the threshold is rounded as they are
+            # napari converts float64 to float32, so the threshold is rounded in the same way
             t = float(np.float32(t)) if self._dtype.itemsize == 8 else t
             upper = _upper_single(t, self._superlevel)
             step = float(np.spacing(np.float32(abs(upper))))
@@ -335,15 +329,7 @@ class PointsOverlay(Overlay):
     """Critical points, coloured by whether they raise or lower the Euler characteristic."""
 
     def show(self, image: Any, selection: Selection, found: CriticalPoints) -> None:
-        """Show these points.
-
-        Parameters
-        ----------
-        image : napari Image layer
-        selection : Selection
-        found : CriticalPoints
-            In points of the selection.
-        """
+        """Show points of a selection of an image."""
         points = np.zeros((len(found.points), len(selection.where)))
         for axis, at in enumerate(selection.where):
             points[:, axis] = 0 if isinstance(at, slice) else at

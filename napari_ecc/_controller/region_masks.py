@@ -22,7 +22,7 @@ from napari_ecc._controller.loading import Level, describe, fitting_level
 __all__ = ["ReadMask", "corresponding", "matching_level", "region_mask"]
 
 CORNERS = 64
-"""Of the polygon that stands for an ellipse."""
+"""Number of corners of the polygon that approximates an ellipse."""
 
 Mask = NDArray[np.bool_]
 ReadMask = Callable[[], Mask]

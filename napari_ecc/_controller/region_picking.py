@@ -8,11 +8,11 @@ from typing import Any
 __all__ = ["LabelPicker"]
 
 PICKING_MODES = ("pan_zoom", "pick")
-"""Of a Labels layer, in which a click paints nothing."""
+"""Modes of a Labels layer in which a click does not paint."""
 
 
 class LabelPicker:
-    """Tells which object of a Labels layer is clicked, whatever layer is active.
+    """Reports which object of a Labels layer is clicked, whichever layer is active.
 
     Parameters
     ----------

@@ -43,13 +43,8 @@ SETTINGS = (
 class RegionController(DockController):
     """Measures objects, and keeps the selected one the same everywhere.
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-
     Attributes
     ----------
-    model : RegionModel
     objects : LayerChoice
         Of the labels.
     """
@@ -120,7 +115,7 @@ class RegionController(DockController):
         )
 
     def pick(self, label: int) -> None:
-        """Select an object; what is not one selects none."""
+        """Select an object, or none if the label is not one of the measured objects."""
         regions = self.model.regions
         known = regions is not None and regions.row(label) is not None
         self.model.selected = label if known else 0

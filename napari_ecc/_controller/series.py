@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from napari.layers import Labels
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from psygnal import Signal
 
 import ecc_core as ecc
@@ -24,7 +24,7 @@ from napari_ecc._controller.layers import (
     selection_of,
 )
 from napari_ecc._controller.loading import describe, fitting_level
-from napari_ecc._controller.output import write_columns
+from napari_ecc._controller.output import long_columns, write_columns
 from napari_ecc._model.series import Index, Key, SeriesModel
 from napari_ecc._workers import Step
 
@@ -56,16 +56,18 @@ def compute_frames(frames: Frames) -> Iterator[Step]:
         yield Step(found, len(found), len(frames.wanted))
 
 
+def fitting_frames(layer: Any, frame: Part) -> Any:
+    """Return the data of a layer at the finest level whose frames fit in memory."""
+    level = fitting_level(selection_of(layer, frame), layer.name).number
+    data = as_indexable(levels_of(layer)[level])
+    return data != 0 if isinstance(layer, Labels) else data
+
+
 class SeriesController(DockController):
     """Computes the missing curves of a `SeriesModel`, and follows the viewer's sliders.
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-
     Attributes
     ----------
-    model : SeriesModel
     layer_changed : Signal
         Another layer, or other frames of it.
     """
@@ -113,7 +115,8 @@ class SeriesController(DockController):
                 taken = step.done
                 self._tell()
 
-        frames = Frames(self._data(wanted[0][1]), wanted, model.n_thresholds, self._options())
+        data = fitting_frames(self._layer, self._frame)
+        frames = Frames(data, wanted, model.n_thresholds, self._options())
         self.runner.submit(lambda: compute_frames(frames), on_step)
         self._tell()
 
@@ -140,13 +143,9 @@ class SeriesController(DockController):
         frames = np.flatnonzero(~np.isnan(table).any(axis=1))
         if frames.size == 0:
             raise ValueError("There is no curve yet.")
-        thresholds = self.model.thresholds
-        columns: dict[str, ArrayLike] = {
-            "frame": np.repeat(frames, thresholds.size),
-            "threshold": np.tile(thresholds, frames.size),
-            "euler_characteristic": table[frames].ravel().astype(np.int64),
-            "complete": np.full(frames.size * thresholds.size, frames.size == len(table)),
-        }
+        rows = {"frame": frames}
+        columns = long_columns(rows, "threshold", self.model.thresholds, table[frames])
+        columns["complete"] = np.full(table[frames].size, frames.size == len(table))
         write_columns(path, columns, self.facts)
 
     @property
@@ -165,15 +164,6 @@ class SeriesController(DockController):
             "superlevel": self.model.superlevel,
             "nan": "omit",
         }
-
-    def _data(self, index: Index) -> Any:
-        """Return the finest level whose frames fit in memory."""
-        levels = [as_indexable(level) for level in levels_of(self._layer)]
-        if isinstance(self._layer, Labels):
-            levels = [level != 0 for level in levels]
-        frame = (slice(None),) * (self._layer.ndim - len(index))
-        selection = selection_of(self._layer, (*index, *frame))
-        return levels[fitting_level(selection, self._layer.name).number]
 
     def _known(self) -> str:
         return f"{self.model.length - len(self.model.missing())} of {self.model.length} frames"
@@ -201,9 +191,9 @@ class SeriesController(DockController):
 
     def refresh(self, *_: Any) -> None:
         """Compute all curves again."""
-        self.model.rows.clear()
         with self.model.events.blocked():
             self.model.shape = ()
+        self.model.forget()
         self.request()
 
     def _reshape(self) -> None:

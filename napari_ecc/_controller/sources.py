@@ -1,4 +1,4 @@
-"""Where the explorer's curve comes from, and whether it is worth another thread."""
+"""Requests for the explorer's curve, and which of them are quick enough for the main thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from napari_ecc._workers import Step
 __all__ = ["QuickKinds", "Source"]
 
 AT_ONCE = 0.02
-"""Seconds up to which a curve is not worth another thread: to redraw the window takes longer."""
+"""Seconds below which a curve is computed in the main thread: redrawing takes longer than that."""
 
 
 class Source(NamedTuple):
@@ -26,7 +26,7 @@ class Source(NamedTuple):
     layer: Any
     selection: Selection
     options: dict[str, Any]
-    """Of `napari_ecc.actions.layer_curve`."""
+    """Keyword arguments of `napari_ecc.actions.layer_curve`."""
     request: Request
     progress: Progress
 
@@ -56,9 +56,9 @@ class Source(NamedTuple):
 
 
 class QuickKinds:
-    """What is computed at once: as many points as have been before, in a moment.
+    """Remembers which kinds of curves are quick, from the times of earlier ones.
 
-    So that a kernel that has to be compiled first never stops the window.
+    A kernel that has not been compiled yet is therefore never run in the main thread.
     """
 
     def __init__(self) -> None:

@@ -52,20 +52,12 @@ class Surface(NamedTuple):
         return result
 
 
-def channels_of(
-    first: Any,
-    second: Any,
-    *,
-    part: Part,
-    thresholds: int,
-    superlevel: tuple[bool, bool],
-    connectivity: int | None,
-) -> Channels:
+def channels_of(first: Any, second: Any, *, part: Part, **options: Any) -> Channels:
     """Return the request for layers in their current state; see `layer_surface`."""
     selection = values_of(first, selection_of(first, part))
     level = fitting_level(selection, first.name)
     other = matching_level(first, selection, level, second)
-    return Channels(selection, level, other, thresholds, superlevel, connectivity)
+    return Channels(selection, level, other, **options)
 
 
 def compute_surface(what: Channels) -> Iterator[Step]:
@@ -91,9 +83,8 @@ class IntersectionOverlay(Overlay):
 
     def show(self, layer: Any, what: Channels, inside: NDArray[np.bool_]) -> None:
         """Show these points on the first layer."""
-        step = what.first.spacing / what.selection.spacing
         points = inside.astype(np.uint8)
-        content = embedded(points, layer, what.selection, (step - 1) / 2, step)
+        content = embedded(points, layer, what.selection, what.first.spacing)
         settings = {"colour": "#00d1b2", "opacity": 0.45, **read_settings("overlay")}
         colours = {1: settings["colour"], None: "transparent"}
         self._show(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from psygnal import SignalGroupDescriptor
 
 from ecc_core import EulerSurface
+from napari_ecc._model.levels import stepped
 
 __all__ = ["ChannelModel"]
 
@@ -55,7 +55,7 @@ class ChannelModel:
         if self.surface is None:
             return None
         first_levels, second_levels, _ = self.surface
-        return _nearest(first_levels, first), _nearest(second_levels, second)
+        return stepped(first_levels, first), stepped(second_levels, second)
 
     def value(self) -> int | None:
         """Return the Euler characteristic at the thresholds; None if unknown."""
@@ -65,7 +65,3 @@ class ChannelModel:
         row = np.searchsorted(surface.thresholds_first, place[0])
         column = np.searchsorted(surface.thresholds_second, place[1])
         return int(surface.values[row, column])
-
-
-def _nearest(levels: NDArray[Any], t: float) -> float:
-    return float(levels[np.abs(levels - t).argmin()])

@@ -39,10 +39,10 @@ View = Literal["curves", "bands", "difference"]
 KEYS = ("name", "layer", "frame", "index")
 """Columns that say which curve a row of a table belongs to."""
 MOST_NAMED = 8
-"""More groups are not named one by one."""
+"""Largest number of groups that are named one by one."""
 INDEPENDENT = "valid if the curves are independent (one per well or animal, not its cells)"
 SEED = 0
-"""Of bootstrap and permutations, so that results repeat."""
+"""Seed of bootstrap and permutations, for reproducible results."""
 
 
 class Comparison(NamedTuple):

@@ -23,7 +23,7 @@ __all__ = ["DirectionModel", "angles", "circle", "direction_from_ray", "unit_vec
 Floats = NDArray[np.float64]
 Filtration = Literal["height", "plane"]
 
-DIGITS = 15  # right angles give exact zeros, so that points at one height stay at one height
+DIGITS = 15  # rounds sines and cosines of right angles to exact zeros
 
 
 def unit_vector(azimuth: float, elevation: float = 0.0, ndim: int = 2) -> Floats:

@@ -21,7 +21,7 @@ Stage = Literal["preview", "partial", "stopped", "complete"]
 COMPONENTS, TUNNELS = ("component", "components"), ("tunnel", "tunnels")
 HOLES, CAVITIES = ("hole", "holes"), ("cavity", "cavities")
 BETTI_NAMES = {2: (COMPONENTS, HOLES), 3: (COMPONENTS, TUNNELS, CAVITIES)}
-"""What Betti numbers count by the number of axes: of one, of many."""
+"""What Betti numbers count, in singular and plural, by the number of axes."""
 
 
 @dataclass(frozen=True, eq=False)

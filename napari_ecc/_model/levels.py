@@ -1,4 +1,4 @@
-"""Thresholds of a curve, and the landmarks of a curve that one jumps to."""
+"""Thresholds of a curve, and its landmarks: extrema and zero crossings."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["even_levels", "extrema", "following", "zero_crossings"]
+__all__ = ["even_levels", "extrema", "following", "stepped", "zero_crossings"]
 
 Floats = NDArray[np.float64]
 
 PROMINENCE = 0.03
-"""Least height of an extremum above its surroundings, as a share of the curve's range."""
+"""Least prominence of an extremum, as a share of the curve's range."""
 
 
 def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
@@ -121,3 +121,9 @@ def following(marks: NDArray[np.int64], thresholds: Floats, now: float, step: in
     if beyond.size == 0:
         beyond = places
     return float(beyond[0] if step > 0 else beyond[-1])
+
+
+def stepped(levels: Floats, now: float, count: int = 0) -> float:
+    """The level some steps from the one nearest to `now`, within all levels."""
+    place = int(np.argmin(np.abs(levels - now))) + count
+    return float(levels[min(max(place, 0), levels.size - 1)])

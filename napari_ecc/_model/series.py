@@ -13,7 +13,7 @@ from psygnal import Signal, SignalGroupDescriptor
 __all__ = ["Index", "SeriesModel"]
 
 Index = tuple[int, ...]
-"""Where a frame is along all axes that are not its own."""
+"""Index of a frame along the leading axes."""
 Key = tuple[Any, ...]
 """A frame, and all that its curve depends on."""
 
@@ -51,7 +51,7 @@ class SeriesModel:
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
     stored: ClassVar[Signal] = Signal()
-    """Curves came in, or all of them went."""
+    """Emitted when curves are stored or removed."""
 
     scope: Literal["slice", "volume"] = "slice"
     shape: tuple[int, ...] = ()
@@ -91,7 +91,7 @@ class SeriesModel:
         return [frame for frame in ordered if self.key(frame) not in self.rows]
 
     def key(self, frame: Index) -> Key:
-        """Return what the curve of a frame is kept by."""
+        """Return the key of a frame in `rows`."""
         return (
             self.scope,
             self.superlevel,

@@ -15,7 +15,7 @@ from napari_ecc._qt.theme import PlotColours
 __all__ = ["BOTTOM", "LEFT", "RIGHT", "Frame", "nice_ticks", "paint_axes", "tick_label"]
 
 LEFT, RIGHT, BOTTOM = 58, 12, 40
-"""Pixels about a plot, for the axes."""
+"""Margins of a plot in pixels, for the axes."""
 
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 

@@ -11,10 +11,9 @@ from napari_ecc._qt.form import (
     CONNECTIVITY,
     SCOPE,
     SUPERLEVEL,
-    Form,
     buttons,
     check,
-    layer_choice,
+    choice,
     whole_number,
 )
 from napari_ecc._qt.heatmap import HeatMap
@@ -31,11 +30,11 @@ points that are in both sets.</p>
 
 CHOICES = {
     "First": (
-        layer_choice("image", "The layer of the rows, the same as in the Euler explorer"),
+        choice("image", "The layer of the rows, the same as in the Euler explorer"),
         SUPERLEVEL,
     ),
     "Second": (
-        layer_choice("second", "The layer of the columns, of the same shape"),
+        choice("second", "The layer of the columns, of the same shape"),
         SUPERLEVEL._replace(name="superlevel_second"),
     ),
     "Objects": (SCOPE, CONNECTIVITY),
@@ -47,27 +46,19 @@ OVERLAY = {"": (check("show_both", "Show points in both sets", "At the chosen th
 
 
 class ChannelExplorer(Panel):
-    """Choose a threshold of each of two channels in a map of their Euler characteristic.
-
-    Parameters
-    ----------
-    napari_viewer : napari.viewer.Viewer
-    """
+    """Choose a threshold of each of two channels in a map of their Euler characteristic."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(ChannelController(napari_viewer), ABOUT, GUIDE)
         self.map = HeatMap("second", "first")
         self.readout = QLabel()
-        # The first set and the connectivity are this dock's, layer and part the explorer's
-        self.form = self.follow(Form(CHOICES), self.model, self.explorer)
-        self.settings = self.follow(Form(SETTINGS), self.model)
-        self.overlay = self.follow(Form(OVERLAY), self.model)
         self.save = Saver(self, "surface.csv", self.controller.save_table, self.map)
-        self.add(self.form)
-        self.add_collapsed("Thresholds", self.settings)
+        # The first set and the connectivity are this dock's, layer and part the explorer's
+        self.form = self.add_form(CHOICES, self.model, self.explorer)
+        self.settings = self.add_form(SETTINGS, self.model, title="Thresholds")
         self.add(self.map, stretch=1)
         self.add(self.readout)
-        self.add(self.overlay)
+        self.overlay = self.add_form(OVERLAY, self.model)
         self.add(
             buttons(
                 save=("Save…", "Table as CSV or Parquet, map as PNG", self.save.ask),

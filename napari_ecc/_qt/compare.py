@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QLabel
 from ecc_core.features import curve_descriptors
 from napari_ecc._controller.compare import CompareController
 from napari_ecc._model.compare import MOST_NAMED, Comparison
-from napari_ecc._qt.form import Form, buttons, choice, text
+from napari_ecc._qt.form import buttons, choice, text
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line, step_line
 from napari_ecc._qt.saving import Saver, ask_for_table, attempt
@@ -32,7 +32,7 @@ frames of the same one resemble each other, and p is then far too small. In Pyth
 <tt>ecc_core.features.permutation_test</tt> takes their wells or animals as <tt>units</tt>.</p>"""
 JOIN_TIP = "CSV or Parquet with a column name, layer, frame or index, to group by its columns"
 MOST_LINES = 200
-"""Curves of a group that are drawn, evenly chosen from more."""
+"""Largest number of curves per group that are drawn, evenly chosen."""
 CHOICES = {
     "Group by": (
         choice("by", "The names, or a column that is known of the curves", {"name": ""}),
@@ -50,12 +50,7 @@ COLUMNS = ("maximum", "maximum_at", "minimum", "minimum_at")
 
 
 class CurveComparison(Panel):
-    """Compare curves, and test whether two groups differ.
-
-    Parameters
-    ----------
-    napari_viewer : napari.viewer.Viewer
-    """
+    """Compare curves, and test whether two groups differ."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(CompareController(napari_viewer), ABOUT, GUIDE)
@@ -63,7 +58,6 @@ class CurveComparison(Panel):
         self.plot = CurvePlot("threshold t", "χ")
         self.legend = QLabel()
         self.legend.setWordWrap(True)
-        self.form = self.follow(Form(CHOICES), self.model)
         self.table = Table()
         self.table.native.setMinimumHeight(90)
         self.table.read_only = True
@@ -86,7 +80,7 @@ class CurveComparison(Panel):
         )
         self.add(self.sources)
         self.add(self.others)
-        self.add(self.form)
+        self.form = self.add_form(CHOICES, self.model)
         self.add(self.plot, stretch=2)
         self.add(self.legend)
         self.add(self.table, stretch=1)

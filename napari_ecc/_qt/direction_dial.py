@@ -15,7 +15,7 @@ __all__ = ["DirectionDial"]
 
 MARGIN = 18.0  # room for the letters outside the circle
 HEAD = 12.0  # length of the arrow head
-FINE, COARSE = 1.0, 15.0  # degrees a key press
+FINE, COARSE = 1.0, 15.0  # degrees per key press
 
 
 class DirectionDial(PaintedWidget):
@@ -26,7 +26,7 @@ class DirectionDial(PaintedWidget):
 
     preferred = QSize(124, 124)
     turned = Signal(float)
-    """The angle in degrees, by the user."""
+    """Emitted with the angle in degrees when the user turns the arrow."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -18,7 +18,6 @@ from napari_ecc._qt.form import (
     buttons,
     check,
     choice,
-    layer_choice,
     number,
     slider,
     whole_number,
@@ -32,7 +31,7 @@ __all__ = ["DirectionExplorer"]
 
 QUARTERS = (0.0, 90.0, 180.0, 270.0)
 STEEPEST = 2.0
-"""Rise of the plane across the image, in ranges of its values, at the end of the slider."""
+"""Steepest slope of the slider: rise of the plane across the image per range of its values."""
 
 ABOUT = "The object, swept along a direction."
 GUIDE = """\
@@ -44,7 +43,7 @@ direction.</p>
 and objects are those of the Euler explorer.</p>"""
 
 CHOICES = {
-    "Image": (layer_choice("image", "The layer, the same as in the Euler explorer"), SCOPE),
+    "Image": (choice("image", "The layer, the same as in the Euler explorer"), SCOPE),
     "Objects": (SUPERLEVEL, CONNECTIVITY),
     "t": (slider("threshold", "Threshold of the object, shared with the Euler explorer"),),
     "a": (slider("slope", "Slope of the plane, in values of the image per world unit"),),
@@ -74,12 +73,7 @@ ANGLES = {
 
 
 class DirectionExplorer(Panel):
-    """Turn a direction, and see the curve of an object swept along it.
-
-    Parameters
-    ----------
-    napari_viewer : napari.viewer.Viewer
-    """
+    """Turn a direction, and see the curve of an object swept along it."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(DirectionController(napari_viewer), ABOUT, GUIDE)
@@ -89,11 +83,9 @@ class DirectionExplorer(Panel):
         self.save_curve = Saver(self, "curve.csv", controller.save_curve, self.plot)
         self.save_transform = Saver(self, "transform.csv", controller.save_transform, self.map)
         self.dial = DirectionDial()
-        self.form = self.follow(Form(CHOICES), self.explorer, self.model)
-        self.settings = self.follow(Form(SETTINGS), self.model)
         self.angles = self.follow(Form(ANGLES), self.model, azimuth="", elevation="")
-        self.add(self.form)
-        self.add_collapsed("Filtration, directions, heights", self.settings)
+        self.form = self.add_form(CHOICES, self.explorer, self.model)
+        self.settings = self.add_form(SETTINGS, self.model, title="Filtration, directions, heights")
         self.add(self._direction_row())
         self.add(self.plot, stretch=1)
         self.add(self.map, stretch=1)

@@ -16,10 +16,9 @@ from napari_ecc._qt.form import (
     CONNECTIVITY,
     SCOPE,
     SUPERLEVEL,
-    Form,
     buttons,
     check,
-    layer_choice,
+    choice,
     number,
     whole_number,
 )
@@ -40,11 +39,11 @@ vertical axis; double click: show all of it.</p>
 far.</p>"""
 
 CHOICES = {
-    "Image": (layer_choice("image", "The Image or Labels layer to explore"), SCOPE),
+    "Image": (choice("image", "The Image or Labels layer to explore"), SCOPE),
     "Objects": (SUPERLEVEL, CONNECTIVITY),
 }
 SETTINGS = {
-    "Within": (layer_choice("roi", "Restrict the image to a Shapes or Labels layer"),),
+    "Within": (choice("roi", "Restrict the image to a Shapes or Labels layer"),),
     "Draw": (
         check("show_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
         check("show_histogram", "Histogram", "Of the values, as square roots of the counts"),
@@ -70,33 +69,27 @@ OVERLAYS = {
 
 
 class EulerExplorer(Panel):
-    """Drag a threshold over the Euler characteristic curve, and see the set and its topology.
-
-    Parameters
-    ----------
-    napari_viewer : napari.viewer.Viewer
-    """
+    """Drag a threshold over the Euler characteristic curve, and see the set and its topology."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(ExplorerController(napari_viewer), ABOUT, GUIDE)
         self.plot = CurvePlot("threshold t", "Euler characteristic χ")
-        self.form = self.follow(Form(CHOICES), self.model)
-        self.settings = self.follow(Form(SETTINGS), self.model)
-        self.overlays = self.follow(Form(OVERLAYS), self.model)
-        self.overlays["window_percent"].native.setDecimals(1)
-        self.overlays["window_percent"].native.setPrefix("± ")
-        self.overlays["window_percent"].native.setSuffix(" %")
         self.changes = QLabel()
         self.changes.setWordWrap(True)
         self.save = Saver(self, "curve.csv", self.controller.save_table, self.plot)
         self.actions = self._actions()
-        self.add(self.form)
-        self.add_collapsed("Region, Betti curves, histogram, thresholds, smoothing", self.settings)
+        self.form = self.add_form(CHOICES, self.model)
+        title = "Region, Betti curves, histogram, thresholds, smoothing"
+        self.settings = self.add_form(SETTINGS, self.model, title=title)
         self.add(self.plot, stretch=1)
         self.add(self._threshold_row())
         self.add(self._readout())
         self.add(self._jumps())
-        self.add(self.overlays)
+        self.overlays = self.add_form(OVERLAYS, self.model)
+        window = self.overlays["window_percent"].native
+        window.setDecimals(1)
+        window.setPrefix("± ")
+        window.setSuffix(" %")
         self.add(self.changes)
         self.add(self.actions)
         self._connect()
@@ -119,7 +112,7 @@ class EulerExplorer(Panel):
         self.readout.setTextFormat(Qt.TextFormat.RichText)
         self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.readout.setFixedHeight(self.readout.fontMetrics().height() + 10)
-        # Numbers that change with every move must not cause a new layout of the window
+        # A fixed size, because a new layout of the window at every move is slow
         self.readout.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         return self.readout
 
@@ -179,7 +172,7 @@ class EulerExplorer(Panel):
             self.value.native.setDecimals(digits)
             self.value.native.setSingleStep(span / max(1, curve.thresholds.size - 1) or 1)
         self._show_threshold()
-        self.plot.repaint()  # now, before the layers are drawn
+        self.plot.repaint()  # at once, before napari draws the layers
 
     def _show_lines(self) -> None:
         """Draw the curve and, behind it, the Betti curves if they are wanted."""

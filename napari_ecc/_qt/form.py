@@ -28,10 +28,10 @@ __all__ = [
     "SUPERLEVEL",
     "Field",
     "Form",
+    "Rows",
     "buttons",
     "check",
     "choice",
-    "layer_choice",
     "number",
     "optional_number",
     "slider",
@@ -65,14 +65,9 @@ class Field(NamedTuple):
 
 
 def choice(name: str, tip: str, choices: Mapping[str, Any] | None = None) -> Field:
-    """A combo box with labels and values."""
+    """A combo box with labels and values, which `Form.offer` changes."""
     choices = choices or {}
     return Field(name, ComboBox, {"tooltip": tip, "choices": list(choices)}, choices)
-
-
-def layer_choice(name: str, tip: str) -> Field:
-    """A combo box of layer names, which are set by `Form.offer`."""
-    return choice(name, tip)
 
 
 def check(name: str, text: str, tip: str) -> Field:
@@ -106,6 +101,9 @@ def text(name: str, tip: str) -> Field:
     return Field(name, LineEdit, {"tooltip": tip})
 
 
+Rows = Mapping[str, Sequence[Field | str]]
+"""Fields of each row by the text before them; strings become labels between the widgets."""
+
 SCOPE = choice(
     "scope",
     "The plane on the screen, or the last three axes",
@@ -128,11 +126,10 @@ class Form(Container[Any]):
 
     Parameters
     ----------
-    rows : mapping of str to sequence of (Field or str)
-        By the text before them; strings become labels between the widgets.
+    rows : Rows
     """
 
-    def __init__(self, rows: Mapping[str, Sequence[Field | str]]) -> None:
+    def __init__(self, rows: Rows) -> None:
         self._fields: dict[str, Field] = {}
         self._widgets: dict[str, Any] = {}
         self._followed: set[str] = set()
@@ -143,8 +140,7 @@ class Form(Container[Any]):
             widgets=[self._row(label, row) for label, row in rows.items()], labels=False
         )
         self._titles = [row[0].native for label, row in zip(rows, self, strict=True) if label]
-        self.native.layout().setContentsMargins(0, 0, 0, 0)
-        self.native.layout().setSpacing(4)
+        _tighten(self.native.layout())
 
     def __getitem__(self, key: Any) -> Any:
         """Return the widget of a field."""
@@ -156,8 +152,7 @@ class Form(Container[Any]):
         box = Container(widgets=widgets, layout="horizontal", labels=False)
         self._rows.update({at.name: box for at in row if isinstance(at, Field)})
         layout = box.native.layout()
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
+        _tighten(layout)
         for position, part in enumerate(row):
             layout.setStretch(position, 0 if isinstance(part, str) else 1)
         return box
@@ -291,6 +286,10 @@ def buttons(**actions: tuple[str, str, Callable[[], Any]]) -> Container[Any]:
         button.native.setMinimumWidth(24)
         made.append(button)
     row = Container(widgets=made, layout="horizontal", labels=False)
-    row.native.layout().setContentsMargins(0, 0, 0, 0)
-    row.native.layout().setSpacing(4)
+    _tighten(row.native.layout())
     return row
+
+
+def _tighten(layout: Any) -> None:
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(4)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from qtpy.QtWidgets import QWidget
 
 from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes, tick_label
 from napari_ecc._qt.painted import PaintedWidget
-from napari_ecc._qt.pictures import new_image
 from napari_ecc._qt.theme import PAPER, PlotColours
 
 __all__ = ["HeatMap"]
@@ -43,7 +41,6 @@ class HeatMap(PaintedWidget):
 
     preferred = QSize(360, 220)
     pictures = (".png",)
-    """Suffixes of files that it can be saved as."""
     picked = Signal(float)
     placed = Signal(float, float)
 
@@ -151,30 +148,16 @@ class HeatMap(PaintedWidget):
         self._hover = None
         self.update()
 
-    def save(self, path: str | Path, facts: Mapping[str, str] | None = None) -> None:
-        """Write the map on white, in the size of the screen and three times as fine, as PNG.
+    def picture_size(self) -> QSize:
+        """That of the screen."""
+        return self.size()
 
-        Parameters
-        ----------
-        path : str or Path
-        facts : mapping of str to str, optional
-            Texts of the file.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
-        """
-        picture = new_image(self.size(), facts)
+    def _paint_picture(self, painter: QPainter, area: QRectF) -> None:
         colours = self._colours
         self.set_colours(PAPER)
-        painter = QPainter(picture)
         painter.setFont(self.font())
         self._paint(painter)
-        painter.end()
         self.set_colours(colours)
-        if not picture.save(str(path), "PNG"):
-            raise OSError(f"{path} cannot be written")
 
     def paintEvent(self, event: Any) -> None:
         """Draw the map, its axes, the marker and the colour bar."""
@@ -273,7 +256,7 @@ class HeatMap(PaintedWidget):
 def colour_indices(values: NDArray[Any], largest: float) -> NDArray[np.uint8]:
     """Return the index of each value's colour; the logarithm of 1 + |value| is spread evenly.
 
-    So one object can be told from two where there are a thousand elsewhere.
+    The difference between one object and two is visible even if other values are in the thousands.
     """
     known = np.isfinite(values)
     filled = np.where(known, values, 0.0)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 from qtpy.QtCore import QRectF, QSize, Qt
-from qtpy.QtGui import QColor, QPainter
+from qtpy.QtGui import QColor, QImage, QPainter
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from napari_ecc._qt.theme import PAPER, PlotColours
@@ -11,11 +15,16 @@ from napari_ecc._qt.theme import PAPER, PlotColours
 __all__ = ["PaintedWidget"]
 
 LOWEST = 110
+EXPORT_SIZE = QSize(640, 400)
+SCALE = 3
+"""Pixels of a PNG file per pixel of the screen."""
 
 
 class PaintedWidget(QWidget):
     """The base class of plots, with a message that is shown while there is nothing to draw."""
 
+    pictures: tuple[str, ...] = ()
+    """Suffixes of files that it can be saved as."""
     preferred = QSize(360, 240)
     """What `sizeHint` returns."""
 
@@ -47,11 +56,74 @@ class PaintedWidget(QWidget):
         if self.empty:
             self._redraw()
 
+    def picture_size(self) -> QSize:
+        """Size of saved pictures, in pixels of the screen."""
+        return EXPORT_SIZE
+
+    def save(self, path: str | Path, facts: Mapping[str, str] | None = None) -> None:
+        """Save what is painted, on white.
+
+        Parameters
+        ----------
+        path : str or Path
+            Its suffix, one of `pictures`, decides.
+        facts : mapping of str to str, optional
+            Texts of a PNG file, the description of an SVG file.
+
+        Raises
+        ------
+        ValueError
+            For another suffix.
+        OSError
+            If the file cannot be written.
+        """
+        path, size, facts = Path(path), self.picture_size(), facts or {}
+        suffix = path.suffix.lower()
+        if suffix not in self.pictures:
+            wanted = " or ".join(self.pictures)
+            raise ValueError(f"`path` must end with {wanted}, got {path.name!r}")
+        svg = suffix == ".svg"
+        device = _new_svg(path, size, facts) if svg else _new_image(size, facts)
+        painter = QPainter(device)
+        if not painter.isActive():
+            raise OSError(f"{path} cannot be written")
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint_picture(painter, QRectF(0, 0, size.width(), size.height()))
+        painter.end()
+        if not svg and not device.save(str(path)):
+            raise OSError(f"{path} cannot be written")
+
+    def _paint_picture(self, painter: QPainter, area: QRectF) -> None:
+        """Paint what is saved."""
+        raise NotImplementedError
+
     def _redraw(self) -> None:
-        """Paint the widget anew, soon."""
+        """Schedule a repaint."""
         self.update()
 
     def _paint_message(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
         painter.setPen(QColor(colours.text))
         flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
         painter.drawText(area, flags, self._message)
+
+
+def _new_image(size: QSize, facts: Mapping[str, str]) -> Any:
+    """An image to draw on, finer than the screen, with texts that are saved in the file."""
+    image = QImage(size * SCALE, QImage.Format.Format_ARGB32)
+    image.setDevicePixelRatio(SCALE)
+    for name, text in facts.items():
+        image.setText(name, text)
+    return image
+
+
+def _new_svg(path: Path, size: QSize, facts: Mapping[str, str]) -> Any:
+    """An SVG file to draw on, with texts as its description."""
+    from qtpy.QtSvg import QSvgGenerator
+
+    generator = QSvgGenerator()
+    generator.setFileName(str(path))
+    generator.setSize(size)
+    generator.setViewBox(QRectF(0, 0, size.width(), size.height()))
+    generator.setTitle("Euler characteristic curve")
+    generator.setDescription("\n".join(f"{name}: {text}" for name, text in facts.items()))
+    return generator

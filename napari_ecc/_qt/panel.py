@@ -23,18 +23,18 @@ from superqt import QCollapsible
 
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.links import Links
-from napari_ecc._qt.form import Form, buttons
+from napari_ecc._qt.form import Form, Rows, buttons
 from napari_ecc._qt.painted import PaintedWidget
 from napari_ecc._qt.progress import WorkLine
 from napari_ecc._qt.saving import copy_code
-from napari_ecc._qt.theme import PlotColours, follow_theme
+from napari_ecc._qt.theme import colours_of
 
 __all__ = ["Panel"]
 
 ROOM = 450
-"""Pixels of the window's height for each dock of the plugin; with less they become tabs."""
+"""Height of the window in pixels per dock of the plugin; if it is lower, docks become tabs."""
 LOWEST = 150
-"""Pixels of a dock's height that are enough: what does not fit is scrolled to."""
+"""Minimum height of a dock in pixels; its contents can be scrolled."""
 
 
 class Panel(QWidget):
@@ -111,23 +111,23 @@ class Panel(QWidget):
         else:
             self._content.addWidget(part, stretch)
 
-    def add_collapsed(self, title: str, form: Form) -> None:
-        """Append a collapsible form."""
+    def add_form(self, rows: Rows, *models: Any, title: str = "") -> Form:
+        """Append a form that follows models; collapsed under a title, if there is one."""
+        form = self.follow(Form(rows), *models)
+        self.add(self._section(title, form) if title else form)
+        return form
+
+    def _section(self, title: str, form: Form) -> QCollapsible:
         section = QCollapsible(title)
         section.setDuration(0)
         section.layout().setContentsMargins(0, 0, 0, 0)
         section.addWidget(form.native)
         self._sections.append(section)
-        self.add(section)
+        return section
 
     def show_guide(self) -> None:
         """Show how to use this dock."""
         QWhatsThis.showText(self.mapToGlobal(self.rect().center()), self._guide, self)
-
-    def link(self, text: str) -> str:
-        """Return a link in the colour of the theme's text, for a label of rich text."""
-        colour = self.palette().text().color().name()
-        return f"<a href='#' style='color: {colour}'>{text}</a>"
 
     def changeEvent(self, event: Any) -> None:
         """Follow the theme's colours."""
@@ -144,12 +144,14 @@ class Panel(QWidget):
         self._show_triangles()
 
     def _show_triangles(self) -> None:
-        for section in self._sections:  # an icon keeps the colour that it was made in
+        for section in self._sections:  # icons do not follow the theme
             section.setCollapsedIcon("▶")
             section.setExpandedIcon("▼")
 
     def _show_about(self) -> None:
-        self._about.setText(f"{self._explanation} {self.link('Help')}")
+        colour = self.palette().text().color().name()
+        link = f"<a href='#' style='color: {colour}'>Help</a>"
+        self._about.setText(f"{self._explanation} {link}")
 
     def show_subject(self) -> None:
         """Set the description of the displayed part."""
@@ -204,14 +206,15 @@ class Panel(QWidget):
 
     def paint(self, *plots: PaintedWidget) -> None:
         """Let plots follow the colours of napari's theme, and show the status while empty."""
+        viewer = self.controller.viewer
 
-        def set_colours(colours: PlotColours) -> None:
+        def set_colours() -> None:
             for plot in plots:
-                plot.set_colours(colours)
+                plot.set_colours(colours_of(viewer.theme))
 
         self._plots += plots
         self.show_status()
-        self.until_closed(follow_theme(self.controller.viewer, set_colours))
+        self.show(set_colours, viewer.events.theme)
 
     def until_closed(self, end: Callable[[], Any]) -> None:
         """Call a function when the panel is closed, in reverse order."""

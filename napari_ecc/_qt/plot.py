@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from ecc_core import BettiCurves
 from napari_ecc._model.explorer import BETTI_NAMES
 from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes
 from napari_ecc._qt.painted import PaintedWidget
-from napari_ecc._qt.pictures import EXPORT_SIZE, new_image, new_svg
 from napari_ecc._qt.theme import PALETTE, PAPER, PlotColours
 
 __all__ = ["BETTI_COLOURS", "CurvePlot", "Line", "betti_lines", "step_line"]
@@ -39,7 +37,7 @@ class Line(NamedTuple):
     style : {"step-right", "step-left", "line"}
         Whether a value holds up to the next x (sublevel curves) or down to the one before.
     colour : str
-        ``#rrggbb``, or "" for the theme's.
+        ``#rrggbb``, or the name of one of `PlotColours`.
     width : float
     dashed : bool
     label : str
@@ -49,10 +47,14 @@ class Line(NamedTuple):
     x: NDArray[Any]
     y: NDArray[Any]
     style: str = "step-right"
-    colour: str = ""
+    colour: str = "curve"
     width: float = 1.6
     dashed: bool = False
     label: str = ""
+
+    def shade(self, colours: PlotColours) -> QColor:
+        """The colour in those of a theme."""
+        return QColor(getattr(colours, self.colour, self.colour))
 
 
 def step_line(x: NDArray[Any], y: NDArray[Any], superlevel: bool, **look: Any) -> Line:
@@ -88,7 +90,6 @@ class CurvePlot(PaintedWidget):
     """
 
     pictures = (".png", ".svg")
-    """Suffixes of files that it can be saved as."""
     threshold_moved = Signal(float)
     released = Signal(float)
     stepped = Signal(int)
@@ -164,39 +165,6 @@ class CurvePlot(PaintedWidget):
         """Return the horizontal pixel of a threshold."""
         return float(self._frame(QRectF(self.rect())).px(x))
 
-    def save(self, path: str | Path, facts: Mapping[str, str] | None = None) -> None:
-        """Write the plot, black on white, as PNG or SVG.
-
-        Parameters
-        ----------
-        path : str or Path
-            Its suffix, .png or .svg, decides.
-        facts : mapping of str to str, optional
-            Texts of a PNG file, the description of an SVG file.
-
-        Raises
-        ------
-        ValueError
-            For another suffix.
-        OSError
-            If the file cannot be written.
-        """
-        path = Path(path)
-        suffix = path.suffix.lower()
-        if suffix not in (".png", ".svg"):
-            raise ValueError(f"`path` must end with .png or .svg, got {path.name!r}")
-        area = QRectF(0, 0, EXPORT_SIZE.width(), EXPORT_SIZE.height())
-        device = new_svg(path, facts) if suffix == ".svg" else new_image(EXPORT_SIZE, facts)
-        painter = QPainter(device)
-        if not painter.isActive():
-            raise OSError(f"{path} cannot be written")
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._paint_curves(painter, area, PAPER)
-        self._paint_threshold(painter, area, PAPER)
-        painter.end()
-        if suffix == ".png" and not device.save(str(path)):
-            raise OSError(f"{path} cannot be written")
-
     def paintEvent(self, event: Any) -> None:
         """Draw the curves, from the pixmap if nothing changed, and the line."""
         if self._backdrop is None:
@@ -217,6 +185,10 @@ class CurvePlot(PaintedWidget):
     def resizeEvent(self, event: Any) -> None:
         """Redraw in the new size."""
         self._redraw()
+
+    def _paint_picture(self, painter: QPainter, area: QRectF) -> None:
+        self._paint_curves(painter, area, PAPER)
+        self._paint_threshold(painter, area, PAPER)
 
     def mousePressEvent(self, event: Any) -> None:
         """Start a drag; a click moves the line there."""
@@ -296,17 +268,17 @@ class CurvePlot(PaintedWidget):
         if self._bars is not None:
             _paint_bars(painter, frame, *self._bars, colours)
         for line in self._lines:
-            pen = QPen(QColor(line.colour or colours.curve), line.width)
+            pen = QPen(line.shade(colours), line.width)
             pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
             if line.dashed:
                 pen.setStyle(Qt.PenStyle.DashLine)
             painter.setPen(pen)
             painter.drawPolyline(_polyline(line, frame))
         painter.setClipping(False)
-        texts = [(line.label, line.colour or colours.curve) for line in self._lines if line.label]
-        texts += [(self._note, colours.accent)] if self._note else []
+        texts = [(line.label, line.shade(colours)) for line in self._lines if line.label]
+        texts += [(self._note, QColor(colours.accent))] if self._note else []
         for row, (text, colour) in enumerate(texts):
-            painter.setPen(QColor(colour))
+            painter.setPen(colour)
             top = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
             below = 2 + row * painter.fontMetrics().height()
             painter.drawText(frame.plot.adjusted(6, below, -6, 0), top, text)
@@ -347,7 +319,7 @@ def _paint_bars(
     counts: NDArray[Any],
     colours: PlotColours,
 ) -> None:
-    """A histogram of square roots, so that a large background leaves the rest to be seen."""
+    """Draw square roots of the counts, so that a large background does not hide the rest."""
     shade = QColor(colours.axis)
     shade.setAlpha(70)
     heights = np.sqrt(counts / max(counts.max(initial=1), 1)) * frame.plot.height()

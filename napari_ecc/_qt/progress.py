@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QWidget
 __all__ = ["WorkLine"]
 
 SHOWN_AFTER = 250
-"""Milliseconds of work after which it is shown: to make room for it redraws the window."""
+"""Milliseconds until progress is shown, because showing it causes a new layout."""
 
 
 class WorkLine(QWidget):

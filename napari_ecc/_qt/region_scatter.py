@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 PAD, EDGE, REACH = 8.0, 10.0, 12.0  # about the frame, inside it, and from mouse to point
 DOT, RING = 4.0, 7.0
 CLICK = 5.0
-"""Pixels that the mouse may move in a click."""
+"""Largest distance in pixels that the mouse moves during a click."""
 
 
 class RegionScatter(PaintedWidget):

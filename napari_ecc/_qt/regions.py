@@ -12,11 +12,9 @@ from napari_ecc._qt.form import (
     CONNECTIVITY,
     SCOPE,
     SUPERLEVEL,
-    Form,
     buttons,
     check,
     choice,
-    layer_choice,
     optional_number,
     text,
     whole_number,
@@ -25,12 +23,11 @@ from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, betti_lines, step_line
 from napari_ecc._qt.region_scatter import RegionScatter
 from napari_ecc._qt.saving import Saver
-from napari_ecc._qt.theme import PAPER, PlotColours, follow_theme
 
 __all__ = ["RegionExplorer"]
 
 MOST_LINES = 100
-"""Of more objects, this many curves are drawn behind the selected one."""
+"""Largest number of curves that are drawn behind the selected one."""
 
 ABOUT = "Pattern and shape of each object."
 GUIDE = """\
@@ -40,8 +37,8 @@ shape, as if the object stood alone. They become columns of the layer's features
 everywhere. Draw around points to put their objects in a class, a column of the features.</p>"""
 
 CHOICES = {
-    "Labels": (layer_choice("labels", "The Labels layer, one label an object"), SCOPE),
-    "Image": (layer_choice("image", "The Image layer, the same as in the Euler explorer"),),
+    "Labels": (choice("labels", "The Labels layer, one label an object"), SCOPE),
+    "Image": (choice("image", "The Image layer, the same as in the Euler explorer"),),
 }
 MINKOWSKI_TIP = "Area and perimeter, or volume, surface and mean breadth, in world units"
 SETTINGS = {
@@ -75,32 +72,23 @@ OBJECT = {
 
 
 class RegionExplorer(Panel):
-    """Measure the objects of a Labels layer, and compare them.
-
-    Parameters
-    ----------
-    napari_viewer : napari.viewer.Viewer
-    """
+    """Measure the objects of a Labels layer, and compare them."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(RegionController(napari_viewer), ABOUT, GUIDE)
-        self._colours = PAPER
         self.plot = CurvePlot("threshold t", "χ")
         self.scatter = RegionScatter()
-        self.form = self.follow(Form(CHOICES), self.model, self.explorer)
-        self.settings = self.follow(Form(SETTINGS), self.model)
-        self.object = self.follow(Form(OBJECT), self.model)
         self.save = Saver(self, "regions.csv", self.controller.save_table, self.plot)
         self.actions = self._actions()
-        self.add(self.form)
-        self.add_collapsed("Sets, thresholds, transform, more columns", self.settings)
+        self.form = self.add_form(CHOICES, self.model, self.explorer)
+        title = "Sets, thresholds, transform, more columns"
+        self.settings = self.add_form(SETTINGS, self.model, title=title)
         self.add(self.plot, stretch=1)
-        self.add(self.object)
+        self.object = self.add_form(OBJECT, self.model)
         self.add(self.scatter, stretch=1)
         self.add(self.actions)
         self._connect()
         self.paint(self.plot, self.scatter)
-        self.until_closed(follow_theme(napari_viewer, self._set_colours))
 
     def _actions(self) -> Any:
         history = self.controller.session.history
@@ -125,10 +113,6 @@ class RegionExplorer(Panel):
 
     def _show_undo(self) -> None:
         self.actions["undo"].enabled = bool(self.controller.session.history.newest)
-
-    def _set_colours(self, colours: PlotColours) -> None:
-        self._colours = colours
-        self._show_curves()
 
     @property
     def message(self) -> str:
@@ -176,11 +160,11 @@ class RegionExplorer(Panel):
         _, thresholds, values = regions.curves
         superlevel = regions.curves.superlevel
         some = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_LINES)).astype(int))
-        look = {"colour": self._colours.axis, "width": 0.8}
+        look = {"colour": "axis", "width": 0.8}
         lines = [step_line(thresholds, values[k], superlevel, **look) for k in some.tolist()]
         row = regions.row(self.model.selected)
         if row is not None:
-            look = {"colour": self._colours.accent, "width": 2.4}
+            look = {"colour": "accent", "width": 2.4}
             lines.append(step_line(thresholds, values[row], superlevel, **look))
             if regions.betti is not None:
                 lines += betti_lines(regions.betti.select(self.model.selected))

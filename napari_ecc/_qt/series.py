@@ -10,10 +10,8 @@ from napari_ecc._controller.series import SeriesController
 from napari_ecc._qt.form import (
     CONNECTIVITY,
     SUPERLEVEL,
-    Form,
     buttons,
     choice,
-    layer_choice,
     number,
     whole_number,
 )
@@ -31,7 +29,7 @@ move to a frame; the curve above is that of the frame in view.</p>
 <p>All frames have the same thresholds. Rows that are not known yet are grey.</p>"""
 
 CHOICES = {
-    "Image": (layer_choice("image", "The Image layer, the same as in the Euler explorer"),),
+    "Image": (choice("image", "The Image layer, the same as in the Euler explorer"),),
     "Along": (
         choice("axis", "The axis that the frames follow one another along"),
         choice(
@@ -53,22 +51,15 @@ SETTINGS = {
 
 
 class SeriesExplorer(Panel):
-    """See how the curve changes in time, over channels or through a stack.
-
-    Parameters
-    ----------
-    napari_viewer : napari.viewer.Viewer
-    """
+    """See how the curve changes in time, over channels or through a stack."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(SeriesController(napari_viewer), ABOUT, GUIDE)
         self.plot = CurvePlot("threshold t", "χ")
         self.map = HeatMap("threshold t", "frame")
         self.save = Saver(self, "series.csv", self.controller.save_table, self.map)
-        self.form = self.follow(Form(CHOICES), self.model, self.explorer)
-        self.settings = self.follow(Form(SETTINGS), self.model)
-        self.add(self.form)
-        self.add_collapsed("Sets, thresholds", self.settings)
+        self.form = self.add_form(CHOICES, self.model, self.explorer)
+        self.settings = self.add_form(SETTINGS, self.model, title="Sets, thresholds")
         self.add(self.plot, stretch=2)
         self.add(self.map, stretch=3)
         limits_tip = "Let the thresholds run between the layer's contrast limits"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from napari.utils.theme import get_theme
 
-__all__ = ["PALETTE", "PAPER", "PlotColours", "colours_of", "follow_theme"]
+__all__ = ["PALETTE", "PAPER", "PlotColours", "colours_of"]
 
 
 class PlotColours(NamedTuple):
@@ -22,10 +21,10 @@ class PlotColours(NamedTuple):
 
 
 PAPER = PlotColours("#ffffff", "#4d4d4d", "#1a1a1a", "#1a1a1a", "#d9d9d9", "#d55e00")
-"""Of figures that are saved: black on white."""
+"""Colours of saved figures: black on white."""
 
 PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
-"""Of groups and classes, on any background (Okabe and Ito)."""
+"""Colours of groups and classes, for any background (Okabe and Ito)."""
 
 ON_DARK = {"curve": "#6cc5ff", "accent": "#ff9f43"}
 ON_LIGHT = {"curve": "#0072b2", "accent": "#d55e00"}
@@ -48,25 +47,3 @@ def colours_of(theme: str) -> PlotColours:
         faint=found.foreground.as_hex("long"),
         **(ON_LIGHT if light else ON_DARK),
     )
-
-
-def follow_theme(viewer: Any, apply: Callable[[PlotColours], None]) -> Callable[[], None]:
-    """Call `apply` with the colours now and whenever the viewer's theme changes.
-
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-    apply : callable
-
-    Returns
-    -------
-    callable
-        Ends it.
-    """
-
-    def update(_event: Any = None) -> None:
-        apply(colours_of(viewer.theme))
-
-    viewer.events.theme.connect(update)
-    update()
-    return lambda: viewer.events.theme.disconnect(update)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -12,15 +11,8 @@ from ecc_core import BettiCurves, EulerCurve
 from napari_ecc._controller.betti import count_all
 from napari_ecc._controller.curve_sets import frames_of
 from napari_ecc._controller.curves import Request, compute_curve, request_of, result_of
-from napari_ecc._controller.layers import (
-    Part,
-    as_indexable,
-    contrast_limits,
-    levels_of,
-    selection_of,
-)
-from napari_ecc._controller.loading import fitting_level
-from napari_ecc._controller.series import Frames, compute_frames
+from napari_ecc._controller.layers import Part, contrast_limits, selection_of
+from napari_ecc._controller.series import Frames, compute_frames, fitting_frames
 from napari_ecc.actions._layers import checked, result
 
 if TYPE_CHECKING:
@@ -256,20 +248,16 @@ def frame_curves(
         "connectivity": connectivity,
         "nan": "omit",
     }
-    wanted: list[tuple[Any, Any]] = [
-        ((), (*part[:axis], frame, *part[axis + 1 :]))
-        for frame in builtins.range(layer.data.shape[axis])
-    ]
-    selection = selection_of(layer, part)
-    level = fitting_level(selection, layer.name).number
-    data = as_indexable(levels_of(layer)[level])
+    wanted: list[Any] = [((), frame) for frame in frames_of(layer, part, axis).values()]
+    data = fitting_frames(layer, part)
+    ndim = sum(isinstance(at, slice) for at in part)
     found = result(compute_frames(Frames(data, wanted, thresholds, options)))
     return EulerCurve(
         np.linspace(low, high, thresholds),
         np.stack([chi for _, chi in found]),
-        connectivity=connectivity or len(selection.axes),
+        connectivity=connectivity or ndim,
         superlevel=superlevel,
-        ndim=len(selection.axes),
+        ndim=ndim,
     )
 
 
