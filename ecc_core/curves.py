@@ -212,9 +212,9 @@ def euler_curve(
     Warns
     -----
     UserWarning
-        If an image of three axes has at most four points along the first or last one, and `axis` is
-        not given: the axis is rather one of channels or images. If hardly any of the thresholds
-        lies among the values of the image (in host memory only).
+        If `axis` is not given and an image of three axes has at most four points along the first or
+        last one, which probably holds channels or several images. Also if hardly any of the
+        thresholds given lies among the values of an image in host memory.
 
     See Also
     --------

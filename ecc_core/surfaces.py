@@ -152,15 +152,16 @@ def euler_surface(
             range=bounds,
             connectivity=connectivity,
             superlevel=flag,
-            mask=mask,
+            mask=shown,
             nan=nan,
             axis=axes,
             workers=workers,
         )
-        for image, at, name, bounds, flag in zip(
-            (first, second), given, NAMES, ranges, flag_pair(superlevel), strict=True
+        for image, at, name, bounds, flag, shown in zip(
+            (first, second), given, NAMES, ranges, flag_pair(superlevel), (mask, None), strict=True
         )
     )
+    b = b._replace(mask=a.mask)
     at, filtrations = (a.thresholds(), b.thresholds()), (a.filtration, b.filtration)
     compute = origin.surfaces().surface
     values = compute(a.images, b.images, at, filtrations, **a.options)

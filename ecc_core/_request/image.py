@@ -34,7 +34,7 @@ __all__ = [
     "warn_of_thin_volume",
 ]
 
-THIN = 4  # points along an axis that is rather one of colours, channels or images
+THIN = 4  # largest length of an axis that probably holds colours, channels or images
 
 
 class Geometry(NamedTuple):
