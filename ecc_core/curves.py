@@ -11,19 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy
-from ecc_core._arrays.origin import origin_of
-from ecc_core._arrays.repeats import (
-    remember,
-    remember_coefficients,
-    remember_number,
-    remember_regions,
-    repeat_coefficients,
-    repeat_curve,
-    repeat_number,
-)
 from ecc_core._arrays.request import Request
 from ecc_core._blocks.streamed import streamed_curve
-from ecc_core._request.filtration import check_closed, filtration_of
+from ecc_core._request.filtration import check_closed
 from ecc_core._request.image import all_axes
 from ecc_core._types import (
     CoefficientOptions,
@@ -94,24 +84,19 @@ def euler_number(
     >>> ecc.euler_number(ring)
     0
     """
-    call, number = repeat_number(image, LEAST, ("number", connectivity, boundary))
-    if number is not None:
-        return number
-    values = euler_curve(
-        image,
-        LEAST,
-        connectivity=connectivity,
-        superlevel=True,
-        nan="omit",
-        axis=all_axes(image),
-        boundary=boundary,
-    ).values
-    if call is not None:
-        origin = origin_of(image)
-        images = origin.image(image)[None]
-        filtration = filtration_of(images.ndim - 1, connectivity, True, "omit", None, boundary)
-        remember_number(call, origin.backend(), images, LEAST, filtration)
-    return values[0] if is_lazy(image) else int(values.item())
+    options: dict[str, Any] = {
+        "connectivity": connectivity,
+        "superlevel": True,
+        "nan": "omit",
+        "axis": all_axes(image),
+        "boundary": boundary,
+    }
+    if is_lazy(image):
+        lazy: int = euler_curve(image, LEAST, **options).values[0]
+        return lazy
+    request = Request.of(image, LEAST, **options)
+    backend = request.origin.backend()
+    return backend.number(request.images, LEAST, request.filtration, **request.options)
 
 
 @overload
@@ -253,14 +238,6 @@ def euler_curve(
     >>> ecc.euler_curve(np.zeros((3, 3)), [0], boundary="periodic").values  # a torus
     array([0])
     """
-    given, call = thresholds, None
-    if devices is None:
-        remembered = "curve", connectivity, superlevel, nan, boundary
-        others = range, mask, axis, workers, direction, direction_scale, spacing
-        given, call, curve = repeat_curve((image,), thresholds, remembered, others)
-        if curve is not None:
-            at, values, facts = curve
-            return EulerCurve(at, values, **facts)
     options: dict[str, Any] = {
         "range": range,
         "connectivity": connectivity,
@@ -280,20 +257,30 @@ def euler_curve(
         from ecc_core._dask.whole import whole_curve
 
         return whole_curve(image, thresholds, **options)
-    request = Request.of(image, given, no_exact=None, **options)
-    origin, filtration = request.origin, request.filtration
-    backend, facts = origin.backend(), curve_facts(filtration)
+    request = Request.of(image, thresholds, no_exact=None, **options)
+    origin, facts = request.origin, curve_facts(request.filtration)
     if request.levels.exact:
-        found = backend.exact_curve(request.images, filtration, **request.options)
+        found = origin.backend().exact_curve(request.images, request.filtration, **request.options)
         return EulerCurve(*map(origin.wrap, found), **facts)
+    at, values = _curve(request)
+    return EulerCurve(origin.thresholds(thresholds, at), request.spread(values, len(at)), **facts)
+
+
+def _curve(request: Request) -> tuple[Any, Any]:
+    """Return thresholds (n,) and curves (images, n)."""
+    backend, filtration = request.origin.backend(), request.filtration
+    if request.levels.needs_range and hasattr(backend, "even_curve"):
+        count = request.levels.count
+        found = backend.even_curve(request.images, count, filtration, mask=request.mask)
+        if found is not None:
+            at, values = found
+            return at, values
     at = request.thresholds()
-    if call is not None:
-        remember(call, backend, request.images, request.levels.count or at, filtration, facts)
-    if request.levels.needs_range and not origin.on_host:
+    if request.levels.needs_range and not request.origin.on_host:
         filtration = replace(filtration, nan="omit")  # the range was found, so there is none
     values = backend.curve(request.images, at, filtration, **request.options)
     request.warn_if_missed(at, values)
-    return EulerCurve(origin.thresholds(thresholds, at), request.spread(values, at.size), **facts)
+    return at, values
 
 
 @overload
@@ -351,17 +338,9 @@ def euler_coefficients(
 
         lazy: NDArray[np.int8] = whole_coefficients(image, **options)
         return lazy
-    call, found = repeat_coefficients(
-        image, ("coefficients", connectivity, superlevel, nan), (mask,)
-    )
-    if found is not None:
-        known: NDArray[np.int8] = found
-        return known
     request = Request.of(image, axis=all_axes(image), **options)
-    backend, filtration = request.origin.backend(), request.filtration
-    counts = backend.coefficients(request.images, filtration, mask=request.mask)
-    if call is not None:
-        remember_coefficients(call, backend, request.images, filtration)
+    backend = request.origin.backend()
+    counts = backend.coefficients(request.images, request.filtration, mask=request.mask)
     result: NDArray[np.int8] = request.origin.wrap(counts[0])
     return result
 
@@ -453,23 +432,14 @@ def region_curves(
         from ecc_core._dask.whole import whole_regions
 
         return whole_regions(image, labels, thresholds, **options)
-    call, given = None, thresholds
-    if type(thresholds) is not int:  # a number of thresholds takes the range of the image first
-        remembered = "regions", connectivity, superlevel
-        given, call, known = repeat_curve((image, labels), thresholds, remembered, (range, workers))
-        if known is not None:
-            at, (ids, values), facts = known
-            return RegionCurves(ids, at, values, **facts)
-    request = Request.of(image, given, labels=labels, axis=all_axes(image), **options)
-    origin, filtration = request.origin, request.filtration
-    backend, facts = origin.backend(), curve_facts(filtration)
-    at, arrays = request.thresholds(), (request.images[0], request.labels)
-    ids, values = backend.region_curves(*arrays, at, filtration, workers=request.workers)
+    request = Request.of(image, thresholds, labels=labels, axis=all_axes(image), **options)
+    origin, filtration, at = request.origin, request.filtration, request.thresholds()
+    ids, values = origin.backend().region_curves(
+        request.images[0], request.labels, at, filtration, workers=request.workers
+    )
     request.warn_if_missed(at, values)
-    if call is not None:
-        remember_regions(call, backend, arrays, at, filtration, facts)
-    at = origin.thresholds(thresholds, at)
-    return RegionCurves(origin.wrap(ids), at, origin.wrap(values), **facts)
+    found = origin.wrap(ids), origin.thresholds(thresholds, at), origin.wrap(values)
+    return RegionCurves(*found, **curve_facts(filtration))
 
 
 def warmup(*, block: bool = False) -> threading.Thread:

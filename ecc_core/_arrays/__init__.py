@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from ecc_core._arrays.torch import Torch
 __all__ = [
     "Adapter",
     "adapter_of",
-    "given_early",
     "given_on_host",
     "is_lazy",
     "on_host",
@@ -66,10 +64,3 @@ def given_on_host(given: Any) -> Any:
     What is returned must not be written to.
     """
     return given if isinstance(given, HOST_TYPES) else adapter_of(given).read_once(given)
-
-
-def given_early(given: Any) -> tuple[Any, Callable[[], bool] | None]:
-    """`given_on_host`, and a function that tells whether it is right (`Adapter.read_early`)."""
-    if isinstance(given, HOST_TYPES):
-        return given, None
-    return adapter_of(given).read_early(given)

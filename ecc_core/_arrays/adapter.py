@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -55,22 +54,6 @@ class Adapter:
     def read_once(self, array: Any) -> NDArray[Any]:
         """`on_host`, without a copy if the library says that the array has not changed since."""
         return self.on_host(array)
-
-    def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
-        """Return what an array most probably holds, and a function that tells whether it does.
-
-        No function means that it does. It must be called once; if it returns False, the array has
-        to be read again.
-        """
-        return self.read_once(array), None
-
-    def layout(self, array: Any) -> Hashable | None:
-        """Return what a call depends on besides values, or None if calls are not remembered.
-
-        If this is not None, the backend must have the functions whose names begin with `repeated_`
-        that :mod:`ecc_core._arrays.repeats` calls.
-        """
-        return None
 
     def as_integers(self, array: Any) -> Any:
         """An array of whole numbers as int64."""

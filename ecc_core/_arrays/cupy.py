@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -43,15 +42,6 @@ class CuPy(Adapter):
 
         with device_of(like):
             return on_device(result)
-
-    def layout(self, array: Any) -> Hashable:
-        place = array.data.ptr % 16, array.device.id
-        return self.name, array.shape, array.strides, array.dtype, place
-
-    def read_early(self, array: Any) -> tuple[NDArray[Any], Callable[[], bool] | None]:
-        from ecc_core._backends.cuda.seen import read_early
-
-        return read_early(array)
 
     def on_host(self, array: Any) -> NDArray[Any]:
         from ecc_core._backends.cuda.arrays import on_host

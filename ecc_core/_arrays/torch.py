@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,17 @@ from numpy.typing import NDArray
 from ecc_core._arrays.adapter import Adapter
 
 __all__ = ["Torch"]
+
+
+@lru_cache(maxsize=64)
+def _numpy_dtype(dtype: Any) -> np.dtype[Any] | None:
+    """Return the NumPy dtype that holds the values of a torch dtype, or None."""
+    name = str(dtype).removeprefix("torch.")
+    try:
+        found = np.dtype("float32" if name == "bfloat16" else name)
+    except TypeError:
+        return None
+    return found if found.isbuiltin == 1 else None  # other packages register dtypes of their own
 
 
 class Torch(Adapter):
@@ -31,13 +43,8 @@ class Torch(Adapter):
         return str(array.device)
 
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
-        of_torch = str(array.dtype).removeprefix("torch.")
-        try:
-            found = np.dtype("float32" if of_torch == "bfloat16" else of_torch)
-            known = found.isbuiltin == 1  # other packages register dtypes of their own
-        except TypeError:
-            known = False
-        if not known:
+        found = _numpy_dtype(array.dtype)
+        if found is None:
             raise TypeError(
                 f"`{name}` must have a boolean, integer or real floating dtype of at most 64 bits, "
                 f"got {array.dtype}"

@@ -41,6 +41,10 @@ class Backend(Protocol):
     Arguments have been checked. Masks have the image's shape; thresholds are sorted NumPy arrays
     of real numbers. `workers` is a number of threads or None, and may be ignored. NaN raises
     ValueError with ``errors.NAN_MESSAGE`` where ``filtration.nan`` is "raise".
+
+    A backend may also have ``even_curve(image, count, filtration, *, mask)``, which returns evenly
+    spaced thresholds over the range of an image, (count,), and the curve there, (1, count), or None
+    where the range must be found first.
     """
 
     def curve(
@@ -77,6 +81,18 @@ class Backend(Protocol):
         workers: int | None = None,
     ) -> tuple[Any, Any]:
         """Return ids (k,) and curves (k, n) int64 of an image and labels without a batch axis."""
+        ...
+
+    def number(
+        self,
+        image: Any,
+        level: Any,
+        filtration: Filtration,
+        *,
+        mask: Any = None,
+        workers: int | None = None,
+    ) -> int:
+        """Return the Euler characteristic of one image at one level, (1,)."""
         ...
 
     def value_range(

@@ -94,7 +94,6 @@ CASES = {
     "number": [_curves(SHORT[:2], (SEARCH,), FLAT=(0, 1), ROWS=(4,))],
     "range": [SAMPLES],
     "even": [_curves(("float",), (SEARCH,), NAN=(2,))],
-    "same": [{"THREADS": (256,)}],
     "recode": [{**SAMPLES, "CODE": CODES, "ALONG": (0, 1, 2), "REPEAT": (0, 1)}],
     "betti": [
         {"CODE": CODES, "PLANAR": (0, 1)}

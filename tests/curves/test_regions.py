@@ -217,3 +217,14 @@ def test_many_sparse_ids_in_any_memory_order(dtype):
         found = ecc.region_curves(arrange(image), arrange(labels), np.arange(5))
         np.testing.assert_array_equal(found.labels, np.unique(labels)[1:])
         np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_default_thresholds_lie_over_the_labelled_points(backend):
+    image = np.array([[90.0, 3, 5, -80], [np.inf, 4, 7, 6]])
+    labels = np.array([[0, 1, 1, 0], [0, 1, 2, 2]])
+    found = ecc.region_curves(backend.asarray(image), backend.asarray(labels), 5)
+    assert_regions_equal(
+        found,
+        *reference.region_curves(image, labels, np.linspace(3, 7, 5)),
+        thresholds=np.linspace(3, 7, 5),
+    )

@@ -137,3 +137,7 @@ def value_range(image, filtration, *, mask=None, workers=None):
     shown = ~_absent(values, mask)
     finite = values[shown & np.isfinite(values)]
     return (finite.min(), finite.max()) if finite.size else (None, None)
+
+
+def number(image, level, filtration, *, mask=None, workers=None):
+    return int(curve(image, level, filtration, mask=mask).item())

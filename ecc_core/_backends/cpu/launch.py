@@ -34,7 +34,7 @@ from ecc_core._request.filtration import Direction, Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["coefficients", "curve", "exact_curve", "region_curves", "value_range"]
+__all__ = ["coefficients", "curve", "exact_curve", "number", "region_curves", "value_range"]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -84,6 +84,18 @@ def curve(
     if cubes and filtration.ndim == 3:
         np.negative(result, out=result)
     return result
+
+
+def number(
+    image: Array,
+    level: Array,
+    filtration: Filtration,
+    *,
+    mask: Array | None = None,
+    workers: int | None = None,
+) -> int:
+    """Euler characteristic of the only image of a batch at one level, (1,)."""
+    return int(curve(image, level, filtration, mask=mask, workers=workers).item())
 
 
 def _scanned_with_border(image: Array, filtration: Filtration) -> bool:

@@ -54,32 +54,41 @@ def adopt(array: Any) -> AbstractContextManager[Adopted]:
     adopted = Adopted(array, element_of(array.dtype), _same)
     if array.device.id == cupy.cuda.runtime.getDevice():
         return nullcontext(adopted)
-    return _on_device(adopted)
+    return _made_current(adopted, HERE)
+
+
+def _adopt_tensor(array: Any) -> AbstractContextManager[Adopted]:
+    import torch
+
+    tensor, element = array, ""
+    if tensor.dtype == torch.bfloat16:
+        tensor, element = tensor.detach().view(torch.int16), "bfloat16"
+    view, device = as_cupy(tensor), tensor.device.index
+    adopted = Adopted(view, element or element_of(view.dtype), _as_tensor)
+    stream = torch._C._cuda_getCurrentRawStream(device)
+    here = device == cupy.cuda.runtime.getDevice()
+    if here and stream == cupy.cuda.get_current_stream().ptr:
+        return nullcontext(adopted)
+    return _made_current(adopted, borrowed_stream(device))
+
+
+@contextmanager
+def _made_current(adopted: Adopted, stream: AbstractContextManager[Any]) -> Iterator[Adopted]:
+    with adopted.array.device, stream:
+        yield adopted
+
+
+def _as_tensor(array: Any) -> Any:
+    """Return a CuPy array as a tensor, whose stream is the current one."""
+    import torch
+
+    # As torch.from_dlpack, but without creating objects for streams.
+    return torch.utils.dlpack.from_dlpack(array.__dlpack__(stream=-1))
 
 
 def device_of(array: Any) -> AbstractContextManager[Any]:
     """Make the device of a CuPy array current."""
     return HERE if array.device.id == cupy.cuda.runtime.getDevice() else array.device
-
-
-@contextmanager
-def _on_device(adopted: Adopted) -> Iterator[Adopted]:
-    with adopted.array.device:
-        yield adopted
-
-
-@contextmanager
-def _adopt_tensor(array: Any) -> Iterator[Adopted]:
-    import torch
-
-    tensor = array.detach()
-    element = ""
-    if tensor.dtype == torch.bfloat16:
-        tensor, element = tensor.view(torch.int16), "bfloat16"
-    device = tensor.device.index
-    with cupy.cuda.Device(device), borrowed_stream(device):
-        view = as_cupy(tensor)
-        yield Adopted(view, element or element_of(view.dtype), torch.utils.dlpack.from_dlpack)
 
 
 def borrowed_stream(device: int) -> Any:

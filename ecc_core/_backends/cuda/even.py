@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import cupy
@@ -18,7 +19,7 @@ from ecc_core._backends.cuda.scan import Scan, plan_scan
 from ecc_core._backends.cuda.variants import Variant
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["MOST_EVEN", "EvenCurve", "even_curve"]
+__all__ = ["MOST_EVEN", "EvenCurve", "even_scan"]
 
 # As in even.cu.
 EVEN = np.dtype([("thresholds", "i8"), ("table", "i8"), ("count", "i8")])
@@ -71,7 +72,8 @@ class EvenCurve:
         return (thresholds, values) if state & FITS else None
 
 
-def even_curve(
+@lru_cache(maxsize=128)
+def even_scan(
     placement: Placement, count: int, variant: Variant, omits_nan: bool, device: int
 ) -> EvenCurve | None:
     """Return what computes curves of images (1, *spatial), or None if no kernel of pairs does.

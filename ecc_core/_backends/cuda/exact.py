@@ -9,6 +9,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cuda.arrays import on_host
 from ecc_core._backends.cuda.calls import by_value
 from ecc_core._backends.cuda.compile import function
 from ecc_core._backends.cuda.replies import Reply
@@ -45,9 +46,9 @@ def sum_events(
 
 
 def is_set(flag: Any) -> bool:
-    """Return whether a flag, on the device, a Reply or None, is set. Waits for the device."""
+    """Return whether a flag is set: a Reply, an array on the device, or None. Waits for both."""
     if not isinstance(flag, Reply):
-        return flag is not None and bool(flag.get()[0])
+        return flag is not None and bool(on_host(flag).any())
     (found,) = flag.wait(1, cupy.cuda.get_current_stream())
     flag.release()
     return bool(found)

@@ -8,7 +8,7 @@ the values, the levels of an exact curve, or the regions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import cupy
@@ -21,7 +21,6 @@ from ecc_core._backends.cuda.arrays import (
     Placement,
     adopt,
     as_cupy,
-    device_of,
     has_nan,
     is_alike,
     is_capturing,
@@ -32,11 +31,13 @@ from ecc_core._backends.cuda.arrays import (
 )
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.coefficients import scanned_coefficients
+from ecc_core._backends.cuda.even import MOST_EVEN, even_scan
 from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, is_set, sum_events
+from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.points import point_coefficients
 from ecc_core._backends.cuda.recode import recoded_curves
-from ecc_core._backends.cuda.regions import region_curves, repeated_regions
-from ecc_core._backends.cuda.repeats import repeated_curve, repeated_even_curve, repeated_number
+from ecc_core._backends.cuda.regions import region_curves
+from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.samples import find_range
 from ecc_core._backends.cuda.scan import pick_levels, scan_of
 from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of
@@ -47,16 +48,13 @@ __all__ = [
     "coefficients",
     "curve",
     "enqueue",
+    "even_curve",
     "every_value",
     "exact_curve",
     "give_levels",
+    "number",
     "raise_for_nan",
     "region_curves",
-    "repeated_coefficients",
-    "repeated_curve",
-    "repeated_even_curve",
-    "repeated_number",
-    "repeated_regions",
     "thresholds_on_host",
     "value_range",
 ]
@@ -80,12 +78,58 @@ def curve(
     """
     with adopt(image) as adopted:
         mask = as_cupy(mask)
-        values, flag = enqueue(adopted, thresholds, filtration, mask=mask, own=own)
-        if flag is not None:
-            raise_for_nan(flag, adopted, mask)
+        values, flag = enqueue(adopted, thresholds, filtration, mask=mask, own=own, for_host=True)
+        raise_for_nan(flag, adopted, mask)
         if filtration.boundary != "closed":
             values += bordered_curve(curve, numbers(adopted), thresholds, filtration, mask=mask)
         return adopted.give_back(values)
+
+
+def number(
+    image: Any,
+    level: Any,
+    filtration: Filtration,
+    *,
+    mask: Any = None,
+    workers: int | None = None,  # noqa: ARG001
+) -> int:
+    """Euler characteristic of the only image of a batch at one level, (1,)."""
+    with adopt(image) as adopted:
+        array = adopted.array
+        if mask is None and _is_plain(array, filtration):
+            variant = variant_of(filtration, adopted.element, masked=False)
+            scan = scan_of(Placement.of(array), None, level, variant, array.device.id)
+            if isinstance(scan, Number):
+                return scan.number(array.data.ptr)
+        values = as_cupy(curve(image, level, filtration, mask=mask))
+        return int(on_host(values)[0, 0])
+
+
+def even_curve(
+    image: Any, count: int, filtration: Filtration, *, mask: Any = None
+) -> tuple[Any, Any] | None:
+    """Even thresholds over the range of the only image, (count,), and its curve, (1, count).
+
+    None if the thresholds must be prepared on the host: for masks, directions, batches, other types
+    than float32, many thresholds, and ranges with too few values.
+    """
+    with adopt(image) as adopted:
+        array = adopted.array
+        plain = mask is None and filtration.direction is None and _is_plain(array, filtration)
+        if not plain or adopted.element != "float32" or not 1 < count <= MOST_EVEN:
+            return None
+        omitted = replace(filtration, nan="omit")  # the search for the range finds NaN
+        variant = variant_of(omitted, adopted.element, masked=False)
+        omits = filtration.nan == "omit"
+        scan = even_scan(Placement.of(array), count, variant, omits, array.device.id)
+        found = None if scan is None else scan(array.data.ptr)
+        return found and (adopted.give_back(found[0]), adopted.give_back(found[1][None]))
+
+
+def _is_plain(array: Any, filtration: Filtration) -> bool:
+    """Whether one scan computes the curve of the only image of a batch."""
+    flat = 1 in array.shape[1:] and array.ndim > 2
+    return len(array) == 1 and array.size > 0 and not flat and filtration.boundary == "closed"
 
 
 def enqueue(
@@ -95,10 +139,12 @@ def enqueue(
     *,
     mask: Any = None,
     own: tuple[int, int] | None = None,
+    for_host: bool = False,
 ) -> tuple[Any, Any]:
-    """Return curves, and flags on the device that are set if there may be a NaN, or None.
+    """Return curves, and flags that are set if there may be a NaN, or None.
 
-    Does not wait for the device.
+    The flags are on the device, or may be a Reply if `for_host`; :func:`is_set` reads both. Does
+    not wait for the device.
     """
     array = adopted.array
     device = array.device.id
@@ -119,9 +165,13 @@ def enqueue(
         prepared = prepare(thresholds, variant.element, variant.superlevel, device)
         values, flag, memory = recoded_curves(adopted, mask, variant, prepared, direction, own)
     else:
-        prepared = scan.prepared
-        values, memory = scan.curves(data, variant.superlevel, mask_address)
-        flag = scan.flags(memory) if variant.nan == NAN_REPORT else None
+        prepared, reports = scan.prepared, variant.nan == NAN_REPORT
+        if reports and for_host and len(array) == 1 and scan.simple and not is_capturing():
+            flag = take_reply(device)
+            values, memory = scan.curves(data, variant.superlevel, mask_address, flag.address)
+        else:
+            values, memory = scan.curves(data, variant.superlevel, mask_address)
+            flag = scan.flags(memory) if reports else None
     if prepared.pick is None and scan is not None:
         return values, flag
     picked = pick_levels(values, prepared)
@@ -144,10 +194,8 @@ def _element(adopted: Adopted, direction: Direction | None) -> str:
 
 
 def raise_for_nan(flag: Any, adopted: Adopted, mask: Any) -> None:
-    """Wait for the flags, which infinities set as well, and raise ValueError for NaN."""
-    if not on_host(flag).any():
-        return
-    if has_nan(adopted, mask):
+    """Wait for flags, which infinities set as well, and raise ValueError for NaN."""
+    if is_set(flag) and has_nan(adopted, mask):
         raise ValueError(NAN_MESSAGE)
 
 
@@ -161,21 +209,6 @@ def coefficients(
     """Coefficient of every point of each image: int8, the image's shape."""
     with adopt(image) as adopted:
         return adopted.give_back(_coefficients(adopted, filtration, as_cupy(mask)))
-
-
-def repeated_coefficients(image: Any, filtration: Filtration) -> Callable[[Any], Any]:
-    """Return a function that computes coefficients of arrays of the layout of the only image.
-
-    The arrays have no batch axis.
-    """
-    with adopt(image) as adopted:
-        kind = adopted._replace(array=None)  # whose memory must not be kept
-
-    def again(array: Any) -> Any:
-        with device_of(array):
-            return _coefficients(kind._replace(array=array[None]), filtration, None)[0]
-
-    return again
 
 
 def _coefficients(adopted: Adopted, filtration: Filtration, mask: Any) -> Any:

@@ -84,14 +84,12 @@ class Number:
         self._call.launch(stream, ((place, data + self.layout.offset), (place + 1, memory.ptr)))
         return memory
 
-    def curves(self, data: int, _superlevel: bool, _mask: int = 0) -> tuple[Any, Any]:
+    def curves(
+        self, data: int, _superlevel: bool, _mask: int = 0, _flag: int = 0
+    ) -> tuple[Any, Any]:
         """Return the curves at the level, (images, 1), and their memory."""
         memory = self.begin(data)
         return cupy.ndarray((self.layout.images, 1), np.int64, memory), memory
-
-    def single(self, data: int) -> Any:
-        """Return the curve (1,) of a batch of one image."""
-        return cupy.ndarray((1,), np.int64, self.begin(data))
 
     def number(self, data: int) -> int:
         """Return the number of a single image, once it is there."""

@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import (
     Adopted,
     adopt,
     as_cupy,
-    device_of,
     thresholds_on_host,
 )
 from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
@@ -38,7 +36,7 @@ from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["region_curves", "repeated_regions"]
+__all__ = ["region_curves"]
 
 FIRST = 4096  # labels that are expected at first
 MOST_BYTES = 1 << 27  # of the counts of all labels, beyond which labels are ranked first
@@ -258,36 +256,6 @@ def region_curves(
             raise ValueError(NAN_MESSAGE)
         ids = ids.astype(given.dtype, copy=False)  # labels may be boolean
         return adopted.give_back(ids), adopted.give_back(values)
-
-
-def repeated_regions(
-    image: Any, labels: Any, thresholds: NDArray[Any], filtration: Filtration
-) -> Callable[[Any, Any], tuple[Any, Any]] | None:
-    """Return a function that computes the ids and curves of regions of arrays of these layouts.
-
-    None if labels must be converted, or if several thresholds are rounded to the same level.
-    """
-    with adopt(image) as adopted:
-        array, device = adopted.array, adopted.array.device.id
-        plain = labels.flags.c_contiguous and labels.dtype != np.bool_
-        if array.size == 0 or thresholds.size == 0 or not plain:
-            return None
-        variant = variant_of(filtration, adopted.element, masked=False)
-        prepared = prepare(thresholds, variant.element, variant.superlevel, device)
-        if prepared.pick is not None:
-            return None
-        shape, strides = (1, *array.shape), (array.nbytes, *array.strides)
-        kind = labels.dtype.name, labels.size
-        regions = _plan_regions(shape, strides, variant, prepared.rules, *kind, device)
-
-    def again(array: Any, labels: Any) -> tuple[Any, Any]:
-        with device_of(array):
-            ids, values, flagged = regions.find([(DATA, array.data.ptr)], labels, prepared)
-        if flagged:
-            raise ValueError(NAN_MESSAGE)
-        return ids, values
-
-    return again
 
 
 def _find_regions(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import cupy
@@ -39,7 +38,6 @@ __all__ = [
     "Scan",
     "pick_levels",
     "plan_scan",
-    "repeated_scan",
     "running_sums",
     "scan_of",
     "whole_scan",
@@ -130,9 +128,12 @@ class Scan:
             (result + NOT_FINITE, flag or address + self._flags),
         )
 
-    def curves(self, data: int, superlevel: bool, mask: int = 0) -> tuple[Any, Any]:
-        """Return the curves at the levels, (images, levels), and the memory with the flags."""
-        memory = self.begin(data, mask)
+    def curves(self, data: int, superlevel: bool, mask: int = 0, flag: int = 0) -> tuple[Any, Any]:
+        """Return the curves at the levels, (images, levels), and the memory with the flags.
+
+        `mask` and `flag` are as for `begin`.
+        """
+        memory = self.begin(data, mask, flag=flag)
         values = cupy.ndarray(self._shape, np.int64, memory)
         if self.plan.accumulate:
             images, levels = self._shape
@@ -211,16 +212,6 @@ def whole_scan(
     """Return the scan if its kernel alone writes the curves at the thresholds, or None."""
     scan = scan_of(placement, None, thresholds, variant, device)
     return scan if scan is not None and scan.simple and scan.prepared.pick is None else None
-
-
-def repeated_scan(
-    placement: Placement, thresholds: Array, variant: Variant, device: int
-) -> Callable[[], Any] | None:
-    """Return a function that looks up a whole scan again, or None if there is no such scan."""
-    if whole_scan(placement, thresholds, variant, device) is None:
-        return None
-    key = placement, None, variant, device
-    return partial(_kept_scan, *key, thresholds.tobytes(), thresholds.dtype.str)
 
 
 @lru_cache(maxsize=1024)

@@ -225,10 +225,9 @@ def test_numbers(emulator, shape):
         images = rng.random((3, *shape)) < share
         filtration = Filtration(len(shape), len(shape) if cubes else 1, True)
         level = np.array([0.5])
-        again = emulator.launch.repeated_number(guarded(images[:1]), level, filtration)
-        for image in images:
-            known = ecc_core.euler_number(image, filtration.connectivity)
-            assert again(guarded(image)) == known
+        for i in range(3):
+            known = ecc_core.euler_number(images[i], filtration.connectivity)
+            assert emulator.launch.number(guarded(images[i : i + 1]), level, filtration) == known
         # By words of the device that the number shares with other results.
         assert emulator.launch.value_range(guarded(images), filtration) == (0, 1)
     assert emulator.launched == ["number", "number", "number", "range"] * 2
@@ -386,17 +385,20 @@ def test_coefficients_look_for_nan(emulator, shape):
     image = np.random.default_rng(6).random(shape, np.float32)
     filtration = Filtration(len(shape), 1)
     emulator.clear()
-    again = emulator.launch.repeated_coefficients(guarded(image[None]), filtration)
+
+    def coefficients():
+        return emulator.launch.coefficients(guarded(image[None]), filtration)[0]
+
     for value in (0.5, np.inf, -np.inf):
         image[..., 7] = value
         known = ecc_core.euler_coefficients(image, connectivity=1)
-        np.testing.assert_array_equal(again(guarded(image)), known)
+        np.testing.assert_array_equal(coefficients(), known)
     for place in ((0,) * len(shape), (7,) * len(shape), (-1,) * len(shape)):
         before, image[place] = image[place], np.nan
         with pytest.raises(ValueError, match="NaN"):
-            again(guarded(image))
+            coefficients()
         image[place] = before
-    np.testing.assert_array_equal(again(guarded(image)), known)
+    np.testing.assert_array_equal(coefficients(), known)
 
 
 @pytest.mark.parametrize(("shape", "dtype"), [((30, 260), "u2"), ((9, 11, 35), "i8")])
@@ -459,8 +461,13 @@ def test_more_and_larger_labels_than_in_the_last_image(emulator, monkeypatch, sh
     monkeypatch.setattr(emulator.backend.regions, "MOST_BYTES", 4 * 4 * 3000)
     levels = np.linspace(-1, 1, 3)
     emulator.clear()
-    given = guarded(image), np.ones(shape, np.int32).view(ndarray)
-    again = emulator.launch.repeated_regions(*given, levels, Filtration(len(shape), 1))
+
+    def curves():
+        given = guarded(image), guarded(labels)
+        return emulator.launch.region_curves(*given, levels, Filtration(len(shape), 1))
+
+    labels = np.ones(shape, np.int32)
+    curves()
     # The largest label, the step from label to label, and how often they are counted.
     cases = (2, 1, 1), (150, 1, 2), (170, 1, 1), (200, 1, 2), (90, 30, 1), (9000, 1, 2), (9, 1, 1)
     for most, step, times in cases:
@@ -469,7 +476,7 @@ def test_more_and_larger_labels_than_in_the_last_image(emulator, monkeypatch, sh
         labels *= step
         labels.flat[-1] = most
         emulator.launched.clear()
-        ids, values = again(guarded(image), guarded(labels))
+        ids, values = curves()
         known = ecc_core.region_curves(image, labels, levels, connectivity=1)
         assert ids.dtype == labels.dtype
         assert values.dtype == np.int64
@@ -478,43 +485,46 @@ def test_more_and_larger_labels_than_in_the_last_image(emulator, monkeypatch, sh
         assert sum(source.startswith("points") for source in emulator.launched) == times
     labels.flat[0] = -4
     with pytest.raises(ValueError, match="`labels` must not be negative, got -4"):
-        again(guarded(image), guarded(labels))
+        curves()
 
 
-def test_repeated_calls(emulator):
-    emulator.clear()
+def test_thresholds_that_change_in_place(emulator):
     levels, filtration = np.linspace(0, 1, 17), filtration_of(2, SIDES[0], nan="omit")
-    first, second = np.random.default_rng(3).random((2, 1, 40, 260), np.float32)
-    again = emulator.launch.repeated_curve(guarded(first), levels, filtration)
-    known = known_curve(second[0], levels, SIDES[0])
-    levels[:] = 0  # what was asked for stays so
-    np.testing.assert_array_equal(again(guarded(second[0])), known)
-    # More than one kernel, no image, and more than one.
-    for images, at, asked in (
-        (first, np.array([0.1, 0.1]), filtration),
-        (first.astype(np.float64), levels, filtration),
-        (first[:, :0], levels, filtration),
-        (np.concatenate([first, second]), levels, filtration),
-    ):
-        assert emulator.launch.repeated_curve(guarded(images), at, asked) is None
+    images = np.random.default_rng(3).random((2, 1, 40, 260), np.float32)
+    emulator.clear()
+    for _ in range(2):
+        for image in images:
+            found = emulator.launch.curve(guarded(image), levels, filtration)
+            np.testing.assert_array_equal(found[0], known_curve(image[0], levels, SIDES[0]))
+        levels *= 0.5
 
 
 @pytest.mark.parametrize("shape", [(1, 40, 260), (1, 9, 40, 260)])
-def test_repeated_calls_look_for_nan(emulator, shape):
+def test_curves_look_for_nan(emulator, shape):
+    """A single image, whose kernel reports values that are not finite to the host."""
     emulator.clear()
     image = np.random.default_rng(3).random(shape, np.float32)[0]
     filtration = filtration_of(image.ndim, SIDES[0])
-    again = emulator.launch.repeated_curve(guarded(image[None]), EVEN, filtration)
+
+    def curve(mask=None):
+        shown = None if mask is None else guarded(mask[None])
+        return emulator.launch.curve(guarded(image[None]), EVEN, filtration, mask=shown)[0]
+
     for value in (1.5, np.inf, -np.inf, 3e38):
         image[..., 7] = value
         known = known_curve(image, EVEN, SIDES[0])
-        np.testing.assert_array_equal(again(guarded(image)), known)
+        np.testing.assert_array_equal(curve(), known)
+    mask = np.ones(image.shape, bool)
     for place in ((0,) * image.ndim, (3,) * image.ndim, (-1,) * image.ndim):
         before, image[place] = image[place], np.nan
-        with pytest.raises(ValueError, match="NaN"):
-            again(guarded(image))
+        for shown in (None, mask):
+            with pytest.raises(ValueError, match="NaN"):
+                curve(shown)
+        hidden = np.isfinite(image)
+        known_masked = known_curve(image, EVEN, SIDES[0], mask=hidden)
+        np.testing.assert_array_equal(curve(hidden), known_masked)
         image[place] = before
-    np.testing.assert_array_equal(again(guarded(image)), known)
+    np.testing.assert_array_equal(curve(), known)
 
 
 # Places of NaN: corners, borders of warps and of sixteen rows, and inside.
@@ -557,46 +567,30 @@ def test_even_thresholds_over_the_range(emulator, shape, superlevel):
     rng = np.random.default_rng(13)
     filtration = Filtration(len(shape) - 1, len(shape) - 1, superlevel)
     images = rng.normal(size=shape).astype(np.float32)
-    again = emulator.launch.repeated_even_curve(guarded(images), 200, filtration)
+
+    def curve(image, nan="raise"):
+        asked = replace(filtration, nan=nan)
+        return emulator.launch.even_curve(guarded(image[None]), 200, asked)
+
     for scale, offset in ((1, 0), (1e-3, 7), (1e30, -1e30), (-0.3, 0), (1e-38, 0), (0.01, -40)):
         image = images[0] * np.float32(scale) + np.float32(offset)
-        thresholds, values = again(guarded(image))
+        thresholds, values = curve(image)
         at = np.linspace(float(image.min()), float(image.max()), 200)
         assert thresholds.dtype == np.float64
         np.testing.assert_array_equal(thresholds, at)
-        np.testing.assert_array_equal(values, known_curve(image, at, (True, superlevel)))
+        np.testing.assert_array_equal(values[0], known_curve(image, at, (True, superlevel)))
     image[0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        again(guarded(image))
-    omitted = emulator.launch.repeated_even_curve(
-        guarded(images), 200, replace(filtration, nan="omit")
-    )
-    thresholds, values = omitted(guarded(image))
-    np.testing.assert_array_equal(values, known_curve(image, thresholds.get(), (True, superlevel)))
+        curve(image)
+    thresholds, values = curve(image, "omit")
+    known = known_curve(image, thresholds.get(), (True, superlevel))
+    np.testing.assert_array_equal(values[0], known)
     # One value, none, and fewer values than thresholds.
     for some in (images[0] * 0, images[0] * np.nan, 1 + images[0] * np.float32(1e-6)):
-        assert omitted(guarded(some)) is None
-
-
-def test_arrays_that_were_read_before(emulator):
-    array = np.linspace(0, 1, 300).view(ndarray)
-    read_early = emulator.backend.seen.read_early
-    for _ in range(2):
-        known = np.array(array)
-        host, is_right = read_early(array)
-        np.testing.assert_array_equal(host, known)
-        assert is_right is None
-        for _ in range(2):
-            host, is_right = read_early(array)
-            np.testing.assert_array_equal(host, known)
-            assert is_right()
-        array[-1] += 1
-        host, is_right = read_early(array)
-        np.testing.assert_array_equal(host, known)
-        assert not is_right()
-    host, is_right = read_early(array[::2])
-    np.testing.assert_array_equal(host, np.array(array)[::2])
-    assert is_right is None
+        assert curve(some, "omit") is None
+    # Several images, none, and another type.
+    for given in (np.concatenate([images, images]), images[:, :0], images.astype(np.float64)):
+        assert emulator.launch.even_curve(guarded(given), 200, filtration) is None
 
 
 def test_warps_that_take_several_parts_of_channels(emulator, monkeypatch):
