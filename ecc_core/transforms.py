@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
+from typing import Any, Literal, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ecc_core import _descriptors
 from ecc_core._arrays import given_on_host, on_host
 from ecc_core._arrays.origin import Origin, origin_of
 from ecc_core._request.filtration import check_closed, check_connectivity, check_flag, check_spacing
@@ -29,9 +30,6 @@ from ecc_core._request.transform import (
 from ecc_core._types import DeviceT, RegionTransformOptions, TransformOptions
 from ecc_core.results import EulerTransform, RegionTransforms, TransformResult, transform_facts
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
 __all__ = [
     "EulerTransform",
     "RegionTransforms",
@@ -46,12 +44,6 @@ Floats = NDArray[np.float64]
 
 
 Transform = TypeVar("Transform", bound=TransformResult[Any])
-
-
-def _descriptors() -> ModuleType:
-    from ecc_core._backends.cpu.transforms import descriptors as transform_descriptors
-
-    return transform_descriptors
 
 
 @overload
@@ -215,8 +207,7 @@ def _directions(directions: int | ArrayLike, ndim: int) -> Floats:
     count = as_count(directions, "directions")
     if count is None:
         return check_directions(given_on_host(directions), ndim)
-    vectors: Floats = _descriptors().sample_directions(count, ndim)
-    return vectors
+    return _descriptors.sample_directions(count, ndim)
 
 
 def sample_directions(n: int, ndim: int) -> Floats:
@@ -264,8 +255,7 @@ def sample_directions(n: int, ndim: int) -> Floats:
         raise TypeError(f"`{name}` must be an int, got {given!r}")
     if axes not in (1, 2, 3):
         raise ValueError(f"`ndim` must be 1, 2 or 3, got {ndim}")
-    vectors: Floats = _descriptors().sample_directions(count, axes)
-    return vectors
+    return _descriptors.sample_directions(count, axes)
 
 
 @overload
@@ -406,7 +396,7 @@ def smooth_transform(transform: Transform) -> Transform:
     values, heights = (on_host(a) for a in (transform.values, transform.heights))
     if not np.isfinite(heights).all():
         raise ValueError("`transform` must have finite heights, got infinite ones")
-    smoothed = origin_of(transform.values).wrap(_descriptors().smooth(values, heights))
+    smoothed = origin_of(transform.values).wrap(_descriptors.smooth(values, heights))
     return dataclasses.replace(transform, values=smoothed, smooth=True)
 
 
@@ -457,13 +447,11 @@ def transform_distance(
     if a.smooth != b.smooth:
         raise ValueError("`a` and `b` must both be smooth transforms or neither, got one of each")
     check_same_sampling(a, b)
-    descriptors = _descriptors()
-    measure = descriptors.distance
+    measure = _descriptors.distance
     if check_flag(rotation_invariant, "rotation_invariant"):
         check_even_circle(a.directions)
-        measure = descriptors.least_rotated_distance
-    result: float = measure(a.values, b.values, a.heights, power)
-    return result
+        measure = _descriptors.least_rotated_distance
+    return measure(a.values, b.values, a.heights, power)
 
 
 def _on_host(transform: Any) -> EulerTransform:

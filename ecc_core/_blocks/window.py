@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
-from ecc_core._backends.cpu.pool import available_cores
 from ecc_core._blocks.blocks import emit, share_of_block, total
 from ecc_core._blocks.planes import Array, Emitted, Place, neighbours, place_of
 from ecc_core._blocks.regions import add_tables, emit_regions, share_of_regions
 from ecc_core._optional import import_optional
+from ecc_core._request.resources import available_cores
 
 __all__ = ["Group", "Work", "cluster_errors", "run_groups"]
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
-from ecc_core._backends.cpu.pool import available_cores
 from ecc_core._cli import options
 from ecc_core._cli.curve_table import places_of
 from ecc_core._cli.errors import blame, one_line
@@ -32,6 +31,7 @@ from ecc_core._request.filtration import (
     check_spacing,
     filtration_of,
 )
+from ecc_core._request.resources import available_cores
 from ecc_core._request.thresholds import check_range, check_threshold_array, even_thresholds
 from ecc_core.errors import BackendError, InputFileError
 

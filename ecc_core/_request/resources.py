@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
+import os
 from typing import Any
 
-__all__ = ["AtMost", "check_devices", "check_unused", "check_workers"]
+__all__ = ["AtMost", "available_cores", "check_devices", "check_unused", "check_workers"]
 
 
 class AtMost(int):
@@ -25,6 +26,22 @@ def check_workers(workers: Any) -> int | None:
     if count < 1:
         raise ValueError(f"`workers` must be a positive int or None, got {workers}")
     return count
+
+
+def available_cores() -> int:
+    """Cores to use: those the process may run on, as far as the environment allows.
+
+    That is NUMBA_NUM_THREADS or, without it, OMP_NUM_THREADS.
+    """
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
+        first = os.environ.get(name, "").partition(",")[0].strip()
+        if first.isdecimal() and int(first) > 0:
+            return min(cores, int(first))
+    return cores
 
 
 def check_devices(devices: Any) -> list[int]:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from ecc_core._request.resources import AtMost
+from ecc_core._request.resources import AtMost, available_cores
 
-__all__ = ["available_cores", "share", "thread_count", "worker_count"]
+__all__ = ["share", "thread_count", "worker_count"]
 
 POINTS_A_WORKER = 1 << 20  # fewer do not pay for waking a thread
 BINS_AT_ONCE = 1 << 22  # histograms of all workers together
@@ -21,22 +21,6 @@ Result = TypeVar("Result")
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _size = 0
-
-
-def available_cores() -> int:
-    """Cores to use: those the process may run on, as far as the environment allows.
-
-    That is NUMBA_NUM_THREADS or, without it, OMP_NUM_THREADS.
-    """
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
-    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
-        first = os.environ.get(name, "").partition(",")[0].strip()
-        if first.isdecimal() and int(first) > 0:
-            return min(cores, int(first))
-    return cores
 
 
 def thread_count(workers: int | None, enough: int) -> int:

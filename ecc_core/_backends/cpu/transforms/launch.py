@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cpu.pool import available_cores, share, thread_count
+from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.sources import copy_box
 from ecc_core._backends.cpu.transforms.heights import accumulate, make_grid
 from ecc_core._backends.cpu.transforms.mask import ALL, NONE, count_mask, link, pack
@@ -37,6 +37,7 @@ from ecc_core._orthants import (
     sort_directions,
 )
 from ecc_core._request.filtration import uses_cubes
+from ecc_core._request.resources import available_cores
 from ecc_core._request.transform import MOST_WEIGHT
 
 __all__ = [
