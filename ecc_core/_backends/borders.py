@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecc_core._backends.spans import Cut
-from ecc_core._request.filtration import Filtration
+from ecc_core._request.filtration import Boundary, Filtration
 
 __all__ = [
     "Side",
@@ -62,12 +62,12 @@ class Side(NamedTuple):
 
 
 _SIDES = {
-    ("closed", False): (),
-    ("closed", True): (),
-    ("periodic", False): (Side("joined", 0, 1),),
-    ("half-open", False): (Side("last", -1, 0),),
-    ("periodic", True): (Side("joined", 1, 0), Side("first", -1, 0), Side("last", -1, 0)),
-    ("half-open", True): (Side("first", -1, 0), Side("last", -1, -1)),
+    (Boundary.CLOSED, False): (),
+    (Boundary.CLOSED, True): (),
+    (Boundary.PERIODIC, False): (Side("joined", 0, 1),),
+    (Boundary.HALF_OPEN, False): (Side("last", -1, 0),),
+    (Boundary.PERIODIC, True): (Side("joined", 1, 0), Side("first", -1, 0), Side("last", -1, 0)),
+    (Boundary.HALF_OPEN, True): (Side("first", -1, 0), Side("last", -1, -1)),
 }
 
 
@@ -96,7 +96,7 @@ def sides_of_block(cut: Cut, filtration: Filtration) -> tuple[tuple[Side, ...], 
 
 def closed(filtration: Filtration, ndim: int) -> Filtration:
     """Return the filtration for closed images with `ndim` axes."""
-    return replace(filtration, boundary="closed").in_axes(ndim)
+    return replace(filtration, boundary=Boundary.CLOSED).in_axes(ndim)
 
 
 def border_boxes(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._request.estimator import Cells
+from ecc_core._request.filtration import Boundary
 
 __all__ = ["Cut", "spans_of"]
 
@@ -27,7 +28,7 @@ class Cut(NamedTuple):
 
 
 def spans_of(
-    shape: Sequence[int], cells: Cells, boundary: str, cut: Cut | None = None
+    shape: Sequence[int], cells: Cells, boundary: Boundary, cut: Cut | None = None
 ) -> NDArray[np.int64]:
     """Return the ranges of the lowest corners of each kind of group, (kinds, axes, 2).
 
@@ -35,13 +36,13 @@ def spans_of(
     of a block have their lowest corner in it, but not at last points that are a neighbour's.
     """
     ndim = len(shape)
-    inside = cut or (Cut((1,) * ndim, (1,) * ndim) if boundary == "half-open" else None)
+    inside = cut or (Cut((1,) * ndim, (1,) * ndim) if boundary.is_window else None)
     before, after = inside or Cut((0,) * ndim, (0,) * ndim)
     spans = np.zeros((len(cells.groups), ndim, 2), np.int64)
     for kind, extent in enumerate(cells.extents):
         for axis, (length, long) in enumerate(zip(shape, extent, strict=True)):
             start, stop = 0, length
-            if boundary != "periodic":
+            if not boundary.wraps:
                 if long and not cells.every and not before[axis]:
                     start = -1
                 if after[axis] or (long and cells.every):

@@ -111,7 +111,7 @@ class CellWork(Work):
 
     def _with_outer_faces(self, block: Index, faces: Faces) -> Faces:
         """Faces of a block of cubes, with those on the outside of a half-open window."""
-        if self.settings.filtration.boundary != "half-open":
+        if not self.settings.filtration.boundary.is_window:
             return faces
         found = []
         at, counts = block[self.lead :], self.counts[self.lead :]

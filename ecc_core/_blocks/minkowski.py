@@ -80,7 +80,7 @@ def cut_of(block_info: Any, filtration: Filtration) -> Cut:
     ndim = filtration.ndim
     place = block_info[0]["chunk-location"][-ndim:]
     counts = block_info[0]["num-chunks"][-ndim:]
-    open_ends = int(filtration.boundary == "half-open")
+    open_ends = int(filtration.boundary.is_window)
     before = tuple(open_ends or int(i > 0) for i in place)
     after = tuple(open_ends or int(i + 1 < n) for i, n in zip(place, counts, strict=True))
     return Cut(before, after)

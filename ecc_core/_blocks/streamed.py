@@ -46,7 +46,7 @@ def streamed_curve(
     if len(shape) not in (2, 3):
         raise ValueError(f"`image` must have 2 or 3 axes {TOGETHER}, got shape {shape}")
     filtration = filtration_of(len(shape), connectivity, superlevel, nan, None, boundary)
-    if filtration.boundary != "closed":
+    if not filtration.boundary.is_closed:
         raise ValueError(f'`boundary` must be "closed" {TOGETHER}, got {boundary!r}')
     stream, numbers = _streaming(devices)
     if levels.needs_range and volume.dtype.itemsize == 1:

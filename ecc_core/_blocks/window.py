@@ -24,6 +24,7 @@ from ecc_core._blocks.blocks import emit, share_of_block, total
 from ecc_core._blocks.planes import Array, Emitted, Place, neighbours, place_of
 from ecc_core._blocks.regions import add_tables, emit_regions, share_of_regions
 from ecc_core._optional import import_optional
+from ecc_core._request.filtration import Boundary
 from ecc_core._request.resources import available_cores
 
 __all__ = ["Group", "Work", "cluster_errors", "run_groups"]
@@ -101,7 +102,7 @@ class Work:
         self.lead = len(chunks) - ndim
         self.shape = tuple(map(sum, chunks))
         boundary = settings.filtration.boundary
-        self.open = boundary != "closed"
+        self.open = not boundary.is_closed
         if self.open:
             spatial = (_with_end(lengths, boundary) for lengths in chunks[self.lead :])
             chunks = (*chunks[: self.lead], *spatial)
@@ -159,11 +160,11 @@ class Work:
         return groups
 
 
-def _with_end(lengths: tuple[int, ...], boundary: str) -> tuple[int, ...]:
+def _with_end(lengths: tuple[int, ...], boundary: Boundary) -> tuple[int, ...]:
     """The lengths of blocks along an axis, and behind them a point of the block after the last."""
     if not lengths:
         return ()
-    if boundary == "periodic":
+    if boundary.wraps:
         return (*lengths, 1)
     return tuple(filter(None, (*lengths[:-1], lengths[-1] - 1, 1)))
 

@@ -24,7 +24,7 @@ def bordered(values_of: Values, image: Any, mask: Any | None, settings: Settings
     filtration = settings.filtration
     total = values_of(image, mask, settings._replace(filtration=closed(filtration, ndim)), ndim)
     sides = signed_sides_of(filtration)
-    if filtration.boundary == "closed" or image.size == 0:
+    if filtration.boundary.is_closed or image.size == 0:
         return total
     box = (image,) if mask is None else (image, mask)
     alike: dict[tuple[bool, ...], list[tuple[tuple[Side | None, ...], Box]]] = {}

@@ -29,7 +29,7 @@ from ecc_core._dask.borders import bordered
 from ecc_core._dask.graph import da, dask
 from ecc_core._dask.whole import checked_blocks
 from ecc_core._request.estimator import Estimator, estimator_of
-from ecc_core._request.filtration import filtration_of
+from ecc_core._request.filtration import Boundary, filtration_of
 from ecc_core._request.image import geometry_of
 from ecc_core.results import MinkowskiCurves, RegionMinkowski
 
@@ -157,8 +157,8 @@ def _counts(image: Any, mask: Any | None, settings: Settings, estimator: Estimat
         batch = image.shape[: spatial[0]]
         return da.zeros((*batch, *sizes), dtype=np.int64, chunks=-1)
     arrays = [image] if mask is None else [image, mask]
-    if filtration.boundary == "periodic":
-        settings = settings._replace(filtration=replace(filtration, boundary="half-open"))
+    if filtration.boundary.wraps:
+        settings = settings._replace(filtration=replace(filtration, boundary=Boundary.HALF_OPEN))
         arrays = [_wrapped(array, spatial) for array in arrays]
     depth = dict.fromkeys(spatial, (0, 1))
     reaching = [da.overlap.overlap(array, depth, boundary="none") for array in arrays]

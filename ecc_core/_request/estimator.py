@@ -86,8 +86,8 @@ class Estimator:
 
     def size(self, shape: tuple[int, ...], filtration: Filtration) -> float:
         """Length, area or volume of the window that an image is."""
-        vertices = filtration.boundary == "closed" and self.exact and not filtration.cubes
-        missing = int(vertices or filtration.boundary == "half-open")
+        vertices = filtration.boundary.is_closed and self.exact and not filtration.cubes
+        missing = int(vertices or filtration.boundary.is_window)
         lengths = [(max(n - missing, 0)) * h for n, h in zip(shape, self.spacing, strict=True)]
         return float(math.prod(lengths))
 

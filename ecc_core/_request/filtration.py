@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ecc_core._request.resources import check_unused
 
 __all__ = [
+    "Boundary",
     "Direction",
     "Filtration",
     "as_numbers",
@@ -32,7 +34,28 @@ __all__ = [
     "flag_pair",
 ]
 
-BOUNDARIES = ("closed", "periodic", "half-open")
+
+class Boundary(StrEnum):
+    """What lies beyond the border of an image."""
+
+    CLOSED = "closed"
+    PERIODIC = "periodic"
+    HALF_OPEN = "half-open"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the image ends at its border."""
+        return self is Boundary.CLOSED
+
+    @property
+    def wraps(self) -> bool:
+        """Whether opposite sides touch."""
+        return self is Boundary.PERIODIC
+
+    @property
+    def is_window(self) -> bool:
+        """Whether only cells count whose lowest corner lies before the last point of each axis."""
+        return self is Boundary.HALF_OPEN
 
 
 @dataclass(frozen=True)
@@ -97,9 +120,7 @@ class Filtration:
         Whether NaN is an error, or points with NaN never enter.
     direction : Direction or None
         The term that is added to the image.
-    boundary : {"closed", "periodic", "half-open"}
-        The image ends at its border, opposite sides touch, or only cells whose lowest corner lies
-        before the last point of each axis count.
+    boundary : Boundary
     """
 
     ndim: int
@@ -107,7 +128,7 @@ class Filtration:
     superlevel: bool = False
     nan: str = "raise"
     direction: Direction | None = None
-    boundary: str = "closed"
+    boundary: Boundary = Boundary.CLOSED
 
     @property
     def cubes(self) -> bool:
@@ -145,7 +166,7 @@ def filtration_of(
         found = _filtration(ndim, connectivity, superlevel, nan, boundary)
     if direction is None:
         return found
-    if found.boundary != "closed":
+    if not found.boundary.is_closed:
         raise ValueError(
             '`boundary` must be "closed" together with `direction`, whose heights differ on '
             f"opposite sides of the image, got {boundary!r}"
@@ -213,17 +234,16 @@ def check_nan(nan: Any) -> str:
     return nan
 
 
-def check_boundary(boundary: Any) -> str:
-    if not isinstance(boundary, str) or boundary not in BOUNDARIES:
-        raise ValueError(
-            f'`boundary` must be "closed", "periodic" or "half-open", got {boundary!r}'
-        )
-    return boundary
+def check_boundary(boundary: Any) -> Boundary:
+    if not isinstance(boundary, str) or boundary not in list(Boundary):
+        *names, last = [f'"{known}"' for known in Boundary]
+        raise ValueError(f"`boundary` must be {', '.join(names)} or {last}, got {boundary!r}")
+    return Boundary(boundary)
 
 
 def check_closed(boundary: Any, reason: str) -> None:
     """Raise for a boundary that a function is not defined for."""
-    if check_boundary(boundary) != "closed":
+    if not check_boundary(boundary).is_closed:
         raise ValueError(f'`boundary` must be "closed" {reason}, got {boundary!r}')
 
 

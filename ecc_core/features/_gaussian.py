@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import Filtration, as_numbers, check_spacing
+from ecc_core._request.filtration import Boundary, Filtration, as_numbers, check_spacing
 from ecc_core._request.resources import check_unused
 from ecc_core.features._steps import Floats
 
@@ -81,7 +81,7 @@ class Field:
         if self._function is None:
             torus = self._torus
         else:
-            periodic = self.filtration.boundary == "periodic"
+            periodic = self.filtration.boundary.wraps
             sizes = [n if periodic else 2 * n for n in self.shape]
             along = [np.rint(np.fft.fftfreq(n) * n).astype(int) for n in sizes]
             torus = self._covariances(np.stack(np.meshgrid(*along, indexing="ij"), axis=-1))
@@ -145,8 +145,8 @@ def _faces(corners: Any, axes: Any) -> list[Any]:
 
 def _counts(shape: tuple[int, ...], filtration: Filtration) -> dict[tuple[int, ...], int]:
     """Signed numbers of cells by the axes along which they have two points or cubes."""
-    closed = filtration.boundary == "closed"
-    pairs = [n if filtration.boundary == "periodic" else n - 1 for n in shape]
+    closed = filtration.boundary.is_closed
+    pairs = [n if filtration.boundary.wraps else n - 1 for n in shape]
     if filtration.cubes:  # faces between two cubes; cubes, and outer faces of a closed image
         one, two = [2 - n if closed else -m for n, m in zip(shape, pairs, strict=True)], pairs
     else:
@@ -170,17 +170,17 @@ def _shifted_lattices(ndim: int, rng: np.random.Generator) -> Iterator[Floats]:
 
 
 def kinematic_curve(
-    u: Floats, shape: tuple[int, ...], spacing: Floats, moments: Floats, boundary: str
+    u: Floats, shape: tuple[int, ...], spacing: Floats, moments: Floats, boundary: Boundary
 ) -> Floats:
     """Expected curve of superlevel sets of a field of variance 1."""
     special = import_optional("scipy.special", extra="features", purpose="expected curves")
     ndim = len(shape)
-    sides = (np.array(shape) - (boundary != "periodic")) * spacing
+    sides = (np.array(shape) - (not boundary.wraps)) * spacing
     expected = np.zeros(u.size)
     for chosen in product([False, True], repeat=ndim):
         axes = np.flatnonzero(chosen)
         j = axes.size
-        if boundary != "closed" and j < ndim:
+        if not boundary.is_closed and j < ndim:
             continue
         if j == 0:
             expected += special.ndtr(-u)
@@ -223,14 +223,13 @@ def check_moments(moments: Any, ndim: int) -> Floats:
     return array
 
 
-def _check_torus(covariance: Any, shape: tuple[int, ...], boundary: str) -> Floats:
+def _check_torus(covariance: Any, shape: tuple[int, ...], boundary: Boundary) -> Floats:
     """An array of covariances that is as large as the image."""
     array = as_numbers(covariance, "covariance").astype(np.float64)
     fits = array.ndim == len(shape) and all(
-        m == n if boundary == "periodic" else m >= n
-        for m, n in zip(array.shape, shape, strict=True)
+        m == n if boundary.wraps else m >= n for m, n in zip(array.shape, shape, strict=True)
     )
     if not fits:
-        what = "the shape" if boundary == "periodic" else "at least the shape"
+        what = "the shape" if boundary.wraps else "at least the shape"
         raise ValueError(f"`covariance` must have {what} {shape}, got {array.shape}")
     return array

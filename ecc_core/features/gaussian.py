@@ -272,7 +272,7 @@ def expected_gaussian_curve(
 
 
 def _curve(image: Floats, at: Floats, filtration: Filtration) -> Any:
-    boundary: Any = filtration.boundary
+    boundary: Any = filtration.boundary.value
     return euler_curve(
         image,
         at,

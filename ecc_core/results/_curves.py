@@ -263,8 +263,8 @@ def curve_facts(filtration: Filtration) -> dict[str, Any]:
         "connectivity": int(filtration.connectivity),
         "superlevel": bool(filtration.superlevel),
     }
-    if filtration.boundary != "closed":
-        facts["boundary"] = filtration.boundary
+    if not filtration.boundary.is_closed:
+        facts["boundary"] = filtration.boundary.value
     if filtration.direction is not None:
         facts["direction"] = filtration.direction.vector
         facts["direction_scale"] = filtration.direction.scale

@@ -15,7 +15,7 @@ from ecc_core._blocks import window
 from ecc_core._blocks.blocks import Settings
 from ecc_core._blocks.regions import add_tables
 from ecc_core._blocks.window import Group, Work, run_groups
-from ecc_core._request.filtration import Filtration
+from ecc_core._request.filtration import Boundary, Filtration
 from ecc_core.testing import strategies
 
 LEVELS = np.arange(6)
@@ -55,7 +55,7 @@ def test_any_blocks_groups_and_windows(data):
     ndim = len(shape) - lead
     connectivity = data.draw(st.sampled_from([1, ndim]))
     boundary = data.draw(st.sampled_from(["closed", "periodic", "half-open"]))
-    settings = Settings(LEVELS, Filtration(ndim, connectivity, boundary=boundary))
+    settings = Settings(LEVELS, Filtration(ndim, connectivity, boundary=Boundary(boundary)))
     work = Work(lambda box: (image[box],), chunks, ndim, settings, regions=False)
     groups = work.groups(data.draw(st.integers(1, 5)), side=data.draw(st.integers(1, 3)))
     blocks = [block for group in groups for block in group.blocks()]

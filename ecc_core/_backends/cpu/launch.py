@@ -30,7 +30,7 @@ from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
 from ecc_core._backends.cpu.sinks.exact import sum_levels
 from ecc_core._backends.cpu.sinks.value_range import value_range
 from ecc_core._backends.cpu.sources import Block, DirectionalSource, Source, memory_order
-from ecc_core._request.filtration import Direction, Filtration
+from ecc_core._request.filtration import Boundary, Direction, Filtration
 from ecc_core._request.image import as_booleans
 from ecc_core.errors import NAN_MESSAGE
 
@@ -58,9 +58,9 @@ def curve(
     if image.size == 0 or thresholds.size == 0:
         return result
     boundary = filtration.boundary
-    if boundary != "closed" and not _scanned_with_border(image, filtration):
+    if not boundary.is_closed and not _scanned_with_border(image, filtration):
         options: Any = {"mask": mask, "workers": workers}
-        result += curve(image, thresholds, replace(filtration, boundary="closed"), **options)
+        result += curve(image, thresholds, replace(filtration, boundary=Boundary.CLOSED), **options)
         result += bordered_curve(curve, image, thresholds, filtration, **options)
         return result
     cubes, superlevel = filtration.cubes, filtration.superlevel
@@ -74,7 +74,7 @@ def curve(
         cubes,
         masked=mask is not None,
         points=points,
-        counts=boundary == "closed",
+        counts=boundary.is_closed,
     )
     for part, view, hidden in parts_of(image, mask, direction, plans[-1].key_dtype.itemsize):
         source = DirectionalSource(view, direction) if direction else Source(view)
@@ -106,7 +106,7 @@ def _scanned_with_border(image: Array, filtration: Filtration) -> bool:
     """
     if filtration.ndim == 1:
         return False
-    if filtration.boundary == "periodic":
+    if filtration.boundary.wraps:
         return bool(max(image.shape[1:]) <= MAX_COLUMNS)
     return bool(min(image.strides[1:]) >= 0)
 
@@ -120,7 +120,7 @@ class _Stack:
         mask: Source | None,
         cubes: bool,
         ndim: int,
-        boundary: str = "closed",
+        boundary: Boundary = Boundary.CLOSED,
     ) -> None:
         self.source, self.mask = source, mask
         self.cubes, self.ndim, self.boundary = cubes, max(ndim, 2), boundary
@@ -302,7 +302,7 @@ def exact_curve(
 ) -> tuple[Array, Values]:
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     superlevel = filtration.superlevel
-    if filtration.boundary != "closed":
+    if not filtration.boundary.is_closed:
         options: Any = {"mask": mask, "workers": workers}
         return bordered_exact_curve(exact_curve, curve, image, filtration, **options)
     if filtration.direction is not None:

@@ -28,7 +28,7 @@ from ecc_core._backends.cuda.scan import pick_levels, running_sums
 from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
 from ecc_core._backends.spans import Cut
 from ecc_core._request.estimator import Cells
-from ecc_core._request.filtration import Filtration
+from ecc_core._request.filtration import Boundary, Filtration
 from ecc_core._request.levels import round_to_levels
 
 __all__ = ["cell_counts", "region_cell_counts"]
@@ -78,7 +78,7 @@ def cell_counts(
             return np.zeros(shape, np.int64)
         mask, element = as_cupy(mask), adopted.element
         variant = variant_of(filtration, element, masked=mask is not None)
-        raw = mask is None and reads_bytes(adopted, cells, filtration.boundary == "periodic")
+        raw = mask is None and reads_bytes(adopted, cells, filtration.boundary.wraps)
         superlevel, device = variant.superlevel, adopted.array.device.id
         prepared = None if raw else prepare(thresholds, element, superlevel, device)
         counts = on_host(_counts(adopted, cells, filtration, variant, prepared, mask, cut))
@@ -137,7 +137,7 @@ def _counts(
         levels = prepared.rules.levels
     sizes, device = adopted.array.shape[1:], codes.device.id
     places = _places(sizes, cells, filtration.boundary, cut)
-    wraps = filtration.boundary == "periodic"
+    wraps = filtration.boundary.wraps
     options = (codes, sizes, places, wraps, cells, variant.superlevel, levels)
     boxes = regions is None and is_of_boxes(cells, wraps, sizes)
     if boxes and boxes_fit(len(cells.groups), levels, device):
@@ -181,7 +181,7 @@ def _picks(raw: bytes, dtype: str, element: str, superlevel: bool, every: bool) 
 
 
 def _places(
-    shape: tuple[int, ...], cells: Cells, boundary: str, cut: Cut | None
+    shape: tuple[int, ...], cells: Cells, boundary: Boundary, cut: Cut | None
 ) -> list[tuple[int, int]]:
     """Return the range of places of the highest corner of a unit cube, for each axis.
 
@@ -189,9 +189,9 @@ def _places(
     of them and any is outside. Therefore one range serves groups of every extent
     (:func:`ecc_core._backends.spans.spans_of`).
     """
-    if boundary == "periodic":
+    if boundary.wraps:
         return [(1, length + 1) for length in shape]
-    inside = int(boundary == "half-open")
+    inside = int(boundary.is_window)
     before, after = cut or Cut((inside,) * len(shape), (inside,) * len(shape))
     return [
         (int(cells.every or bool(low)), length + 1 - high)

@@ -80,7 +80,7 @@ def curve(
         mask = as_cupy(mask)
         values, flag = enqueue(adopted, thresholds, filtration, mask=mask, own=own, for_host=True)
         raise_for_nan(flag, adopted, mask)
-        if filtration.boundary != "closed":
+        if not filtration.boundary.is_closed:
             values += bordered_curve(curve, numbers(adopted), thresholds, filtration, mask=mask)
         return adopted.give_back(values)
 
@@ -129,7 +129,7 @@ def even_curve(
 def _is_plain(array: Any, filtration: Filtration) -> bool:
     """Whether one scan computes the curve of the only image of a batch."""
     flat = 1 in array.shape[1:] and array.ndim > 2
-    return len(array) == 1 and array.size > 0 and not flat and filtration.boundary == "closed"
+    return len(array) == 1 and array.size > 0 and not flat and filtration.boundary.is_closed
 
 
 def enqueue(
@@ -261,7 +261,7 @@ def exact_curve(
     """The levels at which the curve of one image (batch of 1) changes, and the values there."""
     with adopt(image) as adopted:
         superlevel, direction = filtration.superlevel, filtration.direction
-        if filtration.boundary != "closed":
+        if not filtration.boundary.is_closed:
             given = numbers(adopted)
             levels, values = bordered_exact_curve(
                 exact_curve, curve, given, filtration, mask=as_cupy(mask)

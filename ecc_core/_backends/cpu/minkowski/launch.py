@@ -169,7 +169,7 @@ class _Points(NamedTuple):
         spans = np.zeros((kinds, 3, 2), np.int64)
         spans[:, :, 1] = 1
         spans[:, 3 - ndim :] = spans_of(self.shape[3 - ndim :], cells, filtration.boundary, cut)
-        wraps = filtration.boundary == "periodic"
+        wraps = filtration.boundary.wraps
         if cells.every and not self.labels.size:
             return self._row_totals(groups, spans, wraps, workers)
 

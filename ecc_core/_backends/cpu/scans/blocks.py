@@ -14,6 +14,7 @@ from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans import counts, kernels
 from ecc_core._backends.cpu.scans.borders import clear_high, sides_of, wrap_rows, wrapped_boxes
 from ecc_core._backends.cpu.sources import Block, Source, scratch
+from ecc_core._request.filtration import Boundary
 
 __all__ = ["MAX_COLUMNS", "Layout", "Scanner", "cut", "lay_out", "load_box"]
 
@@ -152,11 +153,11 @@ class Scanner:
         mask: Source | None,
         cubes: bool,
         ndim: int,
-        boundary: str = "closed",
+        boundary: Boundary = Boundary.CLOSED,
     ) -> None:
         self.source = source
         self.mask = mask
-        self.cubes = cubes and boundary == "closed"  # other borders are those of vertices
+        self.cubes = cubes and boundary.is_closed  # other borders are those of vertices
         self.ndim = ndim
         self.boundary = boundary
         self._layout: Layout
@@ -171,9 +172,9 @@ class Scanner:
         source, mask, steps = self.source, self.mask, layout.steps
         nan, unfit = load_box(plan, source, mask, layout.box, keys, layout.at, steps)
         halo = int(self.ndim == 3)
-        if self.boundary == "half-open":
+        if self.boundary.is_window:
             clear_high(keys, layout.geometry, layout.high, halo)
-        elif self.boundary == "periodic":
+        elif self.boundary.wraps:
             box, at = layout.box, layout.at
             for other, place in wrapped_boxes(block, box, source.shape, self.ndim, steps, at):
                 found = load_box(plan, source, mask, other, keys, place, steps)

@@ -18,17 +18,18 @@ from typing import Any
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._backends.cpu.scans.kernels import fill
 from ecc_core._backends.cpu.sources import Block
+from ecc_core._request.filtration import Boundary
 
 __all__ = ["Sides", "clear_high", "sides_of", "wrap_rows", "wrapped_boxes"]
 
 Sides = tuple[tuple[bool, bool, bool], tuple[bool, bool, bool]]
 
 
-def sides_of(low: Any, high: Any, boundary: str) -> Sides:
+def sides_of(low: Any, high: Any, boundary: Boundary) -> Sides:
     """Return at which low and high sides of a block a scan meets a closed border."""
-    if boundary == "half-open":
+    if boundary.is_window:
         return low, (False, False, False)
-    if boundary == "periodic":
+    if boundary.wraps:
         return (False, False, False), (False, False, False)
     return low, high
 
