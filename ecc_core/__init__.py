@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ecc_core.components import persistent_regions
     from ecc_core.curves import (
         euler_coefficients,
         euler_curve,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         EulerTransform,
         MinkowskiCurves,
         PersistencePairs,
+        PersistentRegions,
         RegionBettiCurves,
         RegionCurves,
         RegionMinkowski,
@@ -47,6 +49,7 @@ __all__ = [
     "EulerTransform",
     "MinkowskiCurves",
     "PersistencePairs",
+    "PersistentRegions",
     "RegionBettiCurves",
     "RegionCurves",
     "RegionMinkowski",
@@ -61,6 +64,7 @@ __all__ = [
     "euler_transform",
     "minkowski_curves",
     "persistence_pairs",
+    "persistent_regions",
     "region_betti_curves",
     "region_curves",
     "region_minkowski",
@@ -71,7 +75,16 @@ __all__ = [
     "warmup",
 ]
 
-_MODULES = ("curves", "geometry", "results", "shards", "surfaces", "topology", "transforms")
+_MODULES = (
+    "components",
+    "curves",
+    "geometry",
+    "results",
+    "shards",
+    "surfaces",
+    "topology",
+    "transforms",
+)
 _SUBMODULES = (*_MODULES, "dask", "errors", "features", "io", "nn", "plotting", "testing")
 
 

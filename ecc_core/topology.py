@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays import is_lazy, on_host
-from ecc_core._arrays.request import Request
+from ecc_core._arrays.request import Request, check_eager
 from ecc_core._request.filtration import check_closed
 from ecc_core._request.image import all_axes, as_booleans
+from ecc_core._request.levels import last_value
 from ecc_core._types import Thresholds
 from ecc_core.results import BettiCurves, PersistencePairs, RegionBettiCurves, curve_facts
 
@@ -236,8 +237,8 @@ def region_betti_curves(
     >>> dict(zip(ids.tolist(), values[:, :, 0].tolist()))  # components and holes
     {1: [1, 1], 7: [1, 0]}
     """
-    _check_eager(image)
-    _check_eager(labels, "labels")
+    check_eager(image)
+    check_eager(labels, "labels")
     request = Request.of(
         image,
         thresholds,
@@ -309,7 +310,7 @@ def persistence_pairs(
            [ 0.,  3.],
            [ 1.,  2.]])
     """
-    _check_eager(image)
+    check_eager(image)
     request = Request.of(
         image,
         connectivity=connectivity,
@@ -331,7 +332,7 @@ def persistence_pairs(
     )
     dtype = array.dtype.newbyteorder("=")
     values = array.reshape(-1)[np.stack([births, deaths])].astype(dtype)
-    values[1, deaths < 0] = _last_value(dtype, superlevel)
+    values[1, deaths < 0] = last_value(dtype, superlevel)
     indices = (np.unravel_index(np.maximum(p, 0), array.shape) for p in (births, deaths))
     born, died = (np.stack(index, axis=1) for index in indices)
     died[deaths < 0] = -1
@@ -343,17 +344,3 @@ def persistence_pairs(
         dimension=int(dimension),
         **curve_facts(filtration),
     )
-
-
-def _check_eager(array: Any, name: str = "image") -> None:
-    if is_lazy(array):
-        raise TypeError(f"`{name}` must be in memory, got a dask array: compute it first")
-
-
-def _last_value(dtype: np.dtype[Any], superlevel: bool) -> Any:
-    """Return the value at which the last points enter."""
-    if dtype.kind == "f":
-        return -np.inf if superlevel else np.inf
-    if dtype.kind == "b":
-        return not superlevel
-    return np.iinfo(dtype).min if superlevel else np.iinfo(dtype).max

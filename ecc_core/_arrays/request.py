@@ -6,13 +6,19 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from ecc_core._arrays import given_on_host
+from ecc_core._arrays import given_on_host, is_lazy
 from ecc_core._arrays.origin import Origin, kept_points, origin_of, region_labels
 from ecc_core._request.filtration import Filtration, direction_of, filtration_of
 from ecc_core._request.image import Geometry, geometry_by_axis, image_named, split_masked
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
-__all__ = ["Request"]
+__all__ = ["Request", "check_eager"]
+
+
+def check_eager(array: Any, name: str = "image") -> None:
+    """Refuse a dask array where a function needs the whole image."""
+    if is_lazy(array):
+        raise TypeError(f"`{name}` must be in memory, got a dask array: compute it first")
 
 
 class Request(NamedTuple):

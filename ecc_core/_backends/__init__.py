@@ -155,6 +155,20 @@ class BettiNumbers(Protocol):
         """Numbers of the points of birth and death, in C order; -1 for classes that last."""
         ...
 
+    def persistent_regions(
+        self,
+        image: Any,
+        shown: Any,
+        least: float,
+        threshold: Any,
+        filtration: Filtration,
+    ) -> tuple[Any, Any, Any, Any]:
+        """Labels of the components of persistence `least`, and births, deaths and elders of each.
+
+        `image` and `shown` have no batch axis. Points are numbered as persistence pairs are.
+        """
+        ...
+
     def piece_of(
         self,
         image: Any,

@@ -37,6 +37,7 @@ TYPES = {
         results.EulerTransform,
         results.RegionTransforms,
         results.PersistencePairs,
+        results.PersistentRegions,
     )
 }
 COLUMNS = {
@@ -101,6 +102,11 @@ def write_result(
     path = check_output(path, RESULT_SUFFIXES)
     if type(result).__name__ not in TYPES:
         raise TypeError(f"`result` must be a result of ecc_core, got a {type(result).__name__}")
+    if isinstance(result, results.PersistentRegions) and path.suffix.lower() != ".npz":
+        raise ValueError(
+            f"{path}: a table cannot hold labels, use .npz (or write `labels` as an image and "
+            "`to_pandas()` as a table)"
+        )
     result = result.to_numpy()
     described = describe_result(result)
     if path.suffix.lower() == ".npz":

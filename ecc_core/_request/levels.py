@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Levels", "round_to_levels"]
+__all__ = ["Levels", "last_value", "round_to_levels"]
 
 Array = NDArray[Any]
 
@@ -92,3 +92,12 @@ def _round_to_floats(thresholds: Array, dtype: np.dtype[Any], superlevel: bool) 
     away = native.type(np.inf if superlevel else -np.inf)
     with np.errstate(over="ignore", under="ignore"):
         return np.where(wrong, np.nextafter(rounded, away), rounded)
+
+
+def last_value(dtype: np.dtype[Any], superlevel: bool) -> Any:
+    """Return the value at which the last points enter."""
+    if dtype.kind == "f":
+        return -np.inf if superlevel else np.inf
+    if dtype.kind == "b":
+        return not superlevel
+    return np.iinfo(dtype).min if superlevel else np.iinfo(dtype).max

@@ -12,12 +12,14 @@ from ecc_core.plotting._figures import COLUMN, FAINT, new_figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ecc_core.results import PersistencePairs
+    from ecc_core.results import PersistencePairs, PersistentRegions
 
 __all__ = ["plot_persistence"]
 
 
-def plot_persistence(pairs: PersistencePairs[Any], ax: Axes | None = None, **markers: Any) -> Axes:
+def plot_persistence(
+    pairs: PersistencePairs[Any] | PersistentRegions[Any], ax: Axes | None = None, **markers: Any
+) -> Axes:
     """Plot a persistence diagram: a point for each class, its death over its birth.
 
     The farther a point lies from the diagonal, the longer its class lasts. Classes that never die
@@ -25,7 +27,7 @@ def plot_persistence(pairs: PersistencePairs[Any], ax: Axes | None = None, **mar
 
     Parameters
     ----------
-    pairs : PersistencePairs
+    pairs : PersistencePairs or PersistentRegions
     ax : matplotlib.axes.Axes, optional
         Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
     **markers

@@ -7,6 +7,7 @@ twice when it is plotted, described, compared or saved.
 
 from ecc_core.results._agreement import agree, check_agreement, functionals_of, meaning
 from ecc_core.results._base import Result
+from ecc_core.results._components import PersistentRegions
 from ecc_core.results._curves import (
     CurveResult,
     EulerCurve,
@@ -41,6 +42,7 @@ __all__ = [
     "LocalCurves",
     "MinkowskiCurves",
     "PersistencePairs",
+    "PersistentRegions",
     "RegionBettiCurves",
     "RegionCurves",
     "RegionMinkowski",

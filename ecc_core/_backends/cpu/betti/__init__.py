@@ -1,5 +1,6 @@
 """Betti numbers on the CPU: forests over the minima of an image and of its complement."""
 
+from ecc_core._backends.cpu.betti.flood import persistent_regions
 from ecc_core._backends.cpu.betti.launch import (
     betti_curves,
     exact_betti_curves,
@@ -16,6 +17,7 @@ __all__ = [
     "join_pieces",
     "pack_piece",
     "persistence_pairs",
+    "persistent_regions",
     "piece_of",
     "region_betti_curves",
     "unpack_piece",

@@ -1,0 +1,131 @@
+"""Components of sets: those that last, and their regions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ecc_core._arrays.request import Request, check_eager
+from ecc_core._request.image import all_axes, as_booleans
+from ecc_core._request.levels import last_value
+from ecc_core.errors import NAN_MESSAGE
+from ecc_core.results import PersistentRegions, curve_facts
+
+__all__ = ["PersistentRegions", "persistent_regions"]
+
+MOST_POINTS = 2**31 - 2
+
+
+def persistent_regions(
+    image: ArrayLike,
+    min_persistence: float,
+    *,
+    threshold: float | None = None,
+    connectivity: int | None = None,
+    superlevel: bool = False,
+    mask: ArrayLike | None = None,
+    nan: Literal["raise", "omit"] = "raise",
+) -> PersistentRegions:
+    """Label the components that last for at least `min_persistence` as the threshold grows.
+
+    A component of the sets ``image <= t`` is born at a minimum, and dies where it meets an older
+    one; the difference is its persistence, which is the prominence of a peak if `superlevel` is
+    True. Points are flooded in the order in which they enter: a component of less persistence
+    becomes part of the older one that it meets. Two components that both last keep their labels,
+    and a point where they meet goes to the older one.
+
+    Parameters
+    ----------
+    image : (n,), (m, n) or (p, m, n) array
+        As for :func:`persistence_pairs`.
+    min_persistence : float
+        Not negative, in units of the image. Components that die at the value at which they are born
+        have no label, even for 0.
+    threshold : float, optional
+        Label only points of the set ``image <= threshold`` (``image >= threshold`` if `superlevel`
+        is True). Persistence is that of the whole image; components that are part of a lasting one
+        only beyond the threshold have label 0.
+    connectivity, superlevel, mask, nan
+        As for :func:`betti_curves`.
+
+    Returns
+    -------
+    PersistentRegions
+        ``labels`` of the image's shape, ``births`` and ``deaths`` (k,), ``birth_points`` (k, d) and
+        ``merged_into`` (k,). There are as many labels as :func:`persistence_pairs` of dimension 0
+        have classes of this persistence.
+
+    Raises
+    ------
+    TypeError
+        If `min_persistence` or `threshold` is not a real number, or as for :func:`betti_curves`.
+    ValueError
+        If `min_persistence` is negative or NaN, `threshold` is NaN, the image has 2**31 - 1 points
+        or more, or as for :func:`betti_curves`.
+    BackendError
+        If the image is on a device; only the CPU computes regions.
+
+    See Also
+    --------
+    persistence_pairs : births and deaths, also of holes and cavities.
+
+    Notes
+    -----
+    The components are those of the h-maxima transform of h = `min_persistence`, except for ties: of
+    components that are born at one value the one whose point comes first in C order is older, so
+    that one of them has a label where h-maxima keep all of them or none.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> heights = np.array([0.0, 3.0, 1.0, 2.0, 0.5, 4.0])
+    >>> found = ecc.persistent_regions(heights, 1.5)
+    >>> found.labels  # the valley of depth 1 between 3 and 2 is no region of its own
+    array([1, 1, 2, 2, 2, 2], dtype=int32)
+    >>> found.births, found.deaths, found.merged_into
+    (array([0. , 0.5]), array([inf,  3.]), array([0, 1], dtype=int32))
+    """
+    check_eager(image)
+    least = _real(min_persistence, "min_persistence")
+    if not least >= 0:
+        raise ValueError(f"`min_persistence` must not be negative or NaN, got {min_persistence!r}")
+    level = None if threshold is None else _real(threshold, "threshold")
+    if level is not None and math.isnan(level):
+        raise ValueError(f"`threshold` must not be NaN, got {threshold!r}")
+    request = Request.of(
+        image,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        nan=nan,
+        axis=all_axes(image),
+    )
+    origin, filtration, array = request.origin, request.filtration, request.images[0]
+    backend = origin.betti_numbers("persistent_regions")
+    array = as_booleans(array) if array.dtype.kind == "b" else array
+    if array.size > MOST_POINTS:
+        raise ValueError(f"`image` must have fewer than 2**31 - 1 points, got {array.size}")
+    shown = np.ones(array.shape, bool) if request.mask is None else request.mask[0]
+    if array.dtype.kind == "f":
+        missing = np.isnan(array)
+        if filtration.nan == "raise" and (missing & shown).any():
+            raise ValueError(NAN_MESSAGE)
+        shown = shown & ~missing
+    labels, born, died, merged = backend.persistent_regions(array, shown, least, level, filtration)
+    flat, dtype = array.reshape(-1), array.dtype.newbyteorder("=")
+    deaths = flat[died].astype(dtype)
+    deaths[died < 0] = last_value(dtype, filtration.superlevel)
+    points = np.stack(np.unravel_index(born, array.shape), axis=1)
+    found = labels, flat[born].astype(dtype), deaths, points, merged
+    facts = {"min_persistence": least, **curve_facts(filtration)}
+    return PersistentRegions(*map(origin.wrap, found), **facts)
+
+
+def _real(number: Any, name: str) -> float | int:
+    """Return a number as an int if it is whole, else as a float."""
+    if isinstance(number, bool) or np.ndim(number) or np.asarray(number).dtype.kind not in "iuf":
+        raise TypeError(f"`{name}` must be a real number, got {number!r}")
+    return np.asarray(number).item()  # type: ignore[no-any-return]

@@ -1,0 +1,197 @@
+"""Regions of components that last: a flooding by the definition, GUDHI, and h-maxima."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy import ndimage
+from skimage.morphology import h_maxima
+from topology_helpers import connectivities, diagram
+
+import ecc_core as ecc
+from ecc_core.testing import strategies
+
+EVERY_DTYPE = (*strategies.NATIVE_DTYPES, *strategies.SWAPPED_DTYPES)
+SHAPES = {ndim: st.tuples(*[st.integers(1, 7)] * ndim) for ndim in (1, 2, 3)}
+
+
+def as_number(value):
+    """A Python number, whose differences are exact for integers."""
+    return int(value) if np.asarray(value).dtype.kind in "biu" else float(value)
+
+
+def flood(image, least, connectivity, superlevel, shown):
+    """Labels, deaths and what the regions merge into, with sets of points."""
+    sign = -1 if superlevel else 1
+    value = {p: sign * as_number(image[p]) for p in zip(*np.nonzero(shown), strict=True)}
+    steps = [s for s in itertools.product((-1, 0, 1), repeat=image.ndim) if any(s)]
+    steps = [s for s in steps if connectivity > 1 or sum(map(abs, s)) == 1]
+    basins, component, deaths, merged = {}, {}, {}, {}  # by the point of birth, oldest first
+    owner = {}
+    for point in sorted(value, key=lambda p: (value[p], p)):
+        near = {owner[q] for s in steps if (q := tuple(np.add(point, s))) in owner}
+        age = list(basins)
+        home = min(near, key=age.index, default=point)
+        if home == point:
+            basins[point], component[point] = set(), point
+        basins[home].add(point)
+        owner[point] = home
+        oldest = min({component[b] for b in near | {home}}, key=list(component).index)
+        for young in {component[b] for b in near} - {oldest}:
+            deaths[young], merged[young] = point, oldest
+            for b in component:
+                component[b] = oldest if component[b] == young else component[b]
+            gap = 0 if value[point] == value[young] else value[point] - value[young]
+            if gap == 0 or gap < least:
+                basins[home] |= basins[young]
+                owner.update(dict.fromkeys(basins.pop(young), home))
+    labels = np.zeros(image.shape, np.int32)
+    born = list(basins)
+    for number, points in enumerate(basins.values(), 1):
+        labels[tuple(np.transpose(list(points)))] = number
+    into = [born.index(merged[b]) + 1 if b in merged else 0 for b in born]
+    return labels, born, [deaths.get(b) for b in born], into
+
+
+@st.composite
+def cases(draw):
+    ndim = draw(st.integers(1, 3))
+    image = draw(strategies.images(ndim, dtypes=EVERY_DTYPE, shapes=SHAPES[ndim], nan=True))
+    mask = draw(st.none() | strategies.masks(image.shape))
+    options = {
+        "connectivity": draw(st.sampled_from(connectivities(ndim))),
+        "superlevel": draw(st.booleans()),
+        "nan": "omit",
+        "mask": mask,
+    }
+    native = image.astype(image.dtype.newbyteorder("="))
+    values = sorted({as_number(v) for v in native.ravel() if v == v})
+    gaps = {abs(b - a) for a, b in itertools.product(values[:4] + values[-4:], repeat=2) if a != b}
+    least = draw(st.sampled_from([0, 0.5, *[g for g in gaps if g < 2**63]]))
+    return image, least, options
+
+
+@given(cases())
+def test_equal_the_flooding_by_definition(case):
+    image, least, options = case
+    shown = ~np.isnan(image) if image.dtype.kind == "f" else np.ones(image.shape, bool)
+    if options["mask"] is not None:
+        shown = shown & options["mask"]
+    found = ecc.persistent_regions(image, least, **options)
+    facts = found.connectivity, found.superlevel
+    labels, born, died, into = flood(image, least, *facts, shown)
+    assert found.labels.dtype == found.merged_into.dtype == np.int32
+    assert_array_equal(found.labels, labels)
+    assert [tuple(p) for p in found.birth_points.tolist()] == born
+    assert found.births.dtype == found.deaths.dtype == image.dtype.newbyteorder("=")
+    assert_array_equal(found.births, [image[p] for p in born])
+    dies = np.array([p is not None for p in died], bool)
+    assert_array_equal(found.deaths[dies], [image[p] for p in died if p is not None])
+    assert_array_equal(found.merged_into, into)
+    ended, lasting = diagram(image, shown, *facts, 0)
+    wide = [tuple(map(as_number, pair)) for pair in ended]
+    counted = sum(abs(d - b) >= least for b, d in wide if b != d)
+    assert len(born) == counted + len(lasting)
+
+
+@pytest.mark.parametrize("superlevel", [False, True])
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_every_label_is_connected(ndim, superlevel):
+    rng = np.random.default_rng(ndim)
+    noise = ndimage.gaussian_filter(rng.normal(size=(30,) * ndim), 1)
+    for connectivity, threshold in itertools.product((1, ndim), (None, 0.05)):
+        found = ecc.persistent_regions(
+            noise,
+            0.2,
+            threshold=threshold,
+            connectivity=connectivity,
+            superlevel=superlevel,
+        )
+        structure = ndimage.generate_binary_structure(ndim, connectivity)
+        for number, point in enumerate(found.birth_points, 1):
+            inside = found.labels == number
+            assert ndimage.label(inside, structure)[1] == 1
+            assert inside[tuple(point)]
+        kept = found.labels > 0
+        if threshold is None:
+            assert kept.all()
+        else:
+            assert not kept[(noise < threshold) if superlevel else (noise > threshold)].any()
+
+
+def test_threshold_keeps_the_labels_of_the_whole_image():
+    heights = np.array([0.0, 3.0, 1.0, 2.0, 0.5, 4.0, 3.9, 5.0])
+    found = ecc.persistent_regions(heights, 1.5, threshold=2)
+    assert_array_equal(found.labels, [1, 0, 2, 2, 2, 0, 0, 0])
+    assert_array_equal(found.deaths, [np.inf, 3])
+    # Until 1 the valley of 1 is not yet part of a region that lasts.
+    assert_array_equal(
+        ecc.persistent_regions(heights, 1.5, threshold=1).labels, [1, 0, 0, 0, 2, 0, 0, 0]
+    )
+    assert len(ecc.persistent_regions(heights, 1.5, threshold=-1).births) == 0
+
+
+@pytest.mark.parametrize("shape", [(60, 70), (14, 15, 16)])
+def test_as_many_as_h_maxima(shape):
+    rng = np.random.default_rng(3)
+    image = ndimage.gaussian_filter(rng.random(shape), 1.5)
+    image = rng.permutation(image.size).astype(np.int32)[image.ravel().argsort().argsort()]
+    image = np.argsort(np.argsort(image)).reshape(shape).astype(np.int32)  # no ties
+    for least in (1, image.size // 20, image.size // 4):
+        found = ecc.persistent_regions(image, least, superlevel=True)
+        peaks = h_maxima(image, least, footprint=np.ones((3,) * len(shape)))
+        count = ndimage.label(peaks, np.ones((3,) * len(shape)))[1]
+        assert len(found.births) == count
+
+
+def test_both_ends_of_integers():
+    for dtype in ("int8", "uint8", "int64", "uint64"):
+        info = np.iinfo(dtype)
+        image = np.array([info.min, info.max, info.min, info.max, info.min], dtype)
+        gap = int(info.max) - int(info.min)
+        assert len(ecc.persistent_regions(image, gap).births) == 3
+        assert len(ecc.persistent_regions(image, gap, superlevel=True).births) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"min_persistence": -1}, ValueError, "must not be negative or NaN, got -1"),
+        ({"min_persistence": np.nan}, ValueError, "must not be negative or NaN, got nan"),
+        ({"min_persistence": "1"}, TypeError, "`min_persistence` must be a real number, got '1'"),
+        ({"min_persistence": [1, 2]}, TypeError, "`min_persistence` must be a real number"),
+        ({"min_persistence": 1, "threshold": np.nan}, ValueError, "`threshold` must not be NaN"),
+        ({"min_persistence": 1, "threshold": True}, TypeError, "`threshold` must be a real"),
+        ({"min_persistence": 1, "connectivity": 3}, ValueError, "`connectivity` must be 1 or 2"),
+    ],
+)
+def test_bad_arguments(given, error, message):
+    with pytest.raises(error, match=message):
+        ecc.persistent_regions(np.zeros((3, 4)), **given)
+
+
+def test_images_without_points_and_nan():
+    assert ecc.persistent_regions(np.zeros((0, 4)), 0).labels.shape == (0, 4)
+    hidden = ecc.persistent_regions(np.zeros((3, 4)), 0, mask=np.zeros((3, 4), bool))
+    assert not hidden.labels.any()
+    assert hidden.birth_points.shape == (0, 2)
+    with pytest.raises(ValueError, match="NaN"):
+        ecc.persistent_regions(np.array([0.0, np.nan]), 0)
+
+
+def test_tables_files_and_plots(tmp_path):
+    image = np.array([[0, 4, 1], [5, 5, 3], [2, 6, 2]], np.int16)
+    found = ecc.persistent_regions(image, 1, connectivity=1)
+    table = found.to_pandas()
+    assert list(table.columns) == ["label", "birth", "death", "merged_into", "point_0", "point_1"]
+    assert table["birth"].tolist() == found.births.tolist()
+    assert table.attrs["min_persistence"] == 1
+    ecc.io.write_result(tmp_path / "regions.npz", found)
+    assert ecc.io.read_result(tmp_path / "regions.npz") == found
+    with pytest.raises(ValueError, match="a table cannot hold labels"):
+        ecc.io.write_result(tmp_path / "regions.csv", found)
+    assert found.plot().get_ylabel() == "death"
+    assert "<img" in found._repr_html_()
