@@ -35,8 +35,7 @@ class EulerCurveMap(CalibratedLayer):
         windows with the same centres; lengths that differ by an odd number are centred to half a
         point.
     stride : int, optional
-        Distance between neighbouring windows, by default half of the smallest window. Overlapping
-        windows share their computations if the stride divides `window`.
+        Distance between neighbouring windows, by default half of the smallest window.
     padding : int or "same", default "same"
         Number of points that are added on each side of the image, which never enter. "same" adds as
         many as are needed for ``ceil(side / stride)`` windows along each axis. With several scales

@@ -6,7 +6,7 @@ threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.pool import share, thread_count
-from ecc_core._backends.cpu.soft import few
 from ecc_core._backends.cpu.soft import points as soft_points
 from ecc_core._backends.cpu.soft.kernels import MOMENTS, REACH, deposit, evaluate, gather, tabulate
 
@@ -89,8 +88,6 @@ def curves(
     levels: Floats,
     sharpness: float,
     workers: int | None = None,
-    *,
-    tiny: bool = False,
 ) -> Floats:
     """Sums over the points of weight * s(sharpness * (level - value)), and their derivatives.
 
@@ -102,22 +99,18 @@ def curves(
     levels : (n,) array
     sharpness : float
     workers : int, optional
-    tiny : bool, default False
-        Whether these are many images of at most ``few.LARGEST`` points.
 
     Returns
     -------
-    (3, images, n) array
-        The sums, their derivatives by the level and by the sharpness. float64, or with `tiny` of
-        the dtype of the values.
+    (3, images, n) float64 array
+        The sums, their derivatives by the level and by the sharpness.
     """
     images, points = values.shape
-    results = np.zeros((3, images, levels.size), values.dtype if tiny else np.float64)
+    results = np.zeros((3, images, levels.size))
     if results.size == 0 or points == 0:
         return results
     if point_by_point(values, levels, sharpness):
-        kernel = few.curves if tiny else soft_points.curves
-        _add_points(kernel, values, weights, levels, sharpness, workers, results)
+        _add_points(values, weights, levels, sharpness, workers, results)
         return results
     grid = windows(levels, sharpness)
     chunks = -(-points // CHUNK)
@@ -161,7 +154,6 @@ def gradients(
     workers: int | None = None,
     *,
     double: bool = True,
-    tiny: bool = False,
 ) -> None:
     """Write weight * sum over the levels of upstream * sharpness * s'(z) for every point to `out`.
 
@@ -173,8 +165,7 @@ def gradients(
         return
     if point_by_point(values, levels, sharpness):
         buffer = np.float64 if double else values.dtype
-        kernel = few.gradients if tiny else soft_points.gradients
-        _write_gradients(kernel, values, weights, levels, sharpness, upstream, out, workers, buffer)
+        _write_gradients(values, weights, levels, sharpness, upstream, out, workers, buffer)
         return
     grid = windows(levels, sharpness)
     chunk = max(CHUNK // images, ALONE)
@@ -202,7 +193,6 @@ def gradients(
 
 
 def _add_points(
-    kernel: Callable[..., None],
     values: Array,
     weights: Array,
     levels: Floats,
@@ -219,7 +209,7 @@ def _add_points(
         buffer = np.empty(soft_points.BUFFER, values.dtype)
         for part in parts:
             into = sums[part[2] // PART]
-            kernel(values, weights, part, levels, order, sharpness, buffer, into)
+            soft_points.curves(values, weights, part, levels, order, sharpness, buffer, into)
 
     parts = _parts(*values.shape)
     share(parts, add_up, thread_count(workers, values.size * levels.size // FEW_TERMS))
@@ -237,7 +227,6 @@ def _finite_in_order(levels: Floats) -> Integers:
 
 
 def _write_gradients(
-    kernel: Callable[..., None],
     values: Array,
     weights: Array,
     levels: Floats,
@@ -253,7 +242,8 @@ def _write_gradients(
     def differentiate(parts: Iterator[Part]) -> None:
         buffer = np.empty(soft_points.BUFFER, dtype)
         for part in parts:
-            kernel(values, weights, part, levels, order, sharpness, upstream, buffer, out)
+            given = values, weights, part, levels, order, sharpness
+            soft_points.gradients(*given, upstream, buffer, out)
 
     parts = _parts(*values.shape)
     share(parts, differentiate, thread_count(workers, values.size * levels.size // FEW_TERMS))
