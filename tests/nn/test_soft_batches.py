@@ -6,7 +6,6 @@ import pytest
 import ecc_core as ecc
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-from ecc_core._backends.cpu.soft import sums  # noqa: E402
 from ecc_core._backends.cpu.soft.coefficients import coefficients  # noqa: E402
 from ecc_core.nn.functional import soft_euler_curve  # noqa: E402
 
