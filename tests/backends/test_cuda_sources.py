@@ -22,7 +22,6 @@ FLAGS = {
     "MASK": (0,),
     "DIRECTIONAL": (0,),
     "VECTOR": (0, 1),
-    "STORE": (0,),
     "SHARED_TABLE": (0,),
     "BATCH": (0,),
 }
@@ -41,11 +40,6 @@ def _floats(rules, **more):
 
 
 SCANNED = (*SHORT, "unsigned int", *FLOATS[:3])
-SINGLES = [
-    _curves(SCANNED, (SEARCH,), STORE=(0, 1, 2)),
-    _curves(SHORT, (UNIFORM, CONSECUTIVE), SHARED_TABLE=(1,)),
-    _floats((UNIFORM, SEARCH), ELEMENT=FLOATS[:3]),
-]
 GUESSED = (UNIFORM, AFFINE, CELLS, PIECES)
 CODED = {"BATCH": (0, 1), "MANY_CODES": (0, 1), "TABLE_COPIES": (1, 16)}
 PAIRS = [
@@ -69,15 +63,11 @@ CODES = ("unsigned char", "unsigned short", "unsigned int")
 CORNERS = "1,17,5,85,3,51,15,255"
 SOFT = {"SUPER": (0, 1), "DIRECTIONAL": (0, 1), **BLOCK}
 CASES = {
-    "curve1d": SINGLES,
-    "curve2d": SINGLES,
-    "curve3d": SINGLES,
     "pairs2d": PAIRS + MASKED,
     "lines": [{**case, "BATCH": (0,), "HEIGHT": (1, 3)} for case in PAIRS],
     "pairs3d": PAIRS + MASKED + FOLDED + CHANNELLED,
     "bytes2d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2))],
     "bytes3d": [_curves(SHORT[:2], (TABLE,), VECTOR=(1, 2), CHANNELS=(1, 2, 3, 4))],
-    "shorts3d": [_curves(SHORT[2:], (UNIFORM, SEARCH, CONSECUTIVE), VECTOR=(1,), STORE=(2,))],
     "points": [
         {**SAMPLES, "OUTPUT": (0, 1), "LABEL": LABELS, "COUNT": COUNTS, **rows}
         for rows in (
@@ -86,14 +76,13 @@ CASES = {
         )
     ],
     **{
-        f"coefficients{ndim}d": [
-            _curves(("Bool", *SCANNED, "int"), (SEARCH,), STORE=(2,), NAN=(0, 1))
-        ]
+        f"coefficients{ndim}d": [_curves(("Bool", *SCANNED, "int"), (SEARCH,), NAN=(0, 1))]
         for ndim in (2, 3)
     },
     "number": [_curves(SHORT[:2], (SEARCH,), FLAT=(0, 1), ROWS=(4,))],
     "range": [SAMPLES],
     "even": [_curves(("float",), (SEARCH,), NAN=(2,))],
+    "counts": [SAMPLES | {"MASK": (0,), "NAN": (0,)}],
     "recode": [{**SAMPLES, "CODE": CODES, "ALONG": (0, 1, 2), "REPEAT": (0, 1)}],
     "betti": [
         {"CODE": CODES, "PLANAR": (0, 1)}

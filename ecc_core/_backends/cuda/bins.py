@@ -48,6 +48,7 @@ BINS = np.dtype(
     align=True,
 )
 LINES = ("low", "scale", "last", "dense_low", "dense_scale", "dense_last")
+TABLE_BYTES = 16 << 10  # of thresholds in shared memory
 CELLS_TRIED = (256, 512, 1024, 2048, 4096)  # sizes of tables
 MOST_SPAN = 8  # cells have less than twice as many thresholds
 
@@ -186,6 +187,13 @@ def _prepare(raw: bytes, dtype: str, element: str, superlevel: bool, _device: in
         _reaches_last(levels.values, superlevel),
         tuple(memory),
     )
+
+
+def table_memory(rules: Rules) -> tuple[int, dict[str, int]]:
+    """Return bytes of shared memory for thresholds and table, and the macro for where they are."""
+    size = rules.levels * rules.key_size + 4 * rules.cells
+    shared = size if size <= TABLE_BYTES + 4 * rules.cells else 0
+    return 1024 if rules.single == TABLE else shared, {"SHARED_TABLE": int(shared > 0)}
 
 
 def to_keys(values: Array) -> Array:

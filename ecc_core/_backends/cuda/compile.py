@@ -11,7 +11,7 @@ import cupy
 
 from ecc_core._backends.cuda.tiling import REGISTERS, RESOURCES
 
-__all__ = ["compares_shorts", "function", "kernel", "processors", "shared_limit"]
+__all__ = ["function", "kernel", "processors", "shared_limit"]
 
 SOURCE = Path(__file__).parent / "source"
 
@@ -30,8 +30,7 @@ def kernel(source: str, device: int, options: tuple[tuple[str, Any], ...]) -> An
     Parameters
     ----------
     source : str
-        "curve1d", "curve2d", "curve3d", "lines", "pairs2d", "pairs3d", "bytes2d", "bytes3d" or
-        "shorts3d".
+        "lines", "pairs2d", "pairs3d", "bytes2d" or "bytes3d".
     device : int
         Part of the key, since limits of shared memory are set for a kernel on a device.
     options : tuple of (name, value)
@@ -62,12 +61,6 @@ def shared_limit(device: int) -> int:
     """Return the number of bytes of shared memory that a block may have."""
     attributes = cupy.cuda.Device(device).attributes
     return int(attributes["MaxSharedMemoryPerBlockOptin"])
-
-
-@cache
-def compares_shorts(device: int) -> bool:
-    """Whether the device has an instruction that compares two 16-bit integers (shorts3d.cu)."""
-    return int(cupy.cuda.Device(device).compute_capability) >= 90
 
 
 @cache

@@ -82,7 +82,7 @@ def even_scan(
     """
     rules = Rules(UNIFORM, count, 4, 0, UNIFORM, count + 1, 4 * (count + 1), 0, found=True)
     found = plan_scan(placement, None, variant, rules, device)
-    if found is None or not found[1].pairs or found[1].accumulate:
+    if found is None or found[1].accumulate:
         return None
     bins = np.zeros(1, BINS)
     bins["count"] = bins["last"] = count

@@ -31,6 +31,7 @@ from ecc_core._backends.cuda.arrays import (
 )
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.coefficients import scanned_coefficients
+from ecc_core._backends.cuda.counts import counted_curves
 from ecc_core._backends.cuda.even import MOST_EVEN, even_scan
 from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, is_set, sum_events
 from ecc_core._backends.cuda.number import Number
@@ -163,7 +164,8 @@ def enqueue(
         scan = scan_of(Placement.of(array), own, thresholds, variant, device)
     if scan is None:
         prepared = prepare(thresholds, variant.element, variant.superlevel, device)
-        values, flag, memory = recoded_curves(adopted, mask, variant, prepared, direction, own)
+        given = adopted, mask, variant, prepared, direction, own
+        values, flag, memory = recoded_curves(*given) or counted_curves(*given)
     else:
         prepared, reports = scan.prepared, variant.nan == NAN_REPORT
         if reports and for_host and len(array) == 1 and scan.simple and not is_capturing():

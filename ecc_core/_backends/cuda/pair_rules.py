@@ -26,7 +26,7 @@ from ecc_core._backends.cuda.guesses import (
 )
 from ecc_core._backends.cuda.pieces import Pieces, by_pieces
 
-__all__ = ["FEW_LEVELS", "PairRule", "pair_rule"]
+__all__ = ["FEW_LEVELS", "PAIR_LEVELS", "PairRule", "pair_rule"]
 
 Array = NDArray[Any]
 NO_LINE: Line = (np.float32(0),) * 3

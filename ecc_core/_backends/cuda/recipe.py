@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from ecc_core._backends.cuda.arrays import Layout
 from ecc_core._backends.cuda.bins import Rules
 from ecc_core._backends.cuda.calls import by_value, pack
-from ecc_core._backends.cuda.compile import compares_shorts, kernel, processors, shared_limit
+from ecc_core._backends.cuda.compile import kernel, processors, shared_limit
 from ecc_core._backends.cuda.guesses import CELLS, PIECES, TABLE, UNIFORM
 from ecc_core._backends.cuda.pair_rules import FEW_LEVELS
 from ecc_core._backends.cuda.plans import SPARE_BYTES, Plan, copies_within
-from ecc_core._backends.cuda.single_plans import LONG, plan_line, plan_single
 from ecc_core._backends.cuda.tiling import (
     PAIR_ROWS,
     RESIDENT_WARPS,
@@ -28,7 +27,7 @@ from ecc_core._backends.cuda.tiling import (
     plan_pairs,
     plan_slices,
 )
-from ecc_core._backends.cuda.variants import GLOBAL, SHARED, WIDE, Variant
+from ecc_core._backends.cuda.variants import WIDE, Variant
 
 __all__ = ["Recipe", "image_struct", "recipe"]
 
@@ -61,14 +60,15 @@ SAMPLES_A_TABLE = 1024  # of a warp, at least, for each copy
 BLOCK_BYTES = 1024  # of shared memory that a block takes for itself
 CACHE_STEP = 32 << 10  # by which shared memory is taken from the cache of a multiprocessor
 ROW_STRIDE = 1 << 24  # samples from row to row; sixteen times as many bytes are 32-bit integers
+LONG = 1 << 14  # samples of images of few rows that have a kernel of their own
 FEW_ROWS = 8  # of images of which a warp takes several tiles at once
 GRID_ROWS = 65535  # that a grid of blocks may have
 BATCH_SAMPLES = 1 << 16  # of each of many 2-D images, at most
 # Rows of a warp on their way to it; half as many of 64-bit types, and in pairs3d twice as many of
 # types of up to 16 bits.
-PAIR_QUEUE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 10, "shorts3d": 10}
+PAIR_QUEUE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 10}
 # Rows of a warp's codes, two in one.
-PAIR_CACHE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 8, "shorts3d": 8}
+PAIR_CACHE_ROWS = {"lines": 8, "pairs2d": 8, "pairs3d": 8}
 # Where samples are compared bit by bit: of bins for each warp, and of the rows of two steps of a
 # warp and one in front of them.
 SLICED_COPIES_BYTES = 4096
@@ -91,8 +91,6 @@ class Recipe(NamedTuple):
 
     Attributes
     ----------
-    pairs : bool
-        Whether the kernel is one of those that keep two samples in a register.
     counts : int
         Bins in global memory of all images; 0 where each block does a whole image.
     accumulate : bool
@@ -103,7 +101,6 @@ class Recipe(NamedTuple):
     grid: tuple[int, ...]
     threads: int
     shared: int
-    pairs: bool
     image: NDArray[Any]
     tiling: NDArray[Any]
     result: NDArray[Any]
@@ -132,8 +129,10 @@ def recipe(
     first, last = own or (0, layout.shape[0 if deep else 1])
     bins = rules.levels + 1
     arguments = (layout, deep, last - first, variant, rules, device)
-    make = _planner(layout, ndim, own, variant, rules, device)
-    plan, pairs = make(*arguments), make in (_pairs, _lines)
+    make = _planner(layout, ndim, own, variant, device)
+    if make is None:
+        return None
+    plan = make(*arguments)
     if not _reads(make, plan, layout, variant, rules, device):
         return None
     tiling = plan.tiling
@@ -146,17 +145,14 @@ def recipe(
     function.preferred_shared_memory_carveout = min(
         100, -(-100 * resident * (plan.shared + SPARE_BYTES) // shared_limit(device))
     )
-    shared = options["STORE"] == SHARED
-    direct = tiling.blocks == 1 and shared
+    direct = tiling.blocks == 1
     sign = -1 if variant.cubes and deep else 1
-    # Only counts in shared memory arrive with what tells the last block that they have.
-    scanned = shared and bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
+    scanned = bins <= SCAN_BINS and tiling.blocks * max(bins, rules.codes) < ARRIVALS
     return Recipe(
         function.kernel,
         (layout.images * tiling.blocks,) if plan.grid is None else plan.grid,
         32 * tiling.warps,
         plan.shared,
-        pairs,
         image_struct(layout),
         by_value(pack(TILING, *tiling[:3], first, last, layout.images)),
         pack(RESULT, 0, 0, 0, 0, tiling.blocks, plan.copies, sign, scanned),
@@ -171,28 +167,18 @@ def _planner(
     ndim: int,
     own: tuple[int, int] | None,
     variant: Variant,
-    rules: Rules,
     device: int,
-) -> _Planner:
-    """Return the function that plans the fastest kernel for images of a layout."""
+) -> _Planner | None:
+    """Return the function that plans the fastest kernel for images of a layout, or None."""
     images, (_, height, width), strides, *_ = layout
     deep, few = ndim == 3, images <= GRID_ROWS
-    pairs = _pays_in_pairs(rules, deep, variant.element)
-    if not deep and own is None and height * width >= LONG:
-        if pairs and height <= FEW_ROWS and few:
-            return _lines
-        if ndim == 1:
-            return plan_line
+    if not deep and own is None and height * width >= LONG and height <= FEW_ROWS and few:
+        return _lines
     if abs(strides[2]) >= ROW_STRIDE and height > 1:
-        return plan_single
-    if not deep:
-        return _pairs if pairs and (few or _is_batch(layout, device)) else plan_single
-    if height < PAIR_ROWS or width == 1:
-        return plan_single
-    if pairs:
-        return _pairs
-    shorts = variant.element in ("uint16", "int16") and layout.vector
-    return _shorts if shorts and compares_shorts(device) else plan_single
+        return None
+    if deep:
+        return None if variant.element in WIDE or height < PAIR_ROWS or width == 1 else _pairs
+    return _pairs if few or _is_batch(layout, device) else None
 
 
 def _reads(
@@ -202,19 +188,12 @@ def _reads(
     apart = layout.skips or layout.channels > 1
     if not (apart or variant.masked or variant.element in WIDE[1:]):
         return True
-    if make not in (_pairs, _lines) or plan.shared + SPARE_BYTES > shared_limit(device):
+    if plan.shared + SPARE_BYTES > shared_limit(device):
         return False
     if not variant.masked:
         return True
     small = plan.source == "pairs2d" and (layout.shape[1] <= FEW_ROWS or "BATCH" in plan.options)
     return make is _pairs and layout.vector and rules.pair != TABLE and not (small or apart)
-
-
-def _pays_in_pairs(rules: Rules, deep: bool, element: str) -> bool:
-    """Return whether kernels of pairs know the rule and are faster than the others."""
-    if rules.pair is None or (deep and element in WIDE):
-        return False
-    return deep or rules.pair != UNIFORM or rules.levels <= FEW_LEVELS
 
 
 def _is_batch(layout: Layout, device: int) -> bool:
@@ -319,7 +298,7 @@ def _pair_memory(
         repeated = min(copies_within(one, room, samples, SAMPLES_A_TABLE), most)
         repeated = repeated if repeated >= least else 1
     shared += repeated * rules.table + min(repeated, MOST_LINE_COPIES) * rules.pieces
-    options = {"BINS": rules.pair, "STORE": SHARED, "SHARED_TABLE": 0, "TABLE_COPIES": repeated}
+    options = {"BINS": rules.pair, "TABLE_COPIES": repeated}
     options |= {"MANY_CODES": int(rules.codes > FEW_LEVELS + 1), "FOUND": int(rules.found)}
     return copies, shared, options
 
@@ -330,7 +309,7 @@ def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) ->
     _, height, width = layout.shape
     images, count, channels = layout.images, processors(device), layout.channels
     wide = layout.vector + layout.wide
-    options = {"BINS": TABLE, "STORE": SHARED, "SHARED_TABLE": 0, "VECTOR": wide}
+    options = {"BINS": TABLE, "VECTOR": wide}
     if channels > 1:
         block = (4, 8, CHANNEL_WARPS[source][channels])
         tiling = plan_channels(images, channels, height, width, SLICED_ROWS, count, block)
@@ -347,20 +326,6 @@ def _bytes(layout: Layout, deep: bool, steps: int, rules: Rules, device: int) ->
     shared = fixed + 4 * rules.codes * copies
     grid = None if deep else (tiling.blocks, layout.images)
     return Plan(source, options, tiling, copies, shared, grid)
-
-
-def _shorts(
-    layout: Layout, _deep: bool, steps: int, _variant: Variant, rules: Rules, device: int
-) -> Plan:
-    """Volumes of 16-bit integers, counted by value (shorts3d.cu)."""
-    _, height, width = layout.shape
-    warps = RESIDENT_WARPS["shorts3d"]
-    count = processors(device)
-    tiling = plan_pairs(layout.images, True, steps, height, width, count, (warps,))
-    rows = 2 * PAIR_CACHE_ROWS["shorts3d"] + PAIR_QUEUE_ROWS["shorts3d"]
-    shared = (2 << 16) + warps * rows * WARP_WIDTH * 2
-    options = {"BINS": rules.single, "STORE": GLOBAL, "SHARED_TABLE": 0}
-    return Plan("shorts3d", options, tiling, 1, shared)
 
 
 def _left_of_step(shared: int, resident: int, device: int) -> int:

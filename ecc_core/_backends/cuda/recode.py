@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.cuda.arrays import Adopted, Placement, axes_in_memory
-from ecc_core._backends.cuda.bins import Prepared, prepare
+from ecc_core._backends.cuda.bins import Prepared, prepare, table_memory
 from ecc_core._backends.cuda.calls import by_value, pack
-from ecc_core._backends.cuda.guesses import TABLE
+from ecc_core._backends.cuda.pair_rules import PAIR_LEVELS
 from ecc_core._backends.cuda.samples import LANES, Samples, samples_of
 from ecc_core._backends.cuda.scan import THIN, Scan, plan_scan
-from ecc_core._backends.cuda.single_plans import table_bytes
 from ecc_core._backends.cuda.tiling import PAIR_ROWS
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_NONE, NAN_REPORT, Variant
 
@@ -118,14 +117,8 @@ def codes_of(
     place[DATA] = codes.data.ptr
     place[NOT_FINITE] = 0 if flag is None else flag.data.ptr
     place.view(np.int32)[FIRST] = int(bytes_do and variant.superlevel)
-    table = table_bytes(prepared.rules)
-    shared = 1024 if prepared.rules.single == TABLE else table
-    macros = {
-        "CODE": ELEMENTS[element],
-        "SHARED_TABLE": int(table > 0),
-        "ALONG": along,
-        "REPEAT": int(repeat),
-    }
+    shared, where = table_memory(prepared.rules)
+    macros = {"CODE": ELEMENTS[element], "ALONG": along, "REPEAT": int(repeat), **where}
     samples.launch("recode", "recode", macros, by_value(place), prepared.bins, shared=shared)
     return codes, flag, (codes, flag, samples.memory)
 
@@ -148,8 +141,13 @@ def recoded_curves(
     prepared: Prepared,
     direction: Any,
     own: tuple[int, int] | None,
-) -> tuple[Any, Any, Any]:
-    """Return curves at the levels, a flag that is set if NaN was seen, and their memory."""
+) -> tuple[Any, Any, Any] | None:
+    """Return curves at the levels, a flag that is set if NaN was seen, and their memory.
+
+    None if no kernel of pairs reads the codes.
+    """
+    if prepared.rules.levels > PAIR_LEVELS:
+        return None
     keep, levels, device = own is not None, prepared.rules.levels, adopted.array.device.id
     codes, flag, kept = codes_of(
         adopted, mask, variant, prepared, direction, keep=keep, repeat=not keep
@@ -158,7 +156,8 @@ def recoded_curves(
     inner = Variant(variant.cubes, variant.superlevel, NAN_NONE, element, False)
     every = _every_code(levels, inner, device)
     found = plan_scan(Placement.of(codes), own, inner, every.rules, device)
-    assert found is not None
+    if found is None:
+        return None
     values, memory = Scan(*found, every, device).curves(codes.data.ptr, variant.superlevel)
     return values, flag, (kept, memory)
 

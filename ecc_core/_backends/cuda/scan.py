@@ -18,7 +18,6 @@ from ecc_core._backends.cuda.arrays import (
 )
 from ecc_core._backends.cuda.bins import Prepared, Rules, keep_captured, prepare
 from ecc_core._backends.cuda.calls import Call
-from ecc_core._backends.cuda.guesses import CONSECUTIVE, TABLE, UNIFORM
 from ecc_core._backends.cuda.number import Number
 from ecc_core._backends.cuda.recipe import (
     COUNTS,
@@ -78,7 +77,7 @@ class Scan:
         arguments = (
             plan.image,
             plan.tiling,
-            prepared.pair_bins if plan.pairs else prepared.bins,
+            prepared.pair_bins,
             plan.result,
         )
         self._call = Call(plan.function, plan.grid, plan.threads, plan.shared, arguments)
@@ -224,15 +223,14 @@ def plan_scan(
 ) -> tuple[Layout, Recipe] | None:
     """Return how the kernels read images, or None if they must be recoded."""
     ndim = len(placement.shape) - 1
-    wide = variant.element in WIDE and ndim < 3 and rules.pair is not None
+    wide = variant.element in WIDE and ndim < 3
     if variant.element not in SCANNED and not wide:
         return None
-    single = rules.levels > 65_000 or rules.single in (UNIFORM, CONSECUTIVE, TABLE)
-    if rules.pair is None and not single and variant.element not in ("uint16", "int16"):
+    if rules.pair is None:
         return None
     item = ITEM_BYTES[variant.element]
     layout = arrange(placement, item, own is not None)
-    if layout is None and rules.pair is not None and item in (2, 4):
+    if layout is None and item in (2, 4):
         layout = arrange_twos(placement, item, own is not None)
     channels = arrange_channels(placement, item) if ndim == 3 and own is None else None
     if channels and (found := recipe(channels, ndim, own, variant, rules, device)):

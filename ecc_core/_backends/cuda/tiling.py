@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 __all__ = [
     "Tiling",
-    "plan2d",
-    "plan3d",
     "plan_batch",
     "plan_channels",
     "plan_pairs",
@@ -17,34 +15,25 @@ __all__ = [
 ]
 
 WARP_WIDTH = 128  # columns of a warp
-# Rows that a warp processes at a time: single samples, two samples in a register, bit by bit.
-WARP_ROWS, PAIR_ROWS, SLICED_ROWS = 8, 16, 32
+# Rows that a warp processes at a time: two samples in a register, bit by bit.
+PAIR_ROWS, SLICED_ROWS = 16, 32
 # Threads of a block, and blocks that must fit on a multiprocessor, which limit the registers of a
 # thread.
 RESOURCES = {
-    "curve1d": (256, 4),
-    "curve2d": (768, 1),
-    "curve3d": (384, 1),
     "pairs2d": (512, 1),
     "lines": (512, 1),
     "pairs3d": (384, 1),
     "bytes2d": (512, 1),
     "bytes3d": (512, 1),
-    "shorts3d": (384, 1),
 }
 # Registers of a thread. Given as an option as well, the limit makes the compiler recompute less.
 REGISTERS = {"pairs2d": 128, "lines": 128, "pairs3d": 168, "bytes2d": 128, "bytes3d": 128}
 # Warps on a multiprocessor.
 RESIDENT_WARPS = {name: threads * blocks // 32 for name, (threads, blocks) in RESOURCES.items()}
-# Counts of a block are 32-bit integers. A point adds at most 7, in pairs 16 times as much.
-POINTS_A_BLOCK = 1 << 28
+# Counts of a block are 32-bit integers. A point adds at most 16 * 7.
 PAIR_POINTS_A_BLOCK = 1 << 24
 
-# Costs, as numbers of steps. Single samples: the first loads of a block and the additions of its
-# histogram, by the axes of an image; in 2-D, more of it if several blocks share an image.
-BLOCK_STEPS = {2: 16, 3: 3}
-ATOMIC_STEPS = 12
-# Pairs: warps that keep a multiprocessor busy, and what a warp and a block cost besides steps.
+# Costs, as numbers of steps: warps that keep a multiprocessor busy, what a warp and a block cost.
 PAIR_BUSY = 12
 PAIR_START = 2
 PAIR_BLOCK = 8
@@ -72,54 +61,6 @@ class Tiling(NamedTuple):
     chunk: int
     warps: int
     blocks: int
-
-
-@lru_cache(maxsize=4096)
-def plan2d(images: int, height: int, width: int, processors: int, block: tuple[int, ...]) -> Tiling:
-    """Cut images into strips of rows, for the best of some numbers of warps in a block."""
-    across = _ceil(width, WARP_WIDTH)
-    best = None
-    for warps, steps in itertools.product(block, _candidates(_ceil(height, WARP_ROWS))):
-        resident = max(1, RESIDENT_WARPS["curve2d"] // warps)
-        chunk = steps * WARP_ROWS
-        if chunk * WARP_WIDTH * warps > POINTS_A_BLOCK:
-            continue
-        blocks = _ceil(across * _ceil(height, chunk), warps)
-        overhead = BLOCK_STEPS[2] + 3 * resident + (ATOMIC_STEPS if blocks > 1 else 0)
-        waves = _ceil(images * blocks, processors * resident)
-        cost = waves * (min(chunk, height) + 1 + overhead)
-        if best is None or cost < best[0]:
-            best = cost, Tiling(across, 1, chunk, warps, blocks)
-    assert best is not None
-    return best[1]
-
-
-@lru_cache(maxsize=4096)
-def plan3d(
-    images: int, depth: int, height: int, width: int, processors: int, block: tuple[int, ...]
-) -> Tiling:
-    """Cut volumes into columns of slices, for the best of some numbers of warps in a block.
-
-    Columns below the first repeat one row.
-    """
-    across = _ceil(width, WARP_WIDTH)
-    best = None
-    for warps in block:
-        rows = warps * WARP_ROWS
-        down = 1 + max(0, _ceil(height - rows, rows - 1))
-        resident = RESIDENT_WARPS["curve3d"] // warps
-        for chunk in _candidates(depth):
-            if chunk * rows * WARP_WIDTH > POINTS_A_BLOCK:
-                continue
-            blocks = across * down * _ceil(depth, chunk)
-            each = _ceil(images * blocks, processors)
-            # Fewer warps do not keep a multiprocessor busy.
-            busy = max(14, min(each, resident) * warps)
-            cost = _rounds(each, resident) * (chunk + 1 + BLOCK_STEPS[3]) * busy
-            if best is None or cost < best[0]:
-                best = cost, Tiling(across, down, chunk, warps, blocks)
-    assert best is not None
-    return best[1]
 
 
 @lru_cache(maxsize=4096)

@@ -9,13 +9,10 @@ from ecc_core._request.filtration import Filtration
 
 __all__ = [
     "ELEMENTS",
-    "GLOBAL",
     "ITEM_BYTES",
     "NAN_NONE",
     "NAN_OMIT",
     "NAN_REPORT",
-    "PACKED",
-    "SHARED",
     "WIDE",
     "Variant",
     "variant_of",
@@ -43,8 +40,6 @@ ITEM_BYTES = {
 ITEM_BYTES |= {"uint8": 1, "int8": 1, "bool": 1}
 NAN_NONE, NAN_REPORT, NAN_OMIT = range(3)
 WIDE = ("uint32", "int32", "float64", "int64", "uint64")  # types of keys that are not float32
-# Where bins are counted (options.cuh).
-SHARED, PACKED, GLOBAL = range(3)
 
 
 class Variant(NamedTuple):
@@ -67,7 +62,6 @@ class Variant(NamedTuple):
             "MASK": int(self.masked),
             "VECTOR": 0,
             "BINS": 1 if prepared is None else prepared.rules.single,
-            "STORE": GLOBAL,
             "SHARED_TABLE": 0,
             "BATCH": 0,
         }

@@ -1,7 +1,7 @@
 """The CUDA backend on the CPU: its logic is tested without a device.
 
-`cuda.hpp` has CUDA C++, `device.cuh` and `compare_shorts.cuh` stand for the files of that name,
-which are instructions of the device, and `grid.cpp` runs blocks of what `kernel.cpp` is compiled
+`cuda.hpp` has CUDA C++, `device.cuh` stands for the file of that name, which has the instructions
+of the device, and `grid.cpp` runs blocks of what `kernel.cpp` is compiled
 to. Around the kernels is the product's own Python, with `fake_cupy.py` in place of CuPy. What a CPU
 cannot tell: time, the compiler for devices, and most races.
 """
@@ -30,11 +30,10 @@ sys.path.insert(0, str(HERE))
 from fake_cupy import KERNELS, fake_cupy, guarded, ndarray  # noqa: E402
 
 sys.path.pop(0)
-STANDS_IN = ("device.cuh", "compare_shorts.cuh")
 SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
-    "arrays bins calls compile replies single_plans recipe number scan samples even recode "
+    "arrays bins calls compile replies recipe number scan samples even recode counts "
     "labels points regions coefficients exact launch betti surface boxes cells "
     "transform_sampling transform_regions transform_masks transform"
 )
@@ -72,8 +71,7 @@ class Emulator:
         shutil.copytree(self.backend.compile.SOURCE, sources)
         for file in sources.iterdir():
             file.write_text(file.read_text().replace("extern __shared__", "extern"))
-        for name in STANDS_IN:
-            shutil.copy(HERE / name, sources)
+        shutil.copy(HERE / "device.cuh", sources)
         # What kernels call is found here.
         self._launch = self._compile("grid.cpp", "grid", mode=ctypes.RTLD_GLOBAL).launch
         self._launch.restype = ctypes.c_char_p
@@ -83,7 +81,6 @@ class Emulator:
                 ("function", self._function),
                 ("processors", lambda _: self.processors),
                 ("shared_limit", lambda _: SHARED_BYTES),
-                ("compares_shorts", lambda _: True),
             ):
                 if hasattr(module, name):
                     setattr(module, name, value)

@@ -61,8 +61,6 @@ template <class T>
 unsigned one_less(unsigned number, T a, T b) {
     return number - is_less(a, b);
 }
-inline unsigned choose_less(float a, float b, unsigned yes, unsigned no) { return a < b ? yes : no; }
-
 // Half precision.
 inline float half_to_float(unsigned short bits) { return bits_as<_Float16>(bits); }
 inline unsigned short to_half(float value) { return bits_as<unsigned short>((_Float16)value); }
@@ -152,10 +150,8 @@ inline unsigned dot_low_bytes(unsigned halves, unsigned bytes, unsigned sum) {
 inline unsigned dot_high_bytes(unsigned halves, unsigned bytes, unsigned sum) {
     return dot_low_bytes(halves, bytes >> 16, sum);
 }
-inline unsigned shift_left(unsigned value, unsigned bits) { return value << (bits & 31); }
 inline long long product(int a, int b) { return (long long)a * b; }
 inline unsigned opaque(unsigned value) { return value; }
-inline unsigned global_short(const void* address) { return *(const unsigned short*)address; }
 inline unsigned global_byte(const void* address) { return *(const unsigned char*)address; }
 inline void prefetch(const void*) {}
 
@@ -174,7 +170,6 @@ T shared_key(unsigned address, T) {
     return load_shared<T>(address);
 }
 inline uint2 shared_words(unsigned address) { return load_shared<uint2>(address); }
-inline int shared_int(unsigned address) { return load_shared<int>(address); }
 inline unsigned shared_short(unsigned address) { return load_shared<unsigned short>(address); }
 inline unsigned shared_byte(unsigned address) { return load_shared<unsigned char>(address); }
 inline unsigned shared_word(unsigned address) { return load_shared<unsigned>(address); }
@@ -195,9 +190,6 @@ inline void shared_store_unless_finite(unsigned address, float value) {
 }
 inline unsigned shared_exchange_add(unsigned address, unsigned amount) {
     return atomicAdd((unsigned*)shared(address, 4), amount);
-}
-inline unsigned shared_exchange(unsigned address, unsigned value) {
-    return atomicExch((unsigned*)shared(address, 4), value);
 }
 inline void shared_add(unsigned address, int amount) { shared_exchange_add(address, amount); }
 inline void shared_add_if(bool given, unsigned address, int amount) {

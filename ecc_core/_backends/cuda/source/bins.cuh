@@ -76,3 +76,25 @@ __device__ __forceinline__ int bin_of(Key key, const Bins& bins, const Key* thre
     }
     return near;
 }
+
+// Thresholds, and the table of kTable and kCells, in shared memory if they fit there.
+struct SharedTable {
+    const Key* thresholds;
+    const int* table;
+};
+
+// Copies them; a barrier must follow.
+__device__ __forceinline__ SharedTable share_table(void* memory, const Bins& bins) {
+    SharedTable shared = {bins.thresholds, bins.table};
+    Key* const thresholds = (Key*)memory;
+    int* table = (int*)memory;
+    if (kSharedTable && kBins != kTable) {
+        for (int i = threadIdx.x; i < bins.count; i += blockDim.x) thresholds[i] = bins.thresholds[i];
+        shared.thresholds = thresholds;
+        table = (int*)(thresholds + bins.count);
+    }
+    const int words = kBins == kTable ? 256 : kBins == kCells && kSharedTable ? (int)bins.last + 1 : 0;
+    for (int i = threadIdx.x; i < words; i += blockDim.x) table[i] = bins.table[i];
+    if (words) shared.table = table;
+    return shared;
+}

@@ -1,6 +1,6 @@
 // The Euler characteristic curve of 2-D images of 8-bit types (sliced.cuh).
 //
-// A warp moves down the rows that it owns, and reads the row above them as well. curve2d.cu states
+// A warp moves down the rows that it owns, and reads the row above them as well. pairs2d.cu states
 // the formula. The grid is blocks, images.
 #include "sliced.cuh"
 

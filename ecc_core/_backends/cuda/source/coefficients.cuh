@@ -13,7 +13,7 @@
 // belong to the border.
 #pragma once
 #include "planes.cuh"
-#include "sides.cuh"
+#include "tiling.cuh"
 
 // As in coefficients.py.
 struct Coefficients {
@@ -25,6 +25,16 @@ struct Coefficients {
 };
 
 constexpr int kOwnWidth = 30 * kLaneWidth;
+
+// Notices a NaN, and an infinity too: the host then looks again. Zero times either is NaN.
+struct FiniteCheck {
+    float sum = 0.0f;
+    __device__ __forceinline__ void see(float v) { sum = multiply_add(v, 0.0f, sum); }
+    __device__ __forceinline__ void see(double v) { see((float)v); }
+    __device__ __forceinline__ void see(int) {}
+    __device__ __forceinline__ void see(long long) {}
+    __device__ __forceinline__ bool failed() const { return sum != sum; }
+};
 
 // The columns of a lane.
 struct Lane {
@@ -62,7 +72,7 @@ struct Lane {
         for (int i = 0; i < kLaneWidth; ++i) p[i] = without_sign_of_zero(to_key(row.sample[i]));
         if (kVector && before) p[kLaneWidth - 1] = p[0];
         if (kVector && behind) p[0] = p[kLaneWidth - 1];
-        const Key right = from_right(p[0]);
+        const Key right = __shfl_down_sync(kWarp, p[0], 1);  // of the next lane
 #pragma unroll
         for (int i = 0; i < kLaneWidth; ++i)
             h[i] = later(p[i], i < kLaneWidth - 1 ? p[(i + 1) % kLaneWidth] : right);

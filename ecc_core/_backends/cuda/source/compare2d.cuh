@@ -9,7 +9,7 @@ typedef PairQueue<kCopies> RowQueue;
 
 struct PairPlanes2 {
     plane g, m, below;
-};  // g, m as in curve2d.cu; below: whether the row below owns what both share
+};  // g, m as in pairs2d.cu; below: whether the row below owns what both share
 
 // Compares sixteen rows from row `y` on. `p` holds rows y and y + 8 on entry and rows
 // y + 16 and y + 24 on return; the queue holds the rows after. The next step is at row `y_after` of

@@ -88,15 +88,6 @@ __device__ __forceinline__ unsigned one_less(unsigned number, T a, T b) {
     return number - (a < b ? 1u : 0u);
 }
 
-// a < b ? yes : no
-__device__ __forceinline__ unsigned choose_less(float a, float b, unsigned yes, unsigned no) {
-    unsigned result;
-    asm("{ .reg .pred less; setp.lt.f32 less, %1, %2; selp.u32 %0, %3, %4, less; }"
-        : "=r"(result)
-        : "f"(a), "f"(b), "r"(yes), "r"(no));
-    return result;
-}
-
 // Two numbers of half precision in a register.
 typedef unsigned pair;
 
@@ -244,12 +235,6 @@ __device__ __forceinline__ T load_once(const T* address) {
     }
 }
 
-__device__ __forceinline__ unsigned global_short(const void* address) {
-    unsigned value;
-    asm volatile("ld.global.u16 %0, [%1];" : "=r"(value) : "l"(address));
-    return value;
-}
-
 __device__ __forceinline__ unsigned global_byte(const void* address) {
     unsigned value;
     asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(address));
@@ -282,12 +267,6 @@ __device__ __forceinline__ uint2 shared_words(unsigned address) {
                  : "=r"(value.x), "=r"(value.y)
                  : "r"(address)
                  : "memory");
-    return value;
-}
-
-__device__ __forceinline__ int shared_int(unsigned address) {
-    int value;
-    asm volatile("ld.shared.s32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
     return value;
 }
 
@@ -356,37 +335,11 @@ __device__ __forceinline__ void shared_store_unless_finite(unsigned address, flo
         : "memory");
 }
 
-// Adds, and returns the value from before.
-__device__ __forceinline__ unsigned shared_exchange_add(unsigned address, unsigned amount) {
-    unsigned before;
-    asm volatile("atom.shared.add.u32 %0, [%1], %2;"
-                 : "=r"(before)
-                 : "r"(address), "r"(amount)
-                 : "memory");
-    return before;
-}
-
-__device__ __forceinline__ unsigned shared_exchange(unsigned address, unsigned value) {
-    unsigned before;
-    asm volatile("atom.shared.exch.b32 %0, [%1], %2;"
-                 : "=r"(before)
-                 : "r"(address), "r"(value)
-                 : "memory");
-    return before;
-}
-
 // How far the highest bit is from the sign; `bits` are not zero.
 __device__ __forceinline__ int shift_to_sign(unsigned bits) {
     int shift;
     asm("bfind.shiftamt.u32 %0, %1;" : "=r"(shift) : "r"(bits));
     return shift;
-}
-
-// Only the last five bits of the shift amount count.
-__device__ __forceinline__ unsigned shift_left(unsigned value, unsigned bits) {
-    unsigned result;
-    asm("shf.l.wrap.b32 %0, 0, %1, %2;" : "=r"(result) : "r"(value), "r"(bits));
-    return result;
 }
 
 // All 64 bits of a product, by one instruction.

@@ -7,7 +7,7 @@
 constexpr int kItems = kPairRows8 + 2;
 
 // Items that shared memory has room for.
-constexpr int kRing = sizeof(Quad) < 16 && !kShorts ? kItems : kItems / 2;
+constexpr int kRing = sizeof(Quad) < 16 ? kItems : kItems / 2;
 
 struct Feed {
     static constexpr int kMasks = kRing * 64 * sizeof(Quad);  // bytes before the rows of masks

@@ -19,7 +19,7 @@ struct Result {
     unsigned long long* tickets;  // (images,)
     long long* not_finite;        // (images,), kNanReport: whether a NaN may have been seen
     int blocks;                   // blocks an image
-    int copies;                   // kShared: copies of every bin, a power of two
+    int copies;                   // of every bin, a power of two
     int sign;                     // 1 or -1, by the construction
     int accumulate;               // whether the last block of an image writes its curve
 
@@ -34,14 +34,10 @@ struct Result {
 // coefficients stay below half of this number.
 constexpr int kArrivalBit = 40;
 
-// A half of a packed counter is added to global memory once it is found to be larger. Four more events
-// of every thread of a block (28 x 384) still fit in its 16 bits.
-constexpr int kPackedLimit = 16384;
-
-// Pairs: whether several codes may stand for one bin.
+// Whether several codes may stand for one bin.
 constexpr bool kManyToOne = kBins == kTable || kBins == kCells || kBins == kPieces;
 
-// Pairs: the number of codes.
+// The number of codes.
 __device__ __forceinline__ int codes_of(const Bins& bins) {
     if (kBins == kTable) return 256;
     return (int)(kBins == kPieces ? bins.dense_last : bins.last + bins.dense_last) + 1;
@@ -51,58 +47,10 @@ struct Histogram {
     int* counts;                 // shared memory
     unsigned long long* global;  // this image's bins
     int bins, copies, lane_copy;
-    int codes;         // kPairs: the number of codes, by which samples are counted in units of 1/16
-    const int* table;  // pairs: the bin of each code (kTable, kCells and kPieces)
+    int codes;         // by which samples are counted in units of 1/16
+    const int* table;  // the bin of each code (kTable, kCells and kPieces)
 
-    __device__ __forceinline__ void spill(int bin, int amount) const {
-        if (amount) atomicAdd(global + bin, (unsigned long long)(long long)amount);
-    }
-
-    // Two neighbouring bins share a word: low + 65536 * high.
-    __device__ __forceinline__ void spill_word(int word, int packed) const {
-        const int low = (short)packed;
-        spill(2 * word, low);
-        spill(2 * word + 1, (packed - low) >> 16);
-    }
-
-    __device__ __forceinline__ void add(int bin, int amount) const {
-        if (kStore == kShared) {
-            atomicAdd(counts + bin * copies + lane_copy, amount);
-        } else if (kStore == kPacked) {
-            const int step = (int)((unsigned)amount << (16 * (bin & 1)));
-            const int now = atomicAdd(counts + (bin >> 1), step) + step;
-            const int low = (short)now, high = (now - low) >> 16;
-            if (abs(bin & 1 ? high : low) > kPackedLimit)
-                spill_word(bin >> 1, atomicExch(counts + (bin >> 1), 0));
-        } else {
-            spill(bin, amount);
-        }
-    }
-
-    // kPacked: counts four events. Their additions do not wait for each other.
-    __device__ __forceinline__ void add(const int (&bin)[4], const int (&amount)[4]) const {
-        int now[4], most = 0;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int step = (int)((unsigned)amount[i] << (16 * (bin[i] & 1)));
-            now[i] = atomicAdd(counts + (bin[i] >> 1), step) + step;
-        }
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            now[i] = abs(bin[i] & 1 ? now[i] >> 16 : (int)(short)now[i]);
-            most = max(most, now[i]);
-        }
-        if (most > kPackedLimit) {
-            for (int i = 0; i < 4; ++i)
-                if (now[i] > kPackedLimit)
-                    spill_word(bin[i] >> 1, atomicExch(counts + (bin[i] >> 1), 0));
-        }
-    }
-
-    __device__ __forceinline__ int words() const {
-        if (kPairs) return codes * copies + bins;
-        return kStore == kShared ? bins * copies : kStore == kPacked ? (bins + 1) >> 1 : 0;
-    }
+    __device__ __forceinline__ int words() const { return codes * copies + bins; }
 
     __device__ __forceinline__ void clear() const {
         for (int i = threadIdx.x; i < words(); i += blockDim.x) counts[i] = 0;
@@ -113,8 +61,7 @@ struct Histogram {
         return kSuper ? min(code, bins - 1) : max(bins - 1 - code, 0);
     }
 
-    // The sum of all copies of a bin or, for pairs, of a code, whose unit is removed. For batches, the
-    // copies are then zero again.
+    // The sum of all copies of a code, without its unit. For batches, the copies are then zero again.
     __device__ __forceinline__ int total(int index) const {
         const int first = index * copies;
         int sum = 0;
@@ -124,26 +71,18 @@ struct Histogram {
             sum += count;
             if (kBatch) count = 0;
         }
-        return kPairs ? sum >> 4 : sum;
+        return sum >> 4;
     }
 
-    __device__ __forceinline__ int kinds() const { return kPairs ? codes : bins; }
-
-    // Adds up the copies of each bin in the first one or, for pairs, the counts of codes in bins behind
-    // them. A code 0 that never enters is left out.
+    // Adds up the counts of codes in bins behind them. A code 0 that never enters is left out.
     __device__ __forceinline__ void fold() const {
-        const int first = kPairs && !kManyToOne ? 1 : 0;
-        for (int i = first + threadIdx.x; i < kinds(); i += blockDim.x) {
-            const int sum = total(i);
-            if (kPairs)
-                atomicAdd(counts + codes * copies + bin_of_code(i), sum);
-            else
-                counts[i * copies] = sum;
-        }
+        const int first = kManyToOne ? 0 : 1;
+        for (int i = first + threadIdx.x; i < codes; i += blockDim.x)
+            atomicAdd(counts + codes * copies + bin_of_code(i), total(i));
     }
 
     __device__ __forceinline__ int folded(int bin) const {
-        int& count = counts[kPairs ? codes * copies + bin : bin * copies];
+        int& count = counts[codes * copies + bin];
         const int sum = count;
         if (kBatch) count = 0;
         return sum;
@@ -152,46 +91,34 @@ struct Histogram {
     // Whether a block adds up its counts of codes by bin before it adds them to the image's: if many
     // codes share a bin, the additions of all blocks to that bin would wait for each other.
     __device__ __forceinline__ bool folds() const {
-        return kPairs && kManyToOne && 2 * bins <= codes;
+        return kManyToOne && 2 * bins <= codes;
     }
 
     __device__ __forceinline__ void flush(bool accumulate) const {
         const long long arrival = accumulate ? 1ll << kArrivalBit : 0;
-        if (kStore == kShared) {
-            if (folds()) {
-                fold();
-                __syncthreads();
-            }
-            for (int i = threadIdx.x; i < arrivals(); i += blockDim.x) {
-                const int bin = kPairs && !folds() ? bin_of_code(i) : i;
-                atomicAdd(global + place_of(bin, accumulate),
-                          (unsigned long long)(arrival + (folds() ? folded(i) : total(i))));
-            }
-        } else if (kStore == kPacked) {
-            for (int i = threadIdx.x; i < words(); i += blockDim.x) spill_word(i, counts[i]);
+        if (folds()) {
+            fold();
+            __syncthreads();
+        }
+        for (int i = threadIdx.x; i < arrivals(); i += blockDim.x) {
+            const int bin = folds() ? i : bin_of_code(i);
+            atomicAdd(global + place_of(bin, accumulate),
+                      (unsigned long long)(arrival + (folds() ? folded(i) : total(i))));
         }
     }
 
     // Additions of a block to the image's counts.
-    __device__ __forceinline__ int arrivals() const { return folds() ? bins : kinds(); }
+    __device__ __forceinline__ int arrivals() const { return folds() ? bins : codes; }
 };
 
-// Where things are in the shared memory of a block, behind what the kernel itself needs: the thresholds,
-// the table and the counts. Pairs: the lines of pieces, the thresholds of codes and the counts; the
-// table stays in global memory.
+// Where things are in the shared memory of a block, behind what the kernel itself needs: the lines of
+// pieces, the thresholds of codes and the counts. The table is in global memory, but for kTable.
 struct SharedLayout {
     const Key* thresholds;
     const int* table;
     int* counts;
     const void* lines;
 };
-
-// Words of the table in shared memory.
-__device__ __forceinline__ int table_words(const Bins& bins) {
-    if (kBins == kTable) return 256;
-    if (kBins == kCells && kSharedTable) return (int)bins.last + 1;
-    return 0;
-}
 
 // Copies entries to shared memory, each of them `copies` times in a row. Returns the address behind them.
 template <int copies, class Entry>
@@ -201,8 +128,11 @@ __device__ __forceinline__ void* repeat_entries(void* to, const Entry* from, int
     return entries + count * copies;
 }
 
-// Pairs: the lines of pieces, then the thresholds of codes.
-__device__ __forceinline__ SharedLayout lay_out_pairs(void* memory, const Bins& bins) {
+__device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) {
+    if (kBins == kTable) {
+        const int* const table = (const int*)repeat_entries<1>(memory, bins.table, 256);
+        return {nullptr, (const int*)memory, (int*)table, nullptr};
+    }
     const int count = codes_of(bins);
     const Key* const keys = (const Key*)bins.table;
     const int* const codes = (const int*)(keys + count);
@@ -211,26 +141,6 @@ __device__ __forceinline__ SharedLayout lay_out_pairs(void* memory, const Bins& 
         to = repeat_entries<kLineCopies>(to, (const uint2*)(codes + count), (int)bins.last + 1);
     void* const end = kLooksUp ? repeat_entries<kTableCopies>(to, keys, count) : to;
     return {(const Key*)to, codes, (int*)end, memory};
-}
-
-__device__ __forceinline__ SharedLayout lay_out(void* memory, const Bins& bins) {
-    if (kPairs && kBins != kTable) return lay_out_pairs(memory, bins);
-    SharedLayout layout = {bins.thresholds, bins.table, (int*)memory, nullptr};
-    if (kSharedTable && kBins != kTable) {
-        Key* thresholds = (Key*)memory;
-        for (int i = threadIdx.x; i < bins.count; i += blockDim.x)
-            thresholds[i] = bins.thresholds[i];
-        layout.thresholds = thresholds;
-        layout.counts = (int*)(thresholds + bins.count);
-    }
-    const int words = table_words(bins);
-    if (words) {
-        int* table = layout.counts;
-        for (int i = threadIdx.x; i < words; i += blockDim.x) table[i] = bins.table[i];
-        layout.table = table;
-        layout.counts = table + words;
-    }
-    return layout;
 }
 
 struct FromShared {
@@ -305,7 +215,7 @@ __device__ __forceinline__ void finish(const Histogram& histogram, const Result&
         any = __syncthreads_or(not_finite);
     else
         __syncthreads();
-    if (kStore == kShared && result.blocks == 1) {
+    if (result.blocks == 1) {
         histogram.fold();
         __syncthreads();
         const FromShared load = {histogram};

@@ -19,7 +19,7 @@ constexpr bool kVector = ECC_VECTOR;
 // 2: and rows are multiples of 16 bytes.
 constexpr bool kWide = ECC_VECTOR > 1;
 
-// How a value finds its bin (see bins.cuh) and where bins are counted (see histogram.cuh).
+// How a value finds its bin (see bins.cuh).
 enum BinRule {
     kUniform = 0,
     kSearch = 1,
@@ -33,8 +33,6 @@ enum BinRule {
 constexpr int kBins = ECC_BINS;
 constexpr bool kIsAffine = kBins == kAffine || kBins == kComplement;
 constexpr bool kLooksUp = !kIsAffine && kBins != kTable;  // pairs: codes are corrected by thresholds
-enum Store { kShared = 0, kPacked = 1, kGlobal = 2 };
-constexpr int kStore = ECC_STORE;
 // Whether the thresholds and the table of kCells are copied to shared memory (unless pairs are scanned).
 constexpr bool kSharedTable = ECC_SHARED_TABLE;
 
@@ -71,16 +69,3 @@ constexpr int kFold = ECC_FOLD;
 #define ECC_CHANNELS 1
 #endif
 constexpr int kChannels = ECC_CHANNELS;
-
-// pairs*.cu, lines.cu and sliced.cuh count by code, in units of 1/16. pairs*.cu and lines.cu keep two
-// codes in a register (ECC_PAIRS), shorts3d.cu two samples (ECC_SHORTS). They define the macros first.
-#if defined(ECC_PAIRS) || defined(ECC_BYTES)
-constexpr bool kPairs = true;
-#else
-constexpr bool kPairs = false;
-#endif
-#if defined(ECC_SHORTS)
-constexpr bool kShorts = true;
-#else
-constexpr bool kShorts = false;
-#endif

@@ -1,6 +1,9 @@
-// The Euler characteristic curve of 2-D images, as in curve2d.cu, but with the codes of two samples in
-// a register.
+// The Euler characteristic curve of 2-D images, with the codes of two samples in a register.
 //
+// Each comparison gives a bit, 64 of them a plane, and plane arithmetic gives the coefficients of 64
+// samples at once:
+//   c(y, x) = e(X_y) - [X_y >= X_y+1] e(max(X_y, X_y+1)) - [X_y-1 < X_y] e(max(X_y-1, X_y)),
+//   e(R)(x) = g(x) - g(x - 1),  g(x) = [R(x) < R(x + 1)].
 // A warp owns 128 columns and moves down `chunk` rows, sixteen at a time. A lane owns four columns, and
 // holds a row and the eighth below it in one register. The grid is (blocks, images).
 #define ECC_PAIRS

@@ -8,8 +8,6 @@ typedef unsigned int Plane32;
 constexpr Plane32 kNone = 0u, kAll = ~0u;
 
 constexpr Plane32 kFirstColumn = 0x88888888u;
-constexpr Plane32 kLastColumn = 0x11111111u;
-constexpr Plane32 kLastRow = 0x0000000Fu;
 
 // Bits of the left neighbours. `shifted` holds what the first column gets.
 __device__ __forceinline__ Plane32 left_of(Plane32 bits, Plane32 shifted) {

@@ -1,6 +1,6 @@
 // Arithmetic on bit planes: every operation acts on all samples of a lane at once.
 #pragma once
-#if defined(ECC_PAIRS) || defined(ECC_SHORTS)
+#if defined(ECC_PAIRS)
 #include "plane64.cuh"
 typedef Plane64 plane;
 #else

@@ -1,6 +1,5 @@
 // How points.cu reads samples with their labels, and how it counts regions.
 #pragma once
-#include "histogram.cuh"
 #include "samples.cuh"
 
 enum Output { kCoefficients = 0, kCounts = 1 };

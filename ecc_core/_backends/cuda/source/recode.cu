@@ -1,7 +1,7 @@
 // Writes the bins of samples as an image of integers, whose curve at every integer is that of the samples.
 // Images of any type and strides, with masks, directions and any thresholds can thus be scanned by the
 // kernels for 8 and 16 bits.
-#include "histogram.cuh"
+#include "bins.cuh"
 #include "samples.cuh"
 
 typedef ECC_CODE Code;
@@ -27,14 +27,14 @@ struct Recoder {
     const Samples& samples;
     const Codes& codes;
     const Bins& bins;
-    const SharedLayout layout;
+    const SharedTable shared;
     bool nan = false;
 
     __device__ __forceinline__ Code code(const SampleRow& row, Element sample, int x, bool shown) {
         const Key key = row.key(sample, min(x, samples.width - 1));
         if (kNan == kNanReport) nan |= shown && is_nan(key);
         if (kNan == kNanOmit) shown = shown && !is_nan(key);
-        const Code bin = (Code)(bin_of(key, bins, layout.thresholds, layout.table) - codes.first);
+        const Code bin = (Code)(bin_of(key, bins, shared.thresholds, shared.table) - codes.first);
         return shown ? bin : (Code)(kSuper ? 0 : bins.count);
     }
 
@@ -101,7 +101,7 @@ struct Recoder {
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     recode(const Samples samples, const Codes codes, const Bins bins) {
     extern __shared__ uint4 memory[];
-    Recoder recoder = {samples, codes, bins, lay_out(memory, bins)};
+    Recoder recoder = {samples, codes, bins, share_table(memory, bins)};
     __syncthreads();
     if (kAlongColumns)
         recoder.four_rows();

@@ -4,7 +4,6 @@
 // neighbours takes eight logical operations, and the maxima eight more. A warp spans 128 columns,
 // four in each lane, and takes 32 rows at a time.
 #pragma once
-#define ECC_BYTES
 #include "histogram.cuh"
 #include "tiling.cuh"
 

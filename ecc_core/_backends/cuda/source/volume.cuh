@@ -2,7 +2,8 @@
 //
 // A warp owns 128 columns and 16 rows and moves through some slices. What the row above gives to
 // the first one is computed by both warps, so that they need not wait for each other. Images have at
-// least 16 rows and 2 columns. curve3d.cu states the formula.
+// least 16 rows and 2 columns. With c2 the 2-D coefficients (pairs2d.cu) and N_s = max(X_s, X_s+1):
+//   c(s) = c2(X_s) - [X_s >= X_s+1] c2(N_s) - [X_s-1 < X_s] c2(N_s-1).
 #pragma once
 #include "feed.cuh"
 #include "steps.cuh"

@@ -1,0 +1,53 @@
+"""Curves by the coefficients of all samples, for any number of thresholds (counts.cu)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ecc_core._backends.cuda.arrays import Adopted
+from ecc_core._backends.cuda.bins import Prepared, table_memory
+from ecc_core._backends.cuda.calls import by_value, pack
+from ecc_core._backends.cuda.coefficients import scanned_coefficients
+from ecc_core._backends.cuda.points import point_coefficients
+from ecc_core._backends.cuda.samples import samples_of
+from ecc_core._backends.cuda.scan import running_sums
+from ecc_core._backends.cuda.variants import NAN_NONE, NAN_OMIT, NAN_REPORT, Variant
+
+__all__ = ["counted_curves"]
+
+COUNTS = np.dtype([("coefficients", "i8"), ("bins", "i8")])  # as in counts.cu
+
+
+def counted_curves(
+    adopted: Adopted,
+    mask: Any,
+    variant: Variant,
+    prepared: Prepared,
+    direction: Any,
+    own: tuple[int, int] | None,
+) -> tuple[Any, Any, Any]:
+    """Return curves at the levels, a flag that is set if there may be a NaN, and their memory."""
+    found, flag = _coefficients(adopted, mask, variant, direction)
+    if own is not None:
+        part = slice(None), slice(*own)
+        adopted = adopted._replace(array=adopted.array[part])
+        found = cupy.ascontiguousarray(found[part])
+    bins = cupy.zeros((len(found), prepared.rules.levels + 1), np.int64)
+    plain = variant._replace(nan=NAN_NONE, masked=False)  # other samples have the coefficient 0
+    samples = samples_of(adopted, None, plain, prepared, direction)
+    shared, macros = table_memory(prepared.rules)
+    given = by_value(pack(COUNTS, found.data.ptr, bins.data.ptr)), prepared.bins
+    samples.launch("counts", "count", macros, *given, shared=shared)
+    values = cupy.ascontiguousarray(running_sums(bins, variant.superlevel))
+    return values, flag, (found, flag, bins, samples.memory)
+
+
+def _coefficients(adopted: Adopted, mask: Any, variant: Variant, direction: Any) -> tuple[Any, Any]:
+    """Return coefficients, which are 0 at points that never enter, and a flag or None."""
+    scans = mask is None and direction is None and variant.nan != NAN_OMIT
+    scanned = scanned_coefficients(adopted, variant, for_host=False) if scans else None
+    found, flag = scanned or point_coefficients(adopted, mask, variant, direction)
+    return found, flag[:1] if variant.nan == NAN_REPORT else None
