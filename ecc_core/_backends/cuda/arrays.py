@@ -19,7 +19,6 @@ __all__ = [
     "adopt",
     "arrange",
     "arrange_channels",
-    "arrange_twos",
     "as_cupy",
     "axes_in_memory",
     "borrowed_stream",
@@ -227,9 +226,6 @@ class Layout(NamedTuple):
         Bytes from a sample to the next one.
     vector, wide : bool
         Whether four samples at a time, and whether 16 bytes at a time can be read.
-    skips : int
-        If every second sample of a row is one of the image: 1 if it is the first of two, else 2.
-        Strides are then in twos.
     channels : int
         Slices of which the samples of a column are next to each other. Columns are then that many
         samples apart.
@@ -242,7 +238,6 @@ class Layout(NamedTuple):
     item: int
     vector: bool
     wide: bool
-    skips: int = 0
     channels: int = 1
 
 
@@ -282,20 +277,6 @@ def arrange(placement: Placement, itemsize: int, keep_order: bool) -> Layout | N
         vector,
         vector and together == 16,
     )
-
-
-def arrange_twos(placement: Placement, itemsize: int, keep_order: bool) -> Layout | None:
-    """Return the layout of an array with every second column of another one, or None.
-
-    Two samples are as one, which lies at a multiple of its size: so it is within any memory that
-    holds either of them.
-    """
-    place = placement.address % (2 * itemsize) // itemsize
-    first = (placement.address - place * itemsize) % 16
-    layout = arrange(placement._replace(address=first), 2 * itemsize, keep_order)
-    if layout is None or layout.shape[2] == 1:
-        return None
-    return layout._replace(offset=layout.offset - place * itemsize, skips=1 + place)
 
 
 def arrange_channels(placement: Placement, itemsize: int) -> Layout | None:

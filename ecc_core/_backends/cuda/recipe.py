@@ -137,8 +137,6 @@ def recipe(
         return None
     tiling = plan.tiling
     options = {**variant.options(None), "VECTOR": int(layout.vector), **plan.options}
-    if layout.skips:
-        options["SKIPS"] = layout.skips
     function = kernel(plan.source, device, tuple(options.items()))
     # What shared memory leaves is cache, where neighbours and events find their samples again.
     resident = RESIDENT_WARPS[plan.source] // tiling.warps
@@ -185,15 +183,15 @@ def _reads(
     make: _Planner, plan: Plan, layout: Layout, variant: Variant, rules: Rules, device: int
 ) -> bool:
     """Return whether a kernel reads the mask, a wide type, and samples that are apart, if any."""
-    apart = layout.skips or layout.channels > 1
-    if not (apart or variant.masked or variant.element in WIDE[1:]):
+    channels = layout.channels > 1
+    if not (channels or variant.masked or variant.element in WIDE[1:]):
         return True
     if plan.shared + SPARE_BYTES > shared_limit(device):
         return False
     if not variant.masked:
         return True
     small = plan.source == "pairs2d" and (layout.shape[1] <= FEW_ROWS or "BATCH" in plan.options)
-    return make is _pairs and layout.vector and rules.pair != TABLE and not (small or apart)
+    return make is _pairs and layout.vector and rules.pair != TABLE and not (small or channels)
 
 
 def _is_batch(layout: Layout, device: int) -> bool:
@@ -218,7 +216,7 @@ def _pairs(
     count, block = processors(device), (4, 8, RESIDENT_WARPS[source])
     batch = plan_batch(steps) if not deep and _is_batch(layout, device) else None
     large = deep or layout.images * height * width >= SLICED_LEAST
-    sliced = rules.pair == TABLE and layout.vector and not layout.skips and large
+    sliced = rules.pair == TABLE and layout.vector and large
     if sliced and fold == 1 and not batch:
         return _bytes(layout, deep, steps, rules, device)
     height = -(-height // fold)  # with two, sixteen rows of half a warp each

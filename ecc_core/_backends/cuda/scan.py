@@ -9,13 +9,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.cuda.arrays import (
-    Layout,
-    Placement,
-    arrange,
-    arrange_channels,
-    arrange_twos,
-)
+from ecc_core._backends.cuda.arrays import Layout, Placement, arrange, arrange_channels
 from ecc_core._backends.cuda.bins import Prepared, Rules, keep_captured, prepare
 from ecc_core._backends.cuda.calls import Call
 from ecc_core._backends.cuda.number import Number
@@ -230,8 +224,6 @@ def plan_scan(
         return None
     item = ITEM_BYTES[variant.element]
     layout = arrange(placement, item, own is not None)
-    if layout is None and item in (2, 4):
-        layout = arrange_twos(placement, item, own is not None)
     channels = arrange_channels(placement, item) if ndim == 3 and own is None else None
     if channels and (found := recipe(channels, ndim, own, variant, rules, device)):
         return channels, found

@@ -58,21 +58,7 @@ struct KeyOf<BFloat> {
     typedef float type;
 };
 
-// A sample and the one beside it, which is skipped: where every second column of an array is an image.
-template <class T, int place>
-struct EverySecond {
-    T v[2];
-};
-template <class T, int place>
-struct KeyOf<EverySecond<T, place>> {
-    typedef typename KeyOf<T>::type type;
-};
-
-#ifdef ECC_SKIPS
-typedef EverySecond<ECC_ELEMENT, ECC_SKIPS - 1> Element;
-#else
 typedef ECC_ELEMENT Element;
-#endif
 #if ECC_DIRECTIONAL
 typedef double Key;
 #else
@@ -101,11 +87,6 @@ __device__ __forceinline__ long long to_key(unsigned long long v) {
 __device__ __forceinline__ float to_key(Half v) { return half_to_float(v.bits); }
 __device__ __forceinline__ float to_key(BFloat v) {
     return __uint_as_float((unsigned)v.bits << 16);
-}
-
-template <class T, int place>
-__device__ __forceinline__ typename KeyOf<T>::type to_key(EverySecond<T, place> two) {
-    return to_key(two.v[place]);
 }
 
 template <class T>

@@ -110,10 +110,6 @@ __device__ __forceinline__ float code_key(unsigned short sample) {
 __device__ __forceinline__ float code_key(short sample) {
     return to_key((short)(kBins == kComplement ? ~sample : sample));
 }
-template <class T, int place>
-__device__ __forceinline__ Key code_key(EverySecond<T, place> two) {
-    return code_key(two.v[place]);
-}
 
 // kFound: the line that guesses follow, which a kernel has found and put behind the table.
 __device__ __forceinline__ Bins with_line(Bins bins) {
