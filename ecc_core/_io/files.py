@@ -4,7 +4,7 @@ import glob
 import os
 import zipfile
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ecc_core._io.archives import names_in_archive
 from ecc_core._optional import import_optional
@@ -13,7 +13,6 @@ __all__ = [
     "Address",
     "Archive",
     "Files",
-    "Folder",
     "Stamp",
     "is_address",
     "matching_addresses",
@@ -63,63 +62,48 @@ def stamp_of_file(file: str | os.PathLike[str]) -> Stamp:
     return found.st_size, found.st_mtime_ns
 
 
-class Files(Protocol):
-    """The files of a Zarr image."""
-
-    chunk_files: bool
-    """Whether chunks are files with a stamp."""
-
-    def zarr_place(self, inside: str) -> dict[str, Any]:
-        """Return the store and the path that zarr opens."""
-
-    def file(self, *inside: str) -> str:
-        """Return the file at a path inside the image."""
-
-    def read(self, file: str) -> bytes | None:
-        """Return the content of a file, or None if it does not exist."""
-
-    def stamp(self, file: str) -> Stamp:
-        """Return a stamp that changes when the file changes."""
-
-    def described(self, inside: str) -> list[str]:
-        """Return the metadata files of the image and of the array inside it."""
-
-
-class Folder:
-    """A Zarr image in a folder."""
+class Files:
+    """The files of a Zarr image in a folder; subclasses are for other places."""
 
     chunk_files = True
-    stamp = staticmethod(stamp_of_file)
+    """Whether chunks are files with a stamp."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def zarr_place(self, inside: str) -> dict[str, Any]:
+        """Return the store and the path that zarr opens."""
         return {"store": self.path, "path": inside}
 
     def file(self, *inside: str) -> str:
+        """Return the file at a path inside the image."""
         return str(self.path.joinpath(*inside))
 
+    def stamp(self, file: str) -> Stamp:
+        """Return a stamp that changes when the file changes."""
+        return stamp_of_file(file)
+
     def read(self, file: str) -> bytes | None:
+        """Return the content of a file, or None if it does not exist."""
         try:
             return Path(file).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def described(self, inside: str) -> list[str]:
+        """Return the metadata files of the image and of the array inside it."""
         folders = [self.path / at for at in _ancestors(inside)]
         patterns = ("*.json", ".z*")
         return sorted(str(f) for at in folders for pattern in patterns for f in at.glob(pattern))
 
 
-class Archive:
+class Archive(Files):
     """A Zarr image in a ZIP archive, at its root or in its only folder."""
 
     chunk_files = False
-    stamp = staticmethod(stamp_of_file)
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path)
         names = names_in_archive(path)
         tops = {name.partition("/")[0] for name in names}
         nested = not names.intersection(METADATA) and len(tops) == 1
@@ -141,10 +125,8 @@ class Archive:
         return [str(self.path)]
 
 
-class Address:
+class Address(Files):
     """A Zarr image at a remote address, read by fsspec."""
-
-    chunk_files = True
 
     def __init__(self, address: str) -> None:
         self.address = address

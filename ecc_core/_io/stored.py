@@ -144,7 +144,7 @@ class StoredImage:
 
     def __reduce__(self) -> Any:
         """Pickle the request only; another process opens the file again."""
-        return self._reopen, (self.path, *self.request)
+        return self._reopen, (self.path,)
 
     def __repr__(self) -> str:
         return f"<StoredImage {str(self.path)!r}: {self.axes} {self.shape} {self.dtype}>"
