@@ -13,6 +13,7 @@ import nrrd
 import numpy as np
 import pydicom
 import pytest
+import SimpleITK
 import zarr
 from PIL import Image
 from pylibCZIrw import czi
@@ -74,6 +75,10 @@ def write_pages(path: Path, image: np.ndarray) -> None:
     first.save(path, save_all=True, append_images=others)
 
 
+def write_picture(path: Path, image: np.ndarray, **options: Any) -> None:
+    Image.fromarray(image).save(path, **options)
+
+
 def write_deep_png(path: Path, image: np.ndarray, colour_type: int) -> None:
     """Write a 16-bit PNG, colours included, which no library at hand does."""
 
@@ -89,15 +94,20 @@ def write_deep_png(path: Path, image: np.ndarray, colour_type: int) -> None:
 
 
 def write_nifti(path: Path, image: np.ndarray) -> None:
-    nibabel.save(nibabel.Nifti1Image(image, np.eye(4)), path)
+    nibabel.save(nibabel.Nifti1Image(image.T, np.eye(4)), path)
 
 
-def write_nrrd(path: Path, image: np.ndarray) -> None:
-    nrrd.write(str(path), image, {"encoding": "gzip"})
+def write_nrrd(path: Path, image: np.ndarray, encoding: str = "gzip", **header: Any) -> None:
+    nrrd.write(str(path), image, {"encoding": encoding, **header}, index_order="C")
 
 
-def write_mrc(path: Path, image: np.ndarray) -> None:
-    with mrcfile.new(path) as file:
+def write_itk(path: Path, image: np.ndarray, *, compressed: bool = False, **options: Any) -> None:
+    written = SimpleITK.GetImageFromArray(image, **options)
+    SimpleITK.WriteImage(written, str(path), useCompression=compressed)
+
+
+def write_mrc(path: Path, image: np.ndarray, **options: Any) -> None:
+    with mrcfile.new(path, **options) as file:
         file.set_data(image.astype(np.int16))
 
 

@@ -1,6 +1,5 @@
 """Formats of medicine and microscopy: values, axes and spacing are those of the file."""
 
-import gzip
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pydicom
 import pytest
 import tifffile
 import zarr
-from io_helpers import write_czi, write_dicom, write_lif, write_nd2, write_nifti
+from io_helpers import write_czi, write_dicom, write_lif, write_nd2
 from PIL import Image
 
 from ecc_core.errors import InputFileError
@@ -96,21 +95,6 @@ class TestNifti:
         assert_opens(path, expected.T, "TZYX", {"X": 1.0, "Y": 1.0, "Z": 1.0})
         np.testing.assert_array_equal(read_image(path, time=1), expected[..., 1].T)
 
-    def test_damage(self, path):
-        write_nifti(path, noise(9, 9, 9))
-        content = path.read_bytes()
-        for cut in (0, 3, 100, len(content) - 1):
-            path.unlink()
-            path.write_bytes(content[:cut])
-            with pytest.raises(InputFileError, match=r"a\.nii"):
-                read_image(path)
-        if path.suffix == ".gz":
-            raw = bytearray(gzip.compress(gzip.decompress(content), 0))
-            raw[-100] ^= 1  # a voxel, stored as it is
-            path.write_bytes(raw)
-            with pytest.raises(InputFileError, match="CRC"):
-                read_image(path)
-
 
 class TestNrrd:
     @pytest.mark.parametrize("encoding", ["raw", "gzip"])
@@ -140,16 +124,6 @@ class TestNrrd:
         with pytest.raises(InputFileError, match="its values are in another file"):
             read_image(tmp_path / "b.nrrd")
 
-    @pytest.mark.parametrize("encoding", ["raw", "gzip"])
-    def test_damage(self, tmp_path, encoding):
-        path = tmp_path / "a.nrrd"
-        nrrd.write(str(path), noise(9, 9, 9), {"encoding": encoding})
-        content = path.read_bytes()
-        for cut in (0, 3, 100, len(content) - 1):
-            path.write_bytes(content[:cut])
-            with pytest.raises(InputFileError, match=r"a\.nrrd"):
-                read_image(path)
-
 
 class TestMrc:
     def test_values_and_spacing(self, tmp_path):
@@ -177,27 +151,12 @@ class TestMrc:
             file.set_data(image)
             file.voxel_size = 20
         assert_opens(tmp_path / name, image, "ZYX", dict.fromkeys("ZYX", 20.0), "angstrom")
-        content = (tmp_path / name).read_bytes()
-        flipped = bytearray(gzip.compress(gzip.decompress(content), 0))
-        flipped[-100] ^= 1  # a voxel, stored as it is
-        for damaged in (content[:30], content[:-1], content[:-60], flipped):
-            (tmp_path / name).write_bytes(damaged)
-            with pytest.raises(InputFileError, match=name):
-                read_image(tmp_path / name)
 
     def test_a_stack_of_images_is_no_volume(self, tmp_path):
         with mrcfile.new(tmp_path / "a.mrc") as file:
             file.set_data(noise(5, 6, 7))
             file.set_image_stack()
         assert open_image(tmp_path / "a.mrc").axes == "?YX"
-
-    def test_truncated(self, tmp_path):
-        with mrcfile.new(tmp_path / "a.mrc") as file:
-            file.set_data(noise(5, 6, 7))
-        content = (tmp_path / "a.mrc").read_bytes()
-        (tmp_path / "b.mrc").write_bytes(content[:-1])
-        with pytest.raises(InputFileError, match=r"b\.mrc"):
-            read_image(tmp_path / "b.mrc")
 
 
 class TestDicom:
@@ -290,25 +249,12 @@ class TestDicom:
         np.testing.assert_array_equal(opened.read(), image)
         assert opened.notes == ("0 is white and the largest value black; values are as stored",)
 
-    def test_truncated(self, tmp_path):
-        write_dicom(tmp_path / "a.dcm", noise(6, 7))
-        content = (tmp_path / "a.dcm").read_bytes()
-        for cut in (0, 100, 300, len(content) - 1):
-            (tmp_path / "b.dcm").write_bytes(content[:cut])
-            with pytest.raises(InputFileError, match=r"b\.dcm"):
-                read_image(tmp_path / "b.dcm")
-
 
 class TestCzi:
     def test_values_and_spacing(self, tmp_path):
         image = noise(2, 3, 32, 40, dtype="u2")
         write_czi(tmp_path / "a.czi", image)
         assert_opens(tmp_path / "a.czi", image, "CZYX", SPACING, "micrometer")
-
-    def test_damage(self, tmp_path):
-        (tmp_path / "a.czi").write_bytes(b"ZISRAWFILE nothing")
-        with pytest.raises(InputFileError, match=r"a\.czi"):
-            open_image(tmp_path / "a.czi")
 
 
 class TestLif:
