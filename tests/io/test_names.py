@@ -80,13 +80,6 @@ class TestZarr:
 
 
 class TestHdf5:
-    def test_labels_of_axes(self, tmp_path: Path) -> None:
-        write_hdf5(tmp_path / "a.h5", noise(3, 8, 9))
-        with h5py.File(tmp_path / "a.h5", "a") as file:
-            for dim, name in zip(file["raw"].dims, ("channel", "y", "x"), strict=True):
-                dim.label = name
-        assert open_image(tmp_path / "a.h5").axes == "CYX"
-
     def test_tags_of_ilastik(self, tmp_path: Path) -> None:
         image = noise(8, 9, 3)
         write_hdf5(tmp_path / "a.h5", image)
