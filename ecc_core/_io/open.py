@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from ecc_core._io.files import Address, Archive, Files, is_address
 from ecc_core._io.order import in_order
@@ -25,7 +25,7 @@ from ecc_core.errors import InputFileError
 
 __all__ = ["CONTAINER_SUFFIXES", "IMAGE_SUFFIXES", "open_image"]
 
-_FILES: dict[str, Callable[[Path, Request], Opened]] = {
+_FILES: dict[str, Callable[..., Opened]] = {
     **dict.fromkeys(pictures.SUFFIXES, pictures.open_picture),
     **dict.fromkeys(tiff.SUFFIXES, tiff.open_tiff),
     ".npy": numpy_files.open_npy,
@@ -38,7 +38,7 @@ _FILES: dict[str, Callable[[Path, Request], Opened]] = {
     **dict.fromkeys(microscopes.SUFFIXES, microscopes.open_microscope),
 }
 """Reader of each suffix whose files hold one image."""
-_CONTAINERS: dict[str, Callable[[Path, Request, str], Opened]] = {
+_CONTAINERS: dict[str, Callable[..., Opened]] = {
     ".npz": numpy_files.open_npz,
     **dict.fromkeys(hdf5.SUFFIXES, hdf5.open_hdf5),
     ".zip": lambda path, *what: zarr_images.open_zarr(Archive(path), *what),
@@ -111,19 +111,17 @@ def _opened(path: Path | str, request: Request) -> Opened:
         return zarr_images.open_zarr(address, request)
     if path.is_dir():
         return _open_folder(path, request)
-    container, inside = _split(path)
-    if container.is_file() and container.suffix.lower() in _CONTAINERS:
-        opened = _CONTAINERS[container.suffix.lower()](container, request, inside)
-        return replace(opened, described=opened.described or (str(container),))
-    if not path.exists():
+    file, *inside = _split(path)
+    if not file.exists():
         raise ValueError("no such file or folder")
-    if not path.is_file():
+    if not file.is_file():
         raise ValueError("not a file")
-    reader = _FILES.get(_suffix(path))
+    reader = (_FILES | _CONTAINERS).get(_suffix(file))
     if reader is None:
-        found = path.suffix or "none"
+        found = file.suffix or "none"
         raise ValueError(f"type not supported, got {found}; ecc info --help lists those that are")
-    return reader(path, request)
+    opened = reader(file, request, *inside)
+    return replace(opened, described=opened.described or (str(file),))
 
 
 def _suffix(path: Path) -> str:
@@ -132,13 +130,12 @@ def _suffix(path: Path) -> str:
     return Path(path.stem).suffix.lower() + last if last == ".gz" else last
 
 
-def _split(path: Path) -> tuple[Path, str]:
+def _split(path: Path) -> tuple[Path, *tuple[str, ...]]:
     """Split a path into a file of several arrays and the name of an array, which may be empty."""
     for file in (path, *path.parents):
         if file.suffix.lower() in _CONTAINERS and file.is_file():
-            inside = PurePosixPath(*path.relative_to(file).parts)
-            return file, "" if str(inside) == "." else str(inside)
-    return path, ""
+            return file, "/".join(path.relative_to(file).parts)
+    return (path,)
 
 
 def _open_folder(path: Path, request: Request) -> Opened:
