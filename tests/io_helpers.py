@@ -64,6 +64,28 @@ def write_zarr(path: Path, image: np.ndarray, **options: Any) -> None:
         store.close()
 
 
+def write_ome_zarr(
+    path: Path,
+    levels: Sequence[np.ndarray],
+    axes: str,
+    steps: Sequence[Sequence[float]] = (),
+    zarr_format: int = 2,
+) -> None:
+    """Write resolutions of an image; steps are those of each resolution, in nanometers."""
+    group = zarr.create_group(path, zarr_format=zarr_format)
+    for number, image in enumerate(levels):
+        options = {"shape": image.shape, "dtype": image.dtype, "chunks": (2,) * image.ndim}
+        group.create_array(str(number), **options)[...] = image
+    kinds = {"c": {"type": "channel"}, "t": {"type": "time"}}
+    length = {"type": "space", "unit": "nanometer"}
+    datasets: list[dict[str, Any]] = [{"path": str(number)} for number in range(len(levels))]
+    for dataset, step in zip(datasets, steps, strict=False):
+        dataset["coordinateTransformations"] = [{"type": "scale", "scale": list(step)}]
+    named = [{"name": axis, **kinds.get(axis, length)} for axis in axes]
+    described = {"multiscales": [{"axes": named, "datasets": datasets}]}
+    group.attrs.update(described if zarr_format == 2 else {"ome": {"version": "0.5", **described}})
+
+
 def write_hdf5(path: Path, image: np.ndarray, **options: Any) -> None:
     with h5py.File(path, "w") as file:
         file.create_dataset("raw", data=image, **options)

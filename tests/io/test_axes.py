@@ -6,20 +6,9 @@ import h5py
 import numpy as np
 import pytest
 import tifffile
-import zarr
-from io_helpers import noise
+from io_helpers import noise, write_ome_zarr
 
 from ecc_core.io import open_image, read_file, read_image
-
-
-def write_zarr(path: Path, image: np.ndarray, axes: str) -> None:
-    """Write an OME-Zarr image in small chunks, each in a file of its own."""
-    group = zarr.create_group(path, zarr_format=2)
-    array = group.create_array("0", shape=image.shape, dtype=image.dtype, chunks=(2,) * image.ndim)
-    array[...] = image
-    kinds = {"c": "channel", "t": "time"}
-    described = [{"name": a, "type": kinds.get(a, "space")} for a in axes]
-    group.attrs["multiscales"] = [{"axes": described, "datasets": [{"path": "0"}]}]
 
 
 def write_hdf5(path: Path, image: np.ndarray, axes: str) -> None:
@@ -35,7 +24,10 @@ class TestOrder:
     def test_named_axes(self, tmp_path, suffix, axes):
         image = noise(*(5, 4, 3, 6, 2)[: len(axes)])
         path = tmp_path / f"a{suffix}"
-        (write_zarr if suffix == ".zarr" else write_hdf5)(path, image, axes)
+        if suffix == ".zarr":
+            write_ome_zarr(path, [image], axes)
+        else:
+            write_hdf5(path, image, axes)
         expected = np.einsum(f"{axes}->{''.join(a for a in 'tczyx' if a in axes)}", image)
         opened = open_image(path)
         assert (opened.axes, opened.shape) == (
@@ -50,7 +42,7 @@ class TestOrder:
     def test_files_of_chunks(self, tmp_path):
         """Each part is stamped by its own file."""
         image = noise(5, 4, 3)
-        write_zarr(tmp_path / "a.zarr", image, "xyz")
+        write_ome_zarr(tmp_path / "a.zarr", [image], "xyz")
         opened = open_image(tmp_path / "a.zarr")
         assert opened.chunks == (2, 2, 2)
         chunks = opened._chunks_of((slice(2, 3), slice(0, 2), slice(4, 5)))

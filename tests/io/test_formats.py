@@ -21,12 +21,16 @@ from io_helpers import (
     write_nd2,
     write_nifti,
     write_nrrd,
+    write_ome_zarr,
+    write_picture,
 )
-from PIL import Image
 
 from ecc_core.io import open_image, read_image
 
 SPACING = {"Z": 2.0, "Y": 0.5, "X": 0.25}
+TAGS: dict[str, Any] = {"resolution": (4, 2), "metadata": None}
+NAMED = {"metadata": {"axes": "ZYX", "spacing": 1.5, "unit": "um"}}
+OME = {"axes": "ZYX", "PhysicalSizeX": 250, "PhysicalSizeXUnit": "nm", "PhysicalSizeY": 0.5}
 
 
 def noise(*shape: int, dtype: str = "i2") -> np.ndarray:
@@ -49,6 +53,12 @@ def assert_opens(
     np.testing.assert_array_equal(values, image)
     part = (slice(1, 3), *(slice(0, n) for n in image.shape[1:]))
     np.testing.assert_array_equal(opened[part], image[part])
+
+
+def spacing_of_tiff(folder: Path, **options: Any) -> tuple[dict[str, float], str]:
+    tifffile.imwrite(folder / "a.tif", noise(4, 6, 5), photometric="minisblack", **options)
+    opened = open_image(folder / "a.tif")
+    return opened.spacing, opened.unit
 
 
 class TestNifti:
@@ -296,11 +306,6 @@ class TestNd2:
 class TestSpacing:
     """Of TIFF and OME-Zarr: in the unit of the file, by axis."""
 
-    def opened(self, path: Path, **options: Any) -> tuple[dict[str, float], str]:
-        tifffile.imwrite(path, noise(4, 6, 5), photometric="minisblack", **options)
-        image = open_image(path)
-        return image.spacing, image.unit
-
     @pytest.mark.parametrize(
         ("described", "steps", "unit"),
         [
@@ -317,57 +322,39 @@ class TestSpacing:
     )
     def test_imagej(self, tmp_path, described, steps, unit):
         options = {"imagej": True, "resolution": (4, 2), "metadata": {"axes": "ZYX", **described}}
-        expected = dict(zip("ZYX", steps, strict=True)), unit
-        assert self.opened(tmp_path / "a.tif", **options) == expected
-
-    @pytest.mark.parametrize("kind", [{"imagej": True}, {}, {"metadata": None}])
-    def test_nothing_is_known(self, tmp_path, kind):
-        assert self.opened(tmp_path / "a.tif", **kind) == ({}, "")
+        assert spacing_of_tiff(tmp_path, **options) == (dict(zip("ZYX", steps, strict=True)), unit)
 
     @pytest.mark.parametrize(
-        ("unit", "name"), [("CENTIMETER", "centimeter"), ("INCH", "inch"), ("NONE", "")]
+        ("options", "spacing", "unit"),
+        [
+            ({"imagej": True}, {}, ""),
+            ({}, {}, ""),
+            ({"metadata": None}, {}, ""),
+            ({**TAGS, "resolutionunit": "CENTIMETER"}, {"Y": 0.5, "X": 0.25}, "centimeter"),
+            ({**TAGS, "resolutionunit": "INCH"}, {"Y": 0.5, "X": 0.25}, "inch"),
+            ({**TAGS, "resolutionunit": "NONE"}, {"Y": 0.5, "X": 0.25}, ""),
+            # the unit in tifffile's description is that of the resolution, too, which says inches
+            ({**TAGS, **NAMED}, {"Z": 1.5, "Y": 0.5, "X": 0.25}, "micrometer"),
+            (
+                {**TAGS, **NAMED, "resolutionunit": "CENTIMETER"},
+                {"Z": 1.5e-4, "Y": 0.5, "X": 0.25},
+                "centimeter",
+            ),
+            ({"ome": True, "metadata": OME}, {"Y": 500.0, "X": 250.0}, "nanometer"),
+        ],
     )
-    def test_resolution_tags(self, tmp_path, unit, name):
-        options = {"resolution": (2000, 1000), "resolutionunit": unit, "metadata": None}
-        found = self.opened(tmp_path / "a.tif", **options)
-        assert found == ({"Y": 0.001, "X": 0.0005}, name)
-        Image.fromarray(noise(4, 5, dtype="u1")).save(tmp_path / "b.tif", dpi=(200, 100))
-        opened = open_image(tmp_path / "b.tif")
+    def test_tiff(self, tmp_path, options, spacing, unit):
+        assert spacing_of_tiff(tmp_path, **options) == (spacing, unit)
+
+    def test_dots_per_inch(self, tmp_path):
+        write_picture(tmp_path / "a.tif", noise(4, 5, dtype="u1"), dpi=(200, 100))
+        opened = open_image(tmp_path / "a.tif")
         assert (opened.spacing, opened.unit) == ({"Y": 0.01, "X": 0.005}, "inch")
 
-    def test_description_of_tifffile(self, tmp_path):
-        """Its unit is that of the resolution, too, for which tifffile writes inches."""
-        metadata = {"axes": "ZYX", "spacing": 1.5, "unit": "um"}
-        found = self.opened(tmp_path / "a.tif", resolution=(4, 2), metadata=metadata)
-        assert found == ({"Z": 1.5, "Y": 0.5, "X": 0.25}, "micrometer")
-        centimeters = {"resolution": (4e4, 2e4), "resolutionunit": "CENTIMETER"}
-        found = self.opened(tmp_path / "b.tif", **centimeters, metadata=metadata)
-        assert found == ({"Z": 1.5e-4, "Y": 0.5e-4, "X": 0.25e-4}, "centimeter")
-
-    def test_ome_tiff(self, tmp_path):
-        sizes = {"PhysicalSizeX": 250, "PhysicalSizeXUnit": "nm", "PhysicalSizeY": 0.5}
-        found = self.opened(tmp_path / "a.ome.tif", metadata={"axes": "ZYX", **sizes})
-        assert found == ({"Y": 500.0, "X": 250.0}, "nanometer")
-
-    @pytest.mark.parametrize("version", ["0.4", "0.5"])
-    def test_ome_zarr(self, tmp_path, version):
-        group = zarr.create_group(tmp_path / "a.zarr", zarr_format=2 if version == "0.4" else 3)
-        for name, n in (("0", 8), ("1", 4)):
-            group.create_array(name, shape=(2, n, n), dtype="u1", chunks=(1, 4, 4))
-        axes = [{"name": "channel", "type": "channel"}]
-        axes += [{"name": a, "type": "space", "unit": "nanometer"} for a in "yx"]
-        datasets = [
-            {
-                "path": name,
-                "coordinateTransformations": [{"type": "scale", "scale": [1, step, step]}],
-            }
-            for name, step in (("0", 250.0), ("1", 500.0))
-        ]
-        described = [{"axes": axes, "datasets": datasets}]
-        if version == "0.4":
-            group.attrs["multiscales"] = described
-        else:
-            group.attrs["ome"] = {"version": version, "multiscales": described}
+    @pytest.mark.parametrize("zarr_format", [2, 3])
+    def test_ome_zarr(self, tmp_path, zarr_format):
+        levels, steps = [noise(2, 8, 8), noise(2, 4, 4)], [(1, 250, 250), (1, 500, 500)]
+        write_ome_zarr(tmp_path / "a.zarr", levels, "cyx", steps, zarr_format)
         opened = open_image(tmp_path / "a.zarr", level=1)
         assert (opened.axes, opened.unit, opened.levels) == ("CYX", "nanometer", 2)
         assert opened.spacing == {"Y": 500.0, "X": 500.0}
@@ -376,19 +363,12 @@ class TestSpacing:
 class TestCollections:
     """OME-Zarr groups of several images."""
 
-    def write(self, path: Path, image: np.ndarray) -> None:
-        group = zarr.create_group(path, zarr_format=2)
-        array = group.create_array("0", shape=image.shape, dtype=image.dtype, chunks=(4, 4))
-        array[...] = image
-        axes = [{"name": "y"}, {"name": "x"}]
-        group.attrs["multiscales"] = [{"axes": axes, "datasets": [{"path": "0"}]}]
-
     def test_bioformats2raw(self, tmp_path):
         root = zarr.create_group(tmp_path / "a.zarr", zarr_format=2)
         root.attrs["bioformats2raw.layout"] = 3
         images = [noise(5, 6), noise(7, 8)]
         for number, image in enumerate(images):
-            self.write(tmp_path / "a.zarr" / str(number), image)
+            write_ome_zarr(tmp_path / "a.zarr" / str(number), [image], "yx")
         assert_refused(tmp_path / "a.zarr", "holds 2 images, choose one with `series`")
         for number, image in enumerate(images):
             assert_opens(tmp_path / "a.zarr", image, "YX", {}, series=number)
@@ -398,8 +378,9 @@ class TestCollections:
         root.attrs["plate"] = {"wells": [{"path": "A/1"}]}
         well = zarr.create_group(tmp_path / "p.zarr" / "A" / "1", zarr_format=2)
         well.attrs["well"] = {"images": [{"path": "0"}, {"path": "1"}]}
-        for field in "01":
-            self.write(tmp_path / "p.zarr" / "A" / "1" / field, noise(5, 6) + int(field))
+        for field in range(2):
+            path = tmp_path / "p.zarr" / "A" / "1" / str(field)
+            write_ome_zarr(path, [noise(5, 6) + field], "yx")
         assert_refused(tmp_path / "p.zarr", "is a plate of several images")
         np.testing.assert_array_equal(
             read_image(tmp_path / "p.zarr" / "A" / "1", series=1), noise(5, 6) + 1

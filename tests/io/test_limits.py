@@ -12,7 +12,7 @@ import imageio.v3 as imageio
 import numpy as np
 import pytest
 import zarr
-from io_helpers import assert_reads, assert_refused, write_png
+from io_helpers import assert_reads, assert_refused, write_itk, write_png
 from PIL import Image
 
 from ecc_core._io import limits
@@ -94,12 +94,13 @@ class TestWhatMustBeRead:
         image = np.zeros((3000, 4000), np.uint8)
         np.savez_compressed(tmp_path / "a.npz", image)
         imageio.imwrite(tmp_path / "a.png", image, compress_level=9)
+        write_itk(tmp_path / "a.mha", image, compressed=True)
         Image.fromarray(image > 0).save(tmp_path / "bits.png", compress_level=9)
         with h5py.File(tmp_path / "a.h5", "w") as file:
             file.create_dataset("a", data=image, compression="gzip", compression_opts=9)
             file.create_dataset("missing", image.shape, "u1", chunks=(100, 100))
         zarr.create_array(tmp_path / "a.zarr", shape=image.shape, dtype="u1", chunks=(100, 100))
-        for name in ("a.npz", "a.png", "a.h5/a", "a.h5/missing", "a.zarr"):
+        for name in ("a.npz", "a.png", "a.mha", "a.h5/a", "a.h5/missing", "a.zarr"):
             assert_reads(tmp_path / name, image)
         assert_reads(tmp_path / "bits.png", image > 0)
         assert image.size / (tmp_path / "a.npz").stat().st_size > 900

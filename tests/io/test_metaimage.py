@@ -9,7 +9,6 @@ import pytest
 import SimpleITK
 from io_helpers import assert_reads, assert_refused, noise, write_itk
 
-from ecc_core.cli import main
 from ecc_core.io import open_image, read_file
 
 FILES = [("a.mha", False), ("a.mha", True), ("a.mhd", False), ("a.mhd", True)]
@@ -116,17 +115,3 @@ class TestHeaders:
         ):
             self.write(path, bytes(24), **lines)
             assert_refused(path)
-
-    def test_a_constant_image(self, tmp_path: Path) -> None:
-        image = np.zeros((2000, 3000), np.uint8)
-        write_itk(tmp_path / "a.mha", image, compressed=True)
-        assert_reads(tmp_path / "a.mha", image)
-
-    def test_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        write_itk(tmp_path / "a.mha", noise(5, 6, 7))
-        np.save(tmp_path / "a.npy", noise(5, 6, 7))
-        found = []
-        for name in ("a.mha", "a.npy"):
-            assert main(["curve", str(tmp_path / name), "--thresholds", "9"]) == 0
-            found.append(capsys.readouterr().out.replace(name, ""))
-        assert found[0] == found[1]

@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import pytest
 import zarr
-from io_helpers import assert_reads, assert_refused, noise, write_hdf5
+from io_helpers import assert_reads, assert_refused, noise, write_hdf5, write_ome_zarr
 
 import ecc_core as ecc
 from ecc_core._io.stored import named_axes
@@ -69,14 +69,11 @@ class TestZarr:
         assert "one for each of 3 along C" in found
 
     def test_ome_zarr_has_axes_of_its_own(self, tmp_path: Path) -> None:
-        group = zarr.create_group(tmp_path / "a.zarr", zarr_format=3)
-        group.create_array("0", data=noise(3, 8, 9), dimension_names=["c", "y", "x"])
-        axes = [{"name": name} for name in "zyx"]
-        group.attrs["ome"] = {
-            "version": "0.5",
-            "multiscales": [{"axes": axes, "datasets": [{"path": "0"}]}],
-        }
-        assert open_image(tmp_path / "a.zarr").axes == "ZYX"
+        path = tmp_path / "a.zarr"
+        write_ome_zarr(path, [noise(3, 8, 9)], "zyx", zarr_format=3)
+        names = {"dimension_names": ["c", "y", "x"]}
+        zarr.create_array(path, name="0", data=noise(3, 8, 9), overwrite=True, **names)
+        assert open_image(path).axes == "ZYX"
 
 
 class TestHdf5:
