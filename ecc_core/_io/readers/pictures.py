@@ -32,14 +32,15 @@ def open_picture(path: Path, _: Request) -> Opened:
         return _open_jpeg_2000(path)
     imageio = import_optional("imageio.v3", **EXTRA)
     try:
-        deep = _check_png(path)
-        notes = _check_picture(path)
-        if deep:  # of which Pillow silently keeps the upper 8 bits
-            codecs = import_optional("imagecodecs", **EXTRA)
-            return Opened(codecs.png_decode(path.read_bytes()), "YXS", notes=notes)
-        with _any_size(), imageio.imopen(path, "r", plugin="pillow") as file:
-            values = file.read(index=0)
-            mode = file.metadata(index=0)["mode"]
+        with _any_size():
+            deep = _check_png(path)
+            notes = _check_picture(path)
+            if deep:  # of which Pillow silently keeps the upper 8 bits
+                codecs = import_optional("imagecodecs", **EXTRA)
+                return Opened(codecs.png_decode(path.read_bytes()), "YXS", notes=notes)
+            with imageio.imopen(path, "r", plugin="pillow") as file:
+                values = file.read(index=0)
+                mode = file.metadata(index=0)["mode"]
     except (OSError, SyntaxError) as error:
         kind = path.suffix[1:].upper()
         raise ValueError(f"not a {kind} image, or truncated: {error}") from error
@@ -51,7 +52,7 @@ def _check_picture(path: Path) -> list[str]:
     """Check what the header describes, and return what users should know of it."""
     from PIL import Image
 
-    with _any_size(), Image.open(path) as image:
+    with Image.open(path) as image:
         if getattr(image, "n_frames", 1) > 1:
             raise ValueError(f"animated {image.format} is not supported")
         check_memory(COPIES * math.prod(image.size) * len(image.getbands()), path)
@@ -84,7 +85,7 @@ def _check_png(path: Path) -> bool:
         return False
     if END not in content:
         raise ValueError("not a PNG image, or truncated")
-    with _any_size(), Image.open(path) as image:
+    with Image.open(path) as image:
         image.verify()
     columns, rows, bits, colour = struct.unpack(">2I2B", content[16:26])
     check_held(rows * columns * bits * SAMPLES.get(colour, 1) // 8, len(content))
