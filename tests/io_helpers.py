@@ -86,9 +86,11 @@ def write_ome_zarr(
     group.attrs.update(described if zarr_format == 2 else {"ome": {"version": "0.5", **described}})
 
 
-def write_hdf5(path: Path, image: np.ndarray, **options: Any) -> None:
+def write_hdf5(path: Path, image: np.ndarray, axes: str = "", **options: Any) -> None:
     with h5py.File(path, "w") as file:
-        file.create_dataset("raw", data=image, **options)
+        dataset = file.create_dataset("raw", data=image, **options)
+        for dim, letter in zip(dataset.dims, axes, strict=False):
+            dim.label = letter
 
 
 def write_pages(path: Path, image: np.ndarray) -> None:
