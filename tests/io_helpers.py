@@ -2,7 +2,7 @@
 
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import nrrd
 import numpy as np
 import pydicom
 import pytest
+import SimpleITK
 import zarr
 from PIL import Image
 from pylibCZIrw import czi
@@ -63,9 +64,33 @@ def write_zarr(path: Path, image: np.ndarray, **options: Any) -> None:
         store.close()
 
 
-def write_hdf5(path: Path, image: np.ndarray, **options: Any) -> None:
+def write_ome_zarr(
+    path: Path,
+    levels: Sequence[np.ndarray],
+    axes: str,
+    steps: Sequence[Sequence[float]] = (),
+    zarr_format: int = 2,
+) -> None:
+    """Write resolutions of an image; steps are those of each resolution, in nanometers."""
+    group = zarr.create_group(path, zarr_format=zarr_format)
+    for number, image in enumerate(levels):
+        options = {"shape": image.shape, "dtype": image.dtype, "chunks": (2,) * image.ndim}
+        group.create_array(str(number), **options)[...] = image
+    kinds = {"c": {"type": "channel"}, "t": {"type": "time"}}
+    length = {"type": "space", "unit": "nanometer"}
+    datasets: list[dict[str, Any]] = [{"path": str(number)} for number in range(len(levels))]
+    for dataset, step in zip(datasets, steps, strict=False):
+        dataset["coordinateTransformations"] = [{"type": "scale", "scale": list(step)}]
+    named = [{"name": axis, **kinds.get(axis, length)} for axis in axes]
+    described = {"multiscales": [{"axes": named, "datasets": datasets}]}
+    group.attrs.update(described if zarr_format == 2 else {"ome": {"version": "0.5", **described}})
+
+
+def write_hdf5(path: Path, image: np.ndarray, axes: str = "", **options: Any) -> None:
     with h5py.File(path, "w") as file:
-        file.create_dataset("raw", data=image, **options)
+        dataset = file.create_dataset("raw", data=image, **options)
+        for dim, letter in zip(dataset.dims, axes, strict=False):
+            dim.label = letter
 
 
 def write_pages(path: Path, image: np.ndarray) -> None:
@@ -74,31 +99,55 @@ def write_pages(path: Path, image: np.ndarray) -> None:
     first.save(path, save_all=True, append_images=others)
 
 
-def write_deep_png(path: Path, image: np.ndarray, colour_type: int) -> None:
-    """Write a 16-bit PNG, colours included, which no library at hand does."""
+def write_picture(path: Path, image: np.ndarray, **options: Any) -> None:
+    Image.fromarray(image).save(path, **options)
+
+
+def write_png(path: Path, header: tuple[int, int, int, int], pixels: bytes) -> None:
+    """Write a PNG of columns, rows, bits and a type of colour, which may be wrong."""
 
     def chunk(kind: bytes, content: bytes) -> bytes:
         length, checksum = len(content), zlib.crc32(kind + content)
         return struct.pack(">I", length) + kind + content + struct.pack(">I", checksum)
 
-    rows, columns = image.shape[:2]
-    header = struct.pack(">IIBBBBB", columns, rows, 16, colour_type, 0, 0, 0)
-    pixels = b"".join(b"\0" + row.astype(">u2").tobytes() for row in image)
-    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(pixels)), (b"IEND", b"")]
+    described = struct.pack(">IIBBBBB", *header, 0, 0, 0)
+    chunks = [(b"IHDR", described), (b"IDAT", zlib.compress(pixels, 9)), (b"IEND", b"")]
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*c) for c in chunks))
 
 
-def write_nifti(path: Path, image: np.ndarray) -> None:
-    nibabel.save(nibabel.Nifti1Image(image, np.eye(4)), path)
+def write_deep_png(path: Path, image: np.ndarray, colour_type: int) -> None:
+    """Write a 16-bit PNG, colours included, which no library at hand does."""
+    rows, columns = image.shape[:2]
+    pixels = b"".join(b"\0" + row.astype(">u2").tobytes() for row in image)
+    write_png(path, (columns, rows, 16, colour_type), pixels)
 
 
-def write_nrrd(path: Path, image: np.ndarray) -> None:
-    nrrd.write(str(path), image, {"encoding": "gzip"})
+def write_nifti(
+    path: Path, image: np.ndarray, steps: Sequence[float] = (1, 1, 1), unit: str = "", kind: int = 1
+) -> None:
+    """Write NIfTI-1 or NIfTI-2; the first axis of the image is the slowest of the file."""
+    stored = (nibabel.Nifti1Image if kind == 1 else nibabel.Nifti2Image)(
+        image.T, np.diag([*steps, 1])
+    )
+    if unit:
+        stored.header.set_xyzt_units(unit)
+    nibabel.save(stored, path)
 
 
-def write_mrc(path: Path, image: np.ndarray) -> None:
-    with mrcfile.new(path) as file:
+def write_nrrd(path: Path, image: np.ndarray, encoding: str = "gzip", **header: Any) -> None:
+    named = {name.replace("_", " "): value for name, value in header.items()}
+    nrrd.write(str(path), image, {"encoding": encoding, **named}, index_order="C")
+
+
+def write_mrc(path: Path, image: np.ndarray, voxel: Any = 1, **options: Any) -> None:
+    with mrcfile.new(path, **options) as file:
         file.set_data(image.astype(np.int16))
+        file.voxel_size = voxel
+
+
+def write_itk(path: Path, image: np.ndarray, *, compressed: bool = False, **options: Any) -> None:
+    written = SimpleITK.GetImageFromArray(image, **options)
+    SimpleITK.WriteImage(written, str(path), useCompression=compressed)
 
 
 def write_dicom(path: Path, image: np.ndarray, z: float = 0, **tags: Any) -> None:

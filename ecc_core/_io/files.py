@@ -4,7 +4,7 @@ import glob
 import os
 import zipfile
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ecc_core._io.archives import names_in_archive
 from ecc_core._optional import import_optional
@@ -13,7 +13,6 @@ __all__ = [
     "Address",
     "Archive",
     "Files",
-    "Folder",
     "Stamp",
     "is_address",
     "matching_addresses",
@@ -63,98 +62,70 @@ def stamp_of_file(file: str | os.PathLike[str]) -> Stamp:
     return found.st_size, found.st_mtime_ns
 
 
-class Files(Protocol):
-    """The files of a Zarr image."""
+class Files:
+    """The files of a Zarr image in a folder; subclasses are for other places."""
 
-    chunk_files: bool
+    chunk_files = True
     """Whether chunks are files with a stamp."""
+
+    def __init__(self, place: Path | str, root: str = "") -> None:
+        self.place, self.root = place, root or str(place)
 
     def zarr_place(self, inside: str) -> dict[str, Any]:
         """Return the store and the path that zarr opens."""
+        return {"store": self.place, "path": inside}
 
     def file(self, *inside: str) -> str:
         """Return the file at a path inside the image."""
-
-    def read(self, file: str) -> bytes | None:
-        """Return the content of a file, or None if it does not exist."""
+        return "/".join(filter(None, (self.root, *inside)))
 
     def stamp(self, file: str) -> Stamp:
         """Return a stamp that changes when the file changes."""
-
-    def described(self, inside: str) -> list[str]:
-        """Return the metadata files of the image and of the array inside it."""
-
-
-class Folder:
-    """A Zarr image in a folder."""
-
-    chunk_files = True
-    stamp = staticmethod(stamp_of_file)
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def zarr_place(self, inside: str) -> dict[str, Any]:
-        return {"store": self.path, "path": inside}
-
-    def file(self, *inside: str) -> str:
-        return str(self.path.joinpath(*inside))
+        return stamp_of_file(file)
 
     def read(self, file: str) -> bytes | None:
+        """Return the content of a file, or None if it does not exist."""
         try:
             return Path(file).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def described(self, inside: str) -> list[str]:
-        folders = [self.path / at for at in _ancestors(inside)]
-        patterns = ("*.json", ".z*")
-        return sorted(str(f) for at in folders for pattern in patterns for f in at.glob(pattern))
+        """Return the metadata files of the image and the array inside it, there or not."""
+        return [self.file(at, name) for at in _ancestors(inside) for name in METADATA]
 
 
-class Archive:
+class Archive(Files):
     """A Zarr image in a ZIP archive, at its root or in its only folder."""
 
     chunk_files = False
-    stamp = staticmethod(stamp_of_file)
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path)
         names = names_in_archive(path)
         tops = {name.partition("/")[0] for name in names}
         nested = not names.intersection(METADATA) and len(tops) == 1
-        self.root = f"{tops.pop()}/" if nested else ""
+        self.root = tops.pop() if nested else ""
 
     def zarr_place(self, inside: str) -> dict[str, Any]:
         storage = import_optional("zarr.storage", extra="dask", purpose="reading Zarr images")
-        store = storage.ZipStore(self.path, mode="r")
-        return {"store": store, "path": self.file(inside).rstrip("/")}
-
-    def file(self, *inside: str) -> str:
-        return self.root + "/".join(filter(None, inside))
+        store = storage.ZipStore(self.place, mode="r")
+        return {"store": store, "path": self.file(inside)}
 
     def read(self, file: str) -> bytes | None:
-        with zipfile.ZipFile(self.path) as archive:
+        with zipfile.ZipFile(self.place) as archive:
             return archive.read(file) if file in archive.namelist() else None
 
     def described(self, inside: str) -> list[str]:
-        return [str(self.path)]
+        return [str(self.place)]
 
 
-class Address:
+class Address(Files):
     """A Zarr image at a remote address, read by fsspec."""
 
-    chunk_files = True
-
     def __init__(self, address: str) -> None:
-        self.address = address
-        self.filesystem, self.root = _filesystem(address)
-
-    def zarr_place(self, inside: str) -> dict[str, Any]:
-        return {"store": self.address, "path": inside}
-
-    def file(self, *inside: str) -> str:
-        return "/".join((self.root.rstrip("/"), *filter(None, inside)))
+        self.filesystem, root = _filesystem(address)
+        super().__init__(address, root.rstrip("/"))
 
     def read(self, file: str) -> bytes | None:
         try:
@@ -162,10 +133,6 @@ class Address:
         except FileNotFoundError:
             return None
         return content
-
-    def described(self, inside: str) -> list[str]:
-        """Whether they are there or not."""
-        return [self.file(at, name) for at in _ancestors(inside) for name in METADATA]
 
     def stamp(self, file: str) -> Stamp:
         """Return size and, if the file system knows it, version or modification time."""

@@ -3,9 +3,10 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from functools import partial
+from pathlib import Path
 
-from ecc_core._io.files import Address, Archive, Files, Folder, is_address
+from ecc_core._io.files import Address, Archive, Files, is_address
 from ecc_core._io.order import in_order
 from ecc_core._io.readers import (
     dicom,
@@ -24,7 +25,7 @@ from ecc_core.errors import InputFileError
 
 __all__ = ["CONTAINER_SUFFIXES", "IMAGE_SUFFIXES", "open_image"]
 
-_FILES: dict[str, Callable[[Path, Request], Opened]] = {
+_FILES: dict[str, Callable[..., Opened]] = {
     **dict.fromkeys(pictures.SUFFIXES, pictures.open_picture),
     **dict.fromkeys(tiff.SUFFIXES, tiff.open_tiff),
     ".npy": numpy_files.open_npy,
@@ -37,10 +38,10 @@ _FILES: dict[str, Callable[[Path, Request], Opened]] = {
     **dict.fromkeys(microscopes.SUFFIXES, microscopes.open_microscope),
 }
 """Reader of each suffix whose files hold one image."""
-_CONTAINERS: dict[str, Callable[[Path, Request, str], Opened]] = {
+_CONTAINERS: dict[str, Callable[..., Opened]] = {
     ".npz": numpy_files.open_npz,
     **dict.fromkeys(hdf5.SUFFIXES, hdf5.open_hdf5),
-    ".zip": lambda path, request, inside: _open_archive(path, request, inside),
+    ".zip": lambda path, *what: zarr_images.open_zarr(Archive(path), *what),
 }
 """Reader of each suffix whose files can hold several arrays, named like files in a folder."""
 CONTAINER_SUFFIXES = tuple(_CONTAINERS)
@@ -61,15 +62,8 @@ def open_image(
 
     Parameters
     ----------
-    path : path-like
-        A file or folder as for `read_image`.
-    series : int, optional
-        Which image of a file that holds several.
-    level : int, default 0
-        Which resolution of a pyramid, 0 the finest.
-    axes : str, optional
-        One letter for each axis, where the file says nothing or something wrong, in the order of
-        the axes without this argument.
+    path, series, level, axes
+        As for `read_image`.
 
     Returns
     -------
@@ -78,11 +72,8 @@ def open_image(
 
     Raises
     ------
-    InputFileError
-        If the image is missing, damaged, or of a type that cannot be read, or is one of several
-        and `series` does not choose it.
-    ImportError
-        If the library that reads this type is not installed.
+    InputFileError, ImportError
+        As for `read_image`.
 
     Examples
     --------
@@ -96,14 +87,10 @@ def open_image(
     ...     image.axes, image.shape, image[1:3, 2:4].tolist()
     ('YX', (4, 5), [[7, 8], [12, 13]])
     """
-    location = os.fspath(path) if is_address(path) else Path(path)
-    return _open(location, series, level, axes)
-
-
-def _open(path: Path | str, series: int | None, level: int, axes: str | None) -> StoredImage:
     request = Request(series, level, axes)
+    location = os.fspath(path) if is_address(path) else Path(path)
     try:
-        opened = _opened(path, request)
+        opened = _opened(location, request)
         _check(opened, request)
         opened = in_order(opened)
         if request.axes:
@@ -113,7 +100,7 @@ def _open(path: Path | str, series: int | None, level: int, axes: str | None) ->
     except Exception as error:  # readers raise whatever they like on damaged files
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise InputFileError(f"{path}: {reason.splitlines()[0]}") from error
-    return StoredImage(path, request, opened, _open)
+    return StoredImage(location, request, opened, partial(open_image, **request._asdict()))
 
 
 def _opened(path: Path | str, request: Request) -> Opened:
@@ -124,19 +111,17 @@ def _opened(path: Path | str, request: Request) -> Opened:
         return zarr_images.open_zarr(address, request)
     if path.is_dir():
         return _open_folder(path, request)
-    container, inside = _split(path)
-    if container.is_file() and container.suffix.lower() in _CONTAINERS:
-        opened = _CONTAINERS[container.suffix.lower()](container, request, inside)
-        return replace(opened, described=opened.described or (str(container),))
-    if not path.exists():
+    file, *inside = _split(path)
+    if not file.exists():
         raise ValueError("no such file or folder")
-    if not path.is_file():
+    if not file.is_file():
         raise ValueError("not a file")
-    reader = _FILES.get(_suffix(path))
+    reader = (_FILES | _CONTAINERS).get(_suffix(file))
     if reader is None:
-        found = path.suffix or "none"
+        found = file.suffix or "none"
         raise ValueError(f"type not supported, got {found}; ecc info --help lists those that are")
-    return reader(path, request)
+    opened = reader(file, request, *inside)
+    return replace(opened, described=opened.described or (str(file),))
 
 
 def _suffix(path: Path) -> str:
@@ -145,17 +130,16 @@ def _suffix(path: Path) -> str:
     return Path(path.stem).suffix.lower() + last if last == ".gz" else last
 
 
-def _split(path: Path) -> tuple[Path, str]:
+def _split(path: Path) -> tuple[Path, *tuple[str, ...]]:
     """Split a path into a file of several arrays and the name of an array, which may be empty."""
     for file in (path, *path.parents):
         if file.suffix.lower() in _CONTAINERS and file.is_file():
-            inside = PurePosixPath(*path.relative_to(file).parts)
-            return file, "" if str(inside) == "." else str(inside)
-    return path, ""
+            return file, "/".join(path.relative_to(file).parts)
+    return (path,)
 
 
 def _open_folder(path: Path, request: Request) -> Opened:
-    files: Files = Folder(path)
+    files = Files(path)
     if zarr_images.is_zarr(files):
         return zarr_images.open_zarr(files, request)
     slices = dicom.slices_in(path)
@@ -163,11 +147,6 @@ def _open_folder(path: Path, request: Request) -> Opened:
         return dicom.open_dicom_folder(slices, request)
     formats = {suffix: reader.__name__ for suffix, reader in _FILES.items()}
     return folders.open_folder(path, formats, open_image)
-
-
-def _open_archive(path: Path, request: Request, inside: str) -> Opened:
-    files = Archive(path)
-    return zarr_images.open_zarr(files, request, inside)
 
 
 def _check(opened: Opened, request: Request) -> None:

@@ -1,6 +1,7 @@
 """The order of axes, which is the same for all formats."""
 
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -23,20 +24,14 @@ def in_order(opened: Opened) -> Opened:
     if order == list(range(len(axes))):
         return opened
     array, file_of = opened.array, opened.file_of
-    chunks = opened.chunks or rows_of(array)
-    places = [order.index(i) for i in range(len(order))]
-
-    def reordered_file_of(chunk: tuple[int, ...]) -> str:
-        assert file_of is not None
-        return file_of(tuple(chunk[place] for place in places))
-
+    ordered, as_stored = itemgetter(*order), itemgetter(*np.argsort(order))
     return replace(
         opened,
         array=array.transpose(order) if isinstance(array, np.ndarray) else _View(array, order),
-        axes="".join(axes[i] for i in order),
-        chunks=tuple(chunks[i] for i in order),
-        parts=None if opened.parts is None else tuple(opened.parts[i] for i in order),
-        file_of=None if file_of is None else reordered_file_of,
+        axes="".join(ordered(axes)),
+        chunks=ordered(opened.chunks or rows_of(array)),
+        parts=opened.parts and ordered(opened.parts),
+        file_of=file_of and (lambda chunk: file_of(as_stored(chunk))),
     )
 
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from ecc_core._io.files import Address, Files, Folder, is_address
+from ecc_core._io.files import Address, Files, is_address
 from ecc_core._io.readers.zarr_images import attributes_of, is_zarr
 
 __all__ = ["PlateImage", "images_of_plate"]
@@ -31,7 +31,7 @@ def images_of_plate(path: str) -> list[PlateImage]:
     """
     if not is_address(path) and not os.path.isdir(path):  # noqa: PTH112
         return []
-    files: Files = Address(path) if is_address(path) else Folder(Path(path))
+    files = Address(path) if is_address(path) else Files(Path(path))
     plate = attributes_of(files).get("plate") if is_zarr(files) else None
     if plate is None:
         return []

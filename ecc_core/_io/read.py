@@ -88,8 +88,7 @@ def read_image(
     """
     image = open_image(path, series=series, level=level, axes=axes)
     try:
-        view, _ = choose(image, channel=channel, time=time)
-        return view.read_all()
+        return choose(image, channel=channel, time=time).read_all()
     except InputFileError:
         raise
     except ValueError as error:

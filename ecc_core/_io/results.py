@@ -23,22 +23,8 @@ __all__ = ["RESULT_SUFFIXES", "describe_result", "read_result", "write_result"]
 RESULT_SUFFIXES = (*TABLE_SUFFIXES, ".npz")
 """Suffixes of the files that can hold a result."""
 KEY = "ecc"  # the column of a CSV file with the description
-TYPES = {
-    kind.__name__: kind
-    for kind in (
-        results.EulerCurve,
-        results.RegionCurves,
-        results.LocalCurves,
-        results.BettiCurves,
-        results.MinkowskiCurves,
-        results.RegionMinkowski,
-        results.RegionBettiCurves,
-        results.EulerSurface,
-        results.EulerTransform,
-        results.RegionTransforms,
-        results.PersistencePairs,
-        results.PersistentRegions,
-    )
+TYPES: dict[str, Any] = {
+    kind.__name__: kind for kind in vars(results).values() if hasattr(kind, "_fields")
 }
 COLUMNS = {
     "thresholds": ("threshold", -1),
@@ -213,7 +199,8 @@ def _rebuild(table: Mapping[str, Any], described: Mapping[str, Any]) -> Result[A
         if found.dtype != dtype or found.shape != shape:
             raise ValueError(f"`{name}` must be {dtype} of shape {shape}")
         arrays[name] = found
-    return kind(**arrays, **described["facts"])
+    rebuilt: Result[Any] = kind(**arrays, **described["facts"])
+    return rebuilt
 
 
 def _from_columns(

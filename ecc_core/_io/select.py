@@ -41,90 +41,78 @@ def select(
             f"nothing says what the axes of shape {image.shape} are, "
             "give `axes`, such as TZYX or CZYX"
         )
-    spatial = [i for i, letter in enumerate(image.axes) if letter in "ZYX"]
-    if not spatial:
+    if not {*image.axes} & {*"ZYX"}:
         raise ValueError(f"none of its axes {image.axes} of shape {image.shape} is Z, Y or X")
-    source, ends, fixed = _cut(image, channel, time, required="S")
-    for axis, part in zip(spatial, _regions(image, spatial, roi), strict=True):
-        ends[axis] = part
-    batch = [i for i in range(len(image.axes)) if i not in spatial and i not in fixed]
-    return _view(image, source, ends, fixed, (*batch, *spatial))
+    return _cut(image, channel, time, roi, required="S")
 
 
 def choose(
     image: StoredImage, *, channel: Part | str | None = None, time: Part | None = None
-) -> tuple[View, str]:
+) -> View:
     """Return all of an image in one channel and at one time point, in the order of its axes."""
-    source, ends, fixed = _cut(image, channel, time, required="CS")
-    order = [i for i in range(len(image.axes)) if i not in fixed]
-    for i in order:
-        if image.axes[i] not in "ZYX?":
-            name = {"T": "points in time, choose one with `time`"}.get(
-                image.axes[i], f"places on its axis {image.axes[i]}, and read_file takes them all"
+    view, axes = _cut(image, channel, time, None, required="CS")
+    for letter, count in zip(axes, view.shape, strict=True):
+        if letter == "T":
+            raise ValueError(f"has {count} points in time, choose one with `time`")
+        if letter not in "ZYX?":
+            raise ValueError(
+                f"has {count} places on its axis {letter}, and read_file takes them all"
             )
-            raise ValueError(f"has {image.shape[i]} {name}")
-    return _view(image, source, ends, fixed, tuple(order))
+    return view
 
 
 def _cut(
-    image: StoredImage, channel: Part | str | None, time: Part | None, *, required: str
-) -> tuple[Any, list[tuple[int, int]], dict[int, int]]:
-    """The box to read: first index and end along each axis, and the fixed axes."""
+    image: StoredImage,
+    channel: Part | str | None,
+    time: Part | None,
+    roi: Sequence[slice] | None,
+    *,
+    required: str,
+) -> tuple[View, str]:
+    """Return a part of an image and the letters of its axes, which keep their order."""
     source: Any = image
-    ends = [(0, n) for n in image.shape]
-    fixed: dict[int, int] = {}
+    parts: dict[int, Part] = {axis: slice(0, n) for axis, n in enumerate(image.shape)}
     which = pick_channel(image.axes, image.shape, channel, required=required)
     axis = channel_axis(image.axes)
-    if which == "gray" and axis is not None:
-        source, fixed[axis] = Gray(image, axis), 0
-    elif which is not None and axis is not None and not isinstance(which, str):
-        _take(which, axis, ends, fixed)
+    if axis is not None and which == "gray":
+        source, parts[axis] = Gray(image, axis), 0
+    elif axis is not None and which is not None and not isinstance(which, str):
+        parts[axis] = which
     if time is not None:
-        _take(_checked_time(image, time), image.axes.index("T"), ends, fixed)
-    return source, ends, fixed
+        if "T" not in image.axes:
+            raise ValueError(
+                f"`time` must be left out, there is no axis T in {image.axes}, got {time}"
+            )
+        axis = image.axes.index("T")
+        parts[axis] = _checked(time, image.shape[axis], "time", "")
+    if roi:
+        parts |= _regions(image, roi)
+    fixed = {axis: part for axis, part in parts.items() if not isinstance(part, slice)}
+    kept = {axis: part for axis, part in parts.items() if isinstance(part, slice)}
+    view = View(
+        source,
+        order=tuple(kept),
+        start=tuple(part.start for part in kept.values()),
+        shape=tuple(part.stop - part.start for part in kept.values()),
+        fixed=fixed,
+    )
+    return view, "".join(image.axes[axis] for axis in kept)
 
 
-def _view(
-    image: StoredImage,
-    source: Any,
-    ends: list[tuple[int, int]],
-    fixed: dict[int, int],
-    order: tuple[int, ...],
-) -> tuple[View, str]:
-    start = tuple(ends[i][0] for i in order)
-    lengths = tuple(ends[i][1] - ends[i][0] for i in order)
-    return View(source, order, start, lengths, fixed), "".join(image.axes[i] for i in order)
-
-
-def _take(part: Part, axis: int, ends: list[tuple[int, int]], fixed: dict[int, int]) -> None:
-    """Select an index or a range along an axis."""
-    if isinstance(part, slice):
-        ends[axis] = part.start, part.stop
-    else:
-        fixed[axis] = part
-
-
-def _regions(
-    image: StoredImage, spatial: list[int], roi: Sequence[slice] | None
-) -> list[tuple[int, int]]:
-    """Return the first index and the end along each spatial axis."""
-    named = "".join(image.axes[i] for i in spatial)
-    parts = roi or (slice(None),) * len(spatial)
-    if len(parts) != len(spatial):
-        raise ValueError(f"`roi` must have a range for each of the axes {named}, got {len(parts)}")
-    ends = []
-    for letter, axis, part in zip(named, spatial, parts, strict=True):
+def _regions(image: StoredImage, roi: Sequence[slice]) -> dict[int, Part]:
+    """Return the range along each spatial axis."""
+    spatial = [axis for axis, letter in enumerate(image.axes) if letter in "ZYX"]
+    if len(roi) != len(spatial):
+        named = "".join(image.axes[axis] for axis in spatial)
+        raise ValueError(f"`roi` must have a range for each of the axes {named}, got {len(roi)}")
+    found: dict[int, Part] = {}
+    for axis, part in zip(spatial, roi, strict=True):
         start, stop, _ = part.indices(image.shape[axis])
-        if roi and start >= stop:
+        if start >= stop:
+            letter = image.axes[axis]
             raise ValueError(f"`roi` leaves nothing of axis {letter}, of {image.shape[axis]}")
-        ends.append((start, stop))
-    return ends
-
-
-def _checked_time(image: StoredImage, time: Part) -> Part:
-    if "T" not in image.axes:
-        raise ValueError(f"`time` must be left out, there is no axis T in {image.axes}, got {time}")
-    return _checked(time, image.shape[image.axes.index("T")], "time", "")
+        found[axis] = slice(start, stop)
+    return found
 
 
 def _checked(part: Part, count: int, name: str, words: str) -> Part:

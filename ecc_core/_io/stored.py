@@ -85,7 +85,7 @@ class Opened:
     """What users should know of the values, such as that 0 is white."""
     series: int = 1
     levels: int = 1
-    described: Sequence[str] | None = None
+    described: Sequence[str] = ()
     """Files with the metadata; by default the file itself."""
     file_of: Callable[[tuple[int, ...]], str] | None = None
     """Returns the file of a chunk, if each chunk has a file of its own."""
@@ -133,7 +133,7 @@ class StoredImage:
         self._at_once = opened.at_once
         self.series, self.levels = opened.series, opened.levels
         self.notes = tuple(opened.notes)
-        self.described = (str(path),) if opened.described is None else opened.described
+        self.described = opened.described
         self.spacing = {
             letter: float(opened.spacing[letter])
             for letter in "ZYX"
@@ -144,7 +144,7 @@ class StoredImage:
 
     def __reduce__(self) -> Any:
         """Pickle the request only; another process opens the file again."""
-        return self._reopen, (self.path, *self.request)
+        return self._reopen, (self.path,)
 
     def __repr__(self) -> str:
         return f"<StoredImage {str(self.path)!r}: {self.axes} {self.shape} {self.dtype}>"

@@ -1,5 +1,6 @@
-"""Axes are in the order T, C, Z, Y, X, whatever their order in the file."""
+"""Axes have names and an order, and arrays in files have names, too."""
 
+import json
 from pathlib import Path
 
 import h5py
@@ -7,35 +8,46 @@ import numpy as np
 import pytest
 import tifffile
 import zarr
-from io_helpers import noise
+from io_helpers import assert_reads, assert_refused, noise, write_hdf5, write_ome_zarr
 
+import ecc_core as ecc
+from ecc_core._io.stored import named_axes
+from ecc_core.cli import main
 from ecc_core.io import open_image, read_file, read_image
 
 
-def write_zarr(path: Path, image: np.ndarray, axes: str) -> None:
-    """Write an OME-Zarr image in small chunks, each in a file of its own."""
-    group = zarr.create_group(path, zarr_format=2)
-    array = group.create_array("0", shape=image.shape, dtype=image.dtype, chunks=(2,) * image.ndim)
-    array[...] = image
-    kinds = {"c": "channel", "t": "time"}
-    described = [{"name": a, "type": kinds.get(a, "space")} for a in axes]
-    group.attrs["multiscales"] = [{"axes": described, "datasets": [{"path": "0"}]}]
-
-
-def write_hdf5(path: Path, image: np.ndarray, axes: str) -> None:
-    with h5py.File(path, "w") as file:
-        dataset = file.create_dataset("raw", data=image, chunks=(2,) * image.ndim)
-        for dim, letter in zip(dataset.dims, axes, strict=True):
-            dim.label = letter
+@pytest.mark.parametrize(
+    ("names", "axes"),
+    [
+        (["c", "y", "x"], "CYX"),
+        (["Time", "CHANNEL", "z", "y", "x"], "TCZYX"),
+        (["x", "y", "z"], "XYZ"),
+        (["row", "column", "band"], "YXC"),
+        (["y", "x", "rgb"], "YXS"),
+        (["time", "lat", "lon"], "TYX"),
+        ([None, None, None], "ZYX"),
+        (["a", "b", "c", "d"], "ZYCX"),
+        (["layer", "y", "x"], "?YX"),
+        ([None, None, None, None], "?ZYX"),
+        ([], ""),
+    ],
+)
+def test_letters_of_names(names: list[str | None], axes: str) -> None:
+    assert named_axes(names) == axes
 
 
 class TestOrder:
+    """Axes are in the order T, C, Z, Y, X, whatever their order in the file."""
+
     @pytest.mark.parametrize("suffix", [".zarr", ".h5"])
     @pytest.mark.parametrize("axes", ["xyz", "yxc", "zcyxt"])
     def test_named_axes(self, tmp_path, suffix, axes):
         image = noise(*(5, 4, 3, 6, 2)[: len(axes)])
         path = tmp_path / f"a{suffix}"
-        (write_zarr if suffix == ".zarr" else write_hdf5)(path, image, axes)
+        if suffix == ".zarr":
+            write_ome_zarr(path, [image], axes)
+        else:
+            write_hdf5(path, image, axes, chunks=(2,) * image.ndim)
         expected = np.einsum(f"{axes}->{''.join(a for a in 'tczyx' if a in axes)}", image)
         opened = open_image(path)
         assert (opened.axes, opened.shape) == (
@@ -50,7 +62,7 @@ class TestOrder:
     def test_files_of_chunks(self, tmp_path):
         """Each part is stamped by its own file."""
         image = noise(5, 4, 3)
-        write_zarr(tmp_path / "a.zarr", image, "xyz")
+        write_ome_zarr(tmp_path / "a.zarr", [image], "xyz")
         opened = open_image(tmp_path / "a.zarr")
         assert opened.chunks == (2, 2, 2)
         chunks = opened._chunks_of((slice(2, 3), slice(0, 2), slice(4, 5)))
@@ -79,3 +91,82 @@ class TestOrder:
         np.save(tmp_path / "a.npy", image)
         assert open_image(tmp_path / "a.npy").chunks == (5, 1, 1)
         np.testing.assert_array_equal(read_image(tmp_path / "a.npy"), image)
+
+
+class TestZarr:
+    @pytest.fixture(params=[2, 3])
+    def path(self, request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+        path, image = tmp_path / "a.zarr", noise(3, 8, 9)
+        names = ["c", "y", "x"]
+        named = {3: {"dimension_names": names}, 2: {"attributes": {"_ARRAY_DIMENSIONS": names}}}
+        zarr.create_array(path, data=image, zarr_format=request.param, **named[request.param])
+        return path
+
+    def test_axes(self, path: Path) -> None:
+        assert open_image(path).axes == "CYX"
+        assert_reads(path, noise(3, 8, 9)[1], channel=1)
+        assert_refused(path, "has 3 channels", "choose one with `channel`")
+
+    @pytest.mark.parametrize("command", ["curve", "stack", "batch"])
+    def test_a_curve_for_each_channel(self, path: Path, tmp_path: Path, command: str) -> None:
+        table = tmp_path / "a.json"
+        options = ["--thresholds", "10.0,99.0,200.0", "--out", str(table)]
+        assert main([command, str(path), *options]) == 0
+        columns = json.loads(table.read_text())["columns"]
+        expected = ecc.euler_curve(noise(3, 8, 9), [10, 99, 200], axis=(1, 2)).values
+        if command == "batch":  # a column for each threshold
+            found = np.transpose([columns[name] for name in ("10.0", "99.0", "200.0")])
+        else:
+            found = np.reshape(columns["euler_number"], (3, 3))
+        np.testing.assert_array_equal(found, expected)
+
+    def test_info(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["info", str(path)]) == 0
+        found = capsys.readouterr().out
+        assert "  shape   3 x 8 x 9 (CYX)\n" in found
+        assert "one for each of 3 along C" in found
+
+    def test_ome_zarr_has_axes_of_its_own(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.zarr"
+        write_ome_zarr(path, [noise(3, 8, 9)], "zyx", zarr_format=3)
+        names = {"dimension_names": ["c", "y", "x"]}
+        zarr.create_array(path, name="0", data=noise(3, 8, 9), overwrite=True, **names)
+        assert open_image(path).axes == "ZYX"
+
+
+class TestHdf5:
+    def test_tags_of_ilastik(self, tmp_path: Path) -> None:
+        image = noise(8, 9, 3)
+        write_hdf5(tmp_path / "a.h5", image)
+        with h5py.File(tmp_path / "a.h5", "a") as file:
+            keys = [{"key": key, "typeFlags": 2} for key in "yxc"]
+            file["raw"].attrs["axistags"] = json.dumps({"axes": keys})
+        assert_reads(tmp_path / "a.h5", image[..., 2], channel=2)
+
+    def test_links_within_a_file(self, tmp_path: Path) -> None:
+        image = noise(4, 5)
+        with h5py.File(tmp_path / "a.h5", "w") as file:
+            file["g/d"] = image
+            file["one"] = h5py.SoftLink("/g/d")
+            file["group"] = h5py.SoftLink("g")
+            file["g/two"] = h5py.SoftLink("d")
+            file["three"] = h5py.SoftLink("/group/two")
+            file["hard"] = file["g/d"]
+        for name in ("one", "group/d", "g/two", "three", "group/two", "hard", "g/d"):
+            with h5py.File(tmp_path / "a.h5") as file:
+                np.testing.assert_array_equal(file[name][()], image)
+            assert_reads(tmp_path / "a.h5" / name, image)
+
+    def test_links_that_lead_elsewhere(self, tmp_path: Path) -> None:
+        write_hdf5(tmp_path / "other.h5", noise(4, 5))
+        with h5py.File(tmp_path / "a.h5", "w") as file:
+            file["g/d"] = noise(4, 5)
+            file["loop"] = h5py.SoftLink("/loop")
+            file["nowhere"] = h5py.SoftLink("/nothing")
+            file["below"] = h5py.SoftLink("/g/d/below")
+            file["outside"] = h5py.ExternalLink("other.h5", "raw")
+            file["all"] = h5py.ExternalLink("other.h5", "/")
+            file["to_outside"] = h5py.SoftLink("/outside")
+            file["in_all"] = h5py.SoftLink("/all/raw")
+        for name in ("loop", "nowhere", "below", "outside", "all/raw", "to_outside", "in_all"):
+            assert_refused(tmp_path / "a.h5" / name, f"has no dataset {name}")

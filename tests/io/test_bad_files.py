@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import tifffile
 from io_helpers import assert_reads, assert_refused, noise, write_deep_png, write_pages
-from PIL import Image
 
 from ecc_core.errors import InputFileError
-from ecc_core.io import read_file, read_image
+from ecc_core.io import IMAGE_SUFFIXES, read_image
 
 
 class TestBadFiles:
@@ -35,37 +34,13 @@ class TestBadFiles:
         (tmp_path / "a.txt").write_text("1 2 3")
         assert_refused(tmp_path / "a.txt", "type not supported, got .txt; ecc info --help lists")
 
-    @pytest.mark.parametrize("content", [b"", b"just some text\n", b"PK\x03\x04 not really"])
-    @pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif", ".npy", ".npz"])
-    def test_something_else_under_that_name(
-        self, tmp_path: Path, suffix: str, content: bytes
-    ) -> None:
-        path = tmp_path / f"a{suffix}"
-        path.write_bytes(content)
-        assert_refused(path)
-
-    @pytest.mark.parametrize("kept", [0.01, 0.1, 0.5, 0.9, 0.99])
-    @pytest.mark.parametrize(
-        "name",
-        ["a.png", "a.jpg", "a.npy", "a.npz", "compressed.npz", "a.tif", "zlib.tif", "pages.tif"],
-    )
-    def test_truncated(self, tmp_path: Path, name: str, kept: float) -> None:
-        path, image = tmp_path / name, noise(6, 40, 50)
-        if name == "pages.tif":
-            write_pages(path, image)
-        elif path.suffix == ".tif":
-            tifffile.imwrite(path, image, compression="zlib" if name == "zlib.tif" else None)
-        elif path.suffix == ".npz":
-            (np.savez_compressed if name == "compressed.npz" else np.savez)(path, image)
-        elif path.suffix == ".npy":
-            np.save(path, image)
-        else:
-            Image.fromarray(image[0]).save(path)
-        assert read_file(path).values.size in (image.size, image[0].size)
-        content = path.read_bytes()
-        path.unlink()
-        path.write_bytes(content[: int(kept * len(content))])
-        assert_refused(path)
+    @pytest.mark.parametrize("suffix", sorted({*IMAGE_SUFFIXES} - {".nd2", ".zarr"}))
+    def test_something_else_under_that_name(self, tmp_path: Path, suffix: str) -> None:
+        starts = b"", b"just some text\n", b"PK\x03\x04 ", b"\xff\x4f\xff\x51 ", b"ZISRAWFILE "
+        for number, start in enumerate(starts):
+            path = tmp_path / f"{number}{suffix}"
+            path.write_bytes(start + b"nothing")
+            assert_refused(path)
 
     def test_every_truncation_of_a_tiff_is_noticed(self, tmp_path: Path) -> None:
         """Without the check, tifffile would return the pages before the cut as if they were all."""
@@ -81,16 +56,6 @@ class TestBadFiles:
                 continue
             np.testing.assert_array_equal(actual, image)  # what was cut off was not needed
             assert size > 0.98 * len(content)
-
-    def test_flipped_bits(self, tmp_path: Path) -> None:
-        image = noise(40, 50)
-        imageio.imwrite(tmp_path / "a.png", image)
-        np.savez_compressed(tmp_path / "a.npz", image)
-        for path in (tmp_path / "a.png", tmp_path / "a.npz"):
-            content = bytearray(path.read_bytes())
-            content[len(content) // 2] ^= 0xFF
-            path.write_bytes(content)
-            assert_refused(path)
 
     def test_pickles_are_never_loaded(self, tmp_path: Path) -> None:
         class Trap:

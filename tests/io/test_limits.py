@@ -3,7 +3,6 @@
 import struct
 import tracemalloc
 import zipfile
-import zlib
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +12,7 @@ import imageio.v3 as imageio
 import numpy as np
 import pytest
 import zarr
-from io_helpers import assert_reads, assert_refused
+from io_helpers import assert_reads, assert_refused, write_itk, write_png
 from PIL import Image
 
 from ecc_core._io import limits
@@ -55,18 +54,10 @@ class TestClaims:
 
     def test_png(self, tmp_path: Path) -> None:
         """The file is right but for its size, as is one of 43 s and 3.6 GB."""
-        side = 60_000
-
-        def chunk(kind: bytes, content: bytes) -> bytes:
-            checksum = zlib.crc32(kind + content)
-            return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)
-
-        header = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
-        pixels = zlib.compress(bytes(12_000_000), 9)
-        content = chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
-        (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + content)
-        assert len(pixels) < 12_000
-        assert_refused(tmp_path / "a.png", "it describes 3600000000 bytes")
+        side, path = 60_000, tmp_path / "a.png"
+        write_png(path, (side, side, 8, 0), bytes(12_000_000))
+        assert path.stat().st_size < 12_100
+        assert_refused(path, "it describes 3600000000 bytes")
 
     def test_sparse_images_are_read_in_blocks_only(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -103,12 +94,13 @@ class TestWhatMustBeRead:
         image = np.zeros((3000, 4000), np.uint8)
         np.savez_compressed(tmp_path / "a.npz", image)
         imageio.imwrite(tmp_path / "a.png", image, compress_level=9)
+        write_itk(tmp_path / "a.mha", image, compressed=True)
         Image.fromarray(image > 0).save(tmp_path / "bits.png", compress_level=9)
         with h5py.File(tmp_path / "a.h5", "w") as file:
             file.create_dataset("a", data=image, compression="gzip", compression_opts=9)
             file.create_dataset("missing", image.shape, "u1", chunks=(100, 100))
         zarr.create_array(tmp_path / "a.zarr", shape=image.shape, dtype="u1", chunks=(100, 100))
-        for name in ("a.npz", "a.png", "a.h5/a", "a.h5/missing", "a.zarr"):
+        for name in ("a.npz", "a.png", "a.mha", "a.h5/a", "a.h5/missing", "a.zarr"):
             assert_reads(tmp_path / name, image)
         assert_reads(tmp_path / "bits.png", image > 0)
         assert image.size / (tmp_path / "a.npz").stat().st_size > 900

@@ -101,26 +101,6 @@ class TestPlanar:
         for number, image in enumerate(images):
             assert_reads(tmp_path / "a.tif", image[1], series=number, channel="g")
 
-    @pytest.mark.parametrize("command", ["curve", "stack", "info"])
-    def test_commands(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
-    ) -> None:
-        image = noise(3, 20, 17)
-        tifffile.imwrite(tmp_path / "apart.tif", image, **PLANAR)
-        tifffile.imwrite(tmp_path / "together.tif", image.transpose(1, 2, 0))
-        found = []
-        for name in ("apart.tif", "together.tif"):
-            arguments = [command, str(tmp_path / name), "--channel", "b"]
-            if command == "stack":
-                arguments += ["--out", str(tmp_path / f"{name}.csv")]
-            if command != "info":
-                arguments += ["--thresholds", "5", "--range", "0,255"]
-            assert main(arguments) == 0
-            table = tmp_path / f"{name}.csv"
-            out = table.read_text() if table.exists() else capsys.readouterr().out
-            found.append(out.replace(name, "a.tif"))
-        assert found[0] == found[1]
-
 
 class TestNotes:
     """What is easily overlooked is said."""

@@ -97,14 +97,8 @@ class TestTables:
         assert list(tmp_path.iterdir()) == []
 
 
-class FullDisk:
-    """Make writing, or bringing to the disk, fail as on a full one."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
-        def fail(*_: object) -> None:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        monkeypatch.setattr(os, where, fail)
+def no_space(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 class TestAtomicity:
@@ -122,7 +116,7 @@ class TestAtomicity:
         path = tmp_path / f"t{suffix}"
         if existed:
             path.write_text("old")
-        FullDisk(monkeypatch, where)
+        monkeypatch.setattr(os, where, no_space)
         with pytest.raises(OSError, match="No space left on device") as caught:
             self.write(path)
         assert caught.value.filename == str(path)
@@ -238,18 +232,25 @@ class TestCheckOutput:
         assert check_output(tmp_path / "t.CSV", TABLE_SUFFIXES) == tmp_path / "t.CSV"
         assert list(tmp_path.iterdir()) == []
 
-    def test_suffix(self, tmp_path: Path) -> None:
-        with pytest.raises(ValueError, match=r"must be one of \.png, \.pdf, \.svg"):
-            check_output(tmp_path / "t.csv", FIGURE_SUFFIXES)
-
-    def test_no_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(FileNotFoundError, match="there is no folder"):
-            check_output(tmp_path / "none" / "t.csv", TABLE_SUFFIXES)
-
-    def test_not_a_file(self, tmp_path: Path) -> None:
-        (tmp_path / "t.csv").mkdir()
-        with pytest.raises(FileExistsError, match="not a regular file"):
-            check_output(tmp_path / "t.csv", TABLE_SUFFIXES)
+    @pytest.mark.parametrize(
+        ("name", "suffixes", "error", "words"),
+        [
+            ("t.csv", FIGURE_SUFFIXES, ValueError, r"must be one of \.png, \.pdf, \.svg"),
+            ("none/t.csv", TABLE_SUFFIXES, FileNotFoundError, "there is no folder"),
+            ("folder.csv", TABLE_SUFFIXES, FileExistsError, "not a regular file"),
+        ],
+    )
+    def test_bad(
+        self,
+        tmp_path: Path,
+        name: str,
+        suffixes: tuple[str, ...],
+        error: type[Exception],
+        words: str,
+    ) -> None:
+        (tmp_path / "folder.csv").mkdir()
+        with pytest.raises(error, match=words):
+            check_output(tmp_path / name, suffixes)
 
     def test_folder_not_writable(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "access", lambda *_: False)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ecc_core._io.affines import Affine
 from ecc_core._io.notes import ZERO_IS_WHITE
+from ecc_core._io.readers.planes import Planes
 from ecc_core._io.stored import Opened, Request
 from ecc_core._io.units import calibrated
 from ecc_core._optional import import_optional
@@ -89,35 +90,21 @@ def _header(path: Path) -> Any:
     return dataset
 
 
-class _Frames:
-    """The frames of a file, or of several files with one each. They are read as they are needed."""
+class _Frames(Planes):
+    """The frames of a file, or of several files with one each, rescaled."""
 
     def __init__(self, headers: Sequence[Any], count: int) -> None:
         self.headers = headers
         self.scales = [_scale(headers[i % len(headers)], i) for i in range(count)]
         self.scaled = _scaled_dtype(headers, self.scales)
-        first = next(self._read([0]))
-        self.dtype, self.frame = first.dtype, first.shape
-        self.shape = (count, *first.shape)
-        self.axes = "ZYX" + ("S" if first.ndim > 2 else "")
-        for dataset in headers:
-            self._compare(dataset, "shape", (dataset.Rows, dataset.Columns), first.shape[:2])
-
-    def __getitem__(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
-        at, *rest = index
-        numbers = [at] if isinstance(at, int) else list(range(*at.indices(self.shape[0])))
-        parts = []
-        for number, frame in zip(numbers, self._read(numbers), strict=True):
-            dataset = self.headers[number % len(self.headers)]
-            self._compare(dataset, "shape", frame.shape, self.frame)
-            self._compare(dataset, "dtype", frame.dtype, self.dtype)
-            parts.append(frame[tuple(rest)])
-        if isinstance(at, int):
-            return parts[0]
-        return np.stack(parts) if parts else np.empty((0, *self.frame), self.dtype)
+        names = [Path(headers[i % len(headers)].filename).name for i in range(count)]
+        super().__init__(names, self._read)
+        self.axes = "ZYX" + ("S" if self.first.ndim > 2 else "")
+        for number, dataset in enumerate(headers):
+            shape = dataset.Rows, dataset.Columns
+            self.compare(number, "shape", shape, self.first.shape[:2])
 
     def _read(self, numbers: Sequence[int]) -> Iterator[NDArray[Any]]:
-        """Yield frames, rescaled."""
         pixels = import_optional("pydicom.pixels", **PURPOSE)
         if len(self.headers) == 1:
             found = pixels.iter_pixels(self.headers[0].filename, indices=numbers, view_only=True)
@@ -130,12 +117,6 @@ class _Frames:
             else:
                 slope, intercept = map(self.scaled.type, self.scales[number])
                 yield stored.astype(self.scaled) * slope + intercept
-
-    def _compare(self, dataset: Any, what: str, here: Any, there: Any) -> None:
-        """Raise an error if a file differs from the first one."""
-        if here != there:
-            names = [Path(header.filename).name for header in (dataset, self.headers[0])]
-            raise ValueError(f"{names[0]} has {what} {here}, {names[1]} {there}")
 
 
 def _place(dataset: Any) -> float:
@@ -193,7 +174,7 @@ def _with_spacing(values: Any, axes: str, dataset: Any, distance: float) -> Open
     row, column = getattr(dataset, "PixelSpacing", (0, 0))
     steps = {"Z": distance, "Y": row, "X": column}
     spacing, unit = calibrated(steps, "mm")
-    chunks = (1, *values.frame) if isinstance(values, _Frames) else None
+    chunks = (1, *values.shape[1:]) if isinstance(values, _Frames) else None
     white = getattr(dataset, "PhotometricInterpretation", "") == "MONOCHROME1"
     notes = [ZERO_IS_WHITE] if white else []
     return Opened(values, axes, chunks, spacing=spacing, unit=unit, notes=notes)

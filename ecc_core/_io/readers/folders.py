@@ -4,16 +4,12 @@ import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ecc_core._io.readers.planes import Planes
 from ecc_core._io.stored import Opened, StoredImage
 
 __all__ = ["natural_key", "open_folder"]
 
-Array = NDArray[Any]
 Opener = Callable[[Path], StoredImage]
 
 
@@ -40,7 +36,11 @@ def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opene
     for one, other in itertools.pairwise(files):
         if natural_key(one.stem) == natural_key(other.stem):
             raise ValueError(f"the order of {one.name} and {other.name} is ambiguous")
-    slices = _Slices(files, open_file)
+    slices = Planes(
+        [file.name for file in files],
+        lambda numbers: (open_file(files[number]) for number in numbers),
+        same=("shape", "dtype", "axes"),
+    )
     first = slices.first
     axes = "?" if "Z" in first.axes else "Z"
     names = [str(file) for file in files]
@@ -54,29 +54,3 @@ def open_folder(path: Path, formats: dict[str, str], open_file: Opener) -> Opene
         described=names,
         file_of=lambda chunk: names[chunk[0]],
     )
-
-
-class _Slices:
-    """Files of the same shape and dtype, stacked along a new first axis."""
-
-    def __init__(self, files: list[Path], open_file: Opener) -> None:
-        self.files, self.open_file = files, open_file
-        self.first = open_file(files[0])
-        self.shape, self.dtype = (len(files), *self.first.shape), self.first.dtype
-
-    def __getitem__(self, index: tuple[slice | int, ...]) -> Array:
-        first, *rest = index
-        if isinstance(first, int):
-            return self._slice(first)[tuple(rest)]
-        parts = [self._slice(i)[tuple(rest)] for i in range(*first.indices(len(self.files)))]
-        return np.stack(parts) if parts else np.empty((0, *self.first.shape), self.dtype)
-
-    def _slice(self, number: int) -> StoredImage:
-        image = self.open_file(self.files[number])
-        for what in ("shape", "dtype", "axes"):
-            here, there = getattr(image, what), getattr(self.first, what)
-            if here != there:
-                raise ValueError(
-                    f"{self.files[number].name} has {what} {here}, {self.files[0].name} {there}"
-                )
-        return image

@@ -3,7 +3,6 @@
 import gzip
 import math
 import os
-import struct
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -24,24 +23,18 @@ MRC_SUFFIXES = tuple(
     suffix + packed for packed in ("", ".gz") for suffix in (".mrc", ".map", ".rec", ".st")
 )
 GZIP = b"\x1f\x8b"
-NIFTI_2 = 540
-"""Length of the header of NIfTI-2; that of NIfTI-1 is 348."""
 PIECE = 1 << 20
 """Bytes that are decompressed at once."""
 
 
-def open_nifti(path: Path, _: Request) -> Opened:
+def open_nifti(path: Path, _request: Request) -> Opened:
     """Open a NIfTI file as a memory map. A compressed one is read completely."""
     nibabel = import_optional("nibabel", extra="nifti", purpose="reading NIfTI files")
     compressed = path.suffix.lower() == ".gz"
+    second, _ = nibabel.Nifti2Image.path_maybe_image(path)
+    kind = nibabel.Nifti2Image if second else nibabel.Nifti1Image
     with gzip.open(path) if compressed else path.open("rb") as stream:
-        head = stream.read(4)
-        if len(head) < 4:
-            raise ValueError("not a NIfTI file, or truncated")
-        second = NIFTI_2 in (*struct.unpack("<i", head), *struct.unpack(">i", head))
-        kind = nibabel.Nifti2Image if second else nibabel.Nifti1Image
-        stream.seek(0)
-        image = kind.from_stream(stream) if compressed else kind.from_filename(path)
+        image = kind.from_stream(stream)
         stored = image.dataobj
         if compressed:
             stream.seek(stored.offset)

@@ -2,11 +2,10 @@
 
 import math
 import struct
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ecc_core._io.limits import check_held, check_memory
 from ecc_core._io.notes import CMYK, orientation_notes
@@ -18,6 +17,7 @@ __all__ = ["SUFFIXES", "open_picture"]
 JPEG_2000 = (".jp2", ".j2k", ".jpx")
 SUFFIXES = (".png", ".jpg", ".jpeg", *JPEG_2000, ".gif", ".bmp", ".webp")
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
+END = b"IEND\xaeB`\x82"
 SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """Samples of a pixel by the colour type of PNG."""
 COPIES = 3
@@ -31,18 +31,16 @@ def open_picture(path: Path, _: Request) -> Opened:
     if path.suffix.lower() in JPEG_2000:
         return _open_jpeg_2000(path)
     imageio = import_optional("imageio.v3", **EXTRA)
-    deep = False
-    with path.open("rb") as stream:
-        if stream.read(len(SIGNATURE)) == SIGNATURE:
-            deep = _check_png(stream)
     try:
-        notes = _check_picture(path)
-        if deep:  # of which Pillow silently keeps the upper 8 bits
-            codecs = import_optional("imagecodecs", **EXTRA)
-            return Opened(codecs.png_decode(path.read_bytes()), "YXS", notes=notes)
-        with _any_size(), imageio.imopen(path, "r", plugin="pillow") as file:
-            values = file.read(index=0)
-            mode = file.metadata(index=0)["mode"]
+        with _any_size():
+            deep = _check_png(path)
+            notes = _check_picture(path)
+            if deep:  # of which Pillow silently keeps the upper 8 bits
+                codecs = import_optional("imagecodecs", **EXTRA)
+                return Opened(codecs.png_decode(path.read_bytes()), "YXS", notes=notes)
+            with imageio.imopen(path, "r", plugin="pillow") as file:
+                values = file.read(index=0)
+                mode = file.metadata(index=0)["mode"]
     except (OSError, SyntaxError) as error:
         kind = path.suffix[1:].upper()
         raise ValueError(f"not a {kind} image, or truncated: {error}") from error
@@ -54,7 +52,7 @@ def _check_picture(path: Path) -> list[str]:
     """Check what the header describes, and return what users should know of it."""
     from PIL import Image
 
-    with _any_size(), Image.open(path) as image:
+    with Image.open(path) as image:
         if getattr(image, "n_frames", 1) > 1:
             raise ValueError(f"animated {image.format} is not supported")
         check_memory(COPIES * math.prod(image.size) * len(image.getbands()), path)
@@ -75,30 +73,23 @@ def _open_jpeg_2000(path: Path) -> Opened:
     return Opened(values, "YX" if values.ndim == 2 else "YXS" if values.shape[-1] < 5 else "YXC")
 
 
-def _check_png(stream: IO[bytes]) -> bool:
-    """Check what Pillow does not: the checksums, and whether the pixels can be in the file.
+def _check_png(path: Path) -> bool:
+    """Check the checksums of PNG, which decoding does not, and whether the pixels can be there.
 
-    Return whether the picture has 16 bits and colours or alpha.
+    Return whether it is a PNG picture that has 16 bits and colours or alpha.
     """
-    kind, described, stored, deep = b"", 0, 0, False
-    while kind != b"IEND":
-        head = stream.read(8)
-        if len(head) < 8:
-            raise ValueError("not a PNG image, or truncated")
-        length, kind = struct.unpack(">I4s", head)
-        content = stream.read(length)
-        if stream.read(4) != struct.pack(">I", zlib.crc32(content, zlib.crc32(kind))):
-            raise ValueError(f"truncated or damaged in its part {kind!r}")
-        if kind == b"IHDR":
-            columns, rows, bits, colour = struct.unpack(">IIBB", content[:10])
-            described = rows * columns * bits * SAMPLES.get(colour, 1) // 8
-            deep = bits == 16 and colour != 0
-        if kind == b"IDAT":
-            stored += length
-        if kind == b"acTL":
-            raise ValueError("animated PNG is not supported")
-    check_held(described, stored)
-    return deep
+    from PIL import Image
+
+    content = path.read_bytes()
+    if not content.startswith(SIGNATURE):
+        return False
+    if END not in content:
+        raise ValueError("not a PNG image, or truncated")
+    with Image.open(path) as image:
+        image.verify()
+    columns, rows, bits, colour = struct.unpack(">2I2B", content[16:26])
+    check_held(rows * columns * bits * SAMPLES.get(colour, 1) // 8, len(content))
+    return bool(bits == 16 and colour != 0)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def is_zarr(files: Files) -> bool:
 
 def attributes_of(files: Files, inside: str = "") -> Metadata:
     """Return the OME attributes of a group."""
-    return _attributes(_metadata(files, _join("", inside) if inside else ""))
+    return _attributes(_metadata(files, _join("", inside)))
 
 
 def open_zarr(files: Files, request: Request, inside: str = "") -> Opened:
@@ -87,13 +87,15 @@ def _open_array(files: Files, inside: str) -> Opened:
     version = 3 if "zarr.json" in metadata else 2
     array = zarr.open_array(**files.zarr_place(inside), mode="r", zarr_format=version)
     encode = array.metadata.encode_chunk_key
+    # names in Zarr 3; in Zarr 2, xarray's convention
+    names = getattr(array.metadata, "dimension_names", array.attrs.get("_ARRAY_DIMENSIONS"))
 
     def file_of(chunk: tuple[int, ...]) -> str:
         return files.file(inside, str(encode(chunk)))
 
     return Opened(
         array,
-        named_axes(_dimension_names(metadata) or [None] * array.ndim),
+        named_axes(names or [None] * array.ndim),
         tuple(getattr(array, "shards", None) or array.chunks),
         tuple(array.chunks),
         described=files.described(inside),
@@ -118,13 +120,6 @@ def _metadata(files: Files, inside: str) -> Metadata:
 
 def _is_array(metadata: Metadata) -> bool:
     return ".zarray" in metadata or metadata.get("zarr.json", {}).get("node_type") == "array"
-
-
-def _dimension_names(metadata: Metadata) -> list[str | None]:
-    """Return the names of an array's axes, for which xarray has a convention in Zarr 2."""
-    if "zarr.json" in metadata:
-        return list(metadata["zarr.json"].get("dimension_names") or ())
-    return list(metadata.get(".zattrs", {}).get("_ARRAY_DIMENSIONS", ()))
 
 
 def _attributes(metadata: Metadata) -> Metadata:
@@ -173,4 +168,4 @@ def _join(inside: str, more: str) -> str:
     path = PurePosixPath(more)
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(f"a path in its description leaves the image: {more}")
-    return "/".join(filter(None, (inside, str(path))))
+    return "/".join(filter(None, (inside, *path.parts)))
