@@ -71,6 +71,8 @@ CHANGES = {
     "estimator": ({"estimator": "crofton-4"}, {}),
     "boundary": ({"boundary": "periodic"}, {}),
     "ids": ({"ids": [2, 1, 5]}, {}),
+    "dimension": ({"dimension": 1}, {}),
+    "min_persistence": ({"min_persistence": 5}, {}),
 }
 SPECIAL = {
     ("euler_transform", "range"): ({"range": (-2, 2)}, {}),
@@ -81,12 +83,19 @@ SPECIAL = {
     ("region_transforms", "spacing"): ({"spacing": (2, 1)}, {}),
     ("euler_surface", "nan"): ({"first": HOLED, "nan": "omit"}, {}),
     ("euler_curve_shards", "nan"): ({"shards": [HOLED[:3], HOLED[3:]], "nan": "omit"}, {}),
+    ("persistence_pairs", "axis"): ({"axis": (1, 0)}, {}),
     ("local_curves", "nan"): ({"image": HOLED, "nan": "omit"}, {}),
     ("transform_distance", "metric"): ({"metric": "L1"}, {}),
 }
 # What a function takes that must not change its result, and a value that it refuses.
 SAME = {"workers": (3, 0), "block": (True, None), "devices": (None, [])}
-CLOSED = ("betti_curves", "region_curves", "euler_transform", "region_transforms")
+CLOSED = (
+    "betti_curves",
+    "region_curves",
+    "euler_transform",
+    "region_transforms",
+    "persistence_pairs",
+)
 SAME |= {(name, "boundary"): ("closed", "periodic") for name in CLOSED}
 
 NAMES = [
