@@ -21,9 +21,21 @@ from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core._backends.cpu.pool import available_cores
-from ecc_core._blocks.blocks import emit, share_of_block, total
-from ecc_core._blocks.planes import Array, Emitted, Place, neighbours, place_of
-from ecc_core._blocks.regions import add_tables, emit_regions, share_of_regions
+from ecc_core._blocks.blocks import add, emit, with_terms
+from ecc_core._blocks.planes import (
+    Array,
+    Emitted,
+    Met,
+    Place,
+    Term,
+    crossing_terms,
+    faces_of,
+    flattened,
+    meeting_terms,
+    neighbours,
+    place_of,
+)
+from ecc_core._blocks.regions import add_tables, emit_regions, table_with_terms
 from ecc_core._optional import import_optional
 
 __all__ = ["Group", "Work", "cluster_errors", "run_groups"]
@@ -76,6 +88,7 @@ class Work:
     ----------
     read : callable
         Takes a box, a slice for each axis, and returns its points and their labels, if there are.
+        None where blocks come from elsewhere.
     chunks : tuple of tuple of int
         Lengths of the blocks along each axis, batch axes first; those of labelled images have
         length 1 along batch axes.
@@ -90,23 +103,30 @@ class Work:
 
     def __init__(
         self,
-        read: Callable[[tuple[slice, ...]], tuple[Array, ...]],
+        read: Callable[[tuple[slice, ...]], tuple[Array, ...]] | None,
         chunks: tuple[tuple[int, ...], ...],
         ndim: int,
         settings: Any,
         *,
         regions: bool,
     ) -> None:
-        self.read, self.settings, self.regions = read, settings, regions
-        self.lead = len(chunks) - ndim
+        self.read: Any = read
+        self.settings, self.regions = settings, regions
+        self.ndim, self.lead = ndim, len(chunks) - ndim
         self.shape = tuple(map(sum, chunks))
         boundary = settings.filtration.boundary
         self.open = boundary != "closed"
         if self.open:
             spatial = (_with_end(lengths, boundary) for lengths in chunks[self.lead :])
             chunks = (*chunks[: self.lead], *spatial)
-        self.counts = tuple(map(len, chunks))
+        self.chunks, self.counts = chunks, tuple(map(len, chunks))
         self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        """Numbers of blocks along each axis, without those behind the last one."""
+        spatial = (max(0, n - self.open) for n in self.counts[self.lead :])
+        return (*self.counts[: self.lead], *spatial)
 
     def box(self, block: Index) -> tuple[slice, ...]:
         """Return the place of a block along as many axes as its index has."""
@@ -130,25 +150,52 @@ class Work:
 
     def emit(self, block: Index) -> Emitted:
         """Read a block and return what its neighbours need."""
-        arrays = self.read(self.box(block))
+        return self.emitted(self.read(self.box(block)))
+
+    def emitted(self, arrays: Sequence[Array]) -> Emitted:
+        """Return what the neighbours of a block need."""
         if self.regions:
             image, labels = (array.reshape(array.shape[self.lead :]) for array in arrays)
             return emit_regions(image, labels, settings=self.settings)
-        return emit(*arrays, settings=self.settings, ndim=len(block) - self.lead)
+        return emit(*arrays, settings=self.settings, ndim=self.ndim)
 
     def share(self, block: Index, emitted: Sequence[Emitted]) -> Values:
-        """Return the contribution of a block."""
-        function = share_of_regions if self.regions else share_of_block
-        return function(emitted, self.place(block), self.settings)
+        """Return the contribution of a block: a table, or a curve of shape (*batch, n).
+
+        `emitted` are the block and all its later neighbours, the last axis running fastest.
+        """
+        place = self.place(block)
+        faces = faces_of(place, self.settings.filtration.connectivity)
+        return self._with_terms(emitted[0], crossing_terms(emitted, place.after, faces))
+
+    def meet(self, block: Index, emitted: Sequence[Emitted], before: Sequence[Met]) -> Met:
+        """Return what a block adds together with its layer and the one before."""
+        own = emitted[0]
+        terms = meeting_terms(emitted, before, self.place(block).after)
+        return Met(self._with_terms(own, terms), own.last[:1])
+
+    def _with_terms(self, block: Emitted, terms: list[Term]) -> Values:
+        if self.regions:
+            flat = [(sign, flattened(box)) for sign, box in terms]
+            return table_with_terms(block, flat, self.settings)
+        return with_terms(block, terms, self.settings)
 
     def sum(self, shares: Sequence[Values]) -> Values:
-        """The sum of a group."""
-        return add_tables(shares) if self.regions else total(shares)
+        """Return the sum of shares."""
+        return add_tables(shares) if self.regions else add(shares)
+
+    def add_met(self, blocks: Sequence[Met]) -> Met:
+        """Return the sum of what blocks add."""
+        return Met(self.total_met(blocks), ())
+
+    def total_met(self, blocks: Sequence[Met]) -> Values:
+        """Return the sum of what blocks add without their planes."""
+        return self.sum([block.own for block in blocks])
 
     def groups(self, size: int, side: int) -> list[Group]:
         """All blocks, in groups of at most `size` in columns of `side` blocks across."""
         images = itertools.product(*map(range, self.counts[: self.lead]))
-        first, *across = (max(0, n - self.open) for n in self.counts[self.lead :])
+        first, *across = self.owners[self.lead :]
         parts = [[slice(i, min(i + side, n)) for i in range(0, n, side)] for n in across]
         columns = list(itertools.product([slice(0, first)], *parts))
         groups = []
