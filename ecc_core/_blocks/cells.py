@@ -22,11 +22,11 @@ from ecc_core._arrays.origin import origin_of
 from ecc_core._backends.borders import closed
 from ecc_core._blocks.planes import Box, Emitted, Face, crossing_terms, faces_of
 from ecc_core._blocks.regions import table_with_terms
-from ecc_core._blocks.window import Index, Work
+from ecc_core._blocks.work import Index, Work
 from ecc_core._request.estimator import Estimator, estimator_of
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["CellSettings", "CellWork"]
+__all__ = ["CellSettings", "CellWork", "work_of"]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -119,3 +119,9 @@ class CellWork(Work):
             last = [Face(2, -1), Face(-1, -1, thickness=2)] if i == count - 2 else []
             found.append([*own, *first, *last])
         return found
+
+
+def work_of(read: Any, chunks: Any, settings: Any, *, regions: bool = False) -> Work:
+    """Return what is computed of the blocks of an image, for given settings."""
+    kind = CellWork if isinstance(settings, CellSettings) else Work
+    return kind(read, chunks, settings.filtration.ndim, settings, regions=regions)

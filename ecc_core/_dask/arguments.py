@@ -11,16 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import adapter_of, given_on_host
 from ecc_core._arrays.origin import origin_of
-from ecc_core._arrays.request import Request
+from ecc_core._arrays.request import Request, layout_of
 from ecc_core._dask import graph
 from ecc_core._dask.graph import da
-from ecc_core._request.filtration import Direction, direction_of, filtration_of
+from ecc_core._request.filtration import Direction
 from ecc_core._request.image import (
     check_image_dtype,
     check_label_type,
     check_mask,
     check_same_shape,
-    geometry_by_axis,
 )
 from ecc_core._request.resources import check_unused
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
@@ -68,17 +67,10 @@ def lazy_request(
     thresholds: Any = (),
     *,
     range: Any = None,
-    connectivity: Any = None,
-    superlevel: Any = False,
     mask: Any = None,
     labels: Any = None,
-    nan: Any = "raise",
-    axis: Any = None,
     workers: Any = None,
-    direction: Any = None,
-    direction_scale: Any = None,
-    spacing: Any = None,
-    boundary: Any = "closed",
+    **options: Any,
 ) -> Request:
     """Check the arguments of a public function for a dask array, as `Request.of` does for others.
 
@@ -87,16 +79,14 @@ def lazy_request(
     """
     check_no_workers(workers)
     image = check_dask_image(image)
-    geometry = geometry_by_axis(image.shape, axis)
-    added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
-    filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, added, boundary)
+    geometry, filtration = layout_of(image.shape, **options)
     levels = _levels(thresholds, range, "thresholds")
     origin = origin_of(image)
     if labels is not None:
         labels = _labelled(labels, image)
     image, mask = split_masked_chunks(image, aligned(mask, image, geometry.axes))
-    if added is not None:
-        image = _directed(image, geometry.axes, added)
+    if filtration.direction is not None:
+        image = _directed(image, geometry.axes, filtration.direction)
     if mask is not None and labels is not None:
         labels, mask = np.where(mask, labels, labels.dtype.type(0)), None
     if mask is not None:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ecc_core._blocks.blocks import AnySettings, Settings, coefficients_of
-from ecc_core._blocks.cells import CellSettings, CellWork
+from ecc_core._blocks.cells import CellSettings, CellWork, work_of
 from ecc_core._blocks.planes import Array, Emitted, neighbours
 from ecc_core._blocks.regions import labels_of, rows_of, values_of
 from ecc_core._blocks.tiles import curves_of_tiles
-from ecc_core._blocks.window import Index, Work
+from ecc_core._blocks.work import Index, Work
 from ecc_core._optional import import_optional
 
 __all__ = [
@@ -64,14 +64,13 @@ def block_curves(image: Any, mask: Any | None, settings: Settings) -> Any:
     `image` is a dask array without empty chunks, its spatial axes last, and `mask` one of the same
     chunks or None. Blocks follow in C order.
     """
-    ndim = settings.filtration.ndim
-    lead = image.ndim - ndim
+    lead = image.ndim - settings.filtration.ndim
     n = settings.size
     meta = _counts_like(image, lead + 2)
     if image.size == 0:
         shape = (*image.shape[:lead], 0, n)
         return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
-    work = Work(None, image.chunks, ndim, settings, regions=False)
+    work = work_of(None, image.chunks, settings)
     emitted, shared = _emitted(work, (image,) if mask is None else (image, mask))
     name = "ecc-block-" + dask.base.tokenize(emitted.name)
     tasks: Graph = {}
@@ -178,7 +177,7 @@ def sums_of_blocks(arrays: tuple[Any, ...], settings: AnySettings | CellSettings
     is not closed.
     """
     image = arrays[0]
-    work = _work_of(image, settings)
+    work = work_of(None, image.chunks, settings)
     lead = work.lead
     if image.size == 0 or 0 in work.owners:
         meta = _sums_like(image, settings, lead + 1)
@@ -189,11 +188,6 @@ def sums_of_blocks(arrays: tuple[Any, ...], settings: AnySettings | CellSettings
     graph, name = _sum_of_blocks(work, arrays)
     meta = _sums_like(image, settings, lead + 1)
     return da.Array(graph, name, (*image.chunks[:lead], (settings.size,)), meta=meta)
-
-
-def _work_of(image: Any, settings: Any, *, regions: bool = False) -> Work:
-    kind = CellWork if isinstance(settings, CellSettings) else Work
-    return kind(None, image.chunks, settings.filtration.ndim, settings, regions=regions)
 
 
 def _sums_like(image: Any, settings: Any, ndim: int) -> Any:
@@ -221,7 +215,7 @@ def region_table(image: Any, labels: Any, settings: Settings | CellSettings) -> 
     meta = _sums_like(image, settings, 2)
     if image.size == 0:
         return da.zeros_like(meta, shape=(0, columns), dtype=np.int64, chunks=-1)
-    work = _work_of(image, settings, regions=True)
+    work = work_of(None, image.chunks, settings, regions=True)
     sums, name = _sum_of_blocks(work, (image, labels))
     table = f"{name}-table"
     graph = graphs.HighLevelGraph(
