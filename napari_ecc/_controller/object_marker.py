@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from napari.utils.colormaps import DirectLabelColormap
-from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, find_objects
 
 from napari_ecc._controller.direction_arrow import COLOUR
@@ -24,27 +23,14 @@ LINE = 1 / 200
 NAME = "selected object"
 
 
-class Outline(NamedTuple):
-    """The points next to an object.
-
-    Attributes
-    ----------
-    start : (d,) tuple of int
-        Where the array begins.
-    points : bool array
-    """
-
-    start: tuple[int, ...]
-    points: NDArray[np.bool_]
-
-
 def outline(level: Level, label: int) -> Iterator[Step]:
     """Find the points next to an object.
 
     Yields
     ------
     Step
-        The value of the last is an `Outline`, or None if there is no such object.
+        The value of the last is None if there is no such object; otherwise a pair: where a bool
+        array begins, and the array, which is true at those points.
     """
     labels = yield from load(level.array)
     inside = labels == label
@@ -59,7 +45,7 @@ def outline(level: Level, label: int) -> Iterator[Step]:
     )
     cut = inside[box]
     around = binary_dilation(cut, iterations=width) & ~cut
-    yield Step(Outline(tuple(at.start for at in box), around))
+    yield Step((tuple(at.start for at in box), around))
 
 
 class ObjectMarker(Overlay):
@@ -95,10 +81,10 @@ class ObjectMarker(Overlay):
         )
 
     def _on_outline(self, layer: Any, selection: Selection, level: Level, found: Any) -> None:
-        if not isinstance(found, Outline):
+        if found is None:
             return
-        points = found.points.astype(np.uint8)
-        content = embedded(points, layer, selection, level.spacing, found.start)
+        start, around = found
+        content = embedded(around.astype(np.uint8), layer, selection, level.spacing, start)
         self._show(
             layer,
             self._viewer.add_labels,

@@ -12,8 +12,7 @@ from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QTimer
 
-from napari_ecc._controller.critical import CriticalPoints
-from napari_ecc._controller.curves import Field
+from napari_ecc._controller.fields import CriticalPoints, Field
 from napari_ecc._controller.layers import PLUGIN_KEY, Selection, levels_of, placement
 from napari_ecc._controller.links import Links
 from napari_ecc._settings import read_settings

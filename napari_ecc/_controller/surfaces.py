@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 import ecc_core as ecc
 from ecc_core import EulerSurface
-from napari_ecc._controller.delayed import WORKERS
 from napari_ecc._controller.layers import Part, Selection, selection_of, values_of
-from napari_ecc._controller.loading import Level, fitting_level, load
+from napari_ecc._controller.loading import WORKERS, Level, fitting_level, load
 from napari_ecc._controller.overlays import Overlay, embedded
 from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._settings import read_settings
