@@ -275,16 +275,12 @@ class DirectionController(DockController):
     def _draw_arrow(self) -> None:
         if self._selection is None or self._sweep is None:
             return
-        self._draw_marker(self._selection)
-        if self.model.show_arrow:
-            self.arrow.show(self._layer, self._selection, self.model.direction)
+        model, place = self.model, (self._layer, self._selection, self.model.direction)
+        self.marker.show(*place, model.height if model.filtration == "height" else math.nan)
+        if model.show_arrow:
+            self.arrow.show(*place)
         else:
             self.arrow.remove()
-
-    def _draw_marker(self, selection: Selection) -> None:
-        by_height = self.model.filtration == "height"
-        height = self.model.height if by_height else math.nan
-        self.marker.show(self._layer, selection, self.model.direction, height)
 
     def _on_height(self, *_: Any) -> None:
         self._place_arrow()

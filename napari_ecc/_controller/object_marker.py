@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from napari.utils.colormaps import DirectLabelColormap
 from scipy.ndimage import binary_dilation, find_objects
 
 from napari_ecc._controller.direction_arrow import COLOUR
 from napari_ecc._controller.layers import Part, Selection, selection_of
 from napari_ecc._controller.loading import Level, fitting_level, load
-from napari_ecc._controller.overlays import Overlay, embedded
+from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._workers import Runner, Step
 
 __all__ = ["ObjectMarker", "outline"]
@@ -48,7 +47,7 @@ def outline(level: Level, label: int) -> Iterator[Step]:
     yield Step((tuple(at.start for at in box), around))
 
 
-class ObjectMarker(Overlay):
+class ObjectMarker(LabelsOverlay):
     """A Labels layer of the points next to an object, so that the object itself stays visible.
 
     Attributes
@@ -84,13 +83,5 @@ class ObjectMarker(Overlay):
         if found is None:
             return
         start, around = found
-        content = embedded(around.astype(np.uint8), layer, selection, level.spacing, start)
-        self._show(
-            layer,
-            self._viewer.add_labels,
-            content,
-            name=NAME,
-            opacity=0.9,
-            blending="translucent_no_depth",
-            colormap=DirectLabelColormap(color_dict={1: COLOUR, None: "transparent"}),
-        )
+        look: dict[str, Any] = {"name": NAME, "colour": COLOUR, "opacity": 0.9}
+        self.show(layer, selection, around, level.spacing, start=start, **look)

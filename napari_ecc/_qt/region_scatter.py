@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
-from qtpy.QtWidgets import QWidget
 from skimage.measure import points_in_poly
 
 from napari_ecc._qt.axes import paint_titles
@@ -43,8 +42,8 @@ class RegionScatter(PaintedWidget):
     picked = Signal(int)
     lassoed = Signal(object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._points: Floats = np.zeros((0, 2))
         self._shades: list[QColor] = []
         self._names = ("", "")
