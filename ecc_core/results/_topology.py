@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
 from ecc_core.plotting import plot_betti_curves, plot_persistence
-from ecc_core.results._base import ArrayT, Result, row_of
-from ecc_core.results._curves import MOST_DRAWN, CurveResult, each_quantity
+from ecc_core.results._base import ArrayT, RegionResult, Result
+from ecc_core.results._curves import CurveResult, each_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +33,9 @@ class BettiResult(CurveResult[ArrayT]):
         values: Any = self.values
         total: ArrayT = values[..., 0::2, :].sum(-2) - values[..., 1::2, :].sum(-2)
         return total
+
+    def _axes(self) -> dict[str, Any]:
+        return {"dimension": np.arange(len(self._functionals)), "threshold": self.thresholds}
 
     @property
     def _functionals(self) -> tuple[str, ...]:
@@ -100,17 +103,9 @@ class BettiCurves(BettiResult[ArrayT]):
     units: str | None = None
     _fields: ClassVar = ("thresholds", "values")
 
-    def _axes(self) -> dict[str, Any]:
-        values: Any = self.values
-        return {"dimension": np.arange(values.shape[-2]), "threshold": self.thresholds}
-
-    def _preview(self) -> Self:
-        values: Any = self.values
-        return replace(self, values=values.reshape((-1, *values.shape[-2:]))[:MOST_DRAWN])
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegionBettiCurves(BettiResult[ArrayT]):
+class RegionBettiCurves(RegionResult[ArrayT], BettiResult[ArrayT]):
     """Label ids, thresholds, and the Betti numbers of each label.
 
     It unpacks into these three.
@@ -150,17 +145,7 @@ class RegionBettiCurves(BettiResult[ArrayT]):
         KeyError
             If there is no such label.
         """
-        return BettiCurves(self.thresholds, row_of(self, label), **self.facts)
-
-    def _axes(self) -> dict[str, Any]:
-        values: Any = self.values
-        dimensions = np.arange(values.shape[-2])
-        return {"label": self.labels, "dimension": dimensions, "threshold": self.thresholds}
-
-    def _preview(self) -> Self:
-        labels: Any = self.labels
-        values: Any = self.values
-        return replace(self, labels=labels[:MOST_DRAWN], values=values[:MOST_DRAWN])
+        return BettiCurves(self.thresholds, self._row(label), **self.facts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
