@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ecc_core._arrays.request import Request, check_eager
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
+from ecc_core._request.persistence import check_persistence, real_number
 from ecc_core.errors import NAN_MESSAGE
 from ecc_core.results import PersistentRegions, curve_facts
 
@@ -89,10 +90,8 @@ def persistent_regions(
     (array([0. , 0.5]), array([inf,  3.]), array([0, 1], dtype=int32))
     """
     check_eager(image)
-    least = _real(min_persistence, "min_persistence")
-    if not least >= 0:
-        raise ValueError(f"`min_persistence` must not be negative or NaN, got {min_persistence!r}")
-    level = None if threshold is None else _real(threshold, "threshold")
+    least = check_persistence(min_persistence)
+    level = None if threshold is None else real_number(threshold, "threshold")
     if level is not None and math.isnan(level):
         raise ValueError(f"`threshold` must not be NaN, got {threshold!r}")
     request = Request.of(
@@ -122,10 +121,3 @@ def persistent_regions(
     found = labels, flat[born].astype(dtype), deaths, points, merged
     facts = {"min_persistence": least, **curve_facts(filtration)}
     return PersistentRegions(*map(origin.wrap, found), **facts)
-
-
-def _real(number: Any, name: str) -> float | int:
-    """Return a number as an int if it is whole, else as a float."""
-    if isinstance(number, bool) or np.ndim(number) or np.asarray(number).dtype.kind not in "iuf":
-        raise TypeError(f"`{name}` must be a real number, got {number!r}")
-    return np.asarray(number).item()  # type: ignore[no-any-return]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex
 
@@ -13,6 +14,7 @@ from ecc_core._arrays.request import Request, check_eager
 from ecc_core._request.filtration import check_closed
 from ecc_core._request.image import all_axes, as_booleans
 from ecc_core._request.levels import last_value
+from ecc_core._request.persistence import check_persistence, lasting
 from ecc_core._types import Thresholds
 from ecc_core.results import BettiCurves, PersistencePairs, RegionBettiCurves, curve_facts
 
@@ -263,43 +265,72 @@ def region_betti_curves(
 
 def persistence_pairs(
     image: ArrayLike,
-    dimension: int,
+    dimension: int | None = None,
     *,
+    min_persistence: float = 0,
     connectivity: int | None = None,
     superlevel: bool = False,
     mask: ArrayLike | None = None,
     nan: Literal["raise", "omit"] = "raise",
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     workers: int | None = None,
+    boundary: Literal["closed"] = "closed",
 ) -> PersistencePairs:
-    """Births and deaths of components, or of holes or cavities, as the threshold grows.
+    """Births and deaths of components, holes or tunnels, and cavities, as the threshold grows.
 
     Parameters
     ----------
     image : (n,), (m, n) or (p, m, n) array
         As for :func:`betti_curves`.
-    dimension : int
-        0: components. ``image.ndim - 1``: holes in 2-D, cavities in 3-D.
-    connectivity, superlevel, mask, nan, workers
+    dimension : int, optional
+        0: components. 1: holes in 2-D, tunnels in 3-D. 2: cavities in 3-D. Default: all of them.
+    min_persistence : float, default 0
+        Leave out classes whose values of birth and death differ by less. Those that never die stay.
+    connectivity, superlevel, mask, nan
+        As for :func:`betti_curves`.
+    axis : int or tuple of int, optional
+        The spatial axes; default all. The rest must have length 1: pairs are those of one image.
+    workers : int, optional
+        Threads; default as many as there are cores. Tunnels are reduced in a single one.
+    boundary : {"closed"}
         As for :func:`betti_curves`.
 
     Returns
     -------
     PersistencePairs
         ``births``, ``deaths`` (k,), and the indices of the points that cause them,
-        ``birth_points``, ``death_points`` (k, d), ordered by birth. Classes that die at the value
-        at which they are born are left out.
+        ``birth_points``, ``death_points`` (k, d), ordered by dimension and birth; ``dimensions``
+        (k,). Classes that die at the value at which they are born are left out.
 
     Raises
     ------
     TypeError, ValueError, BackendError
-        As :func:`betti_curves`; ValueError for another dimension.
+        As :func:`betti_curves`; ValueError for another dimension, and for a persistence that is
+        negative or NaN.
+
+    See Also
+    --------
+    persistent_regions : labels of the components that last.
 
     Notes
     -----
     When two components meet, the younger one dies: of two that were born at one value the one whose
-    point comes later in C order. The diagrams are those that GUDHI computes for
+    point comes later in C order. Likewise a tunnel that is filled is the youngest of those that its
+    filling could close. The diagrams are those that GUDHI computes for
     ``CubicalComplex(vertices=image)`` (connectivity 1) and
     ``CubicalComplex(top_dimensional_cells=image)``.
+
+    Components and cavities are the trees of two spanning forests, as for :func:`betti_curves`.
+    Tunnels are found in a discrete gradient by lower stars [1]_: of its critical cells only those
+    are reduced that neither join components nor close cavities [2]_.
+
+    References
+    ----------
+    .. [1] Robins, Wood, Sheppard, "Theory and algorithms for constructing discrete Morse complexes
+       from grayscale digital images", IEEE Transactions on Pattern Analysis and Machine
+       Intelligence 33, 2011.
+    .. [2] Guillou, Vidal, Tierny, "Discrete Morse Sandwich", IEEE Transactions on Visualization and
+       Computer Graphics 30, 2024.
 
     Examples
     --------
@@ -309,38 +340,73 @@ def persistence_pairs(
     array([[ 0., inf],
            [ 0.,  3.],
            [ 1.,  2.]])
+
+    A ring that is filled later, with all of its classes:
+
+    >>> image = np.array([[1, 1, 1], [1, 5, 2], [1, 1, 1]])
+    >>> pairs = ecc.persistence_pairs(image, connectivity=1)
+    >>> pairs.dimensions, pairs.births
+    (array([0, 1]), array([1, 2]))
+    >>> pairs.death_points[1]
+    array([1, 1])
+    >>> len(ecc.persistence_pairs(image, 1, min_persistence=4).births)
+    0
     """
     check_eager(image)
+    check_closed(boundary, "for persistence pairs")
+    least = check_persistence(min_persistence)
     request = Request.of(
         image,
         connectivity=connectivity,
         superlevel=superlevel,
         mask=mask,
         nan=nan,
-        axis=all_axes(image),
+        axis=all_axes(image) if axis is None else axis,
         workers=workers,
     )
-    origin, filtration, array = request.origin, request.filtration, request.images[0]
+    batch, filtration = request.geometry.batch, request.filtration
+    if math.prod(batch) != 1:
+        raise ValueError(f"`axis` must leave axes of length 1 only, got lengths {batch}")
+    origin, array = request.origin, request.images[0]
     numbers = origin.betti_numbers("persistence_pairs")
     array = as_booleans(array) if array.dtype.kind == "b" else array
-    ndim = filtration.ndim
-    if isinstance(dimension, bool) or dimension not in (0, ndim - 1):
-        allowed = f"0 or {ndim - 1}" if ndim > 1 else "0"
-        raise ValueError(f"`dimension` must be {allowed} for a {ndim}-D image, got {dimension!r}")
-    births, deaths = numbers.persistence_pairs(
-        array[None], int(dimension), filtration, **request.options
-    )
-    dtype = array.dtype.newbyteorder("=")
-    values = array.reshape(-1)[np.stack([births, deaths])].astype(dtype)
-    values[1, deaths < 0] = last_value(dtype, superlevel)
+    asked = _dimensions(dimension, filtration.ndim)
+    found = [
+        _classes(*numbers.persistence_pairs(array[None], k, filtration, **request.options), array)
+        for k in asked
+    ]
+    last = last_value(array.dtype.newbyteorder("="), superlevel)
+    kept = []
+    for births, deaths, born, died in found:
+        lasts = died[:, 0] < 0
+        deaths[lasts] = last
+        lasts = lasts | lasting(births, deaths, least)
+        kept.append([part[lasts] for part in (births, deaths, born, died)])
+    parts = [origin.wrap(np.concatenate(part)) for part in zip(*kept, strict=True)]
+    facts = curve_facts(filtration)
+    if dimension is None:
+        facts |= {"dimension": None, "counts": tuple(len(part[0]) for part in kept)}
+    else:
+        facts |= {"dimension": asked[0]}
+    return PersistencePairs(*parts, **facts)
+
+
+def _dimensions(dimension: Any, ndim: int) -> list[int]:
+    """Return the dimensions that are asked for."""
+    if dimension is None:
+        return list(range(ndim))
+    if isinstance(dimension, bool) or dimension not in range(ndim):
+        allowed = ", ".join(map(str, range(ndim)))
+        raise ValueError(
+            f"`dimension` must be {allowed} or None for a {ndim}-D image, got {dimension!r}"
+        )
+    return [int(dimension)]
+
+
+def _classes(births: Any, deaths: Any, array: Any) -> tuple[Any, Any, Any, Any]:
+    """Return values and indices of points of birth and death; -1 for classes that never die."""
+    values = array.reshape(-1)[np.stack([births, deaths])].astype(array.dtype.newbyteorder("="))
     indices = (np.unravel_index(np.maximum(p, 0), array.shape) for p in (births, deaths))
     born, died = (np.stack(index, axis=1) for index in indices)
     died[deaths < 0] = -1
-    return PersistencePairs(
-        origin.wrap(values[0]),
-        origin.wrap(values[1]),
-        origin.wrap(born),
-        origin.wrap(died),
-        dimension=int(dimension),
-        **curve_facts(filtration),
-    )
+    return values[0], values[1], born, died

@@ -1,5 +1,7 @@
 """Betti numbers by labelling, and persistence diagrams by GUDHI, which tests compare with."""
 
+import itertools
+
 import gudhi
 import numpy as np
 from scipy.ndimage import generate_binary_structure, label
@@ -53,3 +55,42 @@ def sorted_pairs(births, deaths):
     """Births and deaths as rows, sorted, in their dtype."""
     pairs = np.stack([births, deaths], axis=1)
     return pairs[np.lexsort(pairs.T[::-1])]
+
+
+def reduced_pairs(order, connectivity):
+    """Points of birth and death of all classes, by dimension: a boundary matrix, reduced.
+
+    `order` has the places of points in the order in which they enter. A cell of the grid of twice
+    the size belongs to the last of its vertices, or to the first of the cubes that contain it.
+    Classes that are born and die at one point are left out; those that never die have death -1.
+    """
+    vertices = connectivity == 1 and order.ndim > 1
+    cells = []
+    sides = [2 * n - 1 if vertices else 2 * n + 1 for n in order.shape]
+    for cell in itertools.product(*map(range, sides)):
+        spans = [(x // 2, (x + 1) // 2) if vertices else ((x - 1) // 2, x // 2) for x in cell]
+        inside = [
+            [i for i in span if 0 <= i < n] for span, n in zip(spans, order.shape, strict=True)
+        ]
+        own = [order[point] for point in itertools.product(*inside)]
+        cells.append((max(own) if vertices else min(own), sum(x % 2 for x in cell), cell))
+    cells.sort()
+    numbers = {cell: i for i, (_, _, cell) in enumerate(cells)}
+    columns, births, pairs = {}, set(), []
+    for j, (_, _, cell) in enumerate(cells):
+        column = set()
+        for axis in (axis for axis, x in enumerate(cell) if x % 2):
+            for x in (cell[axis] - 1, cell[axis] + 1):
+                column ^= {numbers[(*cell[:axis], x, *cell[axis + 1 :])]}
+        while column and max(column) in columns:
+            column ^= columns[max(column)]
+        if column:
+            columns[max(column)] = column
+            births.remove(max(column))
+            pairs.append((max(column), j))
+        else:
+            births.add(j)
+    points = np.argsort(order, axis=None)
+    found = [(cells[i][1], points[cells[i][0]], points[cells[j][0]]) for i, j in pairs]
+    found = [pair for pair in found if pair[1] != pair[2]]
+    return found + [(cells[i][1], points[cells[i][0]], -1) for i in births]

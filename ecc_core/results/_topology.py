@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._arrays import on_host
+from ecc_core._arrays import given_on_host, on_host
+from ecc_core._request.levels import Levels, round_to_levels
+from ecc_core._request.persistence import check_persistence, lasting
+from ecc_core._request.thresholds import parse_thresholds
+from ecc_core._types import Thresholds
 from ecc_core.plotting import plot_betti_curves, plot_persistence
-from ecc_core.results._base import ArrayT, RegionResult, Result
-from ecc_core.results._curves import CurveResult, each_quantity
+from ecc_core.results._base import ArrayT, RegionResult, Result, plain
+from ecc_core.results._curves import CurveResult, EulerCurve, each_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -150,9 +155,10 @@ class RegionBettiCurves(RegionResult[ArrayT], BettiResult[ArrayT]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PersistencePairs(Result[ArrayT]):
-    """Births and deaths of the classes of one dimension, and the points that cause them.
+    """Births and deaths of the classes of one or all dimensions, and the points that cause them.
 
-    It unpacks into four arrays: ``births, deaths, birth_points, death_points``, ordered by birth.
+    It unpacks into four arrays: ``births, deaths, birth_points, death_points``, ordered by
+    dimension and birth.
 
     Attributes
     ----------
@@ -162,22 +168,41 @@ class PersistencePairs(Result[ArrayT]):
         smallest.
     birth_points, death_points : (k, d) int64 arrays
         Indices of the points that have these values; -1 where a class does not die.
-    dimension : int
-        0 for components, d - 1 for holes (2-D) or cavities (3-D).
+    dimension : int or None
+        0 for components, 1 for holes (2-D) or tunnels (3-D), 2 for cavities. None: all dimensions.
+    counts : tuple of int, or None
+        Number of classes of each dimension, if `dimension` is None.
     connectivity, superlevel, ndim
         As in :class:`BettiCurves`.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> image = np.array([[1, 1, 1], [1, 5, 2], [1, 1, 3]])
+    >>> pairs = ecc.persistence_pairs(image)
+    >>> pairs.dimensions, pairs.essential
+    (array([0, 1]), array([ True, False]))
+    >>> pairs.select(1).to_gudhi()
+    array([[2., 5.]])
+    >>> pairs.betti_curves([0, 1, 2, 5]).values
+    array([[0, 1, 1, 1],
+           [0, 0, 1, 0]])
     """
 
     births: ArrayT
     deaths: ArrayT
     birth_points: ArrayT
     death_points: ArrayT
-    dimension: int = 0
+    dimension: int | None = 0
+    counts: tuple[int, ...] | None = None
     connectivity: int | None = None
     superlevel: bool = False
     ndim: int | None = None
     _fields: ClassVar = ("births", "deaths", "birth_points", "death_points")
     _quantity: ClassVar = "value"
+
+    def __post_init__(self) -> None:
+        plain(self, counts=tuple)
 
     @property
     def values(self) -> NDArray[Any]:  # type: ignore[override]
@@ -189,9 +214,11 @@ class PersistencePairs(Result[ArrayT]):
         return {"class": np.arange(len(births)), "event": np.array(["birth", "death"])}
 
     def _more_columns(self) -> dict[str, Any]:
-        """Return the indices of the points along each axis of the image."""
+        """Return the dimensions, and the indices of the points along each axis of the image."""
+        dimensions = np.repeat(on_host(self.dimensions), 2)
         points = np.stack([on_host(self.birth_points), on_host(self.death_points)], axis=1)
-        return {f"point_{i}": points[..., i].ravel() for i in range(points.shape[-1])}
+        indices = {f"point_{i}": points[..., i].ravel() for i in range(points.shape[-1])}
+        return {"dimension": dimensions, **indices}
 
     def plot(self, ax: Axes | None = None, **markers: Any) -> Axes:
         """Plot the persistence diagram; see :func:`ecc_core.plotting.plot_persistence`.
@@ -216,17 +243,166 @@ class PersistencePairs(Result[ArrayT]):
         found: ArrayT = points[:, 0] < 0
         return found
 
-    def to_gudhi(self) -> NDArray[np.float64]:
+    @property
+    def dimensions(self) -> ArrayT:
+        """Dimension of each class: (k,) int64 array."""
+        points: Any = self.birth_points
+        found = points[:, 0] * 0
+        for k, rows in self._rows().items():
+            found[rows] = k
+        return cast("ArrayT", found)
+
+    def _rows(self) -> dict[int, slice]:
+        """Return the classes of each dimension, which follow each other."""
+        if self.dimension is not None or self.counts is None:
+            return {self.dimension or 0: slice(None)}
+        ends = np.cumsum(self.counts).tolist()
+        return {k: slice(end - self.counts[k], end) for k, end in enumerate(ends)}
+
+    def select(self, dimension: int) -> PersistencePairs[ArrayT]:
+        """Return the classes of one dimension.
+
+        Parameters
+        ----------
+        dimension : int
+
+        Returns
+        -------
+        PersistencePairs
+
+        Raises
+        ------
+        KeyError
+            If the result does not contain this dimension.
+        """
+        rows = self._rows()
+        if dimension not in rows:
+            raise KeyError(f"there is no dimension {dimension!r}, only {', '.join(map(str, rows))}")
+        pairs: Any = self
+        parts = {name: part[rows[dimension]] for name, part in pairs._asdict().items()}
+        return replace(self, **parts, dimension=int(dimension), counts=None)
+
+    def betti_curves(
+        self, thresholds: Thresholds = 256, min_persistence: float = 0
+    ) -> BettiCurves[NDArray[Any]]:
+        """Count the classes of each dimension that are alive at thresholds, without the noise.
+
+        Parameters
+        ----------
+        thresholds : int, array or "exact", default 256
+            An int: that many, evenly spaced over the finite values of births and deaths. An
+            increasing array is used as it is. "exact": every level at which a number changes.
+        min_persistence : float, default 0
+            Count only classes whose values of birth and death differ by at least so much, and those
+            that never die.
+
+        Returns
+        -------
+        BettiCurves
+            NumPy arrays; ``values`` of shape (d, n), int64. For 0 the numbers are those of
+            :func:`ecc_core.betti_curves`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For invalid arguments; ValueError also if the result is of one dimension of several.
+
+        Examples
+        --------
+        >>> import numpy as np, ecc_core as ecc
+        >>> pairs = ecc.persistence_pairs(np.array([0, 3, 1, 2, 0, 9, 8]))
+        >>> pairs.betti_curves([0, 1, 2, 3, 8]).values
+        array([[2, 3, 2, 1, 2]])
+        >>> pairs.betti_curves([0, 1, 2, 3, 8], min_persistence=2).values
+        array([[2, 2, 2, 1, 1]])
+        """
+        host: Any = self.to_numpy()
+        rows = host._rows()
+        if self.ndim is not None and len(rows) < self.ndim:
+            raise ValueError(
+                f"Betti curves need the pairs of all {self.ndim} dimensions, got those of "
+                f"{', '.join(map(str, rows))}: leave `dimension` out"
+            )
+        kept = host.essential | lasting(
+            host.births, host.deaths, check_persistence(min_persistence)
+        )
+        ends = np.where(host.essential, host.births, host.deaths)
+        levels = np.unique(np.concatenate([host.births[kept], ends[kept]]))
+        asked = parse_thresholds(given_on_host(thresholds), None)
+        at = levels if asked.exact else asked.over(partial(_finite_range, host.births, ends), ())
+        grid = round_to_levels(at, levels.dtype, self.superlevel)
+        values = np.zeros((len(rows), at.size), np.int64)
+        for k, span in rows.items():
+            alive, dies = kept[span], (kept & ~host.essential)[span]
+            values[k] = _entered(host.births[span][alive], grid)
+            values[k] -= _entered(host.deaths[span][dies], grid)
+        if asked.exact:
+            order = slice(None, None, -1 if self.superlevel else 1)
+            jumps = np.diff(values[:, order], prepend=0, axis=1)[:, order].any(axis=0)
+            at, values = at[jumps], values[:, jumps]
+        return BettiCurves(at, values, self.connectivity, self.superlevel, self.ndim)
+
+    def euler_curve(
+        self, thresholds: Thresholds = 256, min_persistence: float = 0
+    ) -> EulerCurve[NDArray[Any]]:
+        """Euler characteristic of the classes that last: the alternating sum of Betti curves.
+
+        Parameters
+        ----------
+        thresholds, min_persistence
+            As for :meth:`betti_curves`.
+
+        Returns
+        -------
+        EulerCurve
+            NumPy arrays; ``values`` of shape (n,), int64.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As for :meth:`betti_curves`.
+
+        Examples
+        --------
+        >>> import numpy as np, ecc_core as ecc
+        >>> pairs = ecc.persistence_pairs(np.array([[1, 1, 1], [1, 5, 2], [1, 1, 3]]))
+        >>> pairs.euler_curve([1, 2, 5]).values
+        array([1, 0, 1])
+        """
+        curves = self.betti_curves(thresholds, min_persistence)
+        return EulerCurve(curves.thresholds, curves.euler, **curves.facts)
+
+    def to_gudhi(self) -> Any:
         """Return the diagram in the form that GUDHI, POT and scikit-tda take.
 
         Returns
         -------
-        (k, 2) float64 array
-            Births and deaths; infinity for the death of a class that never dies. For superlevel
-            sets both are those of the negative image, as these libraries know sublevel sets only.
+        (k, 2) float64 array, or a list of one such array for each dimension
+            A list if the result is of all dimensions. Births and deaths; infinity for the death of
+            a class that never dies. For superlevel sets both are those of the negative image, as
+            these libraries know sublevel sets only.
         """
         host: Any = self.to_numpy()
         sign = -1.0 if self.superlevel else 1.0
         births = sign * np.asarray(host.births, np.float64)
         deaths = sign * np.asarray(host.deaths, np.float64)
-        return np.stack([births, np.where(host.essential, np.inf, deaths)], axis=1)
+        diagram = np.stack([births, np.where(host.essential, np.inf, deaths)], axis=1)
+        if self.dimension is not None:
+            return diagram
+        return [diagram[rows] for rows in self._rows().values()]
+
+
+def _entered(values: NDArray[Any], grid: Levels) -> NDArray[np.int64]:
+    """Count the values that have entered at each threshold."""
+    ranks = np.searchsorted(grid.values, values, side="right" if grid.superlevel else "left")
+    first = grid.values.size - ranks if grid.superlevel else ranks  # levels that do not hold them
+    counts = np.bincount(first, minlength=grid.values.size + 1)[: grid.values.size]
+    found: NDArray[np.int64] = np.concatenate([[0], np.cumsum(counts)])[grid.entered]
+    return found
+
+
+def _finite_range(births: NDArray[Any], ends: NDArray[Any]) -> tuple[Any, Any]:
+    """Return the smallest and the largest finite value, or None for each."""
+    values = np.concatenate([births, ends])
+    values = values[np.isfinite(values)]
+    return (values.min(), values.max()) if values.size else (None, None)

@@ -48,6 +48,7 @@ RESULTS = {
         np.array([[0, 2**64 - 1, 2**64 - 2, 0, 2**53 + 1]], np.uint64), 0, superlevel=True
     ),
     "pairs of a volume": ecc.persistence_pairs(np.stack([IMAGE, IMAGE % 3, IMAGE % 4]), 2),
+    "pairs of all dimensions": ecc.persistence_pairs(np.stack([IMAGE, IMAGE % 3, IMAGE % 4])),
     "no pairs": ecc.persistence_pairs(np.zeros((3, 4)), 1),
     "units": dataclasses.replace(ecc.euler_curve(IMAGE, 2), units='"µm",\n'),
 }

@@ -26,6 +26,7 @@ def needed(function):
         "betti_curves": image,
         "betti_numbers": image,
         "persistence_pairs": {**image, "dimension": 0},
+        "persistent_regions": {**image, "min_persistence": 1},
         "euler_coefficients": image,
         "euler_surface": {"first": IMAGE, "second": IMAGE.T.reshape(8, 9)},
         "region_curves": {**image, "labels": LABELS},
@@ -71,6 +72,9 @@ CHANGES = {
     "estimator": ({"estimator": "crofton-4"}, {}),
     "boundary": ({"boundary": "periodic"}, {}),
     "ids": ({"ids": [2, 1, 5]}, {}),
+    "dimension": ({"dimension": 1}, {}),
+    "threshold": ({"threshold": 4}, {}),
+    "min_persistence": ({"min_persistence": 5}, {}),
 }
 SPECIAL = {
     ("euler_transform", "range"): ({"range": (-2, 2)}, {}),
@@ -81,18 +85,26 @@ SPECIAL = {
     ("region_transforms", "spacing"): ({"spacing": (2, 1)}, {}),
     ("euler_surface", "nan"): ({"first": HOLED, "nan": "omit"}, {}),
     ("euler_curve_shards", "nan"): ({"shards": [HOLED[:3], HOLED[3:]], "nan": "omit"}, {}),
+    ("persistence_pairs", "axis"): ({"axis": (1, 0)}, {}),
     ("local_curves", "nan"): ({"image": HOLED, "nan": "omit"}, {}),
     ("transform_distance", "metric"): ({"metric": "L1"}, {}),
 }
 # What a function takes that must not change its result, and a value that it refuses.
 SAME = {"workers": (3, 0), "block": (True, None), "devices": (None, [])}
-CLOSED = ("betti_curves", "region_curves", "euler_transform", "region_transforms")
+CLOSED = (
+    "betti_curves",
+    "region_curves",
+    "euler_transform",
+    "region_transforms",
+    "persistence_pairs",
+)
 SAME |= {(name, "boundary"): ("closed", "periodic") for name in CLOSED}
 
 NAMES = [
     *("euler_number", "euler_curve", "euler_coefficients", "region_curves", "euler_curve_shards"),
     *("euler_transform", "region_transforms", "sample_directions", "smooth_transform"),
     *("transform_distance", "warmup", "betti_curves", "betti_numbers", "persistence_pairs"),
+    "persistent_regions",
     *("region_betti_curves", "euler_surface", "minkowski_curves", "region_minkowski"),
 ]
 BLOCKS = ["euler_curve_blocks", "dask.region_curves", "local_curves"]

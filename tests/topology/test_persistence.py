@@ -75,7 +75,7 @@ def partly_excluded(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray
 @given(partly_excluded())
 def test_pairs_equal_gudhi(drawn):
     image, shown, passed, options = drawn
-    for dimension in {0, image.ndim - 1}:
+    for dimension in range(image.ndim):
         check_pairs(ecc.persistence_pairs(passed, dimension, **options), image, shown)
 
 
@@ -159,14 +159,29 @@ def test_empty():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ecc.persistence_pairs(np.zeros((2, 2, 2)), 1), "`dimension`.*0 or 2"),
+        (lambda: ecc.persistence_pairs(np.zeros((2, 2, 2)), 3), "`dimension`.*0, 1, 2 or None"),
+        (lambda: ecc.persistence_pairs(np.zeros((2, 2)), -1), "`dimension`.*0, 1 or None"),
         (lambda: ecc.persistence_pairs(np.zeros(3), True), "`dimension`"),
         (lambda: ecc.persistence_pairs(np.full(3, np.nan), 0), "nan="),
+        (lambda: ecc.persistence_pairs(np.full((3, 3, 3), np.nan), 1), "nan="),
+        (lambda: ecc.persistence_pairs(np.zeros((2, 4, 4)), axis=(1, 2)), "`axis`.*(2,)"),
+        (lambda: ecc.persistence_pairs(np.zeros((4, 4)), boundary="periodic"), "`boundary`"),
+        (lambda: ecc.persistence_pairs(np.zeros(3), min_persistence=-1), "`min_persistence`"),
+        (lambda: ecc.persistence_pairs(np.zeros(3), min_persistence=np.nan), "`min_persistence`"),
+        (lambda: ecc.persistence_pairs(np.zeros((3, 3)), 1).betti_curves(3), "all 2 dimensions"),
     ],
 )
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("number", ["1", True, None, [1], 1j])
+def test_a_persistence_is_a_number(number):
+    with pytest.raises(TypeError, match="`min_persistence` must be a real number"):
+        ecc.persistence_pairs(np.zeros(3), min_persistence=number)
+    with pytest.raises(TypeError, match="`min_persistence` must be a real number"):
+        ecc.persistence_pairs(np.zeros(3)).betti_curves(3, number)
 
 
 def test_pairs_can_be_shown():

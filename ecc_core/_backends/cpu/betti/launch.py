@@ -13,11 +13,13 @@ from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.blocks import Field, Worker
 from ecc_core._backends.cpu.betti.forest import Forest, grid_of
+from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
 from ecc_core._backends.cpu.sources import Block, Source
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.image import as_booleans
+from ecc_core.errors import NAN_MESSAGE
 
 __all__ = [
     "betti_curves",
@@ -178,8 +180,37 @@ def persistence_pairs(
     none = np.empty(0, np.int64)
     if values.size == 0:
         return none, none
-    complement = dimension > 0
+    never = np.zeros(values.size, np.bool_) if shown is None else ~shown.reshape(-1)
+    if values.dtype.kind == "f":
+        nans = np.isnan(values).reshape(-1)
+        if filtration.nan == "raise" and (nans & ~never).any():
+            raise ValueError(NAN_MESSAGE)
+        never = never | nans
+    if 0 < dimension < filtration.ndim - 1:
+        births, deaths = tunnel_pairs(values, never, filtration)
+    else:
+        births, deaths = _pairs_of_forest(values, shown, never, dimension > 0, filtration, workers)
+    deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
+    flat = values.reshape(-1)
+    lives = ~never[births] & ((deaths < 0) | (flat[births] != flat[deaths]))
+    births, deaths = births[lives], deaths[lives]
+    ranks = np.unique(flat[births], return_inverse=True)[1]
+    order = np.lexsort((deaths, births, -ranks if filtration.superlevel else ranks))
+    return births[order], deaths[order]
+
+
+def _pairs_of_forest(
+    values: Array,
+    shown: Array | None,
+    never: Array,
+    complement: bool,
+    filtration: Filtration,
+    workers: int | None,
+) -> tuple[Array, Array]:
+    """Return where components of the set or of its complement begin and end, in any order."""
     kind = kind_of(filtration, complement=complement)
+    if complement:  # points enter it in the opposite order, equal ones too
+        values, shown = np.flip(values), None if shown is None else np.flip(shown)
     keyed = values
     if shown is not None and values.dtype.kind in "iu" and values.dtype.itemsize == 8:
         # No wider integers are left for a value beyond all others.
@@ -190,16 +221,8 @@ def persistence_pairs(
         _laid_out(keyed, shown), [kind], [plan], 0, filtration.nan, workers
     )
     pairs, roots = forest.join(histogram)
-    never = np.zeros(values.size, np.bool_) if shown is None else ~shown.reshape(-1)
-    if values.dtype.kind == "f":
-        never = never | np.isnan(values).reshape(-1)
     births, deaths = pairs.T
     if complement:
-        births, deaths = deaths, births
-    else:
-        births = np.concatenate([births, roots[~never[roots]]])
-        deaths = np.concatenate([deaths, np.full(births.size - deaths.size, -1)])
-    deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
-    ranks = np.unique(values.reshape(-1)[births], return_inverse=True)[1]
-    order = np.lexsort((deaths, births, -ranks if filtration.superlevel else ranks))
-    return births[order], deaths[order]
+        return values.size - 1 - deaths, values.size - 1 - births
+    births = np.concatenate([births, roots])
+    return births, np.concatenate([deaths, np.full(births.size - deaths.size, -1)])

@@ -1,0 +1,273 @@
+"""Persistence of the classes between components and cavities: tunnels of a volume.
+
+Points that are closed cubes (T-construction) are the vertices of the dual complex, in which they
+enter in the opposite order, after all that is around the image. Its pairs of an edge and a square
+are those of the image, with births and deaths exchanged.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._backends.cpu.betti.basins import find
+from ecc_core._backends.cpu.betti.gradient import IGNORED, MOST_CRITICAL, PAIRED, match_stars
+from ecc_core._backends.cpu.betti.scan import ONE, bare
+from ecc_core._backends.cpu.compiling import kernel
+from ecc_core._backends.cpu.encoders.cells import ordered_keys
+from ecc_core._backends.cpu.llvm import count_trailing_zeros
+from ecc_core._request.filtration import Filtration
+
+__all__ = ["tunnel_pairs"]
+
+Array = NDArray[Any]
+
+POINTS_AT_ONCE = 1 << 16  # of the slices whose critical cells are listed together
+
+
+def tunnel_pairs(image: Array, never: Array, filtration: Filtration) -> tuple[Array, Array]:
+    """Return the points at which the tunnels of a volume are born and die, in C order.
+
+    `never` tells which points, in C order, never enter: they enter after all others here. Tunnels
+    that are born and die at one point are left out, and there are no others that never die.
+    """
+    shape = np.array(image.shape)
+    steps = np.array([(shape[1] + 2) * (shape[2] + 2), shape[2] + 2, 1])
+    ranks = _ranks(image, never, filtration)
+    links, edges, squares = _critical_cells(ranks, shape, steps)
+    for cells in (edges, squares):
+        cells[:] = cells[_order(ranks[cells[:, 0]])]
+    del ranks
+    points, cubes, faces = links
+    edges = edges[~join(points, edges[:, 1], steps)]
+    squares = squares[~join(cubes, squares[::-1, 1], -steps)[::-1]]
+    del points, cubes, links
+    faces[edges[:, 1]] = np.arange(len(edges))[::-1]  # the last one comes first
+    pivots = reduce(np.ascontiguousarray(squares[:, 1]), len(edges), faces, steps)[::-1]
+    pairs = np.stack([edges[:, 0], squares[pivots, 0]])
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    index = np.stack(np.unravel_index(pairs, shape + 2)) - 1
+    births, deaths = np.ravel_multi_index(tuple(index), image.shape)
+    return (deaths, births) if filtration.cubes else (births, deaths)
+
+
+def _ranks(image: Array, never: Array, filtration: Filtration) -> Array:
+    """Return the order in which the vertices enter, flat and with a halo of one point."""
+    values = image.reshape(-1)
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    if filtration.superlevel:
+        values = -values if values.dtype.kind == "f" else ~values
+    order = _order(values)
+    if never.any():
+        last = never[order]
+        order = np.concatenate([order[~last], order[last]])
+    shape = np.array(image.shape) + 2
+    size, cubes = order.size, filtration.cubes
+    dtype = np.int32 if 3 * np.prod(shape) < 2**31 else np.int64
+    ranks = np.empty(size, dtype)
+    ranks[order[::-1] if cubes else order] = np.arange(size, dtype=dtype)
+    staged = np.full(shape, -1 if cubes else size, dtype)
+    staged[1:-1, 1:-1, 1:-1] = ranks.reshape(image.shape)
+    return staged.reshape(-1)
+
+
+def _order(values: Array) -> Array:
+    """Return the order of native values; equal ones keep theirs."""
+    if values.itemsize > 4 or values.size >= 1 << 32:
+        return np.argsort(values, kind="stable")
+    if values.dtype.kind == "f":
+        values = values + values.dtype.type(0)  # no -0.0
+    # Integers that contain the index are sorted several times as fast as an index.
+    keys = ordered_keys(values).astype(np.uint64)
+    keys <<= 32
+    keys |= np.arange(keys.size, dtype=np.uint64)
+    keys.sort()
+    return keys.astype(np.uint32)
+
+
+def _critical_cells(
+    ranks: Array, shape: Array, steps: Array
+) -> tuple[tuple[Array, Array, Array], Array, Array]:
+    """Return a gradient, and its critical edges and squares with their points, in C order."""
+    points, cubes = np.zeros((2, ranks.size), ranks.dtype)
+    faces = np.full(3 * ranks.size, IGNORED, ranks.dtype)
+    depth = max(1, POINTS_AT_ONCE // (shape[1] * shape[2]))
+    most = MOST_CRITICAL * depth * shape[1] * shape[2]
+    rooms = np.empty((2, most, 2), ranks.dtype)
+    found: tuple[list[Array], list[Array]] = [], []
+    for first in range(0, shape[0], depth):
+        last = min(first + depth, shape[0])
+        counts = match_stars(ranks, shape, steps, first, last, points, cubes, faces, *rooms)
+        for cells, room, count in zip(found, rooms, counts, strict=True):
+            cells.append(room[:count].copy())
+    edges, squares = map(np.concatenate, found)
+    return (points, cubes, faces), edges, squares
+
+
+@kernel()
+def join(parents: Any, cells: Any, steps: Any) -> Any:
+    """Join what lies on both sides of cells, in the given order; return which of them join trees.
+
+    For edges the sides are points, for squares, with steps downwards, cubes.
+    """
+    joins = np.zeros(cells.size, np.bool_)
+    for i in range(cells.size):
+        place = cells[i] // 3
+        first = find(parents, place)
+        second = find(parents, place + steps[cells[i] % 3])
+        if first != second:
+            parents[first] = second
+            joins[i] = True
+    return joins
+
+
+@kernel()
+def side_of(square: Any, steps: Any, k: Any) -> Any:
+    """Return one of the four edges of a square."""
+    corner, normal = square // 3, square % 3
+    axis, other = (normal + 1) % 3, (normal + 2) % 3
+    if k & 1:
+        axis, other = other, axis
+    return 3 * (corner + (steps[other] if k & 2 else 0)) + axis
+
+
+@kernel()
+def square_at(edge: Any, direction: Any, steps: Any) -> Any:
+    """Return the square that an edge spans with a direction."""
+    axis = direction >> 1
+    corner = edge // 3 - (0 if direction & 1 else steps[axis])
+    return 3 * corner + 3 - edge % 3 - axis
+
+
+@kernel()
+def boundary(square: Any, faces: Any, steps: Any, states: Any, queue: Any) -> Any:
+    """Return the critical edges to which an odd number of gradient paths lead from a square.
+
+    They are the first so many of the list returned. `states` has for each edge the number of
+    squares on paths above it that have not been passed, and in the last bit whether an odd number
+    of paths has come down to it; all are 0 before and after.
+    """
+    size = 0
+    for k in range(4):
+        edge = side_of(square, steps, k)
+        if faces[edge] != IGNORED:
+            states[edge] = 2
+            queue[size] = edge
+            size += 1
+    roots, i = size, 0
+    while i < size:
+        edge = queue[i]
+        i += 1
+        if faces[edge] > PAIRED:
+            continue
+        if size + 4 > queue.size:
+            queue = np.concatenate((queue, np.empty_like(queue)))
+        below = square_at(edge, PAIRED - faces[edge], steps)
+        for k in range(4):
+            side = side_of(below, steps, k)
+            if side != edge and faces[side] != IGNORED:
+                if states[side] == 0:
+                    queue[size] = side
+                    size += 1
+                states[side] += 2
+    ready = 0
+    for k in range(roots):
+        edge = queue[k]
+        states[edge] ^= 1
+        states[edge] -= 2
+        if states[edge] < 2:
+            queue[ready] = edge
+            ready += 1
+    # What was found is found again: the first part of the queue is reused.
+    reached = 0
+    while ready > reached:
+        ready -= 1
+        edge = queue[ready]
+        odd = states[edge]
+        states[edge] = 0
+        if faces[edge] > PAIRED:
+            if odd:
+                queue[ready] = queue[reached]
+                queue[reached] = edge
+                reached += 1
+                ready += 1
+            continue
+        below = square_at(edge, PAIRED - faces[edge], steps)
+        for k in range(4):
+            side = side_of(below, steps, k)
+            if side != edge and faces[side] != IGNORED:
+                states[side] ^= odd
+                states[side] -= 2
+                if states[side] < 2:
+                    queue[ready] = side
+                    ready += 1
+    return queue, reached
+
+
+@kernel()
+def toggle(tree: Any, levels: Any, row: Any) -> None:
+    """Add a row to a set, or remove it; a bit of each higher level tells whether a word has any."""
+    for k in range(levels.size):
+        word = levels[k] + (row >> 6)
+        before = tree[word]
+        tree[word] = before ^ ONE << np.uint64(row & 63)
+        if before and tree[word]:
+            return
+        row >>= 6
+
+
+@kernel()
+def first_row(tree: Any, levels: Any) -> Any:
+    """Return the first row of a set, or -1."""
+    if tree[levels[-1]] == 0:
+        return -1
+    row = 0
+    for k in range(levels.size - 1, -1, -1):
+        row = row << 6 | count_trailing_zeros(tree[levels[k] + row])
+    return row
+
+
+@kernel()
+def reduce(squares: Any, rows: Any, faces: Any, steps: Any) -> Any:
+    """Reduce the boundaries of critical squares over Z/2; return for each row the square it is for.
+
+    The rows are the critical edges that do not join components, the last one first.
+    """
+    faces, squares = bare(faces), bare(squares)
+    levels = np.zeros(1, np.int64)
+    size, words = 0, rows
+    while True:
+        words = (words >> 6) + 1
+        levels[-1] = size
+        size += words
+        if words == 1:
+            break
+        levels = np.append(levels, 0)
+    tree = np.zeros(size, np.uint64)
+    states = np.zeros(faces.size, np.uint8)
+    queue = np.empty(1 << 10, faces.dtype)
+    owners = np.full(rows, -1, np.int64)
+    starts = np.zeros(squares.size + 1, np.int64)
+    entries = np.empty(1 << 10, np.int32)
+    for j in range(squares.size):
+        queue, count = boundary(squares[j], faces, steps, states, queue)
+        for k in range(count):
+            toggle(tree, levels, faces[queue[k]])
+        pivot = first_row(tree, levels)
+        while pivot >= 0 and owners[pivot] >= 0:
+            for k in range(starts[owners[pivot]], starts[owners[pivot] + 1]):
+                toggle(tree, levels, entries[k])
+            pivot = first_row(tree, levels)
+        owners[pivot] = j
+        end = starts[j]
+        while pivot >= 0:
+            if end == entries.size:
+                entries = np.concatenate((entries, np.empty_like(entries)))
+            entries[end] = pivot
+            end += 1
+            toggle(tree, levels, pivot)
+            pivot = first_row(tree, levels)
+        starts[j + 1] = end
+    return owners

@@ -1,0 +1,170 @@
+"""Pairs of all dimensions: a reduced boundary matrix, GUDHI, and curves of what lasts."""
+
+import itertools
+
+import gudhi
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+from topology_helpers import connectivities, reduced_pairs, sorted_pairs
+
+import ecc_core as ecc
+
+SHAPES = [(5,), (4, 4), (3, 3, 3), (2, 3, 4), (1, 4, 4), (3, 1, 3), (1, 1, 5)]
+
+
+def gudhi_diagram(image, connectivity, dimension):
+    name = "vertices" if connectivity == 1 else "top_dimensional_cells"
+    cubical = gudhi.CubicalComplex(**{name: image.astype(float)})
+    cubical.compute_persistence(homology_coeff_field=2)
+    return np.reshape(cubical.persistence_intervals_in_dimension(dimension), (-1, 2))
+
+
+def entry_order(image, shown, superlevel):
+    """The place of each point in the order in which they enter; excluded ones are the last."""
+    values = np.unique(image, return_inverse=True)[1].reshape(image.shape)
+    values = np.where(shown, -values if superlevel else values, image.size)
+    order = np.empty(image.size, int)
+    order[np.argsort(values, axis=None, kind="stable")] = np.arange(image.size)
+    return order.reshape(image.shape)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("levels", [2, 4, 100])
+def test_points_are_those_of_a_reduced_matrix(shape, levels):
+    rng = np.random.default_rng(levels)
+    choices = itertools.product(connectivities(len(shape)), (False, True), (False, True))
+    for connectivity, superlevel, masked in choices:
+        image = rng.integers(0, levels, shape)
+        shown = rng.random(shape) < 0.8 if masked else np.ones(shape, bool)
+        options = {"connectivity": connectivity, "superlevel": superlevel, "mask": shown}
+        pairs = ecc.persistence_pairs(image, axis=tuple(range(len(shape))), **options)
+        flat, never = image.ravel(), ~shown.ravel()
+        expected = []
+        for dim, born, died in reduced_pairs(entry_order(image, shown, superlevel), connectivity):
+            died = -1 if never[died] else died
+            if not never[born] and (died < 0 or flat[born] != flat[died]):
+                expected.append((dim, born, died))
+        places = [
+            np.where(points[:, 0] < 0, -1, np.ravel_multi_index(np.maximum(points.T, 0), shape))
+            for points in (pairs.birth_points, pairs.death_points)
+        ]
+        found = list(zip(pairs.dimensions.tolist(), *map(np.ndarray.tolist, places), strict=True))
+        assert sorted(found) == sorted(expected)
+
+
+@pytest.mark.parametrize("connectivity", [1, 3])
+@pytest.mark.parametrize("levels", [2, 3, 10, 1000])
+def test_tunnels_of_many_small_volumes(connectivity, levels):
+    rng = np.random.default_rng(levels)
+    for _ in range(100):
+        image = rng.integers(0, levels, rng.integers(1, 7, 3)).astype(np.float32)
+        births, deaths, *_ = ecc.persistence_pairs(image, 1, connectivity=connectivity)
+        expected = gudhi_diagram(image, connectivity, 1)
+        assert_array_equal(sorted_pairs(births, deaths), sorted_pairs(*expected.T))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.uint64])
+@pytest.mark.parametrize("connectivity", [1, 3])
+def test_a_larger_volume(dtype, connectivity):
+    image = (np.random.default_rng(2).random((30, 20, 25)) * 1000).astype(dtype)
+    image[5:20, 5:12, 3:9] = 7  # a plateau
+    pairs = ecc.persistence_pairs(image, connectivity=connectivity)
+    for dimension, diagram in enumerate(pairs.to_gudhi()):
+        expected = gudhi_diagram(image, connectivity, dimension)
+        assert_array_equal(sorted_pairs(*diagram.T), sorted_pairs(*expected.T))
+
+
+def test_one_result_has_the_classes_of_all_dimensions():
+    image = np.random.default_rng(3).integers(0, 9, (5, 6, 7))
+    pairs = ecc.persistence_pairs(image, superlevel=True)
+    assert pairs.dimension is None
+    assert_array_equal(np.bincount(pairs.dimensions), pairs.counts)
+    for dimension in range(3):
+        single = ecc.persistence_pairs(image, dimension, superlevel=True)
+        assert pairs.select(dimension) == single == single.select(dimension)
+        assert_array_equal(single.dimensions, np.full(len(single.births), dimension))
+        assert_array_equal(pairs.to_gudhi()[dimension], single.to_gudhi())
+    assert_array_equal(pairs.to_pandas()["dimension"][::2], pairs.dimensions)
+    with pytest.raises(KeyError, match="no dimension 1"):
+        single.select(1)
+    tensors = ecc.persistence_pairs(torch.from_numpy(image), superlevel=True)
+    assert isinstance(tensors.dimensions, torch.Tensor)
+    assert tensors.to_numpy() == pairs
+
+
+def test_axes_of_length_one():
+    image = np.random.default_rng(4).random((1, 6, 7))
+    plane = ecc.persistence_pairs(image, axis=(1, 2))
+    assert plane == ecc.persistence_pairs(image[0])
+    turned = ecc.persistence_pairs(image[0], axis=(1, 0))
+    assert_array_equal(turned.births, plane.births)
+    assert_array_equal(turned.birth_points, plane.birth_points[:, ::-1])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high", "gap"),
+    [
+        (np.uint8, 0, 255, 255),
+        (np.int8, -128, 127, 255),
+        (np.int64, -(2**63), 2**63 - 1, 2**64 - 1),
+        (np.uint64, 1, 2**64 - 1, 2**64 - 2),
+        (np.float32, -1, 2.5, 3.5),
+        (np.float64, 0.25, np.inf, np.inf),
+        (bool, False, True, 1),
+    ],
+)
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_differences_do_not_overflow(dtype, low, high, gap, superlevel):
+    image = np.array([low, high, low], dtype)
+    image = np.array([high, low, high], dtype) if superlevel else image
+    reached = ecc.persistence_pairs(image, min_persistence=gap, superlevel=superlevel)
+    assert len(reached.births) == 2
+    if not np.isinf(gap):
+        more = gap + 1 if isinstance(gap, int) else np.nextafter(gap, np.inf)
+        beyond = ecc.persistence_pairs(image, min_persistence=more, superlevel=superlevel)
+        assert_array_equal(beyond.essential, [True])
+    beyond = ecc.persistence_pairs(image[:1], min_persistence=np.inf)
+    assert_array_equal(beyond.essential, [True])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, bool])
+@pytest.mark.parametrize("shape", [(40,), (12, 14), (7, 8, 9)])
+@pytest.mark.parametrize("superlevel", [False, True])
+def test_curves_of_pairs(dtype, shape, superlevel):
+    image = np.random.default_rng(5).integers(0, 30, shape) % 29
+    image = (image > 9) if dtype is bool else image.astype(dtype)
+    options = {"superlevel": superlevel, "connectivity": 1}
+    pairs = ecc.persistence_pairs(image, **options)
+    for thresholds in (np.array([-1, 0, 0.5, 3, 7.25, 28, 1e9]), [0, 1], "exact"):
+        expected = ecc.betti_curves(image, thresholds, **options)
+        assert pairs.betti_curves(thresholds) == expected
+        euler = ecc.euler_curve(image, np.asarray(expected.thresholds), **options)
+        assert_array_equal(pairs.euler_curve(thresholds).values[:], euler.values)
+    least, at = 4, np.arange(-1, 31)
+    curves = pairs.betti_curves(at, least)
+    births, deaths = (part.astype(float) for part in (pairs.births, pairs.deaths))
+    lasts = pairs.essential | (np.abs(deaths - births) >= least)
+    for k, values in enumerate(curves.values):
+        own = lasts & (pairs.dimensions == k)
+        for t, value in zip(at, values, strict=True):
+            born = births >= t if superlevel else births <= t
+            dead = ~pairs.essential & (deaths >= t if superlevel else deaths <= t)
+            assert value == np.count_nonzero(own & born & ~dead)
+    few = ecc.persistence_pairs(image, min_persistence=least, **options)
+    assert few.betti_curves(at) == curves
+
+
+def test_curves_of_pairs_at_even_and_large_thresholds():
+    pairs = ecc.persistence_pairs(np.array([1.0, np.inf, 0.0, 4.0, 2.0, -np.inf]))
+    curves = pairs.betti_curves(5)
+    assert_array_equal(curves.thresholds, [0, 1, 2, 3, 4])
+    assert_array_equal(curves.values, [[2, 3, 3, 3, 2]])
+    large = ecc.persistence_pairs(np.array([2**53, 2**53 + 3, 2**53 + 1]))
+    assert_array_equal(large.betti_curves(np.array([2**53, 2**53 + 1])).values, [[1, 2]])
+    none = ecc.persistence_pairs(np.zeros((0, 4)))
+    assert none.counts == (0, 0)
+    assert_array_equal(none.betti_curves([0.0]).values, [[0], [0]])
+    with pytest.raises(ValueError, match="`range` must be given"):
+        none.betti_curves(3)
