@@ -45,7 +45,10 @@ def tunnel_pairs(image: Array, never: Array, filtration: Filtration) -> tuple[Ar
     squares = squares[~join(cubes, squares[::-1, 1], -steps)[::-1]]
     del points, cubes, links
     faces[edges[:, 1]] = np.arange(len(edges))[::-1]  # the last one comes first
-    pivots = reduce(np.ascontiguousarray(squares[:, 1]), len(edges), faces, steps)[::-1]
+    cells = np.ascontiguousarray(squares[:, 1])
+    columns = boundaries(cells, _order(cells), faces, steps)
+    del faces
+    pivots = reduce(*columns, len(edges))[::-1]
     pairs = np.stack([edges[:, 0], squares[pivots, 0]])
     pairs = pairs[:, pairs[0] != pairs[1]]
     index = np.stack(np.unravel_index(pairs, shape + 2)) - 1
@@ -230,44 +233,65 @@ def first_row(tree: Any, levels: Any) -> Any:
 
 
 @kernel()
-def reduce(squares: Any, rows: Any, faces: Any, steps: Any) -> Any:
-    """Reduce the boundaries of critical squares over Z/2; return for each row the square it is for.
+def boundaries(squares: Any, order: Any, faces: Any, steps: Any) -> Any:
+    """Return the boundaries of critical squares: the rows of all, and those of each (first, end).
 
-    The rows are the critical edges that do not join components, the last one first.
+    They are computed in the given order, in which squares that follow each other should be near.
     """
     faces, squares = bare(faces), bare(squares)
-    levels = np.zeros(1, np.int64)
-    size, words = 0, rows
-    while True:
-        words = (words >> 6) + 1
-        levels[-1] = size
-        size += words
-        if words == 1:
-            break
-        levels = np.append(levels, 0)
-    tree = np.zeros(size, np.uint64)
     states = np.zeros(faces.size, np.uint8)
     queue = np.empty(1 << 10, faces.dtype)
-    owners = np.full(rows, -1, np.int64)
-    starts = np.zeros(squares.size + 1, np.int64)
-    entries = np.empty(1 << 10, np.int32)
-    for j in range(squares.size):
+    entries = np.empty(1 << 10, faces.dtype)
+    spans = np.empty((squares.size, 2), np.int64)
+    size = 0
+    for j in order:
         queue, count = boundary(squares[j], faces, steps, states, queue)
+        while size + count > entries.size:
+            entries = np.concatenate((entries, np.empty_like(entries)))
         for k in range(count):
-            toggle(tree, levels, faces[queue[k]])
-        pivot = first_row(tree, levels)
-        while pivot >= 0 and owners[pivot] >= 0:
-            for k in range(starts[owners[pivot]], starts[owners[pivot] + 1]):
+            entries[size + k] = faces[queue[k]]
+        spans[j, 0], spans[j, 1] = size, size + count
+        size += count
+    return entries, size, spans
+
+
+@kernel()
+def reduce(entries: Any, size: Any, spans: Any, rows: Any) -> Any:
+    """Reduce columns over Z/2 from the first one on; return for each row the column it is first in.
+
+    `entries` has the rows of all columns, and a place for more behind the first `size`; `spans`
+    tells which of them are those of each column.
+    """
+    levels = np.zeros(1, np.int64)
+    words = (rows >> 6) + 1
+    total = words
+    while words > 1:
+        levels = np.append(levels, total)
+        words = (words >> 6) + 1
+        total += words
+    tree = np.zeros(total, np.uint64)
+    owners = np.full(rows, -1, np.int64)
+    for j in range(len(spans)):
+        pivot = entries[spans[j, 0]]
+        for k in range(spans[j, 0] + 1, spans[j, 1]):
+            pivot = min(pivot, entries[k])
+        if owners[pivot] < 0:
+            owners[pivot] = j
+            continue
+        other = j
+        while other >= 0:
+            for k in range(spans[other, 0], spans[other, 1]):
                 toggle(tree, levels, entries[k])
             pivot = first_row(tree, levels)
+            other = owners[pivot]
         owners[pivot] = j
-        end = starts[j]
+        spans[j, 0] = size
         while pivot >= 0:
-            if end == entries.size:
+            if size == entries.size:
                 entries = np.concatenate((entries, np.empty_like(entries)))
-            entries[end] = pivot
-            end += 1
+            entries[size] = pivot
+            size += 1
             toggle(tree, levels, pivot)
             pivot = first_row(tree, levels)
-        starts[j + 1] = end
+        spans[j, 1] = size
     return owners
