@@ -30,7 +30,8 @@ from scipy import ndimage
 
 import ecc_core as ecc
 from ecc_core._blocks.blocks import Settings
-from ecc_core._blocks.window import Work, run_groups
+from ecc_core._blocks.window import run_groups
+from ecc_core._blocks.work import Work
 from ecc_core._request.filtration import Filtration
 from ecc_core.cli import main as main_of_ecc
 

@@ -22,9 +22,10 @@ from ecc_core._dask.arguments import (
     aligned,
     check_dask_image,
     given_thresholds,
+    lazy_request,
     split_masked_chunks,
 )
-from ecc_core._dask.whole import checked_blocks, whole_regions
+from ecc_core._dask.whole import whole_regions
 from ecc_core._request.filtration import filtration_of
 from ecc_core._request.image import check_window, geometry_of, split_masked
 from ecc_core.results import LocalCurves, RegionCurves, curve_facts
@@ -94,9 +95,19 @@ def euler_curve_blocks(
     >>> blocks.sum(axis=0).cumsum(axis=0).compute()
     array([3, 1])
     """
-    checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
-    shares = graph.block_curves(*checked)
-    order = checked.settings.filtration.superlevel
+    request = lazy_request(
+        image,
+        thresholds,
+        range=range,
+        connectivity=connectivity,
+        superlevel=superlevel,
+        mask=mask,
+        nan=nan,
+        axis=axis,
+    )
+    settings = Settings(request.thresholds(), request.filtration)
+    shares = graph.block_curves(request.images, request.mask, settings)
+    order = request.filtration.superlevel
     return shares.map_blocks(differences, superlevel=order, dtype=np.int64, meta=shares._meta)
 
 

@@ -13,7 +13,6 @@ from napari.utils.notifications import show_info
 from numpy.typing import ArrayLike
 
 from napari_ecc import actions
-from napari_ecc._controller.history import change_features
 from napari_ecc._controller.output import long_columns, transform_columns, write_columns
 from napari_ecc._controller.region_features import merged
 from napari_ecc._controller.session import session_of
@@ -117,7 +116,7 @@ def measure_regions(viewer: Viewer, labels: Labels, image: Image, **options: Any
     table = actions.region_table(labels, image, **options)
     columns = {str(name): table[name].to_numpy() for name in table if name != "index"}
     features = merged(labels.features, table["index"], columns)
-    change_features(session_of(viewer).history, labels, features)
+    session_of(viewer).history.change_features(labels, features)
 
 
 def _save(path: Path, columns: Mapping[str, ArrayLike], **facts: str) -> None:

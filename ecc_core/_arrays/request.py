@@ -12,7 +12,7 @@ from ecc_core._request.filtration import Filtration, direction_of, filtration_of
 from ecc_core._request.image import Geometry, geometry_by_axis, image_named, split_masked
 from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
-__all__ = ["Request", "check_eager"]
+__all__ = ["Request", "check_eager", "layout_of"]
 
 
 def check_eager(array: Any, name: str = "image") -> None:
@@ -59,17 +59,10 @@ class Request(NamedTuple):
         like: Origin | None = None,
         range: Any = None,
         no_exact: str | None = "",
-        connectivity: Any = None,
-        superlevel: Any = False,
         mask: Any = None,
         labels: Any = None,
-        nan: Any = "raise",
-        axis: Any = None,
         workers: Any = None,
-        direction: Any = None,
-        direction_scale: Any = None,
-        spacing: Any = None,
-        boundary: Any = "closed",
+        **options: Any,
     ) -> Request:
         """Check the arguments of a public function.
 
@@ -79,13 +72,13 @@ class Request(NamedTuple):
             Where the image must be, if there is another one.
         no_exact : str or None
             Ends the message where "exact" is refused; None: it is not, except with batch axes.
+        **options
+            As for `layout_of`.
         """
         image, mask = split_masked(image, mask)
         origin = like or origin_of(image, name)
         array = origin.image(image, name)
-        geometry = geometry_by_axis(array.shape, axis, name)
-        added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
-        filtration = filtration_of(geometry.ndim, connectivity, superlevel, nan, added, boundary)
+        geometry, filtration = layout_of(array.shape, name, **options)
         if no_exact is None and geometry.batch:
             no_exact = " together with batch axes"
         which = "thresholds" if name == "image" else f"thresholds_{name}"
@@ -107,7 +100,7 @@ class Request(NamedTuple):
     def find_range(self) -> tuple[Any, Any]:
         """Return the smallest and the largest finite value, of labelled points if there are."""
         mask = self.mask
-        if self.labels is not None and self.levels.needs_range:
+        if self.labels is not None:
             mask = (self.labels != 0)[None]
         find = self.origin.backend().value_range
         with image_named(self.name):
@@ -125,3 +118,22 @@ class Request(NamedTuple):
     def spread(self, values: Any, *shape: int) -> Any:
         """Return values (images, ...) with the batch axes of the image, and `shape` behind them."""
         return self.origin.wrap(values.reshape((*self.geometry.batch, *shape)))
+
+
+def layout_of(
+    shape: tuple[int, ...],
+    name: str = "image",
+    *,
+    connectivity: Any = None,
+    superlevel: Any = False,
+    nan: Any = "raise",
+    axis: Any = None,
+    direction: Any = None,
+    direction_scale: Any = None,
+    spacing: Any = None,
+    boundary: Any = "closed",
+) -> tuple[Geometry, Filtration]:
+    """Return which axes of an image are spatial, and its filtration."""
+    geometry = geometry_by_axis(shape, axis, name)
+    added = direction_of(given_on_host(direction), direction_scale, spacing, geometry.spatial)
+    return geometry, filtration_of(geometry.ndim, connectivity, superlevel, nan, added, boundary)

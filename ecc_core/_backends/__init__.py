@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._backends.forks import paused
-from ecc_core._backends.spans import Cut
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import BackendError
@@ -242,13 +241,9 @@ class CellCounts(Protocol):
         filtration: Filtration,
         *,
         mask: Any = None,
-        cut: Cut | None = None,
         workers: int | None = None,
     ) -> NDArray[np.int64]:
-        """Numbers in host memory of the groups of each kind in the sets, (images, kinds, n).
-
-        An image with a `cut` is a block of a closed one.
-        """
+        """Numbers in host memory of the groups of each kind in the sets, (images, kinds, n)."""
         ...
 
     def region_cell_counts(
@@ -259,7 +254,6 @@ class CellCounts(Protocol):
         cells: Cells,
         filtration: Filtration,
         *,
-        cut: Cut | None = None,
         workers: int | None = None,
     ) -> tuple[Any, NDArray[np.int64]]:
         """Ids (k,) and their numbers (k, kinds, n), of an image without a batch axis."""

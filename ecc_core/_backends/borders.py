@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecc_core._backends.spans import Cut
 from ecc_core._request.filtration import Boundary, Filtration
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "bordered_exact_curve",
     "closed",
     "sides_of",
-    "sides_of_block",
     "signed_sides_of",
     "stretch",
 ]
@@ -79,19 +77,6 @@ def sides_of(filtration: Filtration) -> tuple[tuple[Side, ...], ...]:
 def signed_sides_of(filtration: Filtration) -> tuple[tuple[Side, ...], ...]:
     """Return the planes of :func:`sides_of` that change the Euler characteristic."""
     return tuple(tuple(s for s in sides if s.sign) for sides in sides_of(filtration))
-
-
-def sides_of_block(cut: Cut, filtration: Filtration) -> tuple[tuple[Side, ...], ...]:
-    """Return the planes in which the cells owned by a block differ from those of a closed image.
-
-    The block, of a closed image, includes the first points of its later neighbours.
-    """
-    if not filtration.cubes:
-        return tuple((Side("last", -1, 0),) * after for after in cut.after)
-    return tuple(
-        (Side("first", -1, 0),) * before + (Side("last", -1, -1),) * after
-        for before, after in zip(*cut, strict=True)
-    )
 
 
 def closed(filtration: Filtration, ndim: int) -> Filtration:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ecc_core import _backends
 from ecc_core._arrays.origin import origin_of
 from ecc_core._blocks.planes import Array
-from ecc_core._blocks.window import Group, Index, Work
+from ecc_core._blocks.work import Group, Index, Work
 from ecc_core._request.filtration import Filtration
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What the tasks of a curve compute: a block's own curve, its share, and sums of shares."""
+"""Curves and surfaces of blocks: of a block on its own, and with the terms between blocks."""
 
 from __future__ import annotations
 
@@ -15,30 +15,22 @@ from ecc_core._blocks.planes import (
     Array,
     Box,
     Emitted,
-    Met,
-    Place,
     Term,
-    crossing_terms,
-    faces_of,
     flattened,
-    meeting_terms,
     outermost,
 )
 from ecc_core._request.filtration import Filtration
 
 __all__ = [
+    "AnySettings",
     "Settings",
     "SurfaceSettings",
     "add",
-    "add_met",
     "coefficients_of",
     "curve_of",
     "differences",
     "emit",
-    "meet",
-    "share_of_block",
-    "total",
-    "total_met",
+    "with_terms",
 ]
 
 Values = NDArray[np.int64]
@@ -130,33 +122,12 @@ def coefficients_of(image: Array, *mask: Array, settings: Settings) -> NDArray[n
     return values
 
 
-def share_of_block(blocks: Sequence[Emitted], place: Place, settings: Settings) -> Values:
-    """Return the contribution of a block to the curve of the image, of shape (*batch, 1, n).
-
-    `blocks` are the block and all its later neighbours, the last axis running fastest.
-    """
-    own = blocks[0]
-    faces = faces_of(place, settings.filtration.connectivity)
-    terms = crossing_terms(blocks, place.after, faces)
-    values = _with_terms(own, terms, settings)
-    return values.reshape((*own.batch, 1, values.shape[-1]))
-
-
-def meet(
-    blocks: Sequence[Emitted], before: Sequence[Met], after: tuple[int, ...], settings: AnySettings
-) -> Met:
-    """What a block adds to the curve together with its layer and the one before."""
-    own = blocks[0]
-    values = _with_terms(own, meeting_terms(blocks, before, after), settings)
-    return Met(own.batch, values, own.last[:1])
-
-
-def _with_terms(block: Emitted, terms: list[Term], settings: AnySettings) -> Values:
-    """The curve of a block and the terms beside it, (images, n)."""
+def with_terms(block: Emitted, terms: list[Term], settings: AnySettings) -> Values:
+    """Return the sum of a block's curve and the given terms, (*batch, n)."""
     values = block.own.copy()
     for batch in _batches(terms):
         values += _signed_sum(batch, settings)
-    return values
+    return values.reshape((*block.batch, values.shape[-1]))
 
 
 def _batches(terms: list[Term]) -> list[list[Term]]:
@@ -188,22 +159,6 @@ def add(shares: Sequence[Values]) -> Values:
     """Sum of shares."""
     summed: Values = sum(shares[1:], start=shares[0])
     return summed
-
-
-def total(shares: Sequence[Values]) -> Values:
-    """Sum of shares, of shape (*batch, n)."""
-    return add(shares)[..., 0, :]
-
-
-def add_met(blocks: Sequence[Met]) -> Met:
-    """Sum of what blocks add."""
-    return Met(blocks[0].batch, add([block.own for block in blocks]), ())
-
-
-def total_met(blocks: Sequence[Met]) -> Values:
-    """Sum of what blocks add, of shape (*batch, n)."""
-    values = add_met(blocks).own
-    return values.reshape((*blocks[0].batch, values.shape[-1]))
 
 
 def differences(curves: Values, *, superlevel: bool) -> Values:

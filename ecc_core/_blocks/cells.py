@@ -1,4 +1,4 @@
-"""Numbers of cells of an image that is read from the disk block by block.
+"""Numbers of cells of an image, block by block.
 
 They add up over blocks as curves do, if the boxes of all terms keep the axes of the image: a box of
 thickness 1 has cells without extent across it. The shares of the V-construction serve groups of
@@ -17,15 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._arrays import on_host
 from ecc_core._arrays.origin import origin_of
 from ecc_core._backends.borders import closed
-from ecc_core._blocks.planes import Emitted, Face, crossing_terms, faces_of
-from ecc_core._blocks.regions import add_tables, table_of
-from ecc_core._blocks.window import Index, Work
+from ecc_core._blocks.planes import Box, Emitted, Face, crossing_terms, faces_of
+from ecc_core._blocks.regions import table_with_terms
+from ecc_core._blocks.work import Index, Work
 from ecc_core._request.estimator import Estimator, estimator_of
 from ecc_core._request.filtration import Filtration
 
-__all__ = ["CellSettings", "CellWork"]
+__all__ = ["CellSettings", "CellWork", "work_of"]
 
 Array = NDArray[Any]
 Values = NDArray[np.int64]
@@ -42,9 +43,9 @@ class CellSettings(NamedTuple):
     @classmethod
     def of(cls, thresholds: Array, filtration: Filtration, name: str, spacing: Any) -> CellSettings:
         """The settings of an estimator, and of the exact one for the Euler characteristic."""
-        names = [name] if name == "exact" else [name, "exact"]
-        found = tuple(estimator_of(one, spacing, filtration) for one in names)
-        return cls(thresholds, filtration, found)
+        chosen = estimator_of(name, spacing, filtration)
+        others = () if chosen.exact else (estimator_of("exact", spacing, filtration),)
+        return cls(thresholds, filtration, (chosen, *others))
 
     @property
     def size(self) -> int:
@@ -56,17 +57,19 @@ class CellSettings(NamedTuple):
         """Values of each estimator."""
         return [len(one.cells.groups) * self.thresholds.size for one in self.estimators]
 
-    def curve(self, image: Array) -> Values:
+    def curve(self, *box: Array) -> Values:
         """Numbers of cells of each image of a box on its own, (images, n)."""
-        return np.concatenate([self.counts(image, one) for one in self.estimators], axis=1)
+        return np.concatenate([self.counts(box, one) for one in self.estimators], axis=1)
 
-    def counts(self, image: Array, estimator: Estimator) -> Values:
+    def counts(self, box: Box, estimator: Estimator) -> Values:
         """As `curve` for one estimator."""
+        image, *mask = box
+        shown = mask[0] if mask else None
         whole = closed(self.filtration, self.filtration.ndim)
         counts: Values = (
             origin_of(image)
             .cell_counts()
-            .cell_counts(image, self.thresholds, estimator.cells, whole, workers=1)
+            .cell_counts(image, self.thresholds, estimator.cells, whole, mask=shown, workers=1)
         )
         return counts.reshape((len(image), counts.shape[1] * counts.shape[2]))
 
@@ -83,7 +86,7 @@ class CellSettings(NamedTuple):
             counts.reshape((len(counts), n))
             for (_, counts), n in zip(found, self.sizes, strict=True)
         ]
-        return found[0][0], np.concatenate(rows, axis=1)
+        return on_host(found[0][0]), np.concatenate(rows, axis=1)
 
 
 class CellWork(Work):
@@ -96,18 +99,14 @@ class CellWork(Work):
         own, place, settings = emitted[0], self.place(block), self.settings
         faces = faces_of(place, 1)
         if self.regions:
-            tables = [own.own]
-            for sign, box in crossing_terms(emitted, place.after, faces):
-                tables.append(table_of(box, settings))
-                tables[-1][:, 1:] *= sign
-            return add_tables(tables)
+            return table_with_terms(own, crossing_terms(emitted, place.after, faces), settings)
         parts = np.split(own.own, np.cumsum(settings.sizes)[:-1], axis=1)
         for i, estimator in enumerate(settings.estimators):
             kept = faces if estimator.cells.every else self._with_outer_faces(block, faces)
             for sign, box in crossing_terms(emitted, place.after, kept):
-                parts[i] = parts[i] + sign * settings.counts(box[0], estimator)
+                parts[i] = parts[i] + sign * settings.counts(box, estimator)
         values = np.concatenate(parts, axis=1)
-        return values.reshape((*own.batch, 1, values.shape[1]))
+        return values.reshape((*own.batch, values.shape[1]))
 
     def _with_outer_faces(self, block: Index, faces: Faces) -> Faces:
         """Faces of a block of cubes, with those on the outside of a half-open window."""
@@ -120,3 +119,9 @@ class CellWork(Work):
             last = [Face(2, -1), Face(-1, -1, thickness=2)] if i == count - 2 else []
             found.append([*own, *first, *last])
         return found
+
+
+def work_of(read: Any, chunks: Any, settings: Any, *, regions: bool = False) -> Work:
+    """Return what is computed of the blocks of an image, for given settings."""
+    kind = CellWork if isinstance(settings, CellSettings) else Work
+    return kind(read, chunks, settings.filtration.ndim, settings, regions=regions)

@@ -148,14 +148,12 @@ class Met(NamedTuple):
 
     Attributes
     ----------
-    batch : tuple of int
     own : int64 array
         Sum of its own curve or table and the terms between it and these neighbours.
     last : tuple of Box
         Its last plane along the first axis, which the next layer needs.
     """
 
-    batch: tuple[int, ...]
     own: NDArray[np.int64]
     last: tuple[Box, ...]
 

@@ -1,4 +1,4 @@
-"""What the tasks of region curves compute: tables of a row for each label, and sums of tables.
+"""Curves of the regions of blocks: tables of a row for each label, and sums of tables.
 
 A table is int64 of shape (labels, 1 + n): in each row a label, then the curve of its region. Rows
 are in the order of labels; those of unsigned labels beyond int64 keep their bits.
@@ -12,46 +12,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._blocks.blocks import Settings
 from ecc_core._blocks.planes import (
     Array,
     Box,
     Emitted,
-    Met,
-    Place,
     Term,
-    crossing_terms,
-    faces_of,
-    flattened,
-    meeting_terms,
     outermost,
 )
 from ecc_core._request.image import check_label_values
 
 __all__ = [
-    "add_met_tables",
     "add_tables",
     "emit_regions",
     "labels_of",
-    "meet_regions",
     "rows_of",
-    "share_of_regions",
-    "table_of",
-    "total_table",
+    "table_with_terms",
     "values_of",
 ]
 
 Table = NDArray[np.int64]
 
 
-def table_of(box: Box, settings: Any) -> Table:
+def _table_of(box: Box, settings: Any) -> Table:
     """Return the curves of the regions of an image and its labels, each (1, *spatial)."""
     image, labels = (array[0] for array in box)
     ids, values = settings.region_curves(image, labels)
     return np.concatenate([ids.astype(np.int64)[:, None], values], axis=1)
 
 
-def emit_regions(image: Array, labels: Array, *, settings: Settings) -> Emitted:
+def emit_regions(image: Array, labels: Array, *, settings: Any) -> Emitted:
     """Return the table of a block and copies of its outermost planes."""
     check_label_values(labels, labels.dtype)
     if settings.filtration.nan == "omit" and image.dtype.kind == "f":
@@ -60,44 +49,18 @@ def emit_regions(image: Array, labels: Array, *, settings: Settings) -> Emitted:
         image = np.where(missing, image.dtype.type(0), image)
     box = (image[None], labels[None])
     return Emitted(
-        (), table_of(box, settings), outermost(box, slice(0, 1)), outermost(box, slice(-1, None))
+        (), _table_of(box, settings), outermost(box, slice(0, 1)), outermost(box, slice(-1, None))
     )
 
 
-def share_of_regions(blocks: Sequence[Emitted], place: Place, settings: Settings) -> Table:
-    """Return the contribution of a block to the curves; `blocks` as for curves."""
-    faces = faces_of(place, settings.filtration.connectivity)
-    terms = crossing_terms(blocks, place.after, faces)
-    return _with_terms(blocks[0], terms, settings)
-
-
-def meet_regions(
-    blocks: Sequence[Emitted], before: Sequence[Met], after: tuple[int, ...], settings: Settings
-) -> Met:
-    """Return the contribution of a block together with its layer and the previous one."""
-    own = blocks[0]
-    table = _with_terms(own, meeting_terms(blocks, before, after), settings)
-    return Met(own.batch, table, own.last[:1])
-
-
-def _with_terms(block: Emitted, terms: list[Term], settings: Settings) -> Table:
+def table_with_terms(block: Emitted, terms: Sequence[Term], settings: Any) -> Table:
     """Return the sum of a block's table and the given terms."""
     tables = [block.own]
     for sign, box in terms:
-        table = table_of(flattened(box), settings)
+        table = _table_of(box, settings)
         table[:, 1:] *= sign
         tables.append(table)
     return add_tables(tables)
-
-
-def add_met_tables(blocks: Sequence[Met]) -> Met:
-    """Return the sum of the contributions of blocks."""
-    return Met((), total_table(blocks), ())
-
-
-def total_table(blocks: Sequence[Met]) -> Table:
-    """Return the sum of the contributions of blocks as a table."""
-    return add_tables([block.own for block in blocks])
 
 
 def add_tables(tables: Sequence[Table]) -> Table:

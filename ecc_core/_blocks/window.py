@@ -9,25 +9,21 @@ columns along its first axis, and the blocks beside a column are read once more.
 from __future__ import annotations
 
 import heapq
-import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecc_core._arrays import on_host
-from ecc_core._blocks.blocks import emit, share_of_block, total
-from ecc_core._blocks.planes import Array, Emitted, Place, neighbours, place_of
-from ecc_core._blocks.regions import add_tables, emit_regions, share_of_regions
+from ecc_core._blocks.work import Group, Index, Work
 from ecc_core._optional import import_optional
-from ecc_core._request.filtration import Boundary
 from ecc_core._request.resources import available_cores
 
-__all__ = ["Group", "Work", "cluster_errors", "run_groups"]
+__all__ = ["cluster_errors", "run_groups"]
 
 # Blocks for each thread: read before a block's share is asked for, so that no thread waits for
 # another one's block, and shares asked for that are not there yet.
@@ -36,137 +32,8 @@ AHEAD_ON_CLUSTER, ASKED_ON_CLUSTER = 8, 16
 MOST_SPOILT = 64
 PURPOSE = {"extra": "dask", "purpose": "computing by blocks"}
 
-Index = tuple[int, ...]
 Values = NDArray[np.int64]
 Done = Callable[[int, Values], None]
-
-
-class Group(NamedTuple):
-    """Consecutive blocks of a column, whose contributions are added.
-
-    Attributes
-    ----------
-    images : tuple of int
-        Index of the blocks along the batch axes.
-    column : tuple of slice
-        Which blocks the column has along the spatial axes.
-    first, stop : int
-        The group's blocks in the C order of the column.
-    """
-
-    images: Index
-    column: tuple[slice, ...]
-    first: int
-    stop: int
-
-    def blocks(self) -> Iterator[Index]:
-        """Return the indices of the blocks, batch axes first."""
-        shape = [part.stop - part.start for part in self.column]
-        for number in range(self.first, self.stop):
-            inside = np.unravel_index(number, shape)
-            yield (
-                *self.images,
-                *(s.start + int(i) for s, i in zip(self.column, inside, strict=True)),
-            )
-
-
-class Work:
-    """The computation for each block: curves, or tables of region curves.
-
-    Parameters
-    ----------
-    read : callable
-        Takes a box, a slice for each axis, and returns its points and their labels, if there are.
-    chunks : tuple of tuple of int
-        Lengths of the blocks along each axis, batch axes first; those of labelled images have
-        length 1 along batch axes.
-    ndim : int
-        Number of spatial axes.
-    settings : Settings, or what a subclass takes instead
-        If the boundary is not closed, every block has a neighbour along each axis. Behind the last
-        one this is the first point of a periodic image, or the last point of a half-open window.
-    regions : bool
-        Whether there are labels.
-    """
-
-    def __init__(
-        self,
-        read: Callable[[tuple[slice, ...]], tuple[Array, ...]],
-        chunks: tuple[tuple[int, ...], ...],
-        ndim: int,
-        settings: Any,
-        *,
-        regions: bool,
-    ) -> None:
-        self.read, self.settings, self.regions = read, settings, regions
-        self.lead = len(chunks) - ndim
-        self.shape = tuple(map(sum, chunks))
-        boundary = settings.filtration.boundary
-        self.open = not boundary.is_closed
-        if self.open:
-            spatial = (_with_end(lengths, boundary) for lengths in chunks[self.lead :])
-            chunks = (*chunks[: self.lead], *spatial)
-        self.counts = tuple(map(len, chunks))
-        self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
-
-    def box(self, block: Index) -> tuple[slice, ...]:
-        """Return the place of a block along as many axes as its index has."""
-        parts = zip(self.edges, self.shape, block, strict=False)
-        return tuple(
-            slice(edges[i], edges[i + 1]) if edges[i] < length else slice(0, 1)
-            for edges, length, i in parts
-        )
-
-    def place(self, block: Index) -> Place:
-        """Return along which axes a block has neighbours."""
-        if self.open:
-            every = (1,) * (len(block) - self.lead)
-            return Place(every, every)
-        return place_of(block[self.lead :], self.counts[self.lead :])
-
-    def near(self, block: Index) -> list[Index]:
-        """Return a block and its later neighbours."""
-        images, at = block[: self.lead], block[self.lead :]
-        return [(*images, *other) for other in neighbours(at, self.counts[self.lead :])]
-
-    def emit(self, block: Index) -> Emitted:
-        """Read a block and return what its neighbours need."""
-        arrays = self.read(self.box(block))
-        if self.regions:
-            image, labels = (array.reshape(array.shape[self.lead :]) for array in arrays)
-            return emit_regions(image, labels, settings=self.settings)
-        return emit(*arrays, settings=self.settings, ndim=len(block) - self.lead)
-
-    def share(self, block: Index, emitted: Sequence[Emitted]) -> Values:
-        """Return the contribution of a block."""
-        function = share_of_regions if self.regions else share_of_block
-        return function(emitted, self.place(block), self.settings)
-
-    def sum(self, shares: Sequence[Values]) -> Values:
-        """The sum of a group."""
-        return add_tables(shares) if self.regions else total(shares)
-
-    def groups(self, size: int, side: int) -> list[Group]:
-        """All blocks, in groups of at most `size` in columns of `side` blocks across."""
-        images = itertools.product(*map(range, self.counts[: self.lead]))
-        first, *across = (max(0, n - self.open) for n in self.counts[self.lead :])
-        parts = [[slice(i, min(i + side, n)) for i in range(0, n, side)] for n in across]
-        columns = list(itertools.product([slice(0, first)], *parts))
-        groups = []
-        for at, column in itertools.product(images, columns):
-            count = math.prod(part.stop - part.start for part in column)
-            starts = range(0, count, size)
-            groups += [Group(at, column, i, min(i + size, count)) for i in starts]
-        return groups
-
-
-def _with_end(lengths: tuple[int, ...], boundary: Boundary) -> tuple[int, ...]:
-    """The lengths of blocks along an axis, and behind them a point of the block after the last."""
-    if not lengths:
-        return ()
-    if boundary.wraps:
-        return (*lengths, 1)
-    return tuple(filter(None, (*lengths[:-1], lengths[-1] - 1, 1)))
 
 
 def run_groups(

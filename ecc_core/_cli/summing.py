@@ -22,10 +22,11 @@ from ecc_core._blocks.betti import (
     unpacked,
 )
 from ecc_core._blocks.blocks import Settings
-from ecc_core._blocks.cells import CellSettings, CellWork
+from ecc_core._blocks.cells import CellSettings, CellWork, work_of
 from ecc_core._blocks.minkowski import functionals_of_rows
 from ecc_core._blocks.regions import add_tables, labels_of, values_of
-from ecc_core._blocks.window import Group, Work, cluster_errors, run_groups
+from ecc_core._blocks.window import cluster_errors, run_groups
+from ecc_core._blocks.work import Group, Work
 from ecc_core._cli.blockwise import Stack
 from ecc_core._cli.curve_table import Curves
 from ecc_core._cli.progress import bar
@@ -97,12 +98,10 @@ def _work_of(stack: Stack, at: Array, arguments: argparse.Namespace) -> tuple[Wo
         )
         return numbers, _BettiTotal(stack, numbers)
     labels = stack.blocks.labels
-    options = {"regions": labels is not None}
+    settings: Settings | CellSettings = Settings(at, filtration)
     if arguments.minkowski:
-        cells = CellSettings.of(at, filtration, arguments.minkowski, stack.spacing)
-        work: Work = CellWork(stack.blocks, chunks, stack.ndim, cells, **options)
-    else:
-        work = Work(stack.blocks, chunks, stack.ndim, Settings(at, filtration), **options)
+        settings = CellSettings.of(at, filtration, arguments.minkowski, stack.spacing)
+    work = work_of(stack.blocks, chunks, settings, regions=labels is not None)
     if labels is None:
         return work, _CurveTotal(stack, work)
     return work, _RegionTotal(stack, work, labels.source.dtype.newbyteorder("="))

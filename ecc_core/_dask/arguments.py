@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import adapter_of, given_on_host
 from ecc_core._arrays.origin import origin_of
+from ecc_core._arrays.request import Request, layout_of
 from ecc_core._dask import graph
 from ecc_core._dask.graph import da
 from ecc_core._request.filtration import Direction
@@ -21,16 +22,15 @@ from ecc_core._request.image import (
     check_same_shape,
 )
 from ecc_core._request.resources import check_unused
-from ecc_core._request.thresholds import parse_thresholds
+from ecc_core._request.thresholds import Thresholds, parse_thresholds
 
 __all__ = [
     "Axes",
     "aligned",
     "check_dask_image",
     "check_no_workers",
-    "directed",
     "given_thresholds",
-    "labelled",
+    "lazy_request",
     "paired",
     "split_masked_chunks",
 ]
@@ -62,6 +62,39 @@ def _library(array: Any) -> str:
     return adapter_of(array._meta).name
 
 
+def lazy_request(
+    image: Any,
+    thresholds: Any = (),
+    *,
+    range: Any = None,
+    mask: Any = None,
+    labels: Any = None,
+    workers: Any = None,
+    **options: Any,
+) -> Request:
+    """Check the arguments of a public function for a dask array, as `Request.of` does for others.
+
+    The image and its mask have the same chunks, keep all their batch axes, and contain the
+    directional term.
+    """
+    check_no_workers(workers)
+    image = check_dask_image(image)
+    geometry, filtration = layout_of(image.shape, **options)
+    levels = _levels(thresholds, range, "thresholds")
+    origin = origin_of(image)
+    if labels is not None:
+        labels = _labelled(labels, image)
+    image, mask = split_masked_chunks(image, aligned(mask, image, geometry.axes))
+    if filtration.direction is not None:
+        image = _directed(image, geometry.axes, filtration.direction)
+    if mask is not None and labels is not None:
+        labels, mask = np.where(mask, labels, labels.dtype.type(0)), None
+    if mask is not None:
+        mask = mask.transpose(geometry.order)
+    image = image.transpose(geometry.order)
+    return Request("image", origin, geometry, filtration, levels, image, mask, labels, None)
+
+
 def check_no_workers(workers: int | None) -> None:
     check_unused("for a dask array, whose scheduler controls the threads", workers=workers)
 
@@ -70,14 +103,19 @@ def given_thresholds(
     thresholds: ArrayLike, bounds: tuple[float, float] | None, name: str = "thresholds"
 ) -> Array:
     """Return the thresholds, which must not depend on the values of the image."""
-    host = given_on_host(thresholds)
-    levels = parse_thresholds(host, bounds, name=name, no_exact=" for a dask array")
+    return _levels(thresholds, bounds, name).over(_no_range, ())
+
+
+def _levels(thresholds: ArrayLike, bounds: Any, name: str) -> Thresholds:
+    levels = parse_thresholds(
+        given_on_host(thresholds), bounds, name=name, no_exact=" for a dask array"
+    )
     if levels.needs_range:
         raise ValueError(
             f"`{levels.range_name}` must be given with `{name}` {levels.count} for a dask array, "
             "which is not read to find its values, got None"
         )
-    return levels.over(_no_range, ())
+    return levels
 
 
 def _no_range() -> tuple[None, None]:
@@ -121,7 +159,7 @@ def _as_chunks(array: Any, image: Any, name: str) -> Any:
     return _chunked_alike(array, image, name)
 
 
-def labelled(labels: Any, image: Any) -> Any:
+def _labelled(labels: Any, image: Any) -> Any:
     """Return labels with the image's chunks."""
     if not isinstance(labels, da.Array):
         labels = origin_of(labels, "labels").unwrap(labels, "labels")
@@ -154,7 +192,7 @@ def split_masked_chunks(image: Any, mask: Any | None) -> tuple[Any, Any | None]:
     return values, shown if mask is None else shown & mask
 
 
-def directed(image: Any, axes: tuple[int, ...], direction: Direction) -> Any:
+def _directed(image: Any, axes: tuple[int, ...], direction: Direction) -> Any:
     """Return an image plus its directional term."""
     height: Any = None
     for along, terms in zip(axes, direction.terms, strict=True):

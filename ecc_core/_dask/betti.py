@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core._arrays.origin import origin_of
+from ecc_core._arrays.request import Request
 from ecc_core._blocks.betti import (
     BettiSettings,
     Box,
@@ -18,38 +19,26 @@ from ecc_core._blocks.betti import (
     numbers_of,
     open_sides,
 )
-from ecc_core._dask.arguments import Axes, check_no_workers
+from ecc_core._blocks.planes import Array
+from ecc_core._dask.arguments import lazy_request
 from ecc_core._dask.graph import Graph, da, dask, graphs
-from ecc_core._dask.whole import CheckedBlocks, checked_blocks
 from ecc_core.results import BettiCurves, curve_facts
 
 __all__ = ["whole_betti_curves"]
 
 
-def whole_betti_curves(
-    image: Any,
-    thresholds: ArrayLike,
-    *,
-    range: tuple[float, float] | None,
-    connectivity: int | None,
-    superlevel: bool,
-    mask: Any | None,
-    nan: Literal["raise", "omit"],
-    axis: Axes,
-    workers: int | None,
-) -> BettiCurves:
+def whole_betti_curves(image: Any, thresholds: ArrayLike, **options: Any) -> BettiCurves:
     """Return the result of :func:`ecc_core.betti_curves` for a dask array, not yet computed."""
-    check_no_workers(workers)
-    checked = checked_blocks(image, thresholds, range, connectivity, superlevel, mask, nan, axis)
-    origin_of(checked.image._meta).betti_numbers("piece_of")  # raises for CuPy arrays
-    facts = curve_facts(checked.settings.filtration)
-    return BettiCurves(checked.settings.thresholds, _values(checked), **facts)
+    request = lazy_request(image, thresholds, **options)
+    origin_of(request.images._meta).betti_numbers("piece_of")  # raises for CuPy arrays
+    at = request.thresholds()
+    return BettiCurves(at, _values(request, at), **curve_facts(request.filtration))
 
 
-def _values(checked: CheckedBlocks) -> Any:
+def _values(request: Request, at: Array) -> Any:
     """Return the Betti numbers as a dask array of shape batch + (d, n)."""
-    image, mask, (at, filtration), ndim = checked
-    lead = image.ndim - ndim
+    image, mask, filtration = request.images, request.mask, request.filtration
+    ndim, lead = request.geometry.ndim, len(request.geometry.batch)
     batch, meta = image.chunks[:lead], np.empty((0,) * (lead + 2), np.int64)
     if image.size == 0:
         return da.zeros((*image.shape[:lead], ndim, at.size), np.int64, chunks=-1)

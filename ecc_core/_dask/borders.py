@@ -13,16 +13,17 @@ from ecc_core._dask.graph import da
 
 __all__ = ["bordered"]
 
-Values = Callable[[Any, Any | None, Settings, int], Any]
+Values = Callable[[Any, Any | None, Settings], Any]
 
 
-def bordered(values_of: Values, image: Any, mask: Any | None, settings: Settings, ndim: int) -> Any:
-    """Return the curve of an image, whose last `ndim` axes are spatial, for any boundary.
+def bordered(values_of: Values, image: Any, mask: Any | None, settings: Settings) -> Any:
+    """Return the curve of an image, whose last axes are spatial, for any boundary.
 
     `values_of` takes the same arguments, and returns the curve of a closed image.
     """
     filtration = settings.filtration
-    total = values_of(image, mask, settings._replace(filtration=closed(filtration, ndim)), ndim)
+    ndim = filtration.ndim
+    total = values_of(image, mask, settings._replace(filtration=closed(filtration, ndim)))
     sides = signed_sides_of(filtration)
     if filtration.boundary.is_closed or image.size == 0:
         return total
@@ -36,9 +37,7 @@ def bordered(values_of: Values, image: Any, mask: Any | None, settings: Settings
         if not left:  # points
             stacked, left = [array[..., None] for array in stacked], 1
         plane, shown = stacked if len(stacked) == 2 else (stacked[0], None)
-        values = values_of(
-            plane, shown, settings._replace(filtration=closed(filtration, left)), left
-        )
+        values = values_of(plane, shown, settings._replace(filtration=closed(filtration, left)))
         for (across, _), value in zip(parts, values, strict=True):
             total = total + int(np.prod([side.sign for side in across if side])) * value
     return total

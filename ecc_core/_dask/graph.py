@@ -8,32 +8,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from ecc_core._blocks.blocks import (
-    AnySettings,
-    Settings,
-    add_met,
-    coefficients_of,
-    emit,
-    meet,
-    share_of_block,
-    total_met,
-)
-from ecc_core._blocks.planes import neighbours, place_of
-from ecc_core._blocks.regions import (
-    add_met_tables,
-    emit_regions,
-    labels_of,
-    meet_regions,
-    rows_of,
-    total_table,
-    values_of,
-)
+from ecc_core._blocks.blocks import AnySettings, Settings, coefficients_of
+from ecc_core._blocks.cells import CellSettings, CellWork, work_of
+from ecc_core._blocks.planes import Array, Emitted, neighbours
+from ecc_core._blocks.regions import labels_of, rows_of, values_of
 from ecc_core._blocks.tiles import curves_of_tiles
+from ecc_core._blocks.work import Index, Work
 from ecc_core._optional import import_optional
 
 __all__ = [
@@ -73,32 +58,39 @@ def without_empty_chunks(image: Any) -> Any:
     return da.Array(graph, name, chunks, meta=image._meta)
 
 
-def block_curves(image: Any, mask: Any | None, settings: Settings, ndim: int) -> Any:
+def block_curves(image: Any, mask: Any | None, settings: Settings) -> Any:
     """Return the contribution of each block to the curve, a dask array (*batch, blocks, n).
 
-    `image` is a dask array without empty chunks, its `ndim` spatial axes last, and `mask` one of
-    the same chunks or None. Blocks follow in C order.
+    `image` is a dask array without empty chunks, its spatial axes last, and `mask` one of the same
+    chunks or None. Blocks follow in C order.
     """
-    lead = image.ndim - ndim
-    n = settings.thresholds.size
+    lead = image.ndim - settings.filtration.ndim
+    n = settings.size
     meta = _counts_like(image, lead + 2)
     if image.size == 0:
         shape = (*image.shape[:lead], 0, n)
         return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
-    arrays = (image,) if mask is None else (image, mask)
-    emitted = _emitted(emit, arrays, settings, ndim=ndim)
-    shared = dask.delayed(settings, traverse=False, pure=True)
-    counts = emitted.numblocks[lead:]
+    work = work_of(None, image.chunks, settings)
+    emitted, shared = _emitted(work, (image,) if mask is None else (image, mask))
     name = "ecc-block-" + dask.base.tokenize(emitted.name)
     tasks: Graph = {}
-    for images in itertools.product(*map(range, emitted.numblocks[:lead])):
-        for row, at in enumerate(itertools.product(*map(range, counts))):
-            blocks = [(emitted.name, *images, *near) for near in neighbours(at, counts)]
-            place = place_of(at, counts)
-            tasks[name, *images, row, 0] = (share_of_block, blocks, place, shared.key)
+    for images in _places(work):
+        for row, at in enumerate(itertools.product(*map(range, work.owners[lead:]))):
+            block = (*images, *at)
+            near = [(emitted.name, *other) for other in work.near(block)]
+            tasks[name, *images, row, 0] = (_row, shared.key, block, near)
     graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[emitted, shared])
-    rows = (1,) * math.prod(counts)
+    rows = (1,) * math.prod(work.owners[lead:])
     return da.Array(graph, name, (*image.chunks[:lead], rows, (n,)), meta=meta)
+
+
+def _row(work: Work, block: Index, emitted: Sequence[Emitted]) -> Array:
+    return work.share(block, emitted)[..., None, :]
+
+
+def _places(work: Work) -> Iterator[Index]:
+    """Return the indices of blocks along the batch axes."""
+    return itertools.product(*map(range, work.owners[: work.lead]))
 
 
 def _counts_like(image: Any, ndim: int) -> Any:
@@ -106,99 +98,125 @@ def _counts_like(image: Any, ndim: int) -> Any:
     return np.empty_like(image._meta, shape=(0,) * ndim, dtype=np.int64)
 
 
-def _emitted(
-    function: Callable[..., Any], arrays: tuple[Any, ...], settings: AnySettings, **options: Any
-) -> Any:
-    """Return an array with an `Emitted` object in place of each block."""
-    return da.map_blocks(
-        function,
+def _emitted(work: Work, arrays: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return an array with an `Emitted` object in place of each block, and the shared work."""
+    token = dask.base.tokenize(type(work), *arrays, work.settings, work.ndim, work.regions)
+    shared = dask.delayed(work, traverse=False, name=f"ecc-work-{token}")
+    emitted = da.map_blocks(
+        _emit,
         *arrays,
-        settings=dask.delayed(settings, traverse=False, pure=True),
+        work=shared,
         dtype=object,
         meta=np.empty((0,) * arrays[0].ndim, object),
-        name="ecc-emit-" + dask.base.tokenize(function, *arrays, settings, options),
-        **options,
+        name=f"ecc-emit-{token}",
     )
+    return emitted, shared
 
 
-class _Sum(NamedTuple):
-    """The functions that add up the blocks of an image."""
-
-    meet: Callable[..., Any]
-    add: Callable[..., Any]
-    total: Callable[..., Any]
+def _emit(*arrays: Array, work: Work) -> Emitted:
+    return work.emitted(arrays)
 
 
-def _sum_of_blocks(
-    functions: _Sum, emitted: Any, settings: AnySettings, lead: int
-) -> tuple[Any, str]:
+def _sum_of_blocks(work: Work, arrays: tuple[Any, ...]) -> tuple[Any, str]:
     """Return a graph, and the name of the keys of its sums, (name, *images, 0).
 
-    A block is combined with its own layer and the previous one, so that one plane of each is kept
-    for the next layer. The sums are a chain, so that dask works through the blocks in their order;
-    with a tree, it would keep the planes of many layers.
+    The sums are a chain, so that dask works through the blocks in their order; with a tree, it
+    would keep the planes of many layers.
     """
-    shared = dask.delayed(settings, traverse=False, pure=True)
-    counts = emitted.numblocks[lead:]
-    name = "ecc-sum-" + dask.base.tokenize(functions, emitted.name)
+    emitted, shared = _emitted(work, arrays)
+    name = "ecc-sum-" + dask.base.tokenize(emitted.name)
+    cells = isinstance(work, CellWork)
+    part = _share if cells else _meeting
+    add, total = (Work.sum, Work.sum) if cells else (Work.add_met, Work.total_met)
     tasks: Graph = {}
-    for images in itertools.product(*map(range, emitted.numblocks[:lead])):
-        keys = []
-        for layer, *at in itertools.product(*map(range, counts)):
-            near = [(*images, layer, *other) for other in neighbours(at, counts[1:])]
-            blocks = [(emitted.name, *other) for other in near]
-            before = [
-                (f"{name}-met", *images, layer - 1, *other)
-                for other in neighbours(at, counts[1:])
-                if layer
-            ]
-            after = place_of((layer, *at), counts).after
-            keys.append((f"{name}-met", *images, layer, *at))
-            tasks[keys[-1]] = (functions.meet, blocks, before, after, shared.key)
+    for images in _places(work):
+        keys: list[Any] = []
+        for at in itertools.product(*map(range, work.owners[work.lead :])):
+            keys.append((f"{name}-part", *images, *at))
+            tasks[keys[-1]] = part(work, shared.key, emitted.name, keys[-1])
         so_far: list[Any] = []
         groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
         for i, group in enumerate(groups[:-1]):
-            tasks[f"{name}-so-far", *images, i] = (functions.add, so_far + group)
+            tasks[f"{name}-so-far", *images, i] = (add, shared.key, so_far + group)
             so_far = [(f"{name}-so-far", *images, i)]
-        tasks[name, *images, 0] = (functions.total, so_far + groups[-1])
+        tasks[name, *images, 0] = (total, shared.key, so_far + groups[-1])
     graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=[emitted, shared])
     return graph, name
 
 
-def curve_values(image: Any, mask: Any | None, settings: Settings, ndim: int) -> Any:
+def _share(work: Work, shared: Any, emitted: str, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the task of the contribution of a block, of those that it owns."""
+    _, *block = key
+    near = [(emitted, *other) for other in work.near(tuple(block))]
+    return type(work).share, shared, tuple(block), near
+
+
+def _meeting(work: Work, shared: Any, emitted: str, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the task that combines a block with its own layer and the previous one.
+
+    So one plane of each block is kept for the next layer.
+    """
+    name, *block = key
+    images, (layer, *at) = block[: work.lead], block[work.lead :]
+    across = list(neighbours(at, work.counts[work.lead + 1 :]))
+    near = [(emitted, *images, layer, *other) for other in across]
+    before = [(name, *images, layer - 1, *other) for other in across if layer]
+    return type(work).meet, shared, tuple(block), near, before
+
+
+def curve_values(image: Any, mask: Any | None, settings: Settings | CellSettings) -> Any:
     """Return the curve, a dask array of shape (*batch, n). Arguments as for `block_curves`."""
-    return sums_of_blocks((image,) if mask is None else (image, mask), settings, ndim)
+    return sums_of_blocks((image,) if mask is None else (image, mask), settings)
 
 
-def sums_of_blocks(arrays: tuple[Any, ...], settings: AnySettings, ndim: int) -> Any:
-    """The curve or surface, a dask array of shape (*batch, n).
+def sums_of_blocks(arrays: tuple[Any, ...], settings: AnySettings | CellSettings) -> Any:
+    """Return the curve, surface or numbers of cells, a dask array of shape (*batch, n).
 
     `arrays` are an image, or two for a surface, and perhaps a mask. They are without empty chunks,
-    of the same chunks, and their `ndim` spatial axes come last.
+    of the same chunks, and their spatial axes come last. Only cells can have a boundary that
+    is not closed.
     """
     image = arrays[0]
-    lead = image.ndim - ndim
-    n = settings.size
-    meta = _counts_like(image, lead + 1)
-    if image.size == 0:
-        return da.zeros_like(meta, shape=(*image.shape[:lead], n), dtype=np.int64, chunks=-1)
-    emitted = _emitted(emit, arrays, settings, ndim=ndim)
-    graph, name = _sum_of_blocks(_Sum(meet, add_met, total_met), emitted, settings, lead)
-    return da.Array(graph, name, (*image.chunks[:lead], (n,)), meta=meta)
+    work = work_of(None, image.chunks, settings)
+    lead = work.lead
+    if image.size == 0 or 0 in work.owners:
+        meta = _sums_like(image, settings, lead + 1)
+        shape = (*image.shape[:lead], settings.size)
+        return da.zeros_like(meta, shape=shape, dtype=np.int64, chunks=-1)
+    if work.open:
+        arrays = tuple(_with_end(array, work) for array in arrays)
+    graph, name = _sum_of_blocks(work, arrays)
+    meta = _sums_like(image, settings, lead + 1)
+    return da.Array(graph, name, (*image.chunks[:lead], (settings.size,)), meta=meta)
 
 
-def region_table(image: Any, labels: Any, settings: Settings) -> Any:
-    """Return the curves of all regions as one table, a dask array of shape (unknown, 1 + n).
+def _sums_like(image: Any, settings: Any, ndim: int) -> Any:
+    """Return an empty array like the sums of blocks; numbers of cells are in host memory."""
+    if isinstance(settings, CellSettings):
+        return np.empty((0,) * ndim, np.int64)
+    return _counts_like(image, ndim)
+
+
+def _with_end(array: Any, work: Work) -> Any:
+    """Return an array with the points behind its last blocks as blocks of their own."""
+    if work.settings.filtration.boundary.wraps:
+        for axis in np.arange(work.lead, array.ndim).tolist():
+            first = array[(slice(None),) * axis + (slice(0, 1),)]
+            array = da.concatenate([array, first], axis=axis)
+    return array.rechunk(work.chunks)
+
+
+def region_table(image: Any, labels: Any, settings: Settings | CellSettings) -> Any:
+    """Return the sums of all regions as one table, a dask array of shape (unknown, 1 + n).
 
     `image` and `labels` have the same chunks, none of them empty.
     """
-    columns = 1 + settings.thresholds.size
-    meta = _counts_like(image, 2)
+    columns = 1 + settings.size
+    meta = _sums_like(image, settings, 2)
     if image.size == 0:
         return da.zeros_like(meta, shape=(0, columns), dtype=np.int64, chunks=-1)
-    emitted = _emitted(emit_regions, (image, labels), settings)
-    functions = _Sum(meet_regions, add_met_tables, total_table)
-    sums, name = _sum_of_blocks(functions, emitted, settings, 0)
+    work = work_of(None, image.chunks, settings, regions=True)
+    sums, name = _sum_of_blocks(work, (image, labels))
     table = f"{name}-table"
     graph = graphs.HighLevelGraph(
         {**sums.layers, table: {(table, 0, 0): (name, 0)}}, {**sums.dependencies, table: {name}}

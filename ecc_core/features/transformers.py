@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ecc_core.curves import euler_curve
+from ecc_core.results import EulerCurve
 from ecc_core.transforms import euler_transform, region_transforms
 
 __all__ = ["EulerCurveTransformer", "EulerTransformTransformer", "RegionTransformsTransformer"]
@@ -51,9 +52,29 @@ class _ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return array
 
+    def _set(self, images: NDArray[Any]) -> None:
+        """Set what features are computed at: thresholds, or directions and heights."""
+        raise NotImplementedError
+
     def _count(self) -> int:
         """Return the number of features."""
         raise NotImplementedError
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Set what features are computed at: thresholds, or directions and heights.
+
+        Parameters
+        ----------
+        X : (n, h), (n, h, w) or (n, h, w, d) array
+            Images, or rows of flattened images.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._set(self._images(X, reset=True))
+        return self
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the features: a prefix and a number.
@@ -148,38 +169,25 @@ class EulerCurveTransformer(_ImageTransformer):
         self.superlevel = superlevel
         self.workers = workers
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Set the thresholds.
-
-        Parameters
-        ----------
-        X : (n, h), (n, h, w) or (n, h, w, d) array
-            Images, or rows of flattened images.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        images = self._images(X, reset=True)
-        shape = images.shape[1:]
+    def _set(self, images: NDArray[Any]) -> None:
         number = np.ndim(self.thresholds) == 0
         bounds = self.range
         if number and bounds is None:
             bounds = images.min(), images.max()
         # The curve of a single point checks the thresholds and options.
-        point = images[:1, *(slice(1),) * len(shape)]
-        curve = euler_curve(
-            point,
-            self.thresholds,
+        point = images[(slice(1),) * images.ndim]
+        self.thresholds_ = self._curves(point, self.thresholds, bounds).thresholds
+
+    def _curves(self, images: NDArray[Any], thresholds: Any, bounds: Any) -> EulerCurve:
+        return euler_curve(
+            images,
+            thresholds,
             range=bounds,
             connectivity=self.connectivity,
             superlevel=self.superlevel,
             axis=tuple(np.arange(1, images.ndim)),
             workers=self.workers,
         )
-        self.thresholds_ = curve.thresholds
-        return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.int64]:
         """Compute the curves.
@@ -194,15 +202,7 @@ class EulerCurveTransformer(_ImageTransformer):
         (n, m) int64 array
         """
         check_is_fitted(self)
-        images = self._images(X, reset=False)
-        return euler_curve(
-            images,
-            self.thresholds_,
-            connectivity=self.connectivity,
-            superlevel=self.superlevel,
-            axis=tuple(np.arange(1, images.ndim)),
-            workers=self.workers,
-        ).values
+        return self._curves(self._images(X, reset=False), self.thresholds_, None).values
 
     def _count(self) -> int:
         return len(self.thresholds_)
@@ -222,23 +222,9 @@ class _TransformTransformer(_ImageTransformer):
         """Return the transform of an image."""
         raise NotImplementedError
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Set the directions and heights.
-
-        Parameters
-        ----------
-        X : (n, h), (n, h, w) or (n, h, w, d) array
-            Images, or rows of flattened images.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        image = self._images(X, reset=True)[0]
-        found = self._transform(image, self.directions, self.heights, self.range)
+    def _set(self, images: NDArray[Any]) -> None:
+        found = self._transform(images[0], self.directions, self.heights, self.range)
         self.directions_, self.heights_ = found.directions, found.heights
-        return self
 
     def _transforms(self, X: ArrayLike) -> list[Any]:
         """Return the transform of each image."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ecc_core._arrays import on_host
-from ecc_core.plotting._figures import COLUMN, EULER, FAINT, new_figure
+from ecc_core.plotting._figures import EULER, FAINT, named, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,11 +68,10 @@ def plot_curve(
     ('threshold', 'Euler characteristic')
     """
     if ax is None:
-        ax = new_figure(figsize=(COLUMN, 2.4), layout="constrained").add_subplot()
+        ax = new_axes(2.4)
     if not ax.get_xlabel():
         ax.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
-        units = getattr(curve, "units", None)
-        ax.set_xlabel(f"threshold ({units})" if units else "threshold")
+        ax.set_xlabel(named("threshold", getattr(curve, "units", None)))
         ax.set_ylabel(EULER)
         ax.spines[["top", "right"]].set_visible(False)
         ax.locator_params(axis="y", integer=True)
@@ -124,8 +123,7 @@ def plot_betti_curves(curves: BettiResult[Any], ax: Axes | None = None, **line: 
         ax = plot_curve(curve, ax, **{"color": f"C{k}", **line})
         ax.lines[-1].set_label(label)
     assert ax is not None
-    units = f" ({curves.units})" if curves.units else ""
-    ax.set(xlabel=f"threshold{units}", ylabel="Betti number", yscale="symlog")
+    ax.set(xlabel=named("threshold", curves.units), ylabel="Betti number", yscale="symlog")
     beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if own else {}
     ax.legend(frameon=False, **beside)
     return ax

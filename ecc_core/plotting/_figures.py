@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from ecc_core._optional import import_optional
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLUMN", "EULER", "FAINT", "diverging_colours", "new_figure"]
+__all__ = ["COLUMN", "EULER", "FAINT", "diverging_colours", "named", "new_axes", "new_figure"]
 
 COLUMN = 3.5  # inches, one column of a two-column page
 FAINT = "#d0d0d0"
@@ -22,6 +23,18 @@ def new_figure(**settings: Any) -> "Figure":
     figures = import_optional("matplotlib.figure", extra="io", purpose="plotting")
     figure: Figure = figures.Figure(**settings)
     return figure
+
+
+def new_axes(height: float, **settings: Any) -> "Axes":
+    """Return the only axes of a new figure, as wide as a column."""
+    figure = new_figure(figsize=(COLUMN, height), layout="constrained")
+    axes: Axes = figure.add_subplot(**settings)
+    return axes
+
+
+def named(quantity: str, units: str | None) -> str:
+    """Return the label of an axis."""
+    return f"{quantity} ({units})" if units else quantity
 
 
 def diverging_colours(values: NDArray[Any], mesh: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecc_core._arrays import on_host
-from ecc_core.plotting._figures import COLUMN, FAINT, new_figure
+from ecc_core.plotting._figures import COLUMN, FAINT, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ def plot_persistence(
     ('birth', 'death')
     """
     if ax is None:
-        ax = new_figure(figsize=(COLUMN, COLUMN), layout="constrained").add_subplot()
+        ax = new_axes(COLUMN)
     births, deaths, lasts = (on_host(a) for a in (pairs.births, pairs.deaths, pairs.essential))
     ends = np.concatenate([births, deaths[~lasts]]).astype(np.float64)
     ends = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.array([0.0, 1.0])

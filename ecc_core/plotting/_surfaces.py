@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecc_core.plotting._figures import COLUMN, EULER, diverging_colours, new_figure
+from ecc_core.plotting._figures import EULER, diverging_colours, named, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,16 +73,13 @@ def plot_surface(
     if heights.size == 0:
         raise ValueError("`surface` must have finite thresholds, got none")
     if ax is None:
-        ax = new_figure(figsize=(COLUMN, 2.8), layout="constrained").add_subplot()
+        ax = new_axes(2.8)
     colours = diverging_colours(heights, mesh)
     image = ax.pcolormesh(x, y, heights, shading="nearest", **colours)
     if contours and min(heights.shape) > 1 and heights.min() < heights.max():
         ax.contour(x, y, heights, contours, colors="black", linewidths=0.4, alpha=0.6)
-    for axis, name, units in (
-        (ax.xaxis, "first", surface.units_first),
-        (ax.yaxis, "second", surface.units_second),
-    ):
-        axis.set_label_text(f"{name} threshold ({units})" if units else f"{name} threshold")
+    ax.set_xlabel(named("first threshold", surface.units_first))
+    ax.set_ylabel(named("second threshold", surface.units_second))
     if colorbar:
         bar = ax.figure.colorbar(image, ax=ax, extend="both")
         bar.set_label(EULER)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core.plotting._figures import COLUMN, FAINT, diverging_colours, new_figure
+from ecc_core.plotting._figures import FAINT, diverging_colours, named, new_axes, new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +62,7 @@ def plot_transform(
     ('direction (degrees)', 'height')
     """
     if ax is None:
-        ax = _axes()
+        ax = new_axes(2.6)
     transform = transform.to_numpy()
     heights, values = _finite(transform)
     angles = _angles(transform.directions)
@@ -71,7 +71,7 @@ def plot_transform(
         places, heights, values.T, shading="nearest", **diverging_colours(values, mesh)
     )
     ax.set_xlabel("direction" if angles is None else "direction (degrees)")
-    ax.set_ylabel(f"height ({transform.units})" if transform.units else "height")
+    ax.set_ylabel(named("height", transform.units))
     if angles is not None:
         ax.locator_params(axis="x", steps=[1, 4.5, 9, 10])
     if colorbar:
@@ -129,7 +129,7 @@ def plot_transform_polar(
             f"got directions of shape {transform.directions.shape}"
         )
     if ax is None:
-        ax = cast("PolarAxes", _axes(projection="polar"))
+        ax = cast("PolarAxes", new_axes(2.6, projection="polar"))
     heights, values = _finite(transform)
     # Counter-clockwise from the right: rows run down, so their axis points to -90 degrees.
     step = 2 * np.pi / len(angles)
@@ -196,11 +196,6 @@ def plot_transforms(transforms: "Mapping[str, EulerTransform[Any]]") -> "Figure"
     if axes:
         figure.colorbar(axes[0].collections[0], ax=axes, extend="both", shrink=0.6)
     return figure
-
-
-def _axes(**settings: Any) -> "Axes":
-    axes: Axes = new_figure(figsize=(COLUMN, 2.6), layout="constrained").add_subplot(**settings)
-    return axes
 
 
 def _finite(transform: "EulerTransform[Any]") -> tuple[NDArray[Any], NDArray[Any]]:

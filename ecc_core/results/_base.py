@@ -23,7 +23,10 @@ else:
 
     ArrayT = TypeVar("ArrayT")  # its default needs Python 3.13
 
-__all__ = ["ArrayT", "Result", "as_floats", "plain", "row_of"]
+__all__ = ["ArrayT", "RegionResult", "Result", "as_floats", "plain"]
+
+MOST_DRAWN = 20
+"""Curves in a preview."""
 
 
 class Result(Sequence[ArrayT]):
@@ -149,6 +152,29 @@ class Result(Sequence[ArrayT]):
         return cast("DataArray", _views.to_xarray(self))
 
 
+class RegionResult(Result[ArrayT]):
+    """Results of the regions of a label image, along the first axis of the values."""
+
+    labels: ArrayT
+    _most_drawn: ClassVar[int] = MOST_DRAWN
+
+    def _axes(self) -> dict[str, Any]:
+        return {"label": self.labels, **super()._axes()}
+
+    def _preview(self) -> Self:
+        return replace(  # type: ignore[type-var]
+            self, **{name: getattr(self, name)[: self._most_drawn] for name in ("labels", "values")}
+        )
+
+    def _row(self, label: int) -> Any:
+        """Return the values of one label."""
+        values: Any = self.values
+        (rows,) = np.nonzero(on_host(self.labels) == label)
+        if not rows.size:
+            raise KeyError(f"there is no label {label!r}")
+        return values[int(rows[0])]
+
+
 def _same(a: Any, b: Any) -> bool:
     """Return whether two arrays of a library have the same dtype, shape, device and elements."""
     if a is b:
@@ -166,14 +192,6 @@ def _native(dtype: Any) -> Any:
 
 def as_floats(numbers: Any) -> tuple[float, ...] | None:
     return None if numbers is None else tuple(np.asarray(numbers, dtype=np.float64).tolist())
-
-
-def row_of(regions: Any, label: int) -> Any:
-    """Return the values of one label."""
-    (rows,) = np.nonzero(on_host(regions.labels) == label)
-    if not rows.size:
-        raise KeyError(f"there is no label {label!r}")
-    return regions.values[int(rows[0])]
 
 
 def plain(result: Any, **converters: Callable[[Any], Any]) -> None:

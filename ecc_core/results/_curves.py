@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from ecc_core._arrays import on_host
 from ecc_core.plotting import plot_curve
 from ecc_core.plotting._figures import EULER
-from ecc_core.results._base import ArrayT, Result, as_floats, plain, row_of
+from ecc_core.results._base import MOST_DRAWN, ArrayT, RegionResult, Result, as_floats, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,9 +27,6 @@ __all__ = [
     "each_quantity",
 ]
 
-MOST_DRAWN = 20
-"""Curves in a preview."""
-
 
 class CurveResult(Result[ArrayT]):
     """Curves of image values over thresholds, with the facts of their filtration."""
@@ -45,7 +42,8 @@ class CurveResult(Result[ArrayT]):
 
     def _preview(self) -> Self:
         values: Any = self.values
-        rows = values.reshape((-1, values.shape[-1]))[:MOST_DRAWN]
+        one = values.shape[values.ndim - len(self._axes()) :]
+        rows = values.reshape((-1, *one))[:MOST_DRAWN]
         return replace(self, values=rows)  # type: ignore[type-var]
 
     @property
@@ -163,7 +161,7 @@ class EulerCurve(CurveResult[ArrayT]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegionCurves(CurveResult[ArrayT]):
+class RegionCurves(RegionResult[ArrayT], CurveResult[ArrayT]):
     """Label ids, thresholds, and the curve of each label.
 
     Attributes
@@ -185,9 +183,6 @@ class RegionCurves(CurveResult[ArrayT]):
     units: str | None = None
     _fields: ClassVar = ("labels", "thresholds", "values")
 
-    def _axes(self) -> dict[str, Any]:
-        return {"label": self.labels, "threshold": self.thresholds}
-
     def select(self, label: int) -> EulerCurve[ArrayT]:
         """Return the curve of one label.
 
@@ -204,7 +199,7 @@ class RegionCurves(CurveResult[ArrayT]):
         KeyError
             If there is no such label.
         """
-        return EulerCurve(self.thresholds, row_of(self, label), **self.facts)
+        return EulerCurve(self.thresholds, self._row(label), **self.facts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,8 +11,8 @@ from ecc_core._arrays import adapter_of
 from ecc_core._request.estimator import MEASURES
 from ecc_core.plotting import plot_minkowski_curves
 from ecc_core.plotting._figures import EULER
-from ecc_core.results._base import ArrayT, as_floats, plain, row_of
-from ecc_core.results._curves import MOST_DRAWN, CurveResult, each_quantity
+from ecc_core.results._base import ArrayT, RegionResult, as_floats, plain
+from ecc_core.results._curves import CurveResult, each_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -172,13 +172,9 @@ class MinkowskiCurves(_Measured[ArrayT]):
         values: Any = self.values
         return replace(self, values=values / self.window, window=1.0, density=True)
 
-    def _preview(self) -> Self:
-        values: Any = self.values
-        return replace(self, values=values.reshape((-1, *values.shape[-2:]))[:MOST_DRAWN])
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegionMinkowski(_Measured[ArrayT]):
+class RegionMinkowski(RegionResult[ArrayT], _Measured[ArrayT]):
     """Label ids, thresholds, and the Minkowski functionals of each label.
 
     Attributes
@@ -205,14 +201,6 @@ class RegionMinkowski(_Measured[ArrayT]):
     spacing_units: str | None = None
     _fields: ClassVar = ("labels", "thresholds", "values")
 
-    def _axes(self) -> dict[str, Any]:
-        return {"label": self.labels, **super()._axes()}
-
-    def _preview(self) -> Self:
-        labels: Any = self.labels
-        values: Any = self.values
-        return replace(self, labels=labels[:MOST_DRAWN], values=values[:MOST_DRAWN])
-
     def select(self, label: int) -> MinkowskiCurves[ArrayT]:
         """Functionals of one label.
 
@@ -229,4 +217,4 @@ class RegionMinkowski(_Measured[ArrayT]):
         KeyError
             If there is no such label.
         """
-        return MinkowskiCurves(self.thresholds, row_of(self, label), **self.facts)
+        return MinkowskiCurves(self.thresholds, self._row(label), **self.facts)

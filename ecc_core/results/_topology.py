@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from ecc_core._request.persistence import check_persistence, lasting
 from ecc_core._request.thresholds import parse_thresholds
 from ecc_core._types import Thresholds
 from ecc_core.plotting import plot_betti_curves, plot_persistence
-from ecc_core.results._base import ArrayT, Result, plain, row_of
-from ecc_core.results._curves import MOST_DRAWN, CurveResult, EulerCurve, each_quantity
+from ecc_core.results._base import ArrayT, RegionResult, Result, plain
+from ecc_core.results._curves import CurveResult, EulerCurve, each_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +38,9 @@ class BettiResult(CurveResult[ArrayT]):
         values: Any = self.values
         total: ArrayT = values[..., 0::2, :].sum(-2) - values[..., 1::2, :].sum(-2)
         return total
+
+    def _axes(self) -> dict[str, Any]:
+        return {"dimension": np.arange(len(self._functionals)), "threshold": self.thresholds}
 
     @property
     def _functionals(self) -> tuple[str, ...]:
@@ -105,17 +108,9 @@ class BettiCurves(BettiResult[ArrayT]):
     units: str | None = None
     _fields: ClassVar = ("thresholds", "values")
 
-    def _axes(self) -> dict[str, Any]:
-        values: Any = self.values
-        return {"dimension": np.arange(values.shape[-2]), "threshold": self.thresholds}
-
-    def _preview(self) -> Self:
-        values: Any = self.values
-        return replace(self, values=values.reshape((-1, *values.shape[-2:]))[:MOST_DRAWN])
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegionBettiCurves(BettiResult[ArrayT]):
+class RegionBettiCurves(RegionResult[ArrayT], BettiResult[ArrayT]):
     """Label ids, thresholds, and the Betti numbers of each label.
 
     It unpacks into these three.
@@ -155,17 +150,7 @@ class RegionBettiCurves(BettiResult[ArrayT]):
         KeyError
             If there is no such label.
         """
-        return BettiCurves(self.thresholds, row_of(self, label), **self.facts)
-
-    def _axes(self) -> dict[str, Any]:
-        values: Any = self.values
-        dimensions = np.arange(values.shape[-2])
-        return {"label": self.labels, "dimension": dimensions, "threshold": self.thresholds}
-
-    def _preview(self) -> Self:
-        labels: Any = self.labels
-        values: Any = self.values
-        return replace(self, labels=labels[:MOST_DRAWN], values=values[:MOST_DRAWN])
+        return BettiCurves(self.thresholds, self._row(label), **self.facts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

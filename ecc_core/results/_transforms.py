@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ecc_core._arrays import on_host
 from ecc_core.plotting import plot_transform, plot_transforms
-from ecc_core.results._base import ArrayT, Result, as_floats, plain, row_of
+from ecc_core.results._base import ArrayT, RegionResult, Result, as_floats, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["EulerTransform", "RegionTransforms", "TransformResult", "transform_facts"]
-
-MOST_PANELS = 4
-"""Transforms in a preview."""
 
 
 class TransformResult(Result[ArrayT]):
@@ -90,7 +87,7 @@ class EulerTransform(TransformResult[ArrayT]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegionTransforms(TransformResult[ArrayT]):
+class RegionTransforms(RegionResult[ArrayT], TransformResult[ArrayT]):
     """Label ids, directions, heights, and the transform of each label.
 
     Unpacks into its four arrays.
@@ -121,9 +118,7 @@ class RegionTransforms(TransformResult[ArrayT]):
     units: str | None = None
     axes: str | None = None
     _fields: ClassVar = ("labels", "directions", "heights", "values")
-
-    def _axes(self) -> dict[str, Any]:
-        return {"label": self.labels, **super()._axes()}
+    _most_drawn: ClassVar = 4
 
     def select(self, label: int) -> EulerTransform[ArrayT]:
         """Return the transform of one label.
@@ -142,13 +137,7 @@ class RegionTransforms(TransformResult[ArrayT]):
             If there is no such label.
         """
         facts = {name: value for name, value in self.facts.items() if name != "normalize"}
-        values = row_of(self, label)
-        return EulerTransform(self.directions, self.heights, values, **facts)
-
-    def _preview(self) -> Self:
-        labels: Any = self.labels
-        values: Any = self.values
-        return replace(self, labels=labels[:MOST_PANELS], values=values[:MOST_PANELS])
+        return EulerTransform(self.directions, self.heights, self._row(label), **facts)
 
     def plot(self) -> Figure:
         """Plot every label as a heat map; see :func:`ecc_core.plotting.plot_transforms`.

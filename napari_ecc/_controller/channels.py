@@ -13,13 +13,8 @@ from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.loading import describe
 from napari_ecc._controller.output import long_columns, write_columns
-from napari_ecc._controller.surfaces import (
-    Channels,
-    IntersectionOverlay,
-    Surface,
-    channels_of,
-    compute_surface,
-)
+from napari_ecc._controller.overlays import LabelsOverlay, look_of_sets
+from napari_ecc._controller.surfaces import Channels, Surface, channels_of, compute_surface
 from napari_ecc._model.channels import ChannelModel
 from napari_ecc._workers import Runner, Step
 
@@ -48,7 +43,7 @@ class ChannelController(DockController):
             superlevel=explorer.superlevel, connectivity=explorer.connectivity
         )
         self.others = LayerChoice(viewer, self.model, "second", Image, Labels)
-        self._set = IntersectionOverlay(viewer)
+        self._set = LabelsOverlay(viewer)
         self._owned += [self.others, self._set]
         self._comparing = Runner("Points in both sets")
         self.runners.append(self._comparing)
@@ -146,7 +141,14 @@ class ChannelController(DockController):
         layer, what, surface = shown[:3]
         self._comparing.submit(
             lambda: iter([Step(surface.both(place))]),
-            lambda step: self._set.show(layer, what, step.value),
+            lambda step: self._set.show(
+                layer,
+                what.selection,
+                step.value,
+                what.first.spacing,
+                name="both channels",
+                **look_of_sets(),
+            ),
         )
 
     def _clear(self) -> None:

@@ -1,19 +1,24 @@
-"""Details at the current threshold: component counts and critical points."""
+"""Details of a complete curve: component counts, critical points and the histogram."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
+from napari.utils.notifications import show_info
 
 from ecc_core import BettiCurves
-from napari_ecc._controller.betti import count_all
-from napari_ecc._controller.critical import CriticalPoints, find_critical_points
-from napari_ecc._controller.curves import Field
+from napari_ecc._controller.fields import (
+    CriticalPoints,
+    Field,
+    compute_histogram,
+    count_all,
+    find_critical_points,
+)
 from napari_ecc._controller.loading import can_be_held
 from napari_ecc._controller.overlays import PointsOverlay
 from napari_ecc._controller.sources import Source
@@ -30,15 +35,19 @@ SETTLED = 0.12
 class CloserLook:
     """Counts components and finds critical points once the threshold stops moving.
 
+    It finds the histogram of the values, too.
+
     Parameters
     ----------
     viewer : napari.viewer.Viewer
     model : ExplorerModel
-        Its threshold is looked at; its `betti` and `changes` are set.
+        Its threshold is looked at; its `betti`, `changes` and `histogram` are set.
 
     Attributes
     ----------
     points : PointsOverlay
+    field : Field or None
+        What is examined; None before the curve is complete.
     runners : tuple of Runner
     """
 
@@ -47,30 +56,31 @@ class CloserLook:
         self._model = model
         self._counting = Runner("Counting components")
         self._locating = Runner("Critical points")
-        self.runners = self._counting, self._locating
+        self._drawing, self._dividing = Runner("Histogram"), Runner("Otsu's threshold")
+        self.runners = self._counting, self._locating, self._drawing, self._dividing
         self._source: Source | None = None
-        self._field: Field | None = None
+        self.field: Field | None = None
         self._counted = np.zeros(0)
         """Thresholds at which components are being counted."""
 
     def set_field(self, source: Source, field: Field) -> None:
         """Set what is examined."""
         self.cancel()
-        self._source, self._field = source, field
+        self._source, self.field = source, field
         self._model.betti = None
 
     def cancel(self) -> None:
-        """Stop running jobs."""
-        for runner in self.runners:
-            runner.cancel()
+        """Stop looking at the threshold."""
+        self._counting.cancel()
+        self._locating.cancel()
         self._counted = np.zeros(0)
 
     def forget(self) -> None:
         """Stop, and examine nothing."""
         self.cancel()
         self.points.remove_soon()
-        self._source = self._field = None
-        self._model.betti = None
+        self._source = self.field = None
+        self._model.betti = self._model.histogram = None
 
     def look(self) -> None:
         """Count if necessary, and find the critical points if they are shown."""
@@ -79,7 +89,7 @@ class CloserLook:
 
     def count(self) -> None:
         """Count components, tunnels and cavities at all thresholds, including the current one."""
-        field, model = self._field, self._model
+        field, model = self.field, self._model
         if field is None or model.curve is None or math.isnan(model.threshold):
             return
         if model.counts is not None or model.threshold in self._counted:
@@ -108,7 +118,7 @@ class CloserLook:
 
     def locate(self) -> None:
         """Find the critical points in the window."""
-        window, field, model = self.window(), self._field, self._model
+        window, field, model = self.window(), self.field, self._model
         if window is None:
             self._locating.cancel()
             self.points.remove()
@@ -128,6 +138,33 @@ class CloserLook:
             return
         self.points.show(source.layer, source.selection, found)
         self._model.changes = (len(found.points), found.total)
+
+    def show_histogram(self) -> None:
+        """Find the histogram of the values, if it is shown."""
+        field, curve, model = self.field, self._model.curve, self._model
+        if not model.show_histogram or field is None or curve is None:
+            self._drawing.cancel()
+            model.histogram = None
+            return
+        self._drawing.submit(
+            lambda: compute_histogram(field, curve),
+            lambda step: setattr(model, "histogram", step.value),
+        )
+
+    def find_otsu(self, found: Callable[[float], None]) -> None:
+        """Find Otsu's threshold of the values."""
+        field, curve = self.field, self._model.curve
+        if field is None or curve is None:
+            show_info("There is no complete curve yet.")
+            return
+
+        def on_step(step: Step) -> None:
+            if step.value is None:
+                show_info("There is no histogram of data that are not in memory.")
+            else:
+                found(step.value.otsu)
+
+        self._dividing.submit(lambda: compute_histogram(field, curve), on_step)
 
 
 def _after(seconds: float, job: Job) -> Job:

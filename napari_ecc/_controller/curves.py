@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 from dask import array as da
-from dask.array.core import normalize_chunks
 from numpy.typing import NDArray
 
 import ecc_core as ecc
 from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
-from napari_ecc._controller.delayed import as_completed
 from napari_ecc._controller.devices import to_device, to_host
+from napari_ecc._controller.fields import Field, chunked
 from napari_ecc._controller.layers import Selection, is_lazy, values_of
+from napari_ecc._controller.loading import as_completed
 from napari_ecc._controller.region_masks import ReadMask, region_mask
 from napari_ecc._model.explorer import Curve, Stage
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step
 
-__all__ = ["Field", "Progress", "Request", "compute_curve", "request_of", "result_of"]
+__all__ = ["Progress", "Request", "compute_curve", "request_of", "result_of"]
 
 AT_ONCE = 1 << 26
 """Largest number of points of an array in memory whose curve is computed in one call."""
@@ -38,43 +38,6 @@ SAMPLE = 1 << 20
 """Number of points of a large array in memory that are sampled for a preview."""
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Field:
-    """The data that are thresholded: the selected part, smoothed if requested.
-
-    Attributes
-    ----------
-    data : array
-        In memory, or a dask array.
-    mask : bool array or None
-        False where a point never enters.
-    """
-
-    data: Any
-    mask: Array | None
-
-    def rows(self, start: int, stop: int, threshold: float, superlevel: bool) -> NDArray[np.bool_]:
-        """Return rows of the set at a threshold along the first axis."""
-        values = np.asarray(self.data[start:stop])
-        inside = values >= threshold if superlevel else values <= threshold
-        result: NDArray[np.bool_] = inside if self.mask is None else inside & self.mask[start:stop]
-        return result
-
-    def blocks(self, points: int) -> tuple[da.Array, da.Array | None]:
-        """Return data and mask as dask arrays, those in memory in blocks of about `points`."""
-        data, mask = self.data, self.mask
-        if not isinstance(data, da.Array):
-            limit = points * data.dtype.itemsize
-            chunks = normalize_chunks("auto", data.shape, limit, data.dtype)
-            data = _chunked(data, chunks)
-        return data, None if mask is None else _chunked(mask, data.chunks)
-
-
-def _chunked(array: Array, chunks: Any) -> Any:
-    # Without name=False, dask computes a hash of all values
-    return da.from_array(array, chunks=chunks, name=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +279,7 @@ def _by_blocks(request: Request, mask: Array | None, progress: Progress) -> Iter
     low, high = request.bounds or _value_range(Field(image, mask))
     if not isinstance(image, da.Array):
         rows = max(1, BLOCK // math.prod(image.shape[1:]))
-        image = _chunked(image, (rows, *image.shape[1:]))
+        image = chunked(image, (rows, *image.shape[1:]))
     smoothed = _smoothed(image, request.sigma)
     field = Field(smoothed if any(request.sigma) else given, mask)
     levels = even_levels(low, high, request.bins, whole=smoothed.dtype.kind in "biu")

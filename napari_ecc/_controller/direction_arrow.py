@@ -151,7 +151,7 @@ class DirectionArrow(Overlay):
         else:
             ahead = np.asarray(event.position) + np.asarray(event.view_direction)
             ray = (np.asarray(layer.world_to_data(ahead)) - at)[axes] * spacing
-            found = direction_from_ray(offset, ray, np.zeros(len(axes)), length)
+            found = direction_from_ray(offset, ray, length)
         if found is not None:
             self._moved(found)
 

@@ -15,7 +15,7 @@ from napari_ecc._controller.loading import Level, load
 from napari_ecc._model.directions import Filtration
 from napari_ecc._workers import Step
 
-__all__ = ["Cache", "Result", "Sweep", "compute_sweep", "curves_along"]
+__all__ = ["Cache", "Sweep", "compute_sweep", "curves_along"]
 
 Floats = NDArray[np.float64]
 
@@ -97,13 +97,6 @@ class Cache:
         return EulerCurve(levels, values, superlevel=above)
 
 
-class Result(NamedTuple):
-    """The result of a step; rows are None until there are any."""
-
-    curve: EulerCurve
-    rows: Floats | None
-
-
 def curves_along(
     sweep: Sweep, cache: Cache, image: NDArray[Any], directions: Floats
 ) -> EulerTransform:
@@ -142,17 +135,23 @@ def curves_along(
 def compute_sweep(
     sweep: Sweep, cache: Cache, direction: Floats, circle: Floats, rows: Floats
 ) -> Iterator[Step]:
-    """Compute the curve of a direction first, then the missing rows of the transform."""
+    """Compute the curve of a direction first, then the missing rows of the transform.
+
+    Yields
+    ------
+    Step
+        Its value is a pair: the curve, and the rows, which are None until there are any.
+    """
     image = yield from cache.image(sweep)
     curve = cache.curve(sweep, image, direction)
     missing = np.flatnonzero(np.isnan(rows).any(axis=1))
     if missing.size == 0:
-        yield Step(Result(curve, rows))
+        yield Step((curve, rows))
         return
     known = rows.copy() if missing.size < len(rows) else None
-    yield Step(Result(curve, known), 0, missing.size)
+    yield Step((curve, known), 0, missing.size)
     at_once = max(1, POINTS_A_CALL // max(image.size, 1)) if sweep.filtration == "height" else 1
     for start in range(0, missing.size, at_once):
         part = missing[start : start + at_once]
         rows[part] = curves_along(sweep, cache, image, circle[part]).values
-        yield Step(Result(curve, rows.copy()), start + part.size, missing.size)
+        yield Step((curve, rows.copy()), start + part.size, missing.size)

@@ -14,10 +14,10 @@ from superqt.utils import qthrottled
 
 from ecc_core import EulerTransform
 from napari_ecc._controller.code import call
-from napari_ecc._controller.curves import Field
 from napari_ecc._controller.direction_arrow import DirectionArrow
 from napari_ecc._controller.direction_sweep import Cache, Sweep, compute_sweep
 from napari_ecc._controller.docks import DockController
+from napari_ecc._controller.fields import Field
 from napari_ecc._controller.height_marker import HeightMarker
 from napari_ecc._controller.layers import (
     Selection,
@@ -275,16 +275,12 @@ class DirectionController(DockController):
     def _draw_arrow(self) -> None:
         if self._selection is None or self._sweep is None:
             return
-        self._draw_marker(self._selection)
-        if self.model.show_arrow:
-            self.arrow.show(self._layer, self._selection, self.model.direction)
+        model, place = self.model, (self._layer, self._selection, self.model.direction)
+        self.marker.show(*place, model.height if model.filtration == "height" else math.nan)
+        if model.show_arrow:
+            self.arrow.show(*place)
         else:
             self.arrow.remove()
-
-    def _draw_marker(self, selection: Selection) -> None:
-        by_height = self.model.filtration == "height"
-        height = self.model.height if by_height else math.nan
-        self.marker.show(self._layer, selection, self.model.direction, height)
 
     def _on_height(self, *_: Any) -> None:
         self._place_arrow()

@@ -13,19 +13,18 @@ from numpy.typing import ArrayLike
 
 from ecc_core import EulerCurve
 from napari_ecc._controller.closer import CloserLook
-from napari_ecc._controller.curves import Field, Progress, request_of, result_of
+from napari_ecc._controller.curves import Progress, request_of, result_of
 from napari_ecc._controller.docks import DockController
-from napari_ecc._controller.histogram import ValueHistogram
-from napari_ecc._controller.labels import LabelsMaker
+from napari_ecc._controller.fields import label_components
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import contrast_limits, selection_of
 from napari_ecc._controller.output import write_columns
-from napari_ecc._controller.overlays import SetOverlay
+from napari_ecc._controller.overlays import SetOverlay, embedded
 from napari_ecc._controller.sources import QuickKinds, Source
 from napari_ecc._controller.warming import warm
 from napari_ecc._model.explorer import Curve, ExplorerModel
 from napari_ecc._model.levels import extrema, following, stepped, zero_crossings
-from napari_ecc._workers import Step
+from napari_ecc._workers import Runner, Step
 
 __all__ = ["ExplorerController"]
 
@@ -41,7 +40,7 @@ class ExplorerController(DockController):
     regions : LayerChoice
         Of the region of interest.
     closer : CloserLook
-        Counts components and finds critical points.
+        Counts components, and finds critical points and the histogram.
     """
 
     model: ExplorerModel
@@ -51,14 +50,12 @@ class ExplorerController(DockController):
         self.model = self.session.explorer
         self.regions = LayerChoice(viewer, self.model, "roi", Shapes, Labels, optional=True)
         self.closer = CloserLook(viewer, self.model)
-        self._labels = LabelsMaker(viewer, self.session.history)
+        self._labelling = Runner("Labels")
         self._set = SetOverlay(viewer, partial(setattr, self.model, "show_set", False))
-        self._histogram = ValueHistogram(self.model)
-        self.runners += [*self.closer.runners, self._labels.runner, *self._histogram.runners]
+        self.runners += [*self.closer.runners, self._labelling]
         self._owned += [self.regions, self._set, self.closer.points]
         self._wanted: Source | None = None
         self._shown: Source | None = None
-        self._field: Field | None = None
         self._explored: Any = None
         self._quick = QuickKinds()
         self._connect()
@@ -76,7 +73,7 @@ class ExplorerController(DockController):
         self._links.add(self._on_region, events.roi)
         self._links.add(self._on_threshold, events.threshold)
         self._links.add(self.closer.locate, events.window, events.show_changes)
-        self._links.add(self._show_histogram, events.show_histogram)
+        self._links.add(self.closer.show_histogram, events.show_histogram)
         self._links.add(self._on_show_set, events.show_set)
         self._links.add(self.request, *(getattr(events, name) for name in CURVE_FIELDS))
 
@@ -103,9 +100,8 @@ class ExplorerController(DockController):
     def _clear(self) -> None:
         self.closer.forget()
         self._set.remove_soon()
-        self._field = self._wanted = self._shown = None
+        self._wanted = self._shown = None
         self.model.curve = None
-        self.model.histogram = None
 
     def _start(self) -> None:
         self._wanted = self._source(self.checked_layer())
@@ -144,10 +140,9 @@ class ExplorerController(DockController):
     def _on_curve(self, step: Step, source: Source) -> None:
         curve, field = step.value
         layer, selection = source.layer, source.selection
-        self._shown, self._field = source, field
+        self._shown = source
         if field is None:
             self.closer.forget()
-            self.model.histogram = None
         else:
             self.closer.set_field(source, field)
         model = self.model
@@ -163,14 +158,11 @@ class ExplorerController(DockController):
         if model.show_set:
             self._set.show(layer, selection, field, model)
         self.closer.look()
-        self._show_histogram()
-
-    def _show_histogram(self) -> None:
-        self._histogram.show(self._field)
+        self.closer.show_histogram()
 
     def go_to_otsu(self) -> None:
         """Move the threshold to the one that divides the values best into two classes."""
-        self._histogram.find_otsu(self._field, self.snap)
+        self.closer.find_otsu(self.snap)
 
     def _on_stopped(self) -> None:
         """Handle the cancellation of the curve by the user."""
@@ -191,11 +183,11 @@ class ExplorerController(DockController):
         self.closer.look()
 
     def _on_show_set(self) -> None:
-        shown = self._shown
+        shown, field = self._shown, self.closer.field
         if not self.model.show_set:
             self._set.remove()
-        elif shown is not None and self._field is not None:
-            self._set.show(shown.layer, shown.selection, self._field, self.model)
+        elif shown is not None and field is not None:
+            self._set.show(shown.layer, shown.selection, field, self.model)
 
     def snap(self, threshold: float) -> None:
         """Move the threshold to the nearest one of the curve."""
@@ -229,11 +221,26 @@ class ExplorerController(DockController):
 
     def make_labels(self) -> None:
         """Add a Labels layer of the components at the threshold; it can be undone."""
-        shown = self._shown
-        if shown is None or self._field is None:
+        shown, field, model = self._shown, self.closer.field, self.model
+        if shown is None or field is None:
             show_info("There is no curve yet.")
             return
-        self._labels.make(shown.layer, shown.selection, self._field, self.model)
+        sets: Any = {"superlevel": model.superlevel, "connectivity": model.connectivity}
+        name = f"{shown.layer.name} {'≥' if model.superlevel else '≤'} {model.threshold:.6g}"
+        self._labelling.submit(
+            partial(label_components, field, model.threshold, **sets),
+            lambda step: self._add_labels(step, shown, name),
+        )
+
+    def _add_labels(self, step: Step, shown: Source, name: str) -> None:
+        labels = embedded(step.value, shown.layer, shown.selection)
+        layer = self.viewer.add_labels(name=name, **labels)
+
+        def undo() -> None:
+            if layer in self.viewer.layers:
+                self.viewer.layers.remove(layer)
+
+        self.session.history.add("Make Labels", undo)
 
     def _statements(self) -> list[str]:
         shown, curve = self._shown, self.model.curve

@@ -43,8 +43,7 @@ class LayerChoice:
         self.optional = optional
         self._layer: Any = None
         self._links = Links()
-        for layer in viewer.layers:
-            layer.events.name.connect(self._on_renamed)
+        self._links.add(self._on_renamed, viewer.layers.events.renamed)
         self._links.add(self._on_inserted, viewer.layers.events.inserted)
         self._links.add(self._on_removed, viewer.layers.events.removed)
         self._links.add(self._remember, self._signal)
@@ -54,8 +53,6 @@ class LayerChoice:
     def close(self) -> None:
         """Disconnect from the viewer."""
         self._links.close()
-        for layer in self.viewer.layers:
-            layer.events.name.disconnect(self._on_renamed)
         self._layer = None
         self.names_changed.disconnect()
 
@@ -94,19 +91,18 @@ class LayerChoice:
     def _remember(self, *_: Any) -> None:
         self._layer = self.layer
 
-    def _on_inserted(self, event: Any) -> None:
-        event.value.events.name.connect(self._on_renamed)
+    def _on_inserted(self, *_: Any) -> None:
         self._pick(self.kinds[0])
         self.names_changed.emit()
 
-    def _on_removed(self, event: Any) -> None:
-        event.value.events.name.disconnect(self._on_renamed)
+    def _on_removed(self, *_: Any) -> None:
         self._pick(self.kinds[0])
         self._remember()
         self.names_changed.emit()
 
     def _on_renamed(self, event: Any) -> None:
-        if self._layer is not None and event.source == self._layer:
+        layer = self.viewer.layers[event.index]
+        if layer == self._layer:
             with self._signal.blocked():
-                setattr(self.model, self.field, event.source.name)
+                setattr(self.model, self.field, layer.name)
         self.names_changed.emit()

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from napari.utils.colormaps import DirectLabelColormap
-from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, find_objects
 
 from napari_ecc._controller.direction_arrow import COLOUR
 from napari_ecc._controller.layers import Part, Selection, selection_of
 from napari_ecc._controller.loading import Level, fitting_level, load
-from napari_ecc._controller.overlays import Overlay, embedded
+from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._workers import Runner, Step
 
 __all__ = ["ObjectMarker", "outline"]
@@ -24,27 +22,14 @@ LINE = 1 / 200
 NAME = "selected object"
 
 
-class Outline(NamedTuple):
-    """The points next to an object.
-
-    Attributes
-    ----------
-    start : (d,) tuple of int
-        Where the array begins.
-    points : bool array
-    """
-
-    start: tuple[int, ...]
-    points: NDArray[np.bool_]
-
-
 def outline(level: Level, label: int) -> Iterator[Step]:
     """Find the points next to an object.
 
     Yields
     ------
     Step
-        The value of the last is an `Outline`, or None if there is no such object.
+        The value of the last is None if there is no such object; otherwise a pair: where a bool
+        array begins, and the array, which is true at those points.
     """
     labels = yield from load(level.array)
     inside = labels == label
@@ -59,10 +44,10 @@ def outline(level: Level, label: int) -> Iterator[Step]:
     )
     cut = inside[box]
     around = binary_dilation(cut, iterations=width) & ~cut
-    yield Step(Outline(tuple(at.start for at in box), around))
+    yield Step((tuple(at.start for at in box), around))
 
 
-class ObjectMarker(Overlay):
+class ObjectMarker(LabelsOverlay):
     """A Labels layer of the points next to an object, so that the object itself stays visible.
 
     Attributes
@@ -95,16 +80,8 @@ class ObjectMarker(Overlay):
         )
 
     def _on_outline(self, layer: Any, selection: Selection, level: Level, found: Any) -> None:
-        if not isinstance(found, Outline):
+        if found is None:
             return
-        points = found.points.astype(np.uint8)
-        content = embedded(points, layer, selection, level.spacing, found.start)
-        self._show(
-            layer,
-            self._viewer.add_labels,
-            content,
-            name=NAME,
-            opacity=0.9,
-            blending="translucent_no_depth",
-            colormap=DirectLabelColormap(color_dict={1: COLOUR, None: "transparent"}),
-        )
+        start, around = found
+        look: dict[str, Any] = {"name": NAME, "colour": COLOUR, "opacity": 0.9}
+        self.show(layer, selection, around, level.spacing, start=start, **look)

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from napari.utils.colormaps import Colormap
+from napari.utils.colormaps import Colormap, DirectLabelColormap
 from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QTimer
 
-from napari_ecc._controller.critical import CriticalPoints
-from napari_ecc._controller.curves import Field
+from napari_ecc._controller.fields import CriticalPoints, Field
 from napari_ecc._controller.layers import PLUGIN_KEY, Selection, levels_of, placement
 from napari_ecc._controller.links import Links
 from napari_ecc._settings import read_settings
@@ -21,11 +20,13 @@ from napari_ecc._settings import read_settings
 __all__ = [
     "LOWERS",
     "RAISES",
+    "LabelsOverlay",
     "Overlay",
     "PointsOverlay",
     "SetOverlay",
     "colours_of_effects",
     "embedded",
+    "look_of_sets",
 ]
 
 CLEAR = (0.0, 0.0, 0.0, 0.0)
@@ -224,6 +225,40 @@ def _is_same(name: str, known: Any, wanted: Any) -> bool:
     return bool(np.array_equal(getattr(known, "affine_matrix", known), wanted))
 
 
+def look_of_sets() -> dict[str, Any]:
+    """Return colour and opacity of sets in the canvas, by the user's settings."""
+    settings = read_settings("overlay")
+    defaults = {"colour": "#00d1b2", "opacity": 0.45}
+    return {name: settings.get(name, default) for name, default in defaults.items()}
+
+
+class LabelsOverlay(Overlay):
+    """Some points of a selection, as a Labels layer of one colour."""
+
+    def show(
+        self,
+        layer: Any,
+        selection: Selection,
+        inside: NDArray[np.bool_],
+        spacing: ArrayLike,
+        *,
+        start: ArrayLike = 0,
+        name: str,
+        colour: str,
+        opacity: float,
+    ) -> None:
+        """Show points on a layer; see `embedded` for where they are."""
+        self._show(
+            layer,
+            self._viewer.add_labels,
+            embedded(inside.astype(np.uint8), layer, selection, spacing, start),
+            name=name,
+            opacity=opacity,
+            blending="translucent_no_depth",
+            colormap=DirectLabelColormap(color_dict={1: colour, None: "transparent"}),
+        )
+
+
 class SetOverlay(Overlay):
     """The set at a threshold, as a second view of the image's own data.
 
@@ -242,11 +277,11 @@ class SetOverlay(Overlay):
         """Show the set of a field at the model's threshold on an image."""
         self._superlevel = model.superlevel
         self._dtype = field.data.dtype
-        settings = {"colour": "#00d1b2", "opacity": 0.45, **read_settings("overlay")}
+        look = look_of_sets()
         content = {
             **self._data(image, selection, field, model),
             "name": self._name(image),
-            "colormap": _step(settings["colour"], model.superlevel),
+            "colormap": _step(look["colour"], model.superlevel),
             "rendering": "mip" if model.superlevel else "minip",
             "contrast_limits": self._limits(model.threshold),
         }
@@ -256,7 +291,7 @@ class SetOverlay(Overlay):
             self._viewer.add_image,
             content,
             fits=getattr(self.layer, "multiscale", False) == multiscale,
-            opacity=settings["opacity"],
+            opacity=look["opacity"],
             blending="translucent_no_depth",
             interpolation2d="nearest",
             multiscale=multiscale,

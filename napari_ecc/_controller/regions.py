@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
@@ -12,14 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from napari_ecc._controller.code import call
 from napari_ecc._controller.docks import DockController
-from napari_ecc._controller.history import change_features
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import Part
 from napari_ecc._controller.measuring import frame_of, measure, measure_of, named_curves
 from napari_ecc._controller.object_marker import ObjectMarker
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.region_features import classes_of, classified, rows_of
-from napari_ecc._controller.region_picking import LabelPicker
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import RegionModel, Regions, feature_columns
 from napari_ecc._workers import Step
@@ -28,6 +26,8 @@ __all__ = ["RegionController"]
 
 NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the Euler explorer."
 STALE = "The objects have changed: measure again."
+PICKING_MODES = ("pan_zoom", "pick")
+"""Modes of a Labels layer in which a click does not paint."""
 SETTINGS = (
     "scope",
     "superlevel",
@@ -57,9 +57,8 @@ class RegionController(DockController):
         explorer = self.session.explorer
         self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
-        self._picker = LabelPicker(viewer, lambda: self.layer, self.pick)
         self._marker = ObjectMarker(viewer)
-        self._owned += [self.objects, self._picker, self._marker]
+        self._owned += [self.objects, self._marker]
         self.runners.append(self._marker.runner)
         self._frames: dict[str, tuple[Regions, Callable[[], str]]] = {}
         """By part, what has been measured since layers or settings changed, and its code."""
@@ -68,7 +67,13 @@ class RegionController(DockController):
         self._links.add(self._on_other_layer, explorer.events.image, events.labels)
         self._links.add(self._select_in_layer, events.selected)
         self._links.add(self._on_stale, *(getattr(events, name) for name in SETTINGS))
+        viewer.mouse_drag_callbacks.append(self._on_press)
         self._on_other_layer()
+
+    def close(self) -> None:
+        """Stop, disconnect from the viewer, and remove the overlays."""
+        self.viewer.mouse_drag_callbacks.remove(self._on_press)
+        super().close()
 
     @property
     def layer(self) -> Any | None:
@@ -114,6 +119,25 @@ class RegionController(DockController):
             lambda: measure(what, features), lambda step: self._on_step(step, labels, code, part)
         )
 
+    def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
+        """Select the object that is clicked in the canvas, whichever layer is active."""
+        layer = self.layer
+        if layer is None or not layer.visible or layer.mode not in PICKING_MODES:
+            return
+        yield
+        if event.type == "mouse_move":
+            return  # the canvas is dragged
+        value = layer.get_value(
+            event.position,
+            view_direction=event.view_direction,
+            dims_displayed=list(event.dims_displayed),
+            world=True,
+        )
+        if isinstance(value, tuple):  # level and value of a multiscale layer
+            value = value[1]
+        if value is not None:
+            self.pick(int(value))
+
     def pick(self, label: int) -> None:
         """Select an object, or none if the label is not one of the measured objects."""
         regions = self.model.regions
@@ -132,7 +156,7 @@ class RegionController(DockController):
         except ValueError as error:
             self.model.status = str(error)
             return
-        change_features(self.session.history, layer, features)
+        self.session.history.change_features(layer, features)
         title = f"class “{self.model.class_name}”" if self.model.class_name else "no class"
         self.model.status = f"{labels.size:,} object{'s' * (labels.size != 1)} put in {title}"
 
@@ -196,7 +220,7 @@ class RegionController(DockController):
         if self._changed:
             self.model.status = STALE
         if labels in self.viewer.layers:
-            change_features(self.session.history, labels, features)
+            self.session.history.change_features(labels, features)
 
     def _show_frame(self, labels: Any) -> None:
         """Show the objects of the frame in view, if they have been measured."""

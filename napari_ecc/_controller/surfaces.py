@@ -6,22 +6,16 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from napari.utils.colormaps import DirectLabelColormap
 from numpy.typing import NDArray
 
 import ecc_core as ecc
 from ecc_core import EulerSurface
-from napari_ecc._controller.delayed import WORKERS
 from napari_ecc._controller.layers import Part, Selection, selection_of, values_of
-from napari_ecc._controller.loading import Level, fitting_level, load
-from napari_ecc._controller.overlays import Overlay, embedded
+from napari_ecc._controller.loading import WORKERS, Level, fitting_level, load
 from napari_ecc._controller.region_masks import matching_level
-from napari_ecc._settings import read_settings
 from napari_ecc._workers import Step
 
-__all__ = ["Channels", "IntersectionOverlay", "Surface", "channels_of", "compute_surface"]
-
-NAME = "both channels"
+__all__ = ["Channels", "Surface", "channels_of", "compute_surface"]
 
 
 class Channels(NamedTuple):
@@ -76,23 +70,3 @@ def compute_surface(what: Channels) -> Iterator[Step]:
         workers=WORKERS,
     )
     yield Step(Surface(surface, (first, second)))
-
-
-class IntersectionOverlay(Overlay):
-    """A Labels layer of the points in both sets."""
-
-    def show(self, layer: Any, what: Channels, inside: NDArray[np.bool_]) -> None:
-        """Show these points on the first layer."""
-        points = inside.astype(np.uint8)
-        content = embedded(points, layer, what.selection, what.first.spacing)
-        settings = {"colour": "#00d1b2", "opacity": 0.45, **read_settings("overlay")}
-        colours = {1: settings["colour"], None: "transparent"}
-        self._show(
-            layer,
-            self._viewer.add_labels,
-            content,
-            name=NAME,
-            opacity=settings["opacity"],
-            blending="translucent_no_depth",
-            colormap=DirectLabelColormap(color_dict=colours),
-        )

@@ -9,9 +9,8 @@ import numpy as np
 from dask import array as da
 
 import ecc_core as ecc
-from napari_ecc._controller.betti import count_all
-from napari_ecc._controller.critical import find_critical_points
-from napari_ecc._controller.curves import Field, Request, compute_curve
+from napari_ecc._controller.curves import Request, compute_curve
+from napari_ecc._controller.fields import Field, count_all, find_critical_points
 
 __all__ = ["warm"]
 

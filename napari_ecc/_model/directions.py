@@ -50,23 +50,20 @@ def circle(count: int, elevation: float = 0.0, ndim: int = 2) -> Floats:
     return np.column_stack([np.full(count, up), along * plane])
 
 
-def direction_from_ray(
-    position: ArrayLike, towards: ArrayLike | None, centre: ArrayLike, radius: float
-) -> Floats | None:
-    """Return the direction from `centre` to where the mouse is.
+def direction_from_ray(offset: ArrayLike, towards: ArrayLike, radius: float) -> Floats:
+    """Return the direction from the centre of a sphere to where the mouse is, in 3-D.
 
-    In 3-D the mouse is a ray (`towards` points away from the viewer) that meets the near side of a
-    sphere of `radius` about the centre, or passes it. None where the mouse is on the centre.
+    The mouse is a ray through `offset` from the centre. It meets the near side of the sphere
+    (`towards` points away from the viewer), or passes it.
     """
-    offset = np.asarray(position, dtype=np.float64) - np.asarray(centre, dtype=np.float64)
-    if towards is not None:
-        ray = np.asarray(towards, dtype=np.float64)
-        ray = ray / np.linalg.norm(ray)
-        offset = offset - np.dot(offset, ray) * ray
-        depth = radius**2 - np.dot(offset, offset)
-        offset = offset - np.sqrt(max(depth, 0.0)) * ray
-    length = np.linalg.norm(offset)
-    return None if length == 0 else offset / length
+    ray = np.asarray(towards, dtype=np.float64)
+    ray = ray / np.linalg.norm(ray)
+    across = np.asarray(offset, dtype=np.float64)
+    across = across - np.dot(across, ray) * ray
+    depth = radius**2 - np.dot(across, across)
+    place = across - np.sqrt(max(depth, 0.0)) * ray
+    direction: Floats = place / np.linalg.norm(place)
+    return direction
 
 
 @dataclass

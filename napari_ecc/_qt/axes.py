@@ -12,7 +12,16 @@ from qtpy.QtGui import QColor, QPainter, QPen
 
 from napari_ecc._qt.theme import PlotColours
 
-__all__ = ["BOTTOM", "LEFT", "RIGHT", "Frame", "nice_ticks", "paint_axes", "tick_label"]
+__all__ = [
+    "BOTTOM",
+    "LEFT",
+    "RIGHT",
+    "Frame",
+    "nice_ticks",
+    "paint_axes",
+    "paint_titles",
+    "tick_label",
+]
 
 LEFT, RIGHT, BOTTOM = 58, 12, 40
 """Margins of a plot in pixels, for the axes."""
@@ -147,13 +156,22 @@ def paint_axes(
         painter.setPen(text)
         where = QRectF(px - 50, plot.bottom() + 4, 100, height + 2)
         painter.drawText(where, centre, tick_label(x, frame.x1 - frame.x0))
-    title = QRectF(plot.left(), plot.bottom() + height + 5, plot.width(), height + 2)
-    painter.drawText(title, centre, labels[0])
-    painter.save()
-    painter.translate(2, plot.center().y())
-    painter.rotate(-90)
-    side = QRectF(-plot.height() / 2, 0, plot.height(), height + 2)
     whole, short = labels[1], labels[1].rpartition(" ")[2]
     fits = painter.fontMetrics().horizontalAdvance(whole) <= plot.height()
-    painter.drawText(side, centre, whole if fits else short)
+    paint_titles(painter, plot, (labels[0], whole if fits else short), height + 5, 2)
+
+
+def paint_titles(
+    painter: QPainter, plot: QRectF, titles: tuple[str, str], below: float, left: float
+) -> None:
+    """Draw the titles of both axes, so far below the plot and so far from the left."""
+    height = painter.fontMetrics().height() + 2
+    centre = Qt.AlignmentFlag.AlignCenter
+    bottom = QRectF(plot.left(), plot.bottom() + below, plot.width(), height)
+    painter.drawText(bottom, centre, titles[0])
+    painter.save()
+    painter.translate(left, plot.center().y())
+    painter.rotate(-90)
+    side = QRectF(-plot.height() / 2, 0, plot.height(), height)
+    painter.drawText(side, centre, titles[1])
     painter.restore()

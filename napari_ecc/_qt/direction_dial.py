@@ -7,7 +7,7 @@ from typing import Any
 
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from qtpy.QtWidgets import QSizePolicy
 
 from napari_ecc._qt.painted import PaintedWidget
 
@@ -28,8 +28,8 @@ class DirectionDial(PaintedWidget):
     turned = Signal(float)
     """Emitted with the angle in degrees when the user turns the arrow."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._angle = 0.0
         self._names = ("y", "x")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -83,7 +83,7 @@ class DirectionExplorer(Panel):
         self.save_curve = Saver(self, "curve.csv", controller.save_curve, self.plot)
         self.save_transform = Saver(self, "transform.csv", controller.save_transform, self.map)
         self.dial = DirectionDial()
-        self.angles = self.follow(Form(ANGLES), self.model, azimuth="", elevation="")
+        self.angles = self.follow(Form(ANGLES), self.model, but=("azimuth", "elevation"))
         self.form = self.add_form(CHOICES, self.explorer, self.model)
         self.settings = self.add_form(SETTINGS, self.model, title="Filtration, directions, heights")
         self.add(self._direction_row())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from magicgui.widgets import (
@@ -193,31 +193,30 @@ class Form(Container[Any]):
             widget.range = (low, low + span)
             widget.step = 1 if whole else span / 500
 
-    def follow(self, model: Any, **names: str) -> None:
+    def follow(self, model: Any, but: Collection[str] = ()) -> None:
         """Synchronise widgets with fields of a model, both ways, until `release`.
 
         Parameters
         ----------
         model : evented dataclass
             Its fields of the names of the form's are followed.
-        **names : str
-            Fields of the model by the form's, where they are called otherwise; "" for none.
+        but : collection of str, default ()
+            Names of fields that are left out.
         """
         for name in self._widgets:
-            field = names.get(name, name)
-            if name not in self._followed and hasattr(model, field):
+            if name not in self._followed and name not in but and hasattr(model, name):
                 self._followed.add(name)
-                self._tie(name, model, field)
+                self._tie(name, model)
 
-    def _tie(self, name: str, model: Any, field: str) -> None:
+    def _tie(self, name: str, model: Any) -> None:
         def set_model(*_: Any) -> None:
-            setattr(model, field, self.value(name))
+            setattr(model, name, self.value(name))
 
         def set_widget(*_: Any) -> None:
-            self.display(name, getattr(model, field))
+            self.display(name, getattr(model, name))
 
         self._widgets[name].changed.connect(set_model)
-        self._links.add(set_widget, getattr(model.events, field))
+        self._links.add(set_widget, getattr(model.events, name))
         set_widget()
 
     def release(self) -> None:

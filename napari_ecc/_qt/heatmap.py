@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QLinearGradient, QPainter, QPen, QPolygonF, qRgb
-from qtpy.QtWidgets import QWidget
 
 from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes, tick_label
 from napari_ecc._qt.painted import PaintedWidget
@@ -44,8 +43,8 @@ class HeatMap(PaintedWidget):
     picked = Signal(float)
     placed = Signal(float, float)
 
-    def __init__(self, x_label: str, y_label: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, x_label: str, y_label: str) -> None:
+        super().__init__()
         self._labels = (x_label, y_label)
         self._row_ticks: Sequence[float] | None = None
         self._values: NDArray[Any] = np.zeros((0, 0))
@@ -75,9 +74,7 @@ class HeatMap(PaintedWidget):
         self._labels, self._row_ticks = (x_label, y_label), row_ticks
         self.update()
 
-    def set_values(
-        self, values: NDArray[Any], columns: Floats, rows: Floats, message: str | None = None
-    ) -> None:
+    def set_values(self, values: NDArray[Any], columns: Floats, rows: Floats) -> None:
         """Show values.
 
         Parameters
@@ -86,11 +83,8 @@ class HeatMap(PaintedWidget):
             NaN where they are unknown.
         columns, rows : arrays
             Evenly spaced coordinates of both axes.
-        message : str, optional
-            As in `set_message`.
         """
         self._values, self._columns, self._rows = values, columns, rows
-        self._message = self._message if message is None else message
         known = np.abs(values[np.isfinite(values)])
         self._largest = float(known.max(initial=1.0))
         self._indices = colour_indices(values, self._largest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -177,10 +177,10 @@ class Panel(QWidget):
         """Copy the code of what is shown to the clipboard."""
         copy_code(self.controller.python_call())
 
-    def follow(self, form: Form, *models: Any, **names: str) -> Form:
-        """Connect a form to models until the panel is closed."""
+    def follow(self, form: Form, *models: Any, but: Collection[str] = ()) -> Form:
+        """Connect a form to models until the panel is closed, but for some widgets."""
         for model in models:
-            form.follow(model, **names)
+            form.follow(model, but)
         self.until_closed(form.release)
         self._forms.append(form)
         return form

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
-from qtpy.QtWidgets import QWidget
 
 from ecc_core import BettiCurves
 from napari_ecc._model.explorer import BETTI_NAMES
@@ -82,8 +81,6 @@ class CurvePlot(PaintedWidget):
     threshold_moved : float
         The line was dragged or clicked to here. The plot does not move it by itself: a listener
         calls `set_threshold`.
-    released : float
-        The mouse button went up here.
     stepped : int
         A key moves the line by so many thresholds: left and right by 1, with Shift by 10; Home and
         End by more than there are.
@@ -91,11 +88,10 @@ class CurvePlot(PaintedWidget):
 
     pictures = (".png", ".svg")
     threshold_moved = Signal(float)
-    released = Signal(float)
     stepped = Signal(int)
 
-    def __init__(self, x_label: str, y_label: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, x_label: str, y_label: str) -> None:
+        super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._labels = (x_label, y_label)
         self._lines: tuple[Line, ...] = ()
@@ -123,20 +119,17 @@ class CurvePlot(PaintedWidget):
         """Return the position of the line."""
         return self._threshold
 
-    def set_lines(self, lines: Sequence[Line], message: str | None = None, note: str = "") -> None:
+    def set_lines(self, lines: Sequence[Line], note: str = "") -> None:
         """Draw these curves.
 
         Parameters
         ----------
         lines : sequence of Line
             The last one on top.
-        message : str, optional
-            As in `set_message`.
         note : str, default ""
             Written above the curves, also in saved pictures: what they are not.
         """
         self._lines = tuple(line for line in lines if len(line.x))
-        self._message = self._message if message is None else message
         self._note = note
         self._set_bounds()
 
@@ -208,9 +201,7 @@ class CurvePlot(PaintedWidget):
 
     def mouseReleaseEvent(self, event: Any) -> None:
         """End a drag."""
-        if self._dragging:
-            self._dragging = False
-            self.released.emit(self._x_at(event))
+        self._dragging = False
 
     def keyPressEvent(self, event: Any) -> None:
         """Move the line by the arrow keys, Home and End."""

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
-from qtpy.QtWidgets import QWidget
 from skimage.measure import points_in_poly
 
+from napari_ecc._qt.axes import paint_titles
 from napari_ecc._qt.painted import PaintedWidget
 from napari_ecc._qt.theme import PALETTE
 
@@ -42,8 +42,8 @@ class RegionScatter(PaintedWidget):
     picked = Signal(int)
     lassoed = Signal(object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._points: Floats = np.zeros((0, 2))
         self._shades: list[QColor] = []
         self._names = ("", "")
@@ -168,7 +168,8 @@ class RegionScatter(PaintedWidget):
             if index >= 0:
                 painter.setPen(QPen(QColor(colour), width))
                 painter.drawEllipse(QPointF(*positions[index]), RING, RING)
-        self._draw_names(painter, frame)
+        painter.setPen(QColor(colours.text))
+        paint_titles(painter, frame, self._names, 1, PAD / 2 - 1)
         painter.end()
 
     def _draw_classes(self, painter: QPainter, frame: QRectF, positions: list[Any]) -> None:
@@ -188,13 +189,3 @@ class RegionScatter(PaintedWidget):
         if self._lasso:
             painter.setPen(QPen(QColor(self._colours.accent), 1.5, Qt.PenStyle.DashLine))
             painter.drawPolygon(QPolygonF([QPointF(*at) for at in self._lasso]))
-
-    def _draw_names(self, painter: QPainter, frame: QRectF) -> None:
-        height = painter.fontMetrics().height()
-        painter.setPen(QColor(self._colours.text))
-        below = QRectF(frame.left(), frame.bottom() + 2, frame.width(), height)
-        painter.drawText(below, Qt.AlignmentFlag.AlignHCenter, self._names[0])
-        painter.translate(PAD / 2, frame.center().y())
-        painter.rotate(-90)
-        beside = QRectF(-frame.height() / 2, 0, frame.height(), height)
-        painter.drawText(beside, Qt.AlignmentFlag.AlignHCenter, self._names[1])

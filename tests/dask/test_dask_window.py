@@ -14,7 +14,8 @@ import ecc_core as ecc
 from ecc_core._blocks import window
 from ecc_core._blocks.blocks import Settings
 from ecc_core._blocks.regions import add_tables
-from ecc_core._blocks.window import Group, Work, run_groups
+from ecc_core._blocks.window import run_groups
+from ecc_core._blocks.work import Group, Work
 from ecc_core._request.filtration import Boundary, Filtration
 from ecc_core.testing import strategies
 

@@ -127,7 +127,8 @@ def test_rows_are_picked_and_values_read(heat, drag_mouse, move_mouse, qtbot):
 
 
 def test_an_empty_map_says_why(heat, drag_mouse):
-    heat.set_values(np.zeros((0, 0)), np.zeros(0), np.zeros(0), "nothing here")
+    heat.clear()
+    heat.set_message("nothing here")
     seen = []
     heat.picked.connect(seen.append)
     drag_mouse(heat, (200, 100))

@@ -11,11 +11,9 @@ from scipy.ndimage import gaussian_filter, generate_binary_structure, label
 
 import ecc_core as ecc
 from napari_ecc._controller import curves
-from napari_ecc._controller.betti import count_all
-from napari_ecc._controller.critical import find_critical_points
-from napari_ecc._controller.curves import Field, Progress, Request, compute_curve
-from napari_ecc._controller.delayed import as_completed
-from napari_ecc._controller.histogram import compute_histogram
+from napari_ecc._controller.curves import Progress, Request, compute_curve
+from napari_ecc._controller.fields import Field, compute_histogram, count_all, find_critical_points
+from napari_ecc._controller.loading import as_completed
 from napari_ecc._model.explorer import Curve
 from napari_ecc._model.levels import even_levels, extrema, following, zero_crossings
 
@@ -138,7 +136,7 @@ def test_closing_stops_reading(what):
 @pytest.mark.parametrize("full", [True, False])
 def test_counts(monkeypatch, ndim, full):
     """They are those of labelling the set and its complement, also of data that are loaded."""
-    monkeypatch.setattr("napari_ecc._controller.betti.BLOCK", 200)
+    monkeypatch.setattr("napari_ecc._controller.fields.COUNTED", 200)
     connectivity = ndim if full else 1
     for seed in range(12):
         rng = np.random.default_rng(seed)

@@ -29,6 +29,22 @@ def push(panel, text):
 
 
 @pytest.fixture
+def gate(monkeypatch):
+    """Events: a measurement has begun, and may go on."""
+    began, go = threading.Event(), threading.Event()
+    measure = ecc.region_curves
+
+    def gated(*args, **options):
+        began.set()
+        assert go.wait(TIMEOUT / 1000)
+        return measure(*args, **options)
+
+    monkeypatch.setattr(ecc, "region_curves", gated)
+    yield began, go
+    go.set()
+
+
+@pytest.fixture
 def regions(make_napari_viewer_proxy, open_panel, qtbot):
     """Open the dock on an image and its labels, and measure."""
 
@@ -292,18 +308,10 @@ def test_labels_go_while_they_are_read(make_napari_viewer_proxy, open_panel, qtb
         assert panel.model.regions is None
 
 
-def test_painting_during_measure(make_napari_viewer_proxy, open_panel, qtbot, monkeypatch):
+def test_painting_during_measure(make_napari_viewer_proxy, open_panel, qtbot, gate):
     """The objects are those of the moment of the click, and said to have changed since."""
     image, labels = objects()
-    began, go = threading.Event(), threading.Event()
-    measure = ecc.region_curves
-
-    def gated(*args, **options):
-        began.set()
-        assert go.wait(TIMEOUT / 1000)
-        return measure(*args, **options)
-
-    monkeypatch.setattr(ecc, "region_curves", gated)
+    began, go = gate
     viewer = make_napari_viewer_proxy()
     picture = viewer.add_image(image.copy())
     layer = viewer.add_labels(labels.copy(), name="objects")
@@ -317,21 +325,13 @@ def test_painting_during_measure(make_napari_viewer_proxy, open_panel, qtbot, mo
     settle(qtbot, panel)
     found = panel.model.regions.curves
     assert_array_equal(found.labels, [2, 4, 6, 8, 10, 12])
-    assert_array_equal(found.values, measure(image, labels, 32, superlevel=True).values)
+    assert_array_equal(found.values, ecc.region_curves(image, labels, 32, superlevel=True).values)
     assert "measure again" in panel.model.status
 
 
-def test_cancelled_measurement_says_so(make_napari_viewer_proxy, open_panel, qtbot, monkeypatch):
+def test_cancelled_measurement_says_so(make_napari_viewer_proxy, open_panel, qtbot, gate):
     image, labels = objects()
-    began, go = threading.Event(), threading.Event()
-    measure = ecc.region_curves
-
-    def gated(*args, **options):
-        began.set()
-        assert go.wait(TIMEOUT / 1000)
-        return measure(*args, **options)
-
-    monkeypatch.setattr(ecc, "region_curves", gated)
+    began, go = gate
     viewer = make_napari_viewer_proxy()
     viewer.add_image(image)
     viewer.add_labels(labels)

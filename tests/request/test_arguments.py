@@ -26,6 +26,7 @@ def needed(function):
         "betti_curves": image,
         "betti_numbers": image,
         "persistence_pairs": {**image, "dimension": 0},
+        "persistent_regions": {**image, "min_persistence": 1},
         "euler_coefficients": image,
         "euler_surface": {"first": IMAGE, "second": IMAGE.T.reshape(8, 9)},
         "region_curves": {**image, "labels": LABELS},
@@ -72,6 +73,7 @@ CHANGES = {
     "boundary": ({"boundary": "periodic"}, {}),
     "ids": ({"ids": [2, 1, 5]}, {}),
     "dimension": ({"dimension": 1}, {}),
+    "threshold": ({"threshold": 4}, {}),
     "min_persistence": ({"min_persistence": 5}, {}),
 }
 SPECIAL = {
@@ -102,6 +104,7 @@ NAMES = [
     *("euler_number", "euler_curve", "euler_coefficients", "region_curves", "euler_curve_shards"),
     *("euler_transform", "region_transforms", "sample_directions", "smooth_transform"),
     *("transform_distance", "warmup", "betti_curves", "betti_numbers", "persistence_pairs"),
+    "persistent_regions",
     *("region_betti_curves", "euler_surface", "minkowski_curves", "region_minkowski"),
 ]
 BLOCKS = ["euler_curve_blocks", "dask.region_curves", "local_curves"]

@@ -177,3 +177,14 @@ def test_the_command_warns_in_one_line(tmp_path):
         "ecc: warning: hardly any threshold from 0 to 255 lies among the values of the image, "
         "which are from 0 to 1\n"
     )
+
+
+def test_points_without_a_label_do_not_count(found):
+    image, labels = GREY.copy(), LABELS.copy()
+    image[3, 4], labels[3, 4] = np.nan, 0
+    at = [-2.0, -1.5, -1.0]
+    for function in (ecc.region_curves, ecc.region_betti_curves):
+        assert not function(image, labels, at).values.any()
+    (first, second) = found()
+    assert first == second
+    assert "nan" not in first

@@ -26,7 +26,6 @@ from ecc_core._backends.cuda.launch import raise_for_nan
 from ecc_core._backends.cuda.recode import codes_of
 from ecc_core._backends.cuda.scan import pick_levels, running_sums
 from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
-from ecc_core._backends.spans import Cut
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Boundary, Filtration
 from ecc_core._request.levels import round_to_levels
@@ -68,7 +67,6 @@ def cell_counts(
     filtration: Filtration,
     *,
     mask: Any = None,
-    cut: Cut | None = None,
     workers: int | None = None,  # noqa: ARG001
 ) -> Counts:
     """Return the numbers of cells at sorted thresholds, (images, kinds, n) int64."""
@@ -81,7 +79,7 @@ def cell_counts(
         raw = mask is None and reads_bytes(adopted, cells, filtration.boundary.wraps)
         superlevel, device = variant.superlevel, adopted.array.device.id
         prepared = None if raw else prepare(thresholds, element, superlevel, device)
-        counts = on_host(_counts(adopted, cells, filtration, variant, prepared, mask, cut))
+        counts = on_host(_counts(adopted, cells, filtration, variant, prepared, mask))
         picks = _picks(thresholds.tobytes(), thresholds.dtype.str, element, superlevel, raw)
         return picks.values(counts, superlevel).reshape(shape)
 
@@ -93,7 +91,6 @@ def region_cell_counts(
     cells: Cells,
     filtration: Filtration,
     *,
-    cut: Cut | None = None,
     workers: int | None = None,  # noqa: ARG001
 ) -> tuple[Any, Counts]:
     """Return sorted ids of the regions and their numbers of cells, (ids, kinds, n) int64."""
@@ -110,7 +107,7 @@ def region_cell_counts(
         variant = variant_of(filtration, adopted.element, masked=True)
         superlevel = variant.superlevel
         prepared = prepare(thresholds, variant.element, superlevel, single.array.device.id)
-        counts = _counts(single, cells, filtration, variant, prepared, inside, cut, found)
+        counts = _counts(single, cells, filtration, variant, prepared, inside, found)
         values = pick_levels(running_sums(counts, superlevel), prepared).get()
         return adopted.give_back(ids), values.reshape(shape)
 
@@ -122,7 +119,6 @@ def _counts(
     variant: Variant,
     prepared: Prepared | None,
     mask: Any,
-    cut: Cut | None,
     regions: Regions | None = None,
 ) -> Any:
     """Return the numbers of cells by their codes, (images or regions * kinds, bins) int64.
@@ -136,7 +132,7 @@ def _counts(
         codes, flag, memory = codes_of(adopted, mask, variant, prepared, keep=True)
         levels = prepared.rules.levels
     sizes, device = adopted.array.shape[1:], codes.device.id
-    places = _places(sizes, cells, filtration.boundary, cut)
+    places = _places(sizes, cells, filtration.boundary)
     wraps = filtration.boundary.wraps
     options = (codes, sizes, places, wraps, cells, variant.superlevel, levels)
     boxes = regions is None and is_of_boxes(cells, wraps, sizes)
@@ -180,9 +176,7 @@ def _picks(raw: bytes, dtype: str, element: str, superlevel: bool, every: bool) 
     return _Picks(index, entered > 0)
 
 
-def _places(
-    shape: tuple[int, ...], cells: Cells, boundary: Boundary, cut: Cut | None
-) -> list[tuple[int, int]]:
+def _places(shape: tuple[int, ...], cells: Cells, boundary: Boundary) -> list[tuple[int, int]]:
     """Return the range of places of the highest corner of a unit cube, for each axis.
 
     A group never enters if all of its points are outside the image, or if it enters with the last
@@ -192,11 +186,7 @@ def _places(
     if boundary.wraps:
         return [(1, length + 1) for length in shape]
     inside = int(boundary.is_window)
-    before, after = cut or Cut((inside,) * len(shape), (inside,) * len(shape))
-    return [
-        (int(cells.every or bool(low)), length + 1 - high)
-        for length, low, high in zip(shape, before, after, strict=True)
-    ]
+    return [(int(cells.every or boundary.is_window), length + 1 - inside) for length in shape]
 
 
 def _histograms(

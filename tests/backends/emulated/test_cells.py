@@ -7,7 +7,6 @@ import pytest
 from fake_cupy import guarded, ndarray
 
 from ecc_core._backends.cpu.minkowski import launch
-from ecc_core._backends.spans import Cut
 from ecc_core._request.estimator import estimator_of
 from ecc_core._request.filtration import filtration_of
 
@@ -74,20 +73,6 @@ def test_bytes_are_not_recoded(emulator, dtype, shape, superlevel):
         expected = launch.cell_counts(image, thresholds, cells, filtration)
         np.testing.assert_array_equal(found, expected)
         assert emulator.launched == ["boxes"]
-
-
-def test_blocks(emulator):
-    image, _, thresholds = drawn("bytes")
-    for connectivity, before, after in itertools.product((1, 2), (0, 1), (0, 1)):
-        filtration = filtration_of(2, connectivity, True)
-        cut = Cut((before, 0), (1, after))
-        for cells in cells_of(filtration):
-            emulator.clear()
-            found = emulator.backend.cells.cell_counts(
-                guarded(image), thresholds, cells, filtration, cut=cut
-            )
-            expected = launch.cell_counts(image, thresholds, cells, filtration, cut=cut)
-            np.testing.assert_array_equal(np.asarray(found), expected)
 
 
 def test_nothing_to_count(emulator):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ecc_core as ecc
-from ecc_core._blocks.window import Work
+from ecc_core._blocks.work import Work
 from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 

@@ -11,7 +11,7 @@ import pytest
 from stack_helpers import run_until_killed
 
 import ecc_core as ecc
-from ecc_core._blocks.window import Work
+from ecc_core._blocks.work import Work
 from ecc_core._io.parts import Parts
 from ecc_core.cli import main
 

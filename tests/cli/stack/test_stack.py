@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ecc_core as ecc
-from ecc_core._blocks.window import Work
+from ecc_core._blocks.work import Work
 from ecc_core.cli import main
 
 

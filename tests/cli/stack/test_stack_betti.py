@@ -49,7 +49,7 @@ def test_resume(tmp_path, noise, write_zarr, levels, columns, monkeypatch):
     path = write_zarr(tmp_path / "a.zarr", image, chunks=(8, 8, 8))
     out = tmp_path / "curve.csv"
     arguments = ["stack", str(path), "--out", str(out), "--thresholds", levels, "--betti"]
-    arguments += ["--max-memory", "6K", "--resume"]
+    arguments += ["--max-memory", "6K", "--workers", "2", "--resume"]
     kept = []
     keep, emit = Parts.keep, BettiWork.emit
 

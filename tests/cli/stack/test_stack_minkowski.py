@@ -95,7 +95,8 @@ def test_resume(tmp_path, noise, write_zarr, levels, columns, monkeypatch):
     image = noise(16, 24, 24)
     path = write_zarr(tmp_path / "a.zarr", image, chunks=(8, 8, 8))
     out = tmp_path / "curve.csv"
-    arguments = ["stack", str(path), "--out", str(out), "--thresholds", levels, "--resume"]
+    arguments = ["stack", str(path), "--out", str(out), "--thresholds", levels]
+    arguments += ["--workers", "2", "--resume"]
     arguments += ["--max-memory", "6K", "--boundary", "periodic", "--minkowski"]
     keep, share = Parts.keep, CellWork.share
     kept = []

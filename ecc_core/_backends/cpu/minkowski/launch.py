@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.borders import border_boxes, closed, sides_of, sides_of_block
+from ecc_core._backends.borders import border_boxes, closed, sides_of
 from ecc_core._backends.cpu.encoders.plans import Plan, curve_plans
 from ecc_core._backends.cpu.minkowski.groups import (
     MOST_POINTS,
@@ -24,7 +24,7 @@ from ecc_core._backends.cpu.regions.labels import Numbering, merge_ids
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sinks.cumulate import cumulate_rows
 from ecc_core._backends.cpu.sources import Block, Source
-from ecc_core._backends.spans import Cut, spans_of
+from ecc_core._backends.spans import spans_of
 from ecc_core._request.estimator import Cells
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
@@ -47,7 +47,6 @@ def cell_counts(
     filtration: Filtration,
     *,
     mask: Array | None = None,
-    cut: Cut | None = None,
     workers: int | None = None,
 ) -> Values:
     """Return the numbers of cells of sets at sorted thresholds, (images, kinds, n) int64."""
@@ -55,11 +54,11 @@ def cell_counts(
     if image.size == 0 or thresholds.size == 0:
         return result
     if cells.boxes:
-        return _box_counts(image, thresholds, filtration, mask, cut, workers)
+        return _box_counts(image, thresholds, filtration, mask, workers)
     for i, out in enumerate(result):
         shown = None if mask is None else np.broadcast_to(mask, image.shape)[i]
         points = _Points.load(image[i], thresholds, filtration, shown)
-        out[:] = points.totals(cells, filtration, cut, workers)[0]
+        out[:] = points.totals(cells, filtration, workers)[0]
     return result
 
 
@@ -68,14 +67,13 @@ def _box_counts(
     thresholds: Array,
     filtration: Filtration,
     mask: Array | None,
-    cut: Cut | None,
     workers: int | None,
 ) -> Values:
     """Return the numbers of cells of the complex: of the closed image, corrected at the border."""
     options: Any = {"thresholds": thresholds, "workers": workers}
     whole = closed(filtration, filtration.ndim)
     result = closed_counts(image, filtration=whole, mask=mask, **options)
-    sides = sides_of(filtration) if cut is None else sides_of_block(cut, filtration)
+    sides = sides_of(filtration)
     box = (image,) if mask is None else (image, np.broadcast_to(mask, image.shape))
     kinds = list(itertools.product((0, 1), repeat=filtration.ndim))
     for across, part in border_boxes(box, filtration, sides):
@@ -108,7 +106,6 @@ def region_cell_counts(
     cells: Cells,
     filtration: Filtration,
     *,
-    cut: Cut | None = None,
     workers: int | None = None,
 ) -> tuple[Array, Values]:
     """Return the increasing ids of regions, and their numbers of cells, (ids, kinds, n) int64."""
@@ -124,7 +121,7 @@ def region_cell_counts(
     )
     ids, (rows,) = merge_ids([numbering])
     points = points._replace(labels=regions, regions=ids.size)
-    return ids.astype(labels.dtype), points.totals(cells, filtration, cut, workers)[rows]
+    return ids.astype(labels.dtype), points.totals(cells, filtration, workers)[rows]
 
 
 class _Points(NamedTuple):
@@ -157,9 +154,7 @@ class _Points(NamedTuple):
             raise ValueError(NAN_MESSAGE)
         return cls(keys, box.stop, strides, plan, np.empty(0, np.uint8), 1)
 
-    def totals(
-        self, cells: Cells, filtration: Filtration, cut: Cut | None, workers: int | None
-    ) -> Values:
+    def totals(self, cells: Cells, filtration: Filtration, workers: int | None) -> Values:
         """Return the numbers of cells, (regions, kinds, n)."""
         ndim, kinds = filtration.ndim, len(cells.groups)
         groups = np.zeros((kinds, MOST_POINTS, 4), np.int64)
@@ -168,7 +163,7 @@ class _Points(NamedTuple):
             groups[kind, 0, 3] = len(group)
         spans = np.zeros((kinds, 3, 2), np.int64)
         spans[:, :, 1] = 1
-        spans[:, 3 - ndim :] = spans_of(self.shape[3 - ndim :], cells, filtration.boundary, cut)
+        spans[:, 3 - ndim :] = spans_of(self.shape[3 - ndim :], cells, filtration.boundary)
         wraps = filtration.boundary.wraps
         if cells.every and not self.labels.size:
             return self._row_totals(groups, spans, wraps, workers)

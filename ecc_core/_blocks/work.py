@@ -1,0 +1,201 @@
+"""What is computed of the blocks of an image, and how their neighbours are glued.
+
+A block emits its own curve or table and copies of its outermost planes. The terms between a block
+and its neighbours need nothing else, and are added up with it: as the *share* of the block, which
+needs all its later neighbours, or as blocks *meet*, which keeps one plane for the next layer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecc_core._blocks.blocks import add, emit, with_terms
+from ecc_core._blocks.planes import (
+    Array,
+    Emitted,
+    Met,
+    Place,
+    Term,
+    crossing_terms,
+    faces_of,
+    flattened,
+    meeting_terms,
+    neighbours,
+    place_of,
+)
+from ecc_core._blocks.regions import add_tables, emit_regions, table_with_terms
+from ecc_core._request.filtration import Boundary
+
+__all__ = ["Group", "Index", "Work"]
+
+Index = tuple[int, ...]
+Values = NDArray[np.int64]
+
+
+class Group(NamedTuple):
+    """Consecutive blocks of a column, whose contributions are added.
+
+    Attributes
+    ----------
+    images : tuple of int
+        Index of the blocks along the batch axes.
+    column : tuple of slice
+        Which blocks the column has along the spatial axes.
+    first, stop : int
+        The group's blocks in the C order of the column.
+    """
+
+    images: Index
+    column: tuple[slice, ...]
+    first: int
+    stop: int
+
+    def blocks(self) -> Iterator[Index]:
+        """Return the indices of the blocks, batch axes first."""
+        shape = [part.stop - part.start for part in self.column]
+        for number in range(self.first, self.stop):
+            inside = np.unravel_index(number, shape)
+            yield (
+                *self.images,
+                *(s.start + int(i) for s, i in zip(self.column, inside, strict=True)),
+            )
+
+
+class Work:
+    """The computation for each block: curves, or tables of region curves.
+
+    Parameters
+    ----------
+    read : callable
+        Takes a box, a slice for each axis, and returns its points and their labels, if there are.
+        None where blocks come from elsewhere.
+    chunks : tuple of tuple of int
+        Lengths of the blocks along each axis, batch axes first; those of labelled images have
+        length 1 along batch axes.
+    ndim : int
+        Number of spatial axes.
+    settings : Settings, or what a subclass takes instead
+        If the boundary is not closed, every block has a neighbour along each axis. Behind the last
+        one this is the first point of a periodic image, or the last point of a half-open window.
+    regions : bool
+        Whether there are labels.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[tuple[slice, ...]], tuple[Array, ...]] | None,
+        chunks: tuple[tuple[int, ...], ...],
+        ndim: int,
+        settings: Any,
+        *,
+        regions: bool,
+    ) -> None:
+        self.read: Any = read
+        self.settings, self.regions = settings, regions
+        self.ndim, self.lead = ndim, len(chunks) - ndim
+        self.shape = tuple(map(sum, chunks))
+        boundary = settings.filtration.boundary
+        self.open = not boundary.is_closed
+        if self.open:
+            spatial = (_with_end(lengths, boundary) for lengths in chunks[self.lead :])
+            chunks = (*chunks[: self.lead], *spatial)
+        self.chunks, self.counts = chunks, tuple(map(len, chunks))
+        self.edges = [np.cumsum([0, *lengths]).tolist() for lengths in chunks]
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        """Numbers of blocks along each axis, without those behind the last one."""
+        spatial = (max(0, n - self.open) for n in self.counts[self.lead :])
+        return (*self.counts[: self.lead], *spatial)
+
+    def box(self, block: Index) -> tuple[slice, ...]:
+        """Return the place of a block along as many axes as its index has."""
+        parts = zip(self.edges, self.shape, block, strict=False)
+        return tuple(
+            slice(edges[i], edges[i + 1]) if edges[i] < length else slice(0, 1)
+            for edges, length, i in parts
+        )
+
+    def place(self, block: Index) -> Place:
+        """Return along which axes a block has neighbours."""
+        if self.open:
+            every = (1,) * (len(block) - self.lead)
+            return Place(every, every)
+        return place_of(block[self.lead :], self.counts[self.lead :])
+
+    def near(self, block: Index) -> list[Index]:
+        """Return a block and its later neighbours."""
+        images, at = block[: self.lead], block[self.lead :]
+        return [(*images, *other) for other in neighbours(at, self.counts[self.lead :])]
+
+    def emit(self, block: Index) -> Emitted:
+        """Read a block and return what its neighbours need."""
+        return self.emitted(self.read(self.box(block)))
+
+    def emitted(self, arrays: Sequence[Array]) -> Emitted:
+        """Return what the neighbours of a block need."""
+        if self.regions:
+            image, labels = (array.reshape(array.shape[self.lead :]) for array in arrays)
+            return emit_regions(image, labels, settings=self.settings)
+        return emit(*arrays, settings=self.settings, ndim=self.ndim)
+
+    def share(self, block: Index, emitted: Sequence[Emitted]) -> Values:
+        """Return the contribution of a block: a table, or a curve of shape (*batch, n).
+
+        `emitted` are the block and all its later neighbours, the last axis running fastest.
+        """
+        place = self.place(block)
+        faces = faces_of(place, self.settings.filtration.connectivity)
+        return self._with_terms(emitted[0], crossing_terms(emitted, place.after, faces))
+
+    def meet(self, block: Index, emitted: Sequence[Emitted], before: Sequence[Met]) -> Met:
+        """Return what a block adds together with its layer and the one before."""
+        own = emitted[0]
+        terms = meeting_terms(emitted, before, self.place(block).after)
+        return Met(self._with_terms(own, terms), own.last[:1])
+
+    def _with_terms(self, block: Emitted, terms: list[Term]) -> Values:
+        if self.regions:
+            flat = [(sign, flattened(box)) for sign, box in terms]
+            return table_with_terms(block, flat, self.settings)
+        return with_terms(block, terms, self.settings)
+
+    def sum(self, shares: Sequence[Values]) -> Values:
+        """Return the sum of shares."""
+        return add_tables(shares) if self.regions else add(shares)
+
+    def add_met(self, blocks: Sequence[Met]) -> Met:
+        """Return the sum of what blocks add."""
+        return Met(self.total_met(blocks), ())
+
+    def total_met(self, blocks: Sequence[Met]) -> Values:
+        """Return the sum of what blocks add without their planes."""
+        return self.sum([block.own for block in blocks])
+
+    def groups(self, size: int, side: int) -> list[Group]:
+        """All blocks, in groups of at most `size` in columns of `side` blocks across."""
+        images = itertools.product(*map(range, self.counts[: self.lead]))
+        first, *across = self.owners[self.lead :]
+        parts = [[slice(i, min(i + side, n)) for i in range(0, n, side)] for n in across]
+        columns = list(itertools.product([slice(0, first)], *parts))
+        groups = []
+        for at, column in itertools.product(images, columns):
+            count = math.prod(part.stop - part.start for part in column)
+            starts = range(0, count, size)
+            groups += [Group(at, column, i, min(i + size, count)) for i in starts]
+        return groups
+
+
+def _with_end(lengths: tuple[int, ...], boundary: Boundary) -> tuple[int, ...]:
+    """The lengths of blocks along an axis, and behind them a point of the block after the last."""
+    if not lengths:
+        return ()
+    if boundary.wraps:
+        return (*lengths, 1)
+    return tuple(filter(None, (*lengths[:-1], lengths[-1] - 1, 1)))

@@ -1,0 +1,261 @@
+"""Data that are thresholded, and what is found in them besides the curve."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask import array as da
+from dask.array.core import normalize_chunks, slices_from_chunks
+from dask.delayed import delayed
+from numpy.typing import NDArray
+from scipy.ndimage import generate_binary_structure, label
+
+import ecc_core as ecc
+from napari_ecc._controller.layers import is_lazy
+from napari_ecc._controller.loading import WORKERS, as_completed
+from napari_ecc._model.explorer import Curve, Histogram
+from napari_ecc._workers import Step
+
+__all__ = [
+    "CriticalPoints",
+    "Field",
+    "chunked",
+    "compute_histogram",
+    "count_all",
+    "find_critical_points",
+    "label_components",
+]
+
+BLOCK = 1 << 24
+"""Points per block of an image in memory, where critical points are found."""
+
+COUNTED = 1 << 23
+"""Points per block whose components are counted, about 0.1 s: a job can be cancelled between."""
+
+BINS = 128
+MOST_SAMPLES = 1 << 22
+"""Histograms of larger images are those of evenly spaced points."""
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """The data that are thresholded: the selected part, smoothed if requested.
+
+    Attributes
+    ----------
+    data : array
+        In memory, or a dask array.
+    mask : bool array or None
+        False where a point never enters.
+    """
+
+    data: Any
+    mask: Array | None
+
+    def inside(self, threshold: float, superlevel: bool) -> Any:
+        """Return the set at a threshold, as lazily as the data are."""
+        inside = self.data >= threshold if superlevel else self.data <= threshold
+        return inside if self.mask is None else inside & self.mask
+
+    def blocks(self, points: int) -> tuple[da.Array, da.Array | None]:
+        """Return data and mask as dask arrays, those in memory in blocks of about `points`."""
+        data, mask = self.data, self.mask
+        if not isinstance(data, da.Array):
+            limit = points * data.dtype.itemsize
+            chunks = normalize_chunks("auto", data.shape, limit, data.dtype)
+            data = chunked(data, chunks)
+        return data, None if mask is None else chunked(mask, data.chunks)
+
+
+def chunked(array: Array, chunks: Any) -> Any:
+    """Return an array in memory as a dask array."""
+    # Without name=False, dask computes a hash of all values
+    return da.from_array(array, chunks=chunks, name=False)
+
+
+def count_all(
+    field: Field,
+    thresholds: NDArray[np.float64],
+    *,
+    superlevel: bool,
+    connectivity: int | None,
+) -> Generator[Step, None, None]:
+    """Compute the Betti curves of a field, block by block if it is large or lazy.
+
+    Parameters
+    ----------
+    field : Field
+    thresholds : (n,) array
+        Increasing.
+    superlevel : bool
+    connectivity : {1, d} or None
+        None: d.
+
+    Yields
+    ------
+    Step
+        The value of the last is the `ecc_core.BettiCurves`; before it is None.
+    """
+    options: dict[str, Any] = {
+        "superlevel": superlevel,
+        "connectivity": connectivity,
+        "nan": "omit",
+        "axis": range(field.data.ndim),
+    }
+    if isinstance(field.data, np.ndarray) and field.data.size <= COUNTED:
+        options |= {"mask": field.mask, "workers": WORKERS}
+        yield Step(ecc.betti_curves(field.data, thresholds, **options))
+        return
+    data, mask = field.blocks(COUNTED)
+    lazy = ecc.betti_curves(data, thresholds, mask=mask, **options)
+    values: Any = lazy.values
+    for found in as_completed(values.to_delayed().ravel().tolist()):
+        yield Step(None if found is None else replace(lazy, values=found[1]))
+
+
+class CriticalPoints(NamedTuple):
+    """Points that change the Euler characteristic when they enter.
+
+    Attributes
+    ----------
+    points : (k, d) int array
+    effects : (k,) int array
+        By how much: `ecc_core.euler_coefficients` there.
+    values : (k,) array
+        Thresholds at which they enter.
+    total : int
+        How many there are, also of those that were left out.
+    """
+
+    points: NDArray[np.int64]
+    effects: NDArray[np.int64]
+    values: NDArray[Any]
+    total: int
+
+
+def find_critical_points(
+    field: Field,
+    window: tuple[float, float],
+    *,
+    superlevel: bool,
+    connectivity: int | None,
+    most: int,
+) -> Iterator[Step]:
+    """Find the critical points with values in a window, block by block.
+
+    Parameters
+    ----------
+    field : Field
+    window : (low, high)
+    superlevel : bool
+    connectivity : {1, d} or None
+        None: d.
+    most : int
+        Of more points, those with the greatest effect are kept, and of these the nearest to the
+        middle of the window.
+
+    Yields
+    ------
+    Step
+        The `CriticalPoints` of the blocks so far.
+    """
+    data, mask = field.blocks(BLOCK)
+    effects = ecc.euler_coefficients(
+        data, connectivity=connectivity, superlevel=superlevel, mask=mask, nan="omit"
+    )
+    find = delayed(_in_block, pure=False)
+    # Unoptimized graphs share the tasks that read a block, so each block is read once
+    arrays = (array.to_delayed(optimize_graph=False).ravel() for array in (data, effects))
+    blocks = zip(*arrays, slices_from_chunks(data.chunks), strict=True)
+    parts = [find(values, changes, place, window) for values, changes, place in blocks]
+    none = np.zeros((0, field.data.ndim), np.int64)
+    found = CriticalPoints(none, none[:, 0], np.zeros(0), 0)
+    done = 0
+    for part in as_completed(parts):
+        if part is not None:
+            done += 1
+            found = _joined(found, part[1], (window[0] + window[1]) / 2, most)
+        yield Step(found, done, len(parts))
+
+
+def _in_block(
+    values: NDArray[Any],
+    effects: NDArray[np.int8],
+    place: tuple[slice, ...],
+    window: tuple[float, float],
+) -> CriticalPoints:
+    """Return the critical points of a block at a place of the image."""
+    chosen = (effects != 0) & (values >= window[0]) & (values <= window[1])
+    points = np.argwhere(chosen) + [at.start for at in place]
+    return CriticalPoints(points, effects[chosen].astype(np.int64), values[chosen], len(points))
+
+
+def _joined(a: CriticalPoints, b: CriticalPoints, middle: float, most: int) -> CriticalPoints:
+    points = np.concatenate([a.points, b.points])
+    effects = np.concatenate([a.effects, b.effects])
+    values = np.concatenate([a.values, b.values])
+    if len(points) > most:
+        best = np.lexsort((np.abs(values - middle), -np.abs(effects)))[:most]
+        points, effects, values = points[best], effects[best], values[best]
+    return CriticalPoints(points, effects, values, a.total + b.total)
+
+
+def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
+    """Return the histogram of the values over the range of a curve's thresholds.
+
+    Yields
+    ------
+    Step
+        Its value is the `Histogram`; None for data that are not in memory, which would be read for
+        it once more, or without values in the range.
+    """
+    if is_lazy(field.data):
+        yield Step(None)
+        return
+    step = max(1, round((field.data.size / MOST_SAMPLES) ** (1 / field.data.ndim)))
+    sparse = (slice(None, None, step),) * field.data.ndim
+    values = field.data[sparse]
+    if field.mask is not None:
+        values = values[field.mask[sparse]]
+    low, high = float(curve.thresholds[0]), float(curve.thresholds[-1])
+    whole = field.data.dtype.kind in "biu" and high - low < BINS
+    edges = (
+        np.arange(low, high + 2) - 0.5 if whole else np.linspace(low, max(high, low + 1), BINS + 1)
+    )
+    counts = np.histogram(values.astype(np.float64, copy=False), edges)[0]
+    yield Step(Histogram(edges, counts, _otsu(edges, counts)) if counts.any() else None)
+
+
+def _otsu(edges: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
+    """Return Otsu's threshold of the values."""
+    from skimage.filters import threshold_otsu
+
+    middles = (edges[1:] + edges[:-1]) / 2
+    if np.count_nonzero(counts) < 2:
+        return float(middles[counts.argmax()])
+    return float(threshold_otsu(hist=(counts, middles)))
+
+
+def label_components(
+    field: Field, threshold: float, *, superlevel: bool, connectivity: int | None
+) -> Iterator[Step]:
+    """Label the components of the set of a field at a threshold.
+
+    Data that are not in memory give one label for all of the set, as lazily as they are.
+
+    Yields
+    ------
+    Step
+        Its value is the array of labels.
+    """
+    inside = field.inside(threshold, superlevel)
+    if is_lazy(field.data):
+        yield Step(inside.astype(np.uint8))
+    else:
+        structure = generate_binary_structure(inside.ndim, connectivity or inside.ndim)
+        yield Step(label(inside, structure)[0])
