@@ -12,14 +12,12 @@ from ecc_core.plotting._figures import COLUMN, FAINT, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ecc_core.results import PersistencePairs, PersistentRegions
+    from ecc_core.results._topology import DiagramResult
 
 __all__ = ["plot_persistence"]
 
 
-def plot_persistence(
-    pairs: PersistencePairs[Any] | PersistentRegions[Any], ax: Axes | None = None, **markers: Any
-) -> Axes:
+def plot_persistence(pairs: DiagramResult[Any], ax: Axes | None = None, **markers: Any) -> Axes:
     """Plot a persistence diagram: a point for each class, its death over its birth.
 
     The farther a point lies from the diagonal, the longer its class lasts. Classes that never die

@@ -6,22 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ecc_core._arrays import on_host
 from ecc_core._optional import import_optional
-from ecc_core.plotting import plot_persistence
-from ecc_core.results._base import ArrayT, Result
+from ecc_core.results._base import ArrayT
+from ecc_core.results._topology import DiagramResult
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from pandas import DataFrame
 
 __all__ = ["PersistentRegions"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PersistentRegions(Result[ArrayT]):
+class PersistentRegions(DiagramResult[ArrayT]):
     """Labels of the components that last, and one row of facts for each label.
 
     It unpacks into ``labels, births, deaths, birth_points, merged_into``.
@@ -54,12 +51,6 @@ class PersistentRegions(Result[ArrayT]):
     superlevel: bool = False
     ndim: int | None = None
     _fields: ClassVar = ("labels", "births", "deaths", "birth_points", "merged_into")
-    _quantity: ClassVar = "value"
-
-    @property
-    def values(self) -> NDArray[Any]:  # type: ignore[override]
-        """Births and deaths as one NumPy array, (k, 2)."""
-        return np.stack([on_host(self.births), on_host(self.deaths)], axis=1)
 
     @property
     def essential(self) -> ArrayT:
@@ -71,22 +62,6 @@ class PersistentRegions(Result[ArrayT]):
     def _axes(self) -> dict[str, Any]:
         births: Any = self.births
         return {"label": np.arange(1, len(births) + 1), "event": np.array(["birth", "death"])}
-
-    def plot(self, ax: Axes | None = None, **markers: Any) -> Axes:
-        """Plot the persistence diagram; see :func:`ecc_core.plotting.plot_persistence`.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
-        **markers
-            What `matplotlib.axes.Axes.plot` takes.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return plot_persistence(self, ax, **markers)
 
     def to_pandas(self) -> DataFrame:
         """Return a table with one row for each label; the facts are in its ``attrs``.

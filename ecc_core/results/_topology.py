@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["BettiCurves", "BettiResult", "PersistencePairs", "RegionBettiCurves"]
+__all__ = ["BettiCurves", "BettiResult", "DiagramResult", "PersistencePairs", "RegionBettiCurves"]
 
 
 class BettiResult(CurveResult[ArrayT]):
@@ -153,8 +153,43 @@ class RegionBettiCurves(RegionResult[ArrayT], BettiResult[ArrayT]):
         return BettiCurves(self.thresholds, self._row(label), **self.facts)
 
 
+class DiagramResult(Result[ArrayT]):
+    """Births and deaths of classes, each with the points that cause them."""
+
+    births: ArrayT
+    deaths: ArrayT
+    superlevel: bool
+    _quantity: ClassVar = "value"
+
+    @property
+    def essential(self) -> ArrayT:
+        """Whether each class never dies: (k,) bool array."""
+        raise NotImplementedError
+
+    @property
+    def values(self) -> NDArray[Any]:  # type: ignore[override]
+        """Return births and deaths as one NumPy array, (k, 2)."""
+        return np.stack([on_host(self.births), on_host(self.deaths)], axis=1)
+
+    def plot(self, ax: Axes | None = None, **markers: Any) -> Axes:
+        """Plot the persistence diagram; see :func:`ecc_core.plotting.plot_persistence`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
+        **markers
+            What `matplotlib.axes.Axes.plot` takes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return plot_persistence(self, ax, **markers)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class PersistencePairs(Result[ArrayT]):
+class PersistencePairs(DiagramResult[ArrayT]):
     """Births and deaths of the classes of one or all dimensions, and the points that cause them.
 
     It unpacks into four arrays: ``births, deaths, birth_points, death_points``, ordered by
@@ -199,15 +234,9 @@ class PersistencePairs(Result[ArrayT]):
     superlevel: bool = False
     ndim: int | None = None
     _fields: ClassVar = ("births", "deaths", "birth_points", "death_points")
-    _quantity: ClassVar = "value"
 
     def __post_init__(self) -> None:
         plain(self, counts=tuple)
-
-    @property
-    def values(self) -> NDArray[Any]:  # type: ignore[override]
-        """Return births and deaths as one NumPy array, (k, 2)."""
-        return np.stack([on_host(self.births), on_host(self.deaths)], axis=1)
 
     def _axes(self) -> dict[str, Any]:
         births: Any = self.births
@@ -219,22 +248,6 @@ class PersistencePairs(Result[ArrayT]):
         points = np.stack([on_host(self.birth_points), on_host(self.death_points)], axis=1)
         indices = {f"point_{i}": points[..., i].ravel() for i in range(points.shape[-1])}
         return {"dimension": dimensions, **indices}
-
-    def plot(self, ax: Axes | None = None, **markers: Any) -> Axes:
-        """Plot the persistence diagram; see :func:`ecc_core.plotting.plot_persistence`.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to plot. Default: the axes of a new figure, which is ``ax.figure`` of the result.
-        **markers
-            What `matplotlib.axes.Axes.plot` takes.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return plot_persistence(self, ax, **markers)
 
     @property
     def essential(self) -> ArrayT:
