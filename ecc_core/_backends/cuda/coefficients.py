@@ -1,7 +1,9 @@
-"""Coefficients of every point of images without masks, whose rows are contiguous."""
+"""Coefficients of images without masks, whose rows are contiguous, or their sums in bins."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -9,25 +11,29 @@ import cupy
 import numpy as np
 
 from ecc_core._backends.cuda.arrays import Adopted, Placement, arrange
-from ecc_core._backends.cuda.calls import Call
-from ecc_core._backends.cuda.compile import function, processors
+from ecc_core._backends.cuda.bins import BINS, Prepared, Rules
+from ecc_core._backends.cuda.calls import Call, pack
+from ecc_core._backends.cuda.compile import function, processors, shared_limit
 from ecc_core._backends.cuda.recipe import DATA, image_struct
 from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.variants import ELEMENTS, ITEM_BYTES, NAN_NONE, NAN_REPORT, Variant
 
-__all__ = ["scanned_coefficients"]
+__all__ = ["scanned_coefficients", "scanned_counts"]
 
 # As in coefficients.cuh.
 COEFFICIENTS = np.dtype(
-    [(name, "i8") for name in ("out", "not_finite", "ticket")]
-    + [(name, "i4") for name in ("across", "down", "chunk", "images")]
+    [(name, "i8") for name in ("out", "counts", "not_finite", "ticket")]
+    + [(name, "i4") for name in ("across", "down", "chunk", "units")]
 )
+OUT, TO_COUNTS, FLAG = range(3)  # of 64-bit words
 COLUMNS = 120  # that a warp owns
+ROWS = 7  # of volumes, likewise
 THREADS = {2: 256, 3: 384}  # of a block, by the axes of an image
 RESIDENT = {2: 2, 3: 1}  # blocks that must fit on a multiprocessor
-ROWS = {2: 8, 3: 7}  # that a warp takes at a time
+THREADS_COUNTING = {2: 512, 3: 384}  # of the only block on a multiprocessor
 START = {2: 4, 3: 2}  # what a unit costs beside its rows or slices
 LEAST = (8, 16)  # rows and columns of images that are worth it
+WORTH = 16  # samples for each sum, likewise
 
 
 def scanned_coefficients(
@@ -39,56 +45,96 @@ def scanned_coefficients(
     for integers, a Reply if `for_host`, and otherwise an array on the device. Does not wait.
     """
     array = adopted.array
-    if variant.masked or not array.size:
-        return None
-    call = _plan(Placement.of(array), variant, array.device.id)
+    call = _plan(Placement.of(array), variant, None, array.device.id)
     if call is None:
         return None
     out = cupy.empty(array.shape, np.int8)
-    image, points = call.places
-    words = [(image + DATA, array.data.ptr), (points, out.data.ptr)]
+    return out, _launch(call, array, variant, [(OUT, out)], for_host=for_host)
+
+
+def scanned_counts(
+    adopted: Adopted, variant: Variant, prepared: Prepared
+) -> tuple[Any, Any] | None:
+    """Return sums of coefficients in each bin, (images, levels + 1), and a flag as above; or None.
+
+    They are returned for large images only: a block has sums in shared memory.
+    """
+    array = adopted.array
+    call = _plan(Placement.of(array), variant, prepared.rules, array.device.id)
+    if call is None:
+        return None
+    counts = cupy.zeros((len(array), prepared.rules.levels + 1), np.int64)
+    bins = enumerate(prepared.bins.view(np.int64).tolist(), call.places[2])
+    return counts, _launch(call, array, variant, [(TO_COUNTS, counts)], bins)
+
+
+def _launch(
+    call: Call,
+    array: Any,
+    variant: Variant,
+    results: list[tuple[int, Any]],
+    words: Iterable[tuple[int, int]] = (),
+    *,
+    for_host: bool = False,
+) -> Any:
+    """Launch the kernel for an array, and return the flag."""
+    image, points, _ = call.places
     flag: Any = None
-    if "float" in variant.element:
-        if for_host:
-            flag = take_reply(array.device.id)
-            words += [(points + 1, flag.address), (points + 2, flag.memory.data.ptr)]
-        else:
-            flag = cupy.zeros(2, np.int64)
-            words += [(points + 1, flag.data.ptr), (points + 2, flag.data.ptr + 8)]
-    call.launch(cupy.cuda.get_current_stream().ptr, words)
-    return out, flag
+    if "float" in variant.element and for_host:
+        flag = take_reply(array.device.id)
+        addresses = [flag.address, flag.memory.data.ptr]
+    elif "float" in variant.element:
+        flag = cupy.zeros(2, np.int64)
+        addresses = [flag.data.ptr, flag.data.ptr + 8]
+    else:
+        addresses = []
+    given = [(points + place, result.data.ptr) for place, result in results]
+    given += enumerate(addresses, points + FLAG)
+    stream = cupy.cuda.get_current_stream().ptr
+    call.launch(stream, [(image + DATA, array.data.ptr), *given, *words])
+    return flag
 
 
 @lru_cache(maxsize=256)
-def _plan(placement: Placement, variant: Variant, device: int) -> Call | None:
-    shape = placement.shape
-    ndim, item = len(shape) - 1, ITEM_BYTES[variant.element]
-    if ndim == 1 or item > 4 or shape[-2] < LEAST[0] or shape[-1] < LEAST[1]:
+def _plan(placement: Placement, variant: Variant, rules: Rules | None, device: int) -> Call | None:
+    """Return the launch that writes coefficients, or adds them by these rules for bins."""
+    shape, item = placement.shape, ITEM_BYTES[variant.element]
+    ndim, size = len(shape) - 1, math.prod(shape)
+    small = ndim == 1 or shape[-2] < LEAST[0] or shape[-1] < LEAST[1] or not size
+    if small or item > 4 or variant.masked:
         return None
     layout = arrange(placement, item, True)
     if layout is None:
         return None
-    _, height, width = layout.shape
-    across = -(-width // COLUMNS)
-    down = -(-height // ROWS[3]) if ndim == 3 else 1
-    warps = THREADS[ndim] // 32
-    resident = processors(device) * RESIDENT[ndim] * warps
-    steps = shape[1]
-
-    def cost(chunk: int) -> float:
-        units = layout.images * across * down * -(-steps // chunk)
-        return -(-units // resident) * (chunk + START[ndim])
-
-    chunk = min((8, 16, 32, 64, 128, 256), key=cost)
-    units = layout.images * across * down * -(-steps // chunk)
+    counts, shared = rules is not None, 0
     options = variant.options(None) | {
         "ELEMENT": "Bool" if variant.element == "bool" else ELEMENTS[variant.element],
         "NAN": NAN_REPORT if "float" in variant.element else NAN_NONE,
         "VECTOR": int(layout.vector),
-        "THREADS": THREADS[ndim],
-        "BLOCKS": RESIDENT[ndim],
+        "COUNTS": int(counts),
+        "THREADS": (THREADS_COUNTING if counts else THREADS)[ndim],
+        "BLOCKS": 1 if counts else RESIDENT[ndim],
     }
+    warps: int = options["THREADS"] // 32
+    blocks: int = processors(device) * options["BLOCKS"]
+    images = layout.images
+    if rules is not None:
+        shared, blocks = 4 * (rules.levels // 2 + 1), -(-blocks // images)
+        if shared > shared_limit(device) or size < WORTH * images * rules.levels:
+            return None
+        options["BINS"] = rules.single
+    _, height, width = layout.shape
+    across, down = -(-width // COLUMNS), -(-height // ROWS) if ndim == 3 else 1
+    columns = across * down * (1 if counts else images)
+
+    def cost(chunk: int) -> float:
+        units = columns * -(-shape[1] // chunk)
+        return -(-units // (blocks * warps)) * (chunk + START[ndim])
+
+    chunk = min((8, 16, 32, 64, 128, 256), key=cost)
+    units = columns * -(-shape[1] // chunk)
+    points = pack(COEFFICIENTS, 0, 0, 0, 0, across, down, chunk, units)
     found = function(f"coefficients{ndim}d", "coefficients", device, tuple(options.items()))
-    points = np.array([(0, 0, 0, across, down, chunk, layout.images)], COEFFICIENTS)
-    grid = (-(-units // warps),)
-    return Call(found.kernel, grid, THREADS[ndim], 0, (image_struct(layout), points))
+    grid = (min(blocks, -(-units // warps)), images) if counts else (-(-units // warps),)
+    given = image_struct(layout), points, np.zeros(1, BINS)
+    return Call(found.kernel, grid, options["THREADS"], shared, given)

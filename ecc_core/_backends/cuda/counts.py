@@ -10,7 +10,7 @@ import numpy as np
 from ecc_core._backends.cuda.arrays import Adopted
 from ecc_core._backends.cuda.bins import Prepared, table_memory
 from ecc_core._backends.cuda.calls import by_value, pack
-from ecc_core._backends.cuda.coefficients import scanned_coefficients
+from ecc_core._backends.cuda.coefficients import scanned_coefficients, scanned_counts
 from ecc_core._backends.cuda.points import point_coefficients
 from ecc_core._backends.cuda.samples import samples_of
 from ecc_core._backends.cuda.scan import running_sums
@@ -30,6 +30,11 @@ def counted_curves(
     own: tuple[int, int] | None,
 ) -> tuple[Any, Any, Any]:
     """Return curves at the levels, a flag that is set if there may be a NaN, and their memory."""
+    scans = mask is None and direction is None and own is None and variant.nan != NAN_OMIT
+    counted = scanned_counts(adopted, variant, prepared) if scans else None
+    if counted is not None:
+        values = cupy.ascontiguousarray(running_sums(counted[0], variant.superlevel))
+        return values, counted[1], counted
     found, flag = _coefficients(adopted, mask, variant, direction)
     if own is not None:
         part = slice(None), slice(*own)

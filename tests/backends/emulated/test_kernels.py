@@ -18,6 +18,7 @@ BYTES, SHORTS = np.arange(256), np.arange(1 << 16)
 PERCENTILES = np.percentile(np.random.default_rng(5).normal(size=4000), np.linspace(0, 100, 90))
 # Some are so close together that they need pieces (pieces.py).
 CROWDED = np.sort(np.random.default_rng(8).normal(size=300))
+CROWDED_SINGLE = np.sort(np.random.default_rng(9).normal(size=5000))
 CROWDED_MANY = np.sort(np.random.default_rng(8).uniform(-2, 2, 1100))
 # The kernel, the shape of a batch, and levels. Widths that end inside a warp and those that do not.
 CASES = {
@@ -32,7 +33,9 @@ CASES = {
     "2-D float32 levels": ("pairs2d", (1, 130, 1030), "float32", EVEN.astype(np.float32) * 0.9),
     "2-D percentiles": ("pairs2d", (1, 130, 1030), "float32", PERCENTILES),
     "2-D many": ("pairs2d", (1, 130, 260), "float32", np.linspace(-2, 2, 4096)),
-    "2-D single": ("coefficients2d counts", (1, 130, 260), "float32", np.linspace(-2, 2, 5000)),
+    "2-D single": ("coefficients2d", (1, 130, 1030), "float32", np.linspace(-2, 2, 5000)),
+    "2-D random many": ("coefficients2d", (2, 90, 1030), "float32", CROWDED_SINGLE),
+    "2-D small": ("coefficients2d counts", (1, 130, 260), "float32", np.linspace(-2, 2, 5000)),
     "2-D random": ("pairs2d", (1, 130, 260), "float32", CROWDED),
     "2-D float64": ("pairs2d", (2, 70, 150), "float64", EVEN),
     "2-D int64": ("pairs2d", (1, 70, 152), "int64", np.linspace(-(2.0**63), 2.0**63, 200)),
@@ -61,6 +64,7 @@ CASES = {
     "4 channels of bytes": ("bytes3d", (1, 34, 132, 4), "uint8", BYTES),
     "3 channels": ("pairs3d", (2, 37, 272, 3), "float32", EVEN),
     "2 channels of shorts": ("pairs3d", (1, 20, 260, 2), "uint16", np.arange(0, 1 << 16, 16)),
+    "3-D some shorts": ("coefficients3d", (2, 9, 70, 268), "uint16", SHORTS[30_000:35_000]),
     "3-D shorts": ("coefficients3d counts", (2, 9, 37, 268), "uint16", SHORTS),
     "3-D 12 bits": ("pairs3d", (1, 9, 37, 268), "uint16", np.arange(0, 1 << 16, 16)),
     "3-D complements": ("pairs3d", (1, 5, 20, 133), "int16", np.linspace(-32768, 32767, 4096)),
@@ -101,6 +105,15 @@ def check(emulator, images, levels, side, kernel, known=None):
     assert emulator.launched == kernel.split()
     for image, curve in zip(images if known is None else known, found, strict=True):
         np.testing.assert_array_equal(curve, known_curve(image, levels, side))
+
+
+def test_sums_beyond_those_of_a_block(emulator):
+    image = np.full((1, 700, 1000), 9000, np.uint16)
+    image[:, ::2, ::2] = 2  # a component each, all in one bin
+    levels = np.arange(5000)
+    check(emulator, image, levels, SIDES[0], "coefficients2d")
+    image[0, :300] = 2 * 9000 - image[0, :300]
+    check(emulator, image, levels, SIDES[0], "coefficients2d")
 
 
 @pytest.mark.parametrize("side", SIDES, ids=lambda side: "cubes" if side[0] else "vertices")

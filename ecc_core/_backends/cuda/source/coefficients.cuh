@@ -1,4 +1,5 @@
-// What coefficients2d.cu and coefficients3d.cu share, which write the coefficient of every sample.
+// What coefficients2d.cu and coefficients3d.cu share, which write the coefficient of every sample, or
+// add it to the bin of the sample.
 //
 // Ties go to the first sample in C order. So a cell along x belongs to its second column only where
 // that comes strictly after the first, and a cell of more axes to its second row (slice) only where the
@@ -12,19 +13,67 @@
 // so only some bits have to be forced at its borders: V has no cells there, and in T the outer faces
 // belong to the border.
 #pragma once
+#include "bins.cuh"
 #include "planes.cuh"
 #include "tiling.cuh"
 
 // As in coefficients.py.
 struct Coefficients {
-    signed char* out;         // (images, slices, rows, columns)
+    signed char* out;            // (images, slices, rows, columns); kCounts: unused
+    unsigned long long* counts;  // kCounts: (images, thresholds + 1), zero at launch
     volatile long long* not_finite;  // kNanReport: 1 if there may be a NaN, else 0
     unsigned long long* ticket;      // kNanReport: zero at launch, and at the end
     int across, down, chunk;  // units along x and y, rows or slices of a unit
-    int images;
+    int units;                // of an image
 };
 
+// Whether coefficients are added up by the bins of their samples, instead of written.
+constexpr bool kCounts = ECC_COUNTS;
+
 constexpr int kOwnWidth = 30 * kLaneWidth;
+
+// Sums of the coefficients in each bin of an image, two in a word of shared memory. A sum that grows
+// beyond kMost goes on in global memory; until a thread has taken back what it added too much, it can
+// only have added one coefficient.
+struct ShortCounts {
+    static constexpr unsigned kZero = 0x8000u;
+    static constexpr int kMost = 1 << 14;
+    static_assert(kMost + 8 * ECC_THREADS < (int)kZero, "sums do not fit");
+    unsigned* words;
+    unsigned long long* counts;
+    const Bins& bins;
+
+    __device__ __forceinline__ ShortCounts(void* memory, unsigned long long* counts, const Bins& bins)
+        : words((unsigned*)memory), counts(counts), bins(bins) {
+        if (!kCounts) return;
+        for (int i = threadIdx.x; i <= bins.count / 2; i += blockDim.x) words[i] = kZero * 0x10001u;
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ static int sum_of(unsigned word, int shift) {
+        return (int)(word >> shift & 0xFFFFu) - (int)kZero;
+    }
+
+    __device__ __forceinline__ void add(Element sample, int amount) const {
+        const int bin = bin_of(to_key(sample), bins, bins.thresholds, bins.table);
+        const int shift = 16 * (bin & 1);
+        const unsigned added = (unsigned)amount << shift;
+        const int sum = sum_of(atomicAdd(words + (bin >> 1), added), shift) + amount;
+        if (abs(sum) <= kMost) return;
+        atomicAdd(words + (bin >> 1), -added);
+        atomicAdd(counts + bin, (unsigned long long)(long long)amount);
+    }
+
+    // Called by all threads at the end.
+    __device__ __forceinline__ void flush() const {
+        if (!kCounts) return;
+        __syncthreads();
+        for (int bin = threadIdx.x; bin <= bins.count; bin += blockDim.x) {
+            const int sum = sum_of(words[bin >> 1], 16 * (bin & 1));
+            if (sum) atomicAdd(counts + bin, (unsigned long long)(long long)sum);
+        }
+    }
+};
 
 // Notices a NaN, and an infinity too: the host then looks again. Zero times either is NaN.
 struct FiniteCheck {
@@ -89,16 +138,24 @@ struct Lane {
         return kCubes ? g_left | first : g_left & ~first;
     }
 
-    // Writes the numbers of some rows to memory; rows are `apart` from each other.
-    __device__ __forceinline__ void store(const Numbers4& c, signed char* out, long long apart,
-                                          plane where) const {
+    // Writes the numbers of some rows to memory, or adds them to the sums of their samples' bins; rows
+    // are `apart` from each other, and those of samples image.row.
+    __device__ __forceinline__ void put(const Numbers4& c, signed char* out, long long apart,
+                                        const Element* samples, long long row,
+                                        const ShortCounts& counts, plane where) const {
 #pragma unroll
         for (int r = 0; r < kLaneRows; ++r) {
             const plane shown = where << (4 * r) >> 28;
             if (shown) {
                 const unsigned four = bytes(c.b0, r) + 2u * bytes(c.b1, r) + 4u * bytes(c.b2, r) +
                                       0xF8u * bytes(c.b3, r);
-                if (kVector) {
+                if (kCounts) {
+#pragma unroll
+                    for (int i = 0; i < kLaneWidth; ++i) {
+                        const int amount = (signed char)(four >> (8 * i));
+                        if (amount && (shown >> (3 - i) & 1)) counts.add(samples[i], amount);
+                    }
+                } else if (kVector) {
                     *(unsigned*)out = four;
                 } else {
 #pragma unroll
@@ -107,6 +164,7 @@ struct Lane {
                 }
             }
             out += apart;
+            samples += row;
         }
     }
 
@@ -131,10 +189,25 @@ __device__ __forceinline__ void report(const Coefficients& to, bool failed) {
     const unsigned long long saw = __syncthreads_or(failed) ? 1ull << 32 : 0;
     if (threadIdx.x) return;
     const unsigned long long before = atomicAdd(to.ticket, saw + 1);
-    if ((unsigned)before != gridDim.x - 1) return;
+    if ((unsigned)before != gridDim.x * gridDim.y - 1) return;
     *to.ticket = 0;
     __threadfence_system();  // before the host sees the answer and uses the ticket again
     *to.not_finite = (saw + before) >> 32 != 0;
+}
+
+// All units of a block, one after the other; blocks with another y have other images.
+template <class Scan>
+__device__ __forceinline__ void take_units(const Image& image, const Coefficients& to,
+                                           const Bins& bins, const Scan& scan) {
+    extern __shared__ uint4 memory[];
+    const ShortCounts counts(memory, to.counts + blockIdx.y * (bins.count + 1ll), bins);
+    FiniteCheck check;
+    constexpr int kWarps = ECC_THREADS / 32;
+    for (int unit = blockIdx.x * kWarps + uniform(threadIdx.x >> 5); unit < to.units;
+         unit += gridDim.x * kWarps)
+        scan(image, to, (long long)blockIdx.y * to.units + unit, counts, check);
+    counts.flush();
+    report(to, check.failed());
 }
 
 // b(s) - b(s - 1) where a cell is the sample's own.

@@ -1,21 +1,18 @@
 // The coefficient of every sample of 2-D images. A warp moves down some rows, eight at a time.
 #include "coefficients.cuh"
 
-extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-    coefficients(const Image image, const Coefficients to) {
+__device__ __forceinline__ void scan_unit(const Image& image, const Coefficients& to, long long unit,
+                                          const ShortCounts& counts, FiniteCheck& check) {
     const int chunks = (image.height + to.chunk - 1) / to.chunk;
-    const long long unit = (long long)blockIdx.x * (ECC_THREADS / 32) + uniform(threadIdx.x >> 5);
     const long long rest = unit / to.across;
     const Lane lane((int)(unit - rest * to.across) * kOwnWidth - kLaneWidth, image.width);
-    const bool some = unit < (long long)to.images * to.across * chunks;
-    const int index = some ? (int)(rest / chunks) : 0;
-    const int begin = some ? (int)(rest - (long long)index * chunks) * to.chunk : 0,
-              end = some ? min(begin + to.chunk, image.height) : 0;
+    const int index = (int)(rest / chunks);
+    const int begin = (int)(rest - (long long)index * chunks) * to.chunk,
+              end = min(begin + to.chunk, image.height);
     const Element* const data = image.data + index * image.batch;
     const auto load = [&](int y, Row& row) {
         lane.load(data + (long long)min(max(y, 0), image.height - 1) * image.row, row);
     };
-    FiniteCheck check;
     Row ahead[kLaneRows];  // behind row y
     load(begin, ahead[0]);
     Key p[kLaneWidth], h[kLaneWidth];
@@ -38,6 +35,7 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
 #pragma unroll
     for (int r = 0; r < kLaneRows; ++r) load(begin + r + 1, ahead[r]);
     signed char* out = to.out + ((long long)index * image.height + begin) * image.width + lane.x;
+    const Element* samples = data + (long long)begin * image.row + lane.x;
     for (int y = begin; y < end; y += kLaneRows) {
         plane g = 0, below = 0, h_below = 0;
 #pragma unroll
@@ -65,8 +63,13 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
         below_above = below, h_above = h_below, h_left_above = h_left;
         const plane where = lane.owned & row_bits(end - y);
         const Numbers4 number = extend(c);
-        lane.store(number, out, image.width, where);
+        lane.put(number, out, image.width, samples, image.row, counts, where);
         out += (long long)kLaneRows * image.width;
+        samples += (long long)kLaneRows * image.row;
     }
-    report(to, check.failed());
+}
+
+extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
+    coefficients(const Image image, const Coefficients to, const Bins bins) {
+    take_units(image, to, bins, scan_unit);
 }

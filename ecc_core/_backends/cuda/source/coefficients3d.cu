@@ -10,23 +10,20 @@ struct Behind {
     plane p, h, v, hv, h_left, hv_left;
 };
 
-extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
-    coefficients(const Image image, const Coefficients to) {
+__device__ __forceinline__ void scan_unit(const Image& image, const Coefficients& to, long long unit,
+                                          const ShortCounts& counts, FiniteCheck& check) {
     const int chunks = (image.depth + to.chunk - 1) / to.chunk;
-    const long long unit = (long long)blockIdx.x * (ECC_THREADS / 32) + uniform(threadIdx.x >> 5);
     const long long rest = unit / to.across, above = rest / to.down;
     const Lane lane((int)(unit - rest * to.across) * kOwnWidth - kLaneWidth, image.width);
     const int top = (int)(rest - above * to.down) * (kLaneRows - 1) - 1;
-    const bool some = unit < (long long)to.images * to.across * to.down * chunks;
-    const int index = some ? (int)(above / chunks) : 0;
-    const int begin = some ? (int)(above - (long long)index * chunks) * to.chunk : 0,
-              end = some ? min(begin + to.chunk, image.depth) : 0;
+    const int index = (int)(above / chunks);
+    const int begin = (int)(above - (long long)index * chunks) * to.chunk,
+              end = min(begin + to.chunk, image.depth);
     const Element* const data = image.data + index * image.batch;
     const auto row_of = [&](int s, int r) {
         return data + (long long)min(max(s, 0), image.depth - 1) * image.slice +
                (long long)min(max(top + r, 0), image.height - 1) * image.row;
     };
-    FiniteCheck check;
     const int start = max(begin - 1, 0);
     Key p[kRows][kLaneWidth], h[kRows][kLaneWidth];
 #pragma unroll
@@ -108,10 +105,15 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                                     g_left & from_above(h_below_left))));
             Numbers4 c = subtract(with, along, up);
             if (kCubes) c = minus(c);
-            lane.store(c, out, apart, owned);
+            const Element* const samples = data + s * image.slice + top * image.row + lane.x;
+            lane.put(c, out, apart, samples, image.row, counts, owned);
         }
         before = now;
         out += apart * image.height;
     }
-    report(to, check.failed());
+}
+
+extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
+    coefficients(const Image image, const Coefficients to, const Bins bins) {
+    take_units(image, to, bins, scan_unit);
 }
