@@ -23,6 +23,7 @@ __all__ = [
     "axes_in_memory",
     "borrowed_stream",
     "device_of",
+    "element_of",
     "has_nan",
     "is_alike",
     "is_capturing",

@@ -13,6 +13,7 @@ from ecc_core._backends.cuda.arrays import (
     Adopted,
     adopt,
     as_cupy,
+    element_of,
     thresholds_on_host,
 )
 from ecc_core._backends.cuda.bins import Prepared, Rules, prepare
@@ -263,7 +264,7 @@ def _find_regions(
 ) -> Found:
     """Return the regions of one image with contiguous labels. Waits for the device."""
     array, rules = adopted.array, prepared.rules
-    kind = labels.dtype.name, labels.size
+    kind = element_of(labels.dtype), labels.size
     if direction is None:
         layout = array.shape, array.strides, variant
         regions = _plan_regions(*layout, rules, *kind, array.device.id)

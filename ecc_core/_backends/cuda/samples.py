@@ -31,6 +31,7 @@ THREADS = 256
 BLOCKS = 8  # on a multiprocessor
 BLOCKS_OF_RANGE = 6
 PIECE = 16 * THREADS  # samples
+PIECE_OF_ROW = 1 << 14  # samples, as in samples.cuh
 SIGN = 1 << 63
 
 
@@ -67,7 +68,8 @@ class Samples(NamedTuple):
 def _blocks(image: NDArray[np.int64], shape: tuple[int, ...], device: int) -> int:
     """Return the number of resident blocks, or of those that have work; rows are the last axis."""
     rows = THREADS // int(image.view(np.int32)[LANES])
-    return min(-(-math.prod(shape[:-1]) // rows), BLOCKS * processors(device))
+    lines = math.prod(shape[:-1]) * -(-shape[-1] // PIECE_OF_ROW)
+    return min(-(-lines // rows), BLOCKS * processors(device))
 
 
 def kernel(
@@ -165,7 +167,9 @@ def _struct(
     if mask_strides is not None:
         hidden = axes(mask_strides, 1)
         vector = vector and aligned(mask_strides, 1, places[1])
-    threads = -(-sizes[3] // (16 if vector else 4))
+    threads = -(-sizes[3] // 16)
+    if not vector:  # lanes next to each other take samples next to each other
+        threads = max(threads, min(-(-sizes[3] // 4), 32))
     lanes = 1 << min((threads - 1).bit_length(), THREADS.bit_length() - 1)
     return pack(SAMPLES, 0, 0, 0, 0.0, axes(strides, itemsize), hidden, sizes, lanes, 0), vector
 

@@ -150,10 +150,12 @@ struct Lane {
                 const unsigned four = bytes(c.b0, r) + 2u * bytes(c.b1, r) + 4u * bytes(c.b2, r) +
                                       0xF8u * bytes(c.b3, r);
                 if (kCounts) {
+                    Row own;
+                    load(samples - x, own);
 #pragma unroll
                     for (int i = 0; i < kLaneWidth; ++i) {
                         const int amount = (signed char)(four >> (8 * i));
-                        if (amount && (shown >> (3 - i) & 1)) counts.add(samples[i], amount);
+                        if (amount && (shown >> (3 - i) & 1)) counts.add(own.sample[i], amount);
                     }
                 } else if (kVector) {
                     *(unsigned*)out = four;

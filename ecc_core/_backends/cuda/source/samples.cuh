@@ -96,28 +96,33 @@ struct FourSamples {
     }
 };
 
+constexpr int kPiece = 1 << 14;  // samples of a row that a thread helps with at a time, as in samples.py
+
 // Calls visit(index, z, y, row, four) for all places up to `depth`, `height` and `width`, which may be
 // more than there are samples, unless kInside.
 template <bool kInside = false, class Visit>
 __device__ __forceinline__ void visit_samples(const Samples& samples, int depth, int height,
                                               int width, const Visit& visit) {
-    constexpr int kGroups = kVector ? 4 : 1;  // loads on their way
-    const long long lines = (long long)samples.images * depth * height;
+    constexpr int kGroups = 4;  // loads on their way
+    const int pieces = (width + kPiece - 1) / kPiece;
+    const long long lines = (long long)samples.images * depth * height * pieces;
     const int lanes = samples.lanes, rows = blockDim.x / lanes, span = 4 * lanes;
     const int lane = threadIdx.x & (lanes - 1), step = kVector ? 1 : lanes;
     for (long long line = (long long)blockIdx.x * rows + threadIdx.x / lanes; line < lines;
          line += (long long)gridDim.x * rows) {
-        const long long rest = quotient(line, height);
-        const int y = (int)(line - rest * height), index = (int)quotient(rest, depth);
+        const long long whole = pieces > 1 ? quotient(line, pieces) : line;
+        const int first = (int)(line - whole * pieces) * kPiece, end = min(first + kPiece, width);
+        const long long rest = quotient(whole, height);
+        const int y = (int)(whole - rest * height), index = (int)quotient(rest, depth);
         const int z = (int)(rest - (long long)index * depth);
         const SampleRow row(samples, index, min(z, samples.depth - 1), min(y, samples.height - 1));
-        for (int begin = kVector ? 4 * lane : lane; begin < width; begin += kGroups * span) {
+        for (int begin = first + (kVector ? 4 * lane : lane); begin < end; begin += kGroups * span) {
             FourSamples four[kGroups];
 #pragma unroll
             for (int g = 0; g < kGroups; ++g) four[g].template load<kInside>(row, begin + g * span, step);
 #pragma unroll
             for (int g = 0; g < kGroups; ++g)
-                if (four[g].x < width) visit(index, z, y, row, four[g]);
+                if (four[g].x < end) visit(index, z, y, row, four[g]);
         }
     }
 }
