@@ -1,10 +1,9 @@
-"""Times of single calls from Python on a CUDA device, remembered and not.
+"""Times of single calls from Python on a CUDA device, with CuPy and torch.
 
     python -m benchmarks.cuda_calls [--output benchmarks/results/cuda_calls]
 
 Microseconds between two events around the call, or by the clock until the number is there; the
-least of many calls, in turns. Calls that are not remembered pass all checks. Writes JSON and
-Markdown.
+least of many calls, in turns. Writes JSON and Markdown.
 """
 
 from __future__ import annotations
@@ -13,95 +12,104 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import cupy
 import numpy as np
+import torch
 
 import ecc_core as ecc
 from benchmarks.cuda import field
 
 TURNS = 400
-HEAD = "| call | timed by | remembered | not | bar |"
+HEAD = "| call | timed by | CuPy | bar | torch | bar |"
+
+Call = Callable[[Any], Any]
 
 
-def never(*_: Any) -> None:
-    """What a call is not remembered by."""
-
-
-def between_events(call: Callable[[], Any]) -> float:
+def between_events(call: Call, image: Any) -> float:
     stream = cupy.cuda.get_current_stream()
     start, stop = cupy.cuda.Event(), cupy.cuda.Event()
     stream.synchronize()
     start.record(stream)
-    call()
+    call(image)
     stop.record(stream)
     stop.synchronize()
     return float(1e3 * cupy.cuda.get_elapsed_time(start, stop))
 
 
-def by_clock(call: Callable[[], Any]) -> float:
+def by_clock(call: Call, image: Any) -> float:
     cupy.cuda.Device().synchronize()
     start = time.perf_counter()
-    call()
+    call(image)
     return 1e6 * (time.perf_counter() - start)
 
 
-def cases() -> Iterator[tuple[str, Callable[[], Any], Callable[..., float], str]]:
-    """Titles, calls, how they are timed, and the most microseconds they may take."""
+def cases() -> Iterator[tuple[str, Call, Any, Callable[..., float], tuple[str, str]]]:
+    """Titles, calls, images, how they are timed, and the most microseconds they may take."""
     at = np.linspace(0, 1, 256)
     given = cupy.asarray(at)
     for n in (128, 1024):
         (image,) = field((n, n), 0, "float32")
-        known = ecc.euler_curve(image.get(), at).values
-        for name, thresholds in (("host", at), ("device", given)):
-
-            def call(image: Any = image, thresholds: Any = thresholds) -> Any:
-                return ecc.euler_curve(image, thresholds).values
-
-            np.testing.assert_array_equal(call().get(), known)
-            bar = "35" if n == 1024 else ""
-            yield f"{n}^2 float32, thresholds on the {name}", call, between_events, bar
+        bars = ("35", "45") if n == 1024 else ("", "")
+        title = f"{n}^2 float32"
+        yield f"{title}, 256 thresholds", partial(curve, at), image, between_events, bars
+        none = "", ""
+        yield f"{title}, thresholds on the device", partial(curve, given), image, by_clock, none
+        yield f"{title}, default thresholds", partial(curve, 256), image, by_clock, none
+        yield f"{title}, `euler_coefficients`", ecc.euler_coefficients, image, by_clock, none
+        labels = (image > 0.5).astype(cupy.int32)
+        regions = partial(region_curves, labels, torch.from_dlpack(labels), at)
+        yield f"{title}, `region_curves` of one", regions, image, by_clock, none
     for shape in ((8192,) * 2, (512,) * 3):
         mask = field(shape, 4, "float32")[0] < 0.5
-        ms = mask.nbytes / 4.46e12 * 1e6
+        bar = f"{2.5 * mask.nbytes / 4.46e12 * 1e6:.0f}"
         title = f"`euler_number` of a mask {shape[0]}^{len(shape)}"
-        yield title, lambda mask=mask: ecc.euler_number(mask), by_clock, f"{2.5 * ms:.0f}"
+        yield title, ecc.euler_number, mask, by_clock, (bar, bar)
+
+
+def curve(thresholds: Any, image: Any) -> Any:
+    return ecc.euler_curve(image, thresholds).values
+
+
+def region_curves(labels: Any, tensor: Any, thresholds: Any, image: Any) -> Any:
+    given = tensor if isinstance(image, torch.Tensor) else labels
+    return ecc.region_curves(image, given, thresholds).values
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/cuda_calls"))
     arguments = parser.parse_args()
-    rows = []
-    for title, call, timer, bar in cases():
-        least = {True: np.inf, False: np.inf}
-        with mock.patch("ecc_core._arrays.repeats.call_of", never):
-            for _ in range(10):
-                call()
+    rows: list[dict[str, Any]] = []
+    for title, call, image, timer, bars in cases():
+        images = {"CuPy": image, "torch": torch.from_dlpack(image)}
+        least = dict.fromkeys(images, np.inf)
         for turn in range(TURNS):
-            least[True] = min(least[True], timer(call))
-            if turn % 4 == 0:
-                with mock.patch("ecc_core._arrays.repeats.call_of", never):
-                    least[False] = min(least[False], timer(call))
+            for library, own in images.items():
+                taken = timer(call, own)
+                if turn >= 10:
+                    least[library] = min(least[library], taken)
         how = timer.__name__.replace("_", " ")
-        rows.append({"call": title, "timed": how, "us": least[True], "not": least[False]})
-        rows[-1]["bar"] = bar
+        rows.append({"call": title, "timed": how, "us": least})
+        rows[-1]["bars"] = dict(zip(images, bars, strict=True))
         print(rows[-1], flush=True)
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     report = {"device": name, "rows": rows}
     arguments.output.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
     lines = [
-        f"| {r['call']} | {r['timed']} | {r['us']:.1f} | {r['not']:.1f} | {r['bar']} |"
+        f"| {r['call']} | {r['timed']} | "
+        + " | ".join(f"{r['us'][lib]:.1f} | {r['bars'][lib]}" for lib in ("CuPy", "torch"))
+        + " |"
         for r in rows
     ]
     text = " ".join(part.strip() for part in (__doc__ or "").split("\n\n")[2].splitlines())
-    table = "\n".join([HEAD, "|---" * HEAD.count(" | ") + "|---|", *lines])
+    table = "\n".join([HEAD, "|---" * (HEAD.count("|") - 1) + "|", *lines])
     arguments.output.with_suffix(".md").write_text(
-        f"# Calls from Python on a CUDA device\n\n{name}; cupy {cupy.__version__}. {text}\n\n"
-        f"{table}\n"
+        f"# Calls from Python on a CUDA device\n\n{name}; cupy {cupy.__version__}, torch "
+        f"{torch.__version__}. {text}\n\n{table}\n"
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ecc_core._arrays import is_lazy
+from ecc_core._arrays.plans import plan_of
 from ecc_core._arrays.request import Request
 from ecc_core._blocks.streamed import streamed_curve
 from ecc_core._request.filtration import check_closed
@@ -257,6 +258,9 @@ def euler_curve(
         from ecc_core._dask.whole import whole_curve
 
         return whole_curve(image, thresholds, **options)
+    plan = plan_of(image, thresholds, options)
+    if plan is not None and (curve := plan.run(image)) is not None:
+        return EulerCurve(thresholds, curve, **curve_facts(plan.filtration))
     request = Request.of(image, thresholds, no_exact=None, **options)
     origin, facts = request.origin, curve_facts(request.filtration)
     if request.levels.exact:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,10 @@ class Adapter:
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
         """Return the NumPy dtype that holds the values. Raises TypeError if there is none."""
         raise NotImplementedError
+
+    def layout(self, array: Any) -> Hashable | None:
+        """Return all that plans depend on, so nothing about values; None if there are none."""
+        return None
 
     def unwrap(self, array: Any, name: str) -> Any:
         """Return what the backend of the device takes, without a copy: on "cpu", a NumPy array."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ class CuPy(Adapter):
     def dtype(self, array: Any, name: str) -> np.dtype[Any]:
         dtype: np.dtype[Any] = array.dtype
         return dtype
+
+    def layout(self, array: Any) -> Hashable:
+        pointer = array.data
+        return array.shape, array.strides, array.dtype, pointer.device_id, pointer.ptr % 16
 
     def unwrap(self, array: Any, name: str) -> Any:
         return array

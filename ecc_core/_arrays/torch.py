@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -50,6 +51,15 @@ class Torch(Adapter):
                 f"got {array.dtype}"
             )
         return found
+
+    def layout(self, array: Any) -> Hashable | None:
+        import torch
+
+        plain = type(array) is torch.Tensor and array.is_cuda and array.layout is torch.strided
+        if not plain or array.is_nested or array.is_neg():
+            return None
+        place = array.device.index, array.data_ptr() % 16
+        return tuple(array.shape), array.stride(), array.dtype, place
 
     def unwrap(self, array: Any, name: str) -> Any:
         import torch

@@ -43,7 +43,9 @@ class Backend(Protocol):
 
     A backend may also have ``even_curve(image, count, filtration, *, mask)``, which returns evenly
     spaced thresholds over the range of an image, (count,), and the curve there, (1, count), or None
-    where the range must be found first.
+    where the range must be found first; and ``plan(image, thresholds, filtration)``, which returns
+    a function of single images that are laid out as the only one of a batch, or None. The function
+    returns their curve, (n,), or None where the call must be made in full.
     """
 
     def curve(

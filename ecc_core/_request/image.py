@@ -29,6 +29,7 @@ __all__ = [
     "geometry_by_axis",
     "geometry_of",
     "image_named",
+    "looks_thin",
     "spatial_axes",
     "split_masked",
     "warn_of_thin_volume",
@@ -116,9 +117,14 @@ def all_axes(image: Any) -> tuple[int, ...] | None:
     return (0, 1, 2) if getattr(image, "ndim", 0) == 3 else None
 
 
+def looks_thin(shape: Sequence[int]) -> bool:
+    """Whether there are three axes, the first or last of which is probably not spatial."""
+    return len(shape) == 3 and min(shape[0], shape[2]) <= THIN < sorted(shape)[1]
+
+
 def warn_of_thin_volume(shape: Sequence[int], advice: str, name: str = "image") -> None:
-    """Warn of three axes, the first or last of which is probably not spatial."""
-    if len(shape) == 3 and min(shape[0], shape[2]) <= THIN < sorted(shape)[1]:
+    """Warn of a shape that looks thin."""
+    if looks_thin(shape):
         warn_caller(f"`{name}` of shape {tuple(shape)} is taken for a volume: {advice}")
 
 

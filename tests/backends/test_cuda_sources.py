@@ -85,7 +85,7 @@ CASES = {
     "number": [_curves(SHORT[:2], (SEARCH,), FLAT=(0, 1), ROWS=(4,))],
     "range": [SAMPLES],
     "even": [_curves(("float",), (SEARCH,), NAN=(2,))],
-    "counts": [SAMPLES | {"MASK": (0,), "NAN": (0,)}],
+    "counts": [SAMPLES | {"MASK": (0,), "NAN": (0,), "COUNTS": (0, 1)}],
     "recode": [{**SAMPLES, "CODE": CODES, "ALONG": (0, 1, 2), "REPEAT": (0, 1)}],
     "betti": [
         {"CODE": CODES, "PLANAR": (0, 1)}

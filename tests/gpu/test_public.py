@@ -239,6 +239,33 @@ def test_repeated_calls():
     assert_arrays_equal(found, ecc.euler_curve(second, levels, nan="omit").values, like=device)
 
 
+def test_repeated_calls_of_tensors():
+    torch = pytest.importorskip("torch")
+    levels = np.linspace(0, 1, 33)
+    first, second = RNG.random((2, 60, 130)).astype(np.float32)
+    side = torch.cuda.Stream()
+    for nan in ("raise", "omit"):
+        for image in (first, second, first):
+            tensor = torch.from_numpy(image).cuda()
+            known = ecc.euler_curve(image, levels).values
+            for stream in (torch.cuda.current_stream(), side):
+                stream.wait_stream(torch.cuda.current_stream())
+                with torch.cuda.stream(stream):
+                    found = ecc.euler_curve(tensor, levels, nan=nan)
+                    assert_arrays_equal(found.values, known, like=tensor)
+                torch.cuda.synchronize()
+    for value, error in ((np.inf, None), (np.nan, "NaN")):
+        tensor[3, 4] = value
+        for image in (tensor, cupy.from_dlpack(tensor)):
+            for _ in range(2):
+                if error is None:
+                    known = ecc.euler_curve(tensor.cpu().numpy(), levels).values
+                    assert_arrays_equal(ecc.euler_curve(image, levels).values, known, like=image)
+                else:
+                    with pytest.raises(ValueError, match=error):
+                        ecc.euler_curve(image, levels)
+
+
 def test_thresholds_that_change_on_the_device():
     image = RNG.random((60, 130)).astype(np.float32)
     device, levels = cupy.asarray(image), cupy.linspace(0, 1, 33)

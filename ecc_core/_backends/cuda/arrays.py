@@ -20,6 +20,7 @@ __all__ = [
     "arrange",
     "arrange_channels",
     "as_cupy",
+    "as_tensor",
     "axes_in_memory",
     "borrowed_stream",
     "device_of",
@@ -27,6 +28,7 @@ __all__ = [
     "has_nan",
     "is_alike",
     "is_capturing",
+    "is_stream_of_torch",
     "keeping",
     "numbers",
     "on_device",
@@ -64,10 +66,9 @@ def _adopt_tensor(array: Any) -> AbstractContextManager[Adopted]:
     if tensor.dtype == torch.bfloat16:
         tensor, element = tensor.detach().view(torch.int16), "bfloat16"
     view, device = as_cupy(tensor), tensor.device.index
-    adopted = Adopted(view, element or element_of(view.dtype), _as_tensor)
-    stream = torch._C._cuda_getCurrentRawStream(device)
+    adopted = Adopted(view, element or element_of(view.dtype), as_tensor)
     here = device == cupy.cuda.runtime.getDevice()
-    if here and stream == cupy.cuda.get_current_stream().ptr:
+    if here and is_stream_of_torch(cupy.cuda.get_current_stream(), device):
         return nullcontext(adopted)
     return _made_current(adopted, borrowed_stream(device))
 
@@ -78,7 +79,14 @@ def _made_current(adopted: Adopted, stream: AbstractContextManager[Any]) -> Iter
         yield adopted
 
 
-def _as_tensor(array: Any) -> Any:
+def is_stream_of_torch(stream: Any, device: int) -> bool:
+    """Whether CuPy's stream is torch's current one of a device."""
+    import torch
+
+    return bool(torch._C._cuda_getCurrentRawStream(device) == stream.ptr)
+
+
+def as_tensor(array: Any) -> Any:
     """Return a CuPy array as a tensor, whose stream is the current one."""
     import torch
 

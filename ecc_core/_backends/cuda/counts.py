@@ -18,6 +18,7 @@ from ecc_core._backends.cuda.variants import NAN_NONE, NAN_OMIT, NAN_REPORT, Var
 
 __all__ = ["counted_curves"]
 
+FEW = 12_000  # levels, whose sums leave a block room for others on a multiprocessor
 COUNTS = np.dtype([("coefficients", "i8"), ("bins", "i8")])  # as in counts.cu
 
 
@@ -44,6 +45,10 @@ def counted_curves(
     plain = variant._replace(nan=NAN_NONE, masked=False)  # other samples have the coefficient 0
     samples = samples_of(adopted, None, plain, prepared, direction)
     shared, macros = table_memory(prepared.rules)
+    own_sums = len(found) == 1 and prepared.rules.levels <= FEW
+    if own_sums:
+        shared += 16 * (prepared.rules.levels // 8 + 1)
+    macros |= {"COUNTS": int(own_sums)}
     given = by_value(pack(COUNTS, found.data.ptr, bins.data.ptr)), prepared.bins
     samples.launch("counts", "count", macros, *given, shared=shared)
     values = cupy.ascontiguousarray(running_sums(bins, variant.superlevel))

@@ -9,7 +9,7 @@ the values, the levels of an exact curve, or the regions.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
@@ -21,9 +21,11 @@ from ecc_core._backends.cuda.arrays import (
     Placement,
     adopt,
     as_cupy,
+    as_tensor,
     has_nan,
     is_alike,
     is_capturing,
+    is_stream_of_torch,
     keeping,
     numbers,
     on_host,
@@ -40,12 +42,13 @@ from ecc_core._backends.cuda.recode import recoded_curves
 from ecc_core._backends.cuda.regions import region_curves
 from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.samples import find_range
-from ecc_core._backends.cuda.scan import pick_levels, scan_of
+from ecc_core._backends.cuda.scan import Scan, pick_levels, scan_of, whole_scan
 from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = [
+    "CurvePlan",
     "coefficients",
     "curve",
     "enqueue",
@@ -54,6 +57,7 @@ __all__ = [
     "exact_curve",
     "give_levels",
     "number",
+    "plan",
     "raise_for_nan",
     "region_curves",
     "thresholds_on_host",
@@ -84,6 +88,57 @@ def curve(
         if not filtration.boundary.is_closed:
             values += bordered_curve(curve, numbers(adopted), thresholds, filtration, mask=mask)
         return adopted.give_back(values)
+
+
+def plan(image: Any, thresholds: Array, filtration: Filtration) -> CurvePlan | None:
+    """The curve of single images that are laid out as the only one of a batch.
+
+    None where more than one kernel computes it.
+    """
+    with adopt(image) as adopted:
+        array = adopted.array
+        if filtration.direction is not None or not _is_plain(array, filtration) or is_capturing():
+            return None
+        variant, device = variant_of(filtration, adopted.element, masked=False), array.device.id
+        scan = whole_scan(Placement.of(array), thresholds, variant, device)
+        if not isinstance(scan, Scan):
+            return None
+        # Kernels on any stream may still use memory of a plan that its cache drops.
+        cupy.cuda.Device().synchronize()
+        return CurvePlan(scan, variant.nan == NAN_REPORT, device)
+
+
+class CurvePlan(NamedTuple):
+    """A scan of single images, whether it looks for NaN, and their device."""
+
+    scan: Scan
+    reports: bool
+    device: int
+
+    def __call__(self, image: Any) -> Any:
+        """The curve of an image, (n,); None if its device or its library's stream is not current.
+
+        Waits for the device if it looks for NaN. ValueError if there is one.
+        """
+        stream, own = cupy.cuda.get_current_stream(), isinstance(image, cupy.ndarray)
+        here = cupy.cuda.runtime.getDevice() == self.device
+        if (
+            not here
+            or stream.is_capturing()
+            or not (own or is_stream_of_torch(stream, self.device))
+        ):
+            return None
+        data = image.data.ptr if own else image.data_ptr()
+        if self.reports:
+            flag = take_reply(self.device)
+            values = self.scan.single(data, flag=flag.address)
+            if is_set(flag):
+                with adopt(image) as adopted:
+                    if has_nan(adopted, None):
+                        raise ValueError(NAN_MESSAGE)
+        else:
+            values = self.scan.single(data)
+        return values if own else as_tensor(values)
 
 
 def number(

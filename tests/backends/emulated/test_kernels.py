@@ -25,6 +25,7 @@ CASES = {
     "1-D": ("lines", (1, 40_003), "float32", EVEN),
     "1-D bytes": ("lines", (2, 1 << 15), "uint8", BYTES),
     "1-D many": ("lines", (1, 40_003), "float32", np.linspace(-2, 2, 4096)),
+    "1-D more": ("points counts", (1, 40_003), "float32", np.linspace(-2, 2, 9000)),
     "1-D many shorts": ("points counts", (2, 1 << 15), "uint16", SHORTS),
     "3 rows": ("lines", (2, 3, 8100), "float32", EVEN),
     "5 rows": ("lines", (1, 5, 8003), "uint8", BYTES),

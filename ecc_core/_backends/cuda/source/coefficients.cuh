@@ -15,6 +15,7 @@
 #pragma once
 #include "bins.cuh"
 #include "planes.cuh"
+#include "short_counts.cuh"
 #include "tiling.cuh"
 
 // As in coefficients.py.
@@ -27,53 +28,7 @@ struct Coefficients {
     int units;                // of an image
 };
 
-// Whether coefficients are added up by the bins of their samples, instead of written.
-constexpr bool kCounts = ECC_COUNTS;
-
 constexpr int kOwnWidth = 30 * kLaneWidth;
-
-// Sums of the coefficients in each bin of an image, two in a word of shared memory. A sum that grows
-// beyond kMost goes on in global memory; until a thread has taken back what it added too much, it can
-// only have added one coefficient.
-struct ShortCounts {
-    static constexpr unsigned kZero = 0x8000u;
-    static constexpr int kMost = 1 << 14;
-    static_assert(kMost + 8 * ECC_THREADS < (int)kZero, "sums do not fit");
-    unsigned* words;
-    unsigned long long* counts;
-    const Bins& bins;
-
-    __device__ __forceinline__ ShortCounts(void* memory, unsigned long long* counts, const Bins& bins)
-        : words((unsigned*)memory), counts(counts), bins(bins) {
-        if (!kCounts) return;
-        for (int i = threadIdx.x; i <= bins.count / 2; i += blockDim.x) words[i] = kZero * 0x10001u;
-        __syncthreads();
-    }
-
-    __device__ __forceinline__ static int sum_of(unsigned word, int shift) {
-        return (int)(word >> shift & 0xFFFFu) - (int)kZero;
-    }
-
-    __device__ __forceinline__ void add(Element sample, int amount) const {
-        const int bin = bin_of(to_key(sample), bins, bins.thresholds, bins.table);
-        const int shift = 16 * (bin & 1);
-        const unsigned added = (unsigned)amount << shift;
-        const int sum = sum_of(atomicAdd(words + (bin >> 1), added), shift) + amount;
-        if (abs(sum) <= kMost) return;
-        atomicAdd(words + (bin >> 1), -added);
-        atomicAdd(counts + bin, (unsigned long long)(long long)amount);
-    }
-
-    // Called by all threads at the end.
-    __device__ __forceinline__ void flush() const {
-        if (!kCounts) return;
-        __syncthreads();
-        for (int bin = threadIdx.x; bin <= bins.count; bin += blockDim.x) {
-            const int sum = sum_of(words[bin >> 1], 16 * (bin & 1));
-            if (sum) atomicAdd(counts + bin, (unsigned long long)(long long)sum);
-        }
-    }
-};
 
 // Notices a NaN, and an infinity too: the host then looks again. Zero times either is NaN.
 struct FiniteCheck {
@@ -142,7 +97,8 @@ struct Lane {
     // are `apart` from each other, and those of samples image.row.
     __device__ __forceinline__ void put(const Numbers4& c, signed char* out, long long apart,
                                         const Element* samples, long long row,
-                                        const ShortCounts& counts, plane where) const {
+                                        const ShortCounts& counts, const Bins& bins,
+                                        plane where) const {
 #pragma unroll
         for (int r = 0; r < kLaneRows; ++r) {
             const plane shown = where << (4 * r) >> 28;
@@ -155,7 +111,10 @@ struct Lane {
 #pragma unroll
                     for (int i = 0; i < kLaneWidth; ++i) {
                         const int amount = (signed char)(four >> (8 * i));
-                        if (amount && (shown >> (3 - i) & 1)) counts.add(own.sample[i], amount);
+                        if (amount && (shown >> (3 - i) & 1)) {
+                            const Key key = to_key(own.sample[i]);
+                            counts.add(bin_of(key, bins, bins.thresholds, bins.table), amount);
+                        }
                     }
                 } else if (kVector) {
                     *(unsigned*)out = four;
@@ -202,12 +161,14 @@ template <class Scan>
 __device__ __forceinline__ void take_units(const Image& image, const Coefficients& to,
                                            const Bins& bins, const Scan& scan) {
     extern __shared__ uint4 memory[];
-    const ShortCounts counts(memory, to.counts + blockIdx.y * (bins.count + 1ll), bins);
+    const ShortCounts counts(memory, to.counts + blockIdx.y * (bins.count + 1ll), bins.count);
     FiniteCheck check;
     constexpr int kWarps = ECC_THREADS / 32;
     for (int unit = blockIdx.x * kWarps + uniform(threadIdx.x >> 5); unit < to.units;
-         unit += gridDim.x * kWarps)
-        scan(image, to, (long long)blockIdx.y * to.units + unit, counts, check);
+         unit += gridDim.x * kWarps) {
+        scan(image, to, bins, (long long)blockIdx.y * to.units + unit, counts, check);
+        if (!kCounts) break;  // there are as many blocks as it takes
+    }
     counts.flush();
     report(to, check.failed());
 }

@@ -1,7 +1,8 @@
 // The coefficient of every sample of 2-D images. A warp moves down some rows, eight at a time.
 #include "coefficients.cuh"
 
-__device__ __forceinline__ void scan_unit(const Image& image, const Coefficients& to, long long unit,
+__device__ __forceinline__ void scan_unit(const Image& image, const Coefficients& to,
+                                          const Bins& bins, long long unit,
                                           const ShortCounts& counts, FiniteCheck& check) {
     const int chunks = (image.height + to.chunk - 1) / to.chunk;
     const long long rest = unit / to.across;
@@ -63,7 +64,7 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
         below_above = below, h_above = h_below, h_left_above = h_left;
         const plane where = lane.owned & row_bits(end - y);
         const Numbers4 number = extend(c);
-        lane.put(number, out, image.width, samples, image.row, counts, where);
+        lane.put(number, out, image.width, samples, image.row, counts, bins, where);
         out += (long long)kLaneRows * image.width;
         samples += (long long)kLaneRows * image.row;
     }

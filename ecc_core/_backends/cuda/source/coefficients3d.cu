@@ -10,7 +10,8 @@ struct Behind {
     plane p, h, v, hv, h_left, hv_left;
 };
 
-__device__ __forceinline__ void scan_unit(const Image& image, const Coefficients& to, long long unit,
+__device__ __forceinline__ void scan_unit(const Image& image, const Coefficients& to,
+                                          const Bins& bins, long long unit,
                                           const ShortCounts& counts, FiniteCheck& check) {
     const int chunks = (image.depth + to.chunk - 1) / to.chunk;
     const long long rest = unit / to.across, above = rest / to.down;
@@ -106,7 +107,7 @@ __device__ __forceinline__ void scan_unit(const Image& image, const Coefficients
             Numbers4 c = subtract(with, along, up);
             if (kCubes) c = minus(c);
             const Element* const samples = data + s * image.slice + top * image.row + lane.x;
-            lane.put(c, out, apart, samples, image.row, counts, owned);
+            lane.put(c, out, apart, samples, image.row, counts, bins, owned);
         }
         before = now;
         out += apart * image.height;

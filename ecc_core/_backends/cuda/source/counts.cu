@@ -1,6 +1,7 @@
-// Adds the coefficients of samples to the bins of their values in global memory, of any number.
+// Adds the coefficients of samples to the bins of their values, of any number.
 #include "bins.cuh"
 #include "samples.cuh"
+#include "short_counts.cuh"
 
 struct Counts {
     const signed char* coefficients;  // of the samples, in C order
@@ -10,7 +11,8 @@ struct Counts {
 extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
     count(const Samples samples, const Counts counts, const Bins bins) {
     extern __shared__ uint4 memory[];
-    const SharedTable shared = share_table(memory, bins);
+    const ShortCounts sums(memory, counts.bins, bins.count);  // kCounts: there is one image
+    const SharedTable shared = share_table(memory + (kCounts ? bins.count / 8 + 1 : 0), bins);
     __syncthreads();
     visit_samples<true>(
         samples, samples.depth, samples.height, samples.width,
@@ -25,7 +27,11 @@ extern "C" __global__ void __launch_bounds__(ECC_THREADS, ECC_BLOCKS)
                 if (!amount) continue;
                 const Key key = row.key(four.sample[i], x);
                 const int bin = bin_of(key, bins, shared.thresholds, shared.table);
-                atomicAdd(to + bin, (unsigned long long)(long long)amount);
+                if (kCounts)
+                    sums.add(bin, amount);
+                else
+                    atomicAdd(to + bin, (unsigned long long)(long long)amount);
             }
         });
+    sums.flush();
 }

@@ -1,0 +1,47 @@
+// Sums of coefficients in the bins of an image.
+#pragma once
+
+// Whether a block has sums of its own in shared memory.
+constexpr bool kCounts = ECC_COUNTS;
+
+// Sums of a block, two in a word of shared memory. What would take a sum beyond kMost is added in global
+// memory instead. Until a thread has taken it back here, it adds nothing else.
+struct ShortCounts {
+    static constexpr unsigned kZero = 0x8000u;
+    static constexpr int kMost = 1 << 14;
+    static_assert(kMost + 8 * ECC_THREADS < (int)kZero, "sums do not fit");
+    unsigned* words;
+    unsigned long long* counts;
+    int last;  // bin
+
+    // Called by all threads, like `flush`.
+    __device__ __forceinline__ ShortCounts(void* memory, unsigned long long* counts, int last)
+        : words((unsigned*)memory), counts(counts), last(last) {
+        if (!kCounts) return;
+        for (int i = threadIdx.x; i <= last / 2; i += blockDim.x) words[i] = kZero * 0x10001u;
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ static int sum_of(unsigned word, int shift) {
+        return (int)(word >> shift & 0xFFFFu) - (int)kZero;
+    }
+
+    __device__ __forceinline__ void add(int bin, int amount) const {
+        const int shift = 16 * (bin & 1);
+        const unsigned added = (unsigned)amount << shift;
+        const int sum = sum_of(atomicAdd(words + (bin >> 1), added), shift) + amount;
+        if (abs(sum) <= kMost) return;
+        atomicAdd(words + (bin >> 1), -added);
+        atomicAdd(counts + bin, (unsigned long long)(long long)amount);
+    }
+
+    // At the end.
+    __device__ __forceinline__ void flush() const {
+        if (!kCounts) return;
+        __syncthreads();
+        for (int bin = threadIdx.x; bin <= last; bin += blockDim.x) {
+            const int sum = sum_of(words[bin >> 1], 16 * (bin & 1));
+            if (sum) atomicAdd(counts + bin, (unsigned long long)(long long)sum);
+        }
+    }
+};
