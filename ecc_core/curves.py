@@ -95,6 +95,10 @@ def euler_number(
     if is_lazy(image):
         lazy: int = euler_curve(image, LEAST, **options).values[0]
         return lazy
+    plan = plan_of("number", (image,), LEAST, options)
+    if plan is not None and (planned := plan.run(image)) is not None:
+        number: int = planned
+        return number
     request = Request.of(image, LEAST, **options)
     backend = request.origin.backend()
     return backend.number(request.images, LEAST, request.filtration, **request.options)
@@ -258,9 +262,11 @@ def euler_curve(
         from ecc_core._dask.whole import whole_curve
 
         return whole_curve(image, thresholds, **options)
-    plan = plan_of(image, thresholds, options)
-    if plan is not None and (curve := plan.run(image)) is not None:
-        return EulerCurve(thresholds, curve, **curve_facts(plan.filtration))
+    plan = plan_of("curve", (image,), thresholds, options)
+    if plan is not None and (planned := plan.run(image)) is not None:
+        at, values = planned
+        at = thresholds if at is None else at
+        return EulerCurve(at, values, **curve_facts(plan.filtration))
     request = Request.of(image, thresholds, no_exact=None, **options)
     origin, facts = request.origin, curve_facts(request.filtration)
     if request.levels.exact:
@@ -273,12 +279,6 @@ def euler_curve(
 def _curve(request: Request) -> tuple[Any, Any]:
     """Return thresholds (n,) and curves (images, n)."""
     backend, filtration = request.origin.backend(), request.filtration
-    if request.levels.needs_range and hasattr(backend, "even_curve"):
-        count = request.levels.count
-        found = backend.even_curve(request.images, count, filtration, mask=request.mask)
-        if found is not None:
-            at, values = found
-            return at, values
     at = request.thresholds()
     if request.levels.needs_range and not request.origin.on_host:
         filtration = replace(filtration, nan="omit")  # the range was found, so there is none
@@ -436,7 +436,12 @@ def region_curves(
         from ecc_core._dask.whole import whole_regions
 
         return whole_regions(image, labels, thresholds, **options)
-    request = Request.of(image, thresholds, labels=labels, axis=all_axes(image), **options)
+    options["axis"] = all_axes(image)
+    plan = plan_of("region_curves", (image, labels), thresholds, options)
+    if plan is not None and (planned := plan.run(image, labels)) is not None:
+        ids, values = planned
+        return RegionCurves(ids, thresholds, values, **curve_facts(plan.filtration))
+    request = Request.of(image, thresholds, labels=labels, **options)
     origin, filtration, at = request.origin, request.filtration, request.thresholds()
     ids, values = origin.backend().region_curves(
         request.images[0], request.labels, at, filtration, workers=request.workers

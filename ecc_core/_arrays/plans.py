@@ -1,4 +1,4 @@
-"""Calls of one image whose arguments, but for the values, were checked by an earlier call."""
+"""Calls whose arguments, but for the values of arrays, were checked by an earlier call."""
 
 from __future__ import annotations
 
@@ -20,27 +20,29 @@ KEPT_LEVELS = 4096  # most thresholds of a plan
 
 
 class Plan(NamedTuple):
-    """The curve of images of one layout.
+    """What a backend computes for arrays of one layout.
 
     Attributes
     ----------
     filtration : Filtration
-    run : function of an image
-        Returns the curve, or None where the call must be made in full.
+    run : function of the image, and of labels for regions
+        Returns None where a call must be made in full.
     """
 
     filtration: Filtration
-    run: Callable[[Any], Any]
+    run: Callable[..., Any]
 
 
 class _Arrays:
-    """The arrays of a call, compared by all but the values of the image."""
+    """The arrays of a call, compared by all but the values of the image and of labels."""
 
-    __slots__ = ("image", "key", "thresholds")
+    __slots__ = ("given", "key", "thresholds")
 
-    def __init__(self, layout: Hashable, image: Any, thresholds: Any) -> None:
-        self.key = layout, thresholds.dtype, thresholds.shape, thresholds.tobytes()
-        self.image, self.thresholds = image, thresholds
+    def __init__(self, layouts: tuple[Hashable, ...], given: Any, thresholds: Any) -> None:
+        self.key: Hashable = layouts, thresholds
+        if isinstance(thresholds, np.ndarray):
+            self.key = layouts, (thresholds.dtype, thresholds.tobytes())
+        self.given, self.thresholds = given, thresholds
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -49,36 +51,44 @@ class _Arrays:
         return isinstance(other, _Arrays) and self.key == other.key
 
 
-def plan_of(image: Any, thresholds: Any, options: dict[str, Any]) -> Plan | None:
-    """Return the plan of the curve of an image at an array of thresholds on the host.
+def plan_of(
+    kind: str, arrays: tuple[Any, ...], thresholds: Any, options: dict[str, Any]
+) -> Plan | None:
+    """Return the plan of a kind of call with an image, and perhaps labels.
 
-    None where a call must be made in full: for arrays on the host, with a mask, or where more than
-    one kernel computes the curve. `options` are the keyword arguments of `Request.of`.
+    None where a call must be made in full: for arrays on the host, with a mask, thresholds that are
+    neither an int nor an array on the host, and what a backend has no plan for. `options` are the
+    keyword arguments of `Request.of`.
     """
-    if not isinstance(thresholds, np.ndarray) or thresholds.ndim != 1:
+    layouts = tuple(adapter_of(array).layout(array) for array in arrays)
+    if None in layouts or options.get("mask") is not None or not _may_be_kept(thresholds):
         return None
-    if thresholds.size > KEPT_LEVELS or thresholds.dtype.kind not in "biuf":
-        return None
-    layout = adapter_of(image).layout(image)
-    if layout is None or options["mask"] is not None:
-        return None
-    arrays = _Arrays(layout, image, thresholds)
+    call = _Arrays(layouts, arrays, thresholds)
     try:
-        return _plan(arrays, tuple(options), *options.values())
+        return _plan(kind, call, tuple(options), *options.values())
     except TypeError:  # options without a hash
         return None
     finally:
-        arrays.image = arrays.thresholds = None  # the cache may keep the key
+        call.given = call.thresholds = None  # the cache may keep the call
+
+
+def _may_be_kept(thresholds: Any) -> bool:
+    if not isinstance(thresholds, np.ndarray):
+        return type(thresholds) is int
+    few = thresholds.ndim == 1 and thresholds.size <= KEPT_LEVELS
+    return few and thresholds.dtype.kind in "biuf"
 
 
 @lru_cache(maxsize=KEPT, typed=True)
-def _plan(arrays: _Arrays, names: tuple[str, ...], *values: Any) -> Plan | None:
-    image, thresholds = arrays.image, arrays.thresholds.copy()
+def _plan(kind: str, call: _Arrays, names: tuple[str, ...], *values: Any) -> Plan | None:
+    image, *labels = call.given
     if looks_thin(image.shape):  # every call warns
         return None
-    request = Request.of(image, thresholds, **dict(zip(names, values, strict=True)))
+    options = dict(zip(names, values, strict=True))
+    thresholds = np.copy(call.thresholds) if np.ndim(call.thresholds) else call.thresholds
+    request = Request.of(image, thresholds, labels=labels[0] if labels else None, **options)
     make = getattr(request.origin.backend(), "plan", None)
     if make is None or request.geometry.batch:
         return None
-    run = make(request.images, thresholds, request.filtration)
+    run = make(kind, request.images, request.labels, request.levels, request.filtration)
     return run and Plan(request.filtration, run)

@@ -41,11 +41,9 @@ class Backend(Protocol):
     of real numbers. `workers` is a number of threads or None, and may be ignored. NaN raises
     ValueError with ``errors.NAN_MESSAGE`` where ``filtration.nan`` is "raise".
 
-    A backend may also have ``even_curve(image, count, filtration, *, mask)``, which returns evenly
-    spaced thresholds over the range of an image, (count,), and the curve there, (1, count), or None
-    where the range must be found first; and ``plan(image, thresholds, filtration)``, which returns
-    a function of single images that are laid out as the only one of a batch, or None. The function
-    returns their curve, (n,), or None where the call must be made in full.
+    A backend may also have ``plan(kind, images, labels, levels, filtration)``, which returns a
+    function of arrays that are laid out as the only image of a batch and its labels, or None; see
+    ``cuda/planned.py``.
     """
 
     def curve(

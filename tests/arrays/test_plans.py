@@ -20,13 +20,26 @@ def planned(monkeypatch):
     """Give the plain backend plans, and list the shapes of the images that they ran for."""
     ran = []
 
-    def plan(images, thresholds, filtration):
-        def run(box):
+    def plan(kind, images, labels, levels, filtration):
+        def curve(box):
             ran.append(box.shape)
-            found = curves.curve(box.get()[None], thresholds, filtration)[0]
-            return None if box.get().max() > 100 else Box(found)
+            image, at = box.get(), levels.array
+            at = np.linspace(image.min(), image.max(), levels.count) if at is None else at
+            found = curves.curve(image[None], at, filtration)[0]
+            given = None if levels.array is not None else Box(at)
+            return None if image.max() > 100 else (given, Box(found))
 
-        return None if filtration.superlevel else run
+        def number(box):
+            ran.append(box.shape)
+            return int(curves.curve(box.get()[None], levels.array, filtration)[0, 0])
+
+        def region_curves(box, labels):
+            ran.append(box.shape)
+            given = box.get(), labels.get(), levels.array, filtration
+            return tuple(map(Box, curves.region_curves(*given)))
+
+        runs = {"curve": curve, "number": number, "region_curves": region_curves}
+        return None if filtration.superlevel and kind == "curve" else runs[kind]
 
     monkeypatch.setattr(curves, "plan", plan, raising=False)
     monkeypatch.setattr(Adapter, "layout", lambda _, box: (box.shape, box.dtype))
@@ -53,6 +66,22 @@ def test_results_are_the_same(planned):
     assert plans._plan.cache_info().misses == 7
     levels[:] = 1, 2, 3  # other thresholds in the same memory
     assert_same(levels)
+
+
+def test_default_thresholds_numbers_and_regions(planned):
+    labels = np.array([[1, 1, 0], [1, 2, 2], [0, 2, 2]])
+    for image in (IMAGE, IMAGE.T):
+        found, known = ecc.euler_curve(Box(image), 5), ecc.euler_curve(image, 5)
+        np.testing.assert_array_equal(found.thresholds.get(), known.thresholds)
+        np.testing.assert_array_equal(found.values.get(), known.values)
+        assert ecc.euler_number(Box(image > 1), 1) == ecc.euler_number(image > 1, 1)
+        found = ecc.region_curves(Box(image), Box(labels), LEVELS)
+        known = ecc.region_curves(image, labels, LEVELS)
+        for array, expected in zip(found, known, strict=True):
+            np.testing.assert_array_equal(np.asarray(array), expected)
+        assert found.facts == known.facts
+    assert planned == [(3, 3)] * 6
+    assert plans._plan.cache_info().misses == 3
 
 
 def test_calls_that_are_made_in_full(planned):

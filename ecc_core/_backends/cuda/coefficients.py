@@ -34,6 +34,7 @@ THREADS_COUNTING = {2: 512, 3: 384}  # of the only block on a multiprocessor
 START = {2: 4, 3: 2}  # what a unit costs beside its rows or slices
 LEAST = (8, 16)  # rows and columns of images that are worth it
 WORTH = 16  # samples for each sum, likewise
+MOST_IMAGES = (1 << 16) - 1  # rows of a grid
 
 
 def scanned_coefficients(
@@ -120,7 +121,8 @@ def _plan(placement: Placement, variant: Variant, rules: Rules | None, device: i
     images = layout.images
     if rules is not None:
         shared, blocks = 4 * (rules.levels // 2 + 1), -(-blocks // images)
-        if shared > shared_limit(device) or size < WORTH * images * rules.levels:
+        unfit = size < WORTH * images * rules.levels or images > MOST_IMAGES
+        if unfit or shared > shared_limit(device):
             return None
         options["BINS"] = rules.single
     _, height, width = layout.shape

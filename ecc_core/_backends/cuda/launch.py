@@ -8,8 +8,7 @@ the values, the levels of an exact curve, or the regions.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import cupy
 import numpy as np
@@ -21,11 +20,9 @@ from ecc_core._backends.cuda.arrays import (
     Placement,
     adopt,
     as_cupy,
-    as_tensor,
     has_nan,
     is_alike,
     is_capturing,
-    is_stream_of_torch,
     keeping,
     numbers,
     on_host,
@@ -34,25 +31,22 @@ from ecc_core._backends.cuda.arrays import (
 from ecc_core._backends.cuda.bins import prepare
 from ecc_core._backends.cuda.coefficients import scanned_coefficients
 from ecc_core._backends.cuda.counts import counted_curves
-from ecc_core._backends.cuda.even import MOST_EVEN, even_scan
 from ecc_core._backends.cuda.exact import EVERY_VALUE, changes, is_set, sum_events
-from ecc_core._backends.cuda.number import Number
+from ecc_core._backends.cuda.planned import plan
 from ecc_core._backends.cuda.points import point_coefficients
 from ecc_core._backends.cuda.recode import recoded_curves
 from ecc_core._backends.cuda.regions import region_curves
 from ecc_core._backends.cuda.replies import take_reply
 from ecc_core._backends.cuda.samples import find_range
-from ecc_core._backends.cuda.scan import Scan, pick_levels, scan_of, whole_scan
+from ecc_core._backends.cuda.scan import pick_levels, scan_of
 from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of
 from ecc_core._request.filtration import Direction, Filtration
 from ecc_core.errors import NAN_MESSAGE
 
 __all__ = [
-    "CurvePlan",
     "coefficients",
     "curve",
     "enqueue",
-    "even_curve",
     "every_value",
     "exact_curve",
     "give_levels",
@@ -90,57 +84,6 @@ def curve(
         return adopted.give_back(values)
 
 
-def plan(image: Any, thresholds: Array, filtration: Filtration) -> CurvePlan | None:
-    """The curve of single images that are laid out as the only one of a batch.
-
-    None where more than one kernel computes it.
-    """
-    with adopt(image) as adopted:
-        array = adopted.array
-        if filtration.direction is not None or not _is_plain(array, filtration) or is_capturing():
-            return None
-        variant, device = variant_of(filtration, adopted.element, masked=False), array.device.id
-        scan = whole_scan(Placement.of(array), thresholds, variant, device)
-        if not isinstance(scan, Scan):
-            return None
-        # Kernels on any stream may still use memory of a plan that its cache drops.
-        cupy.cuda.Device().synchronize()
-        return CurvePlan(scan, variant.nan == NAN_REPORT, device)
-
-
-class CurvePlan(NamedTuple):
-    """A scan of single images, whether it looks for NaN, and their device."""
-
-    scan: Scan
-    reports: bool
-    device: int
-
-    def __call__(self, image: Any) -> Any:
-        """The curve of an image, (n,); None if its device or its library's stream is not current.
-
-        Waits for the device if it looks for NaN. ValueError if there is one.
-        """
-        stream, own = cupy.cuda.get_current_stream(), isinstance(image, cupy.ndarray)
-        here = cupy.cuda.runtime.getDevice() == self.device
-        if (
-            not here
-            or stream.is_capturing()
-            or not (own or is_stream_of_torch(stream, self.device))
-        ):
-            return None
-        data = image.data.ptr if own else image.data_ptr()
-        if self.reports:
-            flag = take_reply(self.device)
-            values = self.scan.single(data, flag=flag.address)
-            if is_set(flag):
-                with adopt(image) as adopted:
-                    if has_nan(adopted, None):
-                        raise ValueError(NAN_MESSAGE)
-        else:
-            values = self.scan.single(data)
-        return values if own else as_tensor(values)
-
-
 def number(
     image: Any,
     level: Any,
@@ -150,42 +93,8 @@ def number(
     workers: int | None = None,  # noqa: ARG001
 ) -> int:
     """Euler characteristic of the only image of a batch at one level, (1,)."""
-    with adopt(image) as adopted:
-        array = adopted.array
-        if mask is None and _is_plain(array, filtration):
-            variant = variant_of(filtration, adopted.element, masked=False)
-            scan = scan_of(Placement.of(array), None, level, variant, array.device.id)
-            if isinstance(scan, Number):
-                return scan.number(array.data.ptr)
-        values = as_cupy(curve(image, level, filtration, mask=mask))
-        return int(on_host(values)[0, 0])
-
-
-def even_curve(
-    image: Any, count: int, filtration: Filtration, *, mask: Any = None
-) -> tuple[Any, Any] | None:
-    """Even thresholds over the range of the only image, (count,), and its curve, (1, count).
-
-    None if the thresholds must be prepared on the host: for masks, directions, batches, other types
-    than float32, many thresholds, and ranges with too few values.
-    """
-    with adopt(image) as adopted:
-        array = adopted.array
-        plain = mask is None and filtration.direction is None and _is_plain(array, filtration)
-        if not plain or adopted.element != "float32" or not 1 < count <= MOST_EVEN:
-            return None
-        omitted = replace(filtration, nan="omit")  # the search for the range finds NaN
-        variant = variant_of(omitted, adopted.element, masked=False)
-        omits = filtration.nan == "omit"
-        scan = even_scan(Placement.of(array), count, variant, omits, array.device.id)
-        found = None if scan is None else scan(array.data.ptr)
-        return found and (adopted.give_back(found[0]), adopted.give_back(found[1][None]))
-
-
-def _is_plain(array: Any, filtration: Filtration) -> bool:
-    """Whether one scan computes the curve of the only image of a batch."""
-    flat = 1 in array.shape[1:] and array.ndim > 2
-    return len(array) == 1 and array.size > 0 and not flat and filtration.boundary.is_closed
+    with adopt(curve(image, level, filtration, mask=mask)) as values:
+        return int(on_host(values.array)[0, 0])
 
 
 def enqueue(

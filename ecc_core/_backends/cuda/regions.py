@@ -37,7 +37,7 @@ from ecc_core._backends.cuda.variants import ELEMENTS, Variant, variant_of
 from ecc_core._request.filtration import Filtration
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["region_curves"]
+__all__ = ["plan_regions", "region_curves"]
 
 FIRST = 4096  # labels that are expected at first
 MOST_BYTES = 1 << 27  # of the counts of all labels, beyond which labels are ranked first
@@ -264,18 +264,22 @@ def _find_regions(
 ) -> Found:
     """Return the regions of one image with contiguous labels. Waits for the device."""
     array, rules = adopted.array, prepared.rules
-    kind = element_of(labels.dtype), labels.size
     if direction is None:
-        layout = array.shape, array.strides, variant
-        regions = _plan_regions(*layout, rules, *kind, array.device.id)
+        regions = plan_regions(array, labels, variant, rules)
         memory, image = None, [(DATA, array.data.ptr)]
     else:
         samples = samples_of(adopted, None, variant, prepared, direction, vector=False)
-        regions = Regions(samples, rules.levels, *kind, variant)
+        regions = Regions(samples, rules.levels, element_of(labels.dtype), labels.size, variant)
         memory, image = samples.memory, list(enumerate(samples.image.tolist()))
     found = regions.find(image, labels, prepared)
     del memory  # until the kernels have been launched
     return found
+
+
+def plan_regions(array: Any, labels: Any, variant: Variant, rules: Rules) -> Regions:
+    """Return the Regions of a batch of one image and contiguous labels, without a direction."""
+    kind = element_of(labels.dtype), labels.size
+    return _plan_regions(array.shape, array.strides, variant, rules, *kind, array.device.id)
 
 
 @lru_cache(maxsize=256)
@@ -288,7 +292,6 @@ def _plan_regions(
     size: int,
     device: int,
 ) -> Regions:
-    """Return the Regions of images without a direction."""
     samples = plain_samples(shape, strides, variant, device)
     samples.options["BINS"] = rules.single
     return Regions(samples, rules.levels, label, size, variant)

@@ -34,7 +34,7 @@ SHARED_BYTES = 232_448  # of a block of an H200
 FLAGS = "-std=c++17 -O1 -fPIC -shared -w -fpermissive -fno-strict-aliasing -frounding-math"
 MODULES = (
     "arrays bins calls compile replies recipe number scan samples even recode counts "
-    "labels points regions coefficients exact launch betti surface boxes cells "
+    "labels points regions coefficients exact planned launch betti surface boxes cells "
     "transform_sampling transform_regions transform_masks transform"
 )
 

@@ -10,6 +10,7 @@ from scipy import ndimage
 
 import ecc_core
 from ecc_core._request.filtration import Direction, Filtration
+from ecc_core._request.thresholds import Thresholds
 
 # Whether points are cubes, and superlevel: the two that compare in one order.
 SIDES = [(False, False), (True, True)]
@@ -243,10 +244,12 @@ def test_numbers(emulator, shape):
         level = np.array([0.5])
         for i in range(3):
             known = ecc_core.euler_number(images[i], filtration.connectivity)
-            assert emulator.launch.number(guarded(images[i : i + 1]), level, filtration) == known
+            image = guarded(images[i : i + 1])
+            run = emulator.launch.plan("number", image, None, Thresholds(level), filtration)
+            assert run(image) == known == emulator.launch.number(image, level, filtration)
         # By words of the device that the number shares with other results.
         assert emulator.launch.value_range(guarded(images), filtration) == (0, 1)
-    assert emulator.launched == ["number", "number", "number", "range"] * 2
+    assert emulator.launched == [*["number"] * 6, "range"] * 2
 
 
 # What is recoded: the shape of a batch, its type, levels, and the kernel after that.
@@ -572,8 +575,9 @@ def test_even_thresholds_over_the_range(emulator, shape, superlevel):
     images = rng.normal(size=shape).astype(np.float32)
 
     def curve(image, nan="raise"):
-        asked = replace(filtration, nan=nan)
-        return emulator.launch.even_curve(guarded(image[None]), 200, asked)
+        given, asked = guarded(image[None]), replace(filtration, nan=nan)
+        run = emulator.launch.plan("curve", given, None, Thresholds(count=200), asked)
+        return run(given[0])
 
     for scale, offset in ((1, 0), (1e-3, 7), (1e30, -1e30), (-0.3, 0), (1e-38, 0), (0.01, -40)):
         image = images[0] * np.float32(scale) + np.float32(offset)
@@ -581,19 +585,19 @@ def test_even_thresholds_over_the_range(emulator, shape, superlevel):
         at = np.linspace(float(image.min()), float(image.max()), 200)
         assert thresholds.dtype == np.float64
         np.testing.assert_array_equal(thresholds, at)
-        np.testing.assert_array_equal(values[0], known_curve(image, at, (True, superlevel)))
+        np.testing.assert_array_equal(values, known_curve(image, at, (True, superlevel)))
     image[0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         curve(image)
     thresholds, values = curve(image, "omit")
     known = known_curve(image, thresholds.get(), (True, superlevel))
-    np.testing.assert_array_equal(values[0], known)
+    np.testing.assert_array_equal(values, known)
     # One value, none, and fewer values than thresholds.
     for some in (images[0] * 0, images[0] * np.nan, 1 + images[0] * np.float32(1e-6)):
         assert curve(some, "omit") is None
-    # Several images, none, and another type.
-    for given in (np.concatenate([images, images]), images[:, :0], images.astype(np.float64)):
-        assert emulator.launch.even_curve(guarded(given), 200, filtration) is None
+    for given in (images[:, :0], images.astype(np.float64)):
+        asked = guarded(given), None, Thresholds(count=200), filtration
+        assert emulator.launch.plan("curve", *asked) is None
 
 
 def test_warps_that_take_several_parts_of_channels(emulator, monkeypatch):

@@ -1,0 +1,154 @@
+"""Calls with arrays of one layout, for which all that does not depend on values is prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ecc_core._backends.cuda.arrays import (
+    Adopted,
+    Placement,
+    adopt,
+    as_cupy,
+    as_tensor,
+    borrowed_stream,
+    has_nan,
+    is_capturing,
+    is_stream_of_torch,
+)
+from ecc_core._backends.cuda.bins import prepare
+from ecc_core._backends.cuda.even import MOST_EVEN, even_scan
+from ecc_core._backends.cuda.exact import is_set
+from ecc_core._backends.cuda.number import Number
+from ecc_core._backends.cuda.regions import plan_regions
+from ecc_core._backends.cuda.replies import take_reply
+from ecc_core._backends.cuda.samples import DATA
+from ecc_core._backends.cuda.scan import Scan, pick_levels, scan_of, whole_scan
+from ecc_core._backends.cuda.variants import NAN_REPORT, variant_of
+from ecc_core._request.filtration import Filtration
+from ecc_core._request.thresholds import Thresholds
+from ecc_core.errors import NAN_MESSAGE
+
+__all__ = ["plan"]
+
+Run = Callable[..., Any]
+
+
+def plan(
+    kind: str, images: Any, labels: Any, levels: Thresholds, filtration: Filtration
+) -> Run | None:
+    """Return a function of an image, and of labels for regions; or None.
+
+    `images` is a batch of the only image. The function returns None where a call must be made in
+    full, else for the kind
+
+    - "curve": thresholds, or None for those given, and the curve, both (n,),
+    - "number": the Euler characteristic at the only threshold, an int,
+    - "region_curves": ids (k,) and curves (k, n).
+
+    It waits for the device like the functions in full, and raises ValueError for NaN.
+    """
+    with adopt(images) as adopted:
+        array = adopted.array
+        flat = 1 in array.shape[1:] and array.ndim > 2
+        if filtration.direction is not None or not filtration.boundary.is_closed or flat:
+            return None
+        if array.size == 0 or is_capturing():
+            return None
+        run = KINDS[kind](adopted, labels, levels, filtration)
+        # Kernels on any stream may still use memory of a plan that its cache drops.
+        cupy.cuda.Device().synchronize()
+        return run and partial(_run, run, array.device.id)
+
+
+def _run(run: Run, device: int, image: Any, *labels: Any) -> Any:
+    """Run where the image is, on its library's stream."""
+    own = isinstance(image, cupy.ndarray)
+    if cupy.cuda.runtime.getDevice() != device:
+        return None
+    if not own and not is_stream_of_torch(cupy.cuda.get_current_stream(), device):
+        with borrowed_stream(device):
+            return _run(run, device, image, *labels)
+    if is_capturing():
+        return None
+    found = run(image, *labels)
+    if own or not isinstance(found, tuple):
+        return found
+    return tuple(as_tensor(array) if array is not None else None for array in found)
+
+
+def _address(array: Any) -> int:
+    return int(array.data.ptr if isinstance(array, cupy.ndarray) else array.data_ptr())
+
+
+def _curve(
+    adopted: Adopted, _labels: Any, levels: Thresholds, filtration: Filtration
+) -> Run | None:
+    if levels.needs_range:
+        return _even_curve(adopted, levels.count, filtration)
+    device, variant = adopted.array.device.id, variant_of(filtration, adopted.element, masked=False)
+    if levels.array is None:
+        return None
+    scan = whole_scan(Placement.of(adopted.array), levels.array, variant, device)
+    if not isinstance(scan, Scan):
+        return None
+
+    def run(image: Any) -> tuple[Any, Any]:
+        if variant.nan != NAN_REPORT:
+            return None, scan.single(_address(image))
+        flag = take_reply(device)
+        values = scan.single(_address(image), flag=flag.address)
+        if is_set(flag):
+            with adopt(image) as adopted:
+                if has_nan(adopted, None):
+                    raise ValueError(NAN_MESSAGE)
+        return None, values
+
+    return run
+
+
+def _even_curve(adopted: Adopted, count: int, filtration: Filtration) -> Run | None:
+    if adopted.element != "float32" or not 1 < count <= MOST_EVEN:
+        return None
+    omitted = replace(filtration, nan="omit")  # the search for the range finds NaN
+    variant, omits = variant_of(omitted, adopted.element, masked=False), filtration.nan == "omit"
+    scan = even_scan(Placement.of(adopted.array), count, variant, omits, adopted.array.device.id)
+    return None if scan is None else lambda image: scan(_address(image))
+
+
+def _number(
+    adopted: Adopted, _labels: Any, levels: Thresholds, filtration: Filtration
+) -> Run | None:
+    variant, array = variant_of(filtration, adopted.element, masked=False), adopted.array
+    if levels.array is None:
+        return None
+    scan = scan_of(Placement.of(array), None, levels.array, variant, array.device.id)
+    return (lambda image: scan.number(_address(image))) if isinstance(scan, Number) else None
+
+
+def _region_curves(
+    adopted: Adopted, labels: Any, levels: Thresholds, filtration: Filtration
+) -> Run | None:
+    array, labels, at = adopted.array, as_cupy(labels), levels.array
+    plain = labels.dtype != np.bool_ and labels.flags.c_contiguous
+    if at is None or at.size == 0 or not plain:
+        return None
+    variant = variant_of(filtration, adopted.element, masked=False)
+    prepared = prepare(at, variant.element, variant.superlevel, array.device.id)
+    regions = plan_regions(array, labels, variant, prepared.rules)
+
+    def run(image: Any, labels: Any) -> tuple[Any, Any]:
+        found = regions.find([(DATA, _address(image))], as_cupy(labels), prepared)
+        if found.nan:
+            raise ValueError(NAN_MESSAGE)
+        return found.ids, cupy.ascontiguousarray(pick_levels(found.values, prepared))
+
+    return run
+
+
+KINDS = {"curve": _curve, "number": _number, "region_curves": _region_curves}
