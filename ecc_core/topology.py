@@ -372,23 +372,25 @@ def persistence_pairs(
     array = as_booleans(array) if array.dtype.kind == "b" else array
     asked = _dimensions(dimension, filtration.ndim)
     found = [
-        _classes(*numbers.persistence_pairs(array[None], k, filtration, **request.options), array)
-        for k in asked
+        numbers.persistence_pairs(array[None], k, filtration, **request.options) for k in asked
     ]
-    last = last_value(array.dtype.newbyteorder("="), superlevel)
-    kept = []
-    for births, deaths, born, died in found:
-        lasts = died[:, 0] < 0
-        deaths[lasts] = last
-        lasts = lasts | lasting(births, deaths, least)
-        kept.append([part[lasts] for part in (births, deaths, born, died)])
-    parts = [origin.wrap(np.concatenate(part)) for part in zip(*kept, strict=True)]
+    dimensions = np.repeat(asked, [len(births) for births, _ in found])
+    points = np.stack([np.concatenate(part) for part in zip(*found, strict=True)])
+    native = array.dtype.newbyteorder("=")
+    values = array.reshape(-1)[points].astype(native)
+    values[1, points[1] < 0] = last_value(native, superlevel)
+    if least > 0:
+        kept = (points[1] < 0) | lasting(values[0], values[1], least)
+        dimensions, points, values = dimensions[kept], points[:, kept], values[:, kept]
+    indices = np.stack(np.unravel_index(np.maximum(points, 0), array.shape), axis=-1)
+    indices[1, points[1] < 0] = -1
     facts = curve_facts(filtration)
     if dimension is None:
-        facts |= {"dimension": None, "counts": tuple(len(part[0]) for part in kept)}
+        counts = np.bincount(dimensions, minlength=filtration.ndim)
+        facts |= {"dimension": None, "counts": tuple(counts.tolist())}
     else:
         facts |= {"dimension": asked[0]}
-    return PersistencePairs(*parts, **facts)
+    return PersistencePairs(*map(origin.wrap, (*values, *indices)), **facts)
 
 
 def _dimensions(dimension: Any, ndim: int) -> list[int]:
@@ -401,12 +403,3 @@ def _dimensions(dimension: Any, ndim: int) -> list[int]:
             f"`dimension` must be {allowed} or None for a {ndim}-D image, got {dimension!r}"
         )
     return [int(dimension)]
-
-
-def _classes(births: Any, deaths: Any, array: Any) -> tuple[Any, Any, Any, Any]:
-    """Return values and indices of points of birth and death; -1 for classes that never die."""
-    values = array.reshape(-1)[np.stack([births, deaths])].astype(array.dtype.newbyteorder("="))
-    indices = (np.unravel_index(np.maximum(p, 0), array.shape) for p in (births, deaths))
-    born, died = (np.stack(index, axis=1) for index in indices)
-    died[deaths < 0] = -1
-    return values[0], values[1], born, died

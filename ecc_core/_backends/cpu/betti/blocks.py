@@ -12,6 +12,7 @@ from ecc_core._backends.cpu.betti import basins
 from ecc_core._backends.cpu.betti.forest import Forest, Part
 from ecc_core._backends.cpu.betti.glue import list_exits, write_surface
 from ecc_core._backends.cpu.betti.links import LINKS, MOST
+from ecc_core._backends.cpu.betti.order import stable_order
 from ecc_core._backends.cpu.betti.scan import mark_halo, scan_links
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans.blocks import load_box
@@ -148,8 +149,7 @@ class Worker:
     def _order(self, keys: Array, edges: Array, bins: int) -> Array:
         """Return the order of the edges by key."""
         if not 0 < bins <= SORTED_BINS:
-            order: Array = np.argsort(keys[edges[:, 0]], kind="stable")
-            return order.astype(np.int32)
+            return stable_order(keys[edges[:, 0]]).astype(np.int32)
         order = scratch.take("order", len(edges), np.int32)
         basins.sort_edges(keys, edges, len(edges), scratch.take("starts", bins, np.int64), order)
         return order

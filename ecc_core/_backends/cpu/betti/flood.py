@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecc_core._backends.cpu.betti.order import entry_values, stable_order
 from ecc_core._backends.cpu.compiling import kernel
 from ecc_core._request.filtration import Filtration
 from ecc_core._request.levels import round_to_levels
@@ -64,8 +65,8 @@ def persistent_regions(
         Points that enter after it have no label.
     """
     # Points around the image never enter, so that each one has all neighbours.
-    values = np.pad(_entry_values(image, filtration.superlevel), 1)
-    order = np.argsort(values.reshape(-1), kind="stable")
+    values = np.pad(entry_values(image, filtration.superlevel), 1)
+    order = stable_order(values.reshape(-1))
     order = order[np.pad(shown, 1).reshape(-1)[order]]
     limit = order.size
     labelled = shown
@@ -91,14 +92,6 @@ def persistent_regions(
     owned = np.where(labelled, owners[inner], 0)
     points = [_inner(places, values.shape) for places in (births, deaths)]
     return _numbered(owned, parents[: count + 1], merged, *points)
-
-
-def _entry_values(image: Array, superlevel: bool) -> Array:
-    """Values that grow in the order in which points enter."""
-    native = image.astype(image.dtype.newbyteorder("="), copy=False)
-    if not superlevel:
-        return native
-    return -native if native.dtype.kind == "f" else ~native
 
 
 def _reaches(image: Array, threshold: Any, superlevel: bool) -> NDArray[np.bool_]:

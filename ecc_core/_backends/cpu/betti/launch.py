@@ -13,6 +13,7 @@ from ecc_core._backends.components import Kind, complete, kind_of, kinds_of
 from ecc_core._backends.cpu import launch
 from ecc_core._backends.cpu.betti.blocks import Field, Worker
 from ecc_core._backends.cpu.betti.forest import Forest, grid_of
+from ecc_core._backends.cpu.betti.order import entry_values, stable_order
 from ecc_core._backends.cpu.betti.reduction import tunnel_pairs
 from ecc_core._backends.cpu.encoders.plans import Plan, coefficient_plan, curve_plans
 from ecc_core._backends.cpu.pool import share, worker_count
@@ -193,9 +194,19 @@ def persistence_pairs(
     deaths = np.where((deaths >= 0) & never[deaths], -1, deaths)
     flat = values.reshape(-1)
     lives = ~never[births] & ((deaths < 0) | (flat[births] != flat[deaths]))
-    births, deaths = births[lives], deaths[lives]
-    ranks = np.unique(flat[births], return_inverse=True)[1]
-    order = np.lexsort((deaths, births, -ranks if filtration.superlevel else ranks))
+    return _by_birth(flat, births[lives], deaths[lives], filtration.superlevel)
+
+
+def _by_birth(values: Array, births: Array, deaths: Array, superlevel: bool) -> tuple[Array, Array]:
+    """Sort classes by the value at birth, then by the points of birth and death."""
+    if values.size < 1 << 32:  # integers that contain both points are sorted much faster
+        keys = births.astype(np.uint64) << 32 | (deaths + 1).astype(np.uint64)
+        keys.sort()
+        births, deaths = (keys >> 32).astype(np.int64), (keys & 0xFFFFFFFF).astype(np.int64) - 1
+    else:
+        order = np.lexsort((deaths, births))
+        births, deaths = births[order], deaths[order]
+    order = stable_order(entry_values(values[births], superlevel))
     return births[order], deaths[order]
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ecc_core._backends.cpu.betti.basins import find
 from ecc_core._backends.cpu.betti.gradient import IGNORED, MOST_CRITICAL, PAIRED, match_stars
+from ecc_core._backends.cpu.betti.order import entry_values, stable_order
 from ecc_core._backends.cpu.betti.scan import ONE, bare
 from ecc_core._backends.cpu.compiling import kernel
-from ecc_core._backends.cpu.encoders.cells import ordered_keys
 from ecc_core._backends.cpu.llvm import count_trailing_zeros
 from ecc_core._request.filtration import Filtration
 
@@ -38,7 +38,7 @@ def tunnel_pairs(image: Array, never: Array, filtration: Filtration) -> tuple[Ar
     ranks = _ranks(image, never, filtration)
     links, edges, squares = _critical_cells(ranks, shape, steps)
     for cells in (edges, squares):
-        cells[:] = cells[_order(ranks[cells[:, 0]])]
+        cells[:] = cells[stable_order(ranks[cells[:, 0]])]
     del ranks
     points, cubes, faces = links
     edges = edges[~join(points, edges[:, 1], steps)]
@@ -46,7 +46,7 @@ def tunnel_pairs(image: Array, never: Array, filtration: Filtration) -> tuple[Ar
     del points, cubes, links
     faces[edges[:, 1]] = np.arange(len(edges))[::-1]  # the last one comes first
     cells = np.ascontiguousarray(squares[:, 1])
-    columns = boundaries(cells, _order(cells), faces, steps)
+    columns = boundaries(cells, stable_order(cells), faces, steps)
     del faces
     pivots = reduce(*columns, len(edges))[::-1]
     pairs = np.stack([edges[:, 0], squares[pivots, 0]])
@@ -58,11 +58,7 @@ def tunnel_pairs(image: Array, never: Array, filtration: Filtration) -> tuple[Ar
 
 def _ranks(image: Array, never: Array, filtration: Filtration) -> Array:
     """Return the order in which the vertices enter, flat and with a halo of one point."""
-    values = image.reshape(-1)
-    values = values.astype(values.dtype.newbyteorder("="), copy=False)
-    if filtration.superlevel:
-        values = -values if values.dtype.kind == "f" else ~values
-    order = _order(values)
+    order = stable_order(entry_values(image.reshape(-1), filtration.superlevel))
     if never.any():
         last = never[order]
         order = np.concatenate([order[~last], order[last]])
@@ -74,20 +70,6 @@ def _ranks(image: Array, never: Array, filtration: Filtration) -> Array:
     staged = np.full(shape, -1 if cubes else size, dtype)
     staged[1:-1, 1:-1, 1:-1] = ranks.reshape(image.shape)
     return staged.reshape(-1)
-
-
-def _order(values: Array) -> Array:
-    """Return the order of native values; equal ones keep theirs."""
-    if values.itemsize > 4 or values.size >= 1 << 32:
-        return np.argsort(values, kind="stable")
-    if values.dtype.kind == "f":
-        values = values + values.dtype.type(0)  # no -0.0
-    # Integers that contain the index are sorted several times as fast as an index.
-    keys = ordered_keys(values).astype(np.uint64)
-    keys <<= 32
-    keys |= np.arange(keys.size, dtype=np.uint64)
-    keys.sort()
-    return keys.astype(np.uint32)
 
 
 def _critical_cells(
