@@ -84,4 +84,4 @@ class ObjectMarker(LabelsOverlay):
             return
         start, around = found
         look: dict[str, Any] = {"name": NAME, "colour": COLOUR, "opacity": 0.9}
-        self.show(layer, selection, around, level.spacing, start=start, **look)
+        self.show(layer, around, selection, level.spacing, start=start, **look)

@@ -238,8 +238,8 @@ class LabelsOverlay(Overlay):
     def show(
         self,
         layer: Any,
-        selection: Selection,
         inside: NDArray[np.bool_],
+        selection: Selection,
         spacing: ArrayLike,
         *,
         start: ArrayLike = 0,

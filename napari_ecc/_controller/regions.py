@@ -14,7 +14,7 @@ from napari_ecc._controller.code import call
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.layers import Part
-from napari_ecc._controller.measuring import frame_of, measure, measure_of, named_curves
+from napari_ecc._controller.measuring import frame_of, measure_job, named_curves
 from napari_ecc._controller.object_marker import ObjectMarker
 from napari_ecc._controller.output import write_columns
 from napari_ecc._controller.region_features import classes_of, classified, rows_of
@@ -110,14 +110,11 @@ class RegionController(DockController):
             "superlevel": model.superlevel,
             "connectivity": model.connectivity,
         }
-        what = measure_of(labels, *images, **options)
+        job = measure_job(labels, *images, features=labels.features, **options)
         code = partial(call, "table", "region_table", labels, *images, **options)
         self.model.status = "Measuring …"
         self._changed = False
-        features = labels.features
-        self.runner.submit(
-            lambda: measure(what, features), lambda step: self._on_step(step, labels, code, part)
-        )
+        self.runner.submit(job, lambda step: self._on_step(step, labels, code, part))
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
         """Select the object that is clicked in the canvas, whichever layer is active."""

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from ecc_core import EulerCurve
 from napari_ecc._controller.layers import Part
 from napari_ecc._controller.measuring import (
-    compute_object_curves,
     frame_of,
-    measure,
-    measure_of,
+    measure_job,
     named_curves,
+    object_curves_job,
 )
 from napari_ecc.actions._layers import checked, result
 
@@ -58,7 +57,7 @@ def object_curves(
     ['cells 1', 'cells 2', 'cells 3']
     """
     part = checked(labels, part)
-    what = measure_of(
+    job = object_curves_job(
         labels,
         image,
         part=part,
@@ -66,7 +65,7 @@ def object_curves(
         superlevel=superlevel,
         connectivity=connectivity,
     )
-    return named_curves(result(compute_object_curves(what)), labels.name, frame_of(part))
+    return named_curves(result(job()), labels.name, frame_of(part))
 
 
 def region_table(
@@ -117,9 +116,10 @@ def region_table(
     """
     import pandas as pd
 
-    what = measure_of(
+    job = measure_job(
         labels,
         image,
+        features=pd.DataFrame(),
         part=checked(labels, part),
         thresholds=thresholds,
         directions=directions,
@@ -129,5 +129,5 @@ def region_table(
         superlevel=superlevel,
         connectivity=connectivity,
     )
-    _, table = result(measure(what, pd.DataFrame()))
+    _, table = result(job())
     return table

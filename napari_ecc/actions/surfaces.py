@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ecc_core import EulerSurface
+from napari_ecc._controller.channels import surface_job
 from napari_ecc._controller.layers import Part
-from napari_ecc._controller.surfaces import channels_of, compute_surface
 from napari_ecc.actions._layers import checked, result
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def layer_surface(
     >>> actions.layer_surface(first, second, thresholds=2, connectivity=1).values.tolist()
     [[1, 3], [3, 1]]
     """
-    what = channels_of(
+    job = surface_job(
         first,
         second,
         part=checked(first, part),
@@ -65,5 +65,5 @@ def layer_surface(
         superlevel=superlevel,
         connectivity=connectivity,
     )
-    surface: EulerSurface = result(compute_surface(what)).values
+    surface: EulerSurface = result(job()).values
     return surface
