@@ -190,7 +190,7 @@ class ChannelController(DockController):
             self._comparing.cancel()
             self._set.remove_soon()
             return
-        layer, surface, _ = shown
+        layer, surface = shown[:2]
         where = surface.selection, surface.spacing
         self._comparing.submit(
             lambda: iter([Step(surface.both(place))]),

@@ -88,13 +88,20 @@ class PaintedWidget(QWidget):
         if not painter.isActive():
             raise OSError(f"{path} cannot be written")
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._paint_picture(painter, QRectF(0, 0, size.width(), size.height()))
+        self._paint(painter, QRectF(0, 0, size.width(), size.height()), PAPER)
         painter.end()
         if not svg and not device.save(str(path)):
             raise OSError(f"{path} cannot be written")
 
-    def _paint_picture(self, painter: QPainter, area: QRectF) -> None:
-        """Paint what is saved."""
+    def paintEvent(self, event: Any) -> None:
+        """Draw on the background."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint(painter, QRectF(self.rect()), self._colours)
+        painter.end()
+
+    def _paint(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
+        """Paint the widget, or what is saved of it."""
         raise NotImplementedError
 
     def _redraw(self) -> None:

@@ -15,7 +15,7 @@ from ecc_core import BettiCurves
 from napari_ecc._model.explorer import BETTI_NAMES
 from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes
 from napari_ecc._qt.painted import PaintedWidget
-from napari_ecc._qt.theme import PALETTE, PAPER, PlotColours
+from napari_ecc._qt.theme import PALETTE, PlotColours
 
 __all__ = ["BETTI_COLOURS", "CurvePlot", "Line", "betti_lines", "step_line"]
 
@@ -179,9 +179,9 @@ class CurvePlot(PaintedWidget):
         """Redraw in the new size."""
         self._redraw()
 
-    def _paint_picture(self, painter: QPainter, area: QRectF) -> None:
-        self._paint_curves(painter, area, PAPER)
-        self._paint_threshold(painter, area, PAPER)
+    def _paint(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
+        self._paint_curves(painter, area, colours)
+        self._paint_threshold(painter, area, colours)
 
     def mousePressEvent(self, event: Any) -> None:
         """Start a drag; a click moves the line there."""
