@@ -21,9 +21,9 @@ from napari_ecc._controller.fields import (
 )
 from napari_ecc._controller.loading import can_be_held
 from napari_ecc._controller.overlays import PointsOverlay
+from napari_ecc._controller.session import read_settings
 from napari_ecc._controller.sources import Source
 from napari_ecc._model.explorer import ExplorerModel
-from napari_ecc._settings import read_settings
 from napari_ecc._workers import Job, Runner, Step
 
 __all__ = ["CloserLook"]

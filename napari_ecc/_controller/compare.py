@@ -11,8 +11,13 @@ from napari.layers import Image, Labels
 from numpy.typing import ArrayLike
 
 from napari_ecc._controller.code import call
-from napari_ecc._controller.curve_sets import compute_curves, curve_table, frames_of
-from napari_ecc._controller.curves import Request, request_of
+from napari_ecc._controller.curves import (
+    Request,
+    compute_curves,
+    curve_table,
+    frames_of,
+    request_of,
+)
 from napari_ecc._controller.docks import NO_IMAGE, DockController
 from napari_ecc._controller.layers import names_of, part_in_words, problem_with, selection_of
 from napari_ecc._controller.output import write_columns

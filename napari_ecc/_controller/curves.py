@@ -1,4 +1,4 @@
-"""Jobs that compute a curve, at once or block by block with intermediate results."""
+"""Jobs that compute curves, at once or block by block with intermediate results."""
 
 from __future__ import annotations
 
@@ -8,22 +8,40 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from dask import array as da
 from numpy.typing import NDArray
 
 import ecc_core as ecc
 from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
-from napari_ecc._controller.devices import to_device, to_host
+from ecc_core.features import align_curves, curve_descriptors
 from napari_ecc._controller.fields import Field, chunked
-from napari_ecc._controller.layers import Selection, is_lazy, values_of
-from napari_ecc._controller.loading import as_completed
+from napari_ecc._controller.layers import (
+    Part,
+    Selection,
+    axis_name,
+    is_lazy,
+    levels_of,
+    values_of,
+)
+from napari_ecc._controller.loading import as_completed, to_device, to_host
 from napari_ecc._controller.region_masks import ReadMask, region_mask
+from napari_ecc._model.compare import Curves, joined
 from napari_ecc._model.explorer import Curve, Stage
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step
 
-__all__ = ["Progress", "Request", "compute_curve", "request_of", "result_of"]
+__all__ = [
+    "Progress",
+    "Request",
+    "compute_curve",
+    "compute_curves",
+    "curve_table",
+    "frames_of",
+    "request_of",
+    "result_of",
+]
 
 AT_ONCE = 1 << 26
 """Largest number of points of an array in memory whose curve is computed in one call."""
@@ -212,6 +230,58 @@ def result_of(curve: Curve, request: Request) -> EulerCurve:
         superlevel=request.superlevel,
         ndim=ndim,
     )
+
+
+def frames_of(layer: Any, part: Part, axis: int = 0) -> dict[str, Part]:
+    """Return the frames of a layer along an axis by name."""
+    length = levels_of(layer)[0].shape[axis]
+    parts = [(*part[:axis], frame, *part[axis + 1 :]) for frame in range(length)]
+    width = len(str(length - 1))
+    name = axis_name(layer, axis)
+    return {f"{layer.name} {name} {k:0{width}}": at for k, at in enumerate(parts)}
+
+
+def compute_curves(wanted: dict[str, Request]) -> Iterator[Step]:
+    """Compute the curve of each request; each step yields all curves found so far."""
+    found: Curves = {}
+    for name, request in wanted.items():
+        for step in compute_curve(request):
+            curve, _ = step.value
+            if not curve.complete:
+                yield Step(dict(found), len(found), len(wanted))
+        found[name] = result_of(curve, request)
+        yield Step(dict(found), len(found), len(wanted))
+
+
+def curve_table(curves: Curves, features: Any = None) -> pd.DataFrame:
+    """Return a table of descriptors with a row for each curve.
+
+    Parameters
+    ----------
+    curves : dict of str to EulerCurve
+    features : DataFrame, or mapping of str to columns, optional
+        What else is known of them, with their names in the column ``name``.
+
+    Returns
+    -------
+    DataFrame
+        The name, the features, descriptors (see `ecc_core.features.curve_descriptors`), and the
+        values at the thresholds of all curves.
+
+    Raises
+    ------
+    ValueError
+        If `features` have no column ``name``, or several rows for one.
+    """
+    rows = {name: curve_descriptors(curve)._asdict() for name, curve in curves.items()}
+    table = pd.DataFrame.from_dict(rows, orient="index").astype(float)
+    aligned = align_curves(list(curves.values()))
+    names = [f"ecc_t{t:.6g}" for t in np.asarray(aligned.thresholds)]
+    values = pd.DataFrame(np.asarray(aligned.values), index=table.index, columns=names)
+    described = pd.concat([table, values], axis=1).rename_axis("name").reset_index()
+    if features is None:
+        return described
+    return joined(described[["name"]], features).merge(described, on="name")
 
 
 def _coarse(levels: tuple[Any, ...], mask: Array | None, at_once: bool) -> Field | None:

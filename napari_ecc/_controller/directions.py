@@ -14,11 +14,10 @@ from superqt.utils import qthrottled
 
 from ecc_core import EulerTransform
 from napari_ecc._controller.code import call
-from napari_ecc._controller.direction_arrow import DirectionArrow
+from napari_ecc._controller.direction_overlays import DirectionArrow, HeightMarker
 from napari_ecc._controller.direction_sweep import Cache, Sweep, compute_sweep
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.fields import Field
-from napari_ecc._controller.height_marker import HeightMarker
 from napari_ecc._controller.layers import (
     Selection,
     contrast_limits,

@@ -1,4 +1,7 @@
-"""Read data in a worker: piece by piece, from a coarser level, or block by block of dask."""
+"""Read data in a worker: piece by piece, from a coarser level, or block by block of dask.
+
+Curves are computed on a CUDA device if it and CuPy are available, otherwise on the CPU.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import queue
 import threading
 from collections.abc import Generator, Iterable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +28,11 @@ __all__ = [
     "as_completed",
     "can_be_held",
     "describe",
+    "device_name",
     "fitting_level",
     "load",
+    "to_device",
+    "to_host",
 ]
 
 MOST_POINTS = 2**28
@@ -176,3 +183,31 @@ def as_completed(parts: Iterable[Any]) -> Iterator[tuple[int, Any] | None]:
     finally:
         stopped.set()
         thread.join()
+
+
+@cache
+def device_name() -> str:
+    """Return the name of the CUDA device, or "" if there is none."""
+    try:
+        import cupy
+
+        if cupy.cuda.runtime.getDeviceCount() == 0:
+            return ""
+        name: bytes = cupy.cuda.runtime.getDeviceProperties(0)["name"]
+    except Exception:  # CuPy without a driver, or a driver without a device
+        return ""
+    return name.decode()
+
+
+def to_device(array: NDArray[Any]) -> Any:
+    """Return the array on the CUDA device, or unchanged if there is none."""
+    if not device_name():
+        return array
+    import cupy
+
+    return cupy.asarray(array)
+
+
+def to_host(array: Any) -> NDArray[Any]:
+    """Return the array as a NumPy array."""
+    return array if isinstance(array, np.ndarray) else np.asarray(array.get())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import binary_dilation, find_objects
 
-from napari_ecc._controller.direction_arrow import COLOUR
+from napari_ecc._controller.direction_overlays import COLOUR
 from napari_ecc._controller.layers import Part, Selection, selection_of
 from napari_ecc._controller.loading import Level, fitting_level, load
 from napari_ecc._controller.overlays import LabelsOverlay

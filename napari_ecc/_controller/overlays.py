@@ -15,7 +15,7 @@ from qtpy.QtCore import QTimer
 from napari_ecc._controller.fields import CriticalPoints, Field
 from napari_ecc._controller.layers import PLUGIN_KEY, Selection, levels_of, placement
 from napari_ecc._controller.links import Links
-from napari_ecc._settings import read_settings
+from napari_ecc._controller.session import read_settings
 
 __all__ = [
     "LOWERS",

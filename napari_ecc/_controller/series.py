@@ -12,7 +12,6 @@ from psygnal import Signal
 
 import ecc_core as ecc
 from napari_ecc._controller.code import call
-from napari_ecc._controller.devices import device_name, to_device, to_host
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layers import (
     Part,
@@ -23,7 +22,13 @@ from napari_ecc._controller.layers import (
     problem_with,
     selection_of,
 )
-from napari_ecc._controller.loading import describe, fitting_level
+from napari_ecc._controller.loading import (
+    describe,
+    device_name,
+    fitting_level,
+    to_device,
+    to_host,
+)
 from napari_ecc._controller.output import long_columns, write_columns
 from napari_ecc._model.series import Index, Key, SeriesModel
 from napari_ecc._workers import Step

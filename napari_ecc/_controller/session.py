@@ -1,4 +1,4 @@
-"""State that the docks of a viewer share."""
+"""State that the docks of a viewer share, and the plugin's settings."""
 
 from __future__ import annotations
 
@@ -6,12 +6,33 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
+from napari.settings import get_plugin_settings
 from psygnal import Signal
 
 from napari_ecc._model.explorer import ExplorerModel
-from napari_ecc._settings import read_settings
 
-__all__ = ["History", "Session", "session_of"]
+__all__ = ["History", "Session", "read_settings", "session_of"]
+
+
+def read_settings(category: str) -> dict[str, Any]:
+    """Current values of one category of the manifest's ``configurations``.
+
+    Parameters
+    ----------
+    category : str
+        Its key, such as "explorer".
+
+    Returns
+    -------
+    dict
+        Value by name; empty where napari does not know the plugin, so that defaults hold.
+    """
+    try:
+        settings: Any = get_plugin_settings("napari-ecc")
+    except KeyError:
+        return {}
+    values: dict[str, Any] = getattr(settings, category).model_dump()
+    return values
 
 
 class History:

@@ -1,4 +1,4 @@
-"""The base class of the docks."""
+"""The base class of the docks, and its status line."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
+from magicgui.widgets import PushButton
 from qtpy.QtCore import QEvent, QSize, Qt, QTimer
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import (
     QDockWidget,
+    QHBoxLayout,
     QLabel,
     QLayout,
     QMainWindow,
+    QProgressBar,
     QScrollArea,
     QSizePolicy,
     QVBoxLayout,
@@ -25,7 +28,6 @@ from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.links import Links
 from napari_ecc._qt.form import Form, Rows, buttons
 from napari_ecc._qt.painted import PaintedWidget
-from napari_ecc._qt.progress import WorkLine
 from napari_ecc._qt.saving import copy_code
 from napari_ecc._qt.theme import colours_of
 
@@ -35,6 +37,8 @@ ROOM = 450
 """Height of the window in pixels per dock of the plugin; if it is lower, docks become tabs."""
 LOWEST = 150
 """Minimum height of a dock in pixels; its contents can be scrolled."""
+SHOWN_AFTER = 250
+"""Milliseconds until progress is shown, because showing it causes a new layout."""
 
 
 class Panel(QWidget):
@@ -67,7 +71,7 @@ class Panel(QWidget):
         self.destroyed.connect(partial(_finish, self._ends))
         self.until_closed(controller.close)
         self.until_closed(self._links.close)
-        self.work = WorkLine(controller)
+        self.work = _WorkLine(controller)
         self.subject = QLabel()
         self.subject.setTextFormat(Qt.TextFormat.PlainText)
         self.subject.setWordWrap(True)
@@ -267,6 +271,71 @@ class Panel(QWidget):
         if stacked:
             docks = [*stacked, dock]
             window.resizeDocks(docks, [ROOM] * len(docks), Qt.Orientation.Vertical)
+
+
+class _WorkLine(QWidget):
+    """Status text; while a job runs, its progress and a Cancel button, and then a Resume button.
+
+    Parameters
+    ----------
+    controller : DockController
+        It is closed before this widget is.
+    """
+
+    def __init__(self, controller: Any) -> None:
+        super().__init__()
+        runner = controller.runner
+        self.text = QLabel()
+        self.text.setWordWrap(True)
+        self.text.setTextFormat(Qt.TextFormat.PlainText)
+        self.bar = QProgressBar()
+        self.bar.setMaximumWidth(90)
+        self.bar.setTextVisible(False)
+        self.cancel = PushButton(text="Cancel", tooltip="Stop; what is known stays")
+        self.cancel.changed.connect(lambda _: runner.stop())
+        self.resume = PushButton(text="Resume", tooltip="Go on where it was cancelled")
+        self.resume.changed.connect(lambda _: controller.resume())
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.text, stretch=1)
+        for widget in (self.bar, self.cancel.native, self.resume.native):
+            layout.addWidget(widget)
+        self._soon = QTimer(self, singleShot=True, interval=SHOWN_AFTER)
+        self._soon.timeout.connect(self._show_work)
+        self.bar.setVisible(False)
+        self.cancel.native.setVisible(False)
+        self.resume.native.setVisible(False)
+        self._show_busy(runner.running)
+        runner.busy.connect(self._show_busy)
+        runner.progressed.connect(self._show_progress)
+        runner.stopped.connect(self._show_stopped)
+
+    def set_text(self, text: str) -> None:
+        """Set the status text."""
+        self.text.setText(text)
+
+    def _show_busy(self, busy: bool) -> None:
+        self.cancel.enabled = busy
+        if busy:
+            self.resume.native.setVisible(False)
+            self._soon.start()
+        else:
+            self._soon.stop()
+            self.bar.setVisible(False)
+            self.bar.reset()
+            self.cancel.native.setVisible(False)
+
+    def _show_stopped(self) -> None:
+        self.resume.native.setVisible(True)
+
+    def _show_work(self) -> None:
+        self.cancel.native.setVisible(True)
+        self.bar.setVisible(self.bar.value() > 0)
+
+    def _show_progress(self, done: int, total: int) -> None:
+        self.bar.setRange(0, total)
+        self.bar.setValue(done)
+        self.bar.setVisible(self.cancel.native.isVisibleTo(self))
 
 
 class _Column(QScrollArea):

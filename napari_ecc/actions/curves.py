@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 
 from ecc_core import BettiCurves, EulerCurve
-from napari_ecc._controller.curve_sets import frames_of
-from napari_ecc._controller.curves import Request, compute_curve, request_of, result_of
+from napari_ecc._controller.curves import (
+    Request,
+    compute_curve,
+    frames_of,
+    request_of,
+    result_of,
+)
 from napari_ecc._controller.fields import count_all
 from napari_ecc._controller.layers import Part, contrast_limits, selection_of
 from napari_ecc._controller.series import Frames, compute_frames, fitting_frames
