@@ -15,8 +15,8 @@ from qtpy.QtWidgets import QApplication
 
 from napari_ecc import actions
 from napari_ecc._controller.explorer import ExplorerController
+from napari_ecc._controller.measuring import merged
 from napari_ecc._controller.output import long_columns, transform_columns, write_columns
-from napari_ecc._controller.region_features import merged
 from napari_ecc._controller.session import session_of
 
 __all__ = [
@@ -94,14 +94,8 @@ def _form(
 ) -> Callable[[Callable[..., None]], Callable[[Viewer], None]]:
     """Make a command of a function: it opens a dock with a form of the parameters.
 
-    Parameters
-    ----------
-    title : str
-        Of the dock.
-    button : str
-        Text of the button that calls the function.
-    **options : (type, default)
-        Keyword arguments that the function passes on to one of the actions.
+    `button` is the text of the button that calls the function. `options`, by type and default, are
+    keyword arguments that the function passes on to one of the actions.
     """
 
     def make(function: Callable[..., None]) -> Callable[[Viewer], None]:

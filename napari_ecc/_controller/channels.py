@@ -21,7 +21,7 @@ from napari_ecc._controller.output import long_columns, write_columns
 from napari_ecc._controller.overlays import LabelsOverlay, look_of_sets
 from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.channels import ChannelModel
-from napari_ecc._workers import Job, Runner, Step
+from napari_ecc._workers import Job, Step
 
 __all__ = ["ChannelController", "surface_job"]
 
@@ -79,13 +79,7 @@ def surface_job(
 
 
 class ChannelController(DockController):
-    """Keeps the surface of two layers up to date, and shows the points in both sets.
-
-    Attributes
-    ----------
-    others : LayerChoice
-        Of the second channel.
-    """
+    """Keeps the surface of two layers up to date, and shows the points in both sets."""
 
     sample = "labelled_coins"
     model: ChannelModel
@@ -97,10 +91,9 @@ class ChannelController(DockController):
             superlevel=explorer.superlevel, connectivity=explorer.connectivity
         )
         self.others = LayerChoice(viewer, self.model, "second", Image, Labels)
-        self._set = LabelsOverlay(viewer)
+        self._set = LabelsOverlay(viewer, "Points in both sets")
         self._owned += [self.others, self._set]
-        self._comparing = Runner("Points in both sets")
-        self.runners.append(self._comparing)
+        self.runners.append(self._set.runner)
         self._shown: tuple[Any, Surface, Callable[[], str]] | None = None
         """The first layer, the surface, and its code."""
         events = self.model.events
@@ -187,16 +180,16 @@ class ChannelController(DockController):
     def _show_both(self, *_: Any) -> None:
         place, shown = self.model.place, self._shown
         if shown is None or place is None or not self.model.show_both:
-            self._comparing.cancel()
-            self._set.remove_soon()
+            self._set.clear()
             return
         layer, surface = shown[:2]
-        where = surface.selection, surface.spacing
-        self._comparing.submit(
-            lambda: iter([Step(surface.both(place))]),
-            lambda step: self._set.show(
-                layer, step.value, *where, name="both channels", **look_of_sets()
-            ),
+        self._set.find(
+            lambda: iter([Step((0, surface.both(place)))]),
+            layer,
+            surface.selection,
+            surface.spacing,
+            name="both channels",
+            **look_of_sets(),
         )
 
     def _clear(self) -> None:

@@ -95,17 +95,10 @@ class CompareController(DockController):
         self._keep(*found)
 
     def join(self, path: str) -> None:
-        """Join a table to the curves, to group them by its columns.
+        """Join a CSV or Parquet table to the curves, to group them by its columns.
 
-        Parameters
-        ----------
-        path : str
-            A CSV or Parquet file with a column ``name``, ``layer``, ``frame`` or ``index``.
-
-        Raises
-        ------
-        ValueError, OSError
-            If there are no curves yet, or the table does not fit or cannot be read.
+        One of its columns is ``name``, ``layer``, ``frame`` or ``index``. Errors in it are a
+        ValueError or an OSError.
         """
         self._curves()
         parquet = Path(path).suffix.lower() == ".parquet"

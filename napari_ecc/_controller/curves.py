@@ -60,31 +60,16 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """The arguments of a curve.
+    """The arguments of a curve."""
 
-    Attributes
-    ----------
-    levels : tuple of arrays
-        The selected data, the coarsest level first.
-    read_mask : callable or None
-        Makes a mask of the shape of the finest level.
-    bounds : (low, high) or None
-        Range of the thresholds; None: that of the values, which then are in memory.
-    bins : int
-    superlevel : bool
-    connectivity : {1, d} or None
-        None: d.
-    sigma : (d,) tuple of float
-        Of the smoothing, in points.
-    """
-
-    levels: tuple[Any, ...]
-    read_mask: ReadMask | None
+    levels: tuple[Any, ...]  # the selected data, the coarsest level first
+    read_mask: ReadMask | None  # makes a mask of the shape of the finest level
     bounds: tuple[float, float] | None
+    """Range of the thresholds; None: that of the values, which then are in memory."""
     bins: int
     superlevel: bool
-    connectivity: int | None
-    sigma: tuple[float, ...]
+    connectivity: int | None  # None: d
+    sigma: tuple[float, ...]  # of the smoothing, in points
 
     @property
     def size(self) -> int:
@@ -126,20 +111,8 @@ def request_of(
 ) -> Request:
     """Return the request for the curve of a layer in its current state.
 
-    Parameters
-    ----------
-    layer : napari Image or Labels layer
-        The objects of a Labels layer are taken together, as one set.
-    selection : Selection
-        Of the layer.
-    region : napari Shapes or Labels layer, or None
-    thresholds, range, connectivity, superlevel, smoothing
-        As in `napari_ecc.actions.layer_curve`.
-
-    Raises
-    ------
-    ValueError
-        If the region does not fit.
+    The objects of a Labels layer are taken together, as one set. Options are those of
+    `napari_ecc.actions.layer_curve`; a ValueError says why a region does not fit.
     """
     finest = float(selection.spacing.min())
     levels = values_of(layer, selection).levels
@@ -169,40 +142,21 @@ def _known_bounds(layer: Any, levels: tuple[Any, ...]) -> tuple[float, float] | 
 
 
 class Progress:
-    """The finished blocks of a curve, from which a cancelled job can be resumed.
-
-    Attributes
-    ----------
-    known : set of int
-        Positions of the blocks.
-    changes : array
-        Their signed histograms, summed.
-    seconds : float
-        What the last job has taken so far.
-    """
+    """The finished blocks of a curve, from which a cancelled job can be resumed."""
 
     def __init__(self) -> None:
-        self.known: set[int] = set()
-        self.changes: Any = 0
-        self.seconds = 0.0
+        self.known: set[int] = set()  # positions of the blocks
+        self.changes: Any = 0  # their signed histograms, summed
+        self.seconds = 0.0  # what the last job has taken so far
 
 
 def compute_curve(
     request: Request, progress: Progress | None = None
 ) -> Generator[Step, None, None]:
-    """Compute the curve of a request.
+    """Compute the curve of a request, from where an earlier job has left its `progress`.
 
-    Parameters
-    ----------
-    request : Request
-    progress : Progress or None, default None
-        What an earlier job has found; it is continued, and kept up to date.
-
-    Yields
-    ------
-    Step
-        Its value is a pair: the `Curve` as far as it is known, and the `Field`, which is None until
-        the curve is complete.
+    The value of a step is a pair: the `Curve` as far as it is known, and the `Field`, which is None
+    until the curve is complete.
     """
     full = request.levels[-1]
     mask = None if request.read_mask is None else request.read_mask()

@@ -57,13 +57,7 @@ class _Place(NamedTuple):
 class DirectionArrow(Overlay):
     """A Vectors layer with one vector, from the middle of an image.
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-    moved : callable
-        Called with the direction that the user drags the arrow to.
-    removed : callable
-        Called when the user has removed the layer.
+    `moved` is called with the direction that the user drags the arrow to.
     """
 
     def __init__(

@@ -48,24 +48,12 @@ WORKERS = max(1, (os.cpu_count() or 1) - 1)
 
 
 class Level(NamedTuple):
-    """One resolution of a selection.
+    """One resolution of a selection."""
 
-    Attributes
-    ----------
-    array : array
-        Maybe lazy.
-    number : int
-        0 is the finest.
-    spacing : (d,) float array
-        Distance of its points in world units.
-    note : str
-        What the user should know of it, or "".
-    """
-
-    array: Any
-    number: int
-    spacing: NDArray[np.float64]
-    note: str
+    array: Any  # maybe lazy
+    number: int  # 0 is the finest
+    spacing: NDArray[np.float64]  # distance of its points in world units
+    note: str  # what the user should know of it, or ""
 
 
 def can_be_held(array: Any) -> bool:
@@ -76,20 +64,7 @@ def can_be_held(array: Any) -> bool:
 def fitting_level(selection: Selection, name: str) -> Level:
     """Return the finest resolution of a selection that fits in memory.
 
-    Parameters
-    ----------
-    selection : Selection
-    name : str
-        The layer's, for messages.
-
-    Returns
-    -------
-    Level
-
-    Raises
-    ------
-    ValueError
-        If even the coarsest is too large.
+    A ValueError says, with the name of the layer, that even the coarsest is too large.
     """
     full = tuple(selection.full.shape)
     for number, array in enumerate(reversed(selection.levels)):
@@ -131,20 +106,9 @@ class _StoppedError(Exception):
 def as_completed(parts: Iterable[Any]) -> Iterator[tuple[int, Any] | None]:
     """Compute delayed values with threads; shared blocks are read once.
 
-    Parameters
-    ----------
-    parts : iterable of dask.delayed.Delayed
-
-    Yields
-    ------
-    (int, object) or None
-        The position of a part and its value, each once, in the order of completion; None while
-        there is nothing new. Closing the generator stops the computation.
-
-    Raises
-    ------
-    Exception
-        What a part raised.
+    Yields the position of a part and its value, each once, in the order of completion, and None
+    while there is nothing new. Closing the generator stops the computation. What a part raised is
+    raised again.
     """
     wanted = list(parts)
     results: queue.SimpleQueue[Any] = queue.SimpleQueue()

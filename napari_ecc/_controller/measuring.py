@@ -1,18 +1,18 @@
-"""Measurements of the objects of a Labels layer."""
+"""Measurements of the objects of a Labels layer, and the columns of its table of features."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 import ecc_core as ecc
 from ecc_core import RegionCurves
 from napari_ecc._controller.layers import Part, selection_of, snapshot
 from napari_ecc._controller.loading import Level, fitting_level, load
-from napari_ecc._controller.region_features import merged
 from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import (
@@ -20,15 +20,27 @@ from napari_ecc._model.regions import (
     Components,
     Regions,
     feature_columns,
+    is_own_column,
     principal_components,
 )
 from napari_ecc._workers import Job, Step
 
-__all__ = ["frame_of", "measure_job", "named_curves", "object_curves_job"]
+__all__ = [
+    "classes_of",
+    "classified",
+    "frame_of",
+    "measure_job",
+    "merged",
+    "named_curves",
+    "object_curves_job",
+    "rows_of",
+]
 
 MOST_OBJECTS = 100_000
 ESTIMATORS: dict[int, Any] = {2: "crofton-4", 3: "crofton-13"}
 """Estimators of Minkowski functionals, suited to smooth sets, by the number of axes."""
+CLASS = "class"
+"""Column of the class that the user puts an object in."""
 
 
 def frame_of(part: Part) -> int | None:
@@ -136,3 +148,82 @@ def measure_job(
         yield Step((regions, merged(features, regions.labels, columns, frame_of(part))), 3, 3)
 
     return compute
+
+
+def merged(
+    features: pd.DataFrame,
+    labels: ArrayLike,
+    columns: Mapping[str, ArrayLike],
+    frame: int | None = None,
+) -> pd.DataFrame:
+    """Return a layer's features with columns for some labels, replacing those of the plugin.
+
+    Row i of the features is that of label i, or of the label in the column ``index``, which the
+    result has, increasing. With `frame`, of a time series, the rows get it as a column ``frame``,
+    and those of other frames stay.
+    """
+    old = pd.DataFrame(features)
+    others = old.iloc[:0]
+    if frame is not None and "frame" in old.columns:
+        others, old = old[old["frame"] != frame], old[old["frame"] == frame]
+    old = old[[name for name in old.columns if name != "frame" and not is_own_column(name)]]
+    if "index" in old.columns:
+        old = old.set_index("index")
+    new = pd.DataFrame(dict(columns), index=pd.Index(labels))
+    table = old.join(new, how="outer") if old.shape[1] else new
+    table = table.rename_axis("index").reset_index()
+    if frame is None:
+        return table
+    table.insert(1, "frame", frame)
+    if others.empty:
+        return table
+    return pd.concat([others, table]).sort_values(["frame", "index"], ignore_index=True)
+
+
+def classified(
+    features: pd.DataFrame, labels: ArrayLike, name: str, frame: int | None = None
+) -> pd.DataFrame:
+    """Return a layer's features with some objects put into a class; "" takes them out of theirs.
+
+    A ValueError says that the objects have no rows.
+    """
+    table = pd.DataFrame(features).copy()
+    rows = _rows(table, labels, frame)
+    if (rows < 0).any():
+        raise ValueError("The features have no rows for these objects: measure again.")
+    if CLASS not in table.columns:
+        table[CLASS] = ""
+    table.iloc[rows, table.columns.get_loc(CLASS)] = name
+    return table
+
+
+def classes_of(features: pd.DataFrame, labels: ArrayLike, frame: int | None = None) -> list[str]:
+    """Return the class of each object, or ""."""
+    table = pd.DataFrame(features)
+    if CLASS not in table.columns:
+        return [""] * np.size(labels)
+    classes = [*table[CLASS].astype(object).where(table[CLASS].notna(), "").astype(str), ""]
+    return [classes[row] for row in _rows(table, labels, frame)]
+
+
+def rows_of(
+    features: pd.DataFrame, labels: ArrayLike, frame: int | None = None
+) -> list[dict[str, Any]]:
+    """Return the class and the columns not made by the plugin for each object."""
+    table = pd.DataFrame(features)
+    table = table[[name for name in table.columns if not is_own_column(str(name))]]
+    rows = table.to_dict("records")
+    return [rows[at] if at >= 0 else {} for at in _rows(table, labels, frame)]
+
+
+def _rows(table: pd.DataFrame, labels: ArrayLike, frame: int | None) -> NDArray[Any]:
+    """Return the rows of labels in a table, or -1."""
+    if "index" not in table.columns:
+        return np.full(np.size(labels), -1)
+    keys = table["index"]
+    if frame is not None and "frame" in table.columns:
+        keys = keys.where(table["frame"] == frame, -1)
+    found = pd.Series(np.arange(len(table)), index=keys)
+    found = found[~found.index.duplicated()]
+    rows: NDArray[Any] = found.reindex(np.asarray(labels), fill_value=-1).to_numpy()
+    return rows

@@ -19,6 +19,7 @@ from napari_ecc._controller.layers import (
     axis_name,
     contrast_limits,
     levels_of,
+    nearest_point,
     problem_with,
     selection_of,
 )
@@ -69,15 +70,9 @@ def fitting_frames(layer: Any, frame: Part) -> Any:
 
 
 class SeriesController(DockController):
-    """Computes the missing curves of a `SeriesModel`, and follows the viewer's sliders.
+    """Computes the missing curves of a `SeriesModel`, and follows the viewer's sliders."""
 
-    Attributes
-    ----------
-    layer_changed : Signal
-        Another layer, or other frames of it.
-    """
-
-    layer_changed = Signal()
+    layer_changed = Signal()  # another layer, or other frames of it
     sample = "drops"
     model: SeriesModel
 
@@ -219,10 +214,8 @@ class SeriesController(DockController):
 
     def _index(self) -> Index:
         """Return the position of the viewer's sliders."""
-        shape = np.array(self.model.shape)
-        point = self._layer.world_to_data(self.viewer.dims.point)[: shape.size]
-        at = np.clip(np.round(point).astype(int), 0, shape - 1)
-        return tuple(at.tolist())
+        point = nearest_point(self._layer, self.viewer.dims.point)
+        return tuple(point[: len(self.model.shape)])
 
     def _on_dims(self, *_: Any) -> None:
         """Move the cursor, and update the frames if another axis has moved."""

@@ -9,8 +9,7 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy
 
-from napari_ecc._qt.painted import PaintedWidget
-from napari_ecc._qt.theme import PlotColours
+from napari_ecc._qt.painted import PaintedWidget, PlotColours
 
 __all__ = ["DirectionDial"]
 

@@ -41,27 +41,14 @@ __all__ = [
 
 
 class Field(NamedTuple):
-    """A widget of a form, and the field of a model that it shows and sets.
+    """A widget of a form, and the field of a model that it shows and sets."""
 
-    Attributes
-    ----------
-    name : str
-        Of the field.
-    widget : type
-        Of magicgui.
-    options : dict
-        Of the widget.
-    choices : mapping of str to object or None
-        Of a combo box: what the user reads, and the value that it stands for.
-    none : str
-        What the user reads instead of the least number, which stands for none.
-    """
-
-    name: str
-    widget: type
-    options: dict[str, Any]
+    name: str  # of the field
+    widget: type  # of magicgui
+    options: dict[str, Any]  # of the widget
     choices: Mapping[str, Any] | None = None
-    none: str = ""
+    """Of a combo box: what the user reads, and the value that it stands for."""
+    none: str = ""  # what the user reads instead of the least number, which stands for none
 
 
 def choice(name: str, tip: str, choices: Mapping[str, Any] | None = None) -> Field:
@@ -122,12 +109,7 @@ CONNECTIVITY = choice(
 
 
 class Form(Container[Any]):
-    """Rows of widgets.
-
-    Parameters
-    ----------
-    rows : Rows
-    """
+    """Rows of widgets."""
 
     def __init__(self, rows: Rows) -> None:
         self._fields: dict[str, Field] = {}
@@ -194,15 +176,7 @@ class Form(Container[Any]):
             widget.step = 1 if whole else span / 500
 
     def follow(self, model: Any, but: Collection[str] = ()) -> None:
-        """Synchronise widgets with fields of a model, both ways, until `release`.
-
-        Parameters
-        ----------
-        model : evented dataclass
-            Its fields of the names of the form's are followed.
-        but : collection of str, default ()
-            Names of fields that are left out.
-        """
+        """Synchronise widgets with fields of a model, both ways, until `release`, except `but`."""
         for name in self._widgets:
             if name not in self._followed and name not in but and hasattr(model, name):
                 self._followed.add(name)
@@ -271,13 +245,7 @@ class _QuietWheel(QObject):
 
 
 def buttons(**actions: tuple[str, str, Callable[[], Any]]) -> Container[Any]:
-    """A row of push buttons.
-
-    Parameters
-    ----------
-    **actions : (text, tooltip, callback)
-        By the names of the widgets.
-    """
+    """A row of push buttons: text, tooltip and callback by the names of the widgets."""
     made = []
     for name, (text, tip, action) in actions.items():
         button = PushButton(name=name, text=text, tooltip=tip)

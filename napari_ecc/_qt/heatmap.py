@@ -12,8 +12,7 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QLinearGradient, QPainter, QPen, QPolygonF, qRgb
 
 from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes, tick_label
-from napari_ecc._qt.painted import PaintedWidget
-from napari_ecc._qt.theme import PlotColours
+from napari_ecc._qt.painted import PaintedWidget, PlotColours
 
 __all__ = ["HeatMap"]
 
@@ -75,15 +74,7 @@ class HeatMap(PaintedWidget):
         self.update()
 
     def set_values(self, values: NDArray[Any], columns: Floats, rows: Floats) -> None:
-        """Show values.
-
-        Parameters
-        ----------
-        values : (rows, columns) array
-            NaN where they are unknown.
-        columns, rows : arrays
-            Evenly spaced coordinates of both axes.
-        """
+        """Show values, NaN where they are unknown, at evenly spaced coordinates of both axes."""
         self._values, self._columns, self._rows = values, columns, rows
         known = np.abs(values[np.isfinite(values)])
         self._largest = float(known.max(initial=1.0))

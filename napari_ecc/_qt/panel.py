@@ -27,9 +27,8 @@ from superqt import QCollapsible
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.links import Links
 from napari_ecc._qt.form import Form, Rows, buttons
-from napari_ecc._qt.painted import PaintedWidget
+from napari_ecc._qt.painted import PaintedWidget, colours_of
 from napari_ecc._qt.saving import copy_code
-from napari_ecc._qt.theme import colours_of
 
 __all__ = ["Panel"]
 
@@ -46,21 +45,16 @@ class Panel(QWidget):
 
     From top to bottom: a line that explains the dock, what it shows, its widgets, which can be
     scrolled, and what is being done.
-
-    Parameters
-    ----------
-    controller : DockController
-    about : str
-        One line.
-    guide : str
-        What the user does in this dock, shown by the help link.
     """
 
-    def __init__(self, controller: Any, about: str, guide: str) -> None:
+    dock: Any  # the class of its controller
+    about: str
+    guide: str  # what the user does in this dock, shown by the help link
+
+    def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
-        self.controller = controller
+        self.controller = controller = self.dock(napari_viewer)
         self.model = controller.model
-        self._guide = guide
         self.explorer = controller.session.explorer
         self._forms: list[Form] = []
         self._plots: list[PaintedWidget] = []
@@ -80,7 +74,6 @@ class Panel(QWidget):
         )
         self._content = QVBoxLayout()
         self._content.setSpacing(6)
-        self._explanation = about
         self._build()
         self.show(self.show_empty, controller.images.names_changed)
         self.show(self.show_subject, controller.subject_changed)
@@ -88,6 +81,19 @@ class Panel(QWidget):
         self._links.add(self._make_canvas_current, controller.viewer.layers.events.removed)
         self.setMinimumHeight(LOWEST)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        self._fill()
+        self._connect()
+        self._plots = self.findChildren(PaintedWidget)
+        self.show_status()
+        self.show(self._set_colours, controller.viewer.events.theme)
+
+    def _fill(self) -> None:
+        """Add the widgets."""
+        raise NotImplementedError
+
+    def _connect(self) -> None:
+        """Connect the widgets with model and controller."""
+        raise NotImplementedError
 
     def _build(self) -> None:
         self._about = QLabel()
@@ -131,7 +137,7 @@ class Panel(QWidget):
 
     def show_guide(self) -> None:
         """Show how to use this dock."""
-        QWhatsThis.showText(self.mapToGlobal(self.rect().center()), self._guide, self)
+        QWhatsThis.showText(self.mapToGlobal(self.rect().center()), self.guide, self)
 
     def changeEvent(self, event: Any) -> None:
         """Follow the theme's colours."""
@@ -155,7 +161,7 @@ class Panel(QWidget):
     def _show_about(self) -> None:
         colour = self.palette().text().color().name()
         link = f"<a href='#' style='color: {colour}'>Help</a>"
-        self._about.setText(f"{self._explanation} {link}")
+        self._about.setText(f"{self.about} {link}")
 
     def show_subject(self) -> None:
         """Set the description of the displayed part."""
@@ -169,7 +175,7 @@ class Panel(QWidget):
 
     def show_status(self) -> None:
         """Set the status line, and the message of the plots."""
-        self.work.set_text(self.model.status)
+        self.work.text.setText(self.model.status)
         for plot in self._plots:
             plot.set_message(self.message)
 
@@ -192,14 +198,7 @@ class Panel(QWidget):
     def offer(self, form: Form, name: str, choice: LayerChoice, **more: str) -> None:
         """Offer the layers of a choice in a combo box of a form.
 
-        Parameters
-        ----------
-        form : Form
-        name : str
-            Of the combo box.
-        choice : LayerChoice
-        **more : str
-            Other values to choose from, by the text that the user reads.
+        `more` are other values to choose from, by the text that the user reads.
         """
 
         def offer_layers() -> None:
@@ -208,17 +207,10 @@ class Panel(QWidget):
 
         self.show(offer_layers, choice.names_changed)
 
-    def paint(self, *plots: PaintedWidget) -> None:
-        """Let plots follow the colours of napari's theme, and show the status while empty."""
-        viewer = self.controller.viewer
-
-        def set_colours() -> None:
-            for plot in plots:
-                plot.set_colours(colours_of(viewer.theme))
-
-        self._plots += plots
-        self.show_status()
-        self.show(set_colours, viewer.events.theme)
+    def _set_colours(self) -> None:
+        """Let plots follow the colours of napari's theme."""
+        for plot in self._plots:
+            plot.set_colours(colours_of(self.controller.viewer.theme))
 
     def until_closed(self, end: Callable[[], Any]) -> None:
         """Call a function when the panel is closed, in reverse order."""
@@ -274,13 +266,7 @@ class Panel(QWidget):
 
 
 class _WorkLine(QWidget):
-    """Status text; while a job runs, its progress and a Cancel button, and then a Resume button.
-
-    Parameters
-    ----------
-    controller : DockController
-        It is closed before this widget is.
-    """
+    """Status text; while a job runs, its progress and a Cancel button, and then a Resume button."""
 
     def __init__(self, controller: Any) -> None:
         super().__init__()
@@ -309,10 +295,6 @@ class _WorkLine(QWidget):
         runner.busy.connect(self._show_busy)
         runner.progressed.connect(self._show_progress)
         runner.stopped.connect(self._show_stopped)
-
-    def set_text(self, text: str) -> None:
-        """Set the status text."""
-        self.text.setText(text)
 
     def _show_busy(self, busy: bool) -> None:
         self.cancel.enabled = busy

@@ -12,8 +12,7 @@ from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from skimage.measure import points_in_poly
 
 from napari_ecc._qt.axes import Frame, paint_titles
-from napari_ecc._qt.painted import PaintedWidget
-from napari_ecc._qt.theme import PALETTE, PlotColours
+from napari_ecc._qt.painted import PALETTE, PaintedWidget, PlotColours
 
 __all__ = ["RegionScatter"]
 

@@ -23,14 +23,7 @@ FILTERS = {
 class Saver:
     """Saves a result as a table, or as a picture of a plot. The suffix decides.
 
-    Parameters
-    ----------
-    panel : Panel
-    name : str
-        Of the file that is proposed.
-    write : callable
-        Writes the table to a path.
-    plot : CurvePlot, HeatMap or None, default None
+    `name` is proposed for the file, and `write` writes the table to a path.
     """
 
     def __init__(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ecc_core import EulerCurve
-from napari_ecc._controller.layers import Part
+from napari_ecc._controller.layers import Part, checked_part
 from napari_ecc._controller.measuring import (
     frame_of,
     measure_job,
     named_curves,
     object_curves_job,
 )
-from napari_ecc.actions._layers import checked, result
+from napari_ecc._workers import result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ def object_curves(
     >>> list(actions.object_curves(labels, image))
     ['cells 1', 'cells 2', 'cells 3']
     """
-    part = checked(labels, part)
+    part = checked_part(labels, part)
     job = object_curves_job(
         labels,
         image,
@@ -120,7 +120,7 @@ def region_table(
         labels,
         image,
         features=pd.DataFrame(),
-        part=checked(labels, part),
+        part=checked_part(labels, part),
         thresholds=thresholds,
         directions=directions,
         heights=heights,

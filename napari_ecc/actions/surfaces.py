@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ecc_core import EulerSurface
 from napari_ecc._controller.channels import surface_job
-from napari_ecc._controller.layers import Part
-from napari_ecc.actions._layers import checked, result
+from napari_ecc._controller.layers import Part, checked_part
+from napari_ecc._workers import result
 
 if TYPE_CHECKING:
     from napari.layers import Image, Labels
@@ -60,7 +60,7 @@ def layer_surface(
     job = surface_job(
         first,
         second,
-        part=checked(first, part),
+        part=checked_part(first, part),
         thresholds=thresholds,
         superlevel=superlevel,
         connectivity=connectivity,
