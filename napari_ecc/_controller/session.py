@@ -41,7 +41,7 @@ class History:
         return self._changes[-1][0] if self._changes else ""
 
     def add(self, name: str, undo: Callable[[], None]) -> None:
-        """Add a change, such as "Make Labels", and what takes it back, unless the layer is gone."""
+        """Add the name of a change, such as "Make Labels", and the function that takes it back."""
         self._changes.append((name, undo))
         self.changed.emit(self.newest)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -132,10 +132,10 @@ class ExplorerModel:
     show_changes: bool = False  # whether the layer of its critical points is wanted
     show_histogram: bool = False  # whether the histogram of the values is wanted behind the curve
     show_betti: bool = False  # whether the Betti curves are wanted beside the curve
-    curve: Curve | None = field(default=None)
-    betti: BettiCurves | None = field(default=None)
+    curve: Curve | None = None
+    betti: BettiCurves | None = None
     """At the thresholds of the curve; None while they are counted."""
-    histogram: Histogram | None = field(default=None)  # None unless it is wanted and known
+    histogram: Histogram | None = None  # None unless it is wanted and known
     changes: tuple[int, int] = (0, 0)
     """How many critical points are shown, and how many there are in the window."""
     status: str = ""  # one line for the user

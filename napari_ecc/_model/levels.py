@@ -18,8 +18,7 @@ PROMINENCE = 0.03
 def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
     """Thresholds from `low` to `high`.
 
-    Those of images of integers (`whole`) are integers, all of them where they are fewer than
-    `bins`.
+    Images of integers (`whole`) get integers, all of them where they are fewer than `bins`.
 
     Examples
     --------

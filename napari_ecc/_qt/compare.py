@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from magicgui.widgets import Table
-from qtpy.QtWidgets import QLabel
+from qtpy.QtWidgets import QFileDialog, QLabel
 
 from ecc_core.features import curve_descriptors
 from napari_ecc._controller.compare import CompareController
@@ -15,7 +15,7 @@ from napari_ecc._qt import form
 from napari_ecc._qt.painted import PALETTE
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.plot import CurvePlot, Line
-from napari_ecc._qt.saving import Saver, ask_for_table, attempt
+from napari_ecc._qt.saving import Saver, attempt
 
 __all__ = ["CurveComparison"]
 
@@ -155,7 +155,8 @@ frames of the same one resemble each other, and p is then far too small. In Pyth
         self.table.row_headers = tuple(rows)
 
     def _ask_for_features(self) -> None:
-        path = ask_for_table(self, "Join a table")
+        kinds = "Tables (*.csv *.parquet)"
+        path, _ = QFileDialog.getOpenFileName(self, "Join a table", "", kinds)
         if path:
             self.join(path)
 

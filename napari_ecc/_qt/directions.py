@@ -101,16 +101,13 @@ and objects are those of the Euler explorer.</p>"""
         self._links.add(self.plot.set_threshold, model.events.height)
         self.map.picked.connect(model.turn)
         self.angles["azimuth"].changed.connect(model.turn)
-        self.angles["elevation"].changed.connect(self._raise)
+        self.angles["elevation"].changed.connect(lambda up: model.turn(model.azimuth, up))
         self.offer(self.form, "image", controller.images)
         self.show(self._show_limits, controller.limits_changed)
         self.show(self._show_direction, model.turned)
         self.show(self._show_rows, model.events.ndim, model.events.filtration)
         self.show(self._show_curve, model.events.curve)
         self.show(self._show_transform, model.events.transform)
-
-    def _raise(self, elevation: float) -> None:
-        self.model.turn(self.model.azimuth, elevation)
 
     def _show_limits(self) -> None:
         """Update bounds, names of axes and units for another layer."""

@@ -189,11 +189,7 @@ far.</p>"""
         self._show_readout()
 
     def _show_histogram(self) -> None:
-        histogram = self.model.histogram
-        if histogram is None:
-            self.plot.set_bars(None)
-        else:
-            self.plot.set_bars(histogram.edges, histogram.counts)
+        self.plot.set_bars(self.model.histogram)
 
     def _show_readout(self) -> None:
         curve, counts = self.model.curve, self.model.counts

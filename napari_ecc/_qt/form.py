@@ -116,7 +116,6 @@ class Form(Container[Any]):
         self._widgets: dict[str, Any] = {}
         self._followed: set[str] = set()
         self._rows: dict[str, Any] = {}
-        self._links = Links()
         self._quiet = _QuietWheel()
         super().__init__(
             widgets=[self._row(label, row) for label, row in rows.items()], labels=False
@@ -175,14 +174,14 @@ class Form(Container[Any]):
             widget.range = (low, low + span)
             widget.step = 1 if whole else span / 500
 
-    def follow(self, model: Any, but: Collection[str] = ()) -> None:
-        """Synchronise widgets with fields of a model, both ways, until `release`, except `but`."""
+    def follow(self, model: Any, links: Links, but: Collection[str] = ()) -> None:
+        """Synchronise widgets with fields of a model, both ways, except `but`."""
         for name in self._widgets:
             if name not in self._followed and name not in but and hasattr(model, name):
                 self._followed.add(name)
-                self._tie(name, model)
+                self._tie(name, model, links)
 
-    def _tie(self, name: str, model: Any) -> None:
+    def _tie(self, name: str, model: Any, links: Links) -> None:
         def set_model(*_: Any) -> None:
             setattr(model, name, self.value(name))
 
@@ -190,12 +189,8 @@ class Form(Container[Any]):
             self.display(name, getattr(model, name))
 
         self._widgets[name].changed.connect(set_model)
-        self._links.add(set_widget, getattr(model.events, name))
+        links.add(set_widget, getattr(model.events, name))
         set_widget()
-
-    def release(self) -> None:
-        """Stop following the model."""
-        self._links.close()
 
     def offer(self, name: str, choices: Sequence[str] | Mapping[str, Any], current: Any) -> None:
         """Set the choices of a combo box and its current value."""

@@ -7,9 +7,11 @@ from functools import partial
 from typing import Any
 
 from magicgui.widgets import PushButton
+from napari.utils.notifications import show_info
 from qtpy.QtCore import QEvent, QSize, Qt, QTimer
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import (
+    QApplication,
     QDockWidget,
     QHBoxLayout,
     QLabel,
@@ -28,7 +30,6 @@ from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.links import Links
 from napari_ecc._qt.form import Form, Rows, buttons
 from napari_ecc._qt.painted import PaintedWidget, colours_of
-from napari_ecc._qt.saving import copy_code
 
 __all__ = ["Panel"]
 
@@ -59,12 +60,10 @@ class Panel(QWidget):
         self._forms: list[Form] = []
         self._plots: list[PaintedWidget] = []
         self._sections: list[QCollapsible] = []
-        self._ends: list[Callable[[], Any]] = []
         self._links = Links()
+        self._ends = [controller.close, self._links.close]
         self._docked = False
         self.destroyed.connect(partial(_finish, self._ends))
-        self.until_closed(controller.close)
-        self.until_closed(self._links.close)
         self.work = _WorkLine(controller)
         self.subject = QLabel()
         self.subject.setTextFormat(Qt.TextFormat.PlainText)
@@ -185,13 +184,15 @@ class Panel(QWidget):
 
     def copy_python(self) -> None:
         """Copy the code of what is shown to the clipboard."""
-        copy_code(self.controller.python_call())
+        code = self.controller.python_call()
+        if code:
+            QApplication.clipboard().setText(code)
+        show_info("Copied: paste it in napari's console." if code else "There is no curve yet.")
 
     def follow(self, form: Form, *models: Any, but: Collection[str] = ()) -> Form:
         """Connect a form to models until the panel is closed, but for some widgets."""
         for model in models:
-            form.follow(model, but)
-        self.until_closed(form.release)
+            form.follow(model, self._links, but)
         self._forms.append(form)
         return form
 
@@ -211,10 +212,6 @@ class Panel(QWidget):
         """Let plots follow the colours of napari's theme."""
         for plot in self._plots:
             plot.set_colours(colours_of(self.controller.viewer.theme))
-
-    def until_closed(self, end: Callable[[], Any]) -> None:
-        """Call a function when the panel is closed, in reverse order."""
-        self._ends.append(end)
 
     def show(self, callback: Callable[..., Any], *signals: Any) -> None:
         """Call a function now, and when a signal is emitted until the panel is closed."""
@@ -343,5 +340,6 @@ class _Column(QScrollArea):
 
 
 def _finish(ends: list[Callable[[], Any]]) -> None:
+    """Call functions once, in reverse order."""
     while ends:
         ends.pop()()

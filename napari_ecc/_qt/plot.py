@@ -12,7 +12,7 @@ from qtpy.QtCore import QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
 
 from ecc_core import BettiCurves
-from napari_ecc._model.explorer import BETTI_NAMES
+from napari_ecc._model.explorer import BETTI_NAMES, Histogram
 from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes
 from napari_ecc._qt.painted import PALETTE, PaintedWidget, PlotColours
 
@@ -79,7 +79,7 @@ class CurvePlot(PaintedWidget):
         self._note = ""
         self._threshold: float | None = None
         self._band: tuple[float, float] | None = None
-        self._bars: tuple[NDArray[Any], NDArray[Any]] | None = None
+        self._bars: Histogram | None = None
         self._backdrop: QPixmap | None = None
         self._dragging = False
         self._stretch = 1.0
@@ -108,9 +108,9 @@ class CurvePlot(PaintedWidget):
         self._note = note
         self._set_bounds()
 
-    def set_bars(self, edges: NDArray[Any] | None, counts: NDArray[Any] | None = None) -> None:
+    def set_bars(self, bars: Histogram | None) -> None:
         """Draw a histogram behind the curves, as high as the plot; None draws none."""
-        self._bars = None if edges is None or counts is None else (edges, counts)
+        self._bars = bars
         self._redraw()
 
     def set_x_label(self, label: str) -> None:
@@ -232,7 +232,7 @@ class CurvePlot(PaintedWidget):
         paint_axes(painter, frame, self._labels, colours, ticks, grid=True)
         painter.setClipRect(frame.plot.adjusted(-1, -2, 1, 2))
         if self._bars is not None:
-            _paint_bars(painter, frame, *self._bars, colours)
+            _paint_bars(painter, frame, self._bars, colours)
         for line in self._lines:
             pen = QPen(line.shade(colours), line.width)
             pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
@@ -278,18 +278,12 @@ def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     return (x0, x1 if x1 > x0 else x0 + 1.0, y0 - room * (y0 < 0), y1 + room)
 
 
-def _paint_bars(
-    painter: QPainter,
-    frame: Frame,
-    edges: NDArray[Any],
-    counts: NDArray[Any],
-    colours: PlotColours,
-) -> None:
+def _paint_bars(painter: QPainter, frame: Frame, bars: Histogram, colours: PlotColours) -> None:
     """Draw square roots of the counts, so that a large background does not hide the rest."""
     shade = QColor(colours.axis)
     shade.setAlpha(70)
-    heights = np.sqrt(counts / max(counts.max(initial=1), 1)) * frame.plot.height()
-    left = frame.px(edges)
+    heights = np.sqrt(bars.counts / max(bars.counts.max(initial=1), 1)) * frame.plot.height()
+    left = frame.px(bars.edges)
     for start, end, height in zip(left[:-1], left[1:], heights, strict=True):
         bar = QRectF(start, frame.plot.bottom() - height, end - start, height)
         painter.fillRect(bar, shade)
