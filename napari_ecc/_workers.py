@@ -15,7 +15,7 @@ from napari.utils import progress
 from napari.utils.notifications import show_error
 from psygnal import Signal
 
-__all__ = ["Job", "Runner", "Step"]
+__all__ = ["Job", "Runner", "Step", "result"]
 
 FORWARD_EVERY = 0.1
 """Seconds between two intermediate results that reach the GUI."""
@@ -78,28 +78,12 @@ class Runner:
     several such requests the last one is. Results of older requests are dropped. Callbacks are
     called in the main thread, in the order of the steps and never nested, even if a callback or
     napari's progress bar processes events. A job's exception is shown as a notification.
-
-    Parameters
-    ----------
-    description : str
-        For the progress bar, such as "Euler curve".
-
-    Attributes
-    ----------
-    busy : Signal of bool
-        A job has started, or the last one has ended.
-    progressed : Signal of (int, int)
-        How many parts of how many are done.
-    failed : Signal of str
-        The message that was shown.
-    stopped : Signal
-        The user has cancelled a job, which has not delivered its last step.
     """
 
-    busy = Signal(bool)
-    progressed = Signal(int, int)
-    failed = Signal(str)
-    stopped = Signal()
+    busy = Signal(bool)  # a job has started, or the last one has ended
+    progressed = Signal(int, int)  # how many parts of how many are done
+    failed = Signal(str)  # the message that was shown
+    stopped = Signal()  # the user has cancelled a job, which has not delivered its last step
 
     def __init__(self, description: str) -> None:
         self.description = description
@@ -121,13 +105,9 @@ class Runner:
     def submit(self, job: Job, on_step: OnStep) -> None:
         """Run a job instead of the current one.
 
-        Parameters
-        ----------
-        job : callable
-            Without arguments; returns an iterator of `Step`, best a generator. It runs in another
-            thread and must touch neither layers nor widgets. It can be cancelled between steps.
-        on_step : callable
-            Called with each step, or with the last one of those that came in quick succession.
+        The job returns an iterator of `Step`, best a generator. It runs in another thread and must
+        touch neither layers nor widgets; it can be cancelled between steps. `on_step` is called
+        with each step, or with the last one of those that came in quick succession.
         """
         self._stop_current()
         self._pending = (job, on_step)
@@ -232,3 +212,10 @@ class Runner:
             self._start_pending()
         else:
             self.busy.emit(False)
+
+
+def result(job: Iterator[Step]) -> Any:
+    """Return the value of a job's last step."""
+    for step in job:
+        last = step
+    return last.value

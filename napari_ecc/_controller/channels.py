@@ -2,36 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from napari.layers import Image, Labels
+from numpy.typing import NDArray
 
+import ecc_core as ecc
+from ecc_core import EulerSurface
 from napari_ecc._controller.code import call
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.loading import describe
+from napari_ecc._controller.layers import Part, Selection, selection_of, values_of
+from napari_ecc._controller.loading import WORKERS, describe, fitting_level, load
 from napari_ecc._controller.output import long_columns, write_columns
 from napari_ecc._controller.overlays import LabelsOverlay, look_of_sets
-from napari_ecc._controller.surfaces import Channels, Surface, channels_of, compute_surface
+from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.channels import ChannelModel
-from napari_ecc._workers import Runner, Step
+from napari_ecc._workers import Job, Step
 
-__all__ = ["ChannelController"]
+__all__ = ["ChannelController", "surface_job"]
 
 NO_SECOND = "Open a second image of the same shape: another channel, a gradient, a distance."
 SETTINGS = ("superlevel", "superlevel_second", "connectivity", "n_thresholds")
 
 
-class ChannelController(DockController):
-    """Keeps the surface of two layers up to date, and shows the points in both sets.
+class Surface(NamedTuple):
+    """A surface, the images that it is of, and where they are in the first layer."""
 
-    Attributes
-    ----------
-    others : LayerChoice
-        Of the second channel.
-    """
+    values: EulerSurface
+    images: tuple[NDArray[Any], NDArray[Any]]
+    selection: Selection
+    spacing: NDArray[np.float64]
+
+    def both(self, place: tuple[float, float]) -> NDArray[np.bool_]:
+        """Return the points in both sets at a pair of thresholds."""
+        inside = [
+            image >= t if above else image <= t
+            for image, t, above in zip(self.images, place, self.values.superlevel, strict=True)
+        ]
+        result: NDArray[np.bool_] = inside[0] & inside[1]
+        return result
+
+
+def surface_job(
+    first: Any,
+    second: Any,
+    *,
+    part: Part,
+    thresholds: int,
+    superlevel: tuple[bool, bool],
+    connectivity: int | None,
+) -> Job:
+    """Return the job of the `Surface` of layers in their current state; see `layer_surface`."""
+    selection = values_of(first, selection_of(first, part))
+    level = fitting_level(selection, first.name)
+    other = matching_level(first, selection, level, second)
+
+    def compute() -> Iterator[Step]:
+        images = (yield from load(level.array)), (yield from load(other.array))
+        surface = ecc.euler_surface(
+            *images,
+            thresholds,
+            thresholds,
+            superlevel=superlevel,
+            connectivity=connectivity,
+            nan="omit",
+            axis=range(images[0].ndim),
+            workers=WORKERS,
+        )
+        yield Step(Surface(surface, images, selection, level.spacing))
+
+    return compute
+
+
+class ChannelController(DockController):
+    """Keeps the surface of two layers up to date, and shows the points in both sets."""
 
     sample = "labelled_coins"
     model: ChannelModel
@@ -43,12 +91,11 @@ class ChannelController(DockController):
             superlevel=explorer.superlevel, connectivity=explorer.connectivity
         )
         self.others = LayerChoice(viewer, self.model, "second", Image, Labels)
-        self._set = LabelsOverlay(viewer)
+        self._set = LabelsOverlay(viewer, "Points in both sets")
         self._owned += [self.others, self._set]
-        self._comparing = Runner("Points in both sets")
-        self.runners.append(self._comparing)
-        self._shown: tuple[Any, Channels, Surface, Callable[[], str]] | None = None
-        """The first layer, the arguments of the surface, the surface, and its code."""
+        self.runners.append(self._set.runner)
+        self._shown: tuple[Any, Surface, Callable[[], str]] | None = None
+        """The first layer, the surface, and its code."""
         events = self.model.events
         self._links.add(self._choose_second, self.others.names_changed)
         self._links.add(self._on_layers, explorer.events.image, events.second)
@@ -73,18 +120,16 @@ class ChannelController(DockController):
             "superlevel": (model.superlevel, model.superlevel_second),
             "connectivity": model.connectivity,
         }
-        what = channels_of(first, second, **options)
+        job = surface_job(first, second, **options)
         code = partial(call, "surface", "layer_surface", first, second, **options)
-        self.runner.submit(
-            partial(compute_surface, what), partial(self._on_surface, first, what, code)
-        )
+        self.runner.submit(job, partial(self._on_surface, first, code))
 
     def move(self, second: float, first: float) -> None:
         """Move to the nearest pair of thresholds."""
         self.model.place = self.model.nearest(first, second)
 
     def _statements(self) -> list[str]:
-        return [] if self._shown is None else [self._shown[3]()]
+        return [] if self._shown is None else [self._shown[2]()]
 
     def save_table(self, path: str) -> None:
         """Write a row for each pair of thresholds; see `write_columns`."""
@@ -117,11 +162,11 @@ class ChannelController(DockController):
         self.model.place = None
         self.request()
 
-    def _on_surface(self, layer: Any, what: Channels, code: Callable[[], str], step: Step) -> None:
+    def _on_surface(self, layer: Any, code: Callable[[], str], step: Step) -> None:
         if step.value is None:
             return
-        surface = step.value.values
-        self._shown = layer, what, step.value, code
+        surface, images, selection, _ = step.value
+        self._shown = layer, step.value, code
         self.model.surface = surface
         levels = surface.thresholds_first, surface.thresholds_second
         middle = [float(at[[0, -1]].mean()) for at in levels]
@@ -129,26 +174,22 @@ class ChannelController(DockController):
         if place == self.model.place:
             self._show_both()
         self.model.place = place
-        self.show_part(layer, what.selection.where, "complete")
-        self.model.status = f"{describe(step.value.images[0].shape)} · CPU"
+        self.show_part(layer, selection.where, "complete")
+        self.model.status = f"{describe(images[0].shape)} · CPU"
 
     def _show_both(self, *_: Any) -> None:
         place, shown = self.model.place, self._shown
         if shown is None or place is None or not self.model.show_both:
-            self._comparing.cancel()
-            self._set.remove_soon()
+            self._set.clear()
             return
-        layer, what, surface = shown[:3]
-        self._comparing.submit(
-            lambda: iter([Step(surface.both(place))]),
-            lambda step: self._set.show(
-                layer,
-                what.selection,
-                step.value,
-                what.first.spacing,
-                name="both channels",
-                **look_of_sets(),
-            ),
+        layer, surface = shown[:2]
+        self._set.find(
+            lambda: iter([Step((0, surface.both(place)))]),
+            layer,
+            surface.selection,
+            surface.spacing,
+            name="both channels",
+            **look_of_sets(),
         )
 
     def _clear(self) -> None:

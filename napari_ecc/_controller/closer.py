@@ -21,9 +21,9 @@ from napari_ecc._controller.fields import (
 )
 from napari_ecc._controller.loading import can_be_held
 from napari_ecc._controller.overlays import PointsOverlay
+from napari_ecc._controller.session import read_settings
 from napari_ecc._controller.sources import Source
 from napari_ecc._model.explorer import ExplorerModel
-from napari_ecc._settings import read_settings
 from napari_ecc._workers import Job, Runner, Step
 
 __all__ = ["CloserLook"]
@@ -35,20 +35,8 @@ SETTLED = 0.12
 class CloserLook:
     """Counts components and finds critical points once the threshold stops moving.
 
-    It finds the histogram of the values, too.
-
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-    model : ExplorerModel
-        Its threshold is looked at; its `betti`, `changes` and `histogram` are set.
-
-    Attributes
-    ----------
-    points : PointsOverlay
-    field : Field or None
-        What is examined; None before the curve is complete.
-    runners : tuple of Runner
+    It finds the histogram of the values, too, and sets `betti`, `changes` and `histogram` of the
+    model.
     """
 
     def __init__(self, viewer: Any, model: ExplorerModel) -> None:
@@ -59,7 +47,7 @@ class CloserLook:
         self._drawing, self._dividing = Runner("Histogram"), Runner("Otsu's threshold")
         self.runners = self._counting, self._locating, self._drawing, self._dividing
         self._source: Source | None = None
-        self.field: Field | None = None
+        self.field: Field | None = None  # None before the curve is complete
         self._counted = np.zeros(0)
         """Thresholds at which components are being counted."""
 
@@ -97,11 +85,8 @@ class CloserLook:
         if not can_be_held(field.data):
             return
         levels = self._counted = np.union1d(model.curve.thresholds, model.threshold)
-        superlevel, connectivity = model.superlevel, model.connectivity
-
-        def job() -> Iterator[Step]:
-            return count_all(field, levels, superlevel=superlevel, connectivity=connectivity)
-
+        sets: Any = {"superlevel": model.superlevel, "connectivity": model.connectivity}
+        job = partial(count_all, field, levels, **sets)
         self._counting.submit(_after(SETTLED, job), self._on_counts)
 
     def _on_counts(self, step: Step) -> None:
@@ -127,10 +112,8 @@ class CloserLook:
             return
         most = read_settings("overlay").get("most_points", 500)
         options = {"superlevel": model.superlevel, "connectivity": model.connectivity, "most": most}
-        self._locating.submit(
-            _after(SETTLED, lambda: find_critical_points(field, window, **options)),
-            self._on_points,
-        )
+        job = partial(find_critical_points, field, window, **options)
+        self._locating.submit(_after(SETTLED, job), self._on_points)
 
     def _on_points(self, step: Step) -> None:
         found, source = step.value, self._source
@@ -147,7 +130,7 @@ class CloserLook:
             model.histogram = None
             return
         self._drawing.submit(
-            lambda: compute_histogram(field, curve),
+            partial(compute_histogram, field, curve),
             lambda step: setattr(model, "histogram", step.value),
         )
 
@@ -164,7 +147,7 @@ class CloserLook:
             else:
                 found(step.value.otsu)
 
-        self._dividing.submit(lambda: compute_histogram(field, curve), on_step)
+        self._dividing.submit(partial(compute_histogram, field, curve), on_step)
 
 
 def _after(seconds: float, job: Job) -> Job:

@@ -33,14 +33,7 @@ def script(*statements: str) -> str:
 def call(target: str, action: str, *arguments: Any, **options: Any) -> str:
     """A statement that assigns the result of one of `napari_ecc.actions`.
 
-    Parameters
-    ----------
-    target : str
-        What is assigned to.
-    action : str
-        Name of the function.
-    *arguments, **options
-        Layers become ``viewer.layers[name]``, indices ``np.s_[...]``; None is left out.
+    Layers become ``viewer.layers[name]``, indices ``np.s_[...]``; None is left out.
 
     Examples
     --------

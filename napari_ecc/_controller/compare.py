@@ -11,8 +11,13 @@ from napari.layers import Image, Labels
 from numpy.typing import ArrayLike
 
 from napari_ecc._controller.code import call
-from napari_ecc._controller.curve_sets import compute_curves, curve_table, frames_of
-from napari_ecc._controller.curves import Request, request_of
+from napari_ecc._controller.curves import (
+    Request,
+    compute_curves,
+    curve_table,
+    frames_of,
+    request_of,
+)
 from napari_ecc._controller.docks import NO_IMAGE, DockController
 from napari_ecc._controller.layers import names_of, part_in_words, problem_with, selection_of
 from napari_ecc._controller.output import write_columns
@@ -90,17 +95,10 @@ class CompareController(DockController):
         self._keep(*found)
 
     def join(self, path: str) -> None:
-        """Join a table to the curves, to group them by its columns.
+        """Join a CSV or Parquet table to the curves, to group them by its columns.
 
-        Parameters
-        ----------
-        path : str
-            A CSV or Parquet file with a column ``name``, ``layer``, ``frame`` or ``index``.
-
-        Raises
-        ------
-        ValueError, OSError
-            If there are no curves yet, or the table does not fit or cannot be read.
+        One of its columns is ``name``, ``layer``, ``frame`` or ``index``. Errors in it are a
+        ValueError or an OSError.
         """
         self._curves()
         parquet = Path(path).suffix.lower() == ".parquet"

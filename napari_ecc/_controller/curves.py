@@ -1,4 +1,4 @@
-"""Jobs that compute a curve, at once or block by block with intermediate results."""
+"""Jobs that compute curves, at once or block by block with intermediate results."""
 
 from __future__ import annotations
 
@@ -8,22 +8,40 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from dask import array as da
 from numpy.typing import NDArray
 
 import ecc_core as ecc
 from ecc_core import EulerCurve
 from ecc_core.dask import euler_curve_blocks
-from napari_ecc._controller.devices import to_device, to_host
+from ecc_core.features import align_curves, curve_descriptors
 from napari_ecc._controller.fields import Field, chunked
-from napari_ecc._controller.layers import Selection, is_lazy, values_of
-from napari_ecc._controller.loading import as_completed
+from napari_ecc._controller.layers import (
+    Part,
+    Selection,
+    axis_name,
+    is_lazy,
+    levels_of,
+    values_of,
+)
+from napari_ecc._controller.loading import as_completed, to_device, to_host
 from napari_ecc._controller.region_masks import ReadMask, region_mask
+from napari_ecc._model.compare import Curves, joined
 from napari_ecc._model.explorer import Curve, Stage
 from napari_ecc._model.levels import even_levels
 from napari_ecc._workers import Step
 
-__all__ = ["Progress", "Request", "compute_curve", "request_of", "result_of"]
+__all__ = [
+    "Progress",
+    "Request",
+    "compute_curve",
+    "compute_curves",
+    "curve_table",
+    "frames_of",
+    "request_of",
+    "result_of",
+]
 
 AT_ONCE = 1 << 26
 """Largest number of points of an array in memory whose curve is computed in one call."""
@@ -42,31 +60,16 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """The arguments of a curve.
+    """The arguments of a curve."""
 
-    Attributes
-    ----------
-    levels : tuple of arrays
-        The selected data, the coarsest level first.
-    read_mask : callable or None
-        Makes a mask of the shape of the finest level.
-    bounds : (low, high) or None
-        Range of the thresholds; None: that of the values, which then are in memory.
-    bins : int
-    superlevel : bool
-    connectivity : {1, d} or None
-        None: d.
-    sigma : (d,) tuple of float
-        Of the smoothing, in points.
-    """
-
-    levels: tuple[Any, ...]
-    read_mask: ReadMask | None
+    levels: tuple[Any, ...]  # the selected data, the coarsest level first
+    read_mask: ReadMask | None  # makes a mask of the shape of the finest level
     bounds: tuple[float, float] | None
+    """Range of the thresholds; None: that of the values, which then are in memory."""
     bins: int
     superlevel: bool
-    connectivity: int | None
-    sigma: tuple[float, ...]
+    connectivity: int | None  # None: d
+    sigma: tuple[float, ...]  # of the smoothing, in points
 
     @property
     def size(self) -> int:
@@ -108,20 +111,8 @@ def request_of(
 ) -> Request:
     """Return the request for the curve of a layer in its current state.
 
-    Parameters
-    ----------
-    layer : napari Image or Labels layer
-        The objects of a Labels layer are taken together, as one set.
-    selection : Selection
-        Of the layer.
-    region : napari Shapes or Labels layer, or None
-    thresholds, range, connectivity, superlevel, smoothing
-        As in `napari_ecc.actions.layer_curve`.
-
-    Raises
-    ------
-    ValueError
-        If the region does not fit.
+    The objects of a Labels layer are taken together, as one set. Options are those of
+    `napari_ecc.actions.layer_curve`; a ValueError says why a region does not fit.
     """
     finest = float(selection.spacing.min())
     levels = values_of(layer, selection).levels
@@ -151,40 +142,21 @@ def _known_bounds(layer: Any, levels: tuple[Any, ...]) -> tuple[float, float] | 
 
 
 class Progress:
-    """The finished blocks of a curve, from which a cancelled job can be resumed.
-
-    Attributes
-    ----------
-    known : set of int
-        Positions of the blocks.
-    changes : array
-        Their signed histograms, summed.
-    seconds : float
-        What the last job has taken so far.
-    """
+    """The finished blocks of a curve, from which a cancelled job can be resumed."""
 
     def __init__(self) -> None:
-        self.known: set[int] = set()
-        self.changes: Any = 0
-        self.seconds = 0.0
+        self.known: set[int] = set()  # positions of the blocks
+        self.changes: Any = 0  # their signed histograms, summed
+        self.seconds = 0.0  # what the last job has taken so far
 
 
 def compute_curve(
     request: Request, progress: Progress | None = None
 ) -> Generator[Step, None, None]:
-    """Compute the curve of a request.
+    """Compute the curve of a request, from where an earlier job has left its `progress`.
 
-    Parameters
-    ----------
-    request : Request
-    progress : Progress or None, default None
-        What an earlier job has found; it is continued, and kept up to date.
-
-    Yields
-    ------
-    Step
-        Its value is a pair: the `Curve` as far as it is known, and the `Field`, which is None until
-        the curve is complete.
+    The value of a step is a pair: the `Curve` as far as it is known, and the `Field`, which is None
+    until the curve is complete.
     """
     full = request.levels[-1]
     mask = None if request.read_mask is None else request.read_mask()
@@ -212,6 +184,58 @@ def result_of(curve: Curve, request: Request) -> EulerCurve:
         superlevel=request.superlevel,
         ndim=ndim,
     )
+
+
+def frames_of(layer: Any, part: Part, axis: int = 0) -> dict[str, Part]:
+    """Return the frames of a layer along an axis by name."""
+    length = levels_of(layer)[0].shape[axis]
+    parts = [(*part[:axis], frame, *part[axis + 1 :]) for frame in range(length)]
+    width = len(str(length - 1))
+    name = axis_name(layer, axis)
+    return {f"{layer.name} {name} {k:0{width}}": at for k, at in enumerate(parts)}
+
+
+def compute_curves(wanted: dict[str, Request]) -> Iterator[Step]:
+    """Compute the curve of each request; each step yields all curves found so far."""
+    found: Curves = {}
+    for name, request in wanted.items():
+        for step in compute_curve(request):
+            curve, _ = step.value
+            if not curve.complete:
+                yield Step(dict(found), len(found), len(wanted))
+        found[name] = result_of(curve, request)
+        yield Step(dict(found), len(found), len(wanted))
+
+
+def curve_table(curves: Curves, features: Any = None) -> pd.DataFrame:
+    """Return a table of descriptors with a row for each curve.
+
+    Parameters
+    ----------
+    curves : dict of str to EulerCurve
+    features : DataFrame, or mapping of str to columns, optional
+        What else is known of them, with their names in the column ``name``.
+
+    Returns
+    -------
+    DataFrame
+        The name, the features, descriptors (see `ecc_core.features.curve_descriptors`), and the
+        values at the thresholds of all curves.
+
+    Raises
+    ------
+    ValueError
+        If `features` have no column ``name``, or several rows for one.
+    """
+    rows = {name: curve_descriptors(curve)._asdict() for name, curve in curves.items()}
+    table = pd.DataFrame.from_dict(rows, orient="index").astype(float)
+    aligned = align_curves(list(curves.values()))
+    names = [f"ecc_t{t:.6g}" for t in np.asarray(aligned.thresholds)]
+    values = pd.DataFrame(np.asarray(aligned.values), index=table.index, columns=names)
+    described = pd.concat([table, values], axis=1).rename_axis("name").reset_index()
+    if features is None:
+        return described
+    return joined(described[["name"]], features).merge(described, on="name")
 
 
 def _coarse(levels: tuple[Any, ...], mask: Array | None, at_once: bool) -> Field | None:

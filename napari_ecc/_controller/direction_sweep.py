@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from napari_ecc._controller.loading import Level, load
 from napari_ecc._model.directions import Filtration
 from napari_ecc._workers import Step
 
-__all__ = ["Cache", "Sweep", "compute_sweep", "curves_along"]
+__all__ = ["Cache", "Sweep", "Swept", "compute_sweep", "curves_along"]
 
 Floats = NDArray[np.float64]
 
@@ -46,71 +47,64 @@ class Sweep(NamedTuple):
         return (*self.source, *chosen, self.n_heights)
 
 
+class Swept:
+    """An image in memory, and what is reused for its next curve; used by one thread at a time."""
+
+    def __init__(self, image: NDArray[Any]) -> None:
+        self.image = image
+        self.set_at = lru_cache(maxsize=1)(self._set_at)
+
+    def _set_at(self, threshold: float, superlevel: bool) -> NDArray[np.bool_]:
+        inside: NDArray[np.bool_] = (
+            self.image >= threshold if superlevel else self.image <= threshold
+        )
+        return inside
+
+    @cached_property
+    def range(self) -> tuple[float, float]:
+        """The smallest and largest finite value."""
+        axes = range(self.image.ndim)
+        low, high = ecc.euler_curve(self.image, 2, nan="omit", axis=axes).thresholds
+        return float(low), float(high)
+
+
 class Cache:
-    """State that is reused for the next curve; used by one thread at a time."""
+    """The image of the last sweep, and whether its last curve was quick."""
 
     def __init__(self) -> None:
-        self._quick: tuple[Any, ...] = ()
         self._source: tuple[Any, ...] = ()
-        self._image: NDArray[Any] = np.zeros((0, 0))
-        self._range: tuple[float, float] | None = None
-        self._set_key: tuple[Any, ...] = ()
-        self._set: NDArray[np.bool_] = np.zeros((0, 0), dtype=np.bool_)
+        self._swept = Swept(np.zeros((0, 0)))
+        self._quick: tuple[Any, ...] = ()
 
-    def image(self, sweep: Sweep) -> Generator[Step, None, NDArray[Any]]:
+    def load(self, sweep: Sweep) -> Generator[Step, None, Swept]:
         """Return the image in memory."""
         if self._source != sweep.source:
-            self._source, self._range, self._set_key = (), None, ()
-            self._image = yield from load(sweep.level.array)
+            self._source = ()
+            self._swept = Swept((yield from load(sweep.level.array)))
             self._source = sweep.source
-        return self._image
+        return self._swept
 
-    def set_at(self, sweep: Sweep, image: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return the set at the threshold."""
-        key = (sweep.threshold, sweep.superlevel)
-        if self._set_key != key:
-            above = sweep.superlevel
-            self._set = image >= sweep.threshold if above else image <= sweep.threshold
-            self._set_key = key
-        return self._set
+    def is_quick(self, sweep: Sweep) -> bool:
+        """Whether the next curve need not be computed in another thread."""
+        return self._quick == sweep.key and self._source == sweep.source
 
-    def range(self, image: NDArray[Any]) -> tuple[float, float]:
-        """Return the smallest and largest finite value."""
-        if self._range is None:
-            ends = ecc.euler_curve(image, 2, nan="omit", axis=range(image.ndim)).thresholds
-            self._range = float(ends[0]), float(ends[1])
-        return self._range
-
-    def curve_at_once(self, sweep: Sweep, direction: Floats) -> EulerCurve | None:
-        """Return the curve of a direction if the last one was fast, otherwise None."""
-        if self._quick != sweep.key or self._source != sweep.source:
-            return None
-        return self.curve(sweep, self._image, direction)
-
-    def curve(self, sweep: Sweep, image: NDArray[Any], direction: Floats) -> EulerCurve:
-        """Return the exact curve of a direction."""
-        start = time.perf_counter()
-        _, levels, (values,) = curves_along(sweep, self, image, direction[None])
-        quick = time.perf_counter() - start < AT_ONCE
-        self._quick = sweep.key if quick else ()
-        above = sweep.filtration == "plane" and sweep.superlevel
-        return EulerCurve(levels, values, superlevel=above)
+    def learn(self, sweep: Sweep, seconds: float) -> None:
+        """Take note of the time of a curve."""
+        self._quick = sweep.key if seconds < AT_ONCE else ()
 
 
-def curves_along(
-    sweep: Sweep, cache: Cache, image: NDArray[Any], directions: Floats
-) -> EulerTransform:
+def curves_along(sweep: Sweep, swept: Swept, directions: Floats) -> EulerTransform:
     """Return the exact curves of directions."""
     spacing, connectivity = sweep.level.spacing, sweep.connectivity
     if sweep.filtration == "height":
         return ecc.euler_transform(
-            cache.set_at(sweep, image),
+            swept.set_at(sweep.threshold, sweep.superlevel),
             directions,
             sweep.n_heights,
             connectivity=connectivity,
             spacing=spacing,
         )
-    low, high = cache.range(image)
+    image, (low, high) = swept.image, swept.range
     reach = abs(sweep.slope) * float(np.linalg.norm(np.array(image.shape) * spacing / 2))
     curves = [
         ecc.euler_curve(
@@ -137,21 +131,21 @@ def compute_sweep(
 ) -> Iterator[Step]:
     """Compute the curve of a direction first, then the missing rows of the transform.
 
-    Yields
-    ------
-    Step
-        Its value is a pair: the curve, and the rows, which are None until there are any.
+    The value of a step is a pair: the curve, and the rows, which are None unless there are new
+    ones.
     """
-    image = yield from cache.image(sweep)
-    curve = cache.curve(sweep, image, direction)
+    swept = yield from cache.load(sweep)
+    start = time.perf_counter()
+    _, levels, (values,) = curves_along(sweep, swept, direction[None])
+    cache.learn(sweep, time.perf_counter() - start)
+    above = sweep.filtration == "plane" and sweep.superlevel
+    curve = EulerCurve(levels, values, superlevel=above)
     missing = np.flatnonzero(np.isnan(rows).any(axis=1))
-    if missing.size == 0:
-        yield Step((curve, rows))
-        return
-    known = rows.copy() if missing.size < len(rows) else None
+    known = rows.copy() if 0 < missing.size < len(rows) else None
     yield Step((curve, known), 0, missing.size)
-    at_once = max(1, POINTS_A_CALL // max(image.size, 1)) if sweep.filtration == "height" else 1
+    points = max(swept.image.size, 1)
+    at_once = max(1, POINTS_A_CALL // points) if sweep.filtration == "height" else 1
     for start in range(0, missing.size, at_once):
         part = missing[start : start + at_once]
-        rows[part] = curves_along(sweep, cache, image, circle[part]).values
+        rows[part] = curves_along(sweep, swept, circle[part]).values
         yield Step((curve, rows.copy()), start + part.size, missing.size)

@@ -14,11 +14,10 @@ from superqt.utils import qthrottled
 
 from ecc_core import EulerTransform
 from napari_ecc._controller.code import call
-from napari_ecc._controller.direction_arrow import DirectionArrow
+from napari_ecc._controller.direction_overlays import DirectionArrow, HeightMarker
 from napari_ecc._controller.direction_sweep import Cache, Sweep, compute_sweep
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.fields import Field
-from napari_ecc._controller.height_marker import HeightMarker
 from napari_ecc._controller.layers import (
     Selection,
     contrast_limits,
@@ -60,15 +59,9 @@ class DirectionController(DockController):
 
     A change of the direction alone computes one curve; a change of the set, the slice or the
     elevation computes the transform, too, after the curve. Both are exact.
-
-    Attributes
-    ----------
-    arrow : DirectionArrow
-    limits_changed : Signal
-        Another layer, or other data.
     """
 
-    limits_changed = Signal()
+    limits_changed = Signal()  # another layer, or other data
     model: DirectionModel
 
     def __init__(self, viewer: Any) -> None:
@@ -121,10 +114,11 @@ class DirectionController(DockController):
             self._rows = np.full((len(circle), sweep.n_heights), np.nan)
         if isinstance(selection.full, np.ndarray):  # lazy data are shown once they are read
             self._show_set(selection)
-        if not self._curve_at_once(sweep):
-            rows = self._rows.copy()
-            job = partial(compute_sweep, sweep, self._cache, model.direction, circle, rows)
-            self.runner.submit(job, partial(self._on_step, circle))
+        quick = not self.runner.running and not self._missing() and self._cache.is_quick(sweep)
+        start = self.runner.run if quick else self.runner.submit
+        rows = self._rows.copy()
+        job = partial(compute_sweep, sweep, self._cache, model.direction, circle, rows)
+        start(job, partial(self._on_step, circle))
         self._place_arrow()
 
     def _show_set(self, selection: Selection) -> None:
@@ -136,16 +130,6 @@ class DirectionController(DockController):
         else:
             settings = replace(explorer, sigma=0.0)
             self._set.show(self._layer, selection, Field(selection.full, None), settings)
-
-    def _curve_at_once(self, sweep: Sweep) -> bool:
-        """Show the curve now, where it takes milliseconds and nothing else is missing."""
-        if self.runner.running or np.isnan(self._rows).any():
-            return False
-        curve = self._cache.curve_at_once(sweep, self.model.direction)
-        if curve is None:
-            return False
-        self.model.curve = curve
-        return True
 
     def limits(self) -> Limits:
         """Return the bounds of the values, the names of the axes and their unit."""
@@ -296,7 +280,3 @@ class DirectionController(DockController):
         curve = self.model.curve
         if curve is not None and not math.isnan(self.model.height):
             self.mark(stepped(curve.thresholds, self.model.height, count))
-
-    def _on_names(self) -> None:
-        super()._on_names()
-        self._set.rename()

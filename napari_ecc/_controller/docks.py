@@ -44,21 +44,6 @@ class DockController:
         Its name among the controllers of the session.
     description : str
         Of its work, for the progress bar.
-
-    Attributes
-    ----------
-    session : Session
-    model : evented dataclass
-        Settings and results of the dock, with a `status` line.
-    images : LayerChoice
-        Of the image, which is the same in all docks.
-    runner : Runner
-        Of the job.
-    runners : list of Runner
-        All runners of the dock.
-    subject : str
-        What is shown: the layer, and the part of it.
-    subject_changed : Signal
     """
 
     sample = "coins"
@@ -72,8 +57,8 @@ class DockController:
         self.session.controllers[topic] = self
         self.images = LayerChoice(viewer, self.session.explorer, "image", Image, Labels)
         self.runner = Runner(description)
-        self.runners = [self.runner]
-        self.subject = ""
+        self.runners = [self.runner]  # all of the dock, the first one of its job
+        self.subject = ""  # what is shown: the layer, and the part of it
         self._owned: list[Any] = [self.images]
         """Choices and overlays, which are closed with the dock."""
         self._part: Part | None = None
@@ -115,13 +100,7 @@ class DockController:
         return part_of(self.viewer, layer, self.scope)
 
     def checked_layer(self) -> Any:
-        """Return the selected layer.
-
-        Raises
-        ------
-        ValueError
-            If there is none, or it has no curve.
-        """
+        """Return the selected layer; a ValueError says why there is none, or no curve of it."""
         problem = NO_IMAGE if self.layer is None else problem_with(self.layer)
         if problem:
             raise ValueError(problem)

@@ -33,15 +33,7 @@ OUTDATED = "The curve is that of earlier settings."
 
 
 class ExplorerController(DockController):
-    """Synchronises the model, the layers of a viewer and the overlays.
-
-    Attributes
-    ----------
-    regions : LayerChoice
-        Of the region of interest.
-    closer : CloserLook
-        Counts components, and finds critical points and the histogram.
-    """
+    """Synchronises the model, the layers of a viewer and the overlays."""
 
     model: ExplorerModel
 
@@ -76,10 +68,6 @@ class ExplorerController(DockController):
         self._links.add(self.closer.show_histogram, events.show_histogram)
         self._links.add(self._on_show_set, events.show_set)
         self._links.add(self.request, *(getattr(events, name) for name in CURVE_FIELDS))
-
-    def _on_names(self) -> None:
-        super()._on_names()
-        self._set.rename()
 
     def _on_image(self, *_: Any) -> None:
         """Handle the selection of another layer."""
@@ -201,14 +189,7 @@ class ExplorerController(DockController):
             self.model.threshold = stepped(curve.thresholds, threshold, count)
 
     def jump(self, kind: str, step: int) -> None:
-        """Move the threshold to a landmark of the curve.
-
-        Parameters
-        ----------
-        kind : {"extremum", "zero"}
-        step : {1, -1}
-            To the next above, or below.
-        """
+        """Move the threshold to the next "extremum" or "zero" above (`step` 1) or below (-1)."""
         curve = self.model.curve
         if curve is None:
             return

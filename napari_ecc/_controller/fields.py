@@ -44,18 +44,10 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """The data that are thresholded: the selected part, smoothed if requested.
+    """The data that are thresholded: the selected part, smoothed if requested."""
 
-    Attributes
-    ----------
-    data : array
-        In memory, or a dask array.
-    mask : bool array or None
-        False where a point never enters.
-    """
-
-    data: Any
-    mask: Array | None
+    data: Any  # in memory, or a dask array
+    mask: Array | None  # False where a point never enters
 
     def inside(self, threshold: float, superlevel: bool) -> Any:
         """Return the set at a threshold, as lazily as the data are."""
@@ -87,19 +79,7 @@ def count_all(
 ) -> Generator[Step, None, None]:
     """Compute the Betti curves of a field, block by block if it is large or lazy.
 
-    Parameters
-    ----------
-    field : Field
-    thresholds : (n,) array
-        Increasing.
-    superlevel : bool
-    connectivity : {1, d} or None
-        None: d.
-
-    Yields
-    ------
-    Step
-        The value of the last is the `ecc_core.BettiCurves`; before it is None.
+    The value of the last step is the `ecc_core.BettiCurves`; before it is None.
     """
     options: dict[str, Any] = {
         "superlevel": superlevel,
@@ -119,23 +99,12 @@ def count_all(
 
 
 class CriticalPoints(NamedTuple):
-    """Points that change the Euler characteristic when they enter.
-
-    Attributes
-    ----------
-    points : (k, d) int array
-    effects : (k,) int array
-        By how much: `ecc_core.euler_coefficients` there.
-    values : (k,) array
-        Thresholds at which they enter.
-    total : int
-        How many there are, also of those that were left out.
-    """
+    """Points that change the Euler characteristic when they enter."""
 
     points: NDArray[np.int64]
-    effects: NDArray[np.int64]
-    values: NDArray[Any]
-    total: int
+    effects: NDArray[np.int64]  # by how much: `ecc_core.euler_coefficients` there
+    values: NDArray[Any]  # thresholds at which they enter
+    total: int  # how many there are, also of those that were left out
 
 
 def find_critical_points(
@@ -148,21 +117,8 @@ def find_critical_points(
 ) -> Iterator[Step]:
     """Find the critical points with values in a window, block by block.
 
-    Parameters
-    ----------
-    field : Field
-    window : (low, high)
-    superlevel : bool
-    connectivity : {1, d} or None
-        None: d.
-    most : int
-        Of more points, those with the greatest effect are kept, and of these the nearest to the
-        middle of the window.
-
-    Yields
-    ------
-    Step
-        The `CriticalPoints` of the blocks so far.
+    Each step yields the `CriticalPoints` so far. Of more than `most`, those with the greatest
+    effect are kept, and of these the nearest to the middle of the window.
     """
     data, mask = field.blocks(BLOCK)
     effects = ecc.euler_coefficients(
@@ -206,13 +162,10 @@ def _joined(a: CriticalPoints, b: CriticalPoints, middle: float, most: int) -> C
 
 
 def compute_histogram(field: Field, curve: Curve) -> Iterator[Step]:
-    """Return the histogram of the values over the range of a curve's thresholds.
+    """Find the `Histogram` of the values over the range of a curve's thresholds.
 
-    Yields
-    ------
-    Step
-        Its value is the `Histogram`; None for data that are not in memory, which would be read for
-        it once more, or without values in the range.
+    It is None for data that are not in memory, which would be read for it once more, or without
+    values in the range.
     """
     if is_lazy(field.data):
         yield Step(None)
@@ -247,11 +200,6 @@ def label_components(
     """Label the components of the set of a field at a threshold.
 
     Data that are not in memory give one label for all of the set, as lazily as they are.
-
-    Yields
-    ------
-    Step
-        Its value is the array of labels.
     """
     inside = field.inside(threshold, superlevel)
     if is_lazy(field.data):

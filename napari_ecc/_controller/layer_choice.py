@@ -15,26 +15,11 @@ __all__ = ["LayerChoice"]
 class LayerChoice:
     """Keeps a field of a model equal to the name of a layer of some classes, or "".
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-    model : evented dataclass
-    field : str
-        Of the model; holds the name.
-    *kinds : type
-        Classes of the layers to choose from. A layer of the first class is
-        selected automatically; one of another class only when the dock is opened, and only if there
-        is none of the first.
-    optional : bool, default False
-        Whether to leave the choice to the user.
-
-    Attributes
-    ----------
-    names_changed : Signal
-        Layers were added, removed or renamed.
+    A layer of the first class is selected automatically; one of another class only when the dock is
+    opened, and only if there is none of the first. An `optional` choice is left to the user.
     """
 
-    names_changed = Signal()
+    names_changed = Signal()  # layers were added, removed or renamed
 
     def __init__(
         self, viewer: Any, model: Any, field: str, *kinds: Any, optional: bool = False

@@ -13,11 +13,13 @@ __all__ = [
     "Selection",
     "as_indexable",
     "axis_name",
+    "checked_part",
     "contrast_limits",
     "is_lazy",
     "layer_named",
     "levels_of",
     "names_of",
+    "nearest_point",
     "part_in_words",
     "part_of",
     "placement",
@@ -37,24 +39,13 @@ Part = tuple[int | slice, ...]
 
 
 class Selection(NamedTuple):
-    """The selected plane or volume of a layer.
-
-    Attributes
-    ----------
-    levels : tuple of arrays
-        The selected part at each resolution, the coarsest first; lazy where the layer's data are.
-    axes : tuple of int
-        The layer's axes that it keeps.
-    where : tuple of (int or slice)
-        Indexes the layer's data of full resolution.
-    spacing : (d,) float array
-        Distance of neighbouring points along `axes` in world units.
-    """
+    """The selected plane or volume of a layer."""
 
     levels: tuple[Any, ...]
-    axes: tuple[int, ...]
-    where: Part
-    spacing: Any
+    """The selected part at each resolution, the coarsest first; lazy where the layer's data are."""
+    axes: tuple[int, ...]  # the layer's axes that it keeps
+    where: Part  # indexes the layer's data of full resolution
+    spacing: Any  # distance of neighbouring points along `axes` in world units
 
     @property
     def full(self) -> Any:
@@ -119,21 +110,19 @@ def snapshot(array: Any) -> Any:
     return array if is_lazy(array) else array.copy()
 
 
+def nearest_point(layer: Any, world: Any) -> list[int]:
+    """Return the index of the point of a layer that is nearest to a place in the world."""
+    last = np.array(levels_of(layer)[0].shape) - 1
+    point = np.round(np.asarray(layer.world_to_data(world), dtype=float))
+    found: list[int] = np.clip(point, 0, last).astype(int).tolist()
+    return found
+
+
 def part_of(viewer: Any, layer: Any, scope: str) -> Part:
     """Return the displayed plane of a layer, or its volume, as an index of the layer's data.
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-    layer : napari Image or Labels layer
-        With 2 or more axes, not RGB.
-    scope : {"slice", "volume"}
-        "slice": the two axes that are displayed, the others at the viewer's current step. "volume":
-        the last three axes, or all of a 2-D layer.
-
-    Returns
-    -------
-    tuple of (int or slice)
+    A `scope` of "slice" means the two axes that are displayed, the others at the viewer's current
+    step; "volume" the last three axes, or all of a 2-D layer.
     """
     shape = levels_of(layer)[0].shape
     ndim = len(shape)
@@ -144,24 +133,25 @@ def part_of(viewer: Any, layer: Any, scope: str) -> Part:
         axes = axes if len(axes) == 2 else (ndim - 2, ndim - 1)
     else:
         axes = tuple(range(max(0, ndim - 3), ndim))
-    point = np.round(np.asarray(layer.world_to_data(viewer.dims.point)))
-    where = np.clip(point, 0, np.array(shape) - 1).astype(int).tolist()
+    where = nearest_point(layer, viewer.dims.point)
     return tuple(slice(None) if axis in axes else where[axis] for axis in range(ndim))
 
 
+def checked_part(layer: Any, part: Part | None) -> Part:
+    """Return the selected part of a layer, which must have a curve."""
+    problem = problem_with(layer)
+    if problem:
+        raise ValueError(problem)
+    if part is None:
+        leading: Part = (0,) * max(0, layer.ndim - 3)
+        return (*leading, *(slice(None),) * min(3, layer.ndim))
+    if len(part) != layer.ndim:
+        raise ValueError(f"`part` must have {layer.ndim} entries, one for each axis, got {part}")
+    return tuple(part)
+
+
 def selection_of(layer: Any, part: Part) -> Selection:
-    """Return the selection of an index of a layer's data.
-
-    Parameters
-    ----------
-    layer : napari Image or Labels layer
-    part : tuple of (int or slice)
-        One for each axis; slices are ``slice(None)``.
-
-    Returns
-    -------
-    Selection
-    """
+    """Return the selection of an index of a layer's data, which has an entry for each axis."""
     levels = levels_of(layer)
     axes = tuple(axis for axis, at in enumerate(part) if isinstance(at, slice))
     full = levels[0].shape

@@ -1,4 +1,7 @@
-"""Read data in a worker: piece by piece, from a coarser level, or block by block of dask."""
+"""Read data in a worker: piece by piece, from a coarser level, or block by block of dask.
+
+Curves are computed on a CUDA device if it and CuPy are available, otherwise on the CPU.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import queue
 import threading
 from collections.abc import Generator, Iterable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +28,11 @@ __all__ = [
     "as_completed",
     "can_be_held",
     "describe",
+    "device_name",
     "fitting_level",
     "load",
+    "to_device",
+    "to_host",
 ]
 
 MOST_POINTS = 2**28
@@ -41,24 +48,12 @@ WORKERS = max(1, (os.cpu_count() or 1) - 1)
 
 
 class Level(NamedTuple):
-    """One resolution of a selection.
+    """One resolution of a selection."""
 
-    Attributes
-    ----------
-    array : array
-        Maybe lazy.
-    number : int
-        0 is the finest.
-    spacing : (d,) float array
-        Distance of its points in world units.
-    note : str
-        What the user should know of it, or "".
-    """
-
-    array: Any
-    number: int
-    spacing: NDArray[np.float64]
-    note: str
+    array: Any  # maybe lazy
+    number: int  # 0 is the finest
+    spacing: NDArray[np.float64]  # distance of its points in world units
+    note: str  # what the user should know of it, or ""
 
 
 def can_be_held(array: Any) -> bool:
@@ -69,20 +64,7 @@ def can_be_held(array: Any) -> bool:
 def fitting_level(selection: Selection, name: str) -> Level:
     """Return the finest resolution of a selection that fits in memory.
 
-    Parameters
-    ----------
-    selection : Selection
-    name : str
-        The layer's, for messages.
-
-    Returns
-    -------
-    Level
-
-    Raises
-    ------
-    ValueError
-        If even the coarsest is too large.
+    A ValueError says, with the name of the layer, that even the coarsest is too large.
     """
     full = tuple(selection.full.shape)
     for number, array in enumerate(reversed(selection.levels)):
@@ -124,20 +106,9 @@ class _StoppedError(Exception):
 def as_completed(parts: Iterable[Any]) -> Iterator[tuple[int, Any] | None]:
     """Compute delayed values with threads; shared blocks are read once.
 
-    Parameters
-    ----------
-    parts : iterable of dask.delayed.Delayed
-
-    Yields
-    ------
-    (int, object) or None
-        The position of a part and its value, each once, in the order of completion; None while
-        there is nothing new. Closing the generator stops the computation.
-
-    Raises
-    ------
-    Exception
-        What a part raised.
+    Yields the position of a part and its value, each once, in the order of completion, and None
+    while there is nothing new. Closing the generator stops the computation. What a part raised is
+    raised again.
     """
     wanted = list(parts)
     results: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -176,3 +147,31 @@ def as_completed(parts: Iterable[Any]) -> Iterator[tuple[int, Any] | None]:
     finally:
         stopped.set()
         thread.join()
+
+
+@cache
+def device_name() -> str:
+    """Return the name of the CUDA device, or "" if there is none."""
+    try:
+        import cupy
+
+        if cupy.cuda.runtime.getDeviceCount() == 0:
+            return ""
+        name: bytes = cupy.cuda.runtime.getDeviceProperties(0)["name"]
+    except Exception:  # CuPy without a driver, or a driver without a device
+        return ""
+    return name.decode()
+
+
+def to_device(array: NDArray[Any]) -> Any:
+    """Return the array on the CUDA device, or unchanged if there is none."""
+    if not device_name():
+        return array
+    import cupy
+
+    return cupy.asarray(array)
+
+
+def to_host(array: Any) -> NDArray[Any]:
+    """Return the array as a NumPy array."""
+    return array if isinstance(array, np.ndarray) else np.asarray(array.get())

@@ -1,18 +1,18 @@
-"""Measurements of the objects of a Labels layer."""
+"""Measurements of the objects of a Labels layer, and the columns of its table of features."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 import ecc_core as ecc
 from ecc_core import RegionCurves
 from napari_ecc._controller.layers import Part, selection_of, snapshot
 from napari_ecc._controller.loading import Level, fitting_level, load
-from napari_ecc._controller.region_features import merged
 from napari_ecc._controller.region_masks import matching_level
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import (
@@ -20,22 +20,27 @@ from napari_ecc._model.regions import (
     Components,
     Regions,
     feature_columns,
+    is_own_column,
     principal_components,
 )
-from napari_ecc._workers import Step
+from napari_ecc._workers import Job, Step
 
 __all__ = [
-    "Measure",
-    "compute_object_curves",
+    "classes_of",
+    "classified",
     "frame_of",
-    "measure",
-    "measure_of",
+    "measure_job",
+    "merged",
     "named_curves",
+    "object_curves_job",
+    "rows_of",
 ]
 
 MOST_OBJECTS = 100_000
 ESTIMATORS: dict[int, Any] = {2: "crofton-4", 3: "crofton-13"}
 """Estimators of Minkowski functionals, suited to smooth sets, by the number of axes."""
+CLASS = "class"
+"""Column of the class that the user puts an object in."""
 
 
 def frame_of(part: Part) -> int | None:
@@ -44,41 +49,37 @@ def frame_of(part: Part) -> int | None:
     return places[0] if len(places) == 1 else None
 
 
-class Measure(NamedTuple):
-    """Everything that a measurement depends on; see `region_table` for the options."""
-
-    image: Level | None
-    labels: Level
-    name: str
-    frame: int | None
-    thresholds: int
-    superlevel: bool
-    connectivity: int | None
-    directions: int = 1
-    heights: int = 2
-    betti: bool = False
-    minkowski: bool = False
-
-
-def measure_of(labels: Any, image: Any = None, *, part: Part, **options: Any) -> Measure:
-    """Return the request for layers in their current state; see `region_table`."""
-    objects = selection_of(labels, part)
-    found = _copied(fitting_level(objects, labels.name))
-    other = None if image is None else _copied(matching_level(labels, objects, found, image))
-    return Measure(other, found, labels.name, frame_of(part), **options)
+def _levels(labels: Any, image: Any, part: Part) -> tuple[Level, Level | None]:
+    """Return copies of the objects and of the image, because the user may paint on the layers."""
+    selection = selection_of(labels, part)
+    objects = fitting_level(selection, labels.name)
+    values = None if image is None else matching_level(labels, selection, objects, image)
+    return _copied(objects), None if values is None else _copied(values)
 
 
 def _copied(level: Level) -> Level:
-    """Return the request with a copy of the array, because the user may paint on the layer."""
     return level._replace(array=snapshot(level.array))
 
 
-def compute_object_curves(what: Measure) -> Iterator[Step]:
-    """Compute the curves; the last step yields an `ecc_core.RegionCurves`."""
-    assert what.image is not None
-    labels = yield from _objects(what)
-    image = yield from load(what.image.array)
-    yield Step(_curves(what, image, labels))
+def _objects(level: Level, name: str) -> Generator[Step, None, NDArray[Any]]:
+    labels = yield from load(level.array)
+    if not labels.any():
+        raise ValueError(f"“{name}” has no objects here.")
+    return labels
+
+
+def object_curves_job(labels: Any, image: Any, *, part: Part, thresholds: int, **sets: Any) -> Job:
+    """Return the job of the `ecc_core.RegionCurves` of layers in their current state."""
+    objects, values = _levels(labels, image, part)
+    assert values is not None
+    name = labels.name
+
+    def compute() -> Iterator[Step]:
+        found = yield from _objects(objects, name)
+        loaded = yield from load(values.array)
+        yield Step(ecc.region_curves(loaded, found, thresholds, **sets))
+
+    return compute
 
 
 def named_curves(curves: RegionCurves, name: str, frame: int | None) -> Curves:
@@ -87,64 +88,142 @@ def named_curves(curves: RegionCurves, name: str, frame: int | None) -> Curves:
     return {f"{name}{at} {label}": curves.select(label) for label in curves.labels.tolist()}
 
 
-def _objects(what: Measure) -> Generator[Step, None, NDArray[Any]]:
-    labels = yield from load(what.labels.array)
-    if not labels.any():
-        raise ValueError(f"“{what.name}” has no objects here.")
-    return labels
+def measure_job(
+    labels: Any,
+    image: Any = None,
+    *,
+    features: Any,
+    part: Part,
+    thresholds: int,
+    directions: int,
+    heights: int,
+    betti: bool,
+    minkowski: bool,
+    superlevel: bool,
+    connectivity: int | None,
+) -> Job:
+    """Return the job that measures the objects of layers in their current state.
 
-
-def _curves(what: Measure, image: NDArray[Any], labels: NDArray[Any]) -> RegionCurves:
-    return ecc.region_curves(
-        image,
-        labels,
-        what.thresholds,
-        superlevel=what.superlevel,
-        connectivity=what.connectivity,
-    )
-
-
-def measure(what: Measure, features: Any) -> Iterator[Step]:
-    """Curves, Betti curves and Minkowski functionals, then transforms, then components.
-
-    The value of the last step is a pair: a `Regions`, and the features with those of its objects.
+    Curves, Betti curves and Minkowski functionals come first, then transforms, then components. The
+    value of the last step is a pair: a `Regions`, and `features` with those of its objects.
     """
-    labels = yield from _objects(what)
-    curves = betti = minkowski = None
-    image, thresholds, superlevel = labels != 0, np.ones(1), True
-    if what.image is not None:
-        image = yield from load(what.image.array)
-        curves = _curves(what, image, labels)
-        thresholds, superlevel = curves.thresholds, what.superlevel
-    sets: Any = {"superlevel": superlevel, "connectivity": what.connectivity}
-    if what.betti:
-        betti = ecc.region_betti_curves(image, labels, thresholds, **sets)
-    if what.minkowski:
-        minkowski = ecc.region_minkowski(
-            image,
-            labels,
-            thresholds,
-            spacing=what.labels.spacing,
-            estimator=ESTIMATORS[labels.ndim],
-            **sets,
+    objects, values = _levels(labels, image, part)
+    name = labels.name
+
+    def compute() -> Iterator[Step]:
+        found = yield from _objects(objects, name)
+        curves = of_betti = of_minkowski = None
+        of_image, levels, above = found != 0, np.ones(1), True
+        if values is not None:
+            of_image = yield from load(values.array)
+            curves = ecc.region_curves(
+                of_image, found, thresholds, superlevel=superlevel, connectivity=connectivity
+            )
+            levels, above = curves.thresholds, superlevel
+        sets: Any = {"superlevel": above, "connectivity": connectivity}
+        if betti:
+            of_betti = ecc.region_betti_curves(of_image, found, levels, **sets)
+        if minkowski:
+            how = {"spacing": objects.spacing, "estimator": ESTIMATORS[found.ndim]}
+            of_minkowski = ecc.region_minkowski(of_image, found, levels, **how, **sets)
+        count = len(np.unique(found)) - int(not found.all())
+        if count > MOST_OBJECTS:
+            raise ValueError(f"“{name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")
+        yield Step(None, 1, 3)
+        transforms = ecc.region_transforms(
+            found,
+            directions,
+            heights,
+            connectivity=connectivity,
+            spacing=objects.spacing,
+            normalize="radius",
         )
-    count = len(np.unique(labels)) - int(not labels.all())
-    if count > MOST_OBJECTS:
-        raise ValueError(f"“{what.name}” must have at most {MOST_OBJECTS:,} objects, got {count:,}")
-    yield Step(None, 1, 3)
-    transforms = ecc.region_transforms(
-        labels,
-        what.directions,
-        what.heights,
-        connectivity=what.connectivity,
-        spacing=what.labels.spacing,
-        normalize="radius",
-    )
-    yield Step(None, 2, 3)
-    of_transforms = principal_components(transforms.values.reshape(count, -1))
-    components: dict[Basis, Components] = {"transforms": of_transforms}
-    if curves is not None:
-        components = {"curves": principal_components(curves.values), **components}
-    regions = Regions(curves, betti, minkowski, transforms, components)
-    columns = feature_columns(regions)
-    yield Step((regions, merged(features, regions.labels, columns, what.frame)), 3, 3)
+        yield Step(None, 2, 3)
+        components: dict[Basis, Components] = {}
+        if curves is not None:
+            components["curves"] = principal_components(curves.values)
+        components["transforms"] = principal_components(transforms.values.reshape(count, -1))
+        regions = Regions(curves, of_betti, of_minkowski, transforms, components)
+        columns = feature_columns(regions)
+        yield Step((regions, merged(features, regions.labels, columns, frame_of(part))), 3, 3)
+
+    return compute
+
+
+def merged(
+    features: pd.DataFrame,
+    labels: ArrayLike,
+    columns: Mapping[str, ArrayLike],
+    frame: int | None = None,
+) -> pd.DataFrame:
+    """Return a layer's features with columns for some labels, replacing those of the plugin.
+
+    Row i of the features is that of label i, or of the label in the column ``index``, which the
+    result has, increasing. With `frame`, of a time series, the rows get it as a column ``frame``,
+    and those of other frames stay.
+    """
+    old = pd.DataFrame(features)
+    others = old.iloc[:0]
+    if frame is not None and "frame" in old.columns:
+        others, old = old[old["frame"] != frame], old[old["frame"] == frame]
+    old = old[[name for name in old.columns if name != "frame" and not is_own_column(name)]]
+    if "index" in old.columns:
+        old = old.set_index("index")
+    new = pd.DataFrame(dict(columns), index=pd.Index(labels))
+    table = old.join(new, how="outer") if old.shape[1] else new
+    table = table.rename_axis("index").reset_index()
+    if frame is None:
+        return table
+    table.insert(1, "frame", frame)
+    if others.empty:
+        return table
+    return pd.concat([others, table]).sort_values(["frame", "index"], ignore_index=True)
+
+
+def classified(
+    features: pd.DataFrame, labels: ArrayLike, name: str, frame: int | None = None
+) -> pd.DataFrame:
+    """Return a layer's features with some objects put into a class; "" takes them out of theirs.
+
+    A ValueError says that the objects have no rows.
+    """
+    table = pd.DataFrame(features).copy()
+    rows = _rows(table, labels, frame)
+    if (rows < 0).any():
+        raise ValueError("The features have no rows for these objects: measure again.")
+    if CLASS not in table.columns:
+        table[CLASS] = ""
+    table.iloc[rows, table.columns.get_loc(CLASS)] = name
+    return table
+
+
+def classes_of(features: pd.DataFrame, labels: ArrayLike, frame: int | None = None) -> list[str]:
+    """Return the class of each object, or ""."""
+    table = pd.DataFrame(features)
+    if CLASS not in table.columns:
+        return [""] * np.size(labels)
+    classes = [*table[CLASS].astype(object).where(table[CLASS].notna(), "").astype(str), ""]
+    return [classes[row] for row in _rows(table, labels, frame)]
+
+
+def rows_of(
+    features: pd.DataFrame, labels: ArrayLike, frame: int | None = None
+) -> list[dict[str, Any]]:
+    """Return the class and the columns not made by the plugin for each object."""
+    table = pd.DataFrame(features)
+    table = table[[name for name in table.columns if not is_own_column(str(name))]]
+    rows = table.to_dict("records")
+    return [rows[at] if at >= 0 else {} for at in _rows(table, labels, frame)]
+
+
+def _rows(table: pd.DataFrame, labels: ArrayLike, frame: int | None) -> NDArray[Any]:
+    """Return the rows of labels in a table, or -1."""
+    if "index" not in table.columns:
+        return np.full(np.size(labels), -1)
+    keys = table["index"]
+    if frame is not None and "frame" in table.columns:
+        keys = keys.where(table["frame"] == frame, -1)
+    found = pd.Series(np.arange(len(table)), index=keys)
+    found = found[~found.index.duplicated()]
+    rows: NDArray[Any] = found.reindex(np.asarray(labels), fill_value=-1).to_numpy()
+    return rows

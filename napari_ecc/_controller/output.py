@@ -21,14 +21,8 @@ def long_columns(
 ) -> dict[str, ArrayLike]:
     """Columns with an entry for each row of a table of curves and each of their levels.
 
-    Parameters
-    ----------
-    rows : mapping of str to (k,) array
-        Columns that describe the rows of the table.
-    level : str
-        Name of the column of levels.
-    levels : (n,) array
-    values : (k, n) array
+    `rows` are columns that describe the rows of the table, `level` is the name of the column of
+    levels.
     """
     table = np.asarray(values)
     columns = {name: np.repeat(column, table.shape[1]) for name, column in rows.items()}
@@ -37,13 +31,7 @@ def long_columns(
 
 
 def transform_columns(transform: EulerTransform, level: str) -> dict[str, ArrayLike]:
-    """Columns of a table with a row for each direction and level.
-
-    Raises
-    ------
-    ValueError
-        If the transform is not complete.
-    """
+    """Columns of a table with a row for each direction and level of a complete transform."""
     if np.isnan(transform.values).any():
         raise ValueError("The transform is not complete yet.")
     directions, levels, values = transform
@@ -54,21 +42,10 @@ def transform_columns(transform: EulerTransform, level: str) -> dict[str, ArrayL
 def write_columns(
     path: str, columns: Mapping[str, ArrayLike], facts: Mapping[str, str] | None = None
 ) -> None:
-    """Write columns as CSV or Parquet.
+    """Write columns as CSV or Parquet; the suffix decides.
 
-    Parameters
-    ----------
-    path : str
-        Its suffix decides.
-    columns : mapping of str to 1-D array
-    facts : mapping of str to str, optional
-        How they were computed: lines of CSV that begin with ``#``, before the table; in Parquet the
-        key ``ecc`` of the schema's metadata.
-
-    Raises
-    ------
-    ValueError, OSError
-        For another suffix, or if it cannot be written.
+    `facts` say how they were computed: lines of CSV that begin with ``#``, before the table; in
+    Parquet the key ``ecc`` of the schema's metadata.
     """
     target = check_output(path, (".csv", ".parquet"))
     facts = facts or {}

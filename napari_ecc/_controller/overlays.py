@@ -15,7 +15,8 @@ from qtpy.QtCore import QTimer
 from napari_ecc._controller.fields import CriticalPoints, Field
 from napari_ecc._controller.layers import PLUGIN_KEY, Selection, levels_of, placement
 from napari_ecc._controller.links import Links
-from napari_ecc._settings import read_settings
+from napari_ecc._controller.session import read_settings
+from napari_ecc._workers import Job, Runner, Step
 
 __all__ = [
     "LOWERS",
@@ -42,24 +43,10 @@ def embedded(
     spacing: ArrayLike | None = None,
     start: ArrayLike = 0,
 ) -> dict[str, Any]:
-    """Return the arguments of a layer that is aligned with the selected part.
+    """Return the arguments of a layer that is aligned with the selected part of another one.
 
-    Parameters
-    ----------
-    array : array
-        With the axes of the selection.
-    layer : napari layer
-        That the selection is of.
-    selection : Selection
-    spacing : (d,) array, optional
-        Distance of the array's points in world units; None: that of the selection.
-    start : (d,) array or number, default 0
-        Where the array begins, in its own points.
-
-    Returns
-    -------
-    dict
-        ``data`` with the axes of `layer`, and where it is.
+    `spacing` is the distance of the array's points in world units, that of the selection if it is
+    None; `start` is where the array begins, in its own points.
     """
     axes = list(selection.axes)
     step = 1 if spacing is None else np.asarray(spacing) / selection.spacing
@@ -78,17 +65,8 @@ def embedded(
 class Overlay:
     """A layer of the plugin, directly above the one that it describes.
 
-    It follows that layer when layers are added or moved.
-
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-    removed : callable or None, default None
-        Called when the user has removed the overlay.
-
-    Attributes
-    ----------
-    layer : napari layer or None
+    It follows that layer when layers are added or moved. `removed` is called when the user has
+    removed the overlay.
     """
 
     rank = 1
@@ -167,21 +145,10 @@ class Overlay:
     ) -> None:
         """Update the layer, or replace it if there is none or it does not fit.
 
-        Nothing is shown of a layer that has been removed.
-
-        Parameters
-        ----------
-        described : napari layer
-        add : callable
-            Adds a layer to the viewer.
-        content : dict
-            Attributes of the layer. Those that have not changed are not set, because napari slices
-            and draws a layer again for each one that is.
-        fits : bool, default True
-            Whether the layer, if there is one with as many axes as `described`, can take the
-            content.
-        **initial
-            Attributes of a new layer only.
+        Nothing is shown of a layer that has been removed. Attributes in `content` that have not
+        changed are not set, because napari slices and draws a layer again for each one that is;
+        `initial` ones are those of a new layer only. A layer with as many axes as `described` takes
+        the content if it `fits`.
         """
         # Adding a layer may move the sliders, and so does removing one, before its event is emitted
         if self._adding or described not in self._viewer.layers:
@@ -233,30 +200,45 @@ def look_of_sets() -> dict[str, Any]:
 
 
 class LabelsOverlay(Overlay):
-    """Some points of a selection, as a Labels layer of one colour."""
+    """Points of a selection that a job finds, as a Labels layer of one colour."""
 
-    def show(
+    def __init__(self, viewer: Any, description: str) -> None:
+        super().__init__(viewer)
+        self.runner = Runner(description)
+
+    def clear(self) -> None:
+        """Find and show nothing."""
+        self.runner.cancel()
+        self.remove_soon()
+
+    def find(
         self,
+        job: Job,
         layer: Any,
         selection: Selection,
-        inside: NDArray[np.bool_],
         spacing: ArrayLike,
         *,
-        start: ArrayLike = 0,
         name: str,
         colour: str,
         opacity: float,
     ) -> None:
-        """Show points on a layer; see `embedded` for where they are."""
-        self._show(
-            layer,
-            self._viewer.add_labels,
-            embedded(inside.astype(np.uint8), layer, selection, spacing, start),
-            name=name,
-            opacity=opacity,
-            blending="translucent_no_depth",
-            colormap=DirectLabelColormap(color_dict={1: colour, None: "transparent"}),
-        )
+        """Show what a job finds: where a bool array begins, see `embedded`, and the array."""
+
+        def show(step: Step) -> None:
+            if step.value is None:
+                return
+            start, inside = step.value
+            self._show(
+                layer,
+                self._viewer.add_labels,
+                embedded(inside.astype(np.uint8), layer, selection, spacing, start),
+                name=name,
+                opacity=opacity,
+                blending="translucent_no_depth",
+                colormap=DirectLabelColormap(color_dict={1: colour, None: "transparent"}),
+            )
+
+        self.runner.submit(job, show)
 
 
 class SetOverlay(Overlay):
@@ -272,6 +254,7 @@ class SetOverlay(Overlay):
         super().__init__(viewer, removed)
         self._dtype = np.dtype(bool)
         self._superlevel = True
+        self._links.add(self._rename, viewer.layers.events.renamed)
 
     def show(self, image: Any, selection: Selection, field: Field, model: Any) -> None:
         """Show the set of a field at the model's threshold on an image."""
@@ -300,7 +283,7 @@ class SetOverlay(Overlay):
     def _name(self, image: Any) -> str:
         return f"{image.name} {'≥' if self._superlevel else '≤'} t"
 
-    def rename(self) -> None:
+    def _rename(self, _: Any) -> None:
         """Follow the name of the image."""
         if self.layer is not None:
             self.layer.name = self._name(self._described)
@@ -341,9 +324,8 @@ class SetOverlay(Overlay):
 def _upper_single(t: float, superlevel: bool) -> float:
     """Return the smallest float32 above the change at a threshold."""
     single = np.float32(t)
-    if superlevel:
-        return float(single if single >= t else np.nextafter(single, np.float32(np.inf)))
-    return float(single if single > t else np.nextafter(single, np.float32(np.inf)))
+    above = single >= t if superlevel else single > t
+    return float(single if above else np.nextafter(single, np.float32(np.inf)))
 
 
 def _step(colour: str, superlevel: bool) -> Colormap:

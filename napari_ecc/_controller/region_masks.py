@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from napari_ecc._controller.layers import (
     Selection,
-    levels_of,
+    nearest_point,
     problem_with,
     selection_of,
     snapshot,
@@ -29,26 +29,11 @@ ReadMask = Callable[[], Mask]
 
 
 def region_mask(image: Any, selection: Selection, region: Any) -> ReadMask:
-    """Prepare the mask of a region of interest.
+    """Prepare the mask of a region of interest: the inside of shapes, or all labels.
 
-    Parameters
-    ----------
-    image : napari Image layer
-    selection : Selection
-        Of the image.
-    region : napari Shapes or Labels layer
-        The inside of shapes, through all planes of a volume; or all labels.
-
-    Returns
-    -------
-    callable
-        Without arguments; makes the mask of the shape of the selection, in any thread. What the
-        user draws afterwards does not change it.
-
-    Raises
-    ------
-    ValueError
-        If a Labels layer has another shape than the image, or there are no shapes.
+    Shapes go through all planes of a volume. Returns a function that makes the mask of the shape of
+    the selection, in any thread; what the user draws afterwards does not change it. A ValueError
+    says that a Labels layer has another shape than the image, or that there are no shapes.
     """
     shape = tuple(selection.full.shape)
     if isinstance(region, Shapes):
@@ -71,9 +56,7 @@ def corresponding(layer: Any, selection: Selection, other: Any) -> Selection:
     corner = [0 if isinstance(at, slice) else at for at in selection.where]
     world = np.asarray(layer.data_to_world(corner), dtype=float)
     missing = max(other.ndim - world.size, 0)
-    point = other.world_to_data(np.pad(world, (missing, 0))[-other.ndim :])
-    shape = levels_of(other)[0].shape
-    where = np.clip(np.round(point), 0, np.array(shape) - 1).astype(int).tolist()
+    where = nearest_point(other, np.pad(world, (missing, 0))[-other.ndim :])
     kept = [axis - layer.ndim for axis in selection.axes]
     part = tuple(
         slice(None) if axis - other.ndim in kept else where[axis] for axis in range(other.ndim)
@@ -84,10 +67,7 @@ def corresponding(layer: Any, selection: Selection, other: Any) -> Selection:
 def matching_level(layer: Any, selection: Selection, level: Level, other: Any) -> Level:
     """The part of another layer that lies where the selection of a layer does, at its resolution.
 
-    Raises
-    ------
-    ValueError
-        If it has no curve, or another shape.
+    A ValueError says that it has no curve, or another shape.
     """
     problem = problem_with(other)
     if problem:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 from napari.layers import Labels
 from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import binary_dilation, find_objects
 
 from napari_ecc._controller.code import call
+from napari_ecc._controller.direction_overlays import COLOUR
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layer_choice import LayerChoice
-from napari_ecc._controller.layers import Part
-from napari_ecc._controller.measuring import frame_of, measure, measure_of, named_curves
-from napari_ecc._controller.object_marker import ObjectMarker
+from napari_ecc._controller.layers import Part, selection_of
+from napari_ecc._controller.loading import Level, fitting_level, load
+from napari_ecc._controller.measuring import (
+    classes_of,
+    classified,
+    frame_of,
+    measure_job,
+    named_curves,
+    rows_of,
+)
 from napari_ecc._controller.output import write_columns
-from napari_ecc._controller.region_features import classes_of, classified, rows_of
+from napari_ecc._controller.overlays import LabelsOverlay
 from napari_ecc._model.compare import Curves
 from napari_ecc._model.regions import RegionModel, Regions, feature_columns
 from napari_ecc._workers import Step
@@ -28,6 +37,8 @@ NO_LAYERS = "Open or draw a Labels layer, or use Make Labels in the Euler explor
 STALE = "The objects have changed: measure again."
 PICKING_MODES = ("pan_zoom", "pick")
 """Modes of a Labels layer in which a click does not paint."""
+WIDTH = 1 / 200
+"""Of the line around the selected object, as a share of the longest side of the image."""
 SETTINGS = (
     "scope",
     "superlevel",
@@ -40,14 +51,30 @@ SETTINGS = (
 )
 
 
-class RegionController(DockController):
-    """Measures objects, and keeps the selected one the same everywhere.
+def outline(level: Level, label: int) -> Iterator[Step]:
+    """Find the points next to an object.
 
-    Attributes
-    ----------
-    objects : LayerChoice
-        Of the labels.
+    The value of the last step is None if there is no such object; otherwise a pair: where a bool
+    array begins, and the array, which is true at those points.
     """
+    labels = yield from load(level.array)
+    inside = labels == label
+    found = find_objects(inside.view(np.uint8))
+    if not found:
+        yield Step(None)
+        return
+    width = max(1, round(WIDTH * max(labels.shape)))
+    box = tuple(
+        slice(max(at.start - width, 0), min(at.stop + width, size))
+        for at, size in zip(found[0], labels.shape, strict=True)
+    )
+    cut = inside[box]
+    around = binary_dilation(cut, iterations=width) & ~cut
+    yield Step((tuple(at.start for at in box), around))
+
+
+class RegionController(DockController):
+    """Measures objects, and keeps the selected one the same everywhere."""
 
     sample = "labelled_coins"
     model: RegionModel
@@ -57,7 +84,7 @@ class RegionController(DockController):
         explorer = self.session.explorer
         self.model = RegionModel(superlevel=explorer.superlevel, connectivity=explorer.connectivity)
         self.objects = LayerChoice(viewer, self.model, "labels", Labels)
-        self._marker = ObjectMarker(viewer)
+        self._marker = LabelsOverlay(viewer, "Selected object")
         self._owned += [self.objects, self._marker]
         self.runners.append(self._marker.runner)
         self._frames: dict[str, tuple[Regions, Callable[[], str]]] = {}
@@ -110,14 +137,11 @@ class RegionController(DockController):
             "superlevel": model.superlevel,
             "connectivity": model.connectivity,
         }
-        what = measure_of(labels, *images, **options)
+        job = measure_job(labels, *images, features=labels.features, **options)
         code = partial(call, "table", "region_table", labels, *images, **options)
         self.model.status = "Measuring …"
         self._changed = False
-        features = labels.features
-        self.runner.submit(
-            lambda: measure(what, features), lambda step: self._on_step(step, labels, code, part)
-        )
+        self.runner.submit(job, lambda step: self._on_step(step, labels, code, part))
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
         """Select the object that is clicked in the canvas, whichever layer is active."""
@@ -249,7 +273,11 @@ class RegionController(DockController):
         if layer is None or not label:
             self._marker.clear()
             return
-        self._marker.mark(layer, self.part_in_view(layer), label)
+        selection = selection_of(layer, self.part_in_view(layer))
+        level = fitting_level(selection, layer.name)
+        look: dict[str, Any] = {"name": "selected object", "colour": COLOUR, "opacity": 0.9}
+        job = partial(outline, level, label)
+        self._marker.find(job, layer, selection, level.spacing, **look)
         if layer.selected_label != label:
             layer.selected_label = label
 

@@ -12,7 +12,6 @@ from psygnal import Signal
 
 import ecc_core as ecc
 from napari_ecc._controller.code import call
-from napari_ecc._controller.devices import device_name, to_device, to_host
 from napari_ecc._controller.docks import DockController
 from napari_ecc._controller.layers import (
     Part,
@@ -20,10 +19,17 @@ from napari_ecc._controller.layers import (
     axis_name,
     contrast_limits,
     levels_of,
+    nearest_point,
     problem_with,
     selection_of,
 )
-from napari_ecc._controller.loading import describe, fitting_level
+from napari_ecc._controller.loading import (
+    describe,
+    device_name,
+    fitting_level,
+    to_device,
+    to_host,
+)
 from napari_ecc._controller.output import long_columns, write_columns
 from napari_ecc._model.series import Index, Key, SeriesModel
 from napari_ecc._workers import Step
@@ -64,15 +70,9 @@ def fitting_frames(layer: Any, frame: Part) -> Any:
 
 
 class SeriesController(DockController):
-    """Computes the missing curves of a `SeriesModel`, and follows the viewer's sliders.
+    """Computes the missing curves of a `SeriesModel`, and follows the viewer's sliders."""
 
-    Attributes
-    ----------
-    layer_changed : Signal
-        Another layer, or other frames of it.
-    """
-
-    layer_changed = Signal()
+    layer_changed = Signal()  # another layer, or other frames of it
     sample = "drops"
     model: SeriesModel
 
@@ -214,10 +214,8 @@ class SeriesController(DockController):
 
     def _index(self) -> Index:
         """Return the position of the viewer's sliders."""
-        shape = np.array(self.model.shape)
-        point = self._layer.world_to_data(self.viewer.dims.point)[: shape.size]
-        at = np.clip(np.round(point).astype(int), 0, shape - 1)
-        return tuple(at.tolist())
+        point = nearest_point(self._layer, self.viewer.dims.point)
+        return tuple(point[: len(self.model.shape)])
 
     def _on_dims(self, *_: Any) -> None:
         """Move the cursor, and update the frames if another axis has moved."""

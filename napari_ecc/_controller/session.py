@@ -1,4 +1,4 @@
-"""State that the docks of a viewer share."""
+"""State that the docks of a viewer share, and the plugin's settings."""
 
 from __future__ import annotations
 
@@ -6,24 +6,31 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
+from napari.settings import get_plugin_settings
 from psygnal import Signal
 
 from napari_ecc._model.explorer import ExplorerModel
-from napari_ecc._settings import read_settings
 
-__all__ = ["History", "Session", "session_of"]
+__all__ = ["History", "Session", "read_settings", "session_of"]
+
+
+def read_settings(category: str) -> dict[str, Any]:
+    """Current values of a category of the manifest's ``configurations``, such as "explorer".
+
+    Empty where napari does not know the plugin, so that defaults hold.
+    """
+    try:
+        settings: Any = get_plugin_settings("napari-ecc")
+    except KeyError:
+        return {}
+    values: dict[str, Any] = getattr(settings, category).model_dump()
+    return values
 
 
 class History:
-    """Changes that can be undone, the newest first.
+    """Changes that can be undone, the newest first."""
 
-    Attributes
-    ----------
-    changed : Signal of str
-        The name of the change that `undo` would take back, or "".
-    """
-
-    changed = Signal(str)
+    changed = Signal(str)  # the name of the change that `undo` would take back, or ""
 
     def __init__(self) -> None:
         self._changes: list[tuple[str, Callable[[], None]]] = []
@@ -34,15 +41,7 @@ class History:
         return self._changes[-1][0] if self._changes else ""
 
     def add(self, name: str, undo: Callable[[], None]) -> None:
-        """Add a change.
-
-        Parameters
-        ----------
-        name : str
-            What was done, such as "Make Labels".
-        undo : callable
-            Takes it back; does nothing where the layer is gone.
-        """
+        """Add the name of a change, such as "Make Labels", and the function that takes it back."""
         self._changes.append((name, undo))
         self.changed.emit(self.newest)
 
@@ -69,20 +68,11 @@ class History:
 class Session:
     """State shared by the docks of a viewer, kept while one of them is open.
 
-    Attributes
-    ----------
-    viewer : napari.viewer.Viewer
-        As napari hands it to plugins: a proxy of public names.
-    history : History
-        Changes to layers that can be undone.
-    explorer : ExplorerModel
-        Image layer and threshold of the Euler explorer, for the other docks to follow.
-    controllers : dict of str to controller
-        Of the docks that are open now, by topic.
+    The `explorer` has the image layer and the threshold for the other docks to follow;
+    `controllers` are those of the docks that are open now, by topic.
     """
 
-    def __init__(self, viewer: Any) -> None:
-        self.viewer = viewer
+    def __init__(self) -> None:
         self.history = History()
         settings = read_settings("explorer")
         full = settings.pop("full_connectivity", True)
@@ -94,20 +84,12 @@ _sessions: WeakValueDictionary[int, Session] = WeakValueDictionary()
 
 
 def session_of(viewer: Any) -> Session:
-    """Return the session of a viewer, a new one if no dock is open.
+    """Return the session of a viewer, or of a proxy of one; a new one if no dock is open.
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-        Or a proxy of one.
-
-    Returns
-    -------
-    Session
-        Keep it: the plugin itself holds no strong reference.
+    Keep it: the plugin itself holds no strong reference.
     """
     key = id(getattr(viewer, "__wrapped__", viewer))
     session = _sessions.get(key)
     if session is None:
-        session = _sessions[key] = Session(viewer)
+        session = _sessions[key] = Session()
     return session

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from napari_ecc._controller.code import call
 from napari_ecc._controller.curves import Progress, Request, compute_curve
-from napari_ecc._controller.devices import device_name
 from napari_ecc._controller.layers import Selection, part_in_words
-from napari_ecc._controller.loading import describe
+from napari_ecc._controller.loading import describe, device_name
 from napari_ecc._workers import Step
 
 __all__ = ["QuickKinds", "Source"]

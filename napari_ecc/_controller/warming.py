@@ -17,13 +17,7 @@ __all__ = ["warm"]
 
 @cache
 def warm() -> threading.Thread:
-    """Run once, in the background, what is slow the first time.
-
-    Returns
-    -------
-    threading.Thread
-        Join it to wait.
-    """
+    """Run once, in the background, what is slow the first time; join the thread to wait."""
     thread = threading.Thread(target=_compute_small_ones, name="napari-ecc-warm", daemon=True)
     thread.start()
     return thread

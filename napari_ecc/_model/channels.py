@@ -19,34 +19,17 @@ class ChannelModel:
     """Settings and results of the panel of two channels.
 
     The first channel and the part of it are the Euler explorer's.
-
-    Attributes
-    ----------
-    second : str
-        Name of the layer of the second channel, or "".
-    superlevel, superlevel_second : bool
-    connectivity : {1, None}
-        As in the Euler explorer.
-    n_thresholds : int
-        Of each channel.
-    show_both : bool
-        Whether the points in both sets are shown in the canvas.
-    surface : EulerSurface or None
-    place : (float, float) or None
-        The threshold of each channel.
-    status : str
-        One line for the user.
     """
 
-    second: str = ""
+    second: str = ""  # name of the layer of the second channel, or ""
     superlevel: bool = True
     superlevel_second: bool = True
-    connectivity: int | None = None
-    n_thresholds: int = 64
-    show_both: bool = True
+    connectivity: int | None = None  # as in the Euler explorer
+    n_thresholds: int = 64  # of each channel
+    show_both: bool = True  # whether the points in both sets are shown in the canvas
     surface: EulerSurface | None = None
-    place: tuple[float, float] | None = None
-    status: str = ""
+    place: tuple[float, float] | None = None  # the threshold of each channel
+    status: str = ""  # one line for the user
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 

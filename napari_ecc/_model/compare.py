@@ -46,24 +46,14 @@ SEED = 0
 
 
 class Comparison(NamedTuple):
-    """Groups of curves and the result of their comparison.
+    """Groups of curves and the result of their comparison."""
 
-    Attributes
-    ----------
-    groups : dict of str to list of str
-        Names of the curves of each group.
-    bands : dict of str to CurveBand
-        Mean and 95 % band of each group; both bounds are the mean for a single curve.
-    difference : (thresholds, values) or None
-        Mean of the first group minus that of the second, if there are two.
-    test : PermutationTest or None
-        Whether they differ, if both have two or more curves.
-    """
-
-    groups: dict[str, list[str]]
+    groups: dict[str, list[str]]  # names of the curves of each group
     bands: dict[str, CurveBand]
+    """Mean and 95 % band of each group; both bounds are the mean for a single curve."""
     difference: tuple[NDArray[np.float64], NDArray[np.float64]] | None
-    test: PermutationTest | None
+    """Mean of the first group minus that of the second, if there are two."""
+    test: PermutationTest | None  # whether they differ, if both have two or more curves
 
     def in_words(self) -> str:
         """The result of the test, with the sizes of the groups."""
@@ -80,16 +70,10 @@ class Comparison(NamedTuple):
 def groups_of(
     names: list[str], pattern: str, values: Sequence[str] | None = None
 ) -> dict[str, list[str]]:
-    """Group names by what a pattern matches in them or in their values.
+    """Group names by what a regular expression matches in them or in their values.
 
-    Parameters
-    ----------
-    names : list of str
-    pattern : str
-        A regular expression. The group is its first parenthesis, or all that it finds; what is
-        without a match is in the group "other". "": each value is a group, all names are one.
-    values : sequence of str or None, default None
-        One for each name; None: the names themselves.
+    The group is its first parenthesis, or all that it finds; what is without a match is in the
+    group "other". For "" each value is a group, and all names are one.
 
     Examples
     --------
@@ -107,18 +91,10 @@ def groups_of(
 
 
 def joined(table: pd.DataFrame, features: Any) -> pd.DataFrame:
-    """Join the columns of another table by equal values of one of `KEYS`.
+    """Join the columns of another table by equal values of some of `KEYS`.
 
-    Parameters
-    ----------
-    table : DataFrame
-    features : DataFrame, or mapping of str to columns
-        Replaces columns of the same name.
-
-    Raises
-    ------
-    ValueError
-        If the tables share none of `KEYS`, or `features` have several rows for one.
+    Columns of the same name are replaced. A ValueError says that the tables share none of `KEYS`,
+    or that `features` have several rows for one.
     """
     features = pd.DataFrame(features)
     keys = [key for key in KEYS if key in table.columns and key in features.columns]
@@ -201,31 +177,16 @@ def _band(curves: list[EulerCurve]) -> CurveBand:
 
 @dataclass
 class CompareModel:
-    """Settings and results of the comparison.
+    """Settings and results of the comparison."""
 
-    Attributes
-    ----------
-    curves : dict of str to EulerCurve
-        By name, in the order in which they came.
-    features : dict of str to dict
-        What is known of the curves, by their names.
-    by : str
-        The column that groups are made by; "" for the names.
-    pattern : str
-        Of the groups; see `groups_of`.
-    view : {"curves", "bands", "difference"}
-    comparison : Comparison or None
-    status : str
-        One line for the user.
-    """
-
-    curves: Curves = field(default_factory=dict)
+    curves: Curves = field(default_factory=dict)  # by name, in the order in which they came
     features: dict[str, dict[str, Any]] = field(default_factory=dict)
-    by: str = ""
-    pattern: str = ""
+    """What is known of the curves, by their names."""
+    by: str = ""  # the column that groups are made by; "" for the names
+    pattern: str = ""  # of the groups; see `groups_of`
     view: View = "curves"
     comparison: Comparison | None = None
-    status: str = ""
+    status: str = ""  # one line for the user
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 

@@ -71,43 +71,23 @@ class DirectionModel:
     """Settings and results of the direction explorer.
 
     The image layer, the threshold and which set is meant are those of the Euler explorer.
-
-    Attributes
-    ----------
-    ndim : {2, 3}
-        Number of axes of the image.
-    azimuth, elevation : float
-        Degrees.
-    filtration : {"height", "plane"}
-        The height of the points of the set at the threshold, or the image plus a plane.
-    slope : float
-        Slope of the plane, in values of the image per world unit.
-    n_directions, n_heights : int
-        Rows and columns of the transform. With "plane" the columns are thresholds.
-    height : float
-        The height that is marked in the canvas and in the curve; NaN for none.
-    show_arrow : bool
-        Whether the layer of the arrow is wanted.
-    curve : EulerCurve or None
-        That of the current direction, exact.
-    transform : EulerTransform or None
-        All directions of the current elevation, float64; NaN where not yet known.
-    status : str
-        One line for the user.
     """
 
-    ndim: int = 2
-    azimuth: float = 0.0
+    ndim: int = 2  # number of axes of the image
+    azimuth: float = 0.0  # degrees, as the elevation
     elevation: float = 0.0
     filtration: Filtration = "height"
-    slope: float = 0.0
-    n_directions: int = 64
-    n_heights: int = 128
+    """The height of the points of the set at the threshold, or the image plus a plane."""
+    slope: float = 0.0  # slope of the plane, in values of the image per world unit
+    n_directions: int = 64  # rows of the transform
+    n_heights: int = 128  # its columns, which are thresholds with "plane"
     height: float = math.nan
-    show_arrow: bool = True
-    curve: EulerCurve | None = None
+    """The height that is marked in the canvas and in the curve; NaN for none."""
+    show_arrow: bool = True  # whether the layer of the arrow is wanted
+    curve: EulerCurve | None = None  # that of the current direction, exact
     transform: EulerTransform | None = None
-    status: str = ""
+    """All directions of the current elevation, float64; NaN where not yet known."""
+    status: str = ""  # one line for the user
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
     turned: ClassVar[Signal] = Signal()

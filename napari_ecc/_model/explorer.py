@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -26,26 +26,16 @@ BETTI_NAMES = {2: (COMPONENTS, HOLES), 3: (COMPONENTS, TUNNELS, CAVITIES)}
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """An Euler characteristic curve, which may be incomplete.
-
-    Attributes
-    ----------
-    thresholds, values : (n,) arrays
-    superlevel : bool
-        Whether the sets are ``image >= t``.
-    stage : {"preview", "partial", "stopped", "complete"}
-        From a coarse level, or from some of the points; from the blocks read so far, of which more
-        will come or not; exact.
-    done, total : int
-        Number of blocks that have been read, and of all.
-    """
+    """An Euler characteristic curve, which may be incomplete."""
 
     thresholds: NDArray[np.float64]
     values: NDArray[np.int64]
-    superlevel: bool
+    superlevel: bool  # whether the sets are ``image >= t``
     stage: Stage = "complete"
-    done: int = 0
-    total: int = 0
+    """From a coarse level, or from some of the points; from the blocks read so far, of which more
+    will come or not; exact."""
+    done: int = 0  # number of blocks that have been read
+    total: int = 0  # number of all blocks
 
     @property
     def complete(self) -> bool:
@@ -84,17 +74,11 @@ class Curve:
 
 
 class Counts(NamedTuple):
-    """The Betti numbers of a set.
-
-    Attributes
-    ----------
-    threshold : float
-    numbers : tuple of int
-        Betti numbers: components and holes, or components, tunnels and cavities.
-    """
+    """The Betti numbers of a set."""
 
     threshold: float
     numbers: tuple[int, ...]
+    """Betti numbers: components and holes, or components, tunnels and cavities."""
 
     @property
     def euler(self) -> int:
@@ -104,10 +88,7 @@ class Counts(NamedTuple):
     def in_words(self, colours: Sequence[str] = ()) -> str:
         """The sum that makes the Euler characteristic, such as "3 components - 1 hole".
 
-        Parameters
-        ----------
-        colours : sequence of str, default ()
-            ``#rrggbb`` of each term, which make it rich text.
+        `colours` of the terms, as ``#rrggbb``, make it rich text.
         """
         names = BETTI_NAMES[len(self.numbers)]
         terms = [_of(number, *name) for number, name in zip(self.numbers, names, strict=True)]
@@ -120,19 +101,11 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Histogram of the values of an image.
-
-    Attributes
-    ----------
-    edges : (n + 1,) array
-    counts : (n,) int array
-    otsu : float
-        Otsu's threshold.
-    """
+    """Histogram of the values of an image."""
 
     edges: NDArray[np.float64]
     counts: NDArray[np.int64]
-    otsu: float
+    otsu: float  # Otsu's threshold
 
 
 def _of(number: int, one: str, many: str) -> str:
@@ -141,61 +114,31 @@ def _of(number: int, one: str, many: str) -> str:
 
 @dataclass
 class ExplorerModel:
-    """Settings and results of the Euler explorer.
+    """Settings and results of the Euler explorer."""
 
-    Attributes
-    ----------
-    image, roi : str
-        Names of layers; "" for none.
-    superlevel : bool
-        Sets ``image >= t`` instead of ``image <= t``.
-    connectivity : {1, None}
-        1: points are connected along sides only; None (that is, d): along diagonals, too.
-    bins : int
-        Number of thresholds. Integer images with fewer levels have a threshold at each of them.
-    sigma : float
-        Gaussian smoothing before the curve, in sides of the smallest pixel.
-    scope : {"slice", "volume"}
-        The displayed plane, or the last three axes.
-    threshold : float
-        In values of the image; NaN before there is a curve.
-    window : float
-        Half width of the window of critical points, as a share of the curve's range.
-    show_set, show_changes : bool
-        Whether the layers of the set and of its critical points are wanted.
-    show_histogram : bool
-        Whether the histogram of the values is wanted behind the curve.
-    show_betti : bool
-        Whether the Betti curves are wanted beside the curve.
-    curve : Curve or None
-    betti : BettiCurves or None
-        At the thresholds of the curve; None while they are counted.
-    histogram : Histogram or None
-        None unless it is wanted and known.
-    changes : (int, int)
-        How many critical points are shown, and how many there are in the window.
-    status : str
-        One line for the user.
-    """
-
-    image: str = ""
-    roi: str = ""
-    superlevel: bool = True
+    image: str = ""  # name of the layer, or ""
+    roi: str = ""  # name of the layer of the region, or ""
+    superlevel: bool = True  # sets ``image >= t`` instead of ``image <= t``
     connectivity: int | None = None
+    """1: points are connected along sides only; None (that is, d): along diagonals, too."""
     bins: int = 256
-    sigma: float = 0.0
-    scope: Scope = "slice"
-    threshold: float = math.nan
+    """Number of thresholds. Integer images with fewer levels have a threshold at each of them."""
+    sigma: float = 0.0  # Gaussian smoothing before the curve, in sides of the smallest pixel
+    scope: Scope = "slice"  # the displayed plane, or the last three axes
+    threshold: float = math.nan  # in values of the image; NaN before there is a curve
     window: float = 0.02
-    show_set: bool = True
-    show_changes: bool = False
-    show_histogram: bool = False
-    show_betti: bool = False
-    curve: Curve | None = field(default=None)
-    betti: BettiCurves | None = field(default=None)
-    histogram: Histogram | None = field(default=None)
+    """Half width of the window of critical points, as a share of the curve's range."""
+    show_set: bool = True  # whether the layer of the set is wanted
+    show_changes: bool = False  # whether the layer of its critical points is wanted
+    show_histogram: bool = False  # whether the histogram of the values is wanted behind the curve
+    show_betti: bool = False  # whether the Betti curves are wanted beside the curve
+    curve: Curve | None = None
+    betti: BettiCurves | None = None
+    """At the thresholds of the curve; None while they are counted."""
+    histogram: Histogram | None = None  # None unless it is wanted and known
     changes: tuple[int, int] = (0, 0)
-    status: str = ""
+    """How many critical points are shown, and how many there are in the window."""
+    status: str = ""  # one line for the user
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 

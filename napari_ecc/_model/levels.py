@@ -18,18 +18,7 @@ PROMINENCE = 0.03
 def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
     """Thresholds from `low` to `high`.
 
-    Parameters
-    ----------
-    low, high : float
-    bins : int
-        How many, 2 or more.
-    whole : bool
-        The image is of integers, and so are the thresholds: all of them where they are fewer than
-        `bins`.
-
-    Returns
-    -------
-    (n,) float64 array
+    Images of integers (`whole`) get integers, all of them where they are fewer than `bins`.
 
     Examples
     --------
@@ -47,16 +36,7 @@ def even_levels(low: float, high: float, bins: int, *, whole: bool) -> Floats:
 
 
 def extrema(values: ArrayLike) -> NDArray[np.int64]:
-    """Indices of the extrema of a curve that stand out from it.
-
-    Parameters
-    ----------
-    values : (n,) array
-
-    Returns
-    -------
-    (k,) int64 array
-        Increasing.
+    """Indices, increasing, of the extrema of a curve that stand out from it.
 
     Examples
     --------
@@ -75,16 +55,7 @@ def extrema(values: ArrayLike) -> NDArray[np.int64]:
 
 
 def zero_crossings(values: ArrayLike) -> NDArray[np.int64]:
-    """Indices at which a curve has just changed its sign or become zero.
-
-    Parameters
-    ----------
-    values : (n,) array
-
-    Returns
-    -------
-    (k,) int64 array
-        Increasing.
+    """Indices, increasing, at which a curve has just changed its sign or become zero.
 
     Examples
     --------
@@ -97,22 +68,9 @@ def zero_crossings(values: ArrayLike) -> NDArray[np.int64]:
 
 
 def following(marks: NDArray[np.int64], thresholds: Floats, now: float, step: int) -> float | None:
-    """The next of some thresholds, starting again at the end.
+    """The next of some thresholds above `now` (`step` 1) or below (-1), starting again at the end.
 
-    Parameters
-    ----------
-    marks : (k,) int array
-        Indices of thresholds.
-    thresholds : (n,) array
-        Increasing.
-    now : float
-    step : {1, -1}
-        The next above `now`, or below.
-
-    Returns
-    -------
-    float or None
-        None if there are no marks.
+    `marks` are their indices; None if there are none.
     """
     if marks.size == 0:
         return None

@@ -132,51 +132,22 @@ class RegionModel:
     """Settings and results of the regions panel.
 
     The image layer is the Euler explorer's.
-
-    Attributes
-    ----------
-    labels : str
-        Name of the Labels layer, or "".
-    scope : {"slice", "volume"}
-        The displayed plane, or the last three axes.
-    superlevel : bool
-    connectivity : {1, None}
-        As in the Euler explorer.
-    n_thresholds : int
-        Columns of the curves.
-    n_directions, n_heights : int
-        Rows and columns of each transform.
-    with_betti : bool
-        Whether the Betti curves are wanted, which take longer.
-    with_minkowski : bool
-        Whether the Minkowski functionals are wanted.
-    basis : {"curves", "transforms"}
-        What the principal components are of.
-    regions : Regions or None
-    selected : int
-        The label in view; 0 for none.
-    class_name : str
-        What the lasso puts objects in.
-    classes : tuple of str
-        Of the objects, in the order of `regions`; "" for none.
-    status : str
-        One line for the user.
     """
 
-    labels: str = ""
-    scope: Literal["slice", "volume"] = "volume"
+    labels: str = ""  # name of the Labels layer, or ""
+    scope: Literal["slice", "volume"] = "volume"  # the displayed plane, or the last three axes
     superlevel: bool = True
-    connectivity: int | None = None
-    n_thresholds: int = 32
-    n_directions: int = 8
-    n_heights: int = 16
-    with_betti: bool = False
-    with_minkowski: bool = False
-    basis: Basis = "curves"
+    connectivity: int | None = None  # as in the Euler explorer
+    n_thresholds: int = 32  # columns of the curves
+    n_directions: int = 8  # rows of each transform
+    n_heights: int = 16  # its columns
+    with_betti: bool = False  # whether the Betti curves are wanted, which take longer
+    with_minkowski: bool = False  # whether the Minkowski functionals are wanted
+    basis: Basis = "curves"  # what the principal components are of
     regions: Regions | None = None
-    selected: int = 0
-    class_name: str = "A"
-    classes: tuple[str, ...] = ()
-    status: str = ""
+    selected: int = 0  # the label in view; 0 for none
+    class_name: str = "A"  # what the lasso puts objects in
+    classes: tuple[str, ...] = ()  # of the objects, in the order of `regions`; "" for none
+    status: str = ""  # one line for the user
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()

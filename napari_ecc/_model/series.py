@@ -26,27 +26,6 @@ class SeriesModel:
 
     Curves are kept by their frame's index along all leading axes and by the settings, so turning to
     another axis, another channel or another setting and back computes no frame twice.
-
-    Attributes
-    ----------
-    scope : {"slice", "volume"}
-        A frame is a plane of the last two axes, or a volume of the last three.
-    shape : tuple of int
-        Lengths of the leading axes of the image.
-    axis : int
-        The one that the heat map shows.
-    index : tuple of int
-        The frame in view; its entry along `axis` is the cursor.
-    superlevel : bool
-    connectivity : {1, None}
-        As in the Euler explorer.
-    n_thresholds : int
-    range : (low, high)
-        First and last threshold, the same for all frames.
-    rows : dict
-        Curves by `key`.
-    status : str
-        One line for the user.
     """
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
@@ -54,15 +33,16 @@ class SeriesModel:
     """Emitted when curves are stored or removed."""
 
     scope: Literal["slice", "volume"] = "slice"
-    shape: tuple[int, ...] = ()
-    axis: int = 0
-    index: Index = ()
+    """A frame is a plane of the last two axes, or a volume of the last three."""
+    shape: tuple[int, ...] = ()  # lengths of the leading axes of the image
+    axis: int = 0  # the one that the heat map shows
+    index: Index = ()  # the frame in view; its entry along `axis` is the cursor
     superlevel: bool = True
-    connectivity: int | None = None
+    connectivity: int | None = None  # as in the Euler explorer
     n_thresholds: int = 128
-    range: tuple[float, float] = (0.0, 1.0)
-    rows: dict[Key, NDArray[np.int64]] = field(default_factory=dict)
-    status: str = ""
+    range: tuple[float, float] = (0.0, 1.0)  # first and last threshold, the same for all frames
+    rows: dict[Key, NDArray[np.int64]] = field(default_factory=dict)  # curves by `key`
+    status: str = ""  # one line for the user
 
     @property
     def thresholds(self) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from qtpy.QtCore import QPointF, QRectF, Qt
 from qtpy.QtGui import QColor, QPainter, QPen
 
-from napari_ecc._qt.theme import PlotColours
+from napari_ecc._qt.painted import PlotColours
 
 __all__ = [
     "BOTTOM",
@@ -30,20 +30,9 @@ PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def nice_ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
-    """Round numbers between two bounds: steps of 1, 2 or 5 times a power of ten.
+    """Round numbers between two bounds: steps of 1, 2 or 5 times a power of ten, at most `most`.
 
-    Parameters
-    ----------
-    low, high : float
-    most : int
-        The number of ticks that there is room for.
-    whole : bool, default False
-        Integers only.
-
-    Returns
-    -------
-    list of float
-        Increasing; empty for bounds that are not finite.
+    Integers only, if `whole`; none for bounds that are not finite.
 
     Examples
     --------
@@ -63,13 +52,7 @@ def nice_ticks(low: float, high: float, most: int, *, whole: bool = False) -> li
 
 
 def tick_label(value: float, span: float) -> str:
-    """Format the number of a tick: 250k, 1.5.
-
-    Parameters
-    ----------
-    value : float
-    span : float
-        Length of the axis, which decides on the digits.
+    """Format the number of a tick: 250k, 1.5. The length of the axis decides on the digits.
 
     Examples
     --------
@@ -87,14 +70,7 @@ def tick_label(value: float, span: float) -> str:
 
 
 class Frame:
-    """Map data coordinates to an area.
-
-    Parameters
-    ----------
-    plot : QRectF
-    bounds : (x0, x1, y0, y1)
-        At its left, right, lower and upper side.
-    """
+    """Map data coordinates to an area, with bounds at its left, right, lower and upper side."""
 
     def __init__(self, plot: QRectF, bounds: tuple[float, float, float, float]) -> None:
         self.plot = plot
@@ -120,18 +96,9 @@ def paint_axes(
     *,
     grid: bool = False,
 ) -> None:
-    """Draw ticks and titles of both axes.
+    """Draw ticks and titles of both axes; with `grid`, lines across the plot instead of ticks.
 
-    Parameters
-    ----------
-    painter : QPainter
-    frame : Frame
-    labels : (str, str)
-        Titles; of the second, its last word where there is no room for more.
-    colours : PlotColours
-    y_ticks : sequence of float
-    grid : bool, default False
-        Lines across the plot instead of ticks on its left.
+    Of the second title its last word is drawn where there is no room for more.
     """
     plot = frame.plot
     height = painter.fontMetrics().height()

@@ -2,54 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from qtpy.QtWidgets import QLabel
 
 from napari_ecc._controller.channels import ChannelController
-from napari_ecc._qt.form import (
-    CONNECTIVITY,
-    SCOPE,
-    SUPERLEVEL,
-    buttons,
-    check,
-    choice,
-    whole_number,
-)
+from napari_ecc._qt import form
 from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
 from napari_ecc._qt.saving import Saver
 
 __all__ = ["ChannelExplorer"]
 
-ABOUT = "Two channels at every pair of thresholds."
-GUIDE = """\
-<p>A place of the map is a threshold of each channel; its colour is the Euler characteristic of the
-points that are in both sets.</p>
-<p>Click or drag in the map: the points in both sets are shown in the canvas.</p>"""
-
 CHOICES = {
     "First": (
-        choice("image", "The layer of the rows, the same as in the Euler explorer"),
-        SUPERLEVEL,
+        form.choice("image", "The layer of the rows, the same as in the Euler explorer"),
+        form.SUPERLEVEL,
     ),
     "Second": (
-        choice("second", "The layer of the columns, of the same shape"),
-        SUPERLEVEL._replace(name="superlevel_second"),
+        form.choice("second", "The layer of the columns, of the same shape"),
+        form.SUPERLEVEL._replace(name="superlevel_second"),
     ),
-    "Objects": (SCOPE, CONNECTIVITY),
+    "Objects": (form.SCOPE, form.CONNECTIVITY),
 }
 SETTINGS = {
-    "Thresholds": (whole_number("n_thresholds", "Of each channel", 2, 512),),
+    "Thresholds": (form.whole_number("n_thresholds", "Of each channel", 2, 512),),
 }
-OVERLAY = {"": (check("show_both", "Show points in both sets", "At the chosen thresholds"),)}
+OVERLAY = {"": (form.check("show_both", "Show points in both sets", "At the chosen thresholds"),)}
 
 
 class ChannelExplorer(Panel):
     """Choose a threshold of each of two channels in a map of their Euler characteristic."""
 
-    def __init__(self, napari_viewer: Any) -> None:
-        super().__init__(ChannelController(napari_viewer), ABOUT, GUIDE)
+    dock = ChannelController
+    about = "Two channels at every pair of thresholds."
+    guide = """\
+<p>A place of the map is a threshold of each channel; its colour is the Euler characteristic of the
+points that are in both sets.</p>
+<p>Click or drag in the map: the points in both sets are shown in the canvas.</p>"""
+
+    def _fill(self) -> None:
         self.map = HeatMap("second", "first")
         self.readout = QLabel()
         self.save = Saver(self, "surface.csv", self.controller.save_table, self.map)
@@ -60,13 +50,11 @@ class ChannelExplorer(Panel):
         self.add(self.readout)
         self.overlay = self.add_form(OVERLAY, self.model)
         self.add(
-            buttons(
+            form.buttons(
                 save=("Save…", "Table as CSV or Parquet, map as PNG", self.save.ask),
                 copy=("Copy Python", "The call that gives the map", self.copy_python),
             )
         )
-        self._connect()
-        self.paint(self.map)
 
     def _connect(self) -> None:
         controller, events = self.controller, self.model.events

@@ -6,40 +6,29 @@ from functools import partial
 from typing import Any
 
 from magicgui.widgets import Table
-from qtpy.QtWidgets import QLabel
+from qtpy.QtWidgets import QFileDialog, QLabel
 
 from ecc_core.features import curve_descriptors
 from napari_ecc._controller.compare import CompareController
 from napari_ecc._model.compare import MOST_NAMED, Comparison
-from napari_ecc._qt.form import buttons, choice, text
+from napari_ecc._qt import form
+from napari_ecc._qt.painted import PALETTE
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import CurvePlot, Line, step_line
-from napari_ecc._qt.saving import Saver, ask_for_table, attempt
-from napari_ecc._qt.theme import PALETTE
+from napari_ecc._qt.plot import CurvePlot, Line
+from napari_ecc._qt.saving import Saver, attempt
 
 __all__ = ["CurveComparison"]
 
-ABOUT = "Curves of layers, frames and groups."
-GUIDE = """\
-<p>Add the curves of the selected layers, of all frames of the image, or the one that the Euler
-explorer shows. They are computed with the explorer's settings.</p>
-<p>Curves are grouped by a pattern for their names, such as <tt>control|drug</tt>, or by a column:
-of the features of objects, or of a table that you join, with a column <tt>name</tt>,
-<tt>layer</tt>, <tt>frame</tt> or <tt>index</tt>. Of two groups the difference of the means is shown
-and tested by permutation: p is the share of regroupings that are at least as far apart.</p>
-<p>The curves of a test must be independent, such as one curve for each well or animal. Cells or
-frames of the same one resemble each other, and p is then far too small. In Python,
-<tt>ecc_core.features.permutation_test</tt> takes their wells or animals as <tt>units</tt>.</p>"""
 JOIN_TIP = "CSV or Parquet with a column name, layer, frame or index, to group by its columns"
 MOST_LINES = 200
 """Largest number of curves per group that are drawn, evenly chosen."""
 CHOICES = {
     "Group by": (
-        choice("by", "The names, or a column that is known of the curves", {"name": ""}),
-        text("pattern", "Regular expression for the names or values, such as control|drug"),
+        form.choice("by", "The names, or a column that is known of the curves", {"name": ""}),
+        form.text("pattern", "Regular expression for the names or values, such as control|drug"),
     ),
     "Show": (
-        choice(
+        form.choice(
             "view",
             "All curves; the mean of each group with a 95 % band; the difference of two means",
             {"Curves": "curves", "Means and bands": "bands", "Difference": "difference"},
@@ -52,8 +41,20 @@ COLUMNS = ("maximum", "maximum_at", "minimum", "minimum_at")
 class CurveComparison(Panel):
     """Compare curves, and test whether two groups differ."""
 
-    def __init__(self, napari_viewer: Any) -> None:
-        super().__init__(CompareController(napari_viewer), ABOUT, GUIDE)
+    dock = CompareController
+    about = "Curves of layers, frames and groups."
+    guide = """\
+<p>Add the curves of the selected layers, of all frames of the image, or the one that the Euler
+explorer shows. They are computed with the explorer's settings.</p>
+<p>Curves are grouped by a pattern for their names, such as <tt>control|drug</tt>, or by a column:
+of the features of objects, or of a table that you join, with a column <tt>name</tt>,
+<tt>layer</tt>, <tt>frame</tt> or <tt>index</tt>. Of two groups the difference of the means is shown
+and tested by permutation: p is the share of regroupings that are at least as far apart.</p>
+<p>The curves of a test must be independent, such as one curve for each well or animal. Cells or
+frames of the same one resemble each other, and p is then far too small. In Python,
+<tt>ecc_core.features.permutation_test</tt> takes their wells or animals as <tt>units</tt>.</p>"""
+
+    def _fill(self) -> None:
         controller = self.controller
         self.plot = CurvePlot("threshold t", "χ")
         self.legend = QLabel()
@@ -61,19 +62,19 @@ class CurveComparison(Panel):
         self.table = Table()
         self.table.native.setMinimumHeight(90)
         self.table.read_only = True
-        self.sources = buttons(
+        self.sources = form.buttons(
             layers=("Add layers", "The selected layers, or all images", controller.add_layers),
             frames=("Add frames", "All frames of the image", controller.add_frames),
             objects=("Add objects", "The objects of Euler regions", controller.add_objects),
         )
-        self.others = buttons(
+        self.others = form.buttons(
             pin=("Pin curve", "The curve of the Euler explorer", controller.pin),
             join=("Join table…", JOIN_TIP, self._ask_for_features),
             clear=("Clear", "Forget all curves", controller.clear),
         )
         self.save_curves = Saver(self, "curves.csv", controller.save_curves, self.plot)
         self.save_table = Saver(self, "table.csv", controller.save_table)
-        self.actions = buttons(
+        self.actions = form.buttons(
             curves=("Save curves…", "CSV, Parquet, PNG or SVG", self.save_curves.ask),
             table=("Save table…", "A row for each curve, CSV or Parquet", self.save_table.ask),
             copy=("Copy Python", "The calls that give the comparison", self.copy_python),
@@ -85,8 +86,6 @@ class CurveComparison(Panel):
         self.add(self.legend)
         self.add(self.table, stretch=1)
         self.add(self.actions)
-        self._connect()
-        self.paint(self.plot)
 
     def _connect(self) -> None:
         events = self.model.events
@@ -128,19 +127,19 @@ class CurveComparison(Panel):
         superlevel = next(iter(curves.values())).superlevel
         if self.model.view == "difference":
             found = comparison.difference
-            return [] if found is None else [step_line(*found, superlevel)]
+            return [] if found is None else [Line(*found, superlevel)]
         lines = []
         for k, (name, members) in enumerate(comparison.groups.items()):
             colour = _colour(k)
             if self.model.view == "curves":
                 some = [curves[at] for at in members[:: -(-len(members) // MOST_LINES)]]
                 look: dict[str, Any] = {"colour": colour, "width": 1.2}
-                lines += [step_line(at.thresholds, at.values, superlevel, **look) for at in some]
+                lines += [Line(at.thresholds, at.values, superlevel, **look) for at in some]
             else:
                 t, mean, low, high = comparison.bands[name]
                 look = {"colour": colour, "width": 0.8, "dashed": True}
-                lines += [step_line(t, y, superlevel, **look) for y in (low, high)]
-                lines.append(step_line(t, mean, superlevel, colour=colour, width=2.0))
+                lines += [Line(t, y, superlevel, **look) for y in (low, high)]
+                lines.append(Line(t, mean, superlevel, colour=colour, width=2.0))
         return lines
 
     def _show_table(self, comparison: Comparison) -> None:
@@ -156,7 +155,8 @@ class CurveComparison(Panel):
         self.table.row_headers = tuple(rows)
 
     def _ask_for_features(self) -> None:
-        path = ask_for_table(self, "Join a table")
+        kinds = "Tables (*.csv *.parquet)"
+        path, _ = QFileDialog.getOpenFileName(self, "Join a table", "", kinds)
         if path:
             self.join(path)
 

@@ -9,7 +9,7 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy
 
-from napari_ecc._qt.painted import PaintedWidget
+from napari_ecc._qt.painted import PaintedWidget, PlotColours
 
 __all__ = ["DirectionDial"]
 
@@ -102,11 +102,9 @@ class DirectionDial(PaintedWidget):
         else:
             self._turn(self._angle + step)
 
-    def paintEvent(self, event: Any) -> None:
+    def _paint(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
         """Draw the circle with a tick every 30 degrees, the axes' names and the arrow."""
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        colours, centre, radius = self._colours, self._centre(), self._radius()
+        centre, radius = self._centre(), self._radius()
         painter.setPen(QPen(QColor(colours.axis), 1.5))
         painter.drawEllipse(centre, radius, radius)
         for angle in range(0, 360, 30):
@@ -117,12 +115,10 @@ class DirectionDial(PaintedWidget):
             at = self._on_circle(angle, radius + MARGIN / 2)
             box = QRectF(at.x() - MARGIN / 2, at.y() - MARGIN / 2, MARGIN, MARGIN)
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, name)
-        self._draw_arrow(painter)
-        painter.end()
+        self._draw_arrow(painter, QColor(colours.accent))
 
-    def _draw_arrow(self, painter: QPainter) -> None:
+    def _draw_arrow(self, painter: QPainter, colour: QColor) -> None:
         centre, radius = self._centre(), self._radius()
-        colour = QColor(self._colours.accent)
         painter.setPen(QPen(colour, 2.5))
         painter.drawLine(centre, self._on_circle(self._angle, radius - HEAD))
         painter.setPen(Qt.PenStyle.NoPen)

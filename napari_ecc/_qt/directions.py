@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QHBoxLayout
 
 from napari_ecc._controller.directions import DirectionController
+from napari_ecc._qt import form
 from napari_ecc._qt.direction_dial import DirectionDial
-from napari_ecc._qt.form import (
-    CONNECTIVITY,
-    SCOPE,
-    SUPERLEVEL,
-    Form,
-    buttons,
-    check,
-    choice,
-    number,
-    slider,
-    whole_number,
-)
 from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import CurvePlot, step_line
+from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver
 
 __all__ = ["DirectionExplorer"]
@@ -33,24 +20,15 @@ QUARTERS = (0.0, 90.0, 180.0, 270.0)
 STEEPEST = 2.0
 """Steepest slope of the slider: rise of the plane across the image per range of its values."""
 
-ABOUT = "The object, swept along a direction."
-GUIDE = """\
-<p>The set at the threshold is swept along a direction. The curve is, for every height, the
-Euler characteristic of the part that has been swept; the heat map has a row for every
-direction.</p>
-<p>Click or drag in the curve: the height is marked in the canvas.</p>
-<p>Turn the dial, drag the tip of the arrow in the canvas, or drag in the heat map. Threshold
-and objects are those of the Euler explorer.</p>"""
-
 CHOICES = {
-    "Image": (choice("image", "The layer, the same as in the Euler explorer"), SCOPE),
-    "Objects": (SUPERLEVEL, CONNECTIVITY),
-    "t": (slider("threshold", "Threshold of the object, shared with the Euler explorer"),),
-    "a": (slider("slope", "Slope of the plane, in values of the image per world unit"),),
+    "Image": (form.choice("image", "The layer, the same as in the Euler explorer"), form.SCOPE),
+    "Objects": (form.SUPERLEVEL, form.CONNECTIVITY),
+    "t": (form.slider("threshold", "Threshold of the object, shared with the Euler explorer"),),
+    "a": (form.slider("slope", "Slope of the plane, in values of the image per world unit"),),
 }
 SETTINGS = {
     "Filter by": (
-        choice(
+        form.choice(
             "filtration",
             "Sweep the object at the threshold along the direction, "
             "or add a plane that rises in the direction to the image",
@@ -58,46 +36,53 @@ SETTINGS = {
         ),
     ),
     "Directions": (
-        whole_number("n_directions", "Rows of the transform", 4, 720),
+        form.whole_number("n_directions", "Rows of the transform", 4, 720),
         "Heights",
-        whole_number("n_heights", "Columns of the transform, points of the curve", 8, 4096),
+        form.whole_number("n_heights", "Columns of the transform, points of the curve", 8, 4096),
     ),
 }
 ANGLES = {
     "Azimuth": (
-        number("azimuth", "From the last but one axis to the last, in the plane", 0, 360, 1),
+        form.number("azimuth", "From the last but one axis to the last, in the plane", 0, 360, 1),
     ),
-    "Elevation": (slider("elevation", "From the plane to the axis before", -90, 90),),
-    "": (check("show_arrow", "Arrow in the canvas", "Drag its tip to turn the direction"),),
+    "Elevation": (form.slider("elevation", "From the plane to the axis before", -90, 90),),
+    "": (form.check("show_arrow", "Arrow in the canvas", "Drag its tip to turn the direction"),),
 }
 
 
 class DirectionExplorer(Panel):
     """Turn a direction, and see the curve of an object swept along it."""
 
-    def __init__(self, napari_viewer: Any) -> None:
-        super().__init__(DirectionController(napari_viewer), ABOUT, GUIDE)
+    dock = DirectionController
+    about = "The object, swept along a direction."
+    guide = """\
+<p>The set at the threshold is swept along a direction. The curve is, for every height, the
+Euler characteristic of the part that has been swept; the heat map has a row for every
+direction.</p>
+<p>Click or drag in the curve: the height is marked in the canvas.</p>
+<p>Turn the dial, drag the tip of the arrow in the canvas, or drag in the heat map. Threshold
+and objects are those of the Euler explorer.</p>"""
+
+    def _fill(self) -> None:
         self.plot = CurvePlot("height", "χ")
         self.map = HeatMap("height", "azimuth °")
         controller = self.controller
         self.save_curve = Saver(self, "curve.csv", controller.save_curve, self.plot)
         self.save_transform = Saver(self, "transform.csv", controller.save_transform, self.map)
         self.dial = DirectionDial()
-        self.angles = self.follow(Form(ANGLES), self.model, but=("azimuth", "elevation"))
+        self.angles = self.follow(form.Form(ANGLES), self.model, but=("azimuth", "elevation"))
         self.form = self.add_form(CHOICES, self.explorer, self.model)
         self.settings = self.add_form(SETTINGS, self.model, title="Filtration, directions, heights")
         self.add(self._direction_row())
         self.add(self.plot, stretch=1)
         self.add(self.map, stretch=1)
         self.add(
-            buttons(
+            form.buttons(
                 curve=("Save curve…", "As CSV, Parquet, PNG or SVG", self.save_curve.ask),
                 transform=("Save transform…", "As CSV, Parquet or PNG", self.save_transform.ask),
                 copy=("Copy Python", "The calls that give what is shown", self.copy_python),
             )
         )
-        self._connect()
-        self.paint(self.plot, self.map, self.dial)
 
     def _direction_row(self) -> QHBoxLayout:
         self.angles["azimuth"].native.setSuffix("°")
@@ -116,16 +101,13 @@ class DirectionExplorer(Panel):
         self._links.add(self.plot.set_threshold, model.events.height)
         self.map.picked.connect(model.turn)
         self.angles["azimuth"].changed.connect(model.turn)
-        self.angles["elevation"].changed.connect(self._raise)
+        self.angles["elevation"].changed.connect(lambda up: model.turn(model.azimuth, up))
         self.offer(self.form, "image", controller.images)
         self.show(self._show_limits, controller.limits_changed)
         self.show(self._show_direction, model.turned)
         self.show(self._show_rows, model.events.ndim, model.events.filtration)
         self.show(self._show_curve, model.events.curve)
         self.show(self._show_transform, model.events.transform)
-
-    def _raise(self, elevation: float) -> None:
-        self.model.turn(self.model.azimuth, elevation)
 
     def _show_limits(self) -> None:
         """Update bounds, names of axes and units for another layer."""
@@ -166,7 +148,7 @@ class DirectionExplorer(Panel):
         if curve is None:
             self.plot.set_lines([])
         else:
-            self.plot.set_lines([step_line(curve.thresholds, curve.values, curve.superlevel)])
+            self.plot.set_lines([Line(curve.thresholds, curve.values, curve.superlevel)])
 
     def _show_transform(self) -> None:
         transform = self.model.transform

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,24 +13,49 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QSizePolicy
 
 from napari_ecc._controller.explorer import ExplorerController
 from napari_ecc._controller.overlays import LOWERS, RAISES
-from napari_ecc._qt.form import (
-    CONNECTIVITY,
-    SCOPE,
-    SUPERLEVEL,
-    buttons,
-    check,
-    choice,
-    number,
-    whole_number,
-)
+from napari_ecc._qt import form
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, betti_lines, step_line
+from napari_ecc._qt.plot import BETTI_COLOURS, CurvePlot, Line, betti_lines
 from napari_ecc._qt.saving import Saver
 
 __all__ = ["EulerExplorer"]
 
-ABOUT = "Components and holes at every threshold."
-GUIDE = """\
+CHOICES = {
+    "Image": (form.choice("image", "The Image or Labels layer to explore"), form.SCOPE),
+    "Objects": (form.SUPERLEVEL, form.CONNECTIVITY),
+}
+SETTINGS = {
+    "Within": (form.choice("roi", "Restrict the image to a Shapes or Labels layer"),),
+    "Draw": (
+        form.check("show_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
+        form.check("show_histogram", "Histogram", "Of the values, as square roots of the counts"),
+    ),
+    "Thresholds": (
+        form.whole_number("bins", "Number of thresholds", 2, 65536),
+        "Smoothing",
+        form.number("sigma", "Gaussian smoothing before the curve, in pixels", 0, 50, 0.5),
+    ),
+}
+OVERLAYS = {
+    "": (
+        form.check("show_set", "Show set", "Overlay of the points in the set at the threshold"),
+        form.check(
+            "show_changes",
+            "What changes here",
+            "Points that change the Euler characteristic near the threshold: "
+            "amber raises it when it enters, pink lowers it",
+        ),
+        form.number("window_percent", "Half width of the window, % of the range", 0.1, 50, 0.5),
+    ),
+}
+
+
+class EulerExplorer(Panel):
+    """Drag a threshold over the Euler characteristic curve, and see the set and its topology."""
+
+    dock = ExplorerController
+    about = "Components and holes at every threshold."
+    guide = """\
 <p>The curve is the Euler characteristic χ of the set at every threshold: in 2-D components
 minus holes, in 3-D components minus tunnels plus cavities.</p>
 <p>Drag the line, click in the plot, or press the arrow keys, Home and End (Shift: larger
@@ -38,41 +64,7 @@ vertical axis; double click: show all of it.</p>
 <p>A dashed curve is not complete: it is that of a coarse level or of the blocks read so
 far.</p>"""
 
-CHOICES = {
-    "Image": (choice("image", "The Image or Labels layer to explore"), SCOPE),
-    "Objects": (SUPERLEVEL, CONNECTIVITY),
-}
-SETTINGS = {
-    "Within": (choice("roi", "Restrict the image to a Shapes or Labels layer"),),
-    "Draw": (
-        check("show_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
-        check("show_histogram", "Histogram", "Of the values, as square roots of the counts"),
-    ),
-    "Thresholds": (
-        whole_number("bins", "Number of thresholds", 2, 65536),
-        "Smoothing",
-        number("sigma", "Gaussian smoothing before the curve, in pixels", 0, 50, 0.5),
-    ),
-}
-OVERLAYS = {
-    "": (
-        check("show_set", "Show set", "Overlay of the points in the set at the threshold"),
-        check(
-            "show_changes",
-            "What changes here",
-            "Points that change the Euler characteristic near the threshold: "
-            "amber raises it when it enters, pink lowers it",
-        ),
-        number("window_percent", "Half width of the window, % of the range", 0.1, 50, 0.5),
-    ),
-}
-
-
-class EulerExplorer(Panel):
-    """Drag a threshold over the Euler characteristic curve, and see the set and its topology."""
-
-    def __init__(self, napari_viewer: Any) -> None:
-        super().__init__(ExplorerController(napari_viewer), ABOUT, GUIDE)
+    def _fill(self) -> None:
         self.plot = CurvePlot("threshold t", "Euler characteristic χ")
         self.changes = QLabel()
         self.changes.setWordWrap(True)
@@ -92,8 +84,6 @@ class EulerExplorer(Panel):
         window.setSuffix(" %")
         self.add(self.changes)
         self.add(self.actions)
-        self._connect()
-        self.paint(self.plot)
 
     def _threshold_row(self) -> QHBoxLayout:
         self.slider = Slider(min=0, max=1, readout=False, tooltip="Threshold")
@@ -118,7 +108,7 @@ class EulerExplorer(Panel):
 
     def _jumps(self) -> Any:
         jump = self.controller.jump
-        self.jumps = buttons(
+        self.jumps = form.buttons(
             extremum_below=("◀", "Extremum below", lambda: jump("extremum", -1)),
             extremum_above=("Extrema ▶", "Extremum above", lambda: jump("extremum", 1)),
             zero_below=("◀", "Zero below", lambda: jump("zero", -1)),
@@ -132,7 +122,7 @@ class EulerExplorer(Panel):
         labels_tip = "A Labels layer of the components of the set"
         recompute_tip = "Compute the curve again, after a change of the data in place"
         save_tip = "The curve as CSV, Parquet, PNG or SVG"
-        return buttons(
+        return form.buttons(
             make_labels=("Make Labels", labels_tip, self.controller.make_labels),
             undo=("Undo", "Undo the last change to layers", history.undo),
             recompute=("Recompute", recompute_tip, self.controller.refresh),
@@ -154,7 +144,7 @@ class EulerExplorer(Panel):
         self.plot.threshold_moved.connect(controller.snap)
         self.plot.stepped.connect(controller.step)
         self.slider.changed.connect(self._slide)
-        self.value.changed.connect(self._type)
+        self.value.changed.connect(partial(setattr, self.model, "threshold"))
         self.overlays["window_percent"].changed.connect(self._set_window)
 
     def _show_curve(self) -> None:
@@ -180,7 +170,7 @@ class EulerExplorer(Panel):
         if curve is None:
             return
         incomplete = not curve.complete
-        line = step_line(curve.thresholds, curve.values, curve.superlevel, dashed=incomplete)
+        line = Line(curve.thresholds, curve.values, curve.superlevel, dashed=incomplete)
         if betti is None or not self.model.show_betti:
             self.plot.set_lines([line], note=curve.in_words())
             return
@@ -199,11 +189,7 @@ class EulerExplorer(Panel):
         self._show_readout()
 
     def _show_histogram(self) -> None:
-        histogram = self.model.histogram
-        if histogram is None:
-            self.plot.set_bars(None)
-        else:
-            self.plot.set_bars(histogram.edges, histogram.counts)
+        self.plot.set_bars(self.model.histogram)
 
     def _show_readout(self) -> None:
         curve, counts = self.model.curve, self.model.counts
@@ -241,9 +227,6 @@ class EulerExplorer(Panel):
     def _slide(self, index: int) -> None:
         if self.model.curve is not None and index < self.model.curve.thresholds.size:
             self.model.threshold = float(self.model.curve.thresholds[index])
-
-    def _type(self, threshold: float) -> None:
-        self.model.threshold = threshold
 
     def _set_window(self, percent: float) -> None:
         self.model.window = percent / 100

@@ -41,27 +41,14 @@ __all__ = [
 
 
 class Field(NamedTuple):
-    """A widget of a form, and the field of a model that it shows and sets.
+    """A widget of a form, and the field of a model that it shows and sets."""
 
-    Attributes
-    ----------
-    name : str
-        Of the field.
-    widget : type
-        Of magicgui.
-    options : dict
-        Of the widget.
-    choices : mapping of str to object or None
-        Of a combo box: what the user reads, and the value that it stands for.
-    none : str
-        What the user reads instead of the least number, which stands for none.
-    """
-
-    name: str
-    widget: type
-    options: dict[str, Any]
+    name: str  # of the field
+    widget: type  # of magicgui
+    options: dict[str, Any]  # of the widget
     choices: Mapping[str, Any] | None = None
-    none: str = ""
+    """Of a combo box: what the user reads, and the value that it stands for."""
+    none: str = ""  # what the user reads instead of the least number, which stands for none
 
 
 def choice(name: str, tip: str, choices: Mapping[str, Any] | None = None) -> Field:
@@ -122,19 +109,13 @@ CONNECTIVITY = choice(
 
 
 class Form(Container[Any]):
-    """Rows of widgets.
-
-    Parameters
-    ----------
-    rows : Rows
-    """
+    """Rows of widgets."""
 
     def __init__(self, rows: Rows) -> None:
         self._fields: dict[str, Field] = {}
         self._widgets: dict[str, Any] = {}
         self._followed: set[str] = set()
         self._rows: dict[str, Any] = {}
-        self._links = Links()
         self._quiet = _QuietWheel()
         super().__init__(
             widgets=[self._row(label, row) for label, row in rows.items()], labels=False
@@ -193,22 +174,14 @@ class Form(Container[Any]):
             widget.range = (low, low + span)
             widget.step = 1 if whole else span / 500
 
-    def follow(self, model: Any, but: Collection[str] = ()) -> None:
-        """Synchronise widgets with fields of a model, both ways, until `release`.
-
-        Parameters
-        ----------
-        model : evented dataclass
-            Its fields of the names of the form's are followed.
-        but : collection of str, default ()
-            Names of fields that are left out.
-        """
+    def follow(self, model: Any, links: Links, but: Collection[str] = ()) -> None:
+        """Synchronise widgets with fields of a model, both ways, except `but`."""
         for name in self._widgets:
             if name not in self._followed and name not in but and hasattr(model, name):
                 self._followed.add(name)
-                self._tie(name, model)
+                self._tie(name, model, links)
 
-    def _tie(self, name: str, model: Any) -> None:
+    def _tie(self, name: str, model: Any, links: Links) -> None:
         def set_model(*_: Any) -> None:
             setattr(model, name, self.value(name))
 
@@ -216,12 +189,8 @@ class Form(Container[Any]):
             self.display(name, getattr(model, name))
 
         self._widgets[name].changed.connect(set_model)
-        self._links.add(set_widget, getattr(model.events, name))
+        links.add(set_widget, getattr(model.events, name))
         set_widget()
-
-    def release(self) -> None:
-        """Stop following the model."""
-        self._links.close()
 
     def offer(self, name: str, choices: Sequence[str] | Mapping[str, Any], current: Any) -> None:
         """Set the choices of a combo box and its current value."""
@@ -271,13 +240,7 @@ class _QuietWheel(QObject):
 
 
 def buttons(**actions: tuple[str, str, Callable[[], Any]]) -> Container[Any]:
-    """A row of push buttons.
-
-    Parameters
-    ----------
-    **actions : (text, tooltip, callback)
-        By the names of the widgets.
-    """
+    """A row of push buttons: text, tooltip and callback by the names of the widgets."""
     made = []
     for name, (text, tip, action) in actions.items():
         button = PushButton(name=name, text=text, tooltip=tip)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,7 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QLinearGradient, QPainter, QPen, QPolygonF, qRgb
 
 from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes, tick_label
-from napari_ecc._qt.painted import PaintedWidget
-from napari_ecc._qt.theme import PAPER, PlotColours
+from napari_ecc._qt.painted import PaintedWidget, PlotColours
 
 __all__ = ["HeatMap"]
 
@@ -55,7 +55,6 @@ class HeatMap(PaintedWidget):
         self._marker: float | None = None
         self._column: float | None = None
         self._hover: tuple[int, int] | None = None
-        self._table = colour_table(PAPER)
 
     @property
     def empty(self) -> bool:
@@ -75,21 +74,16 @@ class HeatMap(PaintedWidget):
         self.update()
 
     def set_values(self, values: NDArray[Any], columns: Floats, rows: Floats) -> None:
-        """Show values.
-
-        Parameters
-        ----------
-        values : (rows, columns) array
-            NaN where they are unknown.
-        columns, rows : arrays
-            Evenly spaced coordinates of both axes.
-        """
+        """Show values, NaN where they are unknown, at evenly spaced coordinates of both axes."""
         self._values, self._columns, self._rows = values, columns, rows
         known = np.abs(values[np.isfinite(values)])
         self._largest = float(known.max(initial=1.0))
         self._indices = colour_indices(values, self._largest)
         self._hover = None
-        self._redraw()
+        lines, width = self._indices.shape
+        form = QImage.Format.Format_Indexed8
+        self._image = QImage(self._indices.data, width, lines, width, form) if lines else QImage()
+        self.update()
 
     def clear(self) -> None:
         """Show no values."""
@@ -99,11 +93,6 @@ class HeatMap(PaintedWidget):
         """Mark the coordinate of a row, and of a column."""
         self._marker, self._column = row, column
         self.update()
-
-    def set_colours(self, colours: PlotColours) -> None:
-        """Apply the colours of a theme."""
-        self._table = colour_table(colours)
-        super().set_colours(colours)
 
     def map_area(self) -> QRectF:
         """Return the area of the map."""
@@ -146,48 +135,28 @@ class HeatMap(PaintedWidget):
         """That of the screen."""
         return self.size()
 
-    def _paint_picture(self, painter: QPainter, area: QRectF) -> None:
-        colours = self._colours
-        self.set_colours(PAPER)
-        painter.setFont(self.font())
-        self._paint(painter)
-        self.set_colours(colours)
-
-    def paintEvent(self, event: Any) -> None:
+    def _paint(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
         """Draw the map, its axes, the marker and the colour bar."""
-        painter = QPainter(self)
-        self._paint(painter)
-        painter.end()
-
-    def _paint(self, painter: QPainter) -> None:
-        painter.fillRect(self.rect(), QColor(self._colours.background))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(area, QColor(colours.background))
+        painter.setFont(self.font())
         area = self.map_area()
         if self.empty:
-            self._paint_message(painter, area, self._colours)
+            self._paint_message(painter, area, colours)
             return
+        self._image.setColorTable(colour_table(colours))
         crowded = self._image.height() > area.height() or self._image.width() > area.width()
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, crowded)
         painter.drawImage(area, self._image)
-        painter.setPen(QColor(self._colours.axis))
+        painter.setPen(QColor(colours.axis))
         painter.drawRect(area)
-        self._draw_axes(painter)
-        self._draw_bar(painter)
+        self._draw_axes(painter, colours)
+        self._draw_bar(painter, area, colours)
         if self._marker is not None:
-            self._draw_marker(painter, area, self.position_of(self._marker))
+            self._draw_marker(painter, area, self.position_of(self._marker), colours)
         if self._column is not None:
             x = float(self._frame().px(self._column))
-            self._draw_line(painter, QPointF(x, area.top()), QPointF(x, area.bottom()))
-
-    def _redraw(self) -> None:
-        if self._indices.size:
-            rows, columns = self._indices.shape
-            form = QImage.Format.Format_Indexed8
-            self._image = QImage(self._indices.data, columns, rows, columns, form)
-            self._image.setColorTable(self._table)
-        else:
-            self._image = QImage()
-        self.update()
+            ends = QPointF(x, area.top()), QPointF(x, area.bottom())
+            _draw_line(painter, *ends, colours)
 
     def _cell(self, at: QPointF) -> tuple[int, int] | None:
         area = self.map_area()
@@ -203,18 +172,17 @@ class HeatMap(PaintedWidget):
         top, bottom = even_edges(self._rows)
         return Frame(self.map_area(), (left, right, bottom, top))
 
-    def _draw_axes(self, painter: QPainter) -> None:
+    def _draw_axes(self, painter: QPainter, colours: PlotColours) -> None:
         frame = self._frame()
         most = max(2, int(frame.plot.height() / 28))
         ends = float(self._rows[0]), float(self._rows[-1])
         ticks = self._row_ticks or nice_ticks(*ends, most, whole=True)
-        paint_axes(painter, frame, self._labels, self._colours, ticks)
+        paint_axes(painter, frame, self._labels, colours, ticks)
 
-    def _draw_bar(self, painter: QPainter) -> None:
+    def _draw_bar(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
         """Draw the readout, and the colours between the values at their ends."""
-        area = self.map_area()
         strip = QRectF(area.left(), 0, area.width(), TOP - 2)
-        painter.setPen(QColor(self._colours.text))
+        painter.setPen(QColor(colours.text))
         middle = Qt.AlignmentFlag.AlignVCenter
         painter.drawText(strip, middle | Qt.AlignmentFlag.AlignLeft, self.readout())
         highest = tick_label(self._largest, self._largest)
@@ -225,26 +193,27 @@ class HeatMap(PaintedWidget):
         top = strip.center().y() - BAR.height() / 2
         bar = QRectF(right - BAR.width(), top, BAR.width(), BAR.height())
         gradient = QLinearGradient(bar.topLeft(), bar.topRight())
-        for k, colour in enumerate(_ends(self._colours)):
+        for k, colour in enumerate(_ends(colours)):
             gradient.setColorAt(k / 2, colour)
         painter.fillRect(bar, gradient)
         strip.setRight(bar.left() - 5)
         painter.drawText(strip, middle | Qt.AlignmentFlag.AlignRight, f"χ {lowest}")
 
-    def _draw_marker(self, painter: QPainter, area: QRectF, y: float) -> None:
+    def _draw_marker(self, painter: QPainter, area: QRectF, y: float, colours: PlotColours) -> None:
         """Draw a line across the map and a handle at either end."""
         ends = QPointF(area.left(), y), QPointF(area.right(), y)
-        self._draw_line(painter, *ends)
-        painter.setBrush(QColor(self._colours.text))
+        _draw_line(painter, *ends, colours)
+        painter.setBrush(QColor(colours.text))
         for end, out in zip(ends, (-HANDLE, HANDLE), strict=True):
             corners = [end, end + QPointF(out, -HANDLE), end + QPointF(out, HANDLE)]
             painter.drawPolygon(QPolygonF(corners))
 
-    def _draw_line(self, painter: QPainter, start: QPointF, end: QPointF) -> None:
-        """Draw a line that is visible on any colour."""
-        for colour, width in ((self._colours.background, 3.5), (self._colours.text, 1.5)):
-            painter.setPen(QPen(QColor(colour), width))
-            painter.drawLine(start, end)
+
+def _draw_line(painter: QPainter, start: QPointF, end: QPointF, colours: PlotColours) -> None:
+    """Draw a line that is visible on any colour."""
+    for colour, width in ((colours.background, 3.5), (colours.text, 1.5)):
+        painter.setPen(QPen(QColor(colour), width))
+        painter.drawLine(start, end)
 
 
 def colour_indices(values: NDArray[Any], largest: float) -> NDArray[np.uint8]:
@@ -259,6 +228,7 @@ def colour_indices(values: NDArray[Any], largest: float) -> NDArray[np.uint8]:
     return np.ascontiguousarray(indices)
 
 
+@cache
 def colour_table(colours: PlotColours) -> list[int]:
     """Return 256 colours for `colour_indices`; unknown values have that of a faint line."""
     ends = np.array([colour.getRgb()[:3] for colour in _ends(colours)], dtype=float)

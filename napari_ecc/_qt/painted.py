@@ -1,23 +1,56 @@
-"""Widgets that are painted in the colours of napari's theme."""
+"""Widgets that are painted in the colours of napari's theme, live."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from napari.utils.theme import get_theme
 from qtpy.QtCore import QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QImage, QPainter
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
-from napari_ecc._qt.theme import PAPER, PlotColours
-
-__all__ = ["PaintedWidget"]
+__all__ = ["PALETTE", "PAPER", "PaintedWidget", "PlotColours", "colours_of"]
 
 LOWEST = 110
 EXPORT_SIZE = QSize(640, 400)
 SCALE = 3
 """Pixels of a PNG file per pixel of the screen."""
+
+
+class PlotColours(NamedTuple):
+    """Colours of a plot, as ``#rrggbb``."""
+
+    background: str
+    axis: str
+    text: str
+    curve: str
+    faint: str
+    accent: str
+
+
+PAPER = PlotColours("#ffffff", "#4d4d4d", "#1a1a1a", "#1a1a1a", "#d9d9d9", "#d55e00")
+"""Colours of saved figures: black on white."""
+
+PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
+"""Colours of groups and classes, for any background (Okabe and Ito)."""
+
+ON_DARK = {"curve": "#6cc5ff", "accent": "#ff9f43"}
+ON_LIGHT = {"curve": "#0072b2", "accent": "#d55e00"}
+
+
+def colours_of(theme: str) -> PlotColours:
+    """Colours that go with a napari theme, such as "dark"."""
+    found = get_theme(theme)
+    light = sum(found.background.as_rgb_tuple()[:3]) > 3 * 128
+    return PlotColours(
+        background=found.background.as_hex("long"),
+        axis=found.highlight.as_hex("long"),
+        text=found.text.as_hex("long"),
+        faint=found.foreground.as_hex("long"),
+        **(ON_LIGHT if light else ON_DARK),
+    )
 
 
 class PaintedWidget(QWidget):
@@ -61,21 +94,10 @@ class PaintedWidget(QWidget):
         return EXPORT_SIZE
 
     def save(self, path: str | Path, facts: Mapping[str, str] | None = None) -> None:
-        """Save what is painted, on white.
+        """Save what is painted, on white, to a file of one of the suffixes `pictures`.
 
-        Parameters
-        ----------
-        path : str or Path
-            Its suffix, one of `pictures`, decides.
-        facts : mapping of str to str, optional
-            Texts of a PNG file, the description of an SVG file.
-
-        Raises
-        ------
-        ValueError
-            For another suffix.
-        OSError
-            If the file cannot be written.
+        `facts` become texts of a PNG file, or the description of an SVG file. Raises ValueError for
+        another suffix, OSError if the file cannot be written.
         """
         path, size, facts = Path(path), self.picture_size(), facts or {}
         suffix = path.suffix.lower()
@@ -88,13 +110,20 @@ class PaintedWidget(QWidget):
         if not painter.isActive():
             raise OSError(f"{path} cannot be written")
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._paint_picture(painter, QRectF(0, 0, size.width(), size.height()))
+        self._paint(painter, QRectF(0, 0, size.width(), size.height()), PAPER)
         painter.end()
         if not svg and not device.save(str(path)):
             raise OSError(f"{path} cannot be written")
 
-    def _paint_picture(self, painter: QPainter, area: QRectF) -> None:
-        """Paint what is saved."""
+    def paintEvent(self, event: Any) -> None:
+        """Draw on the background."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint(painter, QRectF(self.rect()), self._colours)
+        painter.end()
+
+    def _paint(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
+        """Paint the widget, or what is saved of it."""
         raise NotImplementedError
 
     def _redraw(self) -> None:

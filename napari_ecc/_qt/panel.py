@@ -1,4 +1,4 @@
-"""The base class of the docks."""
+"""The base class of the docks, and its status line."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
+from magicgui.widgets import PushButton
+from napari.utils.notifications import show_info
 from qtpy.QtCore import QEvent, QSize, Qt, QTimer
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import (
+    QApplication,
     QDockWidget,
+    QHBoxLayout,
     QLabel,
     QLayout,
     QMainWindow,
+    QProgressBar,
     QScrollArea,
     QSizePolicy,
     QVBoxLayout,
@@ -24,10 +29,7 @@ from superqt import QCollapsible
 from napari_ecc._controller.layer_choice import LayerChoice
 from napari_ecc._controller.links import Links
 from napari_ecc._qt.form import Form, Rows, buttons
-from napari_ecc._qt.painted import PaintedWidget
-from napari_ecc._qt.progress import WorkLine
-from napari_ecc._qt.saving import copy_code
-from napari_ecc._qt.theme import colours_of
+from napari_ecc._qt.painted import PaintedWidget, colours_of
 
 __all__ = ["Panel"]
 
@@ -35,6 +37,8 @@ ROOM = 450
 """Height of the window in pixels per dock of the plugin; if it is lower, docks become tabs."""
 LOWEST = 150
 """Minimum height of a dock in pixels; its contents can be scrolled."""
+SHOWN_AFTER = 250
+"""Milliseconds until progress is shown, because showing it causes a new layout."""
 
 
 class Panel(QWidget):
@@ -42,32 +46,25 @@ class Panel(QWidget):
 
     From top to bottom: a line that explains the dock, what it shows, its widgets, which can be
     scrolled, and what is being done.
-
-    Parameters
-    ----------
-    controller : DockController
-    about : str
-        One line.
-    guide : str
-        What the user does in this dock, shown by the help link.
     """
 
-    def __init__(self, controller: Any, about: str, guide: str) -> None:
+    dock: Any  # the class of its controller
+    about: str
+    guide: str  # what the user does in this dock, shown by the help link
+
+    def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
-        self.controller = controller
+        self.controller = controller = self.dock(napari_viewer)
         self.model = controller.model
-        self._guide = guide
         self.explorer = controller.session.explorer
         self._forms: list[Form] = []
         self._plots: list[PaintedWidget] = []
         self._sections: list[QCollapsible] = []
-        self._ends: list[Callable[[], Any]] = []
         self._links = Links()
+        self._ends = [controller.close, self._links.close]
         self._docked = False
         self.destroyed.connect(partial(_finish, self._ends))
-        self.until_closed(controller.close)
-        self.until_closed(self._links.close)
-        self.work = WorkLine(controller)
+        self.work = _WorkLine(controller)
         self.subject = QLabel()
         self.subject.setTextFormat(Qt.TextFormat.PlainText)
         self.subject.setWordWrap(True)
@@ -76,7 +73,6 @@ class Panel(QWidget):
         )
         self._content = QVBoxLayout()
         self._content.setSpacing(6)
-        self._explanation = about
         self._build()
         self.show(self.show_empty, controller.images.names_changed)
         self.show(self.show_subject, controller.subject_changed)
@@ -84,6 +80,19 @@ class Panel(QWidget):
         self._links.add(self._make_canvas_current, controller.viewer.layers.events.removed)
         self.setMinimumHeight(LOWEST)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        self._fill()
+        self._connect()
+        self._plots = self.findChildren(PaintedWidget)
+        self.show_status()
+        self.show(self._set_colours, controller.viewer.events.theme)
+
+    def _fill(self) -> None:
+        """Add the widgets."""
+        raise NotImplementedError
+
+    def _connect(self) -> None:
+        """Connect the widgets with model and controller."""
+        raise NotImplementedError
 
     def _build(self) -> None:
         self._about = QLabel()
@@ -127,7 +136,7 @@ class Panel(QWidget):
 
     def show_guide(self) -> None:
         """Show how to use this dock."""
-        QWhatsThis.showText(self.mapToGlobal(self.rect().center()), self._guide, self)
+        QWhatsThis.showText(self.mapToGlobal(self.rect().center()), self.guide, self)
 
     def changeEvent(self, event: Any) -> None:
         """Follow the theme's colours."""
@@ -151,7 +160,7 @@ class Panel(QWidget):
     def _show_about(self) -> None:
         colour = self.palette().text().color().name()
         link = f"<a href='#' style='color: {colour}'>Help</a>"
-        self._about.setText(f"{self._explanation} {link}")
+        self._about.setText(f"{self.about} {link}")
 
     def show_subject(self) -> None:
         """Set the description of the displayed part."""
@@ -165,7 +174,7 @@ class Panel(QWidget):
 
     def show_status(self) -> None:
         """Set the status line, and the message of the plots."""
-        self.work.set_text(self.model.status)
+        self.work.text.setText(self.model.status)
         for plot in self._plots:
             plot.set_message(self.message)
 
@@ -175,27 +184,22 @@ class Panel(QWidget):
 
     def copy_python(self) -> None:
         """Copy the code of what is shown to the clipboard."""
-        copy_code(self.controller.python_call())
+        code = self.controller.python_call()
+        if code:
+            QApplication.clipboard().setText(code)
+        show_info("Copied: paste it in napari's console." if code else "There is no curve yet.")
 
     def follow(self, form: Form, *models: Any, but: Collection[str] = ()) -> Form:
         """Connect a form to models until the panel is closed, but for some widgets."""
         for model in models:
-            form.follow(model, but)
-        self.until_closed(form.release)
+            form.follow(model, self._links, but)
         self._forms.append(form)
         return form
 
     def offer(self, form: Form, name: str, choice: LayerChoice, **more: str) -> None:
         """Offer the layers of a choice in a combo box of a form.
 
-        Parameters
-        ----------
-        form : Form
-        name : str
-            Of the combo box.
-        choice : LayerChoice
-        **more : str
-            Other values to choose from, by the text that the user reads.
+        `more` are other values to choose from, by the text that the user reads.
         """
 
         def offer_layers() -> None:
@@ -204,21 +208,10 @@ class Panel(QWidget):
 
         self.show(offer_layers, choice.names_changed)
 
-    def paint(self, *plots: PaintedWidget) -> None:
-        """Let plots follow the colours of napari's theme, and show the status while empty."""
-        viewer = self.controller.viewer
-
-        def set_colours() -> None:
-            for plot in plots:
-                plot.set_colours(colours_of(viewer.theme))
-
-        self._plots += plots
-        self.show_status()
-        self.show(set_colours, viewer.events.theme)
-
-    def until_closed(self, end: Callable[[], Any]) -> None:
-        """Call a function when the panel is closed, in reverse order."""
-        self._ends.append(end)
+    def _set_colours(self) -> None:
+        """Let plots follow the colours of napari's theme."""
+        for plot in self._plots:
+            plot.set_colours(colours_of(self.controller.viewer.theme))
 
     def show(self, callback: Callable[..., Any], *signals: Any) -> None:
         """Call a function now, and when a signal is emitted until the panel is closed."""
@@ -269,6 +262,61 @@ class Panel(QWidget):
             window.resizeDocks(docks, [ROOM] * len(docks), Qt.Orientation.Vertical)
 
 
+class _WorkLine(QWidget):
+    """Status text; while a job runs, its progress and a Cancel button, and then a Resume button."""
+
+    def __init__(self, controller: Any) -> None:
+        super().__init__()
+        runner = controller.runner
+        self.text = QLabel()
+        self.text.setWordWrap(True)
+        self.text.setTextFormat(Qt.TextFormat.PlainText)
+        self.bar = QProgressBar()
+        self.bar.setMaximumWidth(90)
+        self.bar.setTextVisible(False)
+        self.cancel = PushButton(text="Cancel", tooltip="Stop; what is known stays")
+        self.cancel.changed.connect(lambda _: runner.stop())
+        self.resume = PushButton(text="Resume", tooltip="Go on where it was cancelled")
+        self.resume.changed.connect(lambda _: controller.resume())
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.text, stretch=1)
+        for widget in (self.bar, self.cancel.native, self.resume.native):
+            layout.addWidget(widget)
+        self._soon = QTimer(self, singleShot=True, interval=SHOWN_AFTER)
+        self._soon.timeout.connect(self._show_work)
+        self.bar.setVisible(False)
+        self.cancel.native.setVisible(False)
+        self.resume.native.setVisible(False)
+        self._show_busy(runner.running)
+        runner.busy.connect(self._show_busy)
+        runner.progressed.connect(self._show_progress)
+        runner.stopped.connect(self._show_stopped)
+
+    def _show_busy(self, busy: bool) -> None:
+        self.cancel.enabled = busy
+        if busy:
+            self.resume.native.setVisible(False)
+            self._soon.start()
+        else:
+            self._soon.stop()
+            self.bar.setVisible(False)
+            self.bar.reset()
+            self.cancel.native.setVisible(False)
+
+    def _show_stopped(self) -> None:
+        self.resume.native.setVisible(True)
+
+    def _show_work(self) -> None:
+        self.cancel.native.setVisible(True)
+        self.bar.setVisible(self.bar.value() > 0)
+
+    def _show_progress(self, done: int, total: int) -> None:
+        self.bar.setRange(0, total)
+        self.bar.setValue(done)
+        self.bar.setVisible(self.cancel.native.isVisibleTo(self))
+
+
 class _Column(QScrollArea):
     """Scrolls vertically, and is as wide as its content needs."""
 
@@ -292,5 +340,6 @@ class _Column(QScrollArea):
 
 
 def _finish(ends: list[Callable[[], Any]]) -> None:
+    """Call functions once, in reverse order."""
     while ends:
         ends.pop()()

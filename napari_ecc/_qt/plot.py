@@ -12,12 +12,11 @@ from qtpy.QtCore import QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
 
 from ecc_core import BettiCurves
-from napari_ecc._model.explorer import BETTI_NAMES
+from napari_ecc._model.explorer import BETTI_NAMES, Histogram
 from napari_ecc._qt.axes import BOTTOM, LEFT, RIGHT, Frame, nice_ticks, paint_axes
-from napari_ecc._qt.painted import PaintedWidget
-from napari_ecc._qt.theme import PALETTE, PAPER, PlotColours
+from napari_ecc._qt.painted import PALETTE, PaintedWidget, PlotColours
 
-__all__ = ["BETTI_COLOURS", "CurvePlot", "Line", "betti_lines", "step_line"]
+__all__ = ["BETTI_COLOURS", "CurvePlot", "Line", "betti_lines"]
 
 BETTI_COLOURS = PALETTE[1:4]
 
@@ -27,45 +26,26 @@ SHIFTED, ALL_STEPS = 10, 2**30
 
 
 class Line(NamedTuple):
-    """A curve of a plot.
+    """A curve of a plot."""
 
-    Attributes
-    ----------
-    x, y : (n,) arrays
-        `x` increasing.
-    style : {"step-right", "step-left", "line"}
-        Whether a value holds up to the next x (sublevel curves) or down to the one before.
-    colour : str
-        ``#rrggbb``, or the name of one of `PlotColours`.
-    width : float
-    dashed : bool
-    label : str
-        For the legend; "" leaves the curve out of it.
-    """
-
-    x: NDArray[Any]
+    x: NDArray[Any]  # increasing
     y: NDArray[Any]
-    style: str = "step-right"
-    colour: str = "curve"
+    superlevel: bool = False  # a value holds down to the x before, not up to the next one
+    colour: str = "curve"  # ``#rrggbb``, or the name of one of `PlotColours`
     width: float = 1.6
     dashed: bool = False
-    label: str = ""
+    label: str = ""  # for the legend; "" leaves the curve out of it
 
     def shade(self, colours: PlotColours) -> QColor:
         """The colour in those of a theme."""
         return QColor(getattr(colours, self.colour, self.colour))
 
 
-def step_line(x: NDArray[Any], y: NDArray[Any], superlevel: bool, **look: Any) -> Line:
-    """A line with the steps of a curve of sub- or superlevel sets."""
-    return Line(x, y, "step-left" if superlevel else "step-right", **look)
-
-
 def betti_lines(curves: BettiCurves) -> list[Line]:
     """A line for each Betti number, with what it counts in the legend."""
     names = BETTI_NAMES[len(curves.values)]
     return [
-        step_line(curves.thresholds, values, curves.superlevel, colour=colour, label=many)
+        Line(curves.thresholds, values, curves.superlevel, colour=colour, label=many)
         for values, colour, (_, many) in zip(curves.values, BETTI_COLOURS, names, strict=False)
     ]
 
@@ -99,7 +79,7 @@ class CurvePlot(PaintedWidget):
         self._note = ""
         self._threshold: float | None = None
         self._band: tuple[float, float] | None = None
-        self._bars: tuple[NDArray[Any], NDArray[Any]] | None = None
+        self._bars: Histogram | None = None
         self._backdrop: QPixmap | None = None
         self._dragging = False
         self._stretch = 1.0
@@ -120,22 +100,17 @@ class CurvePlot(PaintedWidget):
         return self._threshold
 
     def set_lines(self, lines: Sequence[Line], note: str = "") -> None:
-        """Draw these curves.
+        """Draw these curves, the last one on top.
 
-        Parameters
-        ----------
-        lines : sequence of Line
-            The last one on top.
-        note : str, default ""
-            Written above the curves, also in saved pictures: what they are not.
+        The note is written above them, also in saved pictures: what they are not.
         """
         self._lines = tuple(line for line in lines if len(line.x))
         self._note = note
         self._set_bounds()
 
-    def set_bars(self, edges: NDArray[Any] | None, counts: NDArray[Any] | None = None) -> None:
+    def set_bars(self, bars: Histogram | None) -> None:
         """Draw a histogram behind the curves, as high as the plot; None draws none."""
-        self._bars = None if edges is None or counts is None else (edges, counts)
+        self._bars = bars
         self._redraw()
 
     def set_x_label(self, label: str) -> None:
@@ -179,9 +154,9 @@ class CurvePlot(PaintedWidget):
         """Redraw in the new size."""
         self._redraw()
 
-    def _paint_picture(self, painter: QPainter, area: QRectF) -> None:
-        self._paint_curves(painter, area, PAPER)
-        self._paint_threshold(painter, area, PAPER)
+    def _paint(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
+        self._paint_curves(painter, area, colours)
+        self._paint_threshold(painter, area, colours)
 
     def mousePressEvent(self, event: Any) -> None:
         """Start a drag; a click moves the line there."""
@@ -257,7 +232,7 @@ class CurvePlot(PaintedWidget):
         paint_axes(painter, frame, self._labels, colours, ticks, grid=True)
         painter.setClipRect(frame.plot.adjusted(-1, -2, 1, 2))
         if self._bars is not None:
-            _paint_bars(painter, frame, *self._bars, colours)
+            _paint_bars(painter, frame, self._bars, colours)
         for line in self._lines:
             pen = QPen(line.shade(colours), line.width)
             pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
@@ -303,18 +278,12 @@ def _bounds(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     return (x0, x1 if x1 > x0 else x0 + 1.0, y0 - room * (y0 < 0), y1 + room)
 
 
-def _paint_bars(
-    painter: QPainter,
-    frame: Frame,
-    edges: NDArray[Any],
-    counts: NDArray[Any],
-    colours: PlotColours,
-) -> None:
+def _paint_bars(painter: QPainter, frame: Frame, bars: Histogram, colours: PlotColours) -> None:
     """Draw square roots of the counts, so that a large background does not hide the rest."""
     shade = QColor(colours.axis)
     shade.setAlpha(70)
-    heights = np.sqrt(counts / max(counts.max(initial=1), 1)) * frame.plot.height()
-    left = frame.px(edges)
+    heights = np.sqrt(bars.counts / max(bars.counts.max(initial=1), 1)) * frame.plot.height()
+    left = frame.px(bars.edges)
     for start, end, height in zip(left[:-1], left[1:], heights, strict=True):
         bar = QRectF(start, frame.plot.bottom() - height, end - start, height)
         painter.fillRect(bar, shade)
@@ -323,10 +292,8 @@ def _paint_bars(
 def _polyline(line: Line, frame: Frame) -> QPolygonF:
     """Return the corners of the line in pixels, at most four per pixel column."""
     x, y = frame.px(np.asarray(line.x, float)), frame.py(np.asarray(line.y, float))
-    if line.style != "line":
-        x = np.repeat(x, 2)
-        y = np.repeat(y, 2)
-        x, y = (x[1:], y[:-1]) if line.style == "step-right" else (x[:-1], y[1:])
+    x, y = np.repeat(x, 2), np.repeat(y, 2)
+    x, y = (x[:-1], y[1:]) if line.superlevel else (x[1:], y[:-1])
     if x.size > 8 * frame.plot.width():
         x, y = _thin(x, y)
     return QPolygonF([QPointF(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True)])

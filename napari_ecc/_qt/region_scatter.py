@@ -11,9 +11,8 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from skimage.measure import points_in_poly
 
-from napari_ecc._qt.axes import paint_titles
-from napari_ecc._qt.painted import PaintedWidget
-from napari_ecc._qt.theme import PALETTE
+from napari_ecc._qt.axes import Frame, paint_titles
+from napari_ecc._qt.painted import PALETTE, PaintedWidget, PlotColours
 
 __all__ = ["RegionScatter"]
 
@@ -93,17 +92,14 @@ class RegionScatter(PaintedWidget):
 
     def positions(self) -> Floats:
         """Return where the points are on the widget, (n, 2)."""
-        frame = self.frame().adjusted(EDGE, EDGE, -EDGE, -EDGE)
         if not len(self._points):
             return np.zeros((0, 2))
         low, high = self._points.min(axis=0), self._points.max(axis=0)
-        span = np.where(high > low, high - low, 1.0)
-        share = np.where(high > low, (self._points - low) / span, 0.5)
-        left, bottom, width, height = (
-            float(v) for v in (frame.left(), frame.bottom(), frame.width(), frame.height())
-        )
-        positions: Floats = [left, bottom] + share * [width, -height]
-        return positions
+        room = np.where(high > low, 0.0, 0.5)  # equal coordinates lie in the middle
+        (x0, y0), (x1, y1) = low - room, high + room
+        frame = Frame(self.frame().adjusted(EDGE, EDGE, -EDGE, -EDGE), (x0, x1, y0, y1))
+        x, y = self._points.T
+        return np.column_stack([frame.px(x), frame.py(y)])
 
     def _nearest(self, at: QPointF) -> int:
         positions = self.positions()
@@ -146,12 +142,10 @@ class RegionScatter(PaintedWidget):
         self._hover = -1
         self.update()
 
-    def paintEvent(self, event: Any) -> None:
+    def _paint(self, painter: QPainter, area: QRectF, colours: PlotColours) -> None:
         """Draw the points, the axes' names and the selection."""
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        colours, frame = self._colours, self.frame()
-        painter.fillRect(self.rect(), QColor(colours.background))
+        frame = self.frame()
+        painter.fillRect(area, QColor(colours.background))
         painter.setPen(QColor(colours.axis))
         painter.drawRect(frame)
         painter.setPen(QPen(QColor(colours.axis), 0.8))
@@ -170,7 +164,6 @@ class RegionScatter(PaintedWidget):
                 painter.drawEllipse(QPointF(*positions[index]), RING, RING)
         painter.setPen(QColor(colours.text))
         paint_titles(painter, frame, self._names, 1, PAD / 2 - 1)
-        painter.end()
 
     def _draw_classes(self, painter: QPainter, frame: QRectF, positions: list[Any]) -> None:
         """Draw a ring about each point of a class, a legend, and what is being drawn around."""

@@ -8,19 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_ecc._controller.regions import RegionController
-from napari_ecc._qt.form import (
-    CONNECTIVITY,
-    SCOPE,
-    SUPERLEVEL,
-    buttons,
-    check,
-    choice,
-    optional_number,
-    text,
-    whole_number,
-)
+from napari_ecc._qt import form
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import CurvePlot, betti_lines, step_line
+from napari_ecc._qt.plot import CurvePlot, Line, betti_lines
 from napari_ecc._qt.region_scatter import RegionScatter
 from napari_ecc._qt.saving import Saver
 
@@ -29,43 +19,40 @@ __all__ = ["RegionExplorer"]
 MOST_LINES = 100
 """Largest number of curves that are drawn behind the selected one."""
 
-ABOUT = "Pattern and shape of each object."
-GUIDE = """\
-<p><i>Measure</i> gives the curve of the image inside each object, and the transform of its
-shape, as if the object stood alone. They become columns of the layer's features.</p>
-<p>Click an object in the canvas or a point of the scatter plot: the same object is selected
-everywhere. Draw around points to put their objects in a class, a column of the features.</p>"""
-
 CHOICES = {
-    "Labels": (choice("labels", "The Labels layer, one label an object"), SCOPE),
-    "Image": (choice("image", "The Image layer, the same as in the Euler explorer"),),
+    "Labels": (form.choice("labels", "The Labels layer, one label an object"), form.SCOPE),
+    "Image": (form.choice("image", "The Image layer, the same as in the Euler explorer"),),
 }
 MINKOWSKI_TIP = "Area and perimeter, or volume, surface and mean breadth, in world units"
 SETTINGS = {
-    "Sets": (SUPERLEVEL, CONNECTIVITY),
-    "Thresholds": (whole_number("n_thresholds", "Columns of the curves", 2, 1024),),
+    "Sets": (form.SUPERLEVEL, form.CONNECTIVITY),
+    "Thresholds": (form.whole_number("n_thresholds", "Columns of the curves", 2, 1024),),
     "Also": (
-        check("with_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
-        check("with_minkowski", "Minkowski functionals", MINKOWSKI_TIP),
+        form.check("with_betti", "Betti curves", "Components, holes or tunnels, and cavities"),
+        form.check("with_minkowski", "Minkowski functionals", MINKOWSKI_TIP),
     ),
     "Transform": (
-        whole_number("n_directions", "Directions of the transforms", 1, 256),
+        form.whole_number("n_directions", "Directions of the transforms", 1, 256),
         "by",
-        whole_number("n_heights", "Heights of the transforms, in radii of each object", 2, 1024),
+        form.whole_number(
+            "n_heights", "Heights of the transforms, in radii of each object", 2, 1024
+        ),
     ),
 }
 OBJECT = {
     "Object": (
-        optional_number("selected", "The selected label; click an object or a point", 2**31 - 1),
+        form.optional_number(
+            "selected", "The selected label; click an object or a point", 2**31 - 1
+        ),
         "Components of",
-        choice(
+        form.choice(
             "basis",
             "What the principal components below are of",
             {"Curves": "curves", "Transforms": "transforms"},
         ),
     ),
     "Class": (
-        text("class_name", "Draw around points below to put their objects in this class"),
+        form.text("class_name", "Draw around points below to put their objects in this class"),
         "of points drawn around",
     ),
 }
@@ -74,8 +61,15 @@ OBJECT = {
 class RegionExplorer(Panel):
     """Measure the objects of a Labels layer, and compare them."""
 
-    def __init__(self, napari_viewer: Any) -> None:
-        super().__init__(RegionController(napari_viewer), ABOUT, GUIDE)
+    dock = RegionController
+    about = "Pattern and shape of each object."
+    guide = """\
+<p><i>Measure</i> gives the curve of the image inside each object, and the transform of its
+shape, as if the object stood alone. They become columns of the layer's features.</p>
+<p>Click an object in the canvas or a point of the scatter plot: the same object is selected
+everywhere. Draw around points to put their objects in a class, a column of the features.</p>"""
+
+    def _fill(self) -> None:
         self.plot = CurvePlot("threshold t", "χ")
         self.scatter = RegionScatter()
         self.save = Saver(self, "regions.csv", self.controller.save_table, self.plot)
@@ -87,12 +81,10 @@ class RegionExplorer(Panel):
         self.object = self.add_form(OBJECT, self.model)
         self.add(self.scatter, stretch=1)
         self.add(self.actions)
-        self._connect()
-        self.paint(self.plot, self.scatter)
 
     def _actions(self) -> Any:
         history = self.controller.session.history
-        return buttons(
+        return form.buttons(
             measure=("Measure", "Curves and transforms of all objects", self.controller.measure),
             undo=("Undo", "Undo the last change to layers", history.undo),
             save=("Save…", "Table as CSV or Parquet, plot as PNG or SVG", self.save.ask),
@@ -160,12 +152,12 @@ class RegionExplorer(Panel):
         _, thresholds, values = regions.curves
         superlevel = regions.curves.superlevel
         some = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_LINES)).astype(int))
-        look = {"colour": "axis", "width": 0.8}
-        lines = [step_line(thresholds, values[k], superlevel, **look) for k in some.tolist()]
+        lines = [
+            Line(thresholds, values[k], superlevel, colour="axis", width=0.8) for k in some.tolist()
+        ]
         row = regions.row(self.model.selected)
         if row is not None:
-            look = {"colour": "accent", "width": 2.4}
-            lines.append(step_line(thresholds, values[row], superlevel, **look))
+            lines.append(Line(thresholds, values[row], superlevel, colour="accent", width=2.4))
             if regions.betti is not None:
                 lines += betti_lines(regions.betti.select(self.model.selected))
         self.plot.set_lines(lines)

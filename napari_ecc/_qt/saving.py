@@ -1,4 +1,4 @@
-"""Save results to files and the clipboard."""
+"""Save results to files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from napari.utils.notifications import show_error, show_info
-from qtpy.QtWidgets import QApplication, QFileDialog, QWidget
+from qtpy.QtWidgets import QFileDialog
 
-__all__ = ["Saver", "ask_for_table", "attempt", "copy_code"]
+__all__ = ["Saver", "attempt"]
 
 FILTERS = {
     ".csv": "CSV table (*.csv)",
@@ -23,14 +23,7 @@ FILTERS = {
 class Saver:
     """Saves a result as a table, or as a picture of a plot. The suffix decides.
 
-    Parameters
-    ----------
-    panel : Panel
-    name : str
-        Of the file that is proposed.
-    write : callable
-        Writes the table to a path.
-    plot : CurvePlot, HeatMap or None, default None
+    `name` is proposed for the file, and `write` writes the table to a path.
     """
 
     def __init__(
@@ -72,16 +65,3 @@ def attempt(act: Callable[[], None]) -> bool:
         show_error(str(error))
         return False
     return True
-
-
-def ask_for_table(parent: QWidget, title: str) -> str:
-    """Ask which table to read; "" if the user cancels."""
-    path, _ = QFileDialog.getOpenFileName(parent, title, "", "Tables (*.csv *.parquet)")
-    return str(path)
-
-
-def copy_code(code: str) -> None:
-    """Copy code to the clipboard, if there is any."""
-    if code:
-        QApplication.clipboard().setText(code)
-    show_info("Copied: paste it in napari's console." if code else "There is no curve yet.")

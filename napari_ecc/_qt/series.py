@@ -7,32 +7,19 @@ from typing import Any
 import numpy as np
 
 from napari_ecc._controller.series import SeriesController
-from napari_ecc._qt.form import (
-    CONNECTIVITY,
-    SUPERLEVEL,
-    buttons,
-    choice,
-    number,
-    whole_number,
-)
+from napari_ecc._qt import form
 from napari_ecc._qt.heatmap import HeatMap
 from napari_ecc._qt.panel import Panel
-from napari_ecc._qt.plot import CurvePlot, step_line
+from napari_ecc._qt.plot import CurvePlot, Line
 from napari_ecc._qt.saving import Saver
 
 __all__ = ["SeriesExplorer"]
 
-ABOUT = "The curve of every frame."
-GUIDE = """\
-<p>A row of the map is the Euler characteristic curve of a frame. Click or drag in the map to
-move to a frame; the curve above is that of the frame in view.</p>
-<p>All frames have the same thresholds. Rows that are not known yet are grey.</p>"""
-
 CHOICES = {
-    "Image": (choice("image", "The Image layer, the same as in the Euler explorer"),),
+    "Image": (form.choice("image", "The Image layer, the same as in the Euler explorer"),),
     "Along": (
-        choice("axis", "The axis that the frames follow one another along"),
-        choice(
+        form.choice("axis", "The axis that the frames follow one another along"),
+        form.choice(
             "scope",
             "The last two or three axes of the image are a frame's",
             {"Frames are planes": "slice", "Frames are volumes": "volume"},
@@ -40,12 +27,12 @@ CHOICES = {
     ),
 }
 SETTINGS = {
-    "Sets": (SUPERLEVEL, CONNECTIVITY),
-    "Thresholds": (whole_number("n_thresholds", "Number of thresholds", 2, 4096),),
+    "Sets": (form.SUPERLEVEL, form.CONNECTIVITY),
+    "Thresholds": (form.whole_number("n_thresholds", "Number of thresholds", 2, 4096),),
     "between": (
-        number("low", "First threshold", -1e300, 1e300, 1),
+        form.number("low", "First threshold", -1e300, 1e300, 1),
         "and",
-        number("high", "Last threshold", -1e300, 1e300, 1),
+        form.number("high", "Last threshold", -1e300, 1e300, 1),
     ),
 }
 
@@ -53,8 +40,14 @@ SETTINGS = {
 class SeriesExplorer(Panel):
     """See how the curve changes in time, over channels or through a stack."""
 
-    def __init__(self, napari_viewer: Any) -> None:
-        super().__init__(SeriesController(napari_viewer), ABOUT, GUIDE)
+    dock = SeriesController
+    about = "The curve of every frame."
+    guide = """\
+<p>A row of the map is the Euler characteristic curve of a frame. Click or drag in the map to
+move to a frame; the curve above is that of the frame in view.</p>
+<p>All frames have the same thresholds. Rows that are not known yet are grey.</p>"""
+
+    def _fill(self) -> None:
         self.plot = CurvePlot("threshold t", "χ")
         self.map = HeatMap("threshold t", "frame")
         self.save = Saver(self, "series.csv", self.controller.save_table, self.map)
@@ -64,14 +57,12 @@ class SeriesExplorer(Panel):
         self.add(self.map, stretch=3)
         limits_tip = "Let the thresholds run between the layer's contrast limits"
         self.add(
-            buttons(
+            form.buttons(
                 limits=("From contrast", limits_tip, self.controller.take_contrast_limits),
                 save=("Save…", "Table as CSV or Parquet, map as PNG", self.save.ask),
                 copy=("Copy Python", "The call that gives the map", self.copy_python),
             )
         )
-        self._connect()
-        self.paint(self.plot, self.map)
 
     def _connect(self) -> None:
         model, events = self.model, self.model.events
@@ -126,4 +117,4 @@ class SeriesExplorer(Panel):
         if values is None:
             self.plot.set_lines([])
         else:
-            self.plot.set_lines([step_line(model.thresholds, values, model.superlevel)])
+            self.plot.set_lines([Line(model.thresholds, values, model.superlevel)])

@@ -4,7 +4,7 @@ Each takes layers as they are in the viewer and computes at once. *Copy Python* 
 call that gives what the dock shows.
 """
 
-from napari_ecc._controller.curve_sets import curve_table
+from napari_ecc._controller.curves import curve_table
 from napari_ecc._model.compare import compare_groups
 from napari_ecc.actions.curves import (
     all_frames,

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 
 from ecc_core import BettiCurves, EulerCurve
-from napari_ecc._controller.curve_sets import frames_of
-from napari_ecc._controller.curves import Request, compute_curve, request_of, result_of
+from napari_ecc._controller.curves import (
+    Request,
+    compute_curve,
+    frames_of,
+    request_of,
+    result_of,
+)
 from napari_ecc._controller.fields import count_all
-from napari_ecc._controller.layers import Part, contrast_limits, selection_of
+from napari_ecc._controller.layers import Part, checked_part, contrast_limits, selection_of
 from napari_ecc._controller.series import Frames, compute_frames, fitting_frames
-from napari_ecc.actions._layers import checked, result
+from napari_ecc._workers import result
 
 if TYPE_CHECKING:
     from napari.layers import Image, Labels, Shapes
@@ -205,7 +210,7 @@ def all_frames(
     dict of str to EulerCurve
         For `compare_groups` and `curve_table`.
     """
-    frames = frames_of(layer, checked(layer, part), axis)
+    frames = frames_of(layer, checked_part(layer, part), axis)
     return {name: layer_curve(layer, part=frame, **options) for name, frame in frames.items()}
 
 
@@ -240,7 +245,7 @@ def frame_curves(
         With `values` of the shape (frames, thresholds).
     """
     planes = (0,) * (layer.ndim - 2) + (slice(None),) * 2
-    part = checked(layer, part or planes)
+    part = checked_part(layer, part or planes)
     low, high = range or contrast_limits(layer)
     options = {
         "range": (low, high),
@@ -265,5 +270,5 @@ def _requested(
     layer: Any, part: Part | None, region: Any, **options: Unpack[CurveOptions]
 ) -> Request:
     """Return the request for a part of a layer, which must have a curve."""
-    selection = selection_of(layer, checked(layer, part))
+    selection = selection_of(layer, checked_part(layer, part))
     return request_of(layer, selection, region=region, **options)

@@ -10,11 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecc_core import EulerTransform
-from napari_ecc._controller.direction_sweep import Cache, Sweep, curves_along
-from napari_ecc._controller.layers import Part, selection_of, unit_of, values_of
+from napari_ecc._controller.direction_sweep import Sweep, Swept, curves_along
+from napari_ecc._controller.layers import (
+    Part,
+    checked_part,
+    selection_of,
+    unit_of,
+    values_of,
+)
 from napari_ecc._controller.loading import fitting_level
 from napari_ecc._model.directions import circle
-from napari_ecc.actions._layers import checked
 
 if TYPE_CHECKING:
     from napari.layers import Image, Labels
@@ -69,7 +74,7 @@ def layer_transform(
         raise ValueError(
             f"one of `threshold` and `slope` must be given, got {threshold} and {slope}"
         )
-    selection = values_of(layer, selection_of(layer, checked(layer, part)))
+    selection = values_of(layer, selection_of(layer, checked_part(layer, part)))
     ndim = len(selection.axes)
     if isinstance(directions, int):
         directions = circle(directions, elevation, ndim)
@@ -83,6 +88,6 @@ def layer_transform(
         slope=slope or 0.0,
         n_heights=heights,
     )
-    image = np.asarray(sweep.level.array)
-    found = curves_along(sweep, Cache(), image, np.asarray(directions, dtype=np.float64))
+    swept = Swept(np.asarray(sweep.level.array))
+    found = curves_along(sweep, swept, np.asarray(directions, dtype=np.float64))
     return found if slope is not None else replace(found, units=unit_of(layer, selection.where))

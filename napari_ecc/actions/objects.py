@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ecc_core import EulerCurve
-from napari_ecc._controller.layers import Part
+from napari_ecc._controller.layers import Part, checked_part
 from napari_ecc._controller.measuring import (
-    compute_object_curves,
     frame_of,
-    measure,
-    measure_of,
+    measure_job,
     named_curves,
+    object_curves_job,
 )
-from napari_ecc.actions._layers import checked, result
+from napari_ecc._workers import result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,8 +56,8 @@ def object_curves(
     >>> list(actions.object_curves(labels, image))
     ['cells 1', 'cells 2', 'cells 3']
     """
-    part = checked(labels, part)
-    what = measure_of(
+    part = checked_part(labels, part)
+    job = object_curves_job(
         labels,
         image,
         part=part,
@@ -66,7 +65,7 @@ def object_curves(
         superlevel=superlevel,
         connectivity=connectivity,
     )
-    return named_curves(result(compute_object_curves(what)), labels.name, frame_of(part))
+    return named_curves(result(job()), labels.name, frame_of(part))
 
 
 def region_table(
@@ -117,10 +116,11 @@ def region_table(
     """
     import pandas as pd
 
-    what = measure_of(
+    job = measure_job(
         labels,
         image,
-        part=checked(labels, part),
+        features=pd.DataFrame(),
+        part=checked_part(labels, part),
         thresholds=thresholds,
         directions=directions,
         heights=heights,
@@ -129,5 +129,5 @@ def region_table(
         superlevel=superlevel,
         connectivity=connectivity,
     )
-    _, table = result(measure(what, pd.DataFrame()))
+    _, table = result(job())
     return table

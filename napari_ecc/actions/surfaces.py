@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ecc_core import EulerSurface
-from napari_ecc._controller.layers import Part
-from napari_ecc._controller.surfaces import channels_of, compute_surface
-from napari_ecc.actions._layers import checked, result
+from napari_ecc._controller.channels import surface_job
+from napari_ecc._controller.layers import Part, checked_part
+from napari_ecc._workers import result
 
 if TYPE_CHECKING:
     from napari.layers import Image, Labels
@@ -57,13 +57,13 @@ def layer_surface(
     >>> actions.layer_surface(first, second, thresholds=2, connectivity=1).values.tolist()
     [[1, 3], [3, 1]]
     """
-    what = channels_of(
+    job = surface_job(
         first,
         second,
-        part=checked(first, part),
+        part=checked_part(first, part),
         thresholds=thresholds,
         superlevel=superlevel,
         connectivity=connectivity,
     )
-    surface: EulerSurface = result(compute_surface(what)).values
+    surface: EulerSurface = result(job()).values
     return surface

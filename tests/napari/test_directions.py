@@ -13,8 +13,8 @@ from scipy.ndimage import gaussian_filter
 import ecc_core as ecc
 from napari_ecc import actions
 from napari_ecc._controller import direction_sweep, loading
-from napari_ecc._controller.direction_arrow import NAME
-from napari_ecc._qt.theme import colours_of
+from napari_ecc._controller.direction_overlays import NAME
+from napari_ecc._qt.painted import colours_of
 
 
 def smooth(*shape, seed=0):

@@ -12,7 +12,7 @@ from qtpy.QtGui import QImage, QWheelEvent
 
 from napari_ecc._qt.direction_dial import DirectionDial
 from napari_ecc._qt.heatmap import HeatMap, colour_indices
-from napari_ecc._qt.theme import PAPER
+from napari_ecc._qt.painted import PAPER
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from qtpy.QtGui import QColor, QWheelEvent
 from qtpy.QtWidgets import QApplication
 
 from napari_ecc._qt.axes import nice_ticks, tick_label
+from napari_ecc._qt.painted import PAPER, colours_of
 from napari_ecc._qt.plot import CurvePlot, Line, _thin
-from napari_ecc._qt.theme import PAPER, colours_of
 
 
 @pytest.fixture

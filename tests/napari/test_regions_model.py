@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ecc_core as ecc
-from napari_ecc._controller.region_features import merged
+from napari_ecc._controller.measuring import merged
 from napari_ecc._model.regions import (
     Regions,
     feature_columns,

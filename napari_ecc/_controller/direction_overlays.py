@@ -1,18 +1,19 @@
-"""An arrow in the canvas that shows a direction and can be dragged."""
+"""Directions in the canvas: an arrow that can be dragged, and the swept height."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_ecc._controller.layers import Selection
+from napari_ecc._controller.layers import Selection, placement
 from napari_ecc._controller.overlays import Overlay
 from napari_ecc._model.directions import direction_from_ray
 
-__all__ = ["DirectionArrow"]
+__all__ = ["DirectionArrow", "HeightMarker"]
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +28,10 @@ WIDTH = 0.012
 
 COLOUR = "#ff9f43"
 NAME = "Euler direction"
+
+HEIGHT_COLOUR = "#6cc5ff"
+HEIGHT_NAME = "Euler height"
+FACES = np.array([[0, 1, 2], [0, 2, 3]])
 
 
 class _Place(NamedTuple):
@@ -52,13 +57,7 @@ class _Place(NamedTuple):
 class DirectionArrow(Overlay):
     """A Vectors layer with one vector, from the middle of an image.
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-    moved : callable
-        Called with the direction that the user drags the arrow to.
-    removed : callable
-        Called when the user has removed the layer.
+    `moved` is called with the direction that the user drags the arrow to.
     """
 
     def __init__(
@@ -154,6 +153,53 @@ class DirectionArrow(Overlay):
             found = direction_from_ray(offset, ray, length)
         if found is not None:
             self._moved(found)
+
+
+class HeightMarker(Overlay):
+    """A Vectors layer with a line, or a Surface layer with a plane."""
+
+    def show(self, layer: Any, selection: Selection, direction: Floats, height: float) -> None:
+        """Mark the points of a height along a direction; NaN marks none."""
+        if math.isnan(height):
+            self.remove()
+            return
+        corners = self._corners(layer, selection, direction, height)
+        if len(corners) == 4:
+            add = self._viewer.add_surface
+            data: Any = (corners, FACES, np.ones(4))
+            look = {
+                "colormap": ["black", HEIGHT_COLOUR],
+                "contrast_limits": (0, 1),
+                "opacity": 0.4,
+                "shading": "none",
+            }
+        else:
+            add = self._viewer.add_vectors
+            data = np.array([[corners[0], corners[1] - corners[0]]])
+            look = {
+                "vector_style": "line",
+                "edge_color": HEIGHT_COLOUR,
+                "edge_width": max(1.0, 0.006 * max(selection.full.shape)),
+                "blending": "translucent_no_depth",
+            }
+        fits = hasattr(self.layer, "vertices") == (len(corners) == 4)
+        content = {"data": data, **placement(layer)}
+        self._show(layer, add, content, fits=fits, name=HEIGHT_NAME, **look)
+
+    def _corners(
+        self, layer: Any, selection: Selection, direction: Floats, height: float
+    ) -> Floats:
+        """Return the ends of the line or the corners of the plane, in points of the layer."""
+        shape = np.array(selection.full.shape)
+        reach = float(np.linalg.norm(shape * selection.spacing) / 2)
+        across = np.linalg.svd(direction[None])[2][1:]
+        signs = [[-1], [1]] if len(across) == 1 else [[-1, -1], [-1, 1], [1, 1], [1, -1]]
+        world = height * direction + reach * np.array(signs) @ across
+        point = np.round(np.asarray(layer.world_to_data(self._viewer.dims.point), dtype=float))
+        corners = np.repeat(point[None], len(world), axis=0)
+        axes = list(selection.axes)
+        corners[:, axes] = (shape - 1) / 2 + world / selection.spacing
+        return corners
 
 
 def _own_axes(displayed: Sequence[int], missing: int) -> list[int]:
