@@ -78,6 +78,7 @@ def betti_curves(
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     workers: int | None = None,
     boundary: Literal["closed"] = "closed",
+    min_persistence: float = 0,
 ) -> BettiCurves:
     """Betti numbers of the sets ``image <= t``, for many thresholds t at once.
 
@@ -112,6 +113,10 @@ def betti_curves(
     boundary : {"closed"}
         Betti numbers are defined for images that end at their border: those of windows do not add
         up, and on a torus Alexander duality does not hold.
+    min_persistence : float, default 0
+        Count only classes whose values at birth and death differ by at least so much, and those
+        that never die: what is less is mostly noise. The pairs of birth and death are computed
+        then (:func:`persistence_pairs`), which takes longer; not for dask arrays.
 
     Returns
     -------
@@ -124,9 +129,10 @@ def betti_curves(
         For dtypes other than those above.
     ValueError
         For NaN, thresholds that are not increasing or NaN, "exact" with batch axes, an int without
-        a range for an image without finite values, and arguments that do not fit the image's shape.
+        a range for an image without finite values, a negative or NaN `min_persistence`, and
+        arguments that do not fit the image's shape.
     BackendError
-        If the image is on a device whose backend does not compute Betti curves.
+        If the image is on a device whose backend does not compute Betti curves, or pairs.
 
     Warns
     -----
@@ -151,7 +157,10 @@ def betti_curves(
     >>> t, (components, holes) = ecc.betti_curves(image, [0, 1, 2])
     >>> holes
     array([2, 1, 0])
+    >>> ecc.betti_curves(image, [0, 1, 2], min_persistence=2).values[1]
+    array([1, 1, 0])
     """
+    least = check_persistence(min_persistence)
     check_closed(boundary, "for Betti numbers, which neither add up over windows nor wrap around")
     options: dict[str, Any] = {
         "range": range,
@@ -165,9 +174,16 @@ def betti_curves(
     if is_lazy(image):
         from ecc_core._dask.betti import whole_betti_curves
 
+        if least > 0:
+            raise ValueError(
+                "`min_persistence` must be 0 for a dask array, since a block cannot tell how long "
+                f"a class lasts, got {min_persistence!r}: compute the array first"
+            )
         return whole_betti_curves(image, thresholds, **options)
     request = Request.of(image, thresholds, no_exact=None, **options)
     origin, filtration, facts = request.origin, request.filtration, curve_facts(request.filtration)
+    if least > 0:
+        return _lasting_curves(request, thresholds, least)
     backend = origin.betti_numbers("betti_curves")
     if request.levels.exact:
         found = backend.exact_betti_curves(request.images, filtration, **request.options)
@@ -364,21 +380,28 @@ def persistence_pairs(
         axis=all_axes(image) if axis is None else axis,
         workers=workers,
     )
-    batch, filtration = request.geometry.batch, request.filtration
+    batch = request.geometry.batch
     if math.prod(batch) != 1:
         raise ValueError(f"`axis` must leave axes of length 1 only, got lengths {batch}")
-    origin, array = request.origin, request.images[0]
+    return _pairs(request, 0, dimension, least)
+
+
+def _pairs(request: Request, index: int, dimension: Any, least: float) -> PersistencePairs:
+    """Return the pairs of one image of a batch that last at least so long."""
+    origin, filtration, one = request.origin, request.filtration, slice(index, index + 1)
     numbers = origin.betti_numbers("persistence_pairs")
+    array = request.images[index]
     array = as_booleans(array) if array.dtype.kind == "b" else array
-    asked = _dimensions(dimension, filtration.ndim)
-    found = [
-        numbers.persistence_pairs(array[None], k, filtration, **request.options) for k in asked
-    ]
+    mask = None if request.mask is None else request.mask[one]
+    asked, found = _dimensions(dimension, filtration.ndim), []
+    for k in asked:
+        options = {"mask": mask, "workers": request.workers}
+        found.append(numbers.persistence_pairs(array[None], k, filtration, **options))
     dimensions = np.repeat(asked, [len(births) for births, _ in found])
     points = np.stack([np.concatenate(part) for part in zip(*found, strict=True)])
     native = array.dtype.newbyteorder("=")
     values = array.reshape(-1)[points].astype(native)
-    values[1, points[1] < 0] = last_value(native, superlevel)
+    values[1, points[1] < 0] = last_value(native, filtration.superlevel)
     if least > 0:
         kept = (points[1] < 0) | lasting(values[0], values[1], least)
         dimensions, points, values = dimensions[kept], points[:, kept], values[:, kept]
@@ -391,6 +414,21 @@ def persistence_pairs(
     else:
         facts |= {"dimension": asked[0]}
     return PersistencePairs(*map(origin.wrap, (*values, *indices)), **facts)
+
+
+def _lasting_curves(request: Request, thresholds: Any, least: float) -> BettiCurves:
+    """Return the Betti curves of the classes of each image that last at least so long."""
+    origin, facts = request.origin, curve_facts(request.filtration)
+    pairs = [_pairs(request, i, None, least) for i in range(len(request.images))]
+    if request.levels.exact:
+        return BettiCurves(*map(origin.wrap, pairs[0].betti_curves("exact")), **facts)
+    at = request.thresholds()
+    values = np.zeros((len(pairs), request.filtration.ndim, at.size), np.int64)
+    for counts, part in zip(values, pairs, strict=True):
+        counts[:] = part.betti_curves(at).values
+    request.warn_if_missed(at, values)
+    spread = request.spread(values, *values.shape[1:])
+    return BettiCurves(origin.thresholds(thresholds, at), spread, **facts)
 
 
 def _dimensions(dimension: Any, ndim: int) -> list[int]:
