@@ -23,7 +23,9 @@ from ecc_core.errors import NAN_MESSAGE
 
 __all__ = [
     "betti_curves",
+    "empty_forests",
     "exact_betti_curves",
+    "field_of",
     "grow",
     "persistence_pairs",
     "rank_plans",
@@ -62,7 +64,7 @@ def betti_curves(
 
     def each(queue: Iterator[int]) -> None:
         for i in queue:
-            field = _field(image[i], None if mask is None else mask[i])
+            field, _ = field_of(image[i], None if mask is None else mask[i])
             forests, histograms = grow(field, kinds, plans, bins, filtration.nan, alone)
             grown = list(zip(forests, histograms, strict=True))
             share(grown, join, worker_count(alone, image[i].size, 1))
@@ -90,21 +92,34 @@ def rank_plans(
     return [plan for plan in plans if plan.least == 0]
 
 
-def _field(image: Array, mask: Array | None) -> Field:
+def field_of(image: Array, mask: Array | None) -> tuple[Field, list[int]]:
     """Return an image and its mask with three axes, in the order of memory if rows are not short.
 
-    Betti numbers do not depend on the order of the axes.
+    Betti numbers do not depend on the order of the axes, which is returned too.
     """
     order = sorted(range(image.ndim), key=lambda axis: -abs(image.strides[axis]))
     if image.shape[order[-1]] < SHORT:
         order.sort(key=lambda axis: image.shape[axis])
-    return _laid_out(image.transpose(order), None if mask is None else mask.transpose(order))
+    turned = None if mask is None else mask.transpose(order)
+    return _laid_out(image.transpose(order), turned), order
 
 
 def _laid_out(image: Array, mask: Array | None) -> Field:
     lead = (None,) * (3 - image.ndim)
     shown = None if mask is None else Source(mask[lead], "mask")
     return Field(Source(image[lead]), shown, image.ndim)
+
+
+def empty_forests(
+    field: Field, kinds: list[Kind], open_sides: Sequence[tuple[int, int]] = ()
+) -> list[Forest]:
+    """Return the forests of an image without trees."""
+    shape = field.source.shape
+    slices, rows, columns = BLOCK if field.ndim == 3 else BLOCK_2D
+    depth, height = min(slices, shape[0]), min(rows, shape[1])
+    step = depth, height, slices * rows * columns // (depth * height)
+    grid = grid_of(shape, step, tuple(open_sides))
+    return [Forest(grid, kind) for kind in kinds]
 
 
 def grow(
@@ -117,12 +132,8 @@ def grow(
     open_sides: Sequence[tuple[int, int]] = (),
 ) -> tuple[list[Forest], list[Values]]:
     """Return the forests of an image, not yet joined, and their histograms."""
-    shape = field.source.shape
-    slices, rows, columns = BLOCK if field.ndim == 3 else BLOCK_2D
-    depth, height = min(slices, shape[0]), min(rows, shape[1])
-    step = depth, height, slices * rows * columns // (depth * height)
-    grid = grid_of(shape, step, tuple(open_sides))
-    forests = [Forest(grid, kind) for kind in kinds]
+    forests = empty_forests(field, kinds, open_sides)
+    grid, points = forests[0].grid, math.prod(field.source.shape)
 
     def work(queue: Iterator[Block]) -> list[Values]:
         worker = Worker(field, forests, bins)
@@ -130,7 +141,7 @@ def grow(
             worker.add(block, plans, nan)
         return worker.histograms
 
-    counted = share(grid.blocks, work, worker_count(workers, math.prod(shape), max(bins, 1)))
+    counted = share(grid.blocks, work, worker_count(workers, points, max(bins, 1)))
     return forests, [np.sum(parts, axis=0) for parts in zip(*counted, strict=True)]
 
 
