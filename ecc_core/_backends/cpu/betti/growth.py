@@ -240,8 +240,7 @@ def _join(
             if sizes[first] < sizes[second]:
                 first, second = second, first
             tree[second] = first
-            sizes[first] += sizes[second]
-            largest = max(largest, sizes[first])
+            sizes[first] += sizes[second]  # the point where they meet is yet to come
             both = touched[first] | touched[second]
             _span(spanning, touched[first], -1)
             _span(spanning, touched[second], -1)
