@@ -49,8 +49,10 @@ def component_curves(
         Only with an int; default the smallest and largest finite value.
     spacing : float or (d,) array, optional
         Distance between neighbouring points along each axis. Default: 1.
-    connectivity, superlevel, mask, nan, axis, workers
+    connectivity, superlevel, mask, nan, axis
         As for :func:`betti_curves`.
+    workers : int, optional
+        Threads, which share the images of a batch; each of them is computed in one.
 
     Returns
     -------

@@ -8,18 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecc_core._backends.components import Kind
 from ecc_core._backends.cpu.betti import basins
 from ecc_core._backends.cpu.betti.forest import Forest, Part
 from ecc_core._backends.cpu.betti.glue import list_exits, write_surface
-from ecc_core._backends.cpu.betti.links import LINKS, MOST, Link
+from ecc_core._backends.cpu.betti.links import LINKS, MOST
 from ecc_core._backends.cpu.betti.scan import mark_halo, scan_links
 from ecc_core._backends.cpu.encoders.plans import Plan
 from ecc_core._backends.cpu.scans.blocks import load_box
 from ecc_core._backends.cpu.sources import Block, Source, scratch
 from ecc_core.errors import NAN_MESSAGE
 
-__all__ = ["SPARE", "Field", "Staged", "Worker"]
+__all__ = ["SPARE", "Field", "Worker"]
 
 Array = NDArray[Any]
 
@@ -34,33 +33,6 @@ class Field(NamedTuple):
     source: Source
     mask: Source | None
     ndim: int
-
-    def link(self, kind: Kind) -> Link:
-        """Return the neighbours of a point."""
-        return LINKS[3 if self.ndim == 3 else 2, kind.connectivity]
-
-
-class Scan(NamedTuple):
-    """The labels of a block, and its minima and forks, see :func:`scan_links`.
-
-    Attributes
-    ----------
-    labels : int32 array
-    minima : int
-        Number of minima, one more with a frame.
-    places : int32 array
-        Where the minima are, and room for more nodes.
-    forks, links : (k,) arrays
-    room : int
-        Most edges between the basins at forks.
-    """
-
-    labels: Array
-    minima: int
-    places: Array
-    forks: Array
-    links: Array
-    room: int
 
 
 class Worker:
@@ -78,18 +50,6 @@ class Worker:
     def add(self, block: Block, plans: list[Plan], nan: str) -> None:
         """Add a block to all forests."""
         staged = Staged(block, self.field)
-        keys, plan = self.load(staged, plans, nan)
-        reverse = False
-        for forest, histogram in zip(self.forests, self.histograms, strict=True):
-            if forest.kind.complement != reverse:
-                np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
-                reverse = not reverse
-            # The keys of all blocks are to be counted from the same top.
-            shift = plans[-1].top - plan.top if reverse else 0
-            forest.parts.append(self._grow(forest, histogram[shift:], shift, keys, staged))
-
-    def load(self, staged: Staged, plans: list[Plan], nan: str) -> tuple[Array, Plan]:
-        """Return the keys of a block, and the first plan that they fit."""
         for plan in plans:
             keys = scratch.take("keys", staged.size + SPARE, plan.key_dtype)
             source, mask, _ = self.field
@@ -100,18 +60,29 @@ class Worker:
                 raise ValueError(NAN_MESSAGE)
             if not unfit:
                 break
-        return keys, plan
+        reverse = False
+        for forest, histogram in zip(self.forests, self.histograms, strict=True):
+            if forest.kind.complement != reverse:
+                np.subtract(plan.key_dtype.type(plan.top), keys, out=keys)
+                reverse = not reverse
+            # The keys of all blocks are to be counted from the same top.
+            shift = plans[-1].top - plan.top if reverse else 0
+            forest.parts.append(self._grow(forest, histogram[shift:], shift, keys, staged))
 
-    def scan(self, forest: Forest, keys: Array, staged: Staged) -> Scan:
-        """Scan a block for a forest; the next scan of the thread overwrites what it returns."""
+    def _grow(
+        self, forest: Forest, histogram: Array, shift: int, keys: Array, staged: Staged
+    ) -> Part:
+        """Return what a block leaves to be joined; `shift` is added to its keys."""
         take, frame, layout = scratch.take, forest.kind.complement, staged.layout
-        link, grid = self.field.link(forest.kind), forest.grid
-        ends = tuple(link.ways(staged.steps)[1:].tolist())
+        link = LINKS[3 if self.field.ndim == 3 else 2, forest.kind.connectivity]
+        offsets = np.array(link.members) @ staged.steps
+        ends = tuple(offsets[link.ends].tolist())
         end_set = np.uint64(sum(1 << i for i in link.ends))
         points = math.prod(layout[:3])
         labels = take("labels", keys.size, np.int32)
         forks, links = take("forks", points, np.int32), take("links", points, np.uint32)
         places = take("places", keys.size, np.int32)
+        grid = forest.grid
         frame_ends = grid.ends(staged.block, framed=True) if frame else NOWHERE
         minima, count, room = scan_links(
             keys,
@@ -130,19 +101,11 @@ class Worker:
             links,
         )
         mark_halo(labels, layout, *frame_ends)
-        return Scan(labels, minima, places, forks[:count], links[:count], room)
-
-    def _grow(
-        self, forest: Forest, histogram: Array, shift: int, keys: Array, staged: Staged
-    ) -> Part:
-        """Return what a block leaves to be joined; `shift` is added to its keys."""
-        take, frame, layout = scratch.take, forest.kind.complement, staged.layout
-        labels, minima, places, forks, links, room = self.scan(forest, keys, staged)
-        link, grid = self.field.link(forest.kind), forest.grid
-        paths = labels, link.ways(staged.steps)
+        paths = labels, np.array([0, *ends], np.int64)
         edges = take("edges", 3 * room, np.int32).reshape(-1, 3)
-        listed = link.offsets(staged.steps), forks, links, len(forks)
-        nodes, count = basins.list_edges(*paths, *listed, places, minima, edges)
+        nodes, count = basins.list_edges(
+            *paths, offsets, forks, links, count, places, minima, edges
+        )
         faces = grid.faces(staged.block, staged.steps)
         rim = take("rim", int(np.prod(faces[:, 3:5], axis=1).sum()), np.int32)
         nodes = basins.label_faces(*paths, faces, places, nodes, rim)

@@ -23,10 +23,9 @@ from ecc_core.errors import NAN_MESSAGE
 
 __all__ = [
     "betti_curves",
-    "empty_forests",
     "exact_betti_curves",
-    "field_of",
     "grow",
+    "laid_out",
     "persistence_pairs",
     "rank_plans",
 ]
@@ -64,7 +63,7 @@ def betti_curves(
 
     def each(queue: Iterator[int]) -> None:
         for i in queue:
-            field, _ = field_of(image[i], None if mask is None else mask[i])
+            field = _field(image[i], None if mask is None else mask[i])
             forests, histograms = grow(field, kinds, plans, bins, filtration.nan, alone)
             grown = list(zip(forests, histograms, strict=True))
             share(grown, join, worker_count(alone, image[i].size, 1))
@@ -92,34 +91,21 @@ def rank_plans(
     return [plan for plan in plans if plan.least == 0]
 
 
-def field_of(image: Array, mask: Array | None) -> tuple[Field, list[int]]:
+def _field(image: Array, mask: Array | None) -> Field:
     """Return an image and its mask with three axes, in the order of memory if rows are not short.
 
-    Betti numbers do not depend on the order of the axes, which is returned too.
+    Betti numbers do not depend on the order of the axes.
     """
     order = sorted(range(image.ndim), key=lambda axis: -abs(image.strides[axis]))
     if image.shape[order[-1]] < SHORT:
         order.sort(key=lambda axis: image.shape[axis])
-    turned = None if mask is None else mask.transpose(order)
-    return _laid_out(image.transpose(order), turned), order
+    return laid_out(image.transpose(order), None if mask is None else mask.transpose(order))
 
 
-def _laid_out(image: Array, mask: Array | None) -> Field:
+def laid_out(image: Array, mask: Array | None) -> Field:
     lead = (None,) * (3 - image.ndim)
     shown = None if mask is None else Source(mask[lead], "mask")
     return Field(Source(image[lead]), shown, image.ndim)
-
-
-def empty_forests(
-    field: Field, kinds: list[Kind], open_sides: Sequence[tuple[int, int]] = ()
-) -> list[Forest]:
-    """Return the forests of an image without trees."""
-    shape = field.source.shape
-    slices, rows, columns = BLOCK if field.ndim == 3 else BLOCK_2D
-    depth, height = min(slices, shape[0]), min(rows, shape[1])
-    step = depth, height, slices * rows * columns // (depth * height)
-    grid = grid_of(shape, step, tuple(open_sides))
-    return [Forest(grid, kind) for kind in kinds]
 
 
 def grow(
@@ -132,8 +118,12 @@ def grow(
     open_sides: Sequence[tuple[int, int]] = (),
 ) -> tuple[list[Forest], list[Values]]:
     """Return the forests of an image, not yet joined, and their histograms."""
-    forests = empty_forests(field, kinds, open_sides)
-    grid, points = forests[0].grid, math.prod(field.source.shape)
+    shape = field.source.shape
+    slices, rows, columns = BLOCK if field.ndim == 3 else BLOCK_2D
+    depth, height = min(slices, shape[0]), min(rows, shape[1])
+    step = depth, height, slices * rows * columns // (depth * height)
+    grid = grid_of(shape, step, tuple(open_sides))
+    forests = [Forest(grid, kind) for kind in kinds]
 
     def work(queue: Iterator[Block]) -> list[Values]:
         worker = Worker(field, forests, bins)
@@ -141,7 +131,7 @@ def grow(
             worker.add(block, plans, nan)
         return worker.histograms
 
-    counted = share(grid.blocks, work, worker_count(workers, points, max(bins, 1)))
+    counted = share(grid.blocks, work, worker_count(workers, math.prod(shape), max(bins, 1)))
     return forests, [np.sum(parts, axis=0) for parts in zip(*counted, strict=True)]
 
 
@@ -229,7 +219,7 @@ def _pairs_of_forest(
     dtype = keyed.dtype.newbyteorder("=")
     plan = coefficient_plan(dtype, filtration.superlevel, False, shown is not None)
     (forest,), (histogram,) = grow(
-        _laid_out(keyed, shown), [kind], [plan], 0, filtration.nan, workers
+        laid_out(keyed, shown), [kind], [plan], 0, filtration.nan, workers
     )
     pairs, roots = forest.join(histogram)
     births, deaths = pairs.T

@@ -8,14 +8,12 @@ several components, the point may join as many components of the image, and is a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from ecc_core._backends.cpu import llvm
 
@@ -46,15 +44,6 @@ class Link(NamedTuple):
     ends: list[int]
     near: np.ndarray
     connectivity: int
-
-    def offsets(self, steps: Sequence[int]) -> NDArray[np.int64]:
-        """Return where the members are in memory, for the steps along each axis."""
-        found: NDArray[np.int64] = np.array(self.members) @ np.array(steps)
-        return found
-
-    def ways(self, steps: Sequence[int]) -> NDArray[np.int64]:
-        """Return what the labels -1, -2 and so on lead to: the offsets of the ends, behind a 0."""
-        return np.concatenate([[0], self.offsets(steps)[self.ends]])
 
 
 def _adjacent(a: Offset, b: Offset, connectivity: int) -> bool:
