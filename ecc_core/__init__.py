@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ecc_core.components import persistent_regions
+    from ecc_core.components import component_curves, persistent_regions
     from ecc_core.curves import (
         euler_coefficients,
         euler_curve,
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ecc_core.geometry import minkowski_curves, region_minkowski
     from ecc_core.results import (
         BettiCurves,
+        ComponentCurves,
         EulerCurve,
         EulerSurface,
         EulerTransform,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BettiCurves",
+    "ComponentCurves",
     "EulerCurve",
     "EulerSurface",
     "EulerTransform",
@@ -56,6 +58,7 @@ __all__ = [
     "RegionTransforms",
     "betti_curves",
     "betti_numbers",
+    "component_curves",
     "euler_coefficients",
     "euler_curve",
     "euler_curve_shards",

@@ -154,6 +154,21 @@ class BettiNumbers(Protocol):
         """Numbers of the points of birth and death, in C order; -1 for classes that last."""
         ...
 
+    def component_curves(
+        self,
+        image: Any,
+        thresholds: Any,
+        filtration: Filtration,
+        *,
+        mask: Any = None,
+        workers: int | None = None,
+    ) -> Any:
+        """Return points, those of the largest component, and components that span each axis.
+
+        They are (images, ndim + 2, n) int64.
+        """
+        ...
+
     def persistent_regions(
         self,
         image: Any,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from ecc_core.results import MinkowskiCurves, RegionMinkowski
+    from ecc_core.results import ComponentCurves, MinkowskiCurves, RegionMinkowski
 
 __all__ = ["plot_curves", "plot_minkowski_curves"]
 
@@ -72,13 +72,13 @@ def plot_curves(curves: Mapping[str, Curve], *, superlevel: bool | None = None) 
 
 
 def plot_minkowski_curves(
-    curves: MinkowskiCurves[Any] | RegionMinkowski[Any], **line: Any
+    curves: MinkowskiCurves[Any] | RegionMinkowski[Any] | ComponentCurves[Any], **line: Any
 ) -> Figure:
     """Plot each Minkowski functional as a step function, one below the other.
 
     Parameters
     ----------
-    curves : MinkowskiCurves or RegionMinkowski
+    curves : MinkowskiCurves, RegionMinkowski or ComponentCurves
     **line
         Passed on to `matplotlib.axes.Axes.plot`, such as ``linewidth``.
 

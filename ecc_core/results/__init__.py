@@ -7,7 +7,7 @@ twice when it is plotted, described, compared or saved.
 
 from ecc_core.results._agreement import agree, check_agreement, functionals_of, meaning
 from ecc_core.results._base import Result
-from ecc_core.results._components import PersistentRegions
+from ecc_core.results._components import ComponentCurves, PersistentRegions
 from ecc_core.results._curves import (
     CurveResult,
     EulerCurve,
@@ -35,6 +35,7 @@ from ecc_core.results._views import columns
 __all__ = [
     "BettiCurves",
     "BettiResult",
+    "ComponentCurves",
     "CurveResult",
     "EulerCurve",
     "EulerSurface",

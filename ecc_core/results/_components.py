@@ -2,19 +2,134 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
+from ecc_core._arrays import adapter_of
 from ecc_core._optional import import_optional
-from ecc_core.results._base import ArrayT
+from ecc_core.plotting import plot_minkowski_curves
+from ecc_core.results._base import ArrayT, plain
+from ecc_core.results._curves import CurveResult, each_quantity
 from ecc_core.results._topology import DiagramResult
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["PersistentRegions"]
+__all__ = ["ComponentCurves", "PersistentRegions"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComponentCurves(CurveResult[ArrayT]):
+    """Thresholds and, at each of them, the size of the set, and how it is connected.
+
+    It unpacks into ``thresholds, values``; ``points, largest, *spanning = values`` for one image.
+
+    Attributes
+    ----------
+    thresholds : (n,) array
+        Increasing.
+    values : (..., d + 2, n) int64 array
+        ``points``, ``largest`` and ``spanning``, one behind the other. Batch axes lead.
+    kept : tuple of int
+        Number of points of each image of the batch that are neither masked nor NaN.
+    spacing : tuple of float
+        Distance between neighbouring points along each axis.
+    connectivity, superlevel, ndim, units, spacing_units
+        As in :class:`ecc_core.EulerCurve`.
+
+    Examples
+    --------
+    >>> import numpy as np, ecc_core as ecc
+    >>> image = np.array([[0, 9, 1], [2, 9, 0], [0, 9, 3]])
+    >>> curves = ecc.component_curves(image, [0, 1, 2], spacing=0.5)
+    >>> curves.spanning  # from 2 on, the first column
+    array([[0, 0, 1],
+           [0, 0, 0]])
+    >>> curves.porosity.round(2), curves.volume
+    (array([0.33, 0.44, 0.56]), array([0.75, 1.  , 1.25]))
+    """
+
+    thresholds: ArrayT
+    values: ArrayT
+    kept: tuple[int, ...] = ()
+    spacing: tuple[float, ...] | None = None
+    connectivity: int | None = None
+    superlevel: bool = False
+    ndim: int | None = None
+    units: str | None = None
+    spacing_units: str | None = None
+    _fields: ClassVar = ("thresholds", "values")
+    _quantity: ClassVar = "count"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        plain(self, kept=tuple)
+
+    @property
+    def points(self) -> ArrayT:
+        """Points of the set at each threshold: (..., n) int64 array."""
+        return self._part(0)
+
+    @property
+    def largest(self) -> ArrayT:
+        """Points of its largest component: (..., n) int64 array."""
+        return self._part(1)
+
+    @property
+    def spanning(self) -> ArrayT:
+        """Components that touch both ends of each axis of the image: (..., d, n) int64 array."""
+        return self._part(slice(2, None))
+
+    @property
+    def porosity(self) -> ArrayT:
+        """Points of the set, as a fraction of those kept: (..., n) float64 array; 0 of none."""
+        points: Any = self.points
+        kept = np.maximum(self.kept, 1.0).reshape((*points.shape[:-1], 1))
+        fraction: ArrayT = points / adapter_of(points).wrap(kept, points)
+        return fraction
+
+    @property
+    def volume(self) -> ArrayT:
+        """Length, area or volume of the set, in units of `spacing`: (..., n) float64 array."""
+        points: Any = self.points
+        return cast("ArrayT", points * math.prod(self.spacing or (1.0,)))
+
+    def _part(self, rows: int | slice) -> ArrayT:
+        values: Any = self.values
+        return cast("ArrayT", values[..., rows, :])
+
+    def _axes(self) -> dict[str, Any]:
+        return {"measure": np.array(self._functionals), "threshold": self.thresholds}
+
+    @property
+    def _functionals(self) -> tuple[str, ...]:
+        values: Any = self.values
+        return ("points", "largest", *(f"spanning_{axis}" for axis in range(values.shape[-2] - 2)))
+
+    def _quantities(self) -> Mapping[str, CurveResult[Any]]:
+        axes = range(len(self._functionals) - 2)
+        names = "points", "largest\ncomponent", *(f"spanning\naxis {axis}" for axis in axes)
+        return each_quantity(self, names)
+
+    def plot(self, **line: Any) -> Figure:  # type: ignore[override]
+        """Plot each number as a step function, one below the other.
+
+        Parameters
+        ----------
+        **line
+            What `matplotlib.axes.Axes.plot` takes.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return plot_minkowski_curves(self, **line)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

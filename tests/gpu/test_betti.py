@@ -82,3 +82,5 @@ def test_what_is_missing_says_so():
         ecc.persistence_pairs(device, 0)
     with pytest.raises(BackendError, match="`region_betti_curves` is not available on cuda"):
         ecc.region_betti_curves(device, device.astype(int))
+    with pytest.raises(BackendError, match="`component_curves` is not available on cuda"):
+        ecc.component_curves(device)

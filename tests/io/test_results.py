@@ -38,6 +38,8 @@ RESULTS = {
     "region transforms": ecc.region_transforms(LABELS, 3, 4, normalize="radius"),
     "Betti numbers": ecc.betti_curves(np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2), superlevel=True),
     "Betti numbers of regions": ecc.region_betti_curves(IMAGE, LABELS, 3),
+    "components": ecc.component_curves(FLOATS, 4, spacing=(2, 0.1), superlevel=True),
+    "components of a batch": ecc.component_curves(np.stack([IMAGE, -IMAGE]), 4, axis=(1, 2)),
     "surface": ecc.euler_surface(IMAGE, FLOATS, 4, [0.1, 0.5], superlevel=(False, True)),
     "surfaces": ecc.euler_surface(*np.stack([IMAGE, -IMAGE])[:, None], 3, 2, axis=(1, 2)),
     "pairs": ecc.persistence_pairs(FLOATS, 1, superlevel=True, connectivity=1),

@@ -27,6 +27,7 @@ def needed(function):
         "betti_numbers": image,
         "persistence_pairs": {**image, "dimension": 0},
         "persistent_regions": {**image, "min_persistence": 1},
+        "component_curves": image,
         "euler_coefficients": image,
         "euler_surface": {"first": IMAGE, "second": IMAGE.T.reshape(8, 9)},
         "region_curves": {**image, "labels": LABELS},
@@ -80,6 +81,7 @@ SPECIAL = {
     ("euler_transform", "range"): ({"range": (-2, 2)}, {}),
     ("region_transforms", "range"): ({"range": (-2, 2)}, {}),
     ("minkowski_curves", "spacing"): ({"spacing": (2, 1)}, {}),
+    ("component_curves", "spacing"): ({"spacing": (2, 1)}, {}),
     ("region_minkowski", "spacing"): ({"spacing": (2, 1)}, {}),
     ("euler_transform", "spacing"): ({"spacing": (2, 1)}, {}),
     ("region_transforms", "spacing"): ({"spacing": (2, 1)}, {}),
@@ -104,7 +106,7 @@ NAMES = [
     *("euler_number", "euler_curve", "euler_coefficients", "region_curves", "euler_curve_shards"),
     *("euler_transform", "region_transforms", "sample_directions", "smooth_transform"),
     *("transform_distance", "warmup", "betti_curves", "betti_numbers", "persistence_pairs"),
-    "persistent_regions",
+    *("persistent_regions", "component_curves"),
     *("region_betti_curves", "euler_surface", "minkowski_curves", "region_minkowski"),
 ]
 BLOCKS = ["euler_curve_blocks", "dask.region_curves", "local_curves"]
@@ -128,6 +130,8 @@ def call(name, **options):
         given["image"] = da.from_array(given["image"], chunks=3)
     result = function_of(name)(**given)
     parts = result if isinstance(result, tuple) or hasattr(result, "_fields") else (result,)
+    if name == "component_curves":
+        parts = (*parts, result.volume)  # the rest does not depend on `spacing`
     return [np.asarray(part) for part in parts]
 
 

@@ -21,6 +21,7 @@ FUNCTIONS = {
     "euler_curve": lambda image, **options: ecc.euler_curve(image, **options),
     "betti_curves": lambda image, **options: ecc.betti_curves(image, **options),
     "minkowski_curves": lambda image, **options: ecc.minkowski_curves(image, **options),
+    "component_curves": lambda image, **options: ecc.component_curves(image, **options),
     "euler_surface": lambda image, **options: ecc.euler_surface(image, image, 4, 4, **options),
 }
 
@@ -85,6 +86,7 @@ RANGES = {
     "euler_curve": lambda image, t: ecc.euler_curve(image, t),
     "betti_curves": lambda image, t: ecc.betti_curves(image, t),
     "minkowski_curves": lambda image, t: ecc.minkowski_curves(image, t),
+    "component_curves": lambda image, t: ecc.component_curves(image, t),
     "first": lambda image, t: ecc.euler_surface(image, GREY, t, 4),
     "second": lambda image, t: ecc.euler_surface(GREY, image, 4, t),
     "region_curves": lambda image, t: ecc.region_curves(image, LABELS, t),

@@ -30,6 +30,7 @@ def results() -> dict[str, Result]:
         "regions": ecc.region_curves(IMAGE, LABELS, 4),
         "betti": ecc.betti_curves(IMAGE, 4),
         "region betti": ecc.region_betti_curves(IMAGE, LABELS, 4),
+        "components": ecc.component_curves(IMAGE, 4, spacing=2),
         "tiles": local_curves(IMAGE, 3, [0, 5]),
         "transform": transform,
         "smooth": ecc.smooth_transform(transform),

@@ -26,6 +26,7 @@ __all__ = [
     "betti_curves",
     "exact_betti_curves",
     "grow",
+    "laid_out",
     "persistence_pairs",
     "rank_plans",
 ]
@@ -99,10 +100,10 @@ def _field(image: Array, mask: Array | None) -> Field:
     order = sorted(range(image.ndim), key=lambda axis: -abs(image.strides[axis]))
     if image.shape[order[-1]] < SHORT:
         order.sort(key=lambda axis: image.shape[axis])
-    return _laid_out(image.transpose(order), None if mask is None else mask.transpose(order))
+    return laid_out(image.transpose(order), None if mask is None else mask.transpose(order))
 
 
-def _laid_out(image: Array, mask: Array | None) -> Field:
+def laid_out(image: Array, mask: Array | None) -> Field:
     lead = (None,) * (3 - image.ndim)
     shown = None if mask is None else Source(mask[lead], "mask")
     return Field(Source(image[lead]), shown, image.ndim)
@@ -229,7 +230,7 @@ def _pairs_of_forest(
     dtype = keyed.dtype.newbyteorder("=")
     plan = coefficient_plan(dtype, filtration.superlevel, False, shown is not None)
     (forest,), (histogram,) = grow(
-        _laid_out(keyed, shown), [kind], [plan], 0, filtration.nan, workers
+        laid_out(keyed, shown), [kind], [plan], 0, filtration.nan, workers
     )
     pairs, roots = forest.join(histogram)
     births, deaths = pairs.T
