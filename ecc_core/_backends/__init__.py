@@ -20,6 +20,7 @@ __all__ = [
     "BettiNumbers",
     "CellCounts",
     "Shards",
+    "SoftCurves",
     "Surfaces",
     "Transforms",
     "backend",
@@ -27,6 +28,7 @@ __all__ = [
     "cell_counts",
     "register",
     "shards",
+    "soft_curves",
     "supports",
     "surfaces",
     "transforms",
@@ -273,6 +275,53 @@ class Transforms(Protocol):
     region_transforms: Callable[..., Any]
 
 
+class SoftCurves(Protocol):
+    """Soft curves of torch tensors (images, *spatial), and of points projected on directions."""
+
+    def curves(
+        self,
+        image: Any,
+        thresholds: Any,
+        sharpness: Any,
+        direction_terms: Any,
+        mask: Any,
+        connectivity: int,
+        superlevel: bool,
+        keep: bool,
+    ) -> tuple[Any, Any, Any, Any]:
+        """Curves (images, n), their derivatives by threshold and sharpness, and coefficients.
+
+        The coefficients are those that `gradient` takes, in any form, empty without `keep`.
+        `direction_terms` are what a direction adds along each axis, one axis after another.
+        """
+        ...
+
+    def gradient(
+        self,
+        upstream: Any,
+        packed: Any,
+        image: Any,
+        thresholds: Any,
+        sharpness: Any,
+        direction_terms: Any,
+        mask: Any,
+        connectivity: int,
+        superlevel: bool,
+        split: bool,
+        dtype: Any,
+        double: bool,
+    ) -> Any:
+        """The gradient of the images in `dtype`, by that of the curves (images, n).
+
+        Cells are divided between points with equal values if `split` is set. `double` asks for sums
+        in double precision where that matters.
+        """
+        ...
+
+    projections: Callable[..., tuple[Any, Any, Any]]
+    projection_gradients: Callable[..., tuple[Any, Any]]
+
+
 class _Modules(NamedTuple):
     """The modules of a backend, or their names."""
 
@@ -282,6 +331,7 @@ class _Modules(NamedTuple):
     betti_numbers: Any
     surfaces: Any
     cell_counts: Any
+    soft_curves: Any
     needs: Callable[[], None]
 
 
@@ -297,6 +347,7 @@ def register(
     betti_numbers: BettiNumbers | str | None = None,
     surfaces: Surfaces | str | None = None,
     cell_counts: CellCounts | str | None = None,
+    soft_curves: SoftCurves | str | None = None,
     needs: Callable[[], None] = lambda: None,
 ) -> None:
     """Make a backend known for a kind of device.
@@ -305,14 +356,14 @@ def register(
     ----------
     device : str
         As in `Adapter.device`, without the number.
-    curves, transforms, shards, betti_numbers, surfaces, cell_counts : module, object or name
-        Modules are named by strings and imported when they are needed. A backend without one of the
-        last five raises a clear error for it.
+    curves, transforms, shards, ... : module, object or name
+        Modules are named by strings and imported when they are needed. A backend without one of
+        those after the first raises a clear error for it.
     needs : callable
         Raises BackendError where the backend cannot be imported.
     """
     _registered[device] = _Modules(
-        curves, transforms, shards, betti_numbers, surfaces, cell_counts, needs
+        curves, transforms, shards, betti_numbers, surfaces, cell_counts, soft_curves, needs
     )
 
 
@@ -354,6 +405,11 @@ def cell_counts(device: str) -> CellCounts:
     return cast(CellCounts, _part(device, "cell_counts"))
 
 
+def soft_curves(device: str) -> SoftCurves:
+    """The soft curves of a device."""
+    return cast(SoftCurves, _part(device, "soft_curves"))
+
+
 def _kind(device: str) -> str:
     return device.partition(":")[0]
 
@@ -391,6 +447,7 @@ register(
     betti_numbers="ecc_core._backends.cpu.betti",
     surfaces="ecc_core._backends.cpu.surface.launch",
     cell_counts="ecc_core._backends.cpu.minkowski.launch",
+    soft_curves="ecc_core._torch.cpu",
 )
 register(
     "cuda",
@@ -400,5 +457,6 @@ register(
     betti_numbers="ecc_core._backends.cuda.betti",
     surfaces="ecc_core._backends.cuda.surface",
     cell_counts="ecc_core._backends.cuda.cells",
+    soft_curves="ecc_core._torch.cuda",
     needs=need_cupy,
 )

@@ -15,8 +15,8 @@ from torch import Tensor
 from ecc_core._backends.cuda import soft
 from ecc_core._backends.cuda.soft import Forward
 from ecc_core._backends.cuda.soft_plans import packed_words, window_words
-from ecc_core._torch.batching import bypasses_torch
 from ecc_core._torch.cuda import arguments
+from ecc_core._torch.operators import bypasses_torch
 from ecc_core._torch.packing import packed_shape
 
 __all__ = ["applies", "soft_curve"]

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ecc_core._request.filtration import check_connectivity
 from ecc_core._torch import orthants
-from ecc_core._torch.batching import bypasses_torch
 from ecc_core._torch.curve import soft_curve
+from ecc_core._torch.operators import bypasses_torch
 from ecc_core._torch.transform import soft_projection
 from ecc_core.nn import _arguments as arguments
 from ecc_core.nn._arguments import Scalar, Vector

@@ -17,7 +17,7 @@ from ecc_core._backends.cpu.pool import share, thread_count
 from ecc_core._backends.cpu.soft import points as soft_points
 from ecc_core._backends.cpu.soft.kernels import MOMENTS, REACH, deposit, evaluate, gather, tabulate
 
-__all__ = ["FEW_POINTS", "FEW_TERMS", "Windows", "curves", "gradients", "point_by_point", "windows"]
+__all__ = ["curves", "gradients"]
 
 Array = NDArray[Any]
 Part = tuple[int, int, int, int]
@@ -71,23 +71,14 @@ def windows(levels: Floats, sharpness: float) -> Windows:
     return Windows(starts, starts + bins * width, offsets, width)
 
 
-def point_by_point(values: Array, levels: Floats, sharpness: float) -> bool:
-    """Whether sums are taken point by point, without windows, which are for single precision."""
-    if values.dtype == np.float64 or values.shape[1] <= FEW_POINTS:
-        return True
-    if levels.size > FEW_LEVELS:
-        return False
-    order = _finite_in_order(levels)
-    runs: int = soft_points.runs(levels, order, sharpness, soft_points.SINGLE_SPAN).size
-    return levels.size + LEVELS_A_RUN * runs <= FEW_LEVELS
-
-
 def curves(
     values: Array,
     weights: Array,
     levels: Floats,
     sharpness: float,
-    workers: int | None = None,
+    workers: int | None,
+    *,
+    exact: bool,
 ) -> Floats:
     """Sums over the points of weight * s(sharpness * (level - value)), and their derivatives.
 
@@ -98,21 +89,100 @@ def curves(
     weights : (images, points) array
     levels : (n,) array
     sharpness : float
-    workers : int, optional
+    workers : int or None
+    exact : bool
+        Whether sums are as accurate as the sigmoid in double precision.
 
     Returns
     -------
     (3, images, n) float64 array
         The sums, their derivatives by the level and by the sharpness.
     """
+    results = np.zeros((3, len(values), levels.size))
+    if results.size == 0 or values.shape[1] == 0:
+        return results
+    order = _finite_in_order(levels)
+    if exact or _few(values, levels, order, sharpness):
+        buffer = np.float64 if exact else np.float32
+        _add_points(values, weights, levels, order, sharpness, workers, buffer, results)
+    else:
+        _add_windows(values, weights, levels, sharpness, workers, results)
+    for level in (-np.inf, np.inf) if order.size < levels.size else ():
+        entered = (values <= level) & (values < np.inf)
+        results[0, :, levels == level] = (weights * entered).sum(1)
+    return results
+
+
+def gradients(
+    values: Array,
+    weights: Array,
+    levels: Floats,
+    sharpness: float,
+    upstream: Floats,
+    workers: int | None,
+    *,
+    exact: bool,
+    double: bool = True,
+    steps: bool = False,
+) -> Array:
+    """Weight * sum over the levels of upstream * sharpness * s'(z), or * s(z), for every point.
+
+    `upstream` is (images, n), the others as for :func:`curves`. Without `double` sums may be taken
+    in single precision. With `steps` the sums are of s(z), and values and levels are finite.
+    """
+    out = np.zeros(values.shape, values.dtype)
+    if out.size == 0:
+        return out
+    order = _finite_in_order(levels)
+    if exact or _few(values, levels, order, sharpness):
+        buffer = np.float64 if exact or double else np.float32
+        given = levels, order, sharpness, upstream, steps
+        _write_points(values, weights, *given, workers, buffer, out)
+    else:
+        _write_windows(values, weights, levels, sharpness, upstream, steps, workers, out)
+    return out
+
+
+def _finite_in_order(levels: Floats) -> Integers:
+    """Indices of the finite levels, sorted by level."""
+    order = levels.argsort()
+    return order[np.isfinite(levels[order])]
+
+
+def _few(values: Array, levels: Floats, order: Integers, sharpness: float) -> bool:
+    """Whether there are too few points or levels for windows to pay."""
+    if values.shape[1] <= FEW_POINTS:
+        return True
+    if levels.size > FEW_LEVELS:
+        return False
+    runs: int = soft_points.runs(levels, order, sharpness, soft_points.SINGLE_SPAN).size
+    return levels.size + LEVELS_A_RUN * runs <= FEW_LEVELS
+
+
+def _windows(levels: Floats, sharpness: float) -> Windows:
+    """Windows of REACH / sharpness on both sides of every finite level."""
+    width = STEP / sharpness
+    reach = REACH / sharpness
+    finite = np.sort(levels[np.isfinite(levels)])
+    apart = np.diff(finite) > 2 * reach
+    starts = finite[np.r_[True, apart]] - reach if finite.size else finite
+    lasts = finite[np.r_[apart, True]] + reach if finite.size else finite
+    bins = np.maximum(np.ceil((lasts - starts) / width), 1).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(bins + 1)])
+    return Windows(starts, starts + bins * width, offsets, width)
+
+
+def _add_windows(
+    values: Array,
+    weights: Array,
+    levels: Floats,
+    sharpness: float,
+    workers: int | None,
+    results: Floats,
+) -> None:
+    """Sums by the moments of windows."""
     images, points = values.shape
-    results = np.zeros((3, images, levels.size))
-    if results.size == 0 or points == 0:
-        return results
-    if point_by_point(values, levels, sharpness):
-        _add_points(values, weights, levels, sharpness, workers, results)
-        return results
-    grid = windows(levels, sharpness)
+    grid = _windows(levels, sharpness)
     chunks = -(-points // CHUNK)
     step = max(1, MEMORY // (8 * MOMENTS * grid.slots * chunks))
 
@@ -138,45 +208,30 @@ def curves(
         threads = thread_count(workers, count * points // ALONE)
         share(pieces, add, threads)
         share(_slices(count, threads), sum_up, threads)
-    at_first = levels == -np.inf
-    if at_first.any():
-        results[0, :, at_first] = (weights * (values == -np.inf)).sum(1)
-    return results
 
 
-def gradients(
+def _write_windows(
     values: Array,
     weights: Array,
     levels: Floats,
     sharpness: float,
     upstream: Floats,
+    steps: bool,
+    workers: int | None,
     out: Array,
-    workers: int | None = None,
-    *,
-    double: bool = True,
 ) -> None:
-    """Write weight * sum over the levels of upstream * sharpness * s'(z) for every point to `out`.
-
-    `upstream` is (images, n), the others as for :func:`curves`. Without `double` sums may be taken
-    in the precision of the values.
-    """
+    """Gradients by interpolation in tables of the windows."""
     images, points = values.shape
-    if out.size == 0:
-        return
-    if point_by_point(values, levels, sharpness):
-        buffer = np.float64 if double else values.dtype
-        _write_gradients(values, weights, levels, sharpness, upstream, out, workers, buffer)
-        return
-    grid = windows(levels, sharpness)
+    grid = _windows(levels, sharpness)
     chunk = max(CHUNK // images, ALONE)
 
     def look_up(pieces: Iterator[tuple[Array, Array, Floats, Array]]) -> None:
         for value, weight, own, into in pieces:
-            gather(value, weight, *grid, own, False, into)
+            gather(value, weight, *grid, own, steps, into)
 
     def fill(parts: Iterator[slice]) -> None:
         for part in parts:
-            tabulate(upstream[first:][part], levels, sharpness, False, *grid, table[part])
+            tabulate(upstream[first:][part], levels, sharpness, steps, *grid, table[part])
 
     step = max(1, MEMORY // (16 * grid.slots))
     for first in range(0, images, step):
@@ -196,17 +251,18 @@ def _add_points(
     values: Array,
     weights: Array,
     levels: Floats,
+    order: Integers,
     sharpness: float,
     workers: int | None,
+    dtype: Any,
     results: Floats,
 ) -> None:
     """Sums point by point."""
-    order = _finite_in_order(levels)
     pieces = -(-values.shape[1] // PART)
     sums = results[None] if pieces == 1 else np.zeros((pieces, *results.shape))
 
     def add_up(parts: Iterator[Part]) -> None:
-        buffer = np.empty(soft_points.BUFFER, values.dtype)
+        buffer = np.empty(soft_points.BUFFER, dtype)
         for part in parts:
             into = sums[part[2] // PART]
             soft_points.curves(values, weights, part, levels, order, sharpness, buffer, into)
@@ -215,35 +271,27 @@ def _add_points(
     share(parts, add_up, thread_count(workers, values.size * levels.size // FEW_TERMS))
     if pieces > 1:
         np.sum(sums, axis=0, out=results)
-    for level in (-np.inf, np.inf) if order.size < levels.size else ():
-        entered = (values <= level) & (values < np.inf)
-        results[0, :, levels == level] = (weights * entered).sum(1)
 
 
-def _finite_in_order(levels: Floats) -> Integers:
-    """Indices of the finite levels, sorted by level."""
-    order = levels.argsort()
-    return order[np.isfinite(levels[order])]
-
-
-def _write_gradients(
+def _write_points(
     values: Array,
     weights: Array,
     levels: Floats,
+    order: Integers,
     sharpness: float,
     upstream: Floats,
-    out: Array,
+    steps: bool,
     workers: int | None,
     dtype: Any,
+    out: Array,
 ) -> None:
-    """Gradients point by point, with sums of this dtype."""
-    order = _finite_in_order(levels)
+    """Gradients point by point."""
 
     def differentiate(parts: Iterator[Part]) -> None:
         buffer = np.empty(soft_points.BUFFER, dtype)
         for part in parts:
             given = values, weights, part, levels, order, sharpness
-            soft_points.gradients(*given, upstream, buffer, out)
+            soft_points.gradients(*given, upstream, steps, buffer, out)
 
     parts = _parts(*values.shape)
     share(parts, differentiate, thread_count(workers, values.size * levels.size // FEW_TERMS))
