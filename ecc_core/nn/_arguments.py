@@ -17,18 +17,17 @@ from torch import Tensor
 __all__ = [
     "Scalar",
     "Vector",
-    "check_axes",
     "check_flag",
     "check_mask",
+    "check_n_spatial",
     "check_tensor",
-    "coordinates",
     "finite_scalar",
+    "images",
+    "numbers_of",
     "plain",
     "positive_scalar",
     "spacing_of",
     "unit",
-    "vector",
-    "vectors",
     "widened",
 ]
 
@@ -76,12 +75,21 @@ def widened(tensor: Tensor) -> Tensor:
     return tensor.to(torch.float64 if tensor.dtype.itemsize > 2 else torch.float32)
 
 
-def check_axes(tensor: Tensor, n_spatial: int, name: str) -> None:
+def images(tensor: Any, n_spatial: int, name: str) -> tuple[Tensor, torch.dtype]:
+    """Check images and convert them to floats. Also returns the dtype of their curves."""
+    found = check_tensor(tensor, name)
+    check_n_spatial(n_spatial)
+    if found.dim() < n_spatial:
+        got = tuple(found.shape)
+        raise ValueError(f"`{name}` must have at least {n_spatial} axes (`n_spatial`), got {got}")
+    found = widened(found)
+    return found, torch.float64 if found.dtype == torch.float64 else torch.float32
+
+
+def check_n_spatial(n_spatial: Any) -> int:
     if isinstance(n_spatial, bool) or n_spatial not in (1, 2, 3):
         raise ValueError(f"`n_spatial` must be 1, 2 or 3, got {n_spatial!r}")
-    if tensor.dim() < n_spatial:
-        got = tuple(tensor.shape)
-        raise ValueError(f"`{name}` must have at least {n_spatial} axes (`n_spatial`), got {got}")
+    return int(n_spatial)
 
 
 def check_flag(flag: Any, name: str) -> None:
@@ -104,21 +112,15 @@ def _tensor(numbers: Any, name: str, like: Tensor, dtype: torch.dtype) -> Tensor
     return found if found.dtype == dtype else found.to(dtype)
 
 
-def vector(
-    numbers: Any, name: str, like: Tensor, dtype: torch.dtype, length: int | None = None
+def numbers_of(
+    numbers: Any, name: str, like: Tensor, dtype: torch.dtype, *shape: int | str
 ) -> Tensor:
+    """Convert numbers to a tensor of this shape, in which letters stand for any length."""
     found = _tensor(numbers, name, like, dtype)
-    if found.dim() != 1 or length not in (None, found.shape[0]):
-        wanted = "n" if length is None else length
-        raise ValueError(f"`{name}` must have shape ({wanted},), got {tuple(found.shape)}")
-    return found
-
-
-def vectors(numbers: Any, name: str, like: Tensor, dtype: torch.dtype, length: int) -> Tensor:
-    found = _tensor(numbers, name, like, dtype)
-    if found.dim() != 2 or found.shape[1] != length:
-        got = tuple(found.shape)
-        raise ValueError(f"`{name}` must have shape (k, {length}), got {got}")
+    lengths = zip(shape, found.shape, strict=False)
+    if found.dim() != len(shape) or any(n != m for n, m in lengths if isinstance(n, int)):
+        wanted = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
+        raise ValueError(f"`{name}` must have shape ({wanted}), got {tuple(found.shape)}")
     return found
 
 
@@ -158,12 +160,6 @@ def unit(given: Tensor) -> Tensor:
     """Normalize vectors to unit length."""
     found: Tensor = given / torch.linalg.vector_norm(given, dim=-1, keepdim=True)
     return found
-
-
-def coordinates(count: int, step: float, like: Tensor) -> Tensor:
-    """Coordinates of `count` points, `step` apart, relative to their centre."""
-    places = torch.arange(count, dtype=like.dtype, device=like.device)
-    return (places - (count - 1) / 2) * step
 
 
 def spacing_of(spacing: Any, n_spatial: int) -> tuple[float, ...]:
